@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Checks that look at the code without running it. All of them run, and the status says whether any found something.
+# Checks the code without running it. It runs all checks, and the status tells whether any
+# failed.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 go=${GO:-go}
@@ -24,7 +25,8 @@ formatted() {
 	[ -z "$files" ] || { printf 'not in the form of gofmt:\n%s\n' "$files"; return 1; }
 }
 
-# The first lines of generated code name the version of the compiler, which differs from machine to machine.
+# The first lines of generated code contain the version of the compiler, which may differ
+# between machines.
 fresh() {
 	command -v protoc >/dev/null || { echo "NOT CHECKED: no protoc here"; return; }
 	local tmp status=0

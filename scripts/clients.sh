@@ -1,21 +1,23 @@
 #!/usr/bin/env bash
-# Runs Snakemake, as Debian has it, on a pool of two nodes: a small workflow in each of the four ways in which it drives a cluster, then one with a
-# rule that fails, and one that is interrupted; and beside them a program of Open MPI's on both nodes. They run at the same time. Says what passed; the status is 0 if all of it did.
+# Runs Debian's Snakemake on a pool of two nodes. It runs a small workflow in each of the
+# four ways in which Snakemake uses a cluster, one with a failing rule, and one that is
+# interrupted. An Open MPI program runs on both nodes as well. All run at the same time.
+# It prints the results; the status is 0 if all passed.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 export PATH="$PWD/bin:$PATH"
 parts=$PWD/scripts/clients
-work=$(mktemp -d /var/tmp/roost-clients.XXXXXX) # not below /tmp, which each job has for itself
+work=$(mktemp -d /var/tmp/roost-clients.XXXXXX) # not below /tmp, which is private to each job
 export ROOST_DIR="$work/pool" HOME="$work/home" XDG_CACHE_HOME="$work/home/.cache"
 mkdir "$HOME"
-limit=300 # seconds for each run; one takes about 40, since Snakemake looks for news every 10
+limit=300 # seconds for each run; one takes about 40, as Snakemake polls every 10
 pool=
 pids=
 
 finish() {
 	local status=$?
 	trap - EXIT INT TERM
-	for pid in $pids; do kill -KILL -- "-$pid" 2>/dev/null; done # when asked to end, Snakemake would first wait for its jobs
+	for pid in $pids; do kill -KILL -- "-$pid" 2>/dev/null; done # on SIGTERM Snakemake would wait for its jobs
 	[ -z "$pids" ] || wait $pids 2>/dev/null
 	if [ -n "$pool" ]; then
 		kill -INT "$pool"
@@ -32,7 +34,8 @@ fail() {
 	exit 1
 }
 
-# texts writes what the workflow is to count; the jobs of a run begin in HOME, and the script of each goes to the right directory by itself.
+# texts writes the input of the workflow. The jobs of a run start in HOME, and each one's
+# script changes to the right directory itself.
 texts() {
 	cp "$parts/Snakefile" .
 	echo "a rose is a rose is a rose" >one.txt
@@ -41,23 +44,24 @@ texts() {
 }
 snakemake=(timeout --foreground $limit /usr/bin/snakemake --latency-wait 30 -j 8)
 
-# submits OPTION…: the command that submits a job of this run, which is known by the first word of its jobs' names.
+# submits OPTION… prints the command that submits a job of this run. The first word of its
+# jobs' names identifies the run.
 submits() { echo "qsub $* -V -N $run.{rule} -l select=1:ncpus={threads}:mem={resources.mem_mb}mb -l walltime=0:10:0"; }
 
 plain() { "${snakemake[@]}" --cluster "$(submits)" && whole 5; }
 waiting() { "${snakemake[@]}" --cluster-sync "$(submits -W block=true)" && whole 5; }
 asking() { "${snakemake[@]}" --cluster "$(submits)" --cluster-status "$parts/status.sh" --cluster-cancel qdel && whole 5; }
 
-# Everything is submitted at once, with the rule that only names the result.
+# All jobs are submitted at once, including the rule that only names the result.
 chained() { "${snakemake[@]}" --immediate-submit --notemp --cluster "$parts/submit.sh $run.{rule} {dependencies}" && ended && whole 6; }
 
-# The second wave fails: Snakemake has to say which job it was, and there is no third.
+# The second wave fails: Snakemake must name the failed job, and must not start the third.
 failing() {
 	"${snakemake[@]}" --cluster "$(submits)" --config fail=1 2>&1 | tee said
 	[ "${PIPESTATUS[0]}" = 1 ] && grep 'cluster_jobid: [0-9]*\.' said && count 3 0 && count 1 1
 }
 
-# Snakemake is interrupted while the second wave runs, and deletes its job.
+# Snakemake is interrupted while the second wave runs, and must delete its job.
 interrupted() {
 	env --default-signal=INT "${snakemake[@]}" --cluster "$(submits)" --cluster-cancel qdel --config wait=1 &
 	until [ -n "$(qselect -N "$run.add" -s R)" ]; do
@@ -69,7 +73,8 @@ interrupted() {
 	ended && count 3 0 && count 1 271
 }
 
-# A program of several processes on both nodes, which Open MPI finds and starts processes on by itself, and again by their names.
+# A program with several processes on both nodes. Open MPI starts the processes from the
+# job's allocation, and again from the node file.
 mpi() {
 	cat >mpi.sh <<-'END'
 		#!/bin/sh
@@ -83,10 +88,10 @@ mpi() {
 	grep '^sum 6 of 4 on 2$' out && [ "$(grep -cx "$(hostname)" out)" = 4 ]
 }
 
-# whole JOBS: is there a result, and have so many jobs ended well?
+# whole JOBS checks for the result, and that so many jobs ended successfully.
 whole() { grep '^19 words, told by [0-9]*\.' report.txt && count "$1" 0; }
 
-# count JOBS STATUS: are there so many jobs of this run that have ended with this status?
+# count JOBS STATUS checks that so many jobs of this run ended with this status.
 count() {
 	local n
 	n=$(qstat -x -f | awk -F ' = ' -v "run=$run." -v "status=$2" '
@@ -105,7 +110,8 @@ ended() {
 	done
 }
 
-# one RUN: do it in a directory of its own, and keep what it says, whether it passed, and how long it took.
+# one RUN runs RUN in a directory of its own, and records its output, whether it passed,
+# and its duration.
 one() {
 	local run=$1 began=$SECONDS verdict=failed
 	mkdir "$work/$run" && cd "$work/$run" && texts && "$run" >log 2>&1 </dev/null && verdict=passed

@@ -1,11 +1,14 @@
 #!/usr/bin/env bash
-# Makes a CRIU available that can checkpoint on this kernel. With the argument "find" it only prints where a working one is; with "unpack" it
-# only unpacks the private prefix, untested: for a machine with another kernel.
+# Provides a CRIU that can checkpoint on this kernel. With the argument "find" it only
+# prints the path of a working one; with "unpack" it only unpacks the private prefix,
+# untested: for a machine with another kernel.
 #
-# Distributions' CRIU is often older than the kernel: since Linux 6.16 every version before 4.2 fails on any process with a TCP socket,
-# though "criu check" is content. So a CRIU counts only after it has dumped and restored a process that listens on TCP. Tried in turn: what is
-# in PATH, the private prefix, Debian's own package, and Debian's newer one with the libraries it needs, unpacked into the private prefix,
-# where it touches nothing else of the system.
+# The CRIU of distributions is often older than the kernel: since Linux 6.16 every version
+# before 4.2 fails on any process with a TCP socket, although "criu check" reports no
+# problem. So a CRIU only counts after it has dumped and restored a process that listens
+# on TCP. The script tries, in this order, the one in PATH, the private prefix, Debian's
+# package, and Debian's newer package with its libraries, unpacked into the private
+# prefix, where it changes nothing else on the system.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 prefix=${CRIU_PREFIX:-/usr/local/lib/roost/criu}
@@ -18,10 +21,12 @@ give_up() {
 	exit 0
 }
 
-# key names a CRIU on this kernel as it was tested: another kernel or another file is another question.
+# key identifies a tested CRIU on this kernel. Another kernel or another file needs
+# another test.
 key() { printf '%s %s %s\n' "$(uname -r)" "$1" "$(stat -Lc '%Y %s' "$1")"; }
 
-# works PATH: it has passed the self-test on this kernel, or passes it now. Verdicts are remembered, bad ones too.
+# works PATH succeeds if the CRIU has passed the self-test on this kernel, or passes it
+# now. Results are cached, failures as well.
 works() {
 	[ -n "$1" ] && [ -x "$1" ] || return 1
 	local verdicts="$prefix.verdicts" this verdict=bad
@@ -35,7 +40,8 @@ works() {
 	[ $verdict = good ]
 }
 
-# The process of the self-test has nothing of ours open, a session of its own, and a socket that listens.
+# The process of the self-test inherits no descriptors, has a session of its own, and a
+# listening socket.
 listen() {
 	local fd
 	cd /
@@ -57,7 +63,7 @@ selftest() (
 	mkdir "$w/images"
 	listen "$w/ready" &
 	pid=$!
-	disown # or the shell tells that it was killed
+	disown # otherwise the shell reports that it was killed
 	for ((i = 0; i < 250; i++)); do
 		[ -e "$w/ready" ] && break
 		sleep 0.02
@@ -67,7 +73,7 @@ selftest() (
 		kill -9 "$pid" 2>/dev/null
 		exit 1
 	fi
-	while kill -0 "$pid" 2>/dev/null; do sleep 0.01; done # its number must be free
+	while kill -0 "$pid" 2>/dev/null; do sleep 0.01; done # its pid must be free
 	timeout 30 "$1" restore -d -D "$w/images" -o restore.log --pidfile "$w/pid" >/dev/null 2>&1 || exit 1
 	pid=$(<"$w/pid")
 	socket=$(find "/proc/$pid/fd" -lname 'socket:*' 2>/dev/null)
@@ -83,7 +89,8 @@ found() {
 	return 1
 }
 
-# Debian's own package is worth installing unless it is known not to work: before 4.2 on Linux 6.16 or newer.
+# Debian's package is installed unless it is known not to work: before 4.2 on Linux 6.16
+# or newer.
 install_package() {
 	local candidate
 	candidate=$(LC_ALL=C apt-cache policy criu 2>/dev/null | awk '$1 == "Candidate:" { print $2 }')
@@ -97,7 +104,7 @@ install_package() {
 	works "$(command -v criu || true)"
 }
 
-# mirror is where the system itself gets Debian from.
+# mirror prints the Debian mirror of the system.
 mirror() {
 	local m
 	m=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Label: Debian' 2>/dev/null | sed -n 1p)
@@ -108,7 +115,8 @@ mirror() {
 	printf '%s' "$m"
 }
 
-# private_apt DIRECTORY MIRROR VALID makes an apt that knows one suite, trusts only Debian's keys, and thinks that nothing is installed.
+# private_apt DIRECTORY MIRROR VALID configures an apt that knows one suite, trusts only
+# Debian's keys, and has an empty list of installed packages.
 private_apt() {
 	local w=$1 arch keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 	arch=$(dpkg --print-architecture)
@@ -130,8 +138,8 @@ private_apt() {
 	} >"$w/apt.conf"
 }
 
-# An index that is past its date is signed all the same, but might be an old one that somebody replays. It is good enough for packages
-# whose checksums stand in criu.sha256.
+# An expired index still has a valid signature, but may be an old one in a replay attack.
+# That is acceptable for packages whose checksums are in criu.sha256.
 download() {
 	local w=$1 m=$2 valid
 	for valid in true false; do
@@ -176,7 +184,8 @@ install_private() (
 	loader=$(cd "$new/root" && find . -name 'ld-linux*.so.*' | sed 's,^\./,,' | head -n 1)
 	libraries=$(cd "$new/root" && find usr/lib lib -maxdepth 1 -name '*-linux-gnu*' 2>/dev/null | sed "s,^,$prefix/root/," | paste -sd : || true)
 	[ -n "$loader" ] && [ -n "$libraries" ] && [ -x "$new/root/usr/sbin/criu" ] || { say "the packages hold no criu."; exit 1; }
-	# The dynamic loader is named outright, so that the newer C library is used by this program alone.
+	# The dynamic loader is named explicitly, so that only this program uses the newer C
+	# library.
 	cat >"$new/bin/criu" <<-END
 		#!/bin/sh
 		exec $prefix/root/$loader --library-path $libraries --argv0 criu $prefix/root/usr/sbin/criu "\$@"
@@ -187,7 +196,7 @@ install_private() (
 	[ "${1:-}" = unpack ] || works "$prefix/bin/criu"
 )
 
-# Looking does not install; testing needs root, as checkpoints do.
+# "find" installs nothing; testing needs root, as checkpoints do.
 if [ "$(id -u)" -ne 0 ] && [ "${1:-}" != unpack ]; then
 	[ "${1:-}" != find ] || exit 1
 	give_up "only root can test and install it."

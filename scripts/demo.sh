@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# A pool of two nodes on this machine, a sweep of 32 tasks through it, and the combined result. Nothing is left behind.
+# Runs a pool of two nodes on this machine and a sweep of 32 tasks in it, and shows the
+# combined result. It removes everything afterwards.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 tasks=32

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Runs each fuzz test for the time that is given. What it finds is written to testdata of its package.
+# Runs each fuzz test for the given time. It writes its findings to testdata of the
+# package.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 grep -rl --include='*_test.go' '^func Fuzz' . | while read -r file; do

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Generates the Go code of the protobuf messages into the directory that is named.
+# Generates the Go code of the protobuf messages into the given directory.
 set -euo pipefail
 out=$(realpath "$1")
 cd "$(dirname "$0")/.."

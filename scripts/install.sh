@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Copies what was built below $DESTDIR$PREFIX. Called by make install, which sets DESTDIR, PREFIX and PBS.
+# Copies the built files below $DESTDIR$PREFIX. Called by make install, which sets
+# DESTDIR, PREFIX and PBS.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 to=$DESTDIR$PREFIX

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# report.sh LOG STATUS shows of a log of go test -v what failed, says which tests were skipped and why, and ends with the lines of go test.
+# report.sh LOG STATUS summarizes a log of go test -v. It prints the failures and the
+# skipped tests with reasons, and ends with the lines of go test.
 set -uo pipefail
 log=$1 status=$2
 
-# Of a package that failed, everything but what passed; of the others, nothing.
+# Of a failed package it prints all but the tests that passed; of the others, nothing.
 [ "$status" = 0 ] || awk '
 	/^(ok  |FAIL|\?   )/ { if (/^FAIL/) show(); lines = 0; next }
 	/^=== (RUN|PAUSE|CONT|NAME)/ || /^ *--- PASS/ { next }
@@ -11,7 +12,7 @@ log=$1 status=$2
 	END { show() }
 	function show(i) { for (i = 1; i <= lines; i++) print part[i] }' "$log"
 
-# The reason of a skip is the line that the test logged last before it.
+# The reason of a skip is the last line that the test logged before it.
 awk '
 	/^ *--- SKIP: / { count++; sub(/^ *--- SKIP: /, ""); sub(/ \(.*/, ""); list = list "  SKIPPED " $0 ": " reason "\n"; next }
 	/^ +[A-Za-z0-9_]+\.go:[0-9]+: / { reason = $0; sub(/^ +[A-Za-z0-9_]+\.go:[0-9]+: /, "", reason) }

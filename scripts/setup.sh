@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Makes sure that what a task needs is there. Arguments name the parts: go, tests, criu, clients, generate.
+# Installs missing tools. Arguments name what they are for: go, tests, criu, clients,
+# generate.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -8,7 +9,7 @@ fail() {
 	exit 1
 }
 
-# The directory where Go's own installer puts it is not in everybody's PATH.
+# The directory of Go's own installer may not be in PATH.
 need_go() {
 	command -v "${GO:-go}" >/dev/null || fail \
 		"Go is not installed (no \"${GO:-go}\" in PATH)." \
@@ -22,7 +23,7 @@ need_go() {
 
 wanted() { awk '$1 == "go" { print $2 }' go.mod; }
 
-# package PROGRAM NAME: install the Debian package NAME unless PROGRAM is there.
+# package PROGRAM NAME installs the Debian package NAME if PROGRAM is missing.
 package() {
 	PATH="$PATH:/usr/sbin:/sbin" command -v "$1" >/dev/null && return
 	if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then

@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
-# Takes machines away from tasks that are saved, N times (100 unless said), in a pool of three hosts of this machine; see TestCheckpoints in
-# internal/e2e. Needs root and a CRIU that works here (scripts/criu.sh). Any task lost, and any line lost or doubled, is a failure.
+# Evicts tasks with checkpoints from their machines, N times (default 100), in a pool of
+# three hosts on this machine; see TestCheckpoints in internal/e2e. Needs root and a CRIU
+# that works here (scripts/criu.sh). A lost task, or a lost or repeated line, is a
+# failure.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export ROOST_CHECKPOINT_ROUNDS=${1:-100}

@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# Has the owners of three desktops of a pool on this machine come and go at random for N minutes (60 unless said), while jobs flow, daemons are killed and
-# cables are pulled; see TestOwners in internal/e2e, after the story of TestDesktops. Needs root and a CRIU that works here (scripts/criu.sh). Any task lost or done twice, and any that runs
-# while its machine's owner is there, is a failure.
+# Simulates the owners of three desktops in a pool on this machine, who come and go at
+# random for N minutes (default 60), while jobs run, daemons are killed and cables are
+# pulled; see TestOwners in internal/e2e, after the scenario of TestDesktops. Needs root
+# and a CRIU that works here (scripts/criu.sh). A task that is lost, runs twice, or runs
+# while the machine's owner is present is a failure.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export ROOST_OWNER_MINUTES=${1:-60}

@@ -1,8 +1,11 @@
 #!/usr/bin/env bash
-# Breaks everything that can break in a pool of nine hosts on this machine, hundreds of times an hour, for N minutes (30 unless said), while jobs flow; see
-# TestSoak in internal/e2e. Before that it kills the daemons of a pool on one machine at random, twenty times for each of the minutes and 200 times more
-# (TestKilledAtRandom, of which the ordinary tests have a first share). Needs root. A promise of the design that does not hold is a failure, and so is a machine on which that cannot be tried.
-# ROOST_SOAK_SEED=… draws the faults of a former run again. An interrupt ends the faults, and what is left is still looked at.
+# Injects every kind of fault into a pool of nine hosts on this machine, hundreds of times
+# an hour, for N minutes (default 30), while jobs run; see TestSoak in internal/e2e.
+# Before that it kills the daemons of a pool on one machine at random, twenty times for
+# each of the minutes and 200 times more (TestKilledAtRandom, of which the ordinary tests
+# run a first part). Needs root. A violated guarantee is a failure, and so is a machine on
+# which the test cannot run. ROOST_SOAK_SEED=… repeats the faults of an earlier run. An
+# interrupt ends the faults, and the state at that time is still checked.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export ROOST_SOAK_MINUTES=${1:-30}

@@ -1,17 +1,21 @@
 #!/usr/bin/env bash
-# Boots Debian's stock kernel in QEMU and runs there the tests that scripts/vm/tests lists, or those of the packages that are named. This machine
-# gives its processes what its own kernel and its administrator give them; the one inside is what Debian installs: cgroups of version 2 with all
-# controllers, and a root that has every right. Nothing is installed here: everything lies below build/vm, and a second run fetches nothing.
+# Boots Debian's stock kernel in QEMU and runs there the tests that scripts/vm/tests
+# lists, or those of the packages given as arguments. On this machine the tests depend on
+# its kernel and its administrator; the virtual machine is a default installation of
+# Debian: cgroups of version 2 with all controllers, and a root with all rights. Nothing
+# is installed here: all files are below build/vm, and a second run downloads nothing.
 #
-# The clock of the machine counts its instructions, two nanoseconds each, and jumps when it has nothing to do. So what is slow here is not slow
-# in there: a busy host makes no test late, and no test waits in vain.
+# The clock of the virtual machine counts its instructions, two nanoseconds each, and
+# jumps when it is idle. So a slow host is not slow inside: a busy host delays no test,
+# and no wait in a test takes long.
 #
 #	VM_TESTS    the file in scripts/vm with the tests (tests; "quick" is what CI runs)
 #	VM_SUITE    the release whose kernel and programs run inside (trixie)
-#	VM_MACHINES over how many machines that run at once, a processor each, the lines of that file are dealt (1)
-#	VM_TIMEOUT  seconds for all of it (3000); it is emulated, and ten times slower than this one
-#	VM_ACCEL    what QEMU emulates with (tcg); the clock is the host's for any other
-#	VM_SKIP     set: where there is no such machine, that is a test that was skipped, and no failure
+#	VM_MACHINES number of machines among which the lines of that file are divided; they
+#	            run at the same time, with one processor each (1)
+#	VM_TIMEOUT  seconds for all of it (3000); emulation is ten times slower than this machine
+#	VM_ACCEL    QEMU's accelerator (tcg); with any other the clock is the host's
+#	VM_SKIP     set: a missing virtual machine is a skipped test, and no failure
 set -euo pipefail
 cd "$(dirname "$0")/.."
 suite=${VM_SUITE:-trixie}
@@ -23,7 +27,7 @@ fail() {
 	exit 1
 }
 
-# A machine that cannot be had is not a machine that failed.
+# A missing virtual machine is not a failed one.
 without() {
 	[ -n "${VM_SKIP:-}" ] || fail "$@"
 	printf '\n  SKIPPED all tests in a machine with another kernel: %s\ntests skipped: 1\n\n' "$*"
@@ -43,8 +47,9 @@ CRIU_PREFIX=$dir/criu scripts/criu.sh unpack
 kernel=$(echo "$dir/kernel-$suite"/boot/vmlinuz-*)
 root=$dir/root-$suite
 
-# Modules are compressed in the package. These are for the disk, for keyboards, and for CRIU, which asks sockets by them and looks at what the kernel has; some
-# are no modules in some kernels. Their order is that of what they depend on.
+# Modules are compressed in the package. These are for the disk, for keyboards, and for
+# CRIU, which uses them to inspect sockets and checks the kernel's features. Some kernels
+# have some of them built in. The order is that of their dependencies.
 rm -rf "$dir/stage" && mkdir -p "$dir/stage"/{vm/tests,vm/bin,modules,src,etc}
 : >"$dir/stage/vm/modules"
 for module in virtio virtio_ring virtio_pci_modern_dev virtio_pci_legacy_dev virtio_pci virtio_blk crc32c_generic crc16 mbcache jbd2 ext4 inet_diag tcp_diag udp_diag raw_diag unix_diag af_packet_diag netlink_diag \
@@ -80,13 +85,14 @@ printf '%s\n' root:x:0:0:root:/root:/bin/bash daemon:x:1:1::/:/bin/false user:x:
 	other:x:1001:1001:other:/:/bin/bash nobody:x:65534:65534::/:/bin/false >"$dir/stage/etc/passwd"
 printf '%s\n' root:x:0: daemon:x:1: tty:x:5: user:x:1000: other:x:1001: extra:x:1002:user nogroup:x:65534: >"$dir/stage/etc/group"
 mkdir -p "$dir/stage/usr/local/lib/roost"
-ln -s "$dir/criu" "$dir/stage/usr/local/lib/roost/criu" # its libraries are looked for where it was unpacked
+ln -s "$dir/criu" "$dir/stage/usr/local/lib/roost/criu" # its libraries are searched where it was unpacked
 echo '127.0.0.1 localhost vm' >"$dir/stage/etc/hosts"
 "$go" run ./internal/vmimage -o "$dir/initramfs" "$root=/" "$dir/stage=/" scripts/vm/init=/init scripts/vm/run=/vm/run \
 	scripts/vm/go=/usr/local/bin/go "$dir/criu=$dir/criu"
 
-# boot becomes one machine. QEMU 7.2, which Debian 12 has, crashes newer kernels in what it emulates of cmpxchg16b: hence that of trixie, with
-# its own libraries. What tests write goes to a disk, as a file in memory counts as memory of who wrote it.
+# boot runs one virtual machine. QEMU 7.2 of Debian 12 crashes newer kernels with its
+# emulation of cmpxchg16b: hence that of trixie, with its own libraries. The tests' files
+# are on a disk, as a file in memory counts as the memory of its writer.
 q=$dir/qemu
 accel=${VM_ACCEL:-tcg}
 [ "$accel" != tcg ] || accel="tcg,thread=single -icount shift=1,sleep=off"
@@ -114,7 +120,7 @@ trap - EXIT
 rm -f "$dir"/disk.*
 for n in $(seq "$machines"); do touch "$dir/results.$n" "$dir/console.$n"; done
 
-# The same log that go test -v would have written.
+# Writes the log that go test -v would have written.
 kernel=$(sed -n 's/^@@ KERNEL //p' "$dir/results.1")
 for n in $(seq "$machines"); do awk -v module="$(awk '$1 == "module" { print $2 }' go.mod)" '
 	/^@@ BEGIN / { open = $3 " as " $5; next }

@@ -1,5 +1,6 @@
 #!/bin/sh
-# lyapunov.sh R: prints R and the mean of ln |R (1 - 2x)| along an orbit of the logistic map, once it has settled.
+# lyapunov.sh R prints R and the mean of ln |R (1 - 2x)| along an orbit of the logistic
+# map, once it has settled.
 exec awk -v r="$1" -v node="${ROOST_NODE:--}" 'BEGIN {
 	x = 0.4
 	for (i = 0; i < 1000; i++) x = r * x * (1 - x)

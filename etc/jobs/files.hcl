@@ -1,4 +1,5 @@
-# A task for each file that a pattern matches; the machine must not be a tiny one. Big ones get more memory.
+# A task for each file that a pattern matches, on a machine of a minimum size. Large files
+# get more memory.
 job "lines" {
   for_each = files("*.hcl")
   command  = ["wc", "-l", each.value]

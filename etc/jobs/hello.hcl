@@ -1,4 +1,4 @@
-# The least that can be run: roost submit hello.hcl
+# The smallest job: roost submit hello.hcl
 job "hello" {
   command = ["echo", "hello, world"]
 }

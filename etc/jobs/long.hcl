@@ -1,5 +1,6 @@
-# A long run. Where its machine is lost, or wanted by somebody else, it goes on from its last checkpoint; "roost checkpoint last" takes one now.
-# Nothing need be said for that: the block is here for those who want to choose.
+# A long run. If its machine is lost, or needed by others, it resumes from its last
+# checkpoint; "roost checkpoint last" makes one now. That is the default: the block is
+# only for those who want to change it.
 job "long" {
   script = <<-END
     i=0
@@ -13,7 +14,7 @@ job "long" {
   walltime = "24h"
 
   checkpoint {
-    every           = "30m" # unless it is set, the machine chooses by what a checkpoint costs and how often it fails
-    before_walltime = true  # "roost retry" goes on from there, with another 24 hours
+    every           = "30m" # default: chosen from the cost of a checkpoint and the failure rate
+    before_walltime = true  # "roost retry" resumes from it, with another 24 hours
   }
 }

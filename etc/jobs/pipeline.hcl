@@ -1,4 +1,4 @@
-# Three jobs, one after the other; the last one cleans up however the others ended.
+# Three jobs in sequence; the last one cleans up whatever the results of the others.
 job "prepare" {
   script = "seq 1 100 > numbers.txt"
 }

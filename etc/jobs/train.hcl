@@ -1,5 +1,6 @@
-# A training on a part of a GPU, which others may share. What is in a GPU cannot be saved from outside, so the program saves its state by itself when
-# it is asked to, ends with 85, and is started again where there is room. It finds its state where it left it: in the directory of the job.
+# A training on a part of a GPU, which other tasks may share. The state of a GPU cannot be
+# saved from outside, so the program saves its own state on request, exits with 85, and is
+# started again where resources are free. It finds its state in the directory of the job.
 job "train" {
   script = <<-END
     step=$(cat state 2>/dev/null || echo 0)
@@ -7,7 +8,7 @@ job "train" {
     while [ $step -lt 1000 ]; do
       step=$((step + 1))
       sleep 1 &
-      wait # unlike a command, it ends when a signal comes
+      wait # unlike a command, it ends when a signal arrives
     done
     rm -f state
     echo "trained $step steps on GPU $CUDA_VISIBLE_DEVICES, with $ROOST_GPU_MEMORY MiB of it"

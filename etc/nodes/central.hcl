@@ -1,10 +1,12 @@
-# The central manager of a pool over several hosts: it knows what exists and decides who gets what. With three of them the pool does without any one:
-# give each its own name and addresses in a file like this, and all nodes of the pool the lists of all three, as in
-#   collectors  = ["10.0.0.1:9701", "10.0.0.2:9701", "10.0.0.3:9701"]
-#   negotiators = ["10.0.0.1:9702", "10.0.0.2:9702", "10.0.0.3:9702"]
+# The central manager of a pool over several hosts: it collects the ads and matches
+# requests with machines. With three of them the pool survives the loss of one. Give each
+# its own name and addresses in a file like this, and give all nodes of the pool the lists
+# of all three:
+#  collectors  = ["10.0.0.1:9701", "10.0.0.2:9701", "10.0.0.3:9701"]
+#  negotiators = ["10.0.0.1:9702", "10.0.0.2:9702", "10.0.0.3:9702"]
 # The three files of the tls block are made with
-#   roost pki init /root/pool-ca
-#   roost pki issue /root/pool-ca central collector negotiator
+#  roost pki init /root/pool-ca
+#  roost pki issue /root/pool-ca central collector negotiator
 
 name = "central"
 pool = "physics"
@@ -21,5 +23,5 @@ collector {
 
 negotiator {
   listen = ["10.0.0.1:9702"]
-  cycle  = "5s" # the longest time between two cycles; whatever changes starts one at once
+  cycle  = "5s" # the longest time between two cycles; any change starts one at once
 }

@@ -1,7 +1,7 @@
-# A host with room for checkpoints. Every server whose node file says
-#   checkpoint_server = "10.0.0.9:9704"
+# A host with space for checkpoints. Every server whose node file says
+#  checkpoint_server = "10.0.0.9:9704"
 # sends its tasks' checkpoints here, and gets them from here. Its certificate is made with
-#   roost pki issue /root/pool-ca store checkpoint-server
+#  roost pki issue /root/pool-ca store checkpoint-server
 
 name = "store"
 pool = "physics"

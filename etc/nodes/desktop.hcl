@@ -1,4 +1,5 @@
-# Somebody's desktop: it submits, and lends what its owner can spare while nobody is at it. He says more in /etc/roost/owner.hcl.
+# A desktop. It submits jobs, and runs tasks of the pool while nobody uses it. The owner
+# sets more in /etc/roost/owner.hcl.
 
 pool        = "physics"
 collectors  = ["10.0.0.1:9701"]
@@ -19,9 +20,10 @@ startd {
   policy = "desktop"
   cpus   = 6
   memory = "12GiB"
-  start  = "TARGET.Walltime > 0 && TARGET.Walltime <= 4*3600" # besides: only short jobs
+  start  = "TARGET.Walltime > 0 && TARGET.Walltime <= 4*3600" # in addition: only short jobs
 
-  # Tasks that come from elsewhere run as users who are nobody here, and those of the owner's own submit host as themselves.
+  # Tasks from other hosts run as users without an account here, and the owner's own
+  # submit host may use the owner's account.
   accounts {
     trust "desk57" { users = ["ann"] }
   }

@@ -1,4 +1,5 @@
-# A server with graphics cards: every card has four cores of its own memory node, and the other cores run what needs no card.
+# A server with GPUs. Each GPU has four cores of its own NUMA node, and the other cores
+# run tasks without GPUs.
 
 pool        = "physics"
 collectors  = ["10.0.0.1:9701"]
@@ -12,16 +13,17 @@ tls {
 
 startd {
   listen        = ["10.0.0.21:9703"]
-  layout        = "pinned" # or "shared" where few tasks want a GPU, "even" where all do
+  layout        = "pinned" # or "shared" if few tasks want a GPU, "even" if all do
   cores_per_gpu = 4
   cpu_units     = "numa"
 
-  # Short tasks may wait here, so that the next one starts the moment one ends; but none that would wait for longer than this.
+  # Short tasks may wait here, so that the next one starts the moment one ends; but none
+  # that would wait longer than this.
   queue {
     max_wait = "2m"
   }
 
-  # Rather no startd than tasks that see each other's cards.
+  # No startd at all rather than tasks that see each other's GPUs.
   limits {
     enforce = "must"
     sandbox = "must"

@@ -1,8 +1,9 @@
-# A dedicated server: people submit here, and it runs what the pool sends.
+# A dedicated server: users submit here, and it runs tasks of the pool.
 
 pool = "physics"
 
-# Hosts that name the same domain see the same files: tasks run where their files are, and nothing is copied.
+# Hosts with the same domain share their files: tasks run where their files are, and
+# nothing is copied.
 file_system_domain = "physics.example"
 
 collectors  = ["10.0.0.1:9701"]
@@ -16,16 +17,16 @@ tls {
 
 schedd {
   listen       = ["10.0.0.11:9705"] # for the other schedds, which show the jobs of the whole pool
-  job_lease    = "40m" # so long running tasks live on when this schedd is away
+  job_lease    = "40m" # running tasks continue for so long while this schedd is unreachable
   keep_history = "365d"
 }
 
 startd {
   listen = ["10.0.0.11:9703"]
-  cpus   = 62 # two are kept for the system
+  cpus   = 62 # two are reserved for the system
   memory = "248GiB"
 
-  # Whose word counts: the login nodes name everybody who has an account here, and nobody else names anybody.
+  # The trusted hosts: login nodes may use every account here, and other hosts none.
   accounts {
     users = "directory"
     trust "login*" { users = ["*"] }

@@ -1,5 +1,6 @@
 #!/bin/sh
-# What --cluster-status of Snakemake calls with the id of a job: prints running, success or failed.
+# Snakemake's --cluster-status calls this with a job's id. It prints running, success or
+# failed.
 qstat -x -f "$1" | awk -F ' = ' '
 	$1 ~ /job_state$/ { state = $2 }
 	$1 ~ /Exit_status$/ { code = $2 }

@@ -1,6 +1,8 @@
 #!/bin/sh
-# What --immediate-submit of Snakemake calls with the name of a job, the ids that it depends on, and its script: prints the id of the new job.
-# A job that ends while Snakemake still submits others it counts twice, and fails with a KeyError: those that wait for no other begin a while later.
+# Snakemake's --immediate-submit calls this with a job's name, the ids of its
+# dependencies, and its script. It prints the id of the new job. If a job ends while
+# Snakemake still submits others, Snakemake counts it twice and fails with a KeyError: so
+# jobs without dependencies start a little later.
 name=$1 depend= later=
 shift
 while [ $# -gt 1 ]; do

@@ -1,4 +1,5 @@
-# What "mpirun" of the run "mpi" starts: every process sends its rank around, all add theirs up, and the first tells on how many machines they are.
+# The program that "mpirun" starts in the run "mpi": every process sends its rank to all
+# others, each adds them up, and the first prints on how many machines they run.
 import os
 from mpi4py import MPI
 

@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# debs.sh DIR SUITE PACKAGE... unpacks packages of a suite of Debian with all that they depend on below DIR, and installs nothing on this
-# machine: apt gets a configuration, a state and a list of installed packages (none) of its own, so that it takes the signature of the archive
-# and the hashes of its files as seriously as ever. With ALONE=1 what they depend on is left out. The mirror is the one that apt here knows, or
-# $DEBIAN_MIRROR. DIR is made once: a later call with the same packages finds it done.
+# debs.sh DIR SUITE PACKAGE... unpacks packages of a Debian suite with all their
+# dependencies below DIR, and installs nothing on this machine. It runs apt with its own
+# configuration, state and (empty) list of installed packages, so that apt verifies the
+# archive's signature and its files' hashes as usual. With ALONE=1 it omits the
+# dependencies. The mirror is that of the local apt, or $DEBIAN_MIRROR. DIR is created
+# once: a later call with the same packages returns at once.
 set -euo pipefail
 dir=$1 suite=$2
 shift 2
@@ -39,7 +41,8 @@ echo "deb [signed-by=$keyring] $mirror $suite main" >"$work/sources.list"
 export APT_CONFIG="$work/apt.conf"
 apt-get -qq update || fail "the packages of $suite could not be listed."
 
-# A kernel has a name that changes with each version: its package is the one that the package without a version depends on.
+# The name of a kernel package changes with each version: it is the dependency of the
+# package without a version.
 packages=()
 for p in "$@"; do
 	case $p in
@@ -56,7 +59,7 @@ fi
 cd "$OLDPWD"
 
 rm -rf "$dir.new" && mkdir -p "$dir.new"/usr/{bin,sbin,lib,lib64}
-for d in bin sbin lib lib64; do ln -s usr/$d "$dir.new/$d"; done # as Debian has it: old packages bring /bin and /lib of their own
+for d in bin sbin lib lib64; do ln -s usr/$d "$dir.new/$d"; done # as in Debian: old packages contain /bin and /lib
 for deb in "$work"/cache/archives/*.deb; do
 	dpkg-deb --fsys-tarfile "$deb" | tar -x -C "$dir.new" --no-same-owner --keep-directory-symlink \
 		--exclude='./usr/share/doc/*' --exclude='./usr/share/man/*' --exclude='./usr/share/locale/*'
