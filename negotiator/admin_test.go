@@ -201,7 +201,7 @@ func TestShares(t *testing.T) {
 	close("ann's share", byName["ann"].PoolShare, 0.25) // 1/30 : 1/10
 	close("bob's share", byName["sci.bob"].PoolShare, 0.75)
 	close("ann could", byName["ann"].CouldGetCores, 20)     // what is free
-	close("bob could", byName["sci.bob"].CouldGetCores, 10) // 75 are due to him, and his group has 30
+	close("bob could", byName["sci.bob"].CouldGetCores, 10) // 75 are due to bob, and the group has 30
 	close("carl's share", byName["carl"].PoolShare, 1/(500.0/30_000+500.0/10_000+1))
 	if got.Submitters[0].Name != "carl" || *byName["carl"].Ceiling != 5 || byName["carl"].CouldGetCores != 5 {
 		t.Errorf("%s", text)

@@ -45,7 +45,7 @@
 // its outcome, also to a new leader when it connects, or until the machine's ad shows
 // that by the machine's own clock the grant has expired: from then on it refuses the
 // claim. Clocks of two machines are never compared, and silence proves nothing: a schedd
-// may be stopped while it has a grant, and go on later. See limit_use.go.
+// may be stopped while it has a grant, and continue later. See limit_use.go.
 //
 // # Usage
 //

@@ -17,7 +17,7 @@ import (
 //
 // Naively a grant would expire after a while: if nothing is heard of it for ten seconds,
 // it is dead. But a schedd that was stopped with a grant, by a signal or with its host,
-// does not notice the ten seconds and goes on where it was. And clocks of two machines
+// does not notice the ten seconds and continues where it was. And clocks of two machines
 // cannot be compared. So a grant with limits expires by the clock of its machine, which
 // alone judges it:
 //

@@ -178,7 +178,7 @@ func (l *decisionLoop) commitPending(now time.Time, j proposer) {
 }
 
 // proposeEntry stamps an entry with this leader's time and proposes it. The ledger
-// decides what follows if the clock of an earlier leader differed: its time stands still
+// decides what follows if the clock of an earlier leader differed: its time stays
 // if it is slightly ahead, and goes back if that clock was wrong.
 func (l *decisionLoop) proposeEntry(now time.Time, j proposer, e *ledger.LogEntry, d pendingEntry) {
 	d.proposedAt, e.At = now, now.UnixNano()

@@ -109,7 +109,7 @@ func (c *threeNegotiators) otherNodes(node string) (rest []string) {
 	return rest
 }
 
-// TestNewLeaderGrants checks that after the leader's death another one goes on where it
+// TestNewLeaderGrants checks that after the leader's death another one continues where it
 // was. It has a higher epoch, new numbers of grants, and already knows the machines.
 func TestNewLeaderGrants(t *testing.T) {
 	c := newThreeNegotiators(t)

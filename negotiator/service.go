@@ -35,8 +35,8 @@ type grpcService struct {
 
 // maxUnverifiedAge is the age up to which a decision is sent without confirming
 // leadership. A negotiator that was stopped for a while, by a signal or with its host,
-// goes on where it was and does not know of a leader that has come meanwhile. The age is
-// much less than [ledger.PendingGrantTTL], for which the new leader counts the grant.
+// continues where it was and does not know of a leader that has come meanwhile. The age
+// is much less than [ledger.PendingGrantTTL], for which the new leader counts the grant.
 const maxUnverifiedAge = 2 * time.Second
 
 // scheddStream is the stream of one schedd.

@@ -11,7 +11,7 @@ import (
 
 // TestANodeAtAnothersAddress cuts off an execute node with a running task, and starts
 // another node of the pool at its address. The schedd must not confuse them: it starts no
-// second attempt there, and goes on with the first one when its node is back.
+// second attempt there, and resumes with the first one when its node is back.
 func TestANodeAtAnothersAddress(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {

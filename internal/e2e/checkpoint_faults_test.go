@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// hostIsLost crashes a host: its tasks go on elsewhere from their checkpoints.
+// hostIsLost crashes a host: its tasks resume elsewhere from their checkpoints.
 func (s *checkpointPool) hostIsLost() {
 	node, list := s.busyHost()
 	least := s.takeCheckpoints(list)
@@ -38,7 +38,7 @@ func (s *checkpointPool) hostIsStopped() {
 }
 
 // startdAndTasksAreKilled kills the startd with its starters and tasks, and restarts it
-// at once. The tasks may go on on the same host.
+// at once. The tasks may resume on the same host.
 func (s *checkpointPool) startdAndTasksAreKilled() {
 	node, list := s.busyHost()
 	least := s.takeCheckpoints(list)
@@ -74,8 +74,8 @@ func (s *checkpointPool) starters(node string) (pids []int) {
 	return pids
 }
 
-// startdIsKilledAtCheckpoint kills the startd during a checkpoint. Its tasks go on in the
-// same attempt, and none stays frozen.
+// startdIsKilledAtCheckpoint kills the startd during a checkpoint. Its tasks continue in
+// the same attempt, and none stays frozen.
 func (s *checkpointPool) startdIsKilledAtCheckpoint() {
 	node, list := s.busyHost()
 	for _, task := range list {
@@ -113,7 +113,7 @@ func (s *checkpointPool) heldJobsAreCheckpointed() {
 }
 
 // suspendedJobIsCheckpointed checkpoints a suspended job. It stays suspended, and later
-// goes on there or elsewhere.
+// resumes there or elsewhere.
 func (s *checkpointPool) suspendedJobIsCheckpointed() {
 	node, list := s.busyHost()
 	for _, task := range list {

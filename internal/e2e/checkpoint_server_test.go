@@ -85,7 +85,7 @@ func (p *Pool) vacateAndResume(t *testing.T) (finish func()) {
 }
 
 // TestCheckpointServer checks that images go to the server and not to the submit node.
-// Tasks go on from there on another machine, and the images are removed in the end.
+// Tasks resume from there on another machine, and the images are removed in the end.
 func TestCheckpointServer(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

@@ -21,7 +21,7 @@ func (s *checkpointPool) images(task *checkpointedTask) []string {
 }
 
 // TestSpoiledImages edits a checkpoint in the schedd's spool, and replaces one by another
-// task's. Both are refused, the tasks' logs say so, and the tasks go on from earlier
+// task's. Both are refused, the tasks' logs say so, and the tasks resume from earlier
 // checkpoints.
 func TestSpoiledImages(t *testing.T) {
 	t.Parallel()
@@ -93,7 +93,7 @@ while not os.path.exists(sys.argv[1]):
 `
 
 // TestUndumpable requests checkpoints of a program that cannot be dumped. It runs on
-// unharmed, and its owner is told the reason without asking.
+// unharmed, and its owner gets the reason without asking.
 func TestUndumpable(t *testing.T) {
 	t.Parallel()
 	if _, err := criu.Find(""); err != nil {

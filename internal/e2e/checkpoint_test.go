@@ -259,7 +259,7 @@ func (s *checkpointPool) finishTasks() {
 	s.Logf("frozen: %s; from assigned to started from a checkpoint: %s", medianAndMax(frozen), medianAndMax(restored))
 }
 
-// checkLog checks a task's log: each attempt goes on from the last checkpoint before it.
+// checkLog checks a task's log: each attempt resumes from the last checkpoint before it.
 // It returns how long the task was frozen each time, and how long each restore took.
 func (s *checkpointPool) checkLog(task *checkpointedTask) (frozen, restored []time.Duration) {
 	var all struct {

@@ -75,8 +75,8 @@ func (h *cellHostPool) followerIsFull() { h.testFullDisk(otherCentrals(h.awaitLe
 func (h *cellHostPool) leaderIsFull()   { h.testFullDisk(h.awaitLeader()) }
 
 // testFullDisk fills a central manager's disk and commits more than fits. The replica
-// must log the problem while the two others go on. When there is space again it must go
-// on by itself with all of its state.
+// must log the problem while the two others continue. When there is space again it must
+// resume by itself with all of its state.
 func (h *cellHostPool) testFullDisk(victim string) {
 	other := otherCentrals(victim)[0]
 	said := len(h.nodes[victim].logText())

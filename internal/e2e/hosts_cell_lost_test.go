@@ -85,7 +85,7 @@ func (h *cellHostPool) usageOf(user string) float64 {
 }
 
 // formerStateIsTakenOver checks that the former state of one manager is adopted when it
-// leads. That must happen whoever led before, and only once.
+// leads. That must happen with any earlier leader, and only once.
 func (h *cellHostPool) formerStateIsTakenOver() {
 	taken := func() bool { return h.usageOf(formerLog) == formerSeconds/3600 }
 	for tries := 0; h.awaitLeader() != "central3"; tries++ {

@@ -160,7 +160,7 @@ func (h *desktopPool) workIsSuspendedAndResumed() {
 	}
 }
 
-// ownerStays checks an owner who stays. Tasks leave with their progress and go on
+// ownerStays checks an owner who stays. Tasks leave with their progress and resume
 // elsewhere. After the owner has left, the machine accepts claims again.
 func (h *desktopPool) ownerStays() {
 	d := h.desks[0]
@@ -188,7 +188,7 @@ func (h *desktopPool) ownerStays() {
 	h.fillWithCounters()
 }
 
-// ownerPausesMachine checks a pause by an owner whom the owner file names. Others may not
+// ownerPausesMachine checks a pause by an owner in the owner file. Others may not
 // pause, and a resume lets tasks come again.
 func (h *desktopPool) ownerPausesMachine() {
 	d, owner := h.desks[1], commandUser{65534, 65534}
@@ -295,7 +295,7 @@ func (h *desktopPool) desktopIsCutOff() {
 	h.checkSameAttempts(on)
 }
 
-// desktopSleeps suspends a desktop. For everything on it only the clock goes on.
+// desktopSleeps suspends a desktop. For everything on it only the clock advances.
 func (h *desktopPool) desktopSleeps() {
 	h.sleepingDesk = h.desks[2]
 	h.sleepingTasks = h.tasksAt(h.sleepingDesk)
@@ -306,7 +306,7 @@ func (h *desktopPool) desktopSleeps() {
 	}
 }
 
-// desktopWakes wakes the desktop after the leases of its tasks. None of them goes on
+// desktopWakes wakes the desktop after the leases of its tasks. None of them resumes
 // there; each completes elsewhere, once.
 func (h *desktopPool) desktopWakes() {
 	for _, c := range h.tasks {

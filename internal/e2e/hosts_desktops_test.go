@@ -39,7 +39,7 @@ const coresOfDesk = 2
 //	central 10.111.0.1   collector, negotiator
 //	submit  10.111.0.2   schedd
 //	server  10.111.0.11  startd
-//	desk1   10.111.0.21  startd, guard; desk2 and desk3 likewise
+//	desk1   10.111.0.21  startd, guard; desk2 and desk3 the same
 type desktopPool struct {
 	*hostPool
 	desks  []*ownedDesktop

@@ -102,7 +102,7 @@ func (h *hostPool) submitNodeIsKilled() {
 	h.awaitCompleted(during, "submit-during", 4)
 }
 
-// centralIsDown stops the central manager. Running tasks go on, jobs are accepted, and
+// centralIsDown stops the central manager. Running tasks continue, jobs are accepted, and
 // they run when it is back.
 func (h *hostPool) centralIsDown() {
 	id, g := h.submitGated("central", "exec1", "60s", 5)

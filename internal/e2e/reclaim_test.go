@@ -102,8 +102,8 @@ func (p *Pool) awaitTask(t *testing.T, what, id string, is func(taskRecord) bool
 }
 
 // TestReclaimedTask checks that batch work starts in reclaimed resources and leaves when
-// production needs them. Its user is told why, and it goes on when there is room again.
-// Production is never disturbed.
+// production needs them. Its user gets the reason, and it resumes when there is room
+// again. Production is never disturbed.
 func TestReclaimedTask(t *testing.T) {
 	t.Parallel()
 	p := startReclaimPool(t)

@@ -17,8 +17,8 @@ const (
 	mailUsersHint  = "Write a list of addresses: mail_to = [\"ann@example.org\"]."
 )
 
-// readMail reads which events are mailed, and to whom. With only a recipient, failures
-// are mailed, as with qsub.
+// readMail reads which events are mailed, and the recipients. With only a recipient,
+// failures are mailed, as with qsub.
 func (b *jobBuilder) readMail() {
 	users, at, named := b.constantTextList("mail_to")
 	for _, u := range users {

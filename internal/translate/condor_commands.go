@@ -321,7 +321,7 @@ func (q *condorJob) setPolicies() {
 	}, "checkpoint_exit_code")
 }
 
-// setMail sets which events are mailed, and to whom.
+// setMail sets which events are mailed, and the recipients.
 func (q *condorJob) setMail() {
 	letters, to := "", []string(nil)
 	q.carryOver(func(s submitSetting) {

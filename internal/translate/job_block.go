@@ -139,8 +139,8 @@ func (t *fileTranslation) baseName() string {
 
 var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// setMail sets which events are mailed, by the letters of qsub -m, and to whom. Addresses
-// alone select failures.
+// setMail sets which events are mailed, by the letters of qsub -m, and the recipients.
+// Addresses alone select failures.
 func (j *jobBlock) setMail(letters string, to []string) {
 	if letters == "n" {
 		return

@@ -20,8 +20,8 @@ type PoolCounts struct {
 	SubmitNodes int // connected submit nodes
 }
 
-// DetectBlackHoles returns which machines must be drained from now on, and which must be
-// avoided by whom.
+// DetectBlackHoles returns the machines that must be drained from now on. It also returns
+// which machines must be avoided, and by which submitters.
 func (b *Detector) DetectBlackHoles(now time.Time,
 	pool PoolCounts) (drains []AutomaticDrain, avoid []MachineAvoidance) {
 	b.dropExpired(now)

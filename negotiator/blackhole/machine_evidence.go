@@ -101,7 +101,7 @@ func (e *machineEvidence) addFailure(o *AttemptOutcome, counts bool) {
 	}
 }
 
-// isEnough reports whether the evidence is enough, whoever it is from. Of two jobs,
+// isEnough reports whether the evidence is enough, whatever its sources. Of two jobs,
 // everything stored must count: while two long arrays run, nothing else may come to the
 // machine.
 func (e *machineEvidence) isEnough() bool {

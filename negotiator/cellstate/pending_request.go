@@ -34,7 +34,7 @@ type PendingRequest struct {
 	GangRequest uint64 // not 0: the leading request of the gang that its tasks belong to
 }
 
-// LimitSubject returns whom run limits count it for.
+// LimitSubject returns the subject whose run limits count it.
 func (a *PendingRequest) LimitSubject() ledger.LimitSubject {
 	return ledger.LimitSubject{User: a.Submitter.Owner, Group: a.Submitter.Group, UnixGroup: a.UnixGroup}
 }

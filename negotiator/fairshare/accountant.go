@@ -45,7 +45,8 @@ const (
 	DefaultFactor = 1000
 )
 
-// Submitter is whom usage is charged to: an owner, on behalf of a group or none.
+// Submitter is the account that usage is charged to: an owner, on behalf of a group or
+// none.
 type Submitter struct{ Group, Owner string }
 
 // String returns a submitter in HTCondor's form, "group.owner".
@@ -189,7 +190,7 @@ func (b *Accountant) ResetUsage(now time.Time, s Submitter) {
 }
 
 // RewindClock handles a clock that was wrong and has been set back to now. Accounts as of
-// a later time go on from now.
+// a later time continue from now.
 func (b *Accountant) RewindClock(now time.Time) {
 	for _, a := range b.accounts {
 		a.At = min(a.At, now.UnixNano())

@@ -20,7 +20,8 @@ const (
 	// the write in progress at the daemon's next crash is on disk in part [Node]
 	TornWrite
 	Pause // a daemon is stopped and does not notice (SIGSTOP) [Node Duration]
-	// a host suspends with all that runs on it, and its boot time goes on [Node Duration]
+	// a host suspends with all that runs on it, and its boot time advances [Node
+	// Duration]
 	Suspend
 	Partition // nothing gets through from one node to another [Node Peer Duration]
 	SlowLink  // messages take longer than usual [Node Peer Amount Duration]

@@ -44,7 +44,7 @@ type caseRun struct {
 	outcome      RunOutcome
 }
 
-// finishTime is how long a run goes on after all tasks have ended. Only then does it show
+// finishTime is how long a run lasts after all tasks have ended. Only then does it show
 // what a daemon has leaked.
 const finishTime = 2 * time.Minute
 

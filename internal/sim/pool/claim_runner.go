@@ -136,7 +136,7 @@ func (h *claimRunner) dropAttempt(a roost.AttemptID) {
 	}
 }
 
-// removeAll removes the claim. A starter that is told to end takes its task with it.
+// removeAll removes the claim. A starter that ends takes its task with it.
 func (h *claimRunner) removeAll() {
 	h.starter.killAttempt()
 	h.starter.isAlive = false

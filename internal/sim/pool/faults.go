@@ -83,7 +83,7 @@ func (p *Pool) PauseDaemon(name string, d time.Duration) {
 	p.breakSilentStreams(n, n.stalledUntil)
 }
 
-// SuspendHost suspends a host with all that runs on it. Its boot time goes on.
+// SuspendHost suspends a host with all that runs on it. Its boot time advances.
 func (p *Pool) SuspendHost(name string, d time.Duration) {
 	n := p.nodeByName(name)
 	until := p.loop.Now() + d

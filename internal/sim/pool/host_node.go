@@ -170,7 +170,7 @@ func (n *hostNode) wakeAt(at time.Duration) {
 	n.pool.loop.Schedule(eventloop.PlannedEvent{At: at, Place: n.id, Kind: evWake, Number: n.wakeVersion})
 }
 
-// runDeferred runs the deferred events, those of the host first. It goes on later if each
+// runDeferred runs the deferred events, those of the host first. It resumes later if each
 // of them takes time.
 func (n *hostNode) runDeferred(version uint64) {
 	if version != n.wakeVersion {

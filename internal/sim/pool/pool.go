@@ -45,7 +45,7 @@ const (
 	evStart                   // start of a daemon
 	evSubmit                  // Number is that of the job
 	evAction                  // Number is that of the action
-	evWake                    // a daemon that was stopped or busy goes on
+	evWake                    // a daemon that was stopped or busy resumes
 	evTask                    // of a host: Payload is a starter or a guard
 	evDaemon                  // from here on the kinds are a daemon's
 	evDeliver                 // Payload is a packet

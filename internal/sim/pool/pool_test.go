@@ -160,9 +160,9 @@ func TestQuiet(t *testing.T) {
 	}
 }
 
-// TestInitialState checks that tasks that run at the start go on in place. They run for
-// their remaining time and are not started again. Waiting tasks have waited, and crashes
-// in the first minute change none of it.
+// TestInitialState checks that tasks that run at the start continue in place. They run
+// for their remaining time and are not started again. Waiting tasks have waited, and
+// crashes in the first minute change none of it.
 func TestInitialState(t *testing.T) {
 	for seed := range uint64(4) {
 		c := SimulationConfig{Seed: seed, Managers: 1, Schedds: 2, SelfCheck: true,

@@ -39,7 +39,7 @@ type taskSequence struct {
 	resources string // what the task takes, if its request is unknown
 }
 
-// FromCell returns a simulated pool that goes on from a checkpoint of a cell. It has the
+// FromCell returns a simulated pool that resumes from a checkpoint of a cell. It has the
 // machines with their running tasks, which run on for the rest of their predicted time;
 // the waiting requests; and the ledger with all cell policy and usage. What is pending
 // has happened: see [whatif.NewSimulation]. Each note is a sentence about what of the

@@ -77,7 +77,7 @@ func newRequest(t *testing.T, c *cellstate.CellCheckpoint, id uint64, who, text 
 	return a
 }
 
-// TestCell checks that a cell goes on from its checkpoint. Running tasks end in place
+// TestCell checks that a cell resumes from its checkpoint. Running tasks end in place
 // when expected, even on a drained machine, where nothing new starts. Waiting tasks start
 // in order where they may, and notes list what is not simulated.
 func TestCell(t *testing.T) {

@@ -96,7 +96,7 @@ func TestMix(t *testing.T) {
 }
 
 // TestOwnedMix checks that nothing runs on desktops while their owners are present.
-// Machines without owners go on.
+// Machines without owners continue.
 func TestOwnedMix(t *testing.T) {
 	m, diags := submit.ParseSimPool([]byte(`
 machines "desk" {
