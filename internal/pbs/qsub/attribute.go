@@ -10,7 +10,7 @@ import (
 // "=" belongs to them.
 var listAttributes = []string{"comment", "depend", "stagein", "stageout", "group_list"}
 
-// namedAttributes are the attributes for which -W works like an option of their own.
+// NamedAttributes are the attributes for which -W works like an option of their own.
 var NamedAttributes = map[string]byte{
 	"Account_Name": 'A', "Checkpoint": 'c', "Error_Path": 'e', "Execution_Time": 'a', "Job_Name": 'N', "Join_Path": 'j',
 	"Keep_Files": 'k', "Mail_Points": 'm',
@@ -25,7 +25,7 @@ func AttributeOption(attribute string) (letter byte, ok bool) {
 	return letter, ok
 }
 
-// addAttributes parses the value of -W: "key=value[,key=value…]". A repeated key replaces
+// AddAttributes parses the value of -W: "key=value[,key=value…]". A repeated key replaces
 // its value.
 func (s *JobSubmission) AddAttributes(value string) error {
 	key := ""

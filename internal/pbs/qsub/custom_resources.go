@@ -17,7 +17,7 @@ import (
 // identifier matches an attribute name that needs no quotes.
 var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// parseCustomCount parses the requested number of a counted resource.
+// ParseCustomCount parses the requested number of a counted resource.
 func ParseCustomCount(name, v string) (n int, ok bool) {
 	if !roost.IsLimitName(strings.ToLower(name)) || strings.Trim(v, "0123456789") != "" {
 		return 0, false

@@ -9,7 +9,7 @@ type RefusalError struct {
 
 func (e *RefusalError) Error() string { return e.Text }
 
-// isServerError reports whether OpenPBS's server would have refused, and not the command.
+// IsServerError reports whether OpenPBS's server would have refused, and not the command.
 func (e *RefusalError) IsServerError() bool {
 	return e.ExitStatus != exitScript && e.ExitStatus != ExitUsage && e.ExitStatus != exitUnreadable
 }

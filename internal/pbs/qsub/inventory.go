@@ -109,7 +109,7 @@ type nodeProperty struct {
 	wordIndex int // index among the chunk's words
 }
 
-// withNamesOnly returns an inventory that knows the machine names and accepts any word.
+// WithNamesOnly returns an inventory that knows the machine names and accepts any word.
 func (v *PoolInventory) WithNamesOnly() *PoolInventory {
 	if v == nil {
 		return nil

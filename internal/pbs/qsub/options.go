@@ -20,7 +20,7 @@ func splitOptions(args []string, permute bool) (options []OptionValue, operands,
 	return SplitOptionsFor(args, permute, flags, flagsWithValue, usage)
 }
 
-// splitOptionsFor is splitOptions with the options and the usage message of another
+// SplitOptionsFor is splitOptions with the options and the usage message of another
 // command.
 func SplitOptionsFor(args []string, permute bool,
 	flags, valued, usage string) (options []OptionValue, operands, command []string, err error) {

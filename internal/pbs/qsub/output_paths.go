@@ -123,7 +123,7 @@ func joinBelow(dir, name string) string {
 	return submit.EscapeLiteral(strings.TrimSuffix(dir, "/")) + "/" + name
 }
 
-// localPath makes "[host:]path" absolute. A relative path starts at the directory of
+// LocalPath makes "[host:]path" absolute. A relative path starts at the directory of
 // qsub, or with a host at the home directory there (POSIX XCU qsub). Files go to the
 // submit node, whatever host is named. A path that begins with "./" or has a slash before
 // its colon has no host.

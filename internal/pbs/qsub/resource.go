@@ -8,7 +8,7 @@ import (
 
 func SortedNames[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// jobWideResources are the resources of a job as a whole, with the checks of their
+// JobWideResources are the resources of a job as a whole, with the checks of their
 // values.
 var JobWideResources = map[string]func(v string) bool{
 	"walltime": isDurationResource, "min_walltime": isDurationResource, "max_walltime": isDurationResource,
@@ -19,7 +19,7 @@ var JobWideResources = map[string]func(v string) bool{
 	"nodes":  isTextResource, "procs": isCountResource, "neednodes": isTextResource,
 }
 
-// chunkResources are the resources of a chunk. Without -l select they are those of the
+// ChunkResources are the resources of a chunk. Without -l select they are those of the
 // only chunk.
 var ChunkResources = map[string]func(v string) bool{
 	"ncpus": isCountResource, "mem": isSizeResource, "vmem": isSizeResource, "ngpus": isCountResource,
@@ -66,7 +66,7 @@ func parseCount(v string) (int, bool) {
 	return n, n <= maxCount
 }
 
-// addResources parses the value of -l: "name=value[,name=value…]". A repeated resource
+// AddResources parses the value of -l: "name=value[,name=value…]". A repeated resource
 // replaces its value.
 func (s *JobSubmission) AddResources(value string) error {
 	for _, item := range SplitList(value) {

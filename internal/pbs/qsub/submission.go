@@ -9,7 +9,7 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// JobSubmission gathers what the options say.
+// JobSubmission collects the options.
 type JobSubmission struct {
 	Caller           QsubCaller
 	Script           string
@@ -19,54 +19,56 @@ type JobSubmission struct {
 	Name             string
 	Queue            string
 	reservation      string
-	Server           string // the node in whose queue the job goes; empty: the caller's
+	Server           string // submit node of the job; empty: the caller's
 	out, err         string
 	Join             string // "", "oe", "eo"
 	KeepFiles        string // letters of -k
 	Remove           string // letters of -R
 	Dir              string
 	Shell            string
-	ShellOptions     string // all that -S said
+	ShellOptions     string // the whole value of -S
 	Account          string
 	Project          string
-	group            string // Unix group that it runs in; empty: the user's own
+	group            string // Unix group that it runs in; empty: the user's primary group
 	exportAll        bool
 	export           map[string]string
 	Start            time.Time
 	held             bool
 	Priority         int
 	NoRerun          bool
-	mayRerun         bool              // it was said that it may
+	mayRerun         bool              // stated to be rerunnable
 	checkpointOption string            // -c, empty for unspecified
-	Mail             string            // points of -m
+	Mail             string            // letters of -m
 	MailTo           string            // users of -M
-	ResourceValues   map[string]string // -l: a value by resource
-	Attributes       map[string]string // -W: a value by key
+	ResourceValues   map[string]string // -l: value by resource
+	Attributes       map[string]string // -W: value by key
 	dependencies     []string
-	umask            int64 // below 0: the usual one
+	umask            int64 // below 0: the default
 	block            bool
 	quiet            bool
 	interactive      bool
 	warnings         []string
-	x11Forwarding    bool // X11 is to be forwarded
-	exclusive        bool // its machines are to be had alone: Torque's -n
-	ownDirectory     bool // in a directory of its own: sandbox, or files are staged
+	x11Forwarding    bool // X11 forwarding is requested
+	exclusive        bool // exclusive machines: Torque's -n
+	ownDirectory     bool // a directory of its own: sandbox, or files are staged
 	stageIn          []stageFile
 	stageOut         []stageFile
 	request          resourceRequest
 	Array            *roost.ArrayIndexes // nil: no array
-	ArrayRange       string              // of the array, as they were written
+	ArrayRange       string              // indexes of the array as written
 	maxRunning       int                 // tasks that may run at once; 0: all
 
-	Paths map[byte]string // of a job that is altered: where o and e go already, as its ad has it
+	Paths map[byte]string // for qalter: the present paths of o and e, in the form of the ad
 }
 
-// ApplyOptions folds options in, later ones over earlier ones.
+// ApplyOptions applies options; later ones override earlier ones.
 func (s *JobSubmission) ApplyOptions(options []OptionValue) error {
 	for _, o := range options {
 		read := optionReaders()[o.Letter]
 		if read == nil {
-			continue // -C was read before the script, -f is of a daemon that we do not need, and -b is how long to try
+			// -C was read before the script, -f is about a daemon that Roost lacks, and
+			// -b is a retry time
+			continue
 		}
 		if err := read(s, strings.TrimSpace(o.Value)); err != nil {
 			return err
@@ -75,8 +77,8 @@ func (s *JobSubmission) ApplyOptions(options []OptionValue) error {
 	return nil
 }
 
-// optionReaders says what each option means (OpenPBS qsub(1B); -d, -D, -F, -n, -t, -T, -w
-// and -x: Torque qsub(1B)).
+// optionReaders returns the reader of each option (OpenPBS qsub(1B); -d, -D, -F, -n, -t,
+// -T, -w and -x: Torque qsub(1B)).
 func optionReaders() map[byte]func(s *JobSubmission, v string) error {
 	return map[byte]func(s *JobSubmission, v string) error{
 		'a': (*JobSubmission).setStart, 'A': textOption('A', func(s *JobSubmission) *string {
@@ -124,7 +126,7 @@ func optionReaders() map[byte]func(s *JobSubmission, v string) error {
 	}
 }
 
-// textOption reads an option whose value is any text but an empty one.
+// textOption returns the reader of an option whose value is any non-empty text.
 func textOption(letter byte, field func(*JobSubmission) *string) func(*JobSubmission, string) error {
 	return func(s *JobSubmission, v string) error {
 		if v == "" {
@@ -143,12 +145,12 @@ func (s *JobSubmission) setName(v string) error {
 	return nil
 }
 
-// isJobName reports whether s can be the name of a job: at most 230 characters, of which
-// the first is no dot (OpenPBS).
+// isJobName reports whether s is a valid job name: at most 230 characters, and no dot
+// first (OpenPBS).
 func isJobName(s string) bool { return len(s) <= 230 && isPlainName(s) && s[0] != '.' }
 
-// setProject reads -P: the project, and in Torque the user that the job is to be of, who
-// has to be the one who submits it.
+// setProject parses -P. It is the project, and in Torque the user of the job, who must be
+// the submitter.
 func (s *JobSubmission) setProject(v string) error {
 	if v == "" {
 		return IllegalValueError('P')
@@ -176,7 +178,7 @@ func (s *JobSubmission) setDestination(v string) error {
 	return nil
 }
 
-// ParseDestination reads "queue", "@server" and "queue@server".
+// ParseDestination parses "queue", "@server" and "queue@server".
 func ParseDestination(v string) (queue, server string, ok bool) {
 	queue, server, at := strings.Cut(v, "@")
 	return queue, server, v != "" && (queue == "" || isPlainName(queue)) && (!at || isPlainName(server))
@@ -199,8 +201,8 @@ func (s *JobSubmission) setRerunnable(v string) error {
 	return nil
 }
 
-// setShell reads "path[@host],…". Where the job will run is not known yet, so the path
-// without a host counts; with none it is the login shell.
+// setShell parses "path[@host],…". The host is not known yet, so the path without a host
+// counts; without one it is the login shell.
 func (s *JobSubmission) setShell(v string) error {
 	seen := map[string]bool{}
 	shell := ""
@@ -217,7 +219,7 @@ func (s *JobSubmission) setShell(v string) error {
 	return nil
 }
 
-// setUser reads "user[@host],…": a job runs as who submits it, and as nobody else.
+// setUser parses "user[@host],…": a job runs as its submitter and no other user.
 func (s *JobSubmission) setUser(v string) error {
 	seen, user := map[string]bool{}, ""
 	for _, item := range listItems(v) {
@@ -235,7 +237,7 @@ func (s *JobSubmission) setUser(v string) error {
 	return nil
 }
 
-// setMail reads the points of -m.
+// setMail parses the letters of -m.
 func (s *JobSubmission) setMail(v string) error {
 	if v == "" || v != "n" && strings.Trim(v, "abej") != "" {
 		return IllegalValueError('m')
@@ -244,7 +246,7 @@ func (s *JobSubmission) setMail(v string) error {
 	return nil
 }
 
-// setArguments reads Torque's -F: the arguments of the script, in one word.
+// setArguments parses Torque's -F: the arguments of the script, in one word.
 func (s *JobSubmission) setArguments(v string) error {
 	words, ok := SplitWords(v)
 	if !ok || len(words) > maxWords {
@@ -254,7 +256,7 @@ func (s *JobSubmission) setArguments(v string) error {
 	return nil
 }
 
-// checkConflicts refuses options that do not go together.
+// checkConflicts refuses conflicting options.
 func (s *JobSubmission) checkConflicts() error {
 	switch {
 	case s.fromFile && !isJobName(s.Name):

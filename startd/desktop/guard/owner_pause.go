@@ -140,21 +140,12 @@ func removePause(dir string) error {
 	return errors.Join(err, atomicfile.SyncDir(dir))
 }
 
-// replaceFile writes a file atomically; with sync it is on disk afterwards.
+// replaceFile replaces a file that everybody may read, with write.
 func replaceFile(path string, text []byte, write func(string, []byte, fs.FileMode) error) error {
 	if err := write(path, text, 0o644); err != nil {
 		return fmt.Errorf("%s: %w: %w", path, roost.NoOutput, err)
 	}
 	return nil
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
 }
 
 // bootID returns the ID of this boot.
