@@ -46,9 +46,9 @@ func JoinSelect(chunks []string) string {
 	return strings.Join(list, "+")
 }
 
-// ChunksBeyond lists the numbers of the chunks that a job gives back to keep only those
-// that a select asks for, besides the first. Each chunk of the select keeps one that has
-// at least as much, and of those the smallest.
+// ChunksBeyond lists the numbers of the chunks that a job gives back for a smaller
+// select. The first chunk stays. Each chunk of the select retains the smallest chunk of
+// the job that has at least as much.
 func ChunksBeyond(held []HeldChunk, selection string) (numbers []uint32, err error) {
 	keep, err := parseSelect(selection)
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestChunksBeyond holds which chunks a job gives back whose select is smaller now:
-// what OpenPBS's test_basic_use_case_ncpus and test_with_a_custom_str_res say among them.
+// TestChunksBeyond checks which chunks a job gives back for a smaller select. Some cases
+// are those of OpenPBS's test_basic_use_case_ncpus and test_with_a_custom_str_res.
 func TestChunksBeyond(t *testing.T) {
 	for _, c := range []struct {
 		job, keep string
