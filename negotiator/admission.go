@@ -113,7 +113,7 @@ func (s *scheddState) updateDemand(m *wire.Demand) (less bool, err error) {
 }
 
 // notifyQueueRoom tells the schedds that a full queue refused that it has room.
-func (c *leaderState) notifyQueueRoom(queue string) {
+func (c admissionChecker) notifyQueueRoom(queue string) {
 	for _, name := range slices.Sorted(maps.Keys(c.schedds)) {
 		if s := c.schedds[name]; s.fullQueues[queue] && s.sendQueue != nil {
 			delete(s.fullQueues, queue)
@@ -123,7 +123,7 @@ func (c *leaderState) notifyQueueRoom(queue string) {
 }
 
 // answerAdmission answers whether jobs may be submitted.
-func (c *leaderState) answerAdmission(now time.Time, s *scheddState, m *wire.Admit) {
+func (c admissionChecker) answerAdmission(now time.Time, s *scheddState, m *wire.Admit) {
 	before := len(s.admitted)
 	err := c.checkQuotas(now, s, m)
 	answer := &wire.Admitted{Id: m.GetId()}
@@ -143,7 +143,7 @@ func (c *leaderState) answerAdmission(now time.Time, s *scheddState, m *wire.Adm
 
 // checkQuotas checks demands one after the other. Those that fit are recorded as
 // admitted.
-func (c *leaderState) checkQuotas(now time.Time, s *scheddState, m *wire.Admit) (err error) {
+func (c admissionChecker) checkQuotas(now time.Time, s *scheddState, m *wire.Admit) (err error) {
 	if len(m.GetAsks())+len(s.admitted) > maxPayers {
 		return fmt.Errorf("%w: too many submissions at once", roost.Exhausted)
 	}
@@ -164,7 +164,7 @@ func (c *leaderState) checkQuotas(now time.Time, s *scheddState, m *wire.Admit) 
 
 // checkQuotaAndQueue refuses demand that would exceed a quota or a queue limit. Jobs that
 // only move from another queue are not checked against quotas.
-func (c *leaderState) checkQuotaAndQueue(now time.Time, l *ledger.Ledger, who quotaAccount, more resourceDemand,
+func (c admissionChecker) checkQuotaAndQueue(now time.Time, l *ledger.Ledger, who quotaAccount, more resourceDemand,
 	moved bool) error {
 	if q, ok := l.Queue(who.queue); ok {
 		if err := c.checkQueueFull(queueScope{q.Name, q.Queued, q.QueuedAmounts}, who, more); err != nil {
@@ -196,7 +196,7 @@ func (c *leaderState) checkQuotaAndQueue(now time.Time, l *ledger.Ledger, who qu
 }
 
 // quotaDemand returns the demand that counts for a quota now, over all schedds.
-func (c *leaderState) quotaDemand(q ledger.BandQuota, who quotaAccount) resourceDemand {
+func (c admissionChecker) quotaDemand(q ledger.BandQuota, who quotaAccount) resourceDemand {
 	counts := func(p quotaAccount) bool {
 		switch {
 		case p.band != who.band:
@@ -210,7 +210,7 @@ func (c *leaderState) quotaDemand(q ledger.BandQuota, who quotaAccount) resource
 }
 
 // sumDemand adds up the demand of the accounts that counts selects, over all schedds.
-func (c *leaderState) sumDemand(counts func(quotaAccount) bool) (sum resourceDemand) {
+func (c admissionChecker) sumDemand(counts func(quotaAccount) bool) (sum resourceDemand) {
 	for _, s := range c.schedds {
 		for p, d := range s.demand {
 			if counts(p) {

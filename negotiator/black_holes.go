@@ -28,7 +28,7 @@ type avoidPairs map[string]map[string]time.Time // by machine, by task: until wh
 const minFailures = 3
 
 // recordAttemptEnd handles the report of an attempt's end.
-func (c *leaderState) recordAttemptEnd(now time.Time, s *scheddState, o *wire.Outcome) {
+func (c blackHoleDetector) recordAttemptEnd(now time.Time, s *scheddState, o *wire.Outcome) {
 	if o.GetVerdict() == wire.Outcome_GONE {
 		c.removeAvoidPairs(now, s.requests[o.GetRequest()], o.GetTask())
 		return
@@ -46,7 +46,7 @@ func (c *leaderState) recordAttemptEnd(now time.Time, s *scheddState, o *wire.Ou
 
 // removeAvoidPairs removes the avoid pairs of a task that no longer runs. The request's
 // other tasks may use the machines again.
-func (c *leaderState) removeAvoidPairs(now time.Time, r *scheddRequest, task string) {
+func (c blackHoleDetector) removeAvoidPairs(now time.Time, r *scheddRequest, task string) {
 	if r == nil {
 		return
 	}
@@ -71,7 +71,7 @@ func shortenText(reason string) string {
 }
 
 // addAvoidPair adds an avoid pair, here and to the pending entry.
-func (c *leaderState) addAvoidPair(now time.Time, r *scheddRequest, pair blackhole.AvoidPair) {
+func (c blackHoleDetector) addAvoidPair(now time.Time, r *scheddRequest, pair blackhole.AvoidPair) {
 	c.log.Info("a task and a node are kept apart", "task", pair.Task, "node", pair.Machine, "until", pair.Until,
 		"reason", pair.Reason)
 	c.pendingEntry.avoidPairs = append(c.pendingEntry.avoidPairs,
@@ -87,11 +87,11 @@ func (c *leaderState) addAvoidPair(now time.Time, r *scheddRequest, pair blackho
 		r.avoidPairs[pair.Machine] = map[string]time.Time{}
 	}
 	r.avoidPairs[pair.Machine][pair.Task] = pair.Until
-	c.setNextSweep(pair.Until)
+	c.grants().setNextSweep(pair.Until)
 }
 
 // commitBy ensures that the pending entry is committed soon, even without grants.
-func (c *leaderState) commitBy(now time.Time) {
+func (c blackHoleDetector) commitBy(now time.Time) {
 	if c.usageCommitBy.IsZero() {
 		c.usageCommitBy = now
 	}
@@ -120,7 +120,7 @@ func (r *scheddRequest) addAvoided(now time.Time, avoid map[string]string) map[s
 }
 
 // drainBlackHoles drains black holes, and follows administrators' decisions about them.
-func (c *leaderState) drainBlackHoles(now time.Time) {
+func (c blackHoleDetector) drainBlackHoles(now time.Time) {
 	if !c.synced {
 		return
 	}
@@ -131,7 +131,7 @@ func (c *leaderState) drainBlackHoles(now time.Time) {
 		c.log.Warn("the jobs of one submitter are kept from a node where they alone fail", "node", a.Machine, "owner",
 			a.Owner, "submitted on", a.Node, "until", a.Until, "reason", a.Reason)
 		c.changed = true
-		c.setNextSweep(a.Until)
+		c.grants().setNextSweep(a.Until)
 	}
 	for _, d := range drains {
 		if slices.ContainsFunc(c.drains, func(other match.MachineDrain) bool { return other.Node == d.Machine }) {
@@ -150,12 +150,12 @@ func (c *leaderState) drainBlackHoles(now time.Time) {
 	}
 	c.removeEndedDrains(now)
 	if at := c.blackHoles.NextDrainEnd(); !at.IsZero() {
-		c.setNextSweep(at)
+		c.grants().setNextSweep(at)
 	}
 }
 
 // submitNodeCount returns the number of connected submit nodes.
-func (c *leaderState) submitNodeCount() (n int) {
+func (c blackHoleDetector) submitNodeCount() (n int) {
 	for _, s := range c.schedds {
 		if s.sendQueue != nil {
 			n++
@@ -166,7 +166,7 @@ func (c *leaderState) submitNodeCount() (n int) {
 
 // avoidedMachines returns the machines that the jobs of each submitter avoid, with
 // reasons.
-func (c *leaderState) avoidedMachines(now time.Time) map[blackhole.NodeSubmitter]map[string]string {
+func (c blackHoleDetector) avoidedMachines(now time.Time) map[blackhole.NodeSubmitter]map[string]string {
 	all := map[blackhole.NodeSubmitter]map[string]string{}
 	for _, a := range c.blackHoles.Avoidances(now) {
 		if all[a.NodeSubmitter] == nil {
@@ -198,7 +198,7 @@ func (r *scheddRequest) addAvoidedMachines(all map[blackhole.NodeSubmitter]map[s
 }
 
 // removeEndedDrains removes expired automatic drains from the log.
-func (c *leaderState) removeEndedDrains(now time.Time) {
+func (c blackHoleDetector) removeEndedDrains(now time.Time) {
 	for _, name := range slices.Sorted(maps.Keys(c.automaticDrains)) {
 		if !slices.ContainsFunc(c.blackHoles.DrainedMachines(now), func(d blackhole.AutomaticDrain) bool {
 			return d.Machine == name
@@ -214,7 +214,7 @@ func (c *leaderState) removeEndedDrains(now time.Time) {
 // readDrains reads the drains in the log, and returns how many machines administrators
 // have drained. If an automatic drain is no longer in the log, an administrator has
 // removed it and trusts the machine.
-func (c *leaderState) readDrains(now time.Time) (others int) {
+func (c blackHoleDetector) readDrains(now time.Time) (others int) {
 	c.drains = c.drains[:0]
 	c.ledgerStore.view(func(l *ledger.Ledger) {
 		for _, d := range l.Drains() {
@@ -253,7 +253,7 @@ const drainCommitDelay = 10 * time.Second
 
 // limitTrials limits the tasks of machines on trial. It returns those that may get no
 // more.
-func (c *leaderState) limitTrials(now time.Time) (full []match.MachineDrain) {
+func (c blackHoleDetector) limitTrials(now time.Time) (full []match.MachineDrain) {
 	c.tasksOnTrial = map[string]int{}
 	for _, name := range c.blackHoles.MachinesOnTrial(now) {
 		m := c.machines[name]
@@ -271,7 +271,7 @@ func (c *leaderState) limitTrials(now time.Time) (full []match.MachineDrain) {
 
 // limitOnTrial returns how many of some tasks a machine may get: all, unless it is on
 // trial.
-func (c *leaderState) limitOnTrial(name string, units int) int {
+func (c blackHoleDetector) limitOnTrial(name string, units int) int {
 	room, probed := c.tasksOnTrial[name]
 	if !probed || units <= room {
 		return units

@@ -28,9 +28,9 @@ func (c *leaderState) cellCheckpoint(now time.Time) (*cellstate.CellCheckpoint, 
 		return nil, nil, fmt.Errorf("cell: %w: the negotiator does not know the machines yet: no collector has "+
 			"answered", roost.Unavailable)
 	}
-	c.expireOverdue(now)
+	c.grants().expireOverdue(now)
 	c.broadcastPolicy()
-	c.readDrains(now)
+	c.blackHoleDrains().readDrains(now)
 	p := &cellstate.CellCheckpoint{RoostVersion: roost.Version, Epoch: c.epoch,
 		ClaimHolders: map[fairshare.Submitter]roost.Resources{}, Schedds: map[string]bool{}}
 	asking := map[*scheddRequest]bool{}

@@ -26,7 +26,7 @@ func (c *leaderState) cellState(now time.Time) *cellstate.CellState {
 		KnownSchedds: func(name string) bool {
 			return c.schedds[name].knowsRunning()
 		},
-		LimitsUsed: c.limitUse, LimitsGranted: c.grantedLimitUse(), Prod: c.prodHeld,
+		LimitsUsed: c.limitUse, LimitsGranted: c.grants().grantedLimitUse(), Prod: c.prodHeld,
 		UsageByClaims: c.claimedBySubmitter, UsageByGrants: c.grantedToSubmitter(),
 		ChargedCores: maps.Keys(c.chargedCores), Evicted: c.recentEvictions, RecentStarts: c.recentStarts.list,
 	}

@@ -14,7 +14,7 @@ import (
 // runCycle makes a plan. The resulting grants go into the pending entry, and explanations
 // into the schedds' send queues.
 func (c *leaderState) runCycle(now time.Time) {
-	c.expireOverdue(now)
+	c.grants().expireOverdue(now)
 	c.changed, c.explainAt = false, time.Time{}
 	c.broadcastPolicy()
 	if !c.synced {
@@ -24,7 +24,7 @@ func (c *leaderState) runCycle(now time.Time) {
 	if !c.usageCompared {
 		c.chargeAll(now)
 	}
-	c.drainBlackHoles(now)
+	c.blackHoleDrains().drainBlackHoles(now)
 	snapshot, requests := c.cellSnapshot(now)
 	if snapshot == nil {
 		return
@@ -87,7 +87,7 @@ func (c *leaderState) cellSnapshot(now time.Time) (s *match.Snapshot, requests m
 // order.
 func (c *leaderState) pendingRequests(now time.Time) []*scheddRequest {
 	var list []*scheddRequest
-	room, avoided := c.refillLostTasks(now), c.avoidedMachines(now)
+	room, avoided := c.refillLostTasks(now), c.blackHoleDrains().avoidedMachines(now)
 	for _, name := range slices.Sorted(maps.Keys(c.schedds)) {
 		s := c.schedds[name]
 		if s.sendQueue == nil || s.unansweredGrants >= maxUnanswered {
@@ -103,7 +103,7 @@ func (c *leaderState) pendingRequests(now time.Time) []*scheddRequest {
 				}
 				continue
 			}
-			if !r.Now && c.queueStopped(r) {
+			if !r.Now && c.admission().queueStopped(r) {
 				continue
 			}
 			if r.Wanted = r.wanted - len(r.unseenGrants); r.Wanted <= 0 {
@@ -115,7 +115,7 @@ func (c *leaderState) pendingRequests(now time.Time) []*scheddRequest {
 			r.NoQueue = min(r.noWait, r.Wanted)
 			r.Avoid = r.avoidedMachines(now, c.machines)
 			for name := range r.Avoid {
-				c.setNextSweep(r.refusals[name].until)
+				c.grants().setNextSweep(r.refusals[name].until)
 			}
 			r.Avoid = r.addAvoidedMachines(avoided, r.addAvoided(now, r.Avoid))
 			list = append(list, r)

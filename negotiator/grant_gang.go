@@ -42,7 +42,8 @@ func (c *leaderState) addGrants(now time.Time, grants []match.Grant, requests ma
 		s := c.schedds[grants[0].Request.Key.Schedd]
 		whole := grants[0].Gang != 0
 		if room := maxUnanswered - s.unansweredGrants; !whole {
-			grants[0].Units = c.limitOnTrial(grants[0].Machine.Name, min(units, room)) // the rest when it has answered
+			// the rest when it has answered
+			grants[0].Units = c.blackHoleDrains().limitOnTrial(grants[0].Machine.Name, min(units, room))
 		} else if units > room && s.unansweredGrants > 0 {
 			grants = grants[n:]
 			continue // when it has answered

@@ -92,10 +92,10 @@ func (c *leaderState) updateMachines(now time.Time, all []machineUpdate, synced 
 			switch {
 			case update.machine == nil:
 			case adShowsClaim(update.machine, p):
-				c.forgetGrant(now, p)
+				c.grants().forgetGrant(now, p)
 			case claimDeadlinePassed(update.machine, p):
-				c.dropGrant(p)
-				c.forgetGrant(now, p)
+				c.grants().dropGrant(p)
+				c.grants().forgetGrant(now, p)
 			}
 		}
 	}
@@ -115,7 +115,7 @@ func (c *leaderState) addStream(now time.Time, hello *wire.ScheddHello, mail *se
 		c.schedds[name] = s
 	}
 	c.forgetStream(now, s)
-	c.syncLimitedGrants(now, s, hello, mail)
+	c.grants().syncLimitedGrants(now, s, hello, mail)
 	s.sendQueue, s.usage = mail, map[fairshare.Submitter]roost.Resources{}
 	s.demand, s.admitted, s.sentPolicy = map[quotaAccount]resourceDemand{}, nil, nil
 	s.sentPolicyVersion, s.fullQueues = policyVersion{}, nil
@@ -183,21 +183,21 @@ func (c *leaderState) handleMessage(now time.Time, name string, mail *sendQueue,
 		c.changed = true
 		return s.updateRequest(of.Request)
 	case *wire.FromSchedd_Result:
-		c.handleGrantAnswer(now, s, of.Result)
+		c.grants().handleGrantAnswer(now, s, of.Result)
 	case *wire.FromSchedd_Demand:
 		less, err := s.updateDemand(of.Demand)
 		if less {
-			c.notifyQueueRoom(of.Demand.GetQueue())
+			c.admission().notifyQueueRoom(of.Demand.GetQueue())
 		}
 		return err
 	case *wire.FromSchedd_Told:
 		s.sentAllRequests, s.lastRunning, c.changed = true, nil, true
 	case *wire.FromSchedd_Admit:
-		c.answerAdmission(now, s, of.Admit)
+		c.admission().answerAdmission(now, s, of.Admit)
 	case *wire.FromSchedd_Why:
 		c.requestExplanation(s, of.Why.GetRequest())
 	case *wire.FromSchedd_Outcome:
-		c.recordAttemptEnd(now, s, of.Outcome)
+		c.blackHoleDrains().recordAttemptEnd(now, s, of.Outcome)
 	case *wire.FromSchedd_Usage:
 		u := of.Usage
 		who := fairshare.Submitter{Group: u.GetGroup(), Owner: u.GetOwner()}

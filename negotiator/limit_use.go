@@ -58,7 +58,7 @@ func claimDeadlinePassed(m *inventoryMachine, p *pendingGrant) bool {
 
 // syncLimitedGrants compares the pending grants with limits with those that a schedd
 // lists when its session begins.
-func (c *leaderState) syncLimitedGrants(now time.Time, s *scheddState, hello *wire.ScheddHello, mail *sendQueue) {
+func (c grantTracker) syncLimitedGrants(now time.Time, s *scheddState, hello *wire.ScheddHello, mail *sendQueue) {
 	if !hello.GetLists() {
 		return
 	}
@@ -122,7 +122,7 @@ func (n limitUse) addClaim(text string, sign int) {
 
 // grantedLimitUse returns the use of each limit by grants that are not in machine ads
 // yet.
-func (c *leaderState) grantedLimitUse() limitUse {
+func (c grantTracker) grantedLimitUse() limitUse {
 	all := limitUse{}
 	for _, p := range c.pendingByID {
 		for _, l := range p.limitUse {

@@ -60,7 +60,7 @@ func (c *leaderState) limitLostTasks(now time.Time, r *scheddRequest, room *int)
 		return
 	}
 	r.Wanted -= lost - may
-	c.setNextSweep(now.Add(c.lostTasks.timeToNext()))
+	c.grants().setNextSweep(now.Add(c.lostTasks.timeToNext()))
 	if r.Wanted == 0 {
 		c.sendTo(r, &wire.Explanation{Summary: fmt.Sprintf(
 			"%d tasks have lost their nodes; of all such tasks %.0f a minute are started elsewhere (setting %s)", lost,

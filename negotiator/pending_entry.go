@@ -85,12 +85,12 @@ func (c *leaderState) sendCommitted(now time.Time, d pendingEntry) {
 	for _, p := range d.grants {
 		s := c.schedds[p.request.Schedd]
 		if s == nil || s.sendQueue != p.sendQueue {
-			c.forgetGrant(now, p)
+			c.grants().forgetGrant(now, p)
 			c.changed = true
 			continue
 		}
 		p.stage, p.deadline = granted, now.Add(grantTTL)
-		c.setNextSweep(p.deadline)
+		c.grants().setNextSweep(p.deadline)
 		s.sendQueue.putGrant(&wire.ToSchedd{Of: &wire.ToSchedd_Grant{Grant: p.message}}, d.proposedAt)
 		p.message = nil
 	}

@@ -65,7 +65,7 @@ func adShowsClaim(m *inventoryMachine, p *pendingGrant) bool {
 	return p.stage == claimed && (m.Started > p.started || m.Started == p.started && m.Sequence >= p.sequence)
 }
 
-func (c *leaderState) forgetGrant(now time.Time, p *pendingGrant) {
+func (c grantTracker) forgetGrant(now time.Time, p *pendingGrant) {
 	delete(c.pendingByID, p.id)
 	c.resolveLimitedGrant(now, p)
 	list := slices.DeleteFunc(c.pendingByMachine[p.machine], func(other *pendingGrant) bool { return other == p })
@@ -81,7 +81,7 @@ func (c *leaderState) forgetGrant(now time.Time, p *pendingGrant) {
 
 // resolveLimitedGrant records for the next leader that the outcome of a grant with limits
 // is certain.
-func (c *leaderState) resolveLimitedGrant(now time.Time, p *pendingGrant) {
+func (c grantTracker) resolveLimitedGrant(now time.Time, p *pendingGrant) {
 	if p.claimBy == 0 {
 		return
 	}
@@ -92,7 +92,7 @@ func (c *leaderState) resolveLimitedGrant(now time.Time, p *pendingGrant) {
 }
 
 // handleGrantAnswer handles the outcome of a grant.
-func (c *leaderState) handleGrantAnswer(now time.Time, s *scheddState, result *wire.GrantResult) {
+func (c grantTracker) handleGrantAnswer(now time.Time, s *scheddState, result *wire.GrantResult) {
 	p := c.pendingByID[result.GetGrant()]
 	if p == nil || p.request.Schedd != s.name || p.stage != granted || p.epoch != cmp.Or(result.GetEpoch(), c.epoch) {
 		return
@@ -127,7 +127,7 @@ func (c *leaderState) handleGrantAnswer(now time.Time, s *scheddState, result *w
 }
 
 // requestOf returns the request of a grant, nil if it is gone.
-func (c *leaderState) requestOf(p *pendingGrant) *scheddRequest {
+func (c grantTracker) requestOf(p *pendingGrant) *scheddRequest {
 	if s := c.schedds[p.request.Schedd]; s != nil && s.sendQueue == p.sendQueue {
 		return s.requests[p.request.ID]
 	}
@@ -136,7 +136,7 @@ func (c *leaderState) requestOf(p *pendingGrant) *scheddRequest {
 
 // expireOverdue drops grants that have been pending, and schedds that have been away, for
 // too long.
-func (c *leaderState) expireOverdue(now time.Time) {
+func (c grantTracker) expireOverdue(now time.Time) {
 	if c.nextSweep.IsZero() || now.Before(c.nextSweep) {
 		return
 	}
@@ -156,7 +156,7 @@ func (c *leaderState) expireOverdue(now time.Time) {
 }
 
 // expireGrant ends the wait for the outcome of a grant.
-func (c *leaderState) expireGrant(now time.Time, p *pendingGrant) {
+func (c grantTracker) expireGrant(now time.Time, p *pendingGrant) {
 	c.dropGrant(p)
 	c.changed = true
 	if p.claimBy == 0 || p.overdue {
@@ -168,7 +168,7 @@ func (c *leaderState) expireGrant(now time.Time, p *pendingGrant) {
 }
 
 // dropGrant removes a grant that will not be answered from what its request was given.
-func (c *leaderState) dropGrant(p *pendingGrant) {
+func (c grantTracker) dropGrant(p *pendingGrant) {
 	if r := c.requestOf(p); r != nil && p.stage != claimed {
 		r.removeUnseen(p.id)
 	}
@@ -177,7 +177,7 @@ func (c *leaderState) dropGrant(p *pendingGrant) {
 // expireUnacked removes claimed grants that the schedd has not acknowledged in a while.
 // It may have had no reason to send an update, if new tasks replaced what the grant took
 // from its wants.
-func (c *leaderState) expireUnacked(now time.Time) {
+func (c grantTracker) expireUnacked(now time.Time) {
 	for len(c.unackedGrants) > 0 {
 		first := c.unackedGrants[0]
 		if now.Before(first.at) {
@@ -191,7 +191,7 @@ func (c *leaderState) expireUnacked(now time.Time) {
 	}
 }
 
-func (c *leaderState) setNextSweep(at time.Time) {
+func (c grantTracker) setNextSweep(at time.Time) {
 	if c.nextSweep.IsZero() || at.Before(c.nextSweep) {
 		c.nextSweep = at
 	}

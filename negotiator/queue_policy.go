@@ -12,7 +12,7 @@ import (
 
 // queueStopped explains to the schedd that the queue of a request is stopped, if that is
 // so. It reports whether it is.
-func (c *leaderState) queueStopped(r *scheddRequest) bool {
+func (c admissionChecker) queueStopped(r *scheddRequest) bool {
 	why := c.policy.StopReason(r.Queue)
 	if why != "" {
 		c.sendTo(r, &wire.Explanation{Summary: why})
@@ -103,7 +103,7 @@ func (t queueFullError) Unwrap() error { return t.error }
 
 // checkQueueFull refuses tasks beyond the number that may be in a queue, or beyond their
 // resources (PBS: max_queued, max_queued_res).
-func (c *leaderState) checkQueueFull(s queueScope, who quotaAccount, more resourceDemand) error {
+func (c admissionChecker) checkQueueFull(s queueScope, who quotaAccount, more resourceDemand) error {
 	has := func(b ledger.LimitBound) resourceDemand {
 		return c.sumDemand(func(p quotaAccount) bool {
 			return (s.queue == "" || p.queue == s.queue) && b.Includes(p.limitSubject())

@@ -31,7 +31,7 @@ func (c *leaderState) rejectStreams(now time.Time, unplaced []match.UnplacedRequ
 		due := r.noRoomSince.Add(c.policy.StreamMaxWait)
 		switch {
 		case now.Before(due):
-			c.setNextSweep(due)
+			c.grants().setNextSweep(due)
 		case u.Explanation == nil:
 			r.explanationWanted, c.changed = true, true // the next cycle says what is missing
 		default:

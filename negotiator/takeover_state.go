@@ -67,11 +67,11 @@ func (c *leaderState) adoptGrant(now time.Time, f ledger.PendingGrant, id uint64
 	}
 	if m := c.machines[g.Machine]; m != nil {
 		if m.Started > g.Started {
-			c.resolveLimitedGrant(now, p)
+			c.grants().resolveLimitedGrant(now, p)
 			return // it was granted to an earlier start of the machine
 		}
 		if claimDeadlinePassed(m, p) {
-			c.resolveLimitedGrant(now, p)
+			c.grants().resolveLimitedGrant(now, p)
 			return
 		}
 		p.sequence = m.Sequence + 1
@@ -81,5 +81,5 @@ func (c *leaderState) adoptGrant(now time.Time, f ledger.PendingGrant, id uint64
 	}
 	c.pendingByID[id] = p
 	c.pendingByMachine[p.machine] = append(c.pendingByMachine[p.machine], p)
-	c.setNextSweep(p.deadline)
+	c.grants().setNextSweep(p.deadline)
 }

@@ -55,24 +55,24 @@ func (b *jobBuilder) reportProblem(at hcl.Range, summary, detail string) {
 // paths need the directory.
 func (b *jobBuilder) buildJob() {
 	b.parser.refuseUnknown(b.block, "a job", jobSettings, []string{"override", "checkpoint"})
-	b.readTasks()
+	b.taskReader().readTasks()
 	b.ad.SetString(roost.AttrMyType, "Job")
 	b.ad.SetString(roost.AttrJobName, EscapeLiteral(b.name))
 	b.ad.SetInt(roost.AttrTaskCount, int64(b.tasks.count))
-	b.readDirectory()
-	b.readProgram()
-	b.readEnvironment()
-	b.readTransfer()
-	b.readStreams()
-	b.readResources()
-	b.readAppClass()
-	b.readBounds()
-	b.readPlacement()
-	b.readLimits()
+	b.programReader().readDirectory()
+	b.programReader().readProgram()
+	b.programReader().readEnvironment()
+	b.transferReader().readTransfer()
+	b.transferReader().readStreams()
+	b.resourceReader().readResources()
+	b.resourceReader().readAppClass()
+	b.resourceReader().readBounds()
+	b.resourceReader().readPlacement()
+	b.resourceReader().readLimits()
 	b.readMail()
 	b.readCheckpoint()
 	b.readDependsOn()
-	b.readOverrides()
+	b.taskReader().readOverrides()
 }
 
 // attribute returns a setting of the block if it is set and the names in its expression
@@ -101,7 +101,7 @@ func (b *jobBuilder) constantText(name, hint string) (s string, at hcl.Range, ok
 		return "", at, false
 	}
 	if ok {
-		s, ok = b.valueText(v, at, name)
+		s, ok = b.taskReader().valueText(v, at, name)
 	}
 	return s, at, ok
 }

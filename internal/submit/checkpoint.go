@@ -144,7 +144,7 @@ func (b *jobBuilder) readCheckpointFiles() {
 	if !ok {
 		return
 	}
-	list, ok := b.listElements(v, at, "files")
+	list, ok := b.taskReader().listElements(v, at, "files")
 	if !ok {
 		return
 	}

@@ -81,7 +81,7 @@ func (t *conditionTranslator) translateExpr(e hclsyntax.Expression, outer int) s
 	if t.hasFailed {
 		return ""
 	}
-	if !t.builder.usesMachine(e) {
+	if !t.builder.constraintReader().usesMachine(e) {
 		return t.evalConstant(e, unitText)
 	}
 	switch e := e.(type) {
@@ -129,7 +129,7 @@ func (t *conditionTranslator) parenthesize(s string, prec, outer int) string {
 
 // translateOperand translates one side of an operator whose other side has unit u.
 func (t *conditionTranslator) translateOperand(e hclsyntax.Expression, u attributeUnit, outer int) string {
-	if t.builder.usesMachine(e) {
+	if t.builder.constraintReader().usesMachine(e) {
 		return t.translateExpr(e, outer)
 	}
 	return t.evalConstant(e, u)
@@ -285,7 +285,7 @@ func (t *conditionTranslator) translateCall(e *hclsyntax.FunctionCallExpr) strin
 // translateAffix translates startswith and endswith by comparing a part of the text. In
 // ClassAd == ignores the case of texts, so it uses =?=.
 func (t *conditionTranslator) translateAffix(e *hclsyntax.FunctionCallExpr) string {
-	if t.builder.usesMachine(e.Args[1]) {
+	if t.builder.constraintReader().usesMachine(e.Args[1]) {
 		return t.reportProblem(e.Args[1].Range(), "this has to be a fixed text",
 			"It cannot be an attribute of the machine. A ClassAd expression in quotes can say more.")
 	}

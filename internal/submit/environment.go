@@ -12,10 +12,10 @@ import (
 
 // readEnvironment reads getenv, which copies variables of the submitter, and environment,
 // which overrides it.
-func (b *jobBuilder) readEnvironment() {
+func (b programReader) readEnvironment() {
 	values := map[string]taskText{}
 	b.readGetenv(values)
-	if a, ok := b.attribute("environment", b.taskRoots()...); ok {
+	if a, ok := b.attribute("environment", b.taskReader().taskRoots()...); ok {
 		set, ok := b.textMap(a.Expr, "environment")
 		if !ok {
 			return
@@ -38,7 +38,7 @@ func (b *jobBuilder) readEnvironment() {
 	}
 }
 
-func (b *jobBuilder) readGetenv(values map[string]taskText) {
+func (b programReader) readGetenv(values map[string]taskText) {
 	v, at, ok := b.constantValue("getenv")
 	if !ok {
 		return
@@ -57,7 +57,7 @@ func (b *jobBuilder) readGetenv(values map[string]taskText) {
 		}
 		return
 	}
-	names, ok := b.listElements(v, at, "getenv")
+	names, ok := b.taskReader().listElements(v, at, "getenv")
 	if !ok {
 		return
 	}
@@ -74,7 +74,7 @@ func (b *jobBuilder) readGetenv(values map[string]taskText) {
 }
 
 // textMap reads an expression that gives a map of texts.
-func (b *jobBuilder) textMap(expr hclsyntax.Expression, what string) (map[string]taskText, bool) {
+func (b programReader) textMap(expr hclsyntax.Expression, what string) (map[string]taskText, bool) {
 	switch e := expr.(type) {
 	case *hclsyntax.ParenthesesExpr:
 		return b.textMap(e.Expression, what)
@@ -111,7 +111,7 @@ func (b *jobBuilder) textMap(expr hclsyntax.Expression, what string) (map[string
 }
 
 // readMapLiteral reads a literal map, and splits each value separately.
-func (b *jobBuilder) readMapLiteral(e *hclsyntax.ObjectConsExpr, what string) (map[string]taskText, bool) {
+func (b programReader) readMapLiteral(e *hclsyntax.ObjectConsExpr, what string) (map[string]taskText, bool) {
 	out, all := map[string]taskText{}, true
 	for _, item := range e.Items {
 		if b.parser.isPerTask(item.KeyExpr) {
@@ -123,7 +123,7 @@ func (b *jobBuilder) readMapLiteral(e *hclsyntax.ObjectConsExpr, what string) (m
 		if !ok {
 			return nil, false
 		}
-		name, ok := b.valueText(key, item.KeyExpr.Range(), "a name in "+what)
+		name, ok := b.taskReader().valueText(key, item.KeyExpr.Range(), "a name in "+what)
 		if !ok {
 			return nil, false
 		}
@@ -133,16 +133,16 @@ func (b *jobBuilder) readMapLiteral(e *hclsyntax.ObjectConsExpr, what string) (m
 			all = false
 			continue
 		}
-		t, ok := b.readText(item.ValueExpr, "a value of "+what)
+		t, ok := b.taskReader().readText(item.ValueExpr, "a value of "+what)
 		t.sourceRange = item.KeyExpr.Range()
 		out[name], all = t, all && ok
 	}
 	return out, all
 }
 
-func (b *jobBuilder) computeMap(expr hclsyntax.Expression, what string) (map[string]taskText, bool) {
+func (b programReader) computeMap(expr hclsyntax.Expression, what string) (map[string]taskText, bool) {
 	columns := map[string][]string{}
-	ok := b.forEachTask(expr, func(i int, v cty.Value) bool {
+	ok := b.taskReader().forEachTask(expr, func(i int, v cty.Value) bool {
 		m, ok := b.mapElements(v, expr.Range(), what)
 		if !ok {
 			return false
@@ -167,12 +167,12 @@ func (b *jobBuilder) computeMap(expr hclsyntax.Expression, what string) (map[str
 	}
 	out := map[string]taskText{}
 	for _, name := range sortedKeys(columns) {
-		out[name] = taskText{[]textPiece{{column: b.addColumn(name, "", columns[name])}}, expr.Range()}
+		out[name] = taskText{[]textPiece{{column: b.taskReader().addColumn(name, "", columns[name])}}, expr.Range()}
 	}
 	return out, true
 }
 
-func (b *jobBuilder) mapElements(v cty.Value, at hcl.Range, what string) (map[string]string, bool) {
+func (b programReader) mapElements(v cty.Value, at hcl.Range, what string) (map[string]string, bool) {
 	if ty := v.Type(); v.IsNull() || !(ty.IsMapType() || ty.IsObjectType()) {
 		b.reportProblem(at, what+" has to be a map",
 			fmt.Sprintf("It is %s. Write a map in braces: %s = { NAME = \"value\" }.", describeValue(v), what))
@@ -181,7 +181,7 @@ func (b *jobBuilder) mapElements(v cty.Value, at hcl.Range, what string) (map[st
 	out := make(map[string]string, v.LengthInt())
 	for it := v.ElementIterator(); it.Next(); {
 		key, value := it.Element()
-		s, ok := b.valueText(value, at, fmt.Sprintf("%s of %s", key.AsString(), what))
+		s, ok := b.taskReader().valueText(value, at, fmt.Sprintf("%s of %s", key.AsString(), what))
 		if !ok {
 			return nil, false
 		}

@@ -11,7 +11,7 @@ import (
 const maxGang = 2048
 
 // readGang reads which tasks start together, and in which reservation.
-func (b *jobBuilder) readGang() {
+func (b resourceReader) readGang() {
 	const hint = "Write true for all tasks of the job, or how many of them start together."
 	if v, at, ok := b.constantValue("gang"); ok {
 		size := int64(b.tasks.count)
@@ -45,7 +45,7 @@ func (b *jobBuilder) readGang() {
 }
 
 // readMPIGang reads whether a gang is an MPI gang, and how its tasks may be placed.
-func (b *jobBuilder) readMPIGang() {
+func (b resourceReader) readMPIGang() {
 	size, _ := b.ad.Int(roost.AttrGangSize)
 	if led, ok := b.constantBool("led"); ok && led {
 		if _, at, _ := b.constantValue("led"); size < 2 || size != int64(b.tasks.count) {
@@ -69,7 +69,7 @@ func (b *jobBuilder) readMPIGang() {
 
 // readPlacementShape reads whether tasks have exclusive machines, and what the machines
 // of a gang have in common.
-func (b *jobBuilder) readPlacementShape(size int64) {
+func (b resourceReader) readPlacementShape(size int64) {
 	if alone, ok := b.constantBool("exclusive"); ok && alone {
 		if class, _ := b.ad.Str(roost.AttrAppClass); class == roost.AppStream {
 			_, at, _ := b.constantValue("exclusive")

@@ -71,7 +71,7 @@ func (b *jobBuilder) addDependency(v cty.Value, at hcl.Range, element bool) {
 			b.addDependency(x, at, true)
 		}
 	case ty == cty.String || ty == cty.Number:
-		s, _ := b.valueText(v, at, "depends_on")
+		s, _ := b.taskReader().valueText(v, at, "depends_on")
 		b.addID(s, at)
 	case ty.IsObjectType() && ty.HasAttribute("job") && len(ty.AttributeTypes()) == 1:
 		b.addJob("afterok", v.GetAttr("job").AsString(), at)
@@ -111,7 +111,7 @@ func (b *jobBuilder) addConditional(m map[string]cty.Value, at hcl.Range) {
 	}
 	switch ty := id.Type(); {
 	case ty == cty.String || ty == cty.Number:
-		s, _ := b.valueText(id, at, "id")
+		s, _ := b.taskReader().valueText(id, at, "id")
 		b.addID(when+":"+s, at)
 	case ty.IsObjectType() && ty.HasAttribute("job"):
 		b.addJob(when, id.GetAttr("job").AsString(), at)

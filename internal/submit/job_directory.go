@@ -10,11 +10,11 @@ import (
 
 // readDirectory reads the directory that relative paths start from. The task runs in it
 // if the machine has it.
-func (b *jobBuilder) readDirectory() {
+func (b programReader) readDirectory() {
 	b.workingDirectory = fixedText(b.parser.options.Dir, b.block.DefRange())
-	if a, ok := b.attribute("directory", b.taskRoots()...); ok {
-		t, ok := b.readText(a.Expr, "directory")
-		if !ok || b.refuseJobNumber(t, "a directory") {
+	if a, ok := b.attribute("directory", b.taskReader().taskRoots()...); ok {
+		t, ok := b.taskReader().readText(a.Expr, "directory")
+		if !ok || b.transferReader().refuseJobNumber(t, "a directory") {
 			return
 		}
 		b.workingDirectory = b.absoluteText(t, b.parser.options.Dir)
@@ -23,7 +23,7 @@ func (b *jobBuilder) readDirectory() {
 	b.ad.SetString(roost.AttrIwd, b.workingDirectory.adText())
 }
 
-func (b *jobBuilder) checkDirectory() {
+func (b programReader) checkDirectory() {
 	where, fixed := b.workingDirectory.fixedText()
 	if !fixed || b.parser.options.Files == nil {
 		return
@@ -33,7 +33,7 @@ func (b *jobBuilder) checkDirectory() {
 	case err != nil:
 		b.parser.report(missingFileDiagnostic(&b.workingDirectory.sourceRange,
 			fmt.Sprintf("the directory %q is not there", truncateText(where)),
-			"Make it with mkdir -p, or check the name"+b.similarFile(where)+"."))
+			"Make it with mkdir -p, or check the name"+b.transferReader().similarFile(where)+"."))
 	case !info.IsDir():
 		b.parser.report(missingFileDiagnostic(&b.workingDirectory.sourceRange,
 			fmt.Sprintf("%q is not a directory", truncateText(where)), "The task's working directory has to be one."))
@@ -41,7 +41,7 @@ func (b *jobBuilder) checkDirectory() {
 }
 
 // absoluteText makes a path absolute that may differ between tasks, by its first piece.
-func (b *jobBuilder) absoluteText(t taskText, dir string) taskText {
+func (b programReader) absoluteText(t taskText, dir string) taskText {
 	if s, fixed := t.fixedText(); fixed {
 		return fixedText(absolutePath(s, dir, b.parser.options.Home), t.sourceRange)
 	}
@@ -58,19 +58,19 @@ func (b *jobBuilder) absoluteText(t taskText, dir string) taskText {
 		values := make([]string, b.tasks.count)
 		outside := false
 		for i := range values {
-			s := b.taskValue(t, i)
+			s := b.taskReader().taskValue(t, i)
 			values[i] = absolutePath(s, dir, b.parser.options.Home)
 			outside = outside || strings.HasPrefix(s, "/") || strings.HasPrefix(s, "~")
 		}
 		if outside {
-			return taskText{[]textPiece{{column: b.addColumn("path", "", values)}}, t.sourceRange}
+			return taskText{[]textPiece{{column: b.taskReader().addColumn("path", "", values)}}, t.sourceRange}
 		}
 	}
 	return t.withAffixes(strings.TrimSuffix(dir, "/")+"/", "")
 }
 
 // absoluteFromJob makes a path absolute from the job's directory.
-func (b *jobBuilder) absoluteFromJob(t taskText) taskText {
+func (b programReader) absoluteFromJob(t taskText) taskText {
 	if iwd, fixed := b.workingDirectory.fixedText(); fixed {
 		return b.absoluteText(t, iwd)
 	}

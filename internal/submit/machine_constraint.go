@@ -13,8 +13,8 @@ import (
 // readConstraint reads requirements or rank. The value is a text that is a ClassAd
 // expression, or an HCL expression that is translated into one. The ad gets only what the
 // user asked for; the negotiator checks resources separately.
-func (b *jobBuilder) readConstraint(name, attr string) {
-	a, ok := b.attribute(name, b.taskRoots("machine")...)
+func (b constraintReader) readConstraint(name, attr string) {
+	a, ok := b.attribute(name, b.taskReader().taskRoots("machine")...)
 	if !ok {
 		return
 	}
@@ -27,12 +27,12 @@ func (b *jobBuilder) readConstraint(name, attr string) {
 		return
 	}
 	if len(values) > 1 {
-		b.overrideColumn(attr, values)
+		b.taskReader().overrideColumn(attr, values)
 	}
 }
 
 // constraintText returns ClassAd text: one for all tasks, or one for each.
-func (b *jobBuilder) constraintText(expr hclsyntax.Expression, name string) ([]string, bool) {
+func (b constraintReader) constraintText(expr hclsyntax.Expression, name string) ([]string, bool) {
 	if !b.parser.isPerTask(expr) {
 		s, ok := b.condition(expr, b.parser.root, name)
 		return []string{s}, ok && s != ""
@@ -42,7 +42,7 @@ func (b *jobBuilder) constraintText(expr hclsyntax.Expression, name string) ([]s
 	}
 	values, parsed := make([]string, b.tasks.count), map[string]bool{}
 	for i := range values {
-		s, ok := b.translateExpression(expr, b.taskScope(i), name)
+		s, ok := b.translateExpression(expr, b.taskReader().taskScope(i), name)
 		if !ok {
 			return nil, false
 		}
@@ -57,17 +57,17 @@ func (b *jobBuilder) constraintText(expr hclsyntax.Expression, name string) ([]s
 	return values, true
 }
 
-func (b *jobBuilder) condition(expr hclsyntax.Expression, scope *hcl.EvalContext, name string) (string, bool) {
+func (b constraintReader) condition(expr hclsyntax.Expression, scope *hcl.EvalContext, name string) (string, bool) {
 	s, ok := b.translateExpression(expr, scope, name)
 	return s, ok && s != "" && b.checkClassAd(s, expr, name)
 }
 
 // translateExpression returns the ClassAd text of an expression. One that does not refer
 // to machines is evaluated, because its value is ClassAd text.
-func (b *jobBuilder) translateExpression(expr hclsyntax.Expression, scope *hcl.EvalContext,
+func (b constraintReader) translateExpression(expr hclsyntax.Expression, scope *hcl.EvalContext,
 	name string) (string, bool) {
 	if b.usesMachine(expr) {
-		t := conditionTranslator{builder: b, scope: scope}
+		t := conditionTranslator{builder: b.jobBuilder, scope: scope}
 		return t.translateExpr(expr, 0), !t.hasFailed
 	}
 	v, ok := b.parser.evaluate(expr, scope)
@@ -76,7 +76,7 @@ func (b *jobBuilder) translateExpression(expr hclsyntax.Expression, scope *hcl.E
 	}
 	switch v.Type() {
 	case cty.String, cty.Number, cty.Bool:
-		return b.valueText(v, expr.Range(), name)
+		return b.taskReader().valueText(v, expr.Range(), name)
 	}
 	b.reportProblem(expr.Range(), name+" has to be an expression",
 		fmt.Sprintf("It is %s. Write a condition, machine.memory >= \"4GiB\" && machine.arch == \"x86_64\", or "+
@@ -84,7 +84,7 @@ func (b *jobBuilder) translateExpression(expr hclsyntax.Expression, scope *hcl.E
 	return "", false
 }
 
-func (b *jobBuilder) usesMachine(expr hclsyntax.Expression) bool {
+func (b constraintReader) usesMachine(expr hclsyntax.Expression) bool {
 	for _, t := range b.parser.freeReferences(expr) {
 		if t.RootName() == "machine" {
 			return true
@@ -95,7 +95,7 @@ func (b *jobBuilder) usesMachine(expr hclsyntax.Expression) bool {
 
 // checkClassAd parses the text and reports a mistake at its place: inside the quotes, if
 // they contain exactly that text.
-func (b *jobBuilder) checkClassAd(s string, expr hclsyntax.Expression, name string) bool {
+func (b constraintReader) checkClassAd(s string, expr hclsyntax.Expression, name string) bool {
 	_, err := classad.ParseExpr(s)
 	if err == nil {
 		return true

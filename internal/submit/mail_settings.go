@@ -20,7 +20,7 @@ const (
 // readMail reads which events are mailed, and the recipients. With only a recipient,
 // failures are mailed, as with qsub.
 func (b *jobBuilder) readMail() {
-	users, at, named := b.constantTextList("mail_to")
+	users, at, named := b.constraintReader().constantTextList("mail_to")
 	for _, u := range users {
 		if u == "" || strings.ContainsAny(u, ", \t\r\n") || strings.HasPrefix(u, "-") {
 			b.reportProblem(at, fmt.Sprintf("mail cannot be sent to %q", truncateText(u)), mailUsersHint)
@@ -58,7 +58,7 @@ func (b *jobBuilder) readMail() {
 
 // readChoices reads a list of words, each one of the given words.
 func (b *jobBuilder) readChoices(name, hint string, words []string) ([]string, hcl.Range, bool) {
-	list, at, ok := b.constantTextList(name)
+	list, at, ok := b.constraintReader().constantTextList(name)
 	if !ok {
 		return nil, at, false
 	}

@@ -11,10 +11,10 @@ import (
 )
 
 // readStreams reads stdin, stdout, stderr and join_output.
-func (b *jobBuilder) readStreams() {
-	if a, ok := b.attribute("stdin", b.taskRoots()...); ok {
-		if t, ok := b.readText(a.Expr, "stdin"); ok && b.checkInput(t) {
-			b.ad.SetString(roost.AttrIn, b.absoluteFromJob(t).adText())
+func (b transferReader) readStreams() {
+	if a, ok := b.attribute("stdin", b.taskReader().taskRoots()...); ok {
+		if t, ok := b.taskReader().readText(a.Expr, "stdin"); ok && b.checkInput(t) {
+			b.ad.SetString(roost.AttrIn, b.programReader().absoluteFromJob(t).adText())
 		}
 	}
 	out := b.readOutput("stdout", roost.AttrOut)
@@ -42,7 +42,7 @@ func (b *jobBuilder) readStreams() {
 var streamSettings = []struct{ name, letter string }{{"stdout", "o"}, {"stderr", "e"}}
 
 // readRemoval reads which output files are removed after success.
-func (b *jobBuilder) readRemoval(joined bool) {
+func (b transferReader) readRemoval(joined bool) {
 	const hint = "Write a list of stdout and stderr: remove_output = [\"stderr\"]."
 	list, at, ok := b.readChoices("remove_output", hint, quotedNames(streamSettings))
 	letters := ""
@@ -62,12 +62,12 @@ func (b *jobBuilder) readRemoval(joined bool) {
 	}
 }
 
-func (b *jobBuilder) readOutput(name, attr string) bool {
-	a, ok := b.attribute(name, b.taskRoots()...)
+func (b transferReader) readOutput(name, attr string) bool {
+	a, ok := b.attribute(name, b.taskReader().taskRoots()...)
 	if !ok {
 		return false
 	}
-	t, ok := b.readText(a.Expr, name)
+	t, ok := b.taskReader().readText(a.Expr, name)
 	if !ok {
 		return false
 	}
@@ -75,7 +75,7 @@ func (b *jobBuilder) readOutput(name, attr string) bool {
 	if fixed && s == "" {
 		return false
 	}
-	abs := b.absoluteFromJob(t)
+	abs := b.programReader().absoluteFromJob(t)
 	where, known := abs.fixedText()
 	switch {
 	case fixed && strings.HasSuffix(s, "/"):
@@ -100,7 +100,7 @@ func (b *jobBuilder) readOutput(name, attr string) bool {
 }
 
 // isMPIGang reports whether only the first task runs the program.
-func (b *jobBuilder) isMPIGang() bool {
+func (b transferReader) isMPIGang() bool {
 	a := b.body.Attributes["led"]
 	if a == nil || !b.parser.checkNames(a.Expr, nil) {
 		return false
@@ -109,7 +109,7 @@ func (b *jobBuilder) isMPIGang() bool {
 	return ok && !v.IsNull() && v.Type() == cty.Bool && v.True()
 }
 
-func (b *jobBuilder) checkParentExists(where, name string, at hcl.Range) bool {
+func (b transferReader) checkParentExists(where, name string, at hcl.Range) bool {
 	if info, err := b.parser.options.Files.Stat(where); err == nil && info.IsDir() {
 		b.reportProblem(at, fmt.Sprintf("%s: %q is a directory", name, truncateText(where)),
 			"It has to be a file. Add a name to it.")

@@ -16,7 +16,7 @@ const overrideHint = "Say for which tasks it is: tasks = [0, 5] or tasks = \"0-9
 
 // readOverrides reads the override blocks: other resources, requirements or rank for some
 // tasks. Of two blocks for the same task the later one counts.
-func (b *jobBuilder) readOverrides() {
+func (b taskSetReader) readOverrides() {
 	columns := map[string][]string{}
 	for _, block := range b.body.Blocks {
 		if block.Type == "override" {
@@ -29,7 +29,7 @@ func (b *jobBuilder) readOverrides() {
 	}
 }
 
-func (b *jobBuilder) readOverride(block *hclsyntax.Block, columns map[string][]string) {
+func (b taskSetReader) readOverride(block *hclsyntax.Block, columns map[string][]string) {
 	names := []string{"tasks", "cpus", "memory", "disk", "gpus", "gpu_memory", "processes", "walltime",
 		"requirements", "rank"}
 	if !b.parser.refuseLabels(block, "override { tasks = [0] … }") ||
@@ -51,15 +51,15 @@ func (b *jobBuilder) readOverride(block *hclsyntax.Block, columns map[string][]s
 	}
 	for _, q := range quantities() {
 		if a := block.Body.Attributes[q.name]; a != nil && b.parser.checkNames(a.Expr, b.taskRoots()) {
-			if values, ok := b.readQuantity(q, a.Expr); ok {
+			if values, ok := b.resourceReader().readQuantity(q, a.Expr); ok {
 				b.setColumnValues(columns, q.attribute, chosen, values)
 			}
 		}
 	}
-	b.resolveOverrideGPUs(block, columns, chosen)
+	b.resourceReader().resolveOverrideGPUs(block, columns, chosen)
 	for _, c := range [][2]string{{"requirements", roost.AttrRequirements}, {"rank", roost.AttrRank}} {
 		if a := block.Body.Attributes[c[0]]; a != nil && b.parser.checkNames(a.Expr, b.taskRoots("machine")) {
-			if values, ok := b.constraintText(a.Expr, c[0]); ok {
+			if values, ok := b.constraintReader().constraintText(a.Expr, c[0]); ok {
 				b.setColumnValues(columns, c[1], chosen, values)
 			}
 		}
@@ -68,7 +68,7 @@ func (b *jobBuilder) readOverride(block *hclsyntax.Block, columns map[string][]s
 
 // setColumnValues sets values in a column. A new column starts with the values without
 // overrides.
-func (b *jobBuilder) setColumnValues(columns map[string][]string, attr string, chosen []int, values []string) {
+func (b taskSetReader) setColumnValues(columns map[string][]string, attr string, chosen []int, values []string) {
 	if columns[attr] == nil {
 		columns[attr] = b.baseColumn(attr)
 	}
@@ -82,7 +82,7 @@ func (b *jobBuilder) setColumnValues(columns map[string][]string, attr string, c
 }
 
 // baseColumn returns the column of an attribute as the job sets it without overrides.
-func (b *jobBuilder) baseColumn(attr string) []string {
+func (b taskSetReader) baseColumn(attr string) []string {
 	for _, c := range b.columns {
 		if c.Name == attr {
 			return slices.Clone(c.Values)
@@ -97,7 +97,7 @@ func (b *jobBuilder) baseColumn(attr string) []string {
 	} else if attr == roost.AttrRequirements {
 		text = "true"
 	} else if attr == roost.AttrRank || attr == roost.AttrRequestGpuMem || attr == roost.AttrProcesses &&
-		!b.isMPIGang() {
+		!b.transferReader().isMPIGang() {
 		text = "0"
 	}
 	switch attr {
@@ -115,7 +115,7 @@ func (b *jobBuilder) baseColumn(attr string) []string {
 }
 
 // readTaskList reads a list of tasks such as [0, 5] or "0-9,20".
-func (b *jobBuilder) readTaskList(v cty.Value, at hcl.Range) ([]int, bool) {
+func (b taskSetReader) readTaskList(v cty.Value, at hcl.Range) ([]int, bool) {
 	var list []int
 	add := func(first, last int64) bool {
 		if first < 0 || last >= int64(b.tasks.count) || first > last {

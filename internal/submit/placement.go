@@ -13,7 +13,7 @@ import (
 )
 
 // readPlacement reads the settings that decide when and where a job runs.
-func (b *jobBuilder) readPlacement() {
+func (b resourceReader) readPlacement() {
 	b.ad.SetString(roost.AttrBand, b.parser.options.Defaults.Band.String())
 	const bandHint = "The bands are free, batch, production and monitoring, from low to high."
 	if s, at, ok := b.constantText("band", bandHint); ok {
@@ -44,15 +44,15 @@ func (b *jobBuilder) readPlacement() {
 				"Write the name of a group that you are in, as id -Gn lists them.")
 		}
 	}
-	b.readConstraint("requirements", roost.AttrRequirements)
-	b.readConstraint("rank", roost.AttrRank)
-	b.readSoftConstraints()
+	b.constraintReader().readConstraint("requirements", roost.AttrRequirements)
+	b.constraintReader().readConstraint("rank", roost.AttrRank)
+	b.constraintReader().readSoftConstraints()
 	b.readStartAfter()
 	b.readLabels()
 }
 
 // readLimits reads what happens while a job runs, and after its tasks have failed.
-func (b *jobBuilder) readLimits() {
+func (b resourceReader) readLimits() {
 	retries, _ := b.constantInt("retries", 0, 1000, "It says how often a task that failed is run again.")
 	b.ad.SetInt(roost.AttrMaxRetries, retries)
 	notice, lease := b.parser.options.Defaults.Notice, b.parser.options.Defaults.Lease
@@ -81,7 +81,7 @@ func (b *jobBuilder) readLimits() {
 
 func seconds(d time.Duration) int64 { return int64(math.Ceil(d.Seconds())) }
 
-func (b *jobBuilder) readUmask() {
+func (b resourceReader) readUmask() {
 	v, at, ok := b.constantValue("umask")
 	if !ok {
 		return
@@ -102,12 +102,12 @@ func (b *jobBuilder) readUmask() {
 }
 
 // readLabels reads labels, a map of texts for users and their scripts.
-func (b *jobBuilder) readLabels() {
+func (b resourceReader) readLabels() {
 	v, at, ok := b.constantValue("labels")
 	if !ok {
 		return
 	}
-	labels, ok := b.mapElements(v, at, "labels")
+	labels, ok := b.programReader().mapElements(v, at, "labels")
 	if !ok {
 		return
 	}
@@ -124,7 +124,7 @@ func (b *jobBuilder) readLabels() {
 }
 
 // readStartAfter reads a time of day, a date with a time, or a duration from now.
-func (b *jobBuilder) readStartAfter() {
+func (b resourceReader) readStartAfter() {
 	const hint = "Write a time (\"18:00\"), a date and a time (\"2026-12-24 18:00\", or RFC 3339) or a length of " +
 		"time from now (\"2h\")."
 	s, at, ok := b.constantText("start_after", hint)

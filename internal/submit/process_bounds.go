@@ -34,7 +34,7 @@ const (
 )
 
 // readBounds reads the bounds of a task's processes other than memory and walltime.
-func (b *jobBuilder) readBounds() {
+func (b resourceReader) readBounds() {
 	for _, t := range timeBounds {
 		if d, _, ok := b.constantDuration(t.name, time.Second); ok {
 			b.ad.SetInt(t.attribute, seconds(d))
@@ -54,7 +54,7 @@ func (b *jobBuilder) readBounds() {
 	}
 }
 
-func (b *jobBuilder) readKiB(s usageBound) {
+func (b resourceReader) readKiB(s usageBound) {
 	v, at, ok := b.constantValue(s.name)
 	if !ok {
 		return

@@ -11,7 +11,7 @@ import (
 )
 
 // readProgram reads what is run: one of executable, command and script.
-func (b *jobBuilder) readProgram() {
+func (b programReader) readProgram() {
 	var set []*hclsyntax.Attribute
 	for _, name := range []string{"executable", "command", "script"} {
 		if a := b.body.Attributes[name]; a != nil {
@@ -35,14 +35,14 @@ func (b *jobBuilder) readProgram() {
 			fmt.Sprintf("What this job runs is its %s, without a shell. For a shell's line write script = \"…\".",
 				set[0].Name))
 	}
-	arguments, _ := b.textListSetting("arguments")
-	a, ok := b.attribute(set[0].Name, b.taskRoots()...)
+	arguments, _ := b.taskReader().textListSetting("arguments")
+	a, ok := b.attribute(set[0].Name, b.taskReader().taskRoots()...)
 	if !ok {
 		return
 	}
 	switch a.Name {
 	case "executable":
-		if t, ok := b.readText(a.Expr, "executable"); ok {
+		if t, ok := b.taskReader().readText(a.Expr, "executable"); ok {
 			b.setProgram(t, arguments)
 		}
 	case "command":
@@ -51,7 +51,7 @@ func (b *jobBuilder) readProgram() {
 				"command holds the program and its arguments in one list; arguments belong to executable and "+
 					"to script.")
 		}
-		list, ok := b.readTextList(a.Expr, "command")
+		list, ok := b.taskReader().readTextList(a.Expr, "command")
 		if ok && len(list) == 0 {
 			b.reportProblem(a.Expr.Range(), "command is empty",
 				"Its first element is the program, and the others are its arguments: command = [\"echo\", \"hello\"].")
@@ -65,10 +65,10 @@ func (b *jobBuilder) readProgram() {
 
 // setProgram finds the program as the user's shell would: in the job's directory, or for
 // a bare name along PATH.
-func (b *jobBuilder) setProgram(t taskText, arguments []taskText) {
+func (b programReader) setProgram(t taskText, arguments []taskText) {
 	b.setArguments(arguments)
 	name, fixed := t.fixedText()
-	if b.refuseJobNumber(t, "a program") {
+	if b.transferReader().refuseJobNumber(t, "a program") {
 		return
 	}
 	if !fixed {
@@ -82,10 +82,10 @@ func (b *jobBuilder) setProgram(t taskText, arguments []taskText) {
 }
 
 // setPrograms finds the program of each task.
-func (b *jobBuilder) setPrograms(t taskText) {
+func (b programReader) setPrograms(t taskText) {
 	found, values := map[string]string{}, make([]string, b.tasks.count)
 	for i := range values {
-		name := b.taskValue(t, i)
+		name := b.taskReader().taskValue(t, i)
 		cmd, ok := found[name]
 		if !ok {
 			if len(found) == maxCheckedInputs {
@@ -101,13 +101,13 @@ func (b *jobBuilder) setPrograms(t taskText) {
 		}
 		values[i] = cmd
 	}
-	b.ad.SetString(roost.AttrCmd, "$("+b.addColumn("program", "", values)+")")
+	b.ad.SetString(roost.AttrCmd, "$("+b.taskReader().addColumn("program", "", values)+")")
 }
 
 // findProgram returns the Cmd of a program. A program below the job's directory stays
 // relative to it, and is sent along when files are transferred, so it is found in both
 // ways of running.
-func (b *jobBuilder) findProgram(name string, at hcl.Range) (string, bool) {
+func (b programReader) findProgram(name string, at hcl.Range) (string, bool) {
 	if strings.TrimSpace(name) == "" {
 		b.reportProblem(at, "the executable is empty",
 			"Name a program: \"./simulate\", or \"python3\" for one along PATH.")
@@ -153,7 +153,7 @@ func (b *jobBuilder) findProgram(name string, at hcl.Range) (string, bool) {
 		hint += fmt.Sprintf(" An executable is the name of one program; its arguments stand in a list: command = [%s].",
 			quoteWords(name))
 	} else {
-		hint += " Check the name" + b.similarFile(where) + ", or set directory = \"…\" to where it is."
+		hint += " Check the name" + b.transferReader().similarFile(where) + ", or set directory = \"…\" to where it is."
 	}
 	b.parser.report(missingFileDiagnostic(&at, fmt.Sprintf("the executable %q is not there", truncateText(name)), hint))
 	return "", false
@@ -169,7 +169,7 @@ func localName(name, where, iwd string) string {
 	return ""
 }
 
-func (b *jobBuilder) findOnPath(name string) string {
+func (b programReader) findOnPath(name string) string {
 	if strings.Contains(name, "/") {
 		return ""
 	}
@@ -193,7 +193,7 @@ func quoteWords(s string) string {
 	return strings.Join(words, ", ")
 }
 
-func (b *jobBuilder) setArguments(list []taskText) {
+func (b programReader) setArguments(list []taskText) {
 	if len(list) == 0 {
 		return
 	}

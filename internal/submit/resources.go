@@ -24,24 +24,24 @@ type resourceQuantity struct {
 
 func quantities() []resourceQuantity {
 	return []resourceQuantity{
-		{"cpus", roost.AttrRequestCpus, readCores, func(b *jobBuilder, v string) { b.setCores(v) }},
+		{"cpus", roost.AttrRequestCpus, readCores, func(b *jobBuilder, v string) { b.resourceReader().setCores(v) }},
 		{"memory", roost.AttrRequestMemory, readSize("memory"), func(b *jobBuilder, v string) {
-			b.setSize(roost.AttrRequestMemory, v, roost.MiB)
+			b.resourceReader().setSize(roost.AttrRequestMemory, v, roost.MiB)
 		}},
 		{"disk", roost.AttrRequestDisk, readSize("disk"), func(b *jobBuilder, v string) {
-			b.setSize(roost.AttrRequestDisk, v, roost.KiB)
+			b.resourceReader().setSize(roost.AttrRequestDisk, v, roost.KiB)
 		}},
 		{"gpus", roost.AttrRequestGpus, readGpus, func(b *jobBuilder, v string) {
-			b.setWhole(roost.AttrRequestGpus, v)
+			b.resourceReader().setWhole(roost.AttrRequestGpus, v)
 		}},
 		{"gpu_memory", roost.AttrRequestGpuMem, readSize("gpu_memory"), func(b *jobBuilder, v string) {
-			b.setSize(roost.AttrRequestGpuMem, v, roost.MiB)
+			b.resourceReader().setSize(roost.AttrRequestGpuMem, v, roost.MiB)
 		}},
 		{"processes", roost.AttrProcesses, readProcesses, func(b *jobBuilder, v string) {
-			b.setWhole(roost.AttrProcesses, v)
+			b.resourceReader().setWhole(roost.AttrProcesses, v)
 		}},
 		{"walltime", roost.AttrWalltime, readWalltime, func(b *jobBuilder, v string) {
-			b.setWhole(roost.AttrWalltime, v)
+			b.resourceReader().setWhole(roost.AttrWalltime, v)
 		}},
 	}
 }
@@ -53,7 +53,7 @@ type valueError struct{ summary, detail string }
 func (w *valueError) Error() string { return w.summary + ". " + w.detail }
 
 // readResources reads the quantities; unset ones get their defaults.
-func (b *jobBuilder) readResources() {
+func (b resourceReader) readResources() {
 	d := b.parser.options.Defaults
 	b.setCores(strconv.FormatFloat(d.CPU.Cores(), 'f', -1, 64))
 	b.setSize(roost.AttrRequestMemory, strconv.FormatInt(int64(d.Memory), 10), roost.MiB)
@@ -61,14 +61,14 @@ func (b *jobBuilder) readResources() {
 	b.ad.SetInt(roost.AttrRequestGpus, 0)
 	b.ad.SetInt(roost.AttrWalltime, 0)
 	for _, q := range quantities() {
-		a, ok := b.attribute(q.name, b.taskRoots()...)
+		a, ok := b.attribute(q.name, b.taskReader().taskRoots()...)
 		if !ok {
 			continue
 		}
 		if values, ok := b.readQuantity(q, a.Expr); ok {
-			q.set(b, values[0])
+			q.set(b.jobBuilder, values[0])
 			if len(values) > 1 {
-				b.overrideColumn(q.attribute, values)
+				b.taskReader().overrideColumn(q.attribute, values)
 			}
 		}
 	}
@@ -77,7 +77,7 @@ func (b *jobBuilder) readResources() {
 
 // readQuantity reads a value that may differ between tasks: one text if it does not,
 // otherwise one for each task.
-func (b *jobBuilder) readQuantity(q resourceQuantity, expr hclsyntax.Expression) ([]string, bool) {
+func (b resourceReader) readQuantity(q resourceQuantity, expr hclsyntax.Expression) ([]string, bool) {
 	one := func(v cty.Value) (string, bool) {
 		s, err := q.parse(v)
 		var w *valueError
@@ -95,7 +95,7 @@ func (b *jobBuilder) readQuantity(q resourceQuantity, expr hclsyntax.Expression)
 		return []string{s}, ok
 	}
 	values := make([]string, 0, b.tasks.count)
-	ok := b.forEachTask(expr, func(i int, v cty.Value) bool {
+	ok := b.taskReader().forEachTask(expr, func(i int, v cty.Value) bool {
 		before := len(b.parser.diags)
 		s, ok := one(v)
 		if !ok && len(b.parser.diags) > before {
@@ -107,7 +107,7 @@ func (b *jobBuilder) readQuantity(q resourceQuantity, expr hclsyntax.Expression)
 	return values, ok
 }
 
-func (b *jobBuilder) setCores(cores string) {
+func (b resourceReader) setCores(cores string) {
 	f, _ := strconv.ParseFloat(cores, 64)
 	if n := int64(f); float64(n) == f {
 		b.ad.SetInt(roost.AttrRequestCpus, n)
@@ -117,7 +117,7 @@ func (b *jobBuilder) setCores(cores string) {
 }
 
 // setSize sets a number of bytes in the unit of the ad, rounded up.
-func (b *jobBuilder) setSize(attr, bytes string, unit roost.Bytes) {
+func (b resourceReader) setSize(attr, bytes string, unit roost.Bytes) {
 	n, _ := strconv.ParseInt(bytes, 10, 64)
 	units := n / int64(unit)
 	if n%int64(unit) > 0 {
@@ -126,7 +126,7 @@ func (b *jobBuilder) setSize(attr, bytes string, unit roost.Bytes) {
 	b.ad.SetInt(attr, units)
 }
 
-func (b *jobBuilder) setWhole(attr, value string) {
+func (b resourceReader) setWhole(attr, value string) {
 	n, _ := strconv.ParseInt(value, 10, 64)
 	b.ad.SetInt(attr, n)
 }
@@ -291,7 +291,7 @@ func readWalltime(v cty.Value) (string, error) {
 }
 
 // constantDuration reads a duration that is equal for all tasks.
-func (b *jobBuilder) constantDuration(name string, least time.Duration) (time.Duration, hcl.Range, bool) {
+func (b resourceReader) constantDuration(name string, least time.Duration) (time.Duration, hcl.Range, bool) {
 	v, at, ok := b.constantValue(name)
 	if !ok {
 		return 0, at, false

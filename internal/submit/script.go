@@ -17,8 +17,8 @@ const maxInlineScript = 100 << 10
 // readScript reads an inline script. The text of a script cannot refer to columns,
 // because a shell uses "$", too. A script that differs between tasks is passed to its
 // shell as an argument.
-func (b *jobBuilder) readScript(a *hclsyntax.Attribute, arguments []taskText) {
-	t, ok := b.readText(a.Expr, "script")
+func (b programReader) readScript(a *hclsyntax.Attribute, arguments []taskText) {
+	t, ok := b.taskReader().readText(a.Expr, "script")
 	if !ok {
 		return
 	}
@@ -81,7 +81,7 @@ func inlineFlag(shell string) string {
 
 // interpreter returns the interpreter of a script. It is the shell that is set, the one
 // that the first line names with "#!", or the default.
-func (b *jobBuilder) interpreter(first string, at hcl.Range) (shell string, options []string, ok bool) {
+func (b programReader) interpreter(first string, at hcl.Range) (shell string, options []string, ok bool) {
 	words := []string{b.parser.options.Defaults.Shell}
 	if s, where, set := b.constantText("shell", "Write the path of a program: shell = \"/bin/bash\"."); set {
 		words, at = []string{s}, where
@@ -103,7 +103,7 @@ func (b *jobBuilder) interpreter(first string, at hcl.Range) (shell string, opti
 	return shell, words[1:], ok
 }
 
-func (b *jobBuilder) findShell(name string, at hcl.Range) (string, bool) {
+func (b programReader) findShell(name string, at hcl.Range) (string, bool) {
 	files := b.parser.options.Files
 	if files == nil {
 		return name, true

@@ -19,7 +19,7 @@ const (
 
 // readSoftConstraints reads the concurrency limits of a job, and its preferences for
 // machines.
-func (b *jobBuilder) readSoftConstraints() {
+func (b constraintReader) readSoftConstraints() {
 	b.readConcurrencyLimits()
 	if s, at, ok := b.constantText("spread", spreadHint); ok {
 		if attributeName.matches(s) {
@@ -38,17 +38,17 @@ const spreadHint = "Write the attribute of machines over whose values the tasks 
 	"= \"Rack\"."
 
 // constantTextList reads a list of texts that is equal for all tasks.
-func (b *jobBuilder) constantTextList(name string) ([]string, hcl.Range, bool) {
+func (b constraintReader) constantTextList(name string) ([]string, hcl.Range, bool) {
 	v, at, ok := b.constantValue(name)
 	if !ok {
 		return nil, at, false
 	}
-	list, ok := b.listElements(v, at, name)
+	list, ok := b.taskReader().listElements(v, at, name)
 	return list, at, ok
 }
 
 // readConcurrencyLimits reads a list such as limits = ["matlab", "ansys:2"].
-func (b *jobBuilder) readConcurrencyLimits() {
+func (b constraintReader) readConcurrencyLimits() {
 	list, at, ok := b.constantTextList("limits")
 	if !ok || len(list) == 0 {
 		return
@@ -69,7 +69,7 @@ func (b *jobBuilder) readConcurrencyLimits() {
 }
 
 // checkListBounds checks the bounds of a list.
-func (b *jobBuilder) checkListBounds(list []string, at hcl.Range, name string, most int) bool {
+func (b constraintReader) checkListBounds(list []string, at hcl.Range, name string, most int) bool {
 	if len(list) > most {
 		b.reportProblem(at, fmt.Sprintf("%s has %d elements", name, len(list)), fmt.Sprintf("It may have %d.", most))
 		return false
@@ -85,7 +85,7 @@ func (b *jobBuilder) checkListBounds(list []string, at hcl.Range, name string, m
 }
 
 // readPrefer reads a list of conditions, each as in requirements.
-func (b *jobBuilder) readPrefer() {
+func (b constraintReader) readPrefer() {
 	a, ok := b.attribute("prefer", "machine")
 	if !ok {
 		return

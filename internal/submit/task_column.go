@@ -18,7 +18,7 @@ var reservedColumns = []string{
 
 // addColumn adds a column under a name like want, and records the source text that it
 // replaces. It returns the column's name.
-func (b *jobBuilder) addColumn(want, source string, values []string) string {
+func (b taskSetReader) addColumn(want, source string, values []string) string {
 	name := uniqueColumnName(want, b.columns)
 	if len(b.columns) == roost.MaxColumns {
 		b.parser.reportOnce("columns", newDiagnostic(b.block.DefRange().Ptr(),
@@ -69,7 +69,7 @@ func isNameTaken(name string, taken []TaskColumn) bool {
 
 // overrideColumn makes a column that overrides an attribute for each task. It makes none
 // and returns true if all tasks have the same value.
-func (b *jobBuilder) overrideColumn(attr string, values []string) (same bool) {
+func (b taskSetReader) overrideColumn(attr string, values []string) (same bool) {
 	same = true
 	for _, v := range values {
 		if v != values[0] {

@@ -30,7 +30,7 @@ const (
 )
 
 // readTasks reads count, for_each or indexes.
-func (b *jobBuilder) readTasks() {
+func (b taskSetReader) readTasks() {
 	b.tasks = taskSet{count: 1}
 	count, each, marks := b.body.Attributes["count"], b.body.Attributes["for_each"], b.body.Attributes["indexes"]
 	switch {
@@ -57,7 +57,7 @@ func (b *jobBuilder) readTasks() {
 	}
 }
 
-func (b *jobBuilder) readCount(a *hclsyntax.Attribute) {
+func (b taskSetReader) readCount(a *hclsyntax.Attribute) {
 	b.tasks.array, b.tasks.isInvalid = true, true
 	v, ok := b.parser.constantExpr(a.Expr)
 	if !ok {
@@ -90,7 +90,7 @@ func (b *jobBuilder) readCount(a *hclsyntax.Attribute) {
 	}
 }
 
-func (b *jobBuilder) readForEach(a *hclsyntax.Attribute) {
+func (b taskSetReader) readForEach(a *hclsyntax.Attribute) {
 	b.tasks.array, b.tasks.isInvalid = true, true
 	v, ok := b.parser.constantExpr(a.Expr)
 	if !ok {
@@ -123,7 +123,7 @@ func (b *jobBuilder) readForEach(a *hclsyntax.Attribute) {
 
 // readIndexes reads the indexes of an array, as qsub -J and -t have them. They are stored
 // in their written form, so their number does not matter.
-func (b *jobBuilder) readIndexes(a *hclsyntax.Attribute) {
+func (b taskSetReader) readIndexes(a *hclsyntax.Attribute) {
 	b.tasks.array, b.tasks.isInvalid = true, true
 	v, ok := b.parser.constantExpr(a.Expr)
 	if !ok {
@@ -144,7 +144,7 @@ func (b *jobBuilder) readIndexes(a *hclsyntax.Attribute) {
 }
 
 // taskRoots returns the names that may differ between the tasks of this job.
-func (b *jobBuilder) taskRoots(more ...string) []string {
+func (b taskSetReader) taskRoots(more ...string) []string {
 	if b.body.Attributes["for_each"] != nil || b.body.Attributes["indexes"] != nil {
 		return append(more, "task", "each")
 	}
@@ -152,7 +152,7 @@ func (b *jobBuilder) taskRoots(more ...string) []string {
 }
 
 // taskScope returns the scope of the expressions of one task.
-func (b *jobBuilder) taskScope(i int) *hcl.EvalContext {
+func (b taskSetReader) taskScope(i int) *hcl.EvalContext {
 	ctx := b.parser.root.NewChild()
 	ctx.Variables = map[string]cty.Value{
 		"task": cty.ObjectVal(map[string]cty.Value{"index": cty.NumberIntVal(int64(i)),
@@ -170,7 +170,7 @@ func (b *jobBuilder) taskScope(i int) *hcl.EvalContext {
 
 // forEachTask evaluates an expression for every task in order. It stops when use returns
 // false or there is no value.
-func (b *jobBuilder) forEachTask(expr hclsyntax.Expression, use func(i int, v cty.Value) bool) bool {
+func (b taskSetReader) forEachTask(expr hclsyntax.Expression, use func(i int, v cty.Value) bool) bool {
 	if b.tasks.isInvalid || b.refuseComputedJobNumber(expr) {
 		return false
 	}
@@ -193,7 +193,7 @@ func (b *jobBuilder) forEachTask(expr hclsyntax.Expression, use func(i int, v ct
 
 // refuseComputedJobNumber reports task.job in a computation: a job has no number before
 // it is submitted.
-func (b *jobBuilder) refuseComputedJobNumber(expr hclsyntax.Expression) bool {
+func (b taskSetReader) refuseComputedJobNumber(expr hclsyntax.Expression) bool {
 	for _, t := range b.parser.freeReferences(expr) {
 		if first, _ := traversalStepName(t, 1); t.RootName() == "task" && first == "job" {
 			b.reportProblem(t.SourceRange(), "task.job cannot be computed with",

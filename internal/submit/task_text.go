@@ -68,7 +68,7 @@ func (t taskText) hasJobNumber() bool {
 
 // taskValue returns the value of a text for one task. The text must not contain the job's
 // number.
-func (b *jobBuilder) taskValue(t taskText, i int) string {
+func (b taskSetReader) taskValue(t taskText, i int) string {
 	var s strings.Builder
 	for _, piece := range t.pieces {
 		switch piece.column {
@@ -102,7 +102,7 @@ const (
 // readText reads an expression that gives a text. Where possible it splits the expression
 // instead of evaluating it for each task. what names the place in messages: "an
 // argument".
-func (b *jobBuilder) readText(expr hclsyntax.Expression, what string) (taskText, bool) {
+func (b taskSetReader) readText(expr hclsyntax.Expression, what string) (taskText, bool) {
 	if !b.parser.isPerTask(expr) {
 		v, ok := b.parser.evaluate(expr, b.parser.root)
 		if !ok {
@@ -138,7 +138,7 @@ func (b *jobBuilder) readText(expr hclsyntax.Expression, what string) (taskText,
 
 // columnReference handles a plain task.index, task.job, each.key or each.value.…, which
 // needs no computation.
-func (b *jobBuilder) columnReference(e *hclsyntax.ScopeTraversalExpr, what string) (taskText, bool) {
+func (b taskSetReader) columnReference(e *hclsyntax.ScopeTraversalExpr, what string) (taskText, bool) {
 	first, _ := traversalStepName(e.Traversal, 1)
 	if e.Traversal.RootName() == "task" {
 		switch first {
@@ -200,7 +200,7 @@ func columnNameOf(t hcl.Traversal) string {
 }
 
 // computeColumn evaluates an expression for every task into a column.
-func (b *jobBuilder) computeColumn(expr hclsyntax.Expression, what string) (column string, ok bool) {
+func (b taskSetReader) computeColumn(expr hclsyntax.Expression, what string) (column string, ok bool) {
 	if name, ok := b.columnByExpr[b.parser.sourceText(expr.Range())]; ok {
 		return name, true
 	}
@@ -217,7 +217,7 @@ func (b *jobBuilder) computeColumn(expr hclsyntax.Expression, what string) (colu
 }
 
 // valueText converts a number, a boolean or a text to a text.
-func (b *jobBuilder) valueText(v cty.Value, at hcl.Range, what string) (string, bool) {
+func (b taskSetReader) valueText(v cty.Value, at hcl.Range, what string) (string, bool) {
 	switch {
 	case v.IsNull():
 		b.reportProblem(at, what+" is null", "A text is wanted. Give it a value; \"\" is the empty text.")

@@ -9,7 +9,7 @@ import (
 )
 
 // textListSetting reads a setting that is a list of texts.
-func (b *jobBuilder) textListSetting(name string) ([]taskText, bool) {
+func (b taskSetReader) textListSetting(name string) ([]taskText, bool) {
 	a, ok := b.attribute(name, b.taskRoots()...)
 	if !ok {
 		return nil, false
@@ -18,7 +18,7 @@ func (b *jobBuilder) textListSetting(name string) ([]taskText, bool) {
 }
 
 // readTextList reads an expression that gives a list of texts.
-func (b *jobBuilder) readTextList(expr hclsyntax.Expression, what string) ([]taskText, bool) {
+func (b taskSetReader) readTextList(expr hclsyntax.Expression, what string) ([]taskText, bool) {
 	switch e := expr.(type) {
 	case *hclsyntax.ParenthesesExpr:
 		return b.readTextList(e.Expression, what)
@@ -55,7 +55,7 @@ func (b *jobBuilder) readTextList(expr hclsyntax.Expression, what string) ([]tas
 }
 
 // computeList evaluates a list for every task; each place of it becomes a column.
-func (b *jobBuilder) computeList(expr hclsyntax.Expression, what string) ([]taskText, bool) {
+func (b taskSetReader) computeList(expr hclsyntax.Expression, what string) ([]taskText, bool) {
 	var columns [][]string
 	ok := b.forEachTask(expr, func(i int, v cty.Value) bool {
 		list, ok := b.listElements(v, expr.Range(), what)
@@ -86,7 +86,7 @@ func (b *jobBuilder) computeList(expr hclsyntax.Expression, what string) ([]task
 	return out, true
 }
 
-func (b *jobBuilder) listElements(v cty.Value, at hcl.Range, what string) ([]string, bool) {
+func (b taskSetReader) listElements(v cty.Value, at hcl.Range, what string) ([]string, bool) {
 	ty := v.Type()
 	if v.IsNull() || !(ty.IsListType() || ty.IsTupleType() || ty.IsSetType()) {
 		hint := "Write a list in brackets: " + what + " = [\"a\", \"b\"]."

@@ -22,7 +22,7 @@ type inputFile struct {
 }
 
 // similarFile suggests an existing file with a name similar to that of a missing one.
-func (b *jobBuilder) similarFile(where string) string {
+func (b transferReader) similarFile(where string) string {
 	beside, err := b.parser.options.Files.Glob(path.Join(path.Dir(where), "*"))
 	if err != nil || len(beside) > 10_000 {
 		return ""
@@ -38,7 +38,7 @@ func (b *jobBuilder) similarFile(where string) string {
 }
 
 // readTransfer reads transfer, inputs and outputs.
-func (b *jobBuilder) readTransfer() {
+func (b transferReader) readTransfer() {
 	mode := b.parser.options.Defaults.Transfer
 	const hint = "Write \"auto\" (files are sent to machines that do not see yours), \"always\" or \"never\"."
 	if s, at, ok := b.constantText("transfer", hint); ok {
@@ -48,7 +48,7 @@ func (b *jobBuilder) readTransfer() {
 		}
 	}
 	b.ad.SetString(roost.AttrTransfer, mode)
-	if a, ok := b.attribute("inputs", b.taskRoots()...); ok {
+	if a, ok := b.attribute("inputs", b.taskReader().taskRoots()...); ok {
 		b.readInputs(a.Expr)
 	}
 	seen := map[string]bool{}
@@ -73,9 +73,9 @@ func (b *jobBuilder) readTransfer() {
 }
 
 // readInputs reads a list of paths, or a map from names to paths.
-func (b *jobBuilder) readInputs(expr hclsyntax.Expression) {
+func (b transferReader) readInputs(expr hclsyntax.Expression) {
 	if b.isMapExpr(expr) {
-		named, ok := b.textMap(expr, "inputs")
+		named, ok := b.programReader().textMap(expr, "inputs")
 		if !ok {
 			return
 		}
@@ -87,12 +87,12 @@ func (b *jobBuilder) readInputs(expr hclsyntax.Expression) {
 				continue
 			}
 			if b.checkInput(t) {
-				b.addInput(b.absoluteFromJob(t), fixedText(name, t.sourceRange))
+				b.addInput(b.programReader().absoluteFromJob(t), fixedText(name, t.sourceRange))
 			}
 		}
 		return
 	}
-	list, ok := b.readTextList(expr, "inputs")
+	list, ok := b.taskReader().readTextList(expr, "inputs")
 	if !ok {
 		return
 	}
@@ -101,7 +101,7 @@ func (b *jobBuilder) readInputs(expr hclsyntax.Expression) {
 	}
 }
 
-func (b *jobBuilder) isMapExpr(expr hclsyntax.Expression) bool {
+func (b transferReader) isMapExpr(expr hclsyntax.Expression) bool {
 	switch e := expr.(type) {
 	case *hclsyntax.ObjectConsExpr:
 		return true
@@ -122,11 +122,11 @@ func (b *jobBuilder) isMapExpr(expr hclsyntax.Expression) bool {
 // listInput adds one path, or all that a pattern matches. A relative path keeps its name,
 // so the task finds it under the same name in both ways of running; any other gets its
 // last element as name.
-func (b *jobBuilder) listInput(t taskText) {
+func (b transferReader) listInput(t taskText) {
 	name, fixed := t.fixedText()
 	if !fixed {
 		if b.checkInput(t) {
-			b.addInput(b.absoluteFromJob(t), b.inputName(t))
+			b.addInput(b.programReader().absoluteFromJob(t), b.inputName(t))
 		}
 		return
 	}
@@ -150,11 +150,11 @@ func (b *jobBuilder) listInput(t taskText) {
 		return
 	}
 	if b.checkInput(t) {
-		b.addInput(b.absoluteFromJob(t), b.inputName(t))
+		b.addInput(b.programReader().absoluteFromJob(t), b.inputName(t))
 	}
 }
 
-func (b *jobBuilder) addInput(from, name taskText) {
+func (b transferReader) addInput(from, name taskText) {
 	if strings.Contains(from.adText(), " => ") || strings.Contains(name.adText(), " => ") {
 		b.reportProblem(from.sourceRange, "an input cannot have \" => \" in its name",
 			"It divides a file from its name where the task runs. Rename the file.")
@@ -164,7 +164,7 @@ func (b *jobBuilder) addInput(from, name taskText) {
 }
 
 // inputName returns the name of a listed input on the task's machine.
-func (b *jobBuilder) inputName(t taskText) taskText {
+func (b transferReader) inputName(t taskText) taskText {
 	if s, fixed := t.fixedText(); fixed {
 		if s = path.Clean(s); isLocalPath(s) && !strings.HasPrefix(s, "~") {
 			return fixedText(s, t.sourceRange)
@@ -179,7 +179,7 @@ func (b *jobBuilder) inputName(t taskText) taskText {
 	values := make([]string, b.tasks.count)
 	same := true
 	for i := range values {
-		s := b.taskValue(t, i)
+		s := b.taskReader().taskValue(t, i)
 		if values[i] = path.Clean(s); !isLocalPath(values[i]) || strings.HasPrefix(s, "~") {
 			values[i] = path.Base(s)
 		}
@@ -188,7 +188,7 @@ func (b *jobBuilder) inputName(t taskText) taskText {
 	if same {
 		return t
 	}
-	return taskText{[]textPiece{{column: b.addColumn("input", "", values)}}, t.sourceRange}
+	return taskText{[]textPiece{{column: b.taskReader().addColumn("input", "", values)}}, t.sourceRange}
 }
 
 // isLocalPath reports whether a path stays below the directory that it starts from.
@@ -198,7 +198,7 @@ func isLocalPath(name string) bool {
 }
 
 // checkInput checks that an input can be read, for every task.
-func (b *jobBuilder) checkInput(t taskText) bool {
+func (b transferReader) checkInput(t taskText) bool {
 	if s, fixed := t.fixedText(); fixed && strings.TrimSpace(s) == "" {
 		b.reportProblem(t.sourceRange, "an input is empty", "Name a file or a directory, or remove it.")
 		return false
@@ -207,23 +207,23 @@ func (b *jobBuilder) checkInput(t taskText) bool {
 }
 
 // checkEachFile checks the files that a text names, one for each task.
-func (b *jobBuilder) checkEachFile(t taskText, what string, exec bool) bool {
+func (b transferReader) checkEachFile(t taskText, what string, exec bool) bool {
 	if b.refuseJobNumber(t, "an "+what) {
 		return false
 	}
 	if b.parser.options.Files == nil {
 		return true
 	}
-	from := b.absoluteFromJob(t)
+	from := b.programReader().absoluteFromJob(t)
 	n := min(b.tasks.count, maxCheckedInputs)
 	if _, fixed := from.fixedText(); fixed {
 		n = 1
 	}
 	seen := map[string]bool{}
 	for i := range n {
-		where := path.Clean(b.taskValue(from, i))
-		if exec && !strings.Contains(b.taskValue(t, i), "/") {
-			if found := b.findOnPath(b.taskValue(t, i)); found != "" {
+		where := path.Clean(b.taskReader().taskValue(from, i))
+		if exec && !strings.Contains(b.taskReader().taskValue(t, i), "/") {
+			if found := b.programReader().findOnPath(b.taskReader().taskValue(t, i)); found != "" {
 				where = found
 			}
 		}
@@ -244,7 +244,7 @@ func (b *jobBuilder) checkEachFile(t taskText, what string, exec bool) bool {
 
 // refuseJobNumber reports the job's number in the name of a file that must exist before
 // the job is submitted.
-func (b *jobBuilder) refuseJobNumber(t taskText, what string) bool {
+func (b transferReader) refuseJobNumber(t taskText, what string) bool {
 	if !t.hasJobNumber() {
 		return false
 	}
@@ -254,7 +254,7 @@ func (b *jobBuilder) refuseJobNumber(t taskText, what string) bool {
 	return true
 }
 
-func (b *jobBuilder) fileDiagnostic(where, what string, at hcl.Range, exec bool) *hcl.Diagnostic {
+func (b transferReader) fileDiagnostic(where, what string, at hcl.Range, exec bool) *hcl.Diagnostic {
 	if _, err := b.parser.options.Files.Stat(where); err != nil {
 		return missingFileDiagnostic(&at, fmt.Sprintf("the %s %q is not there", what, truncateText(where)),
 			fmt.Sprintf("%v. Check the name%s, or make the file before the job is submitted.",
@@ -283,12 +283,12 @@ func capitalized(err error) string {
 
 // readOutputs reads which files are output. They are a list of names and patterns, or a
 // map to the names at the submit side.
-func (b *jobBuilder) readOutputs() {
-	if a, ok := b.attribute("outputs", b.taskRoots()...); ok && b.isMapExpr(a.Expr) {
+func (b transferReader) readOutputs() {
+	if a, ok := b.attribute("outputs", b.taskReader().taskRoots()...); ok && b.isMapExpr(a.Expr) {
 		b.renameOutputs(a)
 		return
 	}
-	list, ok := b.textListSetting("outputs")
+	list, ok := b.taskReader().textListSetting("outputs")
 	if ok && len(list) > 0 && b.checkOutputsLocal(list) {
 		b.ad.SetStrings(roost.AttrTransferOut, adTextList(list))
 	}
@@ -296,8 +296,8 @@ func (b *jobBuilder) readOutputs() {
 
 // renameOutputs reads a map of outputs. It requires a transfer, since a task that runs in
 // place would not rename them.
-func (b *jobBuilder) renameOutputs(a *hclsyntax.Attribute) {
-	named, ok := b.textMap(a.Expr, "outputs")
+func (b transferReader) renameOutputs(a *hclsyntax.Attribute) {
+	named, ok := b.programReader().textMap(a.Expr, "outputs")
 	if !ok || len(named) == 0 {
 		return
 	}
@@ -326,7 +326,7 @@ func (b *jobBuilder) renameOutputs(a *hclsyntax.Attribute) {
 }
 
 // checkOutputsLocal reports outputs that are not below the task's directory.
-func (b *jobBuilder) checkOutputsLocal(list []taskText) bool {
+func (b transferReader) checkOutputsLocal(list []taskText) bool {
 	before := len(b.parser.diags)
 	for _, t := range list {
 		first, fixed := t.fixedText()

@@ -52,12 +52,12 @@ const maxObject = 1 << 20
 // Check returns the error with which Apply would refuse the command now. It uses the time
 // of the latest entry.
 func (l *Ledger) Check(c *AdminCommand) error {
-	_, _, err := l.resolveCommand(c)
+	_, _, err := l.commands().resolveCommand(c)
 	return err
 }
 
 // applyCommand applies a command or returns why it is refused.
-func (l *Ledger) applyCommand(c *AdminCommand) error {
+func (l commandApplier) applyCommand(c *AdminCommand) error {
 	name, o, err := l.resolveCommand(c)
 	if err != nil {
 		return err
@@ -75,7 +75,7 @@ func (l *Ledger) applyCommand(c *AdminCommand) error {
 }
 
 // resolveCommand finds the object of a command and, for VerbSet, builds its new value.
-func (l *Ledger) resolveCommand(c *AdminCommand) (name string, o *storedObject, err error) {
+func (l commandApplier) resolveCommand(c *AdminCommand) (name string, o *storedObject, err error) {
 	if !slices.Contains(Kinds(), c.Kind) {
 		return "", nil, refusalError(roost.Invalid, fmt.Sprintf("%q", c.Kind),
 			errors.New("no objects of that kind are known"))
@@ -115,7 +115,7 @@ func (l *Ledger) resolveCommand(c *AdminCommand) (name string, o *storedObject, 
 	return name, nil, l.checkUnused(c.Kind, name)
 }
 
-func (l *Ledger) resolveSet(c *AdminCommand) (name string, o *storedObject, err error) {
+func (l commandApplier) resolveSet(c *AdminCommand) (name string, o *storedObject, err error) {
 	if len(c.Object) > maxObject {
 		return "", nil, refusalError(roost.Invalid, string(c.Kind),
 			fmt.Errorf("it has %d bytes, and %d is the most", len(c.Object), maxObject))
@@ -156,8 +156,8 @@ func (l *Ledger) resolveSet(c *AdminCommand) (name string, o *storedObject, err 
 }
 
 // checkObject refuses an object that is invalid by itself or contradicts other objects.
-func (l *Ledger) checkObject(t objectValue, unsure bool) error {
-	if err := t.check(l); err != nil {
+func (l commandApplier) checkObject(t objectValue, unsure bool) error {
+	if err := t.check(l.Ledger); err != nil {
 		return err
 	}
 	for _, g := range t.groups() {
@@ -183,7 +183,7 @@ func (l *Ledger) checkObject(t objectValue, unsure bool) error {
 }
 
 // checkUnused refuses to remove an object that others need.
-func (l *Ledger) checkUnused(kind ObjectKind, name string) error {
+func (l commandApplier) checkUnused(kind ObjectKind, name string) error {
 	var users []string
 	switch {
 	case kind == KindGroup:
@@ -198,7 +198,7 @@ func (l *Ledger) checkUnused(kind ObjectKind, name string) error {
 		fmt.Errorf("it is needed by %s: change or remove that first", listText(users)))
 }
 
-func (l *Ledger) objectNames(kind ObjectKind) []string {
+func (l commandApplier) objectNames(kind ObjectKind) []string {
 	var names []string
 	for _, o := range l.Objects(kind) {
 		names = append(names, o.Name)
@@ -262,7 +262,7 @@ func (o PolicyObject) LastChange() string {
 
 // Nodes lists the machines of the drain or reservation that VerbSet would set.
 func (l *Ledger) Nodes(c *AdminCommand) []string {
-	_, o, err := l.resolveCommand(c)
+	_, o, err := l.commands().resolveCommand(c)
 	if err != nil || o == nil {
 		return nil
 	}

@@ -58,7 +58,7 @@ func (l *Ledger) Apply(e *LogEntry) EntryResult {
 			l.epoch), nil}
 	}
 	if e.Lead != "" {
-		l.prepareNewLeader(e.At)
+		l.grantTable().prepareNewLeader(e.At)
 		if mutant.Active(mutant.ChargedTwice) {
 			l.accountant.RewindClock(l.clockTime().Add(-5 * time.Second))
 		}
@@ -79,15 +79,15 @@ func (l *Ledger) Apply(e *LogEntry) EntryResult {
 	for _, g := range e.Grants {
 		l.recordEviction(g.Evicted)
 		g.Evicted = nil
-		l.addPendingGrant(g)
+		l.grantTable().addPendingGrant(g)
 	}
-	l.resolveGrants(e.Ended)
+	l.grantTable().resolveGrants(e.Ended)
 	for _, p := range e.Pairs {
 		l.addAvoidPair(p)
 	}
 	var refused []error
 	for i := range e.Commands {
-		refused = append(refused, l.applyCommand(&e.Commands[i]))
+		refused = append(refused, l.commands().applyCommand(&e.Commands[i]))
 	}
 	return EntryResult{l.epoch, nil, refused}
 }
@@ -138,12 +138,12 @@ func (l *Ledger) Recover() { l.epoch += recoveryEpochGap }
 func (l *Ledger) advanceClock(at int64) {
 	if at < l.now-int64(maxClockSkew) {
 		l.accountant.RewindClock(time.Unix(0, at))
-		l.rewindPendingGrants(at)
+		l.grantTable().rewindPendingGrants(at)
 		l.rewindEvictions(at)
 		l.now = at
 	}
 	l.now = max(l.now, at)
-	l.dropExpiredGrants()
+	l.grantTable().dropExpiredGrants()
 	l.dropEvictions()
 	l.dropExpiredPairs()
 }
@@ -173,8 +173,8 @@ func (l *Ledger) check() {
 	if err := l.accountant.CheckInvariants(); err != nil {
 		panic(err)
 	}
-	l.checkPendingGrants(l.pendingGrants, PendingGrantTTL)
-	l.checkPendingGrants(l.limitedGrants, limitedGrantTTL)
+	l.grantTable().checkPendingGrants(l.pendingGrants, PendingGrantTTL)
+	l.grantTable().checkPendingGrants(l.limitedGrants, limitedGrantTTL)
 	for i, e := range l.evictions {
 		if e.At > l.now || e.At <= l.now-int64(EvictionMemory) || i > 0 && e.At < l.evictions[i-1].At {
 			panic(fmt.Sprintf("ledger: eviction of %s at %d stands there at %d", e.Job, e.At, l.now))

@@ -151,7 +151,7 @@ func (l *Ledger) loadPendingGrant(buf []byte) error {
 		}
 		return nil
 	})
-	if list := l.pendingListOf(&pending.Grant); err == nil {
+	if list := l.grantTable().pendingListOf(&pending.Grant); err == nil {
 		*list = append(*list, pending)
 	}
 	return err

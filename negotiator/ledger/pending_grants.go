@@ -43,7 +43,7 @@ func (l *Ledger) PendingGrants() iter.Seq[PendingGrant] {
 	}
 }
 
-func (l *Ledger) pendingListOf(g *RecordedGrant) *[]PendingGrant {
+func (l pendingGrantTable) pendingListOf(g *RecordedGrant) *[]PendingGrant {
 	if g.ClaimBy != 0 {
 		return &l.limitedGrants
 	}
@@ -52,7 +52,7 @@ func (l *Ledger) pendingListOf(g *RecordedGrant) *[]PendingGrant {
 
 // addPendingGrant adds a pending grant. A grant with concurrency limits is split into its
 // units, as the outcome of each is reported by itself.
-func (l *Ledger) addPendingGrant(g RecordedGrant) {
+func (l pendingGrantTable) addPendingGrant(g RecordedGrant) {
 	g.Units = max(g.Units, 1)
 	l.lastGrant = max(l.lastGrant, g.ID+uint64(g.Units)-1)
 	list, units := l.pendingListOf(&g), 1
@@ -70,7 +70,7 @@ func (l *Ledger) addPendingGrant(g RecordedGrant) {
 
 // resolveGrants removes the pending grants with concurrency limits whose outcome is
 // known.
-func (l *Ledger) resolveGrants(ended []uint64) {
+func (l pendingGrantTable) resolveGrants(ended []uint64) {
 	if len(ended) == 0 || len(l.limitedGrants) == 0 {
 		return
 	}
@@ -88,7 +88,7 @@ func (l *Ledger) DropPendingGrants() { l.pendingGrants, l.limitedGrants = nil, n
 // prepareNewLeader restarts the lifetime of all pending grants, as the new leader has
 // another clock. A grant that was pending at the old leader's last entry may be so still,
 // whatever the two clocks show.
-func (l *Ledger) prepareNewLeader(at int64) {
+func (l pendingGrantTable) prepareNewLeader(at int64) {
 	for _, list := range [...][]PendingGrant{l.pendingGrants, l.limitedGrants} {
 		for i := range list {
 			list[i].At = max(l.now, at)
@@ -97,7 +97,7 @@ func (l *Ledger) prepareNewLeader(at int64) {
 }
 
 // rewindPendingGrants adjusts the pending grants to a clock that is set back.
-func (l *Ledger) rewindPendingGrants(at int64) {
+func (l pendingGrantTable) rewindPendingGrants(at int64) {
 	for _, list := range [...][]PendingGrant{l.pendingGrants, l.limitedGrants} {
 		for i := range list {
 			list[i].At = min(list[i].At, at)
@@ -105,7 +105,7 @@ func (l *Ledger) rewindPendingGrants(at int64) {
 	}
 }
 
-func (l *Ledger) dropExpiredGrants() {
+func (l pendingGrantTable) dropExpiredGrants() {
 	l.pendingGrants = dropSince(l.pendingGrants, l.now-int64(PendingGrantTTL))
 	l.limitedGrants = dropSince(l.limitedGrants, l.now-int64(limitedGrantTTL))
 }
@@ -120,7 +120,7 @@ func dropSince(list []PendingGrant, since int64) []PendingGrant {
 	return list[over:]
 }
 
-func (l *Ledger) checkPendingGrants(list []PendingGrant, life time.Duration) {
+func (l pendingGrantTable) checkPendingGrants(list []PendingGrant, life time.Duration) {
 	for i, f := range list {
 		if f.At > l.now || f.At <= l.now-int64(life) || i > 0 && f.At < list[i-1].At ||
 			f.Grant.ID+uint64(f.Grant.Units)-1 > l.lastGrant {

@@ -146,10 +146,10 @@ func objectNamed[T objectValue](l *Ledger, kind ObjectKind, name string) (t T, o
 
 // objectsNeeding lists the objects that need a group, for the message that refuses to
 // remove it.
-func (l *Ledger) objectsNeeding(group string) []string {
+func (l commandApplier) objectsNeeding(group string) []string {
 	var all []string
 	for _, kind := range slices.Sorted(maps.Keys(l.objects)) {
-		for t := range objectValues[objectValue](l, kind) {
+		for t := range objectValues[objectValue](l.Ledger, kind) {
 			if slices.Contains(t.groups(), group) {
 				all = append(all, fmt.Sprintf("%s %s", kind, t.name()))
 			}
@@ -159,7 +159,7 @@ func (l *Ledger) objectsNeeding(group string) []string {
 }
 
 // putObject stores an object.
-func (l *Ledger) putObject(kind ObjectKind, name string, o *storedObject) {
+func (l commandApplier) putObject(kind ObjectKind, name string, o *storedObject) {
 	if l.objects[kind] == nil {
 		l.objects[kind] = map[string]*storedObject{}
 	}
@@ -168,7 +168,7 @@ func (l *Ledger) putObject(kind ObjectKind, name string, o *storedObject) {
 }
 
 // applyObjectChange updates the accounts after a change of an object.
-func (l *Ledger) applyObjectChange(kind ObjectKind, name string) {
+func (l commandApplier) applyObjectChange(kind ObjectKind, name string) {
 	l.policyVersion++
 	switch kind {
 	case KindSubmitter:

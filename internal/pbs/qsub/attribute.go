@@ -147,7 +147,8 @@ func (s *JobSubmission) setGroup(v string) error {
 		if name == "" || seen[host] {
 			return IllegalValueError('W')
 		}
-		if seen[host] = true; host == "" && s.group == "" || host != "" && strings.EqualFold(host, s.serverHost()) {
+		if seen[host] = true; host == "" && s.group == "" ||
+			host != "" && strings.EqualFold(host, s.paths().serverHost()) {
 			s.group = name
 		}
 	}

@@ -29,7 +29,7 @@ func (s *JobSubmission) NewResult() (QsubResult, error) {
 	}
 	ad.SetInt(roost.AttrTaskCount, int64(job.Count))
 	s.setProgram(ad)
-	s.setPaths(ad)
+	s.paths().setPaths(ad)
 	s.setStaging(ad)
 	job.Columns = s.setRequest(ad)
 	s.setBounds(ad)
@@ -50,7 +50,7 @@ func (s *JobSubmission) NewResult() (QsubResult, error) {
 
 // setProgram sets the script with its shell, or the command after "--".
 func (s *JobSubmission) setProgram(ad *classad.Ad) {
-	where := s.workingDirectory()
+	where := s.paths().workingDirectory()
 	if s.ownDirectory {
 		where = s.outputDirectory()
 	}
@@ -67,10 +67,10 @@ func (s *JobSubmission) setProgram(ad *classad.Ad) {
 	} else {
 		program := s.Command[0]
 		if strings.Contains(program, "/") {
-			program = s.absolutePath(program)
+			program = s.paths().absolutePath(program)
 		} else if s.Caller.LookPath != nil {
 			if found, err := s.Caller.LookPath(program); err == nil {
-				program = s.absolutePath(found)
+				program = s.paths().absolutePath(found)
 			}
 		}
 		ad.SetString(roost.AttrCmd, submit.EscapeLiteral(program))

@@ -36,7 +36,7 @@ func (s *JobSubmission) setRemove(v string) error {
 	return nil
 }
 
-func (s *JobSubmission) absolutePath(p string) string {
+func (s pathSetter) absolutePath(p string) string {
 	if path.IsAbs(p) {
 		return path.Clean(p)
 	}
@@ -45,7 +45,7 @@ func (s *JobSubmission) absolutePath(p string) string {
 
 // workingDirectory returns the directory where the job starts. As everywhere in PBS it is
 // the home directory, unless Torque's -d or -w sets it.
-func (s *JobSubmission) workingDirectory() string {
+func (s pathSetter) workingDirectory() string {
 	if s.Dir != "" {
 		return s.absolutePath(s.Dir)
 	}
@@ -54,7 +54,7 @@ func (s *JobSubmission) workingDirectory() string {
 
 // setPaths writes the output paths. With -j both streams go to the file of the first
 // letter.
-func (s *JobSubmission) setPaths(ad *classad.Ad) {
+func (s pathSetter) setPaths(ad *classad.Ad) {
 	out, err := s.outputPath(s.out, 'o', ".OU"), s.outputPath(s.err, 'e', ".ER")
 	join := s.Join != "" || out == err && out != "/dev/null" // two descriptors on one file would overwrite each other
 	switch {
@@ -74,7 +74,7 @@ func (s *JobSubmission) setPaths(ad *classad.Ad) {
 
 // setRemoval writes which files are removed after success. For joined streams it is that
 // of the first letter of -j.
-func (s *JobSubmission) setRemoval(ad *classad.Ad, join bool) {
+func (s pathSetter) setRemoval(ad *classad.Ad, join bool) {
 	gone := ""
 	if strings.Contains(s.Remove, cmp.Or(s.Join, "o")[:1]) {
 		gone = "o"
@@ -91,7 +91,7 @@ func (s *JobSubmission) setRemoval(ad *classad.Ad, join bool) {
 // the home directory. Otherwise -o or -e names a file, or a directory in which the file
 // is named after the job's id, or in Torque with its default name. Without any of them
 // the file is named after the job, in the directory of qsub.
-func (s *JobSubmission) outputPath(given string, letter byte, suffix string) string {
+func (s pathSetter) outputPath(given string, letter byte, suffix string) string {
 	if standing, ok := s.Paths[letter]; ok {
 		return standing
 	}
@@ -131,20 +131,20 @@ func (s *JobSubmission) LocalPath(given string) string {
 	host, p, ok := strings.Cut(given, ":")
 	switch {
 	case !ok || host == "" || p == "" || strings.Contains(host, "/") || !isPlainName(host):
-		return s.absolutePath(given)
+		return s.paths().absolutePath(given)
 	case path.IsAbs(p):
 		return path.Clean(p)
-	case strings.EqualFold(host, s.serverHost()) || host == "localhost":
+	case strings.EqualFold(host, s.paths().serverHost()) || host == "localhost":
 		return path.Join(s.Caller.Home, p)
 	}
-	return s.absolutePath(given) // a name with a colon, since the host is unknown
+	return s.paths().absolutePath(given) // a name with a colon, since the host is unknown
 }
 
 // serverHost returns the server that gives the job its id.
-func (s *JobSubmission) serverHost() string { return cmp.Or(s.Server, s.Caller.Server, s.Caller.Host) }
+func (s pathSetter) serverHost() string { return cmp.Or(s.Server, s.Caller.Server, s.Caller.Host) }
 
 // expandPath replaces the references in a path as OpenPBS does.
-func (s *JobSubmission) expandPath(p string) string {
+func (s pathSetter) expandPath(p string) string {
 	index := s.indexReference()
 	return strings.NewReplacer("${PBS_JOBID}", s.pbsJobID(), "$PBS_JOBID", s.pbsJobID(), "^array_index^", index,
 		"${PBS_ARRAY_INDEX}", index, "$PBS_ARRAY_INDEX", index,
@@ -153,7 +153,7 @@ func (s *JobSubmission) expandPath(p string) string {
 }
 
 // pbsJobID returns the reference to PBS's id of the job or subjob.
-func (s *JobSubmission) pbsJobID() string {
+func (s pathSetter) pbsJobID() string {
 	if ref := s.indexReference(); ref != "" {
 		return "$(JobSeq)[" + ref + "].$(JobHost)"
 	}

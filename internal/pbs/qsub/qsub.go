@@ -116,7 +116,7 @@ func (s *JobSubmission) readScript(operands []string, line []OptionValue) error 
 func (s *JobSubmission) scriptText(operands []string) (text []byte, err error) {
 	what := "standard input"
 	if len(operands) == 1 && operands[0] != "-" {
-		file := s.absolutePath(operands[0])
+		file := s.paths().absolutePath(operands[0])
 		what, s.Name, s.fromFile = "script file "+operands[0], path.Base(file), true
 		text, err = s.Caller.Read(file)
 	} else {

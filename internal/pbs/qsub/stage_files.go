@@ -29,10 +29,10 @@ func (s *JobSubmission) setStage(key, v string) error {
 		if !at || !ok || name == "" || host == "" || p == "" || strings.Contains(item, " => ") {
 			return refusalf("illegal -W value: "+key+": "+strconv.Quote(item)+" is not NAME@HOST:PATH", 2)
 		}
-		if own, _, _ := strings.Cut(s.serverHost(), "."); !strings.EqualFold(host, s.serverHost()) &&
+		if own, _, _ := strings.Cut(s.paths().serverHost(), "."); !strings.EqualFold(host, s.paths().serverHost()) &&
 			!strings.EqualFold(host, own) && host != "localhost" {
 			return refusalf("-W "+key+": "+host+" is another machine: files travel between the job and the machine "+
-				"in whose queue it is, "+s.serverHost(), exitIllegalValue)
+				"in whose queue it is, "+s.paths().serverHost(), exitIllegalValue)
 		}
 		clean := path.Clean(name)
 		if path.IsAbs(name) || clean == ".." || strings.HasPrefix(clean, "../") {

@@ -68,7 +68,7 @@ func (s *JobSubmission) jobEnvironment() []string {
 		put("PBS_O_"+name, from(name))
 	}
 	s.addPBSVariables(put)
-	set["PBS_JOBID"], set["PBS_SERVER"] = s.pbsJobID(), "$(JobHost)" // the node's own name is not known here
+	set["PBS_JOBID"], set["PBS_SERVER"] = s.paths().pbsJobID(), "$(JobHost)" // the node's own name is not known here
 	if ref := s.indexReference(); ref != "" {
 		set["PBS_ARRAY_INDEX"], set["PBS_ARRAYID"] = ref, ref
 		set["PBS_ARRAY_ID"] = "$(JobSeq)[].$(JobHost)"
@@ -105,7 +105,7 @@ func (s *JobSubmission) addPBSVariables(put func(name, value string)) {
 	}
 	put("PBS_ACCOUNT", s.Account)
 	if !s.ownDirectory {
-		put("PBS_JOBDIR", s.workingDirectory())
+		put("PBS_JOBDIR", s.paths().workingDirectory())
 	}
 	threads := strconv.Itoa(r.threads)
 	put("NCPUS", threads)

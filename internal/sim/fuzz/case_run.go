@@ -180,7 +180,7 @@ func (r *caseRun) crashesAt(node, point string) bool {
 		r.countFault(faults.Fault{Kind: faults.Crash, Node: node, Failpoint: point, N: 1, Duration: f.Duration})
 		r.armedCrashes = slices.Delete(r.armedCrashes, i, i+1)
 		// it has died at the failpoint; this plans its restart
-		r.pool.CallAt(r.pool.Now(), func() { r.pool.CrashDaemon(node, back) })
+		r.pool.CallAt(r.pool.Now(), func() { r.pool.Faults().CrashDaemon(node, back) })
 		return true
 	}
 	return false
@@ -202,37 +202,37 @@ func (r *caseRun) injectFault(f faults.Fault) {
 	p := r.pool
 	switch f.Kind {
 	case faults.Crash:
-		p.CrashDaemon(f.Node, f.Duration)
+		p.Faults().CrashDaemon(f.Node, f.Duration)
 	case faults.Reboot:
-		p.RebootHost(f.Node, f.Duration)
+		p.Faults().RebootHost(f.Node, f.Duration)
 	case faults.TornWrite:
-		p.TearNextWrite(f.Node)
+		p.Faults().TearNextWrite(f.Node)
 	case faults.Pause:
-		p.PauseDaemon(f.Node, f.Duration)
+		p.Faults().PauseDaemon(f.Node, f.Duration)
 	case faults.Suspend:
-		p.SuspendHost(f.Node, f.Duration)
+		p.Faults().SuspendHost(f.Node, f.Duration)
 	case faults.Partition:
-		p.CutLink(f.Node, f.Peer, f.Duration)
+		p.Faults().CutLink(f.Node, f.Peer, f.Duration)
 	case faults.SlowLink:
-		p.DelayLink(f.Node, f.Peer, f.Amount, f.Duration)
+		p.Faults().DelayLink(f.Node, f.Peer, f.Amount, f.Duration)
 	case faults.BreakSessions:
-		p.BreakSessions(f.Node, f.Peer)
+		p.Faults().BreakSessions(f.Node, f.Peer)
 	case faults.ClockStep:
-		p.StepClock(f.Node, f.Amount)
+		p.Faults().StepClock(f.Node, f.Amount)
 	case faults.SlowDisk:
-		p.SlowDisk(f.Node, f.Amount, f.Duration)
+		p.Faults().SlowDisk(f.Node, f.Amount, f.Duration)
 	case faults.FullDisk:
-		p.FullDisk(f.Node, f.Duration)
+		p.Faults().FullDisk(f.Node, f.Duration)
 	case faults.SlowNode:
-		p.SlowNode(f.Node, f.Amount, f.Duration)
+		p.Faults().SlowNode(f.Node, f.Amount, f.Duration)
 	case faults.OwnerComes:
 		p.OwnerComes(f.Node, f.Duration)
 	case faults.GuardDies:
 		p.GuardDies(f.Node, f.Duration)
 	case faults.TakeAddress:
-		p.TakesAddress(f.Node, f.Peer, f.Duration)
+		p.Faults().TakesAddress(f.Node, f.Peer, f.Duration)
 	case faults.BitFlip:
-		p.FlipBit(f.Node, f.N, f.Duration)
+		p.Faults().FlipBit(f.Node, f.N, f.Duration)
 	default:
 		panic(fmt.Sprintf("storm: %v", f))
 	}

@@ -24,12 +24,12 @@ func (m *managerNode) acceptStream(on *daemonStream, hello any) {
 		return
 	case *wire.WatchLeader:
 		m.watchers = append(m.watchers, on)
-		m.pool.sendOn(on, 1, m.leaderMessage(&m.leaderReported))
+		m.pool.network().sendOn(on, 1, m.leaderMessage(&m.leaderReported))
 		return
 	case *wire.ScheddHello:
 		with, err := m.core.JoinSchedd(m.wallTime(), x)
 		if err != nil {
-			m.pool.closeStream(on, 1)
+			m.pool.network().closeStream(on, 1)
 			return
 		}
 		m.scheddSessions = append(m.scheddSessions, &scheddSession{stream: on, session: with})
@@ -69,7 +69,7 @@ func (m *managerNode) handleAd(on *daemonStream, x *adUpdate) {
 	if err != nil {
 		panic(m.name + ": an ad: " + err.Error())
 	}
-	m.pool.sendOn(on, 1, &adAnswer{outcome == adstore.ResendAd})
+	m.pool.network().sendOn(on, 1, &adAnswer{outcome == adstore.ResendAd})
 	if at, ok := m.store.NextWake(); ok && !m.pool.cfg.OnlyOnChange {
 		m.setTimer(&m.lease, m.simTime(at))
 	}

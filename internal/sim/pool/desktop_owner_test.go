@@ -109,7 +109,7 @@ func TestOwnerComes(t *testing.T) {
 		},
 		"the startd is stopped": {
 			0, func(p *Pool) {
-				p.CallAt(9*time.Second, func() { p.PauseDaemon("desk", 20*time.Second) })
+				p.CallAt(9*time.Second, func() { p.Faults().PauseDaemon("desk", 20*time.Second) })
 				p.CallAt(10*time.Second, func() { p.OwnerComes("desk", 5*time.Second) })
 			},
 			[]at{{first + "stands still", 1, 10 * time.Second}, {first + "goes on", 1, 39 * time.Second},
@@ -117,7 +117,7 @@ func TestOwnerComes(t *testing.T) {
 		},
 		"the startd is dead": {
 			0, func(p *Pool) {
-				p.CallAt(9*time.Second, func() { p.CrashDaemon("desk", 10*time.Second) })
+				p.CallAt(9*time.Second, func() { p.Faults().CrashDaemon("desk", 10*time.Second) })
 				p.CallAt(10*time.Second, func() { p.OwnerComes("desk", 15*time.Second) })
 			},
 			[]at{
@@ -129,7 +129,7 @@ func TestOwnerComes(t *testing.T) {
 		"the startd dies, and he goes meanwhile": {
 			0, func(p *Pool) {
 				p.CallAt(10*time.Second, func() { p.OwnerComes("desk", 5*time.Second) })
-				p.CallAt(12*time.Second, func() { p.CrashDaemon("desk", 30*time.Second) })
+				p.CallAt(12*time.Second, func() { p.Faults().CrashDaemon("desk", 30*time.Second) })
 			},
 			[]at{
 				{first + "stands still", 1, 10 * time.Second}, {"he leaves", 1, 15 * time.Second},
@@ -163,21 +163,21 @@ func TestOwnerComes(t *testing.T) {
 		"the guard dies, and the startd": {
 			0, func(p *Pool) {
 				p.CallAt(10*time.Second, func() { p.GuardDies("desk", 20*time.Second) })
-				p.CallAt(11*time.Second, func() { p.CrashDaemon("desk", 5*time.Second) })
+				p.CallAt(11*time.Second, func() { p.Faults().CrashDaemon("desk", 5*time.Second) })
 			},
 			[]at{{first + "stands still", 1, 18 * time.Second}, {"nothing is heard", 1, 19 * time.Second},
 				{first + "goes on", 1, 31 * time.Second}},
 		},
 		"the startd dies, and the guard that has stopped its task": {
 			0, func(p *Pool) {
-				p.CallAt(9*time.Second, func() { p.CrashDaemon("desk", 20*time.Second) })
+				p.CallAt(9*time.Second, func() { p.Faults().CrashDaemon("desk", 20*time.Second) })
 				p.CallAt(10*time.Second, func() { p.OwnerComes("desk", 5*time.Second) })
 				p.CallAt(12*time.Second, func() { p.GuardDies("desk", 5*time.Second) })
 			},
 			[]at{{first + "stands still", 1, 10 * time.Second}, {first + "goes on", 1, 29 * time.Second}},
 		},
 		"the host sleeps": {
-			0, func(p *Pool) { p.CallAt(10*time.Second, func() { p.SuspendHost("desk", 10*time.Second) }) },
+			0, func(p *Pool) { p.CallAt(10*time.Second, func() { p.Faults().SuspendHost("desk", 10*time.Second) }) },
 			[]at{{"desk: wakes", 1, 20 * time.Second}, {first + "stands still", 1, 20 * time.Second},
 				{first + "goes on", 1, 40 * time.Second}},
 		},

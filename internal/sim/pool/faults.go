@@ -19,7 +19,7 @@ func (p *Pool) nodeByName(name string) *hostNode {
 }
 
 // CrashDaemon kills a daemon; its master restarts it after a time.
-func (p *Pool) CrashDaemon(name string, away time.Duration) {
+func (p FaultInjector) CrashDaemon(name string, away time.Duration) {
 	n := p.nodeByName(name)
 	n.kill()
 	n.restartAfter(away)
@@ -28,7 +28,7 @@ func (p *Pool) CrashDaemon(name string, away time.Duration) {
 // FlipBit kills a daemon, damages its log and restarts it after a time. In the log of a
 // central manager it flips a bit; in that of a schedd it makes an event unreadable. n
 // selects the bit or event.
-func (p *Pool) FlipBit(name string, n int, away time.Duration) {
+func (p FaultInjector) FlipBit(name string, n int, away time.Duration) {
 	p.CrashDaemon(name, away)
 	switch part := p.nodeByName(name).part.(type) {
 	case *managerNode:
@@ -46,7 +46,7 @@ func (n *hostNode) restartAfter(after time.Duration) {
 
 // RebootHost turns a host off for a time without notice. Its tasks are gone, and its boot
 // time begins at 0.
-func (p *Pool) RebootHost(name string, away time.Duration) {
+func (p FaultInjector) RebootHost(name string, away time.Duration) {
 	n := p.nodeByName(name)
 	n.isOff = true
 	n.kill()
@@ -73,10 +73,10 @@ func (p *Pool) RebootHost(name string, away time.Duration) {
 
 // TearNextWrite lets the write in progress at the daemon's next crash reach the disk,
 // although its completion is never reported.
-func (p *Pool) TearNextWrite(name string) { p.nodeByName(name).tornWrite = true }
+func (p FaultInjector) TearNextWrite(name string) { p.nodeByName(name).tornWrite = true }
 
 // PauseDaemon stops a daemon for a time without its notice (SIGSTOP).
-func (p *Pool) PauseDaemon(name string, d time.Duration) {
+func (p FaultInjector) PauseDaemon(name string, d time.Duration) {
 	n := p.nodeByName(name)
 	n.stalledUntil = max(n.stalledUntil, p.loop.Now()+d)
 	n.wakeAt(n.nextRunnable())
@@ -84,7 +84,7 @@ func (p *Pool) PauseDaemon(name string, d time.Duration) {
 }
 
 // SuspendHost suspends a host with all that runs on it. Its boot time advances.
-func (p *Pool) SuspendHost(name string, d time.Duration) {
+func (p FaultInjector) SuspendHost(name string, d time.Duration) {
 	n := p.nodeByName(name)
 	until := p.loop.Now() + d
 	if until <= n.isAsleep || n.isOff {
@@ -118,27 +118,27 @@ func (p *Pool) breakSilentStreams(n *hostNode, until time.Duration) {
 			return
 		}
 		for _, serial := range sortedKeys(n.streams) {
-			p.breakStream(n.streams[serial], nil)
+			p.network().breakStream(n.streams[serial], nil)
 		}
 	})
 }
 
 // CutLink drops everything from one node to another for a time. Messages wait, as the
 // transport retransmits them, until a side gives up.
-func (p *Pool) CutLink(from, to string, d time.Duration) {
+func (p FaultInjector) CutLink(from, to string, d time.Duration) {
 	a, b := p.nodeByName(from), p.nodeByName(to)
 	l := p.link(a, b)
 	l.cutUntil = max(l.cutUntil, p.loop.Now()+d)
 	p.CallAt(l.cutUntil, func() {
-		if !p.isCut(a, b) {
-			p.resumeAfterCut(a, b)
+		if !p.network().isCut(a, b) {
+			p.network().resumeAfterCut(a, b)
 		}
 	})
 	if d > silenceTimeout {
 		p.CallAt(p.loop.Now()+silenceTimeout, func() {
-			if p.isCut(a, b) {
-				for _, s := range p.streamsBetween(a, b) {
-					p.breakStream(s, nil)
+			if p.network().isCut(a, b) {
+				for _, s := range p.network().streamsBetween(a, b) {
+					p.network().breakStream(s, nil)
 				}
 			}
 		})
@@ -147,11 +147,11 @@ func (p *Pool) CutLink(from, to string, d time.Duration) {
 
 // TakesAddress cuts a machine off for a time while another one answers at its address.
 // New sessions to the address reach the other machine, and break afterwards.
-func (p *Pool) TakesAddress(name, by string, d time.Duration) {
+func (p FaultInjector) TakesAddress(name, by string, d time.Duration) {
 	n, taker := p.nodeByName(name), p.nodeByName(by)
 	for _, serial := range sortedKeys(n.streams) {
 		if s := n.streams[serial]; s.kind == sessionStream { // the other machine's kernel does not know the connection
-			p.breakStream(s, nil)
+			p.network().breakStream(s, nil)
 		}
 	}
 	for _, other := range p.nodes {
@@ -166,13 +166,13 @@ func (p *Pool) TakesAddress(name, by string, d time.Duration) {
 	}
 	p.net.takeovers[n] = addressTakeover{taker, until}
 	p.CallAt(until, func() {
-		if p.answeringNode(n) != n {
+		if p.network().answeringNode(n) != n {
 			return
 		}
 		delete(p.net.takeovers, n)
 		for _, serial := range sortedKeys(taker.streams) {
 			if s := taker.streams[serial]; s.intended == n {
-				p.breakStream(s, nil)
+				p.network().breakStream(s, nil)
 			}
 		}
 	})
@@ -187,39 +187,39 @@ func (p *Pool) link(a, b *hostNode) *nodeLink {
 }
 
 // DelayLink delays messages from one node to another for a time.
-func (p *Pool) DelayLink(from, to string, extra, d time.Duration) {
+func (p FaultInjector) DelayLink(from, to string, extra, d time.Duration) {
 	l := p.link(p.nodeByName(from), p.nodeByName(to))
 	l.extraDelay, l.extraUntil = extra, max(l.extraUntil, p.loop.Now()+d)
 }
 
 // BreakSessions breaks all sessions between two nodes, with everything in transit.
-func (p *Pool) BreakSessions(a, b string) {
-	for _, s := range p.streamsBetween(p.nodeByName(a), p.nodeByName(b)) {
-		p.breakStream(s, nil)
+func (p FaultInjector) BreakSessions(a, b string) {
+	for _, s := range p.network().streamsBetween(p.nodeByName(a), p.nodeByName(b)) {
+		p.network().breakStream(s, nil)
 	}
 }
 
 // StepClock sets the wall clock of a node forward or back. Running daemons measure
 // durations by a monotonic clock, as Go does, but record the new time.
-func (p *Pool) StepClock(name string, by time.Duration) { p.nodeByName(name).wallOffset += by }
+func (p FaultInjector) StepClock(name string, by time.Duration) { p.nodeByName(name).wallOffset += by }
 
 // SlowDisk makes each write take longer for a time.
-func (p *Pool) SlowDisk(name string, each, d time.Duration) {
+func (p FaultInjector) SlowDisk(name string, each, d time.Duration) {
 	n := p.nodeByName(name)
 	n.writeDelay, n.slowWriteUntil = each, max(n.slowWriteUntil, p.loop.Now()+d)
 }
 
 // FullDisk makes every write fail for a time.
-func (p *Pool) FullDisk(name string, d time.Duration) {
+func (p FaultInjector) FullDisk(name string, d time.Duration) {
 	n := p.nodeByName(name)
 	n.diskFullUntil = max(n.diskFullUntil, p.loop.Now()+d)
 }
 
 // SlowNode makes every event of a daemon take longer for a time.
-func (p *Pool) SlowNode(name string, each, d time.Duration) {
+func (p FaultInjector) SlowNode(name string, each, d time.Duration) {
 	n := p.nodeByName(name)
 	n.eventDelay, n.slowUntil = each, max(n.slowUntil, p.loop.Now()+d)
 }
 
 // Failpoints returns the failpoints (package internal/failpoint) that a daemon passes.
-func (p *Pool) Failpoints(name string) []string { return p.nodeByName(name).part.failpoints() }
+func (p FaultInjector) Failpoints(name string) []string { return p.nodeByName(name).part.failpoints() }

@@ -209,7 +209,7 @@ func (n *hostNode) runEvent(e eventloop.PlannedEvent) {
 			n.part.streamBroken(s)
 		}
 	case evOpen:
-		n.pool.tryOpen(e.Payload.(*daemonStream))
+		n.pool.network().tryOpen(e.Payload.(*daemonStream))
 	case evDisk:
 		n.part.writeDone(e.Number)
 	case evTick:

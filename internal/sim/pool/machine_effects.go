@@ -76,7 +76,7 @@ func (m *machineNode) perform(effect slot.Effect) {
 	case slot.CloseSession:
 		if on := m.sessions[e.Session]; on != nil {
 			delete(m.sessions, e.Session)
-			m.pool.closeStream(on, 1)
+			m.pool.network().closeStream(on, 1)
 		}
 	}
 }
@@ -137,7 +137,7 @@ func (m *machineNode) exitReport(c *slot.Claim) *wire.Exited {
 // sendOnSession sends a message on a session, if it still exists.
 func (m *machineNode) sendOnSession(session uint64, message *wire.FromStartd) {
 	if on := m.sessions[session]; on != nil {
-		m.pool.sendOn(on, 1, message)
+		m.pool.network().sendOn(on, 1, message)
 	}
 }
 

@@ -245,9 +245,9 @@ func (m *machineNode) advertise(l *adLink) {
 	l.sent, l.waiting = m.ad.Sequence, true
 	if l.stream == nil {
 		l.began = m.pool.loop.Now()
-		l.stream = m.pool.openStream(m.hostNode, l.to, machineStream, update, l)
+		l.stream = m.pool.network().openStream(m.hostNode, l.to, machineStream, update, l)
 	} else {
-		m.pool.sendOn(l.stream, 0, update)
+		m.pool.network().sendOn(l.stream, 0, update)
 	}
 	if !m.pool.cfg.OnlyOnChange {
 		m.setTimer(&l.renewTimer, m.pool.loop.Now()+adLease/3)
@@ -260,7 +260,7 @@ func (m *machineNode) renewAd(l *adLink) {
 		update := &adUpdate{m.ad}
 		update.Ad, update.ParsedAd, update.Private = "", nil, nil
 		l.waiting = true
-		m.pool.sendOn(l.stream, 0, update)
+		m.pool.network().sendOn(l.stream, 0, update)
 	}
 	m.setTimer(&l.renewTimer, m.pool.loop.Now()+adLease/3)
 }

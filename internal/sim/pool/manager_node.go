@@ -173,7 +173,7 @@ func (m *managerNode) flushLog() {
 
 func (m *managerNode) sendHeld() {
 	for _, x := range m.heldMessages {
-		m.pool.sendDatagram(m.hostNode, m.pool.managers[x.To].hostNode, x)
+		m.pool.network().sendDatagram(m.hostNode, m.pool.managers[x.To].hostNode, x)
 	}
 	m.heldMessages = m.heldMessages[:0]
 }
@@ -303,13 +303,13 @@ func (m *managerNode) runCycle(c *scheddSession, messages []*wire.ToSchedd) {
 			hello.Name = m.name
 		}
 		granted = granted || x.GetGrant() != nil
-		m.pool.sendOn(c.stream, 1, x)
+		m.pool.network().sendOn(c.stream, 1, x)
 	}
 	if granted && m.pool.passFailpoint(m.hostNode, failpoint.NegotiatorAfterGrant) {
 		return
 	}
 	if c.ended != nil {
-		m.pool.closeStream(c.stream, 1)
+		m.pool.network().closeStream(c.stream, 1)
 		m.sessionEnded(c.stream)
 	}
 }
@@ -336,7 +336,7 @@ func (m *managerNode) reportLeader(again bool) {
 	}
 	m.leaderReported.Epoch, m.leaderReported.Leads, m.leaderReported.Leader = report.Epoch, report.Leads, report.Leader
 	for _, on := range m.watchers {
-		m.pool.sendOn(on, 1, m.leaderMessage(report))
+		m.pool.network().sendOn(on, 1, m.leaderMessage(report))
 	}
 	if !m.pool.cfg.OnlyOnChange {
 		m.lastBeat.set = false

@@ -77,7 +77,7 @@ type addressTakeover struct {
 }
 
 // answeringNode returns the node that answers at a node's address.
-func (p *Pool) answeringNode(n *hostNode) *hostNode {
+func (p networkStreams) answeringNode(n *hostNode) *hostNode {
 	if t, ok := p.net.takeovers[n]; ok && t.until > p.loop.Now() {
 		return t.node
 	}
@@ -85,17 +85,17 @@ func (p *Pool) answeringNode(n *hostNode) *hostNode {
 }
 
 // linkBetween returns the link from one node to another; nil if it has no fault.
-func (p *Pool) linkBetween(from, to *hostNode) *nodeLink {
+func (p networkStreams) linkBetween(from, to *hostNode) *nodeLink {
 	return p.net.links[[2]int32{from.id, to.id}]
 }
 
-func (p *Pool) isCut(from, to *hostNode) bool {
+func (p networkStreams) isCut(from, to *hostNode) bool {
 	l := p.linkBetween(from, to)
 	return l != nil && l.cutUntil > p.loop.Now()
 }
 
 // messageDelay returns how long a message is in transit.
-func (p *Pool) messageDelay(from, to *hostNode) time.Duration {
+func (p networkStreams) messageDelay(from, to *hostNode) time.Duration {
 	d := p.rand.Between(p.cfg.Times.Message, p.cfg.Times.MessageMax)
 	if l := p.linkBetween(from, to); l != nil && l.extraUntil > p.loop.Now() {
 		d += l.extraDelay
@@ -104,7 +104,7 @@ func (p *Pool) messageDelay(from, to *hostNode) time.Duration {
 }
 
 // openStream begins to open a stream. The opener later gets a message or streamBroken.
-func (p *Pool) openStream(from, to *hostNode, of streamKind, hello, with any) *daemonStream {
+func (p networkStreams) openStream(from, to *hostNode, of streamKind, hello, with any) *daemonStream {
 	p.net.streams++
 	s := &daemonStream{serial: p.net.streams, kind: of, ends: [2]*hostNode{from, to}, intended: to, hello: hello}
 	s.daemonLives[0], s.endState[0] = from.daemonLife, with
@@ -114,7 +114,7 @@ func (p *Pool) openStream(from, to *hostNode, of streamKind, hello, with any) *d
 }
 
 // tryOpen sends the opening message, and retries while it does not get through.
-func (p *Pool) tryOpen(s *daemonStream) {
+func (p networkStreams) tryOpen(s *daemonStream) {
 	if s.closed || s.accepted {
 		return
 	}
@@ -134,7 +134,7 @@ func (p *Pool) tryOpen(s *daemonStream) {
 }
 
 // sendOn sends a message on a stream from one end.
-func (p *Pool) sendOn(s *daemonStream, end int, m any) {
+func (p networkStreams) sendOn(s *daemonStream, end int, m any) {
 	if s.closed {
 		return
 	}
@@ -147,7 +147,7 @@ func (p *Pool) sendOn(s *daemonStream, end int, m any) {
 }
 
 // schedulePacket plans the arrival of a packet behind the earlier ones of its direction.
-func (p *Pool) schedulePacket(c *packet, after time.Duration) {
+func (p networkStreams) schedulePacket(c *packet, after time.Duration) {
 	s, to := c.stream, c.stream.ends[1-c.direction]
 	at := max(p.loop.Now()+after+p.messageDelay(s.ends[c.direction], to), s.lastArrival[c.direction])
 	s.lastArrival[c.direction] = at
@@ -156,7 +156,7 @@ func (p *Pool) schedulePacket(c *packet, after time.Duration) {
 }
 
 // sendDatagram sends a message that may be lost.
-func (p *Pool) sendDatagram(from, to *hostNode, m any) {
+func (p networkStreams) sendDatagram(from, to *hostNode, m any) {
 	if p.isCut(from, to) {
 		return
 	}
@@ -185,13 +185,13 @@ func (c *packet) deliver(n *hostNode) {
 // restarted.
 func (c *packet) returnToSender(n *hostNode) {
 	if c.stream != nil && !c.stream.closed {
-		n.pool.breakStream(c.stream, n)
+		n.pool.network().breakStream(c.stream, n)
 	}
 }
 
 // closeStream closes a stream from one end. The other end learns it after everything that
 // was sent before.
-func (p *Pool) closeStream(s *daemonStream, end int) {
+func (p networkStreams) closeStream(s *daemonStream, end int) {
 	n := s.ends[end]
 	delete(n.streams, s.serial)
 	if s.closed {
@@ -203,14 +203,14 @@ func (p *Pool) closeStream(s *daemonStream, end int) {
 }
 
 // reportClosed plans the report of a stream's end to one of its sides.
-func (p *Pool) reportClosed(s *daemonStream, n *hostNode, at time.Duration) {
+func (p networkStreams) reportClosed(s *daemonStream, n *hostNode, at time.Duration) {
 	p.loop.Schedule(eventloop.PlannedEvent{At: at, Place: n.id, Kind: evStreamDown, Generation: n.daemonLife,
 		Number: s.serial, Payload: s})
 }
 
 // breakStream breaks a stream: what is in transit is lost. gone is the end that needs no
 // report, nil for none.
-func (p *Pool) breakStream(s *daemonStream, gone *hostNode) {
+func (p networkStreams) breakStream(s *daemonStream, gone *hostNode) {
 	if s.closed {
 		return
 	}
@@ -233,13 +233,13 @@ func (p *Pool) breakStream(s *daemonStream, gone *hostNode) {
 // if it is up and reachable.
 func (n *hostNode) breakStreams() {
 	for _, serial := range sortedKeys(n.streams) {
-		n.pool.breakStream(n.streams[serial], n)
+		n.pool.network().breakStream(n.streams[serial], n)
 	}
 	clear(n.streams)
 }
 
 // streamsBetween lists the streams between two nodes, in order.
-func (p *Pool) streamsBetween(a, b *hostNode) []*daemonStream {
+func (p networkStreams) streamsBetween(a, b *hostNode) []*daemonStream {
 	var all []*daemonStream
 	for _, serial := range sortedKeys(a.streams) {
 		if s := a.streams[serial]; slices.Contains(s.ends[:], b) {
@@ -250,7 +250,7 @@ func (p *Pool) streamsBetween(a, b *hostNode) []*daemonStream {
 }
 
 // resumeAfterCut delivers the messages that waited for the end of a partition.
-func (p *Pool) resumeAfterCut(from, to *hostNode) {
+func (p networkStreams) resumeAfterCut(from, to *hostNode) {
 	for _, s := range p.streamsBetween(from, to) {
 		end := slices.Index(s.ends[:], from)
 		stalled := s.stalled[end]

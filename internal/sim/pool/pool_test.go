@@ -208,7 +208,9 @@ func TestInitialState(t *testing.T) {
 		if seed > 0 {
 			r := eventloop.NewRand(seed, 5)
 			for _, n := range []string{"manager0", "schedd0", "schedd1", "schedd1x", "machine0"} {
-				p.CallAt(r.Between(0, time.Minute), func() { p.CrashDaemon(n, r.Between(time.Second, 20*time.Second)) })
+				p.CallAt(r.Between(0, time.Minute), func() {
+					p.Faults().CrashDaemon(n, r.Between(time.Second, 20*time.Second))
+				})
 			}
 		}
 		if p.RunUntil(19 * time.Minute); !p.IsStuck(3*time.Minute) || p.IsStuck(5*time.Minute) {
@@ -237,24 +239,24 @@ func TestInitialState(t *testing.T) {
 func injectFault(p *Pool, what int, one, other string, d time.Duration) {
 	switch what {
 	case 0:
-		p.CrashDaemon(one, d)
+		p.Faults().CrashDaemon(one, d)
 	case 1:
-		p.RebootHost(one, d)
+		p.Faults().RebootHost(one, d)
 	case 2:
-		p.TearNextWrite(one)
+		p.Faults().TearNextWrite(one)
 	case 3:
-		p.PauseDaemon(one, d)
+		p.Faults().PauseDaemon(one, d)
 	case 4:
-		p.SuspendHost(one, d)
+		p.Faults().SuspendHost(one, d)
 	case 5:
-		p.CutLink(one, other, 3*d)
+		p.Faults().CutLink(one, other, 3*d)
 	case 6:
-		p.BreakSessions(one, other)
+		p.Faults().BreakSessions(one, other)
 	case 7:
-		p.FullDisk(one, d)
+		p.Faults().FullDisk(one, d)
 	case 8:
-		p.SlowDisk(one, d/10, d)
+		p.Faults().SlowDisk(one, d/10, d)
 	case 9:
-		p.SlowNode(one, d/1000, d)
+		p.Faults().SlowNode(one, d/1000, d)
 	}
 }

@@ -39,7 +39,7 @@ func TestStep(t *testing.T) {
 	p.RunUntil(time.Minute)
 	n := p.nodeByName("schedd0")
 	before := n.wallTime()
-	p.StepClock("schedd0", -time.Hour)
+	p.Faults().StepClock("schedd0", -time.Hour)
 	p.RunUntil(2 * time.Minute)
 	if after := n.wallTime(); after.Sub(before) != time.Minute || after.Unix()-before.Unix() != 60-3600 {
 		t.Errorf("before %v, a minute after %v", before, after)

@@ -179,7 +179,7 @@ func (s *scheddNode) sendToLeader() {
 		return
 	}
 	for _, m := range s.leaderSession.TakeMessages() {
-		s.pool.sendOn(s.leaderStream, 0, m)
+		s.pool.network().sendOn(s.leaderStream, 0, m)
 	}
 }
 
@@ -232,7 +232,7 @@ func (s *scheddNode) writeDone(uint64) {
 			continue
 		}
 		for _, m := range x.session.TakeMessages() {
-			s.pool.sendOn(x.stream, 0, m)
+			s.pool.network().sendOn(x.stream, 0, m)
 			if m.GetActivate() != nil && s.pool.passFailpoint(s.hostNode, failpoint.ScheddAfterActivate) {
 				return
 			}
@@ -291,7 +291,7 @@ func (s *scheddNode) timerFired(a *daemonTimer) {
 }
 
 // acceptStream refuses the stream: no daemon opens one to a schedd.
-func (s *scheddNode) acceptStream(on *daemonStream, _ any) { s.pool.closeStream(on, 1) }
+func (s *scheddNode) acceptStream(on *daemonStream, _ any) { s.pool.network().closeStream(on, 1) }
 func (s *scheddNode) handleDatagram(*hostNode, any)        {}
 
 // handleReport handles the result of an effect.
@@ -302,7 +302,7 @@ func (s *scheddNode) handleReport(m any) {
 	case *outputCollected:
 		to := s.pool.byName[m.node]
 		// retry until the attempt no longer exists
-		if s.pool.isCut(s.hostNode, to) || s.pool.isCut(to, s.hostNode) || !to.isUp {
+		if s.pool.network().isCut(s.hostNode, to) || s.pool.network().isCut(to, s.hostNode) || !to.isUp {
 			s.scheduleEvent(s.pool.loop.Now()+maxRetry, evReport, 0, m)
 			return
 		}
@@ -348,7 +348,7 @@ func (s *scheddNode) Archive(b *schedd.PendingArchive) {
 
 // Collect implements schedd.EffectRunner. The output arrives after two messages' delay.
 func (s *scheddNode) Collect(name string, a roost.AttemptID, exited *wire.Exited) {
-	s.scheduleEvent(s.pool.loop.Now()+2*s.pool.messageDelay(s.hostNode, s.pool.byName[name]), evReport, 0,
+	s.scheduleEvent(s.pool.loop.Now()+2*s.pool.network().messageDelay(s.hostNode, s.pool.byName[name]), evReport, 0,
 		&outputCollected{name, a, exited})
 }
 

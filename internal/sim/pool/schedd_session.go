@@ -22,14 +22,14 @@ func (s *scheddNode) Disconnect(name string) {
 	x := s.peers[name]
 	delete(s.peers, name)
 	if x != nil && x.stream != nil {
-		s.pool.closeStream(x.stream, 0)
+		s.pool.network().closeStream(x.stream, 0)
 	}
 }
 
 // openSession opens a session with a startd.
 func (s *scheddNode) openSession(x *startdSession) {
 	x.stream, x.session, x.began = nil, nil, s.pool.loop.Now()
-	x.stream = s.pool.openStream(s.hostNode, x.to, sessionStream, s.core.GreetingMessage(x.to.name), x)
+	x.stream = s.pool.network().openStream(s.hostNode, x.to, sessionStream, s.core.GreetingMessage(x.to.name), x)
 }
 
 // reopenSession reopens the stream that a timer belongs to.
@@ -62,7 +62,7 @@ func (s *scheddNode) handleMessage(on *daemonStream, m any) {
 			return
 		case x.session == nil:
 			if x.session = s.core.SessionOpened(s.timeOf(), x.to.name, m.GetWelcome()); x.session == nil {
-				s.pool.closeStream(on, 0)
+				s.pool.network().closeStream(on, 0)
 				s.streamBroken(on)
 				return
 			}
@@ -125,7 +125,8 @@ func (s *scheddNode) streamBroken(on *daemonStream) {
 func (s *scheddNode) watchLeader(i int) {
 	l := &s.leaders[i]
 	if l.stream == nil {
-		l.stream = s.pool.openStream(s.hostNode, s.pool.managers[i].hostNode, leaderStream, &wire.WatchLeader{}, i)
+		l.stream = s.pool.network().openStream(s.hostNode, s.pool.managers[i].hostNode, leaderStream,
+			&wire.WatchLeader{}, i)
 	}
 }
 
@@ -144,7 +145,7 @@ func (s *scheddNode) handleLeaderReport(i int, m *wire.LeaderNews) {
 func (s *scheddNode) reconnectSilent(i int) {
 	l := &s.leaders[i]
 	if l.stream != nil {
-		s.pool.closeStream(l.stream, 0)
+		s.pool.network().closeStream(l.stream, 0)
 		l.stream, l.epoch, l.isLeader = nil, 0, false
 	}
 	s.watchLeader(i)
@@ -168,7 +169,7 @@ func (s *scheddNode) followLeader() {
 	if s.leaderStream != nil {
 		if s.endedEpoch < highest && s.leaderStream.endState[0].(uint64) < highest {
 			on := s.leaderStream
-			s.pool.closeStream(on, 0)
+			s.pool.network().closeStream(on, 0)
 			s.streamBroken(on)
 		}
 		return
@@ -177,6 +178,6 @@ func (s *scheddNode) followLeader() {
 		return
 	}
 	s.endedEpoch, s.sessionBegan = highest, s.pool.loop.Now()
-	s.leaderStream = s.pool.openStream(s.hostNode, s.pool.managers[leader].hostNode, grantStream,
+	s.leaderStream = s.pool.network().openStream(s.hostNode, s.pool.managers[leader].hostNode, grantStream,
 		s.core.HelloMessage(), highest)
 }

@@ -16,16 +16,17 @@ func (m *machineNode) acceptStream(on *daemonStream, hello any) {
 	h := hello.(*wire.SessionHello)
 	id := m.lastSession + 1
 	if h.GetNode() != "" && h.GetNode() != m.name {
-		m.pool.closeStream(on, 1)
+		m.pool.network().closeStream(on, 1)
 		return
 	}
 	if err := m.core.Connected(m.bootTime(), id, h.GetSchedd(), h.GetStarted(), h.GetIncarnation()); err != nil {
-		m.pool.closeStream(on, 1)
+		m.pool.network().closeStream(on, 1)
 		return
 	}
 	m.lastSession = id
 	m.sessions[id], on.endState[1] = on, id
-	m.pool.sendOn(on, 1, &wire.FromStartd{Of: &wire.FromStartd_Welcome{Welcome: m.sessionState(h.GetSchedd())}})
+	welcome := &wire.FromStartd_Welcome{Welcome: m.sessionState(h.GetSchedd())}
+	m.pool.network().sendOn(on, 1, &wire.FromStartd{Of: welcome})
 	m.runEffects()
 }
 
