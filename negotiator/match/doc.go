@@ -39,7 +39,7 @@
 //
 // A machine that reclaims says besides what its tasks are expected to leave (Borg §5.5).
 // Production is placed by limits, batch and free by that: what they get beyond what is
-// free they may have to give back. See reclaim.go.
+// free they may have to give back. See machine_reclaim.go.
 //
 // # Limits
 //
