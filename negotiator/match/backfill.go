@@ -12,19 +12,19 @@ import (
 	"github.com/roost-batch/roost/negotiator/timeline"
 )
 
-// BackfillSettings says what is held for those that find no room. Off: nothing, so that
-// what needs much starves behind a stream of what needs little. EASYBackfill: for the
-// first of them in the order of the plan, from the earliest time on at which it fits.
-// Conservative: for each, up to a depth. Where nobody knows when anything ends, a request
-// that has waited for a while gets what falls free of the machines that have most of what
-// it needs, as it falls free.
+// BackfillSettings configures the reservations for requests that find no room. With
+// BackfillOff there are none, so large requests starve behind a stream of small ones.
+// EASYBackfill reserves for the first such request of the plan, from the earliest time at
+// which it fits. ConservativeBackfill reserves for each, up to a depth. Where no end of a
+// task is known, a request that has waited for MaxWait gets what becomes free on the
+// machines that have most of what it needs.
 type BackfillSettings struct {
 	Mode    BackfillMode
-	Depth   int           // Conservative: for how many units at most
-	MaxWait time.Duration // how long a request has waited before it is given what falls free
+	Depth   int           // most units that ConservativeBackfill reserves for
+	MaxWait time.Duration // wait after which a request gets what becomes free, without a known start
 }
 
-// BackfillMode is a way to hold something for those that find no room.
+// BackfillMode is a way to reserve for requests that find no room.
 type BackfillMode uint8
 
 // The ways.
@@ -34,28 +34,28 @@ const (
 	ConservativeBackfill
 )
 
-// StartCertainty is how sure a time is at which something starts.
+// StartCertainty is how certain a start time is.
 type StartCertainty uint8
 
-// From the least sure to the surest.
+// From the least certain to the most certain.
 const (
-	UnknownStart StartCertainty = iota // nobody knows when
-	ByRate                             // if as many go on to start as have started lately
-	ByPrediction                       // if those before it take as long as they are expected to
-	ByWalltime                         // at the latest
+	UnknownStart StartCertainty = iota // no start time is known
+	ByRate                             // if tasks continue to start at the recent rate
+	ByPrediction                       // if the tasks before it take as long as predicted
+	ByWalltime                         // at the latest at that time
 )
 
-// String is a word for programs.
+// String returns a word for programs.
 func (c StartCertainty) String() string {
 	return [...]string{"unknown", "rate", "prediction", "walltime"}[c]
 }
 
-// maxReservationSearches bounds for how many requests in one plan something is looked for
-// that can be held.
+// maxReservationSearches bounds how many requests are searched a reservation for in one
+// cycle.
 const maxReservationSearches = 4
 
-// reserveForUnplaced holds something for a want that has found no room, if it is its
-// turn.
+// reserveForUnplaced makes reservations for a request that found no room, if the mode
+// allows it.
 func (p backfillPlanner) reserveForUnplaced(w *requestState) {
 	depth := 1
 	switch p.Backfill.Mode {
@@ -75,7 +75,7 @@ func (p backfillPlanner) reserveForUnplaced(w *requestState) {
 	}
 }
 
-// reserveFor holds room for so many units that are to start together, and reports whether
+// reserveFor reserves room for units that are to start together, and reports whether
 // there is any.
 func (p backfillPlanner) reserveFor(w *requestState, size int) bool {
 	if w.isMixedGang() {
@@ -106,16 +106,15 @@ func (p backfillPlanner) reserveFor(w *requestState, size int) bool {
 	return true
 }
 
-// fitWindow is what can be held for some units: where, nil for nowhere, and from when
-// until when.
+// fitWindow is a possible reservation: the machines, nil for none, and its start and end.
 type fitWindow struct {
 	tasksByMachine []tasksOnMachine
 	start, until   timeline.UnixSeconds
-	isCertain      bool // they fit at the start; else nobody knows when they will
-	isLikely       bool // they do if tasks take as long as they are expected to
+	isCertain      bool // the units fit at the start; if false, their start is unknown
+	isLikely       bool // isCertain depends on predicted run times
 }
 
-// findFitWindow looks for what can be held for so many units.
+// findFitWindow searches a reservation for units that start together.
 func (p backfillPlanner) findFitWindow(w *requestState, size int) (best fitWindow) {
 	if w.feasible == nil {
 		w.feasible = p.feasibleMachines(w)
@@ -131,7 +130,7 @@ func (p backfillPlanner) findFitWindow(w *requestState, size int) (best fitWindo
 	return best
 }
 
-// findFitWindowInSet is findFitWindow for one group of machines.
+// findFitWindowInSet does the work of findFitWindow within one placement set.
 func (p backfillPlanner) findFitWindowInSet(w *requestState, size int) fitWindow {
 	r := unitsWeight(w.Class.minimumSums, w.Class.AppClass, 1)
 	if start, on, ok := p.earliestStart(w, size, r); ok {
@@ -147,18 +146,18 @@ func (p backfillPlanner) findFitWindowInSet(w *requestState, size int) fitWindow
 	return fitWindow{p.mostlyFree(w, size, r), p.now, timeline.Never, false, false}
 }
 
-// waitedTooLong reports whether a want has waited for so long that it does not wait for a
-// time that nobody knows.
+// waitedTooLong reports whether a request has waited so long that it no longer depends on
+// a known start time.
 func (p backfillPlanner) waitedTooLong(w *requestState) bool {
 	return w.Oldest != 0 && p.Now.Sub(time.Unix(0, w.Oldest)) >= p.Backfill.MaxWait
 }
 
-// fewNamedMachines is in how many machines one looks for a vacancy in every plan. In a
-// larger pool what was found is kept for a few seconds: to look at all machines would
-// cost more than all else in a cycle after a small change.
+// fewNamedMachines is the largest pool in which every cycle searches for reservations. In
+// a larger pool the result is cached for a few seconds, because looking at all machines
+// would cost more than the rest of a cycle after a small change.
 const fewNamedMachines = 500
 
-// cachedFitWindow is what was found for a class, and when.
+// cachedFitWindow is the last result for a class, with its time.
 type cachedFitWindow struct {
 	fitWindow
 	machines   []*Machine
@@ -174,8 +173,8 @@ func (p backfillPlanner) cacheFitWindow(w *requestState, found fitWindow) {
 	w.Class.lastFitWindow = m
 }
 
-// cachedFitWindowFor returns what was found a moment ago, if it still holds: the machines
-// are there, and have room at that time.
+// cachedFitWindowFor returns a recent result if it is still valid: the machines exist and
+// have room at that time.
 func (p backfillPlanner) cachedFitWindowFor(w *requestState, size int) (fitWindow, bool) {
 	m := w.Class.lastFitWindow
 	if m == nil || w.reservedOn != nil || m.size != size || p.Now.Before(m.searchedAt) ||
@@ -199,7 +198,7 @@ func (p backfillPlanner) cachedFitWindowFor(w *requestState, size int) (fitWindo
 	return found, true
 }
 
-// machineNumber is the number of a machine in this plan.
+// machineNumber returns the number of a machine in this cycle.
 func (p backfillPlanner) machineNumber(name string) (at int, ok bool) {
 	m := p.byName[name]
 	if m == nil || m.drained {
@@ -227,7 +226,7 @@ func (p backfillPlanner) feasibleMachines(w *requestState) []int {
 	return list
 }
 
-// reopensLater reports whether what shuts a machine ends.
+// reopensLater reports whether every reservation that closes a machine has an end.
 func (p backfillPlanner) reopensLater(w *requestState, at int) bool {
 	f := p.timelines[at]
 	for i, h := range f.Reservations {
@@ -238,18 +237,18 @@ func (p backfillPlanner) reopensLater(w *requestState, at int) bool {
 	return true
 }
 
-// timelineFor is a machine's future as a want sees it.
+// timelineFor returns a machine's timeline with the reservations that bind a request.
 func (p backfillPlanner) timelineFor(w *requestState, at int) *timeline.MachineCapacity {
 	f := p.timelines[at]
 	switch {
 	case f != nil:
 	case len(p.Machines) <= fewNamedMachines:
-		f = p.mutableTimeline(at) // kept: where something is held then, the same is asked again
+		f = p.mutableTimeline(at) // cached, because a machine with reservations is asked again
 	default:
 		f = p.timelineOf(at)
 	}
 	if len(f.Reservations) == 0 && !w.Class.Exclusive {
-		return &f.MachineCapacity // who looks changes nothing
+		return &f.MachineCapacity // a caller must not change it
 	}
 	mine := &timeline.MachineCapacity{Free: p.freeForExclusive(w, at, f.Free), Releases: f.Releases}
 	for i, h := range f.Reservations {
@@ -260,7 +259,7 @@ func (p backfillPlanner) timelineFor(w *requestState, at int) *timeline.MachineC
 	return mine
 }
 
-// earliestStart is when so many units fit together at the earliest, and where.
+// earliestStart returns the earliest time at which units fit together, and where.
 func (p backfillPlanner) earliestStart(w *requestState, size int,
 	r roost.Resources) (timeline.UnixSeconds, []tasksOnMachine, bool) {
 	if size == 1 {
@@ -281,8 +280,8 @@ func (p backfillPlanner) earliestStart(w *requestState, size int,
 	return start, list, ok
 }
 
-// earliestUnitStart is earliest for one unit. Most machines need not be looked at
-// closely: their first task ends too late.
+// earliestUnitStart does the work of earliestStart for one unit. Most machines are
+// skipped, because their first task ends too late.
 func (p backfillPlanner) earliestUnitStart(w *requestState,
 	r roost.Resources) (best timeline.UnixSeconds, on []tasksOnMachine, ok bool) {
 	best = timeline.Never
@@ -303,8 +302,8 @@ func (p backfillPlanner) earliestUnitStart(w *requestState,
 	return best, on, ok
 }
 
-// earliestSplitStart is earliest on a machine whose sums do not say all, not before they
-// say so.
+// earliestSplitStart does the work of earliestStart on a machine whose sums are not
+// exact. The result is not before from, the time by the sums.
 func (p backfillPlanner) earliestSplitStart(w *requestState, at int, view *timeline.MachineCapacity,
 	from timeline.UnixSeconds, r roost.Resources) (timeline.UnixSeconds, bool) {
 	type release struct {
@@ -334,7 +333,7 @@ func (p backfillPlanner) earliestSplitStart(w *requestState, at int, view *timel
 	return 0, false
 }
 
-// mostlyFree chooses the machines that have most of what so many units need; nil if all
+// mostlyFree chooses the machines that have most of what the units need; nil if all
 // machines together are too small.
 func (p backfillPlanner) mostlyFree(w *requestState, size int, r roost.Resources) []tasksOnMachine {
 	type machine struct {
@@ -364,7 +363,7 @@ func (p backfillPlanner) mostlyFree(w *requestState, size int, r roost.Resources
 	return nil
 }
 
-// otherReservations is what others have held of a machine for good.
+// otherReservations sums what others have reserved of a machine without an end.
 func (p backfillPlanner) otherReservations(w *requestState, at int) (sum roost.Resources) {
 	if f := p.timelines[at]; f != nil {
 		for i, h := range f.Reservations {
@@ -377,7 +376,8 @@ func (p backfillPlanner) otherReservations(w *requestState, at int) (sum roost.R
 	return sum
 }
 
-// smallestFraction is the least part of what is wanted that is free, in any dimension.
+// smallestFraction returns the smallest free fraction of what is wanted, over all
+// resources.
 func smallestFraction(free, want roost.Resources) float64 {
 	least := 1.0
 	for d := range dimensions {
@@ -388,7 +388,7 @@ func smallestFraction(free, want roost.Resources) float64 {
 	return least
 }
 
-// outlookText says what is held for a want, and when it starts.
+// outlookText says what is reserved for a request, and when it starts.
 func (p backfillPlanner) outlookText(w *requestState) string {
 	if w.reservedOn == nil {
 		return ""

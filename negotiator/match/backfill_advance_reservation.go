@@ -11,33 +11,33 @@ import (
 	"github.com/roost-batch/roost/negotiator/timeline"
 )
 
-// AdvanceReservation is an advance reservation: from one time until another some
-// machines, or so much of any machines, are for certain people. Others may run there only
-// what ends before. Who may use it has to ask for it by name, and then gets nothing else.
+// AdvanceReservation reserves machines, or an amount of any machines, for certain users
+// from one time until another. Others may run there only what ends before. A request must
+// name the reservation to use it, and then runs nowhere else.
 type AdvanceReservation struct {
 	Name          string
-	Users, Groups []string        // for whom it is; a group means those below it, too
-	Nodes         []string        // these machines, whole
-	Amount        roost.Resources // or so much, wherever it is
+	Users, Groups []string        // who may use it; a group includes those below it
+	Nodes         []string        // these machines, as a whole
+	Amount        roost.Resources // or this amount, on any machines
 	From, Until   time.Time
 }
 
-// MachineDrain keeps a machine free of tasks from a time on: nothing is placed there that
+// MachineDrain excludes tasks from a machine from a time on: nothing is placed there that
 // does not end before.
 type MachineDrain struct {
 	Node        string
 	Reason      string
-	From, Until time.Time // From zero: from now on; Until zero: until it is taken back
+	From, Until time.Time // From zero: from now on; Until zero: until the drain is taken back
 }
 
-// admits reports whether a reservation is for somebody.
+// admits reports whether a submitter may use a reservation.
 func (r *AdvanceReservation) admits(who fairshare.Submitter) bool {
 	return slices.Contains(r.Users, who.Owner) || slices.ContainsFunc(r.Groups, func(g string) bool {
 		return who.Group == g || strings.HasPrefix(who.Group, g+"/") || strings.HasPrefix(who.Group, g+".")
 	})
 }
 
-// applyReservations holds what administrators have drained and reserved.
+// applyReservations applies the drains and advance reservations of administrators.
 func (p backfillPlanner) applyReservations() {
 	for i := range p.Drains {
 		d := &p.Drains[i]
@@ -69,9 +69,9 @@ func (p backfillPlanner) applyReservations() {
 	}
 }
 
-// reserveAmount chooses the machines that an amount is to come from: those first of which
-// nothing is in use by then as far as anybody knows, then by name. What is held is not
-// used by others, so that the next plan chooses the same.
+// reserveAmount chooses the machines for a reserved amount. Machines that are expected to
+// be empty by then come first, then the order is by name. Others do not use what is
+// reserved, so the next cycle chooses the same.
 func (p backfillPlanner) reserveAmount(r *AdvanceReservation, from, until timeline.UnixSeconds) {
 	type source struct {
 		at   int
@@ -104,13 +104,12 @@ func (p backfillPlanner) reserveAmount(r *AdvanceReservation, from, until timeli
 	}
 }
 
-// holdersHaveClaim reports whether somebody for whom a reservation is has a claim on a
-// machine.
+// holdersHaveClaim reports whether a user of a reservation has a claim on a machine.
 func (p backfillPlanner) holdersHaveClaim(r *AdvanceReservation, m *Machine) bool {
 	return slices.ContainsFunc(m.Claims, func(c MachineClaim) bool { return r.admits(c.Submitter) })
 }
 
-// usedByHolders is what those have of a machine already for whom a reservation is.
+// usedByHolders returns what users of a reservation already hold of a machine.
 func (p backfillPlanner) usedByHolders(r *AdvanceReservation, at int) (sum roost.Resources) {
 	for _, c := range p.Machines[at].Claims {
 		if r.admits(c.Submitter) {
@@ -120,8 +119,8 @@ func (p backfillPlanner) usedByHolders(r *AdvanceReservation, at int) (sum roost
 	return sum
 }
 
-// closedByReservation reports whether nothing of a machine is for a want: nil for nobody
-// in particular.
+// closedByReservation reports whether reservations close a whole machine for a request,
+// or for any request if w is nil.
 func (p backfillPlanner) closedByReservation(w *requestState, at int) bool {
 	f := p.timelines[at]
 	if f == nil {
@@ -135,8 +134,8 @@ func (p backfillPlanner) closedByReservation(w *requestState, at int) bool {
 	return false
 }
 
-// bindReservation finds the reservation that a request asks for. If it cannot be used now
-// the want has to wait, and w.barred says why.
+// bindReservation finds the reservation that a request names. If it cannot be used now
+// the request waits, and w.unusableReservation says why.
 func (p backfillPlanner) bindReservation(w *requestState) {
 	if w.Reservation == "" {
 		return
@@ -159,8 +158,7 @@ func (p backfillPlanner) bindReservation(w *requestState) {
 	}
 }
 
-// inReservation reports whether a want may run on a machine as far as its reservation
-// says where.
+// inReservation reports whether the request's reservation, if any, includes a machine.
 func (p backfillPlanner) inReservation(w *requestState, at int) bool {
 	if w.advanceReservation == nil {
 		return true

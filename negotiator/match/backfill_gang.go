@@ -6,22 +6,23 @@ import (
 	"github.com/roost-batch/roost/negotiator/timeline"
 )
 
-// For a gang whose units ask for different things the earliest time is looked for part by
-// part: each finds the earliest at which it fits beside those before it, and where that
-// is later than theirs all begin again from there. So what is found is a time at which
-// all fit, though not always the first: another choice of machines for the earlier parts
-// may have left room before that.
+// For a gang whose units ask for different resources, the earliest start is searched part
+// by part. Each part finds the earliest time at which it fits beside the parts before it;
+// if that is later than theirs, all begin again from there. The result is a time at which
+// all parts fit. It is not always the earliest, because other machines for the earlier
+// parts might have left room sooner.
 
-// maxGangRestarts bounds how often they begin again.
+// maxGangRestarts bounds how often the search begins again.
 const maxGangRestarts = 32
 
-// partRoom is room for units of a part, and what they take of it.
+// partRoom is room for units of a part, and the reservation for them.
 type partRoom struct {
 	tasksOnMachine
 	reservation timeline.Reservation
 }
 
-// reserveForParts is reserveFor for a gang whose units ask for different things.
+// reserveForParts does the work of reserveFor for a gang whose units ask for different
+// resources.
 func (p backfillPlanner) reserveForParts(w *requestState) bool {
 	for i := range w.parts {
 		if c := w.parts[i].requestState; c.feasible == nil {
@@ -52,8 +53,8 @@ func (p backfillPlanner) reserveForParts(w *requestState) bool {
 	return held
 }
 
-// earliestForParts is room for all of a gang, and when; none if no time is known at which
-// it fits.
+// earliestForParts returns room for the whole gang and its start; nil if no start is
+// known.
 func (p backfillPlanner) earliestForParts(w *requestState) (found []partRoom, t timeline.UnixSeconds) {
 	t = p.now
 	for range maxGangRestarts {
@@ -66,8 +67,8 @@ func (p backfillPlanner) earliestForParts(w *requestState) (found []partRoom, t 
 	return nil, 0
 }
 
-// roomForAllFrom looks for room for all of a gang from t on. It says where, or until when
-// the first part has to wait that has none yet.
+// roomForAllFrom searches room for the whole gang from t on. It returns the room, or the
+// later time until which the first part without room must wait.
 func (p backfillPlanner) roomForAllFrom(w *requestState,
 	t timeline.UnixSeconds) (found []partRoom, later timeline.UnixSeconds, ok bool) {
 	for _, c := range w.parts {
@@ -104,7 +105,7 @@ func (p backfillPlanner) roomForAllFrom(w *requestState,
 	return found, t, true
 }
 
-// reserveAll holds what was found.
+// reserveAll makes the reservations that were found.
 func (p backfillPlanner) reserveAll(w *requestState, found []partRoom, start timeline.UnixSeconds) {
 	var on []tasksOnMachine
 	for _, one := range found {
@@ -120,8 +121,8 @@ func (p backfillPlanner) reserveAll(w *requestState, found []partRoom, start tim
 	}
 }
 
-// reserveMostlyFree holds for each part what falls free of the machines that have most of
-// what it needs, or nothing at all.
+// reserveMostlyFree reserves for each part what becomes free on the machines that have
+// most of what it needs. It reserves for all parts or for none.
 func (p backfillPlanner) reserveMostlyFree(w *requestState) bool {
 	var on []tasksOnMachine
 	for _, c := range w.parts {

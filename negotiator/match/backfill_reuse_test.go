@@ -11,10 +11,10 @@ import (
 	"github.com/roost-batch/roost/negotiator/timeline"
 )
 
-// TestBackfillReservations holds that what a plan says of the room that it holds is what
-// it goes by: beside the request that room is held for another starts exactly if there is
-// room for it now and the hold leaves it. The machine tells once of claims and once only
-// of what falls free; the plans are the same.
+// TestBackfillReservations checks the reservations that a plan returns. Beside the
+// reserving request, another starts exactly if there is room for it now and the
+// reservation leaves it. The machine is described once by its claims and once by its
+// releases only; the plans must be the same.
 func TestBackfillReservations(t *testing.T) {
 	const now = 10_000
 	who := fairshare.Submitter{Owner: "ada"}
@@ -95,8 +95,8 @@ func TestBackfillReservations(t *testing.T) {
 	}
 }
 
-// checkReservationReuse holds that what is known of a hold rules nothing out that a plan
-// would start, after something has fallen free too early or falls free too late.
+// checkReservationReuse checks that LeavesRoom rules out nothing that a plan would start.
+// It does so after resources became free too early or will become free too late.
 func checkReservationReuse(t *testing.T, rng *rand.Rand, h BackfillReservation, free roost.Resources,
 	returns []timeline.CapacityRelease, starts func(roost.Resources, []timeline.CapacityRelease, *Request) bool,
 	request func(uint64, int, int) *Request) {

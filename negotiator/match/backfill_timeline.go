@@ -10,51 +10,51 @@ import (
 	"github.com/roost-batch/roost/negotiator/timeline"
 )
 
-// Of a machine a part of which is held for somebody, the plan keeps its future: who gives
-// what back when, and what is held from when on. Anybody else may take of it only what is
-// free beside the holds for as long as he runs. Of all other machines only the present
-// counts.
+// For a machine with reservations the cycle holds a timeline: when claims return what
+// they hold, and what is reserved from when on. Other requests may take only what stays
+// free beside the reservations for as long as they run. For all other machines only what
+// is free now counts.
 
-// poolTimeline is what a plan knows of the future.
+// poolTimeline is what a cycle knows of the future.
 type poolTimeline struct {
 	now                 timeline.UnixSeconds
-	timelines           map[int]*machineTimeline // of the machines of which something is held, by their numbers
-	reservedTasks       int                      // units that something is held for
-	reservationSearches int                      // requests for which something was looked for that can be held
-	gangCount           int                      // that were placed, or tried
+	timelines           map[int]*machineTimeline // by number: the machines with reservations
+	reservedTasks       int                      // units with a reservation
+	reservationSearches int                      // requests for which a reservation was searched
+	gangCount           int                      // gangs that were placed or tried
 	startMachineNumbers []int32                  // see startMachines
-	undo                *gangUndo                // a gang is being placed
+	undo                *gangUndo                // state before the gang that is being placed; nil: none is
 }
 
-// reservedStart is what a plan knows of the future of a want.
+// reservedStart is what a cycle knows of the future of a request.
 type reservedStart struct {
-	advanceReservation  *AdvanceReservation  // that it asks for
-	unusableReservation string               // why it cannot start at all
-	feasible            []int                // the machines that could run it, nil until that was asked
-	reservedOn          []tasksOnMachine     // where something is held for it
-	start               timeline.UnixSeconds // when it starts, as far as that is known
+	advanceReservation  *AdvanceReservation  // the reservation that it names
+	unusableReservation string               // why it cannot use its reservation now; empty if it can
+	feasible            []int                // machines that could run it; nil until first needed
+	reservedOn          []tasksOnMachine     // its backfill reservation; nil: none
+	start               timeline.UnixSeconds // unix seconds: when it starts; 0: unknown
 	certainty           StartCertainty
-	gang                int // the number of the gang that is being placed
+	gang                int // number of the gang that is being placed
 }
 
-// machineTimeline is what is to come of one machine.
+// machineTimeline is the expected future of one machine.
 type machineTimeline struct {
 	timeline.MachineCapacity
-	holders []reservationHolder // beside Machine.Holds, by the same numbers
+	holders []reservationHolder // parallel to MachineCapacity.Reservations
 }
 
-// reservationHolder is whose a hold is.
+// reservationHolder is the owner of a reservation; one field is not nil.
 type reservationHolder struct {
-	advanceReservation *AdvanceReservation // an advance reservation's
-	drain              *MachineDrain       // the administrator's
-	backfillRequest    *requestState       // a request's that waits for it
+	advanceReservation *AdvanceReservation // an advance reservation
+	drain              *MachineDrain       // a drain
+	backfillRequest    *requestState       // a waiting request with a backfill reservation
 }
 
-// wholeMachine is more than any machine has, in what every request wants something of.
+// wholeMachine is more than any machine has, of resources that every request wants.
 var wholeMachine = roost.Resources{CPU: 1 << 40, Memory: 1 << 60}
 
-// secondsCeil is a length of time in a forecast, rounded up; nothing ends that says no
-// length.
+// secondsCeil returns a duration in seconds, rounded up; 0 or less means that it never
+// ends.
 func secondsCeil(d time.Duration) timeline.UnixSeconds {
 	if d <= 0 {
 		return timeline.Never
@@ -62,8 +62,8 @@ func secondsCeil(d time.Duration) timeline.UnixSeconds {
 	return int64((d + time.Second - 1) / time.Second)
 }
 
-// expectedRuntime is how long a unit of a want is taken to run: as it says, or as it is
-// expected to.
+// expectedRuntime returns how long a unit is expected to run, in seconds. That is its
+// prediction if shorter than its walltime, else its walltime.
 func (w *requestState) expectedRuntime() timeline.UnixSeconds {
 	if w.PredictedRuntime > 0 && (w.Walltime <= 0 || w.PredictedRuntime < w.Walltime) {
 		return secondsCeil(w.PredictedRuntime)
@@ -71,8 +71,8 @@ func (w *requestState) expectedRuntime() timeline.UnixSeconds {
 	return secondsCeil(w.Walltime)
 }
 
-// unitsWeight is what so many units of a class take in a forecast. Stream tasks take the
-// processor time of batch tasks, and leave it to them.
+// unitsWeight returns what n units of a class take in a timeline. Stream tasks share the
+// CPU of batch tasks, so theirs does not count.
 func unitsWeight(r roost.Resources, class gpu.AppClass, n int) roost.Resources {
 	if class == gpu.StreamClass {
 		r.CPU = 0
@@ -80,7 +80,7 @@ func unitsWeight(r roost.Resources, class gpu.AppClass, n int) roost.Resources {
 	return multiplied(r, n)
 }
 
-// mutableTimeline returns the future of a machine as this plan may change it.
+// mutableTimeline returns the timeline of a machine, which this cycle may change.
 func (p backfillPlanner) mutableTimeline(at int) *machineTimeline {
 	if f := p.timelines[at]; f != nil {
 		return f
@@ -94,8 +94,8 @@ func (p backfillPlanner) mutableTimeline(at int) *machineTimeline {
 	return f
 }
 
-// timelineOf says what will come back of a machine, if nobody holds it. What should be
-// over already comes back in a moment.
+// timelineOf computes the timeline of a machine without reservations. What should have
+// ended already ends in a second.
 func (p backfillPlanner) timelineOf(at int) *machineTimeline {
 	f := &machineTimeline{}
 	f.Releases = slices.Clone(p.Machines[at].futureReturns)
@@ -103,7 +103,7 @@ func (p backfillPlanner) timelineOf(at int) *machineTimeline {
 	return f
 }
 
-// fillTimeline completes a future, in which the machine's own returns are noted already.
+// fillTimeline completes a timeline that has the machine's futureReturns already.
 func (p backfillPlanner) fillTimeline(f *machineTimeline, at int) {
 	m := p.Machines[at]
 	f.Free = p.free[at]
@@ -135,8 +135,8 @@ func (p backfillPlanner) fillTimeline(f *machineTimeline, at int) {
 	}
 }
 
-// reserveMachine holds a part of a machine. All who have looked at the machine look
-// again.
+// reserveMachine reserves a part of a machine. All heaps that contain the machine look at
+// it again.
 func (p backfillPlanner) reserveMachine(at int, h timeline.Reservation, of reservationHolder) {
 	f := p.mutableTimeline(at)
 	f.Reservations, f.holders = append(f.Reservations, h), append(f.holders, of)
@@ -148,21 +148,21 @@ func (p backfillPlanner) reserveMachine(at int, h timeline.Reservation, of reser
 	p.markTimelineChanged(at)
 }
 
-// markTimelineChanged notes that there is more or less to be had on a machine than
-// before.
+// markTimelineChanged records that a machine has more or less to give than before.
 func (p backfillPlanner) markTimelineChanged(at int) {
 	p.markChanged(at)
 	p.placedLog = append(p.placedLog, machineVersion{int32(at), p.versions[at]})
 }
 
-// mayUse reports whether a hold is for that request, or one that it need not mind.
+// mayUse reports whether a reservation does not bind a request, because it is the
+// request's own.
 func (h *reservationHolder) mayUse(w *requestState) bool {
 	return h.backfillRequest != nil && h.backfillRequest == w.gangRequest() || h.advanceReservation != nil &&
 		h.advanceReservation == w.advanceReservation
 }
 
-// fitsBesideReservations is how many of n units of a want a machine can take beside what
-// is held of it, if there is room for them now.
+// fitsBesideReservations returns how many of n units a machine can take beside its
+// reservations. The caller knows that there is room for them now.
 func (p backfillPlanner) fitsBesideReservations(w *requestState, at, n int) int {
 	f := p.timelines[at]
 	if f == nil {
@@ -188,10 +188,10 @@ func (p backfillPlanner) fitsBesideReservations(w *requestState, at, n int) int 
 	return mine.UnitsFrom(p.now, f.runtimeBesideReservations(w), unitsWeight(w.Class.Resources, w.Class.AppClass, 1), n)
 }
 
-// runtimeBesideReservations is how long a unit of a want is taken to run beside what is
-// held of a machine. Where a request was told when it starts at the latest, that is as
-// long as the unit may: a prediction that is too short would delay it. Elsewhere it is as
-// long as it is expected to.
+// runtimeBesideReservations returns how long a unit is assumed to run beside the
+// reservations of a machine. If one of them promises a latest start, that is the unit's
+// walltime, because a prediction that is too short would delay the start. Otherwise it is
+// the expected run time.
 func (f *machineTimeline) runtimeBesideReservations(w *requestState) timeline.UnixSeconds {
 	for i := range f.holders {
 		if h := &f.holders[i]; h.backfillRequest != nil && h.backfillRequest.certainty == ByWalltime && !h.mayUse(w) {
@@ -201,8 +201,8 @@ func (f *machineTimeline) runtimeBesideReservations(w *requestState) timeline.Un
 	return w.expectedRuntime()
 }
 
-// consumeReservation notes that n units of a want were placed on a machine: what is held
-// for it is held no more.
+// consumeReservation records that n units of a request were placed on a machine, and
+// reduces its reservations there.
 func (p backfillPlanner) consumeReservation(w *requestState, at, n int) {
 	f := p.timelines[at]
 	if f == nil {
@@ -217,7 +217,8 @@ func (p backfillPlanner) consumeReservation(w *requestState, at, n int) {
 	}
 }
 
-// reservedFor says for whom a machine is kept on which a want has room.
+// reservedFor says who holds the reservation that excludes a request from a machine with
+// room.
 func (p backfillPlanner) reservedFor(w *requestState, at int) (ReasonKind, string) {
 	f := p.timelines[at]
 	for i, h := range f.Reservations {
@@ -233,8 +234,8 @@ func (p backfillPlanner) reservedFor(w *requestState, at int) (ReasonKind, strin
 	return ReservedForEarlier, "held for others"
 }
 
-// fullyReservedFor says for whom a whole machine is kept from a want by now, and
-// SeveralReasons if it is not.
+// fullyReservedFor says who has reserved the whole machine by now. The kind is
+// SeveralReasons if no one has.
 func (p backfillPlanner) fullyReservedFor(w *requestState, at int) (ReasonKind, string) {
 	if f := p.timelines[at]; f != nil {
 		for i, h := range f.Reservations {
@@ -246,8 +247,8 @@ func (p backfillPlanner) fullyReservedFor(w *requestState, at int) (ReasonKind, 
 	return SeveralReasons, ""
 }
 
-// reasonKind is how a hold counts among the reasons: until a drain begins the machine is
-// to be used, for what ends before.
+// reasonKind returns the kind of reason that a reservation is. Until a drain begins it
+// counts as a reservation, because the machine still accepts what ends before.
 func (h *reservationHolder) reasonKind(later bool) ReasonKind {
 	switch {
 	case h.drain != nil && !later:
@@ -258,7 +259,7 @@ func (h *reservationHolder) reasonKind(later bool) ReasonKind {
 	return ReservedForEarlier
 }
 
-// holderText says whose a hold is, and from when on.
+// holderText says who holds a reservation, and from when on.
 func (p backfillPlanner) holderText(h timeline.Reservation, of *reservationHolder) string {
 	switch {
 	case of.drain != nil && h.From > p.now:
@@ -281,12 +282,12 @@ func (p backfillPlanner) holderText(h timeline.Reservation, of *reservationHolde
 	return "held for a request of " + of.backfillRequest.Submitter.Owner + " that comes before it, as it falls free"
 }
 
-// timeText writes a time for people.
+// timeText formats a time for messages.
 func (p backfillPlanner) timeText(t timeline.UnixSeconds) string {
 	return time.Unix(t, 0).In(p.Now.Location()).Format("2006-01-02 15:04:05 MST")
 }
 
-// cloneTimeline is a copy that shares nothing that changes.
+// cloneTimeline returns a deep copy.
 func (f *machineTimeline) cloneTimeline() *machineTimeline {
 	g := *f
 	g.Releases, g.Reservations, g.holders = slices.Clone(f.Releases), slices.Clone(f.Reservations),

@@ -11,8 +11,8 @@ import (
 	"github.com/roost-batch/roost/negotiator/fairshare"
 )
 
-// benchCell is a cell of so many machines of ten kinds, and so many classes of ten users
-// with so many tasks in all.
+// benchCell is a cell of machines of ten kinds. Its request classes belong to ten users
+// and share the tasks equally.
 func benchCell(b *testing.B, machines, classes, tasks int) *Snapshot {
 	s := &Snapshot{Backfill: BackfillSettings{Mode: EASYBackfill}}
 	for i := range machines {
@@ -47,7 +47,7 @@ func benchMachine(b *testing.B, i int, sequence uint64) *Machine {
 	return NewMachine(name, 1, sequence, machineAd(b, name, total, free, exprs))
 }
 
-// benchSizes are of small cells and of usual ones, with ten tasks a machine. Larger ones
+// benchSizes returns small and usual cells, with ten tasks for each machine. Larger cells
 // are measured by make bench.
 func benchSizes() (all []benchSize) {
 	for _, machines := range []int{1000, 10_000} {
@@ -60,8 +60,8 @@ func benchSizes() (all []benchSize) {
 
 type benchSize struct{ machines, classes, tasks int }
 
-// BenchmarkScratch plans with a matcher that knows nothing, machines and classes that
-// nobody has looked at.
+// BenchmarkScratch plans with a new matcher, and with machines and classes that no
+// matcher has seen.
 func BenchmarkScratch(b *testing.B) {
 	for _, size := range benchSizes() {
 		b.Run(fmt.Sprintf("%dx%d", size.machines, size.classes), func(b *testing.B) {
@@ -106,7 +106,7 @@ func BenchmarkChange(b *testing.B) {
 	}
 }
 
-// BenchmarkExplain says why one class of many has to wait, in a cell that is full.
+// BenchmarkExplain explains why one class of many waits, in a full cell.
 func BenchmarkExplain(b *testing.B) {
 	for _, size := range benchSizes() {
 		b.Run(fmt.Sprintf("%dx%d", size.machines, size.classes), func(b *testing.B) {
@@ -126,8 +126,8 @@ func BenchmarkExplain(b *testing.B) {
 	}
 }
 
-// preemptCell is a cell that is full of claims of a core each, half of them free and half
-// batch, and that production wants a part of.
+// preemptCell is a cell full of claims of one core each, half in band free and half in
+// batch. Its requests are production.
 func preemptCell(b *testing.B, machines, classes int) *Snapshot {
 	s := &Snapshot{Now: time.Unix(1_000_000, 0)}
 	for i := range machines {
@@ -160,8 +160,8 @@ func fullMachine(b *testing.B, i int, sequence uint64) *Machine {
 	return NewMachine(fmt.Sprintf("node%06d", i), 1, sequence, ad)
 }
 
-// BenchmarkPreempt displaces as many units as there are machines for production, in a
-// cell that is full.
+// BenchmarkPreempt evicts claims for as many production units as there are machines, in a
+// full cell.
 func BenchmarkPreempt(b *testing.B) {
 	for _, size := range []benchSize{{1000, 10, 0}, {10_000, 1, 0}, {10_000, 100, 0}} {
 		b.Run(fmt.Sprintf("%dx%d", size.machines, size.classes), func(b *testing.B) {
@@ -174,8 +174,8 @@ func BenchmarkPreempt(b *testing.B) {
 	}
 }
 
-// BenchmarkSpared plans after one machine has changed, while production waits that nobody
-// can make room for.
+// BenchmarkSpared plans after one machine has changed, while production requests wait
+// that no eviction can help.
 func BenchmarkSpared(b *testing.B) {
 	s, matcher := preemptCell(b, 10_000, 100), NewMatcher()
 	for _, r := range s.Requests {

@@ -11,88 +11,92 @@ import (
 	"github.com/roost-batch/roost/negotiator/fairshare"
 )
 
-// maxEvalSteps bounds the evaluation of one expression, in nodes: nobody's Requirements
-// may hold up the pool.
+// maxEvalSteps bounds the evaluation of one expression, in nodes. Without it one user's
+// Requirements could delay the whole pool.
 const maxEvalSteps = 100_000
 
-// negotiationCycle is a plan in the making.
+// negotiationCycle is the state of a plan while it is made.
 type negotiationCycle struct {
 	*Matcher
 	*Snapshot
-	env           classad.EvalEnv
-	poolFree      roost.Resources              // of the pool, as yet
-	unitQueues    []*gpu.FreeResources         // by machine: how its queues stand, where more may wait
-	lastPlacement gpu.Placement                // the last one that was looked for
-	placedLog     []machineVersion             // where something was placed, in order
-	requests      []*requestState              // in the order in which they may be said to come
-	limits        map[string]*ConcurrencyLimit // those that some want takes of, as yet
+	env      classad.EvalEnv
+	poolFree roost.Resources // free resources of the whole pool at this point of the cycle
+	// by machine: its units with their node queues, where more tasks may wait
+	unitQueues    []*gpu.FreeResources
+	lastPlacement gpu.Placement    // result of the last FindPlacement
+	placedLog     []machineVersion // where something was placed, in order
+	requests      []*requestState  // in the order in which they are considered
+	// limits that some request counts against, with their use at this point
+	limits map[string]*ConcurrencyLimit
 	poolTimeline
 
-	submitters         map[fairshare.Submitter]*submitterState
-	lastSubmitterState *submitterState // that was looked at last: the next is often of the same
+	submitters map[fairshare.Submitter]*submitterState
+	// the result of the last look-up: the next request often has the same submitter
+	lastSubmitterState *submitterState
 	lastSubmitter      fairshare.Submitter
-	groups             map[string]*groupQuota // nil if there are none
-	groupNames         []string               // in order
+	groups             map[string]*groupQuota // by name; nil if there are no groups
+	groupNames         []string               // sorted
 	result             Plan
-	waitingUnits       int  // units that wait, when all has been placed
-	proposalsFirst     bool // proposals come first
-	softLimited        bool // some of the band could not be placed for a soft limit
-	overSoftLimits     bool // it is the turn of those that go beyond theirs
+	waitingUnits       int  // units that wait once everything has been placed
+	proposalsFirst     bool // self-placements are being checked, before all other units
+	softLimited        bool // some request of the band could not be placed because of a soft limit
+	overSoftLimits     bool // requests beyond their soft limits are being placed now
 
-	vacatesByMachine map[int]*pendingVacates // by machine: where claims leave, or are about to
-	// the machines where more falls free than is promised, in the order in which that was
+	vacatesByMachine map[int]*pendingVacates // by machine: claims that leave or will leave
+	// machines where more becomes free than is granted, in the order in which they were
 	// found
 	vacatingMachines []int
-	vacatingListed   bool                // all such are there
-	evictedCount     int                 // claims, in this plan
-	evictionsByJob   map[claimJobKey]int // by job: how many of it, lately and in this plan
+	vacatingListed   bool                // vacatingMachines is complete
+	evictedCount     int                 // claims evicted in this plan
+	evictionsByJob   map[claimJobKey]int // by job: evictions recently and in this plan
 
-	preemptionCaches map[preemptionShape]*preemptionCache // what was found out about making room
+	preemptionCaches map[preemptionShape]*preemptionCache // results of victim searches, by the shape of the unit
 	victimSearch     victimSearch
 	lostWorkBuffer   []int64
 }
 
-// requestState is a request in the making of a plan.
+// requestState is what one request still needs during a cycle.
 type requestState struct {
 	*Request
 	unitsLeft         int
-	unitsAhead        int             // units that wait in front of it
-	higherAhead       int             // of those, the ones of higher bands
-	ownAhead          int             // and of its own submitter
-	weightAhead       float64         // what they weigh together, in cores
-	selfPlacements    []SelfPlacement // by its schedd, and not looked at yet
-	grantableProposed int             // units of those that may be granted
+	unitsAhead        int             // units of other requests that come before it
+	higherAhead       int             // units of unitsAhead in higher bands
+	ownAhead          int             // units of unitsAhead of the same submitter
+	weightAhead       float64         // weight of unitsAhead together, in cores
+	selfPlacements    []SelfPlacement // proposals of its schedd that are not checked yet
+	grantableProposed int             // units of selfPlacements that may be granted
 	heap              candidateHeap
-	// of the machines that it was asked of, by their slot, or by their number if it wants
-	// no CPU; noMatch where that is so
-	ranks             []float64
-	ranksSparse       map[int32]float64 // in place of ranks, where it has asked only some machines
-	excludedOtherwise bool              // something else than a machine's state kept it from one
-	// by machine: how many expressions of Prefer hold, -1 where that was not asked; nil
-	// if none was
+	// Rank by machine: indexed by the machine's openIndex, or by its number if the
+	// request wants no CPU; noMatch where the machine does not match
+	ranks []float64
+	// the same by machine number, used instead of ranks if only some machines were asked
+	ranksSparse       map[int32]float64
+	excludedOtherwise bool // something other than a machine's own state excluded it from a machine
+	// by machine: how many expressions of Prefer hold, -1 where unknown; nil if none was
+	// evaluated
 	preferHits      []int8
-	domains         *spreadDomains   // where the job's units are; nil until that is needed
-	queueCandidates []queueCandidate // where it may wait, nil until that was asked
-	submitter       *submitterState  // its submitter's
-	unitWeight      float64          // what a unit weighs, in cores
-	// no machine has room for one more: none will have in this plan, for machines only
-	// fill up
+	domains         *spreadDomains   // where the job's units are; nil until first needed
+	queueCandidates []queueCandidate // node queues where it may wait; nil until first needed
+	submitter       *submitterState  // fair-share state of its submitter
+	unitWeight      float64          // weight of one unit, in cores
+	// no machine has room for one more unit. It stays true for the rest of the cycle,
+	// because machines only fill up
 	noFit          bool
-	limits         []limitUse       // the limits that it takes of
-	softLimits     []limitUse       // and the soft ones
-	waitReason     string           // what keeps it waiting though there may be room; only if it is to be explained
-	waitReasonKind ReasonKind       // how that counts among the reasons
-	seenPlaced     int              // how much of the log the heap knows
-	heapMade       bool             // the heap was made
-	preemption     preemptionSearch // whom it could displace
-	parts          []gangPart       // of its gang; nil if it has none
-	partOf         *requestState    // whose gang it is a part of; nil: of none
+	limits         []limitUse       // the limits that it counts against
+	softLimits     []limitUse       // the soft limits that it counts against
+	waitReason     string           // why it waits although there may be room; set only if Explain
+	waitReasonKind ReasonKind       // the kind of waitReason
+	seenPlaced     int              // length of placedLog that the heap has read
+	heapMade       bool             // heap has been filled
+	preemption     preemptionSearch // search for claims that it could preempt
+	parts          []gangPart       // the parts of its gang; nil if it has none
+	partOf         *requestState    // the gang of which it is a part; nil: none
 	unplacedPartOf *requestState    // the part of its gang that found no room
-	placementSet   *placementSet    // its gang is being placed within
+	placementSet   *placementSet    // the set within which its gang is being placed
 	reservedStart
 }
 
-// Plan decides. It changes nothing in the snapshot.
+// Plan runs one cycle. It does not change the snapshot.
 func (t *Matcher) Plan(s *Snapshot) Plan {
 	p := t.beginCycle(s)
 	for rest := p.requests; len(rest) > 0; {
@@ -121,7 +125,7 @@ func (t *Matcher) Plan(s *Snapshot) Plan {
 	return out
 }
 
-// beginCycle looks at a snapshot before anything is placed.
+// beginCycle prepares a cycle before anything is placed.
 func (t *Matcher) beginCycle(s *Snapshot) *negotiationCycle {
 	t.cycleNumber++
 	p := &t.scratch.cycle
@@ -152,13 +156,13 @@ func (t *Matcher) beginCycle(s *Snapshot) *negotiationCycle {
 	return p
 }
 
-// with reports whether two wants take turns with each other.
+// with reports whether two requests take turns with each other.
 func (w *requestState) with(other *requestState) bool {
 	return w.Band == other.Band && w.Now == other.Now
 }
 
-// placeFirst gives what is to run now all that it wants, before others have their turns,
-// the first come first.
+// placeFirst places the requests that an operator ordered to run now, the oldest first,
+// before others have their turns.
 func (p *negotiationCycle) placeFirst(wants []*requestState) {
 	for _, w := range slices.SortedFunc(slices.Values(wants), func(a, b *requestState) int {
 		return cmp.Or(cmp.Compare(a.Oldest, b.Oldest), a.Key.Compare(b.Key))
@@ -167,8 +171,8 @@ func (p *negotiationCycle) placeFirst(wants []*requestState) {
 	}
 }
 
-// compareTurns orders what is to run now before the rest, then by band from high to low,
-// then by submitter, priority, age and name.
+// compareTurns orders requests: those to run now first, then by band from high to low,
+// submitter, priority, age and key.
 func compareTurns(a, b *requestState) int {
 	switch {
 	case a.Now != b.Now:
@@ -188,8 +192,8 @@ func compareTurns(a, b *requestState) int {
 	return a.Key.Compare(b.Key)
 }
 
-// takeTurns lets the submitters of some wants of one band take turns until nobody wants,
-// or can get, anything more. Together they may have so many cores.
+// takeTurns lets the submitters of some requests of one band take turns. It ends when no
+// submitter wants, or can get, anything more, or when they have got most cores together.
 func (p *negotiationCycle) takeTurns(wants []*requestState, most float64) {
 	queues, claimants := p.scratch.queues[:0], p.scratch.claims[:0]
 	all := requestOrder(p.scratch.turnRequests, len(wants))
@@ -223,14 +227,14 @@ func (p *negotiationCycle) takeTurns(wants []*requestState, most float64) {
 	}
 }
 
-// waitingSubmitter is a submitter as turns see it.
+// waitingSubmitter returns a submitter's state as [fairshare.TurnQueue] needs it.
 func (a *submitterState) waitingSubmitter(who fairshare.Submitter) fairshare.WaitingSubmitter {
 	return fairshare.WaitingSubmitter{Submitter: who, EffectivePriority: a.EffectivePriority, Usage: a.usage,
 		Floor: a.Floor, Ceiling: a.Ceiling}
 }
 
-// placeTurn places units of one submitter's requests in their order until they weigh as
-// much as the slice, and returns what they weighed and which requests may still get
+// placeTurn places units of one submitter's requests, in order, until their weight
+// reaches the slice. It returns the weight placed, and the requests that may still get
 // something in a later turn. At least one unit is placed if any can be.
 func (p *negotiationCycle) placeTurn(queue []*requestState, slice float64) (took float64, rest []*requestState) {
 	for len(queue) > 0 {
@@ -254,7 +258,7 @@ func (p *negotiationCycle) placeTurn(queue []*requestState, slice float64) (took
 				n = p.placeOnMachine(w, at, units)
 				w.consumeSelfPlacement(n)
 			} else if n = p.selfPlacements().withinGrantable(w, n); n == 0 {
-				break // the rest when everybody's proposals have been looked at
+				break // the rest follows when the proposals of all schedds have been checked
 			} else if at, ok := p.bestMachine(w); ok {
 				n = p.placeOnMachine(w, at, n)
 				w.grantableProposed -= n
@@ -274,14 +278,13 @@ func (p *negotiationCycle) placeTurn(queue []*requestState, slice float64) (took
 	return took, nil
 }
 
-// epsilon is what sums of weights may be off by.
+// epsilon is the rounding error allowed in sums of weights.
 const epsilon = 1e-9
 
-// maxUnitsPerTurn is more than anybody wants.
+// maxUnitsPerTurn is more units than any request wants.
 const maxUnitsPerTurn = 1 << 30
 
-// unitsPerTurn is how many units of that weight make up a slice, rounded up, one at
-// least.
+// unitsPerTurn returns how many units of a weight fill a slice, rounded up, at least one.
 func unitsPerTurn(slice, unit float64) int {
 	if unit <= 0 || slice/unit >= maxUnitsPerTurn {
 		return maxUnitsPerTurn
@@ -293,12 +296,12 @@ func unitsPerTurn(slice, unit float64) int {
 	return max(n, 1)
 }
 
-// placeOnMachine gives up to n units of w to a machine that has room for one, and returns
-// how many fit.
+// placeOnMachine gives up to n units of w to a machine, and returns how many fit. The
+// machine has room for at least one.
 func (p *negotiationCycle) placeOnMachine(w *requestState, at, n int) int {
 	if w.Class.Spread != "" || w.Class.Scatter || w.Class.Exclusive || p.Machines[at].Total.GPUs > 0 ||
 		p.Score.spreadsUnits() {
-		n = 1 // the next one has to look for the emptiest domain again, or may sit better elsewhere
+		n = 1 // the next unit has to compare failure domains again, or may fit better elsewhere
 	}
 	n = p.backfill().fitsBesideReservations(w, at, n)
 	switch {
@@ -337,7 +340,7 @@ func multiplied(r roost.Resources, n int) roost.Resources {
 	}
 }
 
-// listUnplaced lists what could not be placed.
+// listUnplaced lists the requests that could not be placed.
 func (p *negotiationCycle) listUnplaced() {
 	for i := range p.result.BackfillReservations {
 		h := &p.result.BackfillReservations[i]

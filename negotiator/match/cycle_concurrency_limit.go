@@ -6,35 +6,35 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// ConcurrencyLimit is how many there are of something that requests take one or more of
-// for each unit, beside the resources of a machine: licences (HTCondor's concurrency
-// limits), or how many claims a user or a queue may have (PBS's run limits). Whoever
-// makes the snapshot counts what is in use, grants on their way included.
+// ConcurrencyLimit is a number of things that units take beside a machine's resources. It
+// may count licences (HTCondor's concurrency limits) or claims of a user or a queue
+// (PBS's run limits). The maker of the snapshot counts what is in use, pending grants
+// included.
 type ConcurrencyLimit struct {
 	Total int
-	Used  int    // more than Total where it was lowered lately
-	Label string // how people call it; "limit NAME" where that is empty
-	Bytes bool   // it is an amount of bytes
-	Cores bool   // it is an amount of thousandths of cores
+	Used  int    // may exceed Total where the limit was lowered recently
+	Label string // name in messages; empty: "limit NAME"
+	Bytes bool   // the limit counts bytes
+	Cores bool   // the limit counts thousandths of cores
 }
 
-// LimitRequest is so much of a limit, by its name in [Snapshot.Limits], that each unit of
-// a request takes: 1 or more.
+// LimitRequest is how much of a limit each unit of a request takes, at least 1. The limit
+// is named as in [Snapshot.Limits].
 type LimitRequest struct {
 	Limit   string
 	Count   int
-	PerGang bool // all units of a gang take it together, as they are one job
+	PerGang bool // all units of a gang take it once, as they are one job
 }
 
-// limitUse is what a want takes of a limit for each unit.
+// limitUse is what each unit of a request takes of a limit.
 type limitUse struct {
-	*ConcurrencyLimit // as yet in this plan
+	*ConcurrencyLimit // its use at this point of the cycle
 	count             int
 	perGang           bool // a gang takes it once
-	past              bool // it is counted, and keeps nothing back
+	past              bool // the use is counted, but the limit does not stop the request
 }
 
-// countForUnits is what n units of a want take that are placed together.
+// countForUnits returns what n units of a request take if they are placed together.
 func (t limitUse) countForUnits(n int) int {
 	if t.perGang {
 		n = min(n, 1)
@@ -42,7 +42,7 @@ func (t limitUse) countForUnits(n int) int {
 	return n * t.count
 }
 
-// bindLimits finds the limits of a want. Requests that name the same limit share it.
+// bindLimits finds the limits of a request. Requests that name the same limit share it.
 func (p *negotiationCycle) bindLimits(w *requestState) {
 	for _, l := range w.Class.Limits {
 		w.limits = p.bindLimit(w, w.limits, LimitRequest{Limit: l.Name, Count: l.Count})
@@ -63,7 +63,7 @@ func (p *negotiationCycle) bindLimits(w *requestState) {
 	}
 }
 
-// bindLimit adds what a want takes of a limit to a list.
+// bindLimit appends what a request takes of a limit to a list.
 func (p *negotiationCycle) bindLimit(w *requestState, to []limitUse, t LimitRequest) []limitUse {
 	l := p.limits[t.Limit]
 	if l == nil {
@@ -83,9 +83,9 @@ func (p *negotiationCycle) bindLimit(w *requestState, to []limitUse, t LimitRequ
 	return append(to, limitUse{ConcurrencyLimit: l, count: t.Count, perGang: t.PerGang && w.gangRequest().Gang > 1})
 }
 
-// unitsWithinLimits is how many of n units of a want may start as far as limits, ceilings
-// and quotas go, wherever there is room. If it is none the want has to wait, and w.held
-// says for what.
+// unitsWithinLimits returns how many of n units may start under limits, ceilings and
+// quotas, wherever there is room. At 0 the request has to wait, and w.waitReason says for
+// what.
 func (p *negotiationCycle) unitsWithinLimits(w *requestState, n int) int {
 	if w.unusableReservation != "" {
 		w.waitReason, w.waitReasonKind = w.unusableReservation, Reserved
@@ -105,7 +105,7 @@ func (p *negotiationCycle) unitsWithinLimits(w *requestState, n int) int {
 	return p.fairShares().unitsWithinShare(w, n)
 }
 
-// unitsWithin is how many of n units, of a gang all or none, the limit has room for.
+// unitsWithin returns how many of n units the limit has room for; of a gang, all or none.
 func (t limitUse) unitsWithin(n int) int {
 	switch may := max(0, t.Total-t.Used) / t.count; {
 	case t.past:
@@ -118,8 +118,8 @@ func (t limitUse) unitsWithin(n int) int {
 	return n
 }
 
-// withinSoftLimits is how many of n units soft limits leave room for, unless it is the
-// turn of those that go beyond.
+// withinSoftLimits returns how many of n units soft limits leave room for. They do not
+// count while requests beyond their soft limits are placed.
 func (p *negotiationCycle) withinSoftLimits(w *requestState, n int) int {
 	may := n
 	for _, t := range w.softLimits {
@@ -131,8 +131,8 @@ func (p *negotiationCycle) withinSoftLimits(w *requestState, n int) int {
 	return may
 }
 
-// countPlaced notes that n units of a want were placed. What a gang takes once is noted
-// when all of it has a place.
+// countPlaced counts n placed units of a request against its limits and its submitter.
+// What a gang takes once is counted when the whole gang is placed.
 func (p *negotiationCycle) countPlaced(w *requestState, n int) {
 	w.submitter.addUsage(w.unitWeight * float64(n))
 	for _, limits := range [...][]limitUse{w.limits, w.softLimits} {
@@ -144,7 +144,7 @@ func (p *negotiationCycle) countPlaced(w *requestState, n int) {
 	}
 }
 
-// countGangLimits notes what a gang takes as a whole.
+// countGangLimits counts what a gang takes as a whole.
 func (w *requestState) countGangLimits() {
 	for _, c := range w.parts {
 		for _, limits := range [...][]limitUse{c.limits, c.softLimits} {
@@ -157,7 +157,7 @@ func (w *requestState) countGangLimits() {
 	}
 }
 
-// reachedText says why no unit can take any more.
+// reachedText says why no more units may start.
 func (t limitUse) reachedText() string {
 	switch {
 	case t.count > t.Total:

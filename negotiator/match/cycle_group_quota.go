@@ -11,32 +11,32 @@ import (
 	"github.com/roost-batch/roost/negotiator/fairshare"
 )
 
-// Groups with quotas hold the bands below prod. Each cycle divides the pool among them by
-// what they use and want (fairshare.DivideQuotas); then they are served whole, the one
-// that has least of its quota first and those without a group last, as HTCondor does it;
-// inside a group submitters take turns. What a group was given and finds no machine for
-// is divided anew among the others, for a bounded number of rounds. Prod is not held:
-// what it may have was looked at when it was submitted; but what it has counts for its
-// group.
+// Groups with quotas limit the bands below prod. Each cycle divides the pool among the
+// groups by what they use and want (fairshare.DivideQuotas). Then each group is served as
+// a whole: first the one that uses the smallest part of its quota, last the submitters
+// without a group, as in HTCondor. Inside a group submitters take turns. What a group
+// cannot use is divided again among the others, for a bounded number of rounds. Prod is
+// not limited here, because its quota is checked at submission, but its use counts for
+// its group.
 
 // maxQuotaRounds is HTCondor's GROUP_QUOTA_MAX_ALLOCATION_ROUNDS.
 const maxQuotaRounds = 3
 
-// submitterState is what a submitter has, in cores, and may have.
+// submitterState is what a submitter uses and may use, in cores.
 type submitterState struct {
 	SubmitterShare
-	usage float64     // as yet in this plan
-	group *groupQuota // nil: there are none
+	usage float64     // cores, at this point of the cycle
+	group *groupQuota // nil: there are no groups
 }
 
-// groupQuota is what an accounting group has, in cores, and may have.
+// groupQuota is what an accounting group uses and may use, in cores.
 type groupQuota struct {
 	fairshare.AccountingGroup
 	quota, allocated float64
-	usage            float64 // by all its submitters, as yet in this plan
+	usage            float64 // cores of all its submitters, at this point of the cycle
 }
 
-// initSubmitters notes how everybody stands.
+// initSubmitters creates the state of all submitters.
 func (p fairSharePlanner) initSubmitters() {
 	if p.submitters = p.scratch.shares; p.submitters == nil {
 		p.submitters = make(map[fairshare.Submitter]*submitterState, len(p.Shares))
@@ -64,8 +64,8 @@ func (p fairSharePlanner) initSubmitter(who fairshare.Submitter, st SubmitterSha
 	return a
 }
 
-// sumGroupUsage notes what groups hold. Submitters come in order, so that sums are the
-// same in every run.
+// sumGroupUsage adds up what groups use. Submitters are added in order, so that the sums
+// are the same in every run.
 func (p fairSharePlanner) sumGroupUsage() {
 	if p.groups == nil {
 		return
@@ -81,7 +81,8 @@ func (p fairSharePlanner) sumGroupUsage() {
 	}
 }
 
-// submitterState is how a submitter stands; one that nobody spoke of has nothing.
+// submitterState returns the state of a submitter. A submitter that the snapshot does not
+// have uses nothing.
 func (p fairSharePlanner) submitterState(who fairshare.Submitter) *submitterState {
 	if p.lastSubmitterState != nil && who == p.lastSubmitter {
 		return p.lastSubmitterState
@@ -94,7 +95,7 @@ func (p fairSharePlanner) submitterState(who fairshare.Submitter) *submitterStat
 	return a
 }
 
-// effectivePriority is the effective priority, above 0.
+// effectivePriority returns the effective priority, which is above 0.
 func (a *submitterState) effectivePriority() float64 {
 	if a.EffectivePriority > 0 {
 		return a.EffectivePriority
@@ -102,7 +103,7 @@ func (a *submitterState) effectivePriority() float64 {
 	return fairshare.LeastPriority * fairshare.DefaultFactor
 }
 
-// addUsage notes that a submitter got so many cores more.
+// addUsage adds cores to what a submitter and its group use.
 func (a *submitterState) addUsage(cores float64) {
 	a.usage += cores
 	if a.group != nil {
@@ -110,8 +111,8 @@ func (a *submitterState) addUsage(cores float64) {
 	}
 }
 
-// unitsWithinShare is how many of n units of a want its submitter's ceiling and its
-// group's allocation leave room for.
+// unitsWithinShare returns how many of n units fit under the submitter's ceiling and the
+// group's allocation.
 func (p fairSharePlanner) unitsWithinShare(w *requestState, n int) int {
 	a, unit := w.submitter, w.unitWeight
 	if w.Now {
@@ -135,7 +136,7 @@ func (p fairSharePlanner) unitsWithinShare(w *requestState, n int) int {
 	return n
 }
 
-// quotaReachedText says that a group has what it may have.
+// quotaReachedText says that a group uses all that it may.
 func (g *groupQuota) quotaReachedText() string {
 	who := "group " + g.Name
 	if g.Name == "" {
@@ -145,12 +146,12 @@ func (g *groupQuota) quotaReachedText() string {
 		coresText(g.allocated))
 }
 
-// coresText writes a number of cores for people.
+// coresText formats a number of cores for messages.
 func coresText(n float64) string {
 	return strconv.FormatFloat(math.Round(n*100)/100, 'f', -1, 64)
 }
 
-// wholeUnitsIn is how many whole units fit into so many cores.
+// wholeUnitsIn returns how many units of a weight fit into a number of cores.
 func wholeUnitsIn(room, unit float64) int {
 	if unit <= 0 || room/unit >= maxUnitsPerTurn {
 		return maxUnitsPerTurn
@@ -158,10 +159,10 @@ func wholeUnitsIn(room, unit float64) int {
 	return max(0, int((room+epsilon)/unit))
 }
 
-// placeGroups is placeBand where there are groups.
+// placeGroups does the work of placeBand where there are groups.
 func (p fairSharePlanner) placeGroups(wants []*requestState) {
 	byGroup := map[*groupQuota][]*requestState{}
-	for _, w := range wants { // in order, and so the submitters of each group stay together
+	for _, w := range wants { // in order, so the submitters of each group stay together
 		byGroup[w.submitter.group] = append(byGroup[w.submitter.group], w)
 	}
 	for range maxQuotaRounds {
@@ -177,8 +178,8 @@ func (p fairSharePlanner) placeGroups(wants []*requestState) {
 	}
 }
 
-// divideQuotas gives groups what they may have: they request what they use, and what of
-// their wants may still find a machine.
+// divideQuotas allocates cores to groups. A group requests what it uses, and what its
+// requests that may still find a machine want.
 func (p fairSharePlanner) divideQuotas(byGroup map[*groupQuota][]*requestState) {
 	request := func(g *groupQuota) float64 {
 		sum := g.usage
@@ -199,8 +200,8 @@ func (p fairSharePlanner) divideQuotas(byGroup map[*groupQuota][]*requestState) 
 	}
 }
 
-// sortByStarvation orders the groups that want something: by what part of its quota each
-// uses, then those without a quota, then the root.
+// sortByStarvation orders the groups that want something. It sorts by the part of its
+// quota that each uses, then puts those without a quota, then the root.
 func (p fairSharePlanner) sortByStarvation(byGroup map[*groupQuota][]*requestState) []*groupQuota {
 	all := make([]*groupQuota, 0, len(byGroup))
 	for g := range byGroup {
@@ -221,7 +222,7 @@ func (p fairSharePlanner) sortByStarvation(byGroup map[*groupQuota][]*requestSta
 	return all
 }
 
-// placeBand places what one band wants.
+// placeBand places the requests of one band.
 func (p fairSharePlanner) placeBand(wants []*requestState) {
 	if p.groups == nil || wants[0].Band >= roost.ProductionBand {
 		p.placeStreams(wants)

@@ -1,23 +1,24 @@
 package match
 
-// The planners below are the parts of a cycle. Each has one concern and all the fields of
-// the cycle: a planner is one pointer, made where it is called, and has no state of its
-// own.
+// The planners below are the parts of a cycle. Each has one concern and access to all
+// fields of the cycle. A planner is one pointer, made where it is called, without state
+// of its own.
 
-// preemptionPlanner chooses the claims that leave for a request, and what they cost.
+// preemptionPlanner chooses the claims that are evicted for a request, and computes their
+// cost.
 type preemptionPlanner struct{ *negotiationCycle }
 
 // backfillPlanner reserves room for requests that could not be placed, and lets others
 // use that room until then.
 type backfillPlanner struct{ *negotiationCycle }
 
-// gangPlanner places all tasks of a gang at once, or none.
+// gangPlanner places all units of a gang at once, or none.
 type gangPlanner struct{ *negotiationCycle }
 
 // startExplainer says why a request waits, and when it may start.
 type startExplainer struct{ *negotiationCycle }
 
-// nodeQueuePlanner places tasks in the queues of resource units that are full.
+// nodeQueuePlanner places units in the node queues of full resource units.
 type nodeQueuePlanner struct{ *negotiationCycle }
 
 // selfPlacementChecker checks what schedds placed on their own copies of the cell state.

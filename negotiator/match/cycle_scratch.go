@@ -8,37 +8,37 @@ import (
 	"github.com/roost-batch/roost/negotiator/timeline"
 )
 
-// cycleScratch keeps memory from one plan to the next: where little changes between two,
-// to make it anew would cost more than to plan. Nothing in it outlives a plan but the
-// memory itself, and of that no more than a plan of usual size needs.
+// cycleScratch retains memory from one cycle to the next. Where little changes between
+// two cycles, allocating it again would cost more than the cycle itself. Only the memory
+// outlives a cycle, never its content, and only as much as a cycle of usual size needs.
 type cycleScratch struct {
 	cycle           negotiationCycle
 	log             []machineVersion
 	preferHits      []classad.QueryHit
 	rankLists       [][]float64
 	candidateLists  [][]placementCandidate
-	noMatches       []float64       // noMatch, again and again
-	requestOrder    []*requestState // plan.requests
-	turnRequests    []*requestState // of those who take turns, one submitter's after the other's
+	noMatches       []float64       // a run of noMatch values to copy from
+	requestOrder    []*requestState // memory of negotiationCycle.requests
+	turnRequests    []*requestState // requests that take turns, grouped by submitter
 	queues          [][]*requestState
 	claims          []fairshare.WaitingSubmitter
 	fairShareQueue  fairshare.TurnQueue
 	requestStates   cycleArena[requestState]
 	submitterStates cycleArena[submitterState]
 	shares          map[fairshare.Submitter]*submitterState
-	timelines       []*machineTimeline // so many of them are in use:
+	timelines       []*machineTimeline // timelinesUsed of them are in use
 	timelinesUsed   int
 	unavailable     map[int]*machineTimeline
 }
 
-// Bounds on what is kept: of lists of either kind, and of all else, as many as there are
-// machines or requests in a plan that is made often.
+// Bounds on the retained memory: maxRetained lists of each kind, maxSpareLists elements
+// of each list.
 const (
 	maxRetained   = 16
 	maxSpareLists = 1024
 )
 
-// recycle takes the memory of a plan back that nobody needs any more.
+// recycle takes the memory of a finished cycle back.
 func (s *cycleScratch) recycle(p *negotiationCycle) {
 	s.log = p.placedLog[:0]
 	for _, w := range p.requests {
@@ -63,7 +63,7 @@ func (s *cycleScratch) recycle(p *negotiationCycle) {
 	s.cycle = negotiationCycle{}
 }
 
-// trimLists are the first of some lists.
+// trimLists returns the first maxRetained lists.
 func trimLists[T any](lists [][]T) [][]T {
 	if len(lists) > maxRetained {
 		clear(lists[maxRetained:])
@@ -72,7 +72,8 @@ func trimLists[T any](lists [][]T) [][]T {
 	return lists
 }
 
-// emptySlice is the memory of a list that is needed no more.
+// emptySlice returns the emptied memory of a list for the next cycle, or nil if it is
+// large.
 func emptySlice[T any](list []T) []T {
 	if cap(list) > maxSpareLists {
 		return nil
@@ -81,16 +82,16 @@ func emptySlice[T any](list []T) []T {
 	return list[:0]
 }
 
-// cycleArena is memory for things that are gone when a plan is.
+// cycleArena allocates objects that live until the end of a cycle.
 type cycleArena[T any] struct {
 	chunks [][]T
 	used   int
 }
 
-// chunkSize is how many are made at a time.
+// chunkSize is how many objects are allocated at a time.
 const chunkSize = 32
 
-// newItem is memory for one, all zeros.
+// newItem returns memory for one object, all zeros.
 func (a *cycleArena[T]) newItem() *T {
 	if a.used >= maxSpareLists {
 		return new(T)
@@ -110,7 +111,7 @@ func (a *cycleArena[T]) reset() {
 	a.used = 0
 }
 
-// newRanks is memory for so many ranks, all noMatch.
+// newRanks returns memory for n ranks, all noMatch.
 func (s *cycleScratch) newRanks(n int) (list []float64) {
 	if last := len(s.rankLists) - 1; last >= 0 {
 		list, s.rankLists = s.rankLists[last], s.rankLists[:last]
@@ -126,7 +127,7 @@ func (s *cycleScratch) newRanks(n int) (list []float64) {
 	return list
 }
 
-// newCandidateList is an empty list of candidates.
+// newCandidateList returns an empty list of candidates.
 func (s *cycleScratch) newCandidateList() (list []placementCandidate) {
 	if last := len(s.candidateLists) - 1; last >= 0 {
 		list, s.candidateLists = s.candidateLists[last], s.candidateLists[:last]
@@ -134,7 +135,8 @@ func (s *cycleScratch) newCandidateList() (list []placementCandidate) {
 	return list
 }
 
-// newTimeline is an empty future, in which so much falls free.
+// newTimeline returns a timeline without reservations, in which the given resources
+// become free.
 func (s *cycleScratch) newTimeline(returns []timeline.CapacityRelease) *machineTimeline {
 	if s.timelinesUsed == len(s.timelines) {
 		s.timelines = append(s.timelines, &machineTimeline{})
@@ -146,12 +148,12 @@ func (s *cycleScratch) newTimeline(returns []timeline.CapacityRelease) *machineT
 	return f
 }
 
-// newSubmitterState is an account of somebody.
+// newSubmitterState stores the state of a submitter.
 func (s *cycleScratch) newSubmitterState(a submitterState) *submitterState {
 	to := s.submitterStates.newItem()
 	*to = a
 	return to
 }
 
-// requestOrder is room for so many in order.
+// requestOrder returns an empty list with room for n requests.
 func requestOrder(list []*requestState, n int) []*requestState { return slices.Grow(list[:0], n) }

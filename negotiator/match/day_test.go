@@ -11,8 +11,8 @@ import (
 	"github.com/roost-batch/roost/negotiator/fairshare"
 )
 
-// simulatedDay is a pool over a day of virtual time: users who always want more, tasks
-// that take a while, fair share as the negotiator keeps it.
+// simulatedDay is a pool over a day of virtual time. Its users always want more, tasks
+// take a while, and fair share works as in the negotiator.
 type simulatedDay struct {
 	t            *testing.T
 	now          time.Time
@@ -31,7 +31,7 @@ type simulatedUser struct {
 	usage       roost.Resources
 	coreSeconds float64 // core-seconds
 	waited      time.Duration
-	longest     time.Duration // without anything running
+	longest     time.Duration // without a running task
 }
 
 type simulatedTask struct {
@@ -40,7 +40,7 @@ type simulatedTask struct {
 	resources roost.Resources
 }
 
-// newDay is a pool of so many machines of sixteen cores.
+// newDay returns a pool of machines with sixteen cores each.
 func newDay(t *testing.T, seed uint64, machines int) *simulatedDay {
 	d := &simulatedDay{
 		t: t, now: time.Unix(1_000_000, 0), rng: rand.New(rand.NewPCG(seed, 11)),
@@ -56,7 +56,7 @@ func newDay(t *testing.T, seed uint64, machines int) *simulatedDay {
 	return d
 }
 
-// addUser adds one who wants tasks of so many cores without end.
+// addUser adds a user who always wants more tasks of a number of cores.
 func (d *simulatedDay) addUser(group, owner string, factor float64, cores roost.MilliCPU) *simulatedUser {
 	u := &simulatedUser{Submitter: fairshare.Submitter{Group: group, Owner: owner}}
 	class, err := NewClass("", u.Submitter, roost.BatchBand, roost.Resources{CPU: 1000 * cores, Memory: roost.GiB})
@@ -70,8 +70,7 @@ func (d *simulatedDay) addUser(group, owner string, factor float64, cores roost.
 	return u
 }
 
-// run lets so much time pass, in steps of ten seconds. Tasks take from one to twenty
-// minutes.
+// run advances time by length in steps of ten seconds. Tasks take one to twenty minutes.
 func (d *simulatedDay) run(length time.Duration) {
 	const step = 10 * time.Second
 	for end := d.now.Add(length); d.now.Before(end); d.now = d.now.Add(step) {
@@ -116,7 +115,7 @@ func (d *simulatedDay) startTask(g Grant) {
 	}
 }
 
-// addFree gives a machine's resources back, or takes them.
+// addFree returns resources to a machine, or takes them if negative.
 func (d *simulatedDay) addFree(i int, r roost.Resources) {
 	old := d.cell.Machines[i]
 	m := *old
@@ -125,26 +124,25 @@ func (d *simulatedDay) addFree(i int, r roost.Resources) {
 	d.cell.Machines[i] = &m
 }
 
-// startCounting begins to count.
+// startCounting resets the counters of all users.
 func (d *simulatedDay) startCounting() {
 	for _, u := range d.users {
 		u.coreSeconds, u.longest = 0, 0
 	}
 }
 
-// TestDayOfTwoUsers holds that two users who want everything, one with twice the factor
-// of the other, have used the pool two to one at the end of a day, within 1 %, in spite
-// of tasks that take their time; and that neither ever had to be without.
+// TestDayOfTwoUsers checks the use of two users who want everything, one with twice the
+// factor of the other. At the end of a day they have used the pool as the formulae say,
+// within 1 %, although tasks take time, and neither was ever without a task.
 //
-// HTCondor's shares follow from what was used as well as from the factor: shares go
-// inversely to π·f, and π decays towards the share. Both hold still where π1·f1·s1 =
-// π2·f2·s2 with π = s, that is s ∝ 1/√f; on the way there from equal priorities the
-// shares move from 1/f to that. The test works that way out by the formulae themselves,
-// second by second.
+// HTCondor's shares depend on past use as well as on the factor: shares are inversely
+// proportional to π·f, and π decays towards the share. Both are constant where π1·f1·s1 =
+// π2·f2·s2 with π = s, that is s ∝ 1/√f; from equal priorities the shares move from 1/f
+// to that. The test computes this path by the formulae themselves, minute by minute.
 func TestDayOfTwoUsers(t *testing.T) {
 	d := newDay(t, 1, 20)
 	ann, bob := d.addUser("", "ann", 1000, 1), d.addUser("", "bob", 2000, 1)
-	d.run(time.Hour) // until every core is in use, and no longer by those who came first
+	d.run(time.Hour) // until every core is in use, and no longer only by the first to come
 	pool := d.total.CPU.Cores()
 	pa, pb := d.accountant.RealPriority(d.now, ann.Submitter), d.accountant.RealPriority(d.now, bob.Submitter)
 	d.startCounting()
@@ -161,9 +159,9 @@ func TestDayOfTwoUsers(t *testing.T) {
 	checkUsed(t, bob, wantBob)
 }
 
-// TestDayOfTwoGroups holds that two groups with quotas of a quarter and three quarters
-// have used just that after a day, within 1 %, whoever has how many users, and that
-// inside a group users share by their factors.
+// TestDayOfTwoGroups checks two groups with quotas of a quarter and three quarters. After
+// a day they have used exactly that, within 1 %, however many users each has, and inside
+// a group users share by their factors.
 func TestDayOfTwoGroups(t *testing.T) {
 	d := newDay(t, 2, 20)
 	d.cell.Groups = []fairshare.AccountingGroup{{Name: "chem", Quota: 0.25, Dynamic: true, AcceptsSurplus: true},
@@ -186,8 +184,8 @@ func TestDayOfTwoGroups(t *testing.T) {
 	}
 }
 
-// checkUsed holds that a user has used what the formulae give, within 1 %, and never
-// waited long.
+// checkUsed checks that a user has used what the formulae give, within 1 %, and was never
+// without a task.
 func checkUsed(t *testing.T, u *simulatedUser, want float64) {
 	t.Helper()
 	if off := u.coreSeconds/want - 1; math.Abs(off) > 0.01 {

@@ -1,97 +1,105 @@
-// Package match is the negotiator's mind: a pure function from a snapshot of the pool to
-// a plan of who gets what, with the reasons for whatever has to wait.
+// Package match is the core of the negotiator: a pure function from a snapshot of the
+// pool to a plan. The plan says which request gets which machine, and why the others
+// wait.
 //
-// # The order
+// # Order
 //
-// Bands go from high to low; a band sees what the higher ones have left. Within a band
-// submitters take turns by fair share ([fairshare.TurnQueue]). Within a submitter the
-// request with the highest priority goes first, then the oldest; one that finds no
-// machine does not block those behind it. Stream requests come before the batch of their
-// band, the oldest first, and take no turns: see stream.go.
+// Bands are placed from high to low; each band sees what the higher bands have left.
+// Within a band, submitters take turns by fair share ([fairshare.TurnQueue]). Within a
+// submitter, the request with the highest priority goes first, then the oldest. A request
+// that finds no machine does not block those behind it. Stream requests go before the
+// batch requests of their band, the oldest first, and take no turns: see
+// place_streams.go.
 //
-// Where there are groups with quotas, the bands below prod are held to them: see
-// [fairshare.DivideQuotas]. Groups are served one after the other, the one that has least
-// of its quota first, and their submitters take turns inside them. A submitter below its
-// floor goes before the others, and none gets past its ceiling.
+// Where there are groups with quotas, the bands below prod are limited by them: see
+// [fairshare.DivideQuotas]. Groups are served one after the other, first the one that
+// uses the smallest part of its quota, and their submitters take turns inside them. A
+// submitter below its floor goes before the others, and no submitter gets more than its
+// ceiling.
 //
-// # Where
+// # Feasibility and score
 //
 // A machine is feasible for a request if the request's Requirements hold with the machine
 // as TARGET, the machine's Requirements (or its Start, where it has none) hold with the
-// request as TARGET, and the resources are free. Of the feasible ones the best has
+// request as TARGET, and the resources are free. Of the feasible machines the best has
 //
 //	the highest Rank
 //	then the most expressions of Prefer that hold
 //	then the fewest PreferredPackages missing
-//	then the fewest units of the job in its failure domain, which is the machine's value of the attribute that Spread names
-//	then the least score: stranded resources, and half-used machines (see [score]); where there are GPUs, those that become useless (see [fragmentScore])
+//	then the fewest units of the job in its failure domain (the attribute of Spread)
+//	then the lowest score: stranded resources and half-used machines
+//	     (see [balanceScore]); on machines with GPUs, those that become useless
+//	     (see [fragmentScore])
 //	then the first name
 //
-// Another score may be asked for: see [Score].
+// Simulations may choose another score: see [ScorePolicy].
 //
-// As many units of the turn as fit go to that machine, then the next best is looked for;
-// of a job that is to be spread, and where there are GPUs, it is one at a time.
+// As many units of the turn as fit go to that machine; then the cycle looks for the next
+// best. Units of a job that is to be spread, and units on machines with GPUs, are placed
+// one at a time.
 //
-// What is free is a vector of sums on a machine of one resource unit without devices. On
-// any other machine it is asked of package gpu, by unit and by device, as its startd
-// would: whether a request fits, and on which cards. A stream request finds its processor
-// time beside that of batch.
+// On a machine of one resource unit without devices, the free resources are one vector of
+// sums. On any other machine, package gpu decides by unit and by device, as its startd
+// would: whether a request fits, and on which devices. A stream request gets its CPU time
+// beside that of batch.
 //
-// A machine that reclaims says besides what its tasks are expected to leave (Borg §5.5).
-// Production is placed by limits, batch and free by that: what they get beyond what is
-// free they may have to give back. See machine_reclaim.go.
+// A machine that reclaims also advertises what its tasks are not expected to use (Borg
+// §5.5). Production is placed by limits; batch and free are placed by usage estimates,
+// and what they get beyond the free resources they may have to give back. See
+// machine_reclaim.go.
 //
 // # Limits
 //
-// A unit takes of the licences that its request names, and of the run limits of its user
-// and its queue; one that nothing is left of waits, and does not block those behind it.
-// What takes licences never waits in a machine's queue.
+// A unit counts against the licences that its request names, and against the run limits
+// of its user and its queue. If a limit is reached, the unit waits and does not block
+// those behind it. A unit that takes licences never waits in a node queue.
 //
-// # Gangs, and the time to come
+// # Gangs and reservations
 //
-// A gang is placed whole or not at all. Its units may ask for different things (see
-// parts.go), and want a machine each. Who finds no room has it held from the time on at
-// which it fits (see [Backfill]); reservations and drains are holds, too. Where something
-// is held, others take only what is free beside it for as long as they run (package
-// forecast).
+// A gang is placed whole or not at all. Its units may ask for different resources (see
+// gang_parts.go) and may need a machine each. A request that finds no room gets a
+// backfill reservation from the earliest time at which it fits (see [BackfillSettings]).
+// Advance reservations and drains reserve room in the same way. Beside a reservation,
+// other units get only what stays free for as long as they run (package timeline).
 //
-// Its machines may have to have something in common: see together.go. A unit, of a gang
-// or not, may want its machine alone, and then takes all of it: see onlyConjunct.go.
+// The machines of a gang may need a value of an attribute in common: see
+// gang_placement_set.go. A unit, of a gang or not, may need its machine exclusively and
+// then takes all of it: see place_exclusive.go.
 //
 // # Preemption
 //
-// A unit that finds no room when its turn comes may displace claims of lower bands
-// ([Preemption]): see preemptForUnit.go. A gang does so as a whole, or not at all: see
-// displace.go.
+// A unit that finds no room when its turn comes may preempt claims of lower bands
+// ([PreemptionPolicy]): see preempt.go. A gang preempts as a whole or not at all: see
+// preempt_gang.go.
 //
-// # Waiting on a machine
+// # Node queues
 //
-// When all that can start has been placed, batch units that found no room anywhere get
-// the places that machines offer in the queues of their units, the shortest predicted
-// wait first (HRM §4.2), by the same order.
+// When everything that can start has been placed, batch units that found no room get
+// places in the queues of resource units, in the same order, the shortest predicted wait
+// first (HRM §4.2).
 //
-// # How it is fast
+// # Performance
 //
-// Requirements, on both sides, and Rank are not evaluated machine by machine: the
-// machines' ads are kept in a [classad.Table], for which a request is compiled once.
-// Asking all machines costs a few nanoseconds each; a machine that has changed is written
-// into the table's columns.
+// Requirements of both sides and Rank are not evaluated machine by machine: the ads of
+// the machines are in a [classad.Table], for which a request is compiled once. Asking all
+// machines costs a few nanoseconds each; a machine that has changed is written into the
+// columns of the table.
 //
-// How the machines stand is kept from plan to plan (see [ground]): those whose ad, or
-// what is promised of them, has changed begin anew, and no others. A request that found
-// no machine in the last plan is asked of these alone (see [barren]). So a cycle costs
-// what has changed.
+// The state of the machines is retained from cycle to cycle (see [machineTable]). Only
+// machines with a new ad or new pending grants are reset. A request that found no machine
+// in the last cycle is tried on these machines only (see [noFitCache]). So the cost of a
+// cycle is proportional to what has changed.
 //
-// Candidates are kept in a heap for each request, of about as many as it wants (see
-// [candidates]). When a unit is placed, the one machine that it went to is noted in a
-// log, and each heap looks at what the log has gained since it last did before it gives
-// its best: so its best is always exact.
+// Each request has a heap of candidates, about as many as it needs (see [candidateHeap]).
+// When a unit is placed, its machine is appended to a log, and each heap reads the new
+// part of the log before it returns its best candidate. So the best candidate is always
+// exact.
 //
 // 2026-11-22: relaxed randomisation (Borg §3.4), which looks at machines in a random
-// order until there are enough feasible ones, was tried and not kept. From scratch it
-// took 61 ms in place of 124 ms with 10,000 machines and 100 classes, and 1.5 s in place
-// of 3.6 s with 100,000 and 1,000; after one change it took the same 40 µs and 0.3 ms,
-// for then few machines are looked at anyway. It gives up that the best Rank wins and
-// that the naive matcher can say what is right, to save a second of what happens when a
+// order until there are enough feasible ones, was tried and refused. From scratch it took
+// 61 ms in place of 124 ms with 10,000 machines and 100 classes, and 1.5 s in place of
+// 3.6 s with 100,000 and 1,000. After one change it took the same 40 µs and 0.3 ms,
+// because few machines are looked at then anyway. With it the best Rank would not always
+// win, and the naive matcher could not say what is right; the gain is two seconds when a
 // new leader begins.
 package match

@@ -11,77 +11,75 @@ import (
 	"github.com/roost-batch/roost/negotiator/timeline"
 )
 
-// WaitExplanation says why a request waits. Each machine is counted once: as drained, or
-// not meeting the Requirements, or refusing by its own policy, or too small even when
-// empty, or having refused lately, or reserved, or busy, or held for others, whichever
-// comes first.
+// WaitExplanation says why a request waits. Each machine is counted once, for the first
+// reason that applies: drained, not meeting the Requirements, refusing by its own policy,
+// too small even when empty, having refused recently, reserved, busy, held for others.
 type WaitExplanation struct {
 	Machines     int
 	Reasons      []WaitReason // most machines first
 	Summary      string       // one sentence
 	Brief        string       // the same in a few words, for a list
 	Advice       []string     // the smallest changes that would help, best first
-	UnitsAhead   int          // units that wait in front of it, as fair share has it now: see position.go
-	HigherAhead  int          // of those, the ones of higher bands
-	OwnAhead     int          // and of its own submitter
+	UnitsAhead   int          // units that wait in front of it by fair share now: see explain_queue_position.go
+	HigherAhead  int          // units of UnitsAhead in higher bands
+	OwnAhead     int          // units of UnitsAhead of its own submitter
 	UnitsWaiting int          // units that wait in all
-	// what the request and the machines ask of each other, each for itself; none if all
-	// machines match
+	// the conditions of request and machines, each counted alone; none if all machines
+	// match
 	Conditions []RequirementCount
 	Conflicts  []string // conditions that no machine meets together
-	Nearest    []string // the machines that miss fewest conditions
+	Nearest    []string // the machines that miss the fewest conditions
 	StartEstimate
 }
 
-// WaitReason is why so many machines do not do.
+// WaitReason is a reason with the number of machines that it excludes.
 type WaitReason struct {
 	Kind     ReasonKind
 	Text     string
 	Machines int
 }
 
-// ReasonKind is what sort of thing keeps a request from a machine.
+// ReasonKind is what kind of reason excludes a machine.
 type ReasonKind uint8
 
-// The kinds. From TooSmall on the machine could run it at some time.
+// The kinds. From TooSmall on, the machine matches the request.
 const (
 	SeveralReasons ReasonKind = iota // several kinds
 	NoMatch                          // the machine does not meet the request's Requirements
-	OwnPolicy                        // the machine's own refuse the request
-	OwnerActive                      // likewise, for its owner uses it
+	OwnPolicy                        // the machine's own policy refuses the request
+	OwnerActive                      // the same, because its owner uses it
 	Drained
-	TooSmall        // it has too little even when it is empty
-	RecentlyRefused // it did so a moment ago
+	TooSmall        // too small even when it is empty
+	RecentlyRefused // it refused a claim a moment ago
 	AvoidedPair     // the request's tasks keep failing there
 	Reserved
 	Busy
-	ReservedForEarlier // it has room, which is held for what comes before the request
-	// it has room, and the request may have no more of something else than it has:
-	// licences, running tasks, a quota
+	ReservedForEarlier // it has room, which is reserved for a request that comes before
+	// it has room, but the request has reached a limit: licences, running tasks, a quota
 	OverLimit
-	PartOnly // it has room for a part of the request, which starts whole or not at all
+	PartOnly // it has room for a part of the request, which starts as a whole or not at all
 )
 
 var reasonKindNames = [...]string{"other", "no match", "policy", "owner active", "drained", "too small", "refused",
 	"kept apart", "reserved", "busy", "held", "limit", "gang"}
 
-// String is a word for programs.
+// String returns a word for programs.
 func (k ReasonKind) String() string { return reasonKindNames[k] }
 
-// reasonKey is one reason.
+// reasonKey identifies one reason.
 type reasonKey struct {
 	kind ReasonKind
 	text string
 }
 
-// Bounds on what is told.
+// Bounds on what an explanation contains.
 const (
 	maxReasons = 12
 	maxText    = 200
 	maxAdvice  = 3
 )
 
-// resourceDimension is one of the resources.
+// resourceDimension is one kind of resource.
 type resourceDimension int
 
 const (
@@ -101,7 +99,7 @@ func resourceAmounts(r roost.Resources) [dimensions]int64 {
 	return [dimensions]int64{int64(r.CPU), int64(r.Memory), int64(r.GPUs), int64(r.GPUMemory), int64(r.Disk)}
 }
 
-// amountText writes an amount of the dimension with its name, or the number alone.
+// amountText formats an amount of the dimension, with its name if named.
 func (d resourceDimension) amountText(n int64, named bool) string {
 	text := fmt.Sprint(n)
 	switch d {
@@ -122,34 +120,37 @@ func (d resourceDimension) amountText(n int64, named bool) string {
 
 // waitExplainer counts machines by reason.
 type waitExplainer struct {
-	request         *requestState
-	machines        int
-	match           *classad.Explanation
-	conjunct        map[int]int       // does not meet this conjunct of the Requirements, or its own policy's
-	onlyConjunct    map[int]int       // likewise, and is fine in everything else
-	ownerActive     int               // refuses by its own policy, for its owner uses it
-	otherReasons    map[reasonKey]int // whatever else
+	request  *requestState
+	machines int
+	match    *classad.Explanation
+	// by conjunct: machines that fail it, in the request's Requirements or in their own
+	// policy
+	conjunct        map[int]int
+	onlyConjunct    map[int]int       // by conjunct: machines that fail only this
+	ownerActive     int               // machines that refuse by their own policy because their owners use them
+	otherReasons    map[reasonKey]int // all other reasons
 	reasonCounts    [len(reasonKindNames)]int
 	tooSmall        [dimensions]closestMachine
 	busy            [dimensions]closestMachine
-	busyInOne       [dimensions]closestMachine // busy in this dimension alone
-	tooSmallInOne   [dimensions]closestMachine // too small in this dimension alone
-	capable         int                        // could run it if they were empty
-	capableMachines []int                      // those, by their numbers
-	reservedNow     int                        // could run it now, but for what holds it
-	shortOfTwoNow   twoShortages               // the machine that lacks two things now, and least of them
-	shortOfTwoEver  twoShortages               // likewise, even when it is empty
-	longestNow      timeline.UnixSeconds       // it would start now if it took no longer
-	gangUnitsNow    int                        // of a gang, that would start now
+	busyInOne       [dimensions]closestMachine // machines that are busy in this dimension alone
+	tooSmallInOne   [dimensions]closestMachine // machines that are too small in this dimension alone
+	capable         int                        // machines that could run it if they were empty
+	capableMachines []int                      // numbers of the capable machines
+	reservedNow     int                        // machines with room now that something else excludes
+	shortOfTwoNow   twoShortages               // the machine that lacks the least of two resources now
+	// the machine that lacks the least of two resources even when empty
+	shortOfTwoEver twoShortages
+	longestNow     timeline.UnixSeconds // seconds: with a run time of at most this it would start now
+	gangUnitsNow   int                  // units of a gang that have room now
 }
 
 // closestMachine counts machines and remembers the one that comes closest.
 type closestMachine struct {
 	machines int
-	largest  int64  // of what they have, or have free
-	total    int64  // total what that machine has in all
-	allEqual bool   // all are the same
-	machine  string // the machine that has the most
+	largest  int64  // most that one of them has, or has free
+	total    int64  // what the machine with the most has in all
+	allEqual bool   // all machines have the same
+	machine  string // name of the machine with the most
 }
 
 func (e *closestMachine) addMachine(have, of int64, where string) {
@@ -187,13 +188,13 @@ func (p startExplainer) explainRequest(w *requestState) *WaitExplanation {
 	return e
 }
 
-// addReason counts a machine.
+// addReason counts a machine for a reason.
 func (t *waitExplainer) addReason(k ReasonKind, text string) ReasonKind {
 	t.otherReasons[reasonKey{k, text}]++
 	return k
 }
 
-// countMachine puts one machine where it belongs.
+// countMachine counts one machine for the first reason that applies.
 func (t *waitExplainer) countMachine(p *negotiationCycle, at int) ReasonKind {
 	m, c := p.Machines[at], t.request.Class
 	t.machines++
@@ -237,11 +238,11 @@ func (t *waitExplainer) countMachine(p *negotiationCycle, at int) ReasonKind {
 	return t.countBusy(p, at)
 }
 
-// AvoidPairPrefix is how the reason begins that a request is to avoid a machine on which
-// its tasks keep failing.
+// AvoidPairPrefix begins the reason to avoid a machine on which the request's tasks keep
+// failing.
 const AvoidPairPrefix = "kept apart: "
 
-// countMismatch is count for a machine that does not match.
+// countMismatch counts a machine that does not match.
 func (t *waitExplainer) countMismatch(m *Machine, failing, conjunct int, small func() bool) ReasonKind {
 	if failing == 1 && !small() {
 		t.onlyConjunct[conjunct]++
@@ -261,7 +262,7 @@ func (t *waitExplainer) countMismatch(m *Machine, failing, conjunct int, small f
 	return OwnPolicy
 }
 
-// countBusy is count for a machine that could run it if it were empty.
+// countBusy counts a machine that could run the request if it were empty.
 func (t *waitExplainer) countBusy(p *negotiationCycle, at int) ReasonKind {
 	m, c := p.Machines[at], t.request.Class
 	busy := p.explainer().shortageOf(c, at, false)
@@ -271,7 +272,9 @@ func (t *waitExplainer) countBusy(p *negotiationCycle, at int) ReasonKind {
 	case busy.dimensions == 0 && p.timelines[at] != nil && p.backfill().fitsBesideReservations(t.request, at, 1) == 0:
 		t.longestNow = max(t.longestNow, p.explainer().longestRuntimeNow(t.request, at))
 		return t.addReason(p.backfill().reservedFor(t.request, at))
-	case busy.dimensions == 0: // a plan that is complete has such a machine only where something else holds the request
+	// in a complete plan such a machine exists only where something else excludes the
+	// request
+	case busy.dimensions == 0:
 		t.reservedNow++
 		t.gangUnitsNow += p.explainer().unitsFittingNow(t.request, at)
 		if t.request.waitReason == "" {

@@ -11,17 +11,17 @@ import (
 	"github.com/roost-batch/roost/internal/suggest"
 )
 
-// RequirementCount is one conjunct of a request's Requirements, or of the machines' own,
-// and for how many machines it holds.
+// RequirementCount counts the machines for which one conjunct holds, of the Requirements
+// of a request or of machines.
 type RequirementCount struct {
 	Text         string
-	Expanded     string // with the request's own amounts in place of their names; empty if that is the same
-	OfMachine    bool   // it is the machines'
+	Expanded     string // with the request's own values in place of their names; empty if that is the same
+	OfMachine    bool   // the conjunct is of the machines, not of the request
 	Pass         int
 	Fail         int
-	Undefined    int // an attribute that it needs is missing
+	Undefined    int // machines that lack an attribute that it needs
 	Error        int
-	OnlyObstacle int // machines that would match but for this
+	OnlyObstacle int // machines that would match without it
 }
 
 const (
@@ -29,8 +29,8 @@ const (
 	maxNearest    = 3
 )
 
-// conditions lists the conjuncts, all of the request's and those of the machines' own
-// that exclude some; none if no machine is excluded.
+// conditions lists all conjuncts of the request, and those of the machines that exclude
+// some. It returns none if no machine is excluded.
 func (t *waitExplainer) conditions() []RequirementCount {
 	x := t.match
 	if x.MostExcluding < 0 {
@@ -64,7 +64,7 @@ func (t *waitExplainer) conditions() []RequirementCount {
 	return all
 }
 
-// conflicts says which conjuncts of several no machine meets together.
+// conflicts says which conjuncts no machine meets together.
 func (t *waitExplainer) conflicts() []string {
 	var all []string
 	for _, c := range t.match.Conflicts {
@@ -82,7 +82,7 @@ func (t *waitExplainer) conflicts() []string {
 	return all
 }
 
-// quoteConjuncts are the texts of conjuncts.
+// quoteConjuncts returns the texts of conjuncts.
 func (t *waitExplainer) quoteConjuncts(conjuncts []int) []string {
 	var texts []string
 	for _, c := range conjuncts {
@@ -91,7 +91,7 @@ func (t *waitExplainer) quoteConjuncts(conjuncts []int) []string {
 	return texts
 }
 
-// joinWithAnd joins texts as a sentence does.
+// joinWithAnd joins texts with commas and "and".
 func joinWithAnd(texts []string) string {
 	last := len(texts) - 1
 	if last == 0 {
@@ -100,7 +100,7 @@ func joinWithAnd(texts []string) string {
 	return strings.Join(texts[:last], ", ") + " and " + texts[last]
 }
 
-// nearest names the machines that miss least, and what they have instead.
+// nearest names the machines that miss the fewest conditions, and their values.
 func (t *waitExplainer) nearest(p *negotiationCycle) []string {
 	var all []string
 	for _, near := range t.match.Nearest[:min(maxNearest, len(t.match.Nearest))] {
@@ -123,7 +123,8 @@ func (t *waitExplainer) nearest(p *negotiationCycle) []string {
 	return all
 }
 
-// machineValues says what a machine has of what some conjuncts of the request ask for.
+// machineValues says what values a machine has of the attributes in some conjuncts of the
+// request.
 func (t *waitExplainer) machineValues(p *negotiationCycle, m *Machine, conjuncts []int) string {
 	var parts []string
 	for _, i := range conjuncts {
@@ -144,7 +145,7 @@ func (t *waitExplainer) machineValues(p *negotiationCycle, m *Machine, conjuncts
 	return ": its " + strings.Join(parts, ", its ")
 }
 
-// plainValue is a value as people write it.
+// plainValue formats a value for messages.
 func plainValue(v classad.Value) string {
 	if f, ok := v.Real(); ok {
 		return strconv.FormatFloat(f, 'f', -1, 64)
@@ -152,14 +153,14 @@ func plainValue(v classad.Value) string {
 	return v.String()
 }
 
-// targetAttributes are the machine's attributes that a conjunct of the request names.
+// targetAttributes returns the machine attributes that a conjunct of the request names.
 func targetAttributes(e classad.Expr) []string {
 	_, target, unscoped := classad.References(e)
 	return append(target, unscoped...)
 }
 
-// missingAttributes says which attributes that the request asks for no machine has, and
-// what may have been meant.
+// missingAttributes says which attributes that the request needs no machine has, and what
+// may have been meant.
 func (t *waitExplainer) missingAttributes(p *negotiationCycle) []string {
 	var all []string
 	for i := range t.match.Conjuncts {
@@ -183,7 +184,7 @@ func (t *waitExplainer) missingAttributes(p *negotiationCycle) []string {
 	return all
 }
 
-// similarAttribute is the attribute of an ad that was most likely meant, or "".
+// similarAttribute returns the attribute of an ad that was most likely meant, or "".
 func similarAttribute(name string, ad *classad.Ad) string {
 	best, least := "", 1+len(name)/3
 	for _, n := range ad.Names() {

@@ -7,12 +7,12 @@ import (
 	"unicode/utf8"
 )
 
-// maxBrief is how long a brief explanation is at most, in characters, as far as that is
+// maxBrief is the length to which a brief explanation is cut, in characters, where
 // possible.
 const maxBrief = 70
 
-// reasonBriefs are the kinds in a list. What stands first is told first, however few
-// machines there are of it.
+// reasonBriefs are the words for the kinds in a list. Earlier kinds are shown first,
+// however few machines they have.
 var reasonBriefs = []struct {
 	kind ReasonKind
 	word string
@@ -23,8 +23,8 @@ var reasonBriefs = []struct {
 	{Drained, "drained"},
 }
 
-// briefText says in a line how many tasks come before, what machines there are, and when
-// it starts: "wait 41/1200: 12 of 40 nodes busy, 28 too small".
+// briefText explains the wait in one line: the position, why machines do not run it, and
+// when it starts. Example: "wait 41/1200: 12 of 40 nodes busy, 28 too small".
 func (t *waitExplainer) briefText(p *negotiationCycle, e *WaitExplanation) string {
 	text := fmt.Sprintf("wait %d/%d: ", min(e.UnitsAhead, max(e.UnitsWaiting, 1)-1)+1, e.UnitsWaiting)
 	var parts []string
@@ -71,8 +71,8 @@ func (t *waitExplainer) briefReasons() (parts []string) {
 	return parts
 }
 
-// briefMismatches says why no machine can run it: the reasons themselves while there is
-// space, else how many there are of a kind.
+// briefMismatches says why no machine can run it: the reasons themselves if there is
+// space, else their number by kind.
 func (t *waitExplainer) briefMismatches(reasons []WaitReason, used int) []string {
 	text := fmt.Sprintf("no node of %d fits: ", t.machines)
 	used += utf8.RuneCountInString(text)

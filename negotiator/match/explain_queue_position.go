@@ -5,14 +5,14 @@ import (
 	"math"
 )
 
-// Where a request stands among what waits: as many units come before one of it as fair
-// share would give the others first. All units of higher bands do, and those of its own
-// submitter that have a higher priority or are older. Of another submitter in its band,
-// those come first that it starts at a lower level than the request's own submitter will
-// stand at then (see fairshare.TurnQueue).
+// The position of a request is how many units fair share would give to others before its
+// next unit. These are all units of higher bands, and those of its own submitter with a
+// higher priority or an earlier submission. Of another submitter in its band, those units
+// come first that start at a lower level than the request's own submitter will have then
+// (see fairshare.TurnQueue).
 //
-// It is how the order is now. What others have yet to submit, and what finds no room when
-// its turn comes, nobody knows.
+// It is the order now. Future submissions, and units that find no room at their turn, are
+// unknown.
 
 // submitterBacklog is what one submitter has waiting in a band.
 type submitterBacklog struct {
@@ -22,8 +22,8 @@ type submitterBacklog struct {
 	cores    float64
 }
 
-// countUnitsAhead says of each request how many waiting units come before it; what others
-// have is looked at only for those that are to be explained.
+// countUnitsAhead counts for each request the waiting units before it. Units of other
+// submitters are counted only for requests that are to be explained.
 func (p startExplainer) countUnitsAhead() {
 	higher, above := 0, 0.0
 	for rest := p.requests; len(rest) > 0; {
@@ -44,7 +44,7 @@ func (p startExplainer) countUnitsAhead() {
 	p.waitingUnits = higher
 }
 
-// backlogsOf parts the requests of a band, which are in order, by submitter.
+// backlogsOf divides the sorted requests of a band by submitter.
 func backlogsOf(wants []*requestState) (all []submitterBacklog) {
 	for i, w := range wants {
 		if i == 0 || wants[i-1].Submitter != w.Submitter {
@@ -58,13 +58,13 @@ func backlogsOf(wants []*requestState) (all []submitterBacklog) {
 	return all
 }
 
-// countOwnAhead counts for the requests of one submitter, with so many units, of so many
-// cores, in higher bands.
+// countOwnAhead counts for the requests of one submitter. higher and above are the units,
+// and their cores, in higher bands.
 func countOwnAhead(crowds []submitterBacklog, mine, higher int, above float64) {
 	units, cores := 0, 0.0
 	for _, w := range crowds[mine].requests {
 		w.unitsAhead, w.higherAhead, w.ownAhead, w.weightAhead = higher+units, higher, units, above+cores
-		// what is held by a limit of its own does not wait for others
+		// a request that its own limit excludes does not wait for others
 		if w.Explain && w.unitsLeft > 0 && w.waitReason == "" {
 			level := (w.submitter.usage + cores) * w.submitter.effectivePriority()
 			for i := range crowds {
@@ -80,15 +80,15 @@ func countOwnAhead(crowds []submitterBacklog, mine, higher int, above float64) {
 	}
 }
 
-// hasEarlierTurn reports whether of two submitters at one level the first has its turn
-// first.
+// hasEarlierTurn reports whether a has its turn before b if both are at the same level.
 func hasEarlierTurn(a, b *submitterBacklog) bool {
 	return cmp.Or(cmp.Compare(a.effectivePriority(), b.effectivePriority()),
 		a.requests[0].Submitter.Compare(b.requests[0].Submitter)) < 0
 }
 
-// unitsBefore is how many of a submitter's waiting units start at a lower level than
-// that: a turn is of whoever stands lowest, and of equals it is the first's.
+// unitsBefore returns how many of a submitter's waiting units start at a lower level than
+// the given one. The turn is of the submitter at the lowest level; first says who wins a
+// tie.
 func (c *submitterBacklog) unitsBefore(level float64, first bool) int {
 	if c.cores <= 0 {
 		return c.units

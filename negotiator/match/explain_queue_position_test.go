@@ -11,7 +11,7 @@ import (
 	"github.com/roost-batch/roost/internal/script"
 )
 
-// applyLaterCommand plays the commands of stories that are about the future.
+// applyLaterCommand runs the script commands that are about the future.
 func (c *scriptCell) applyLaterCommand(s script.ScriptCommand) string {
 	switch s.Command {
 	case "now":
@@ -60,8 +60,8 @@ func (c *scriptCell) relativeSecond(s string) time.Time {
 	return time.Unix(int64(c.number(s)), 0)
 }
 
-// claims reads the claims of a machine without units, and takes what they hold off what
-// is free.
+// claims reads the claims of a machine without units, and subtracts what they hold from
+// what is free.
 func (c *scriptCell) claims(pairs map[string]string, free *roost.Resources) (list []classad.Value) {
 	for _, one := range strings.FieldsFunc(pairs["claims"], func(r rune) bool { return r == ';' }) {
 		parts := strings.Split(one, ":")
@@ -72,7 +72,7 @@ func (c *scriptCell) claims(pairs map[string]string, free *roost.Resources) (lis
 	return list
 }
 
-// claimOf is a claim as a machine's ad tells of it.
+// claimOf returns a claim in the form of a machine's ad.
 func (c *scriptCell) claimOf(id int, pairs map[string]string, p gpu.Placement) classad.Value {
 	r := c.resources(pairs, "", roost.Resources{})
 	ad, err := classad.Parse(fmt.Sprintf(`[Id = %d; Owner = "%s"; Band = "batch"; Cpus = %v; Memory = %d; Gpus = %d]`,

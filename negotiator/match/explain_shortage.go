@@ -10,18 +10,18 @@ import (
 // resourceShortage is what a machine lacks for a request.
 type resourceShortage struct {
 	short      [dimensions]bool
-	dimensions int               // how many of them
-	first      resourceDimension // dimensions if none
+	dimensions int               // number of dimensions in short
+	first      resourceDimension // the first dimension in short; dimensions if none
 	have       [dimensions]int64
-	total      [dimensions]int64 // total that, when the machine is empty
-	reason     string            // what is short though no sum is: the units are too small, or others wait for them
+	total      [dimensions]int64 // what the machine has when it is empty
+	reason     string            // what is short although no sum is: units are too small, or have a queue
 }
 
 // isShort reports whether the request does not fit.
 func (s *resourceShortage) isShort() bool { return s.dimensions > 0 || s.reason != "" }
 
-// shortageOf says what a machine lacks for a class: even when it is empty, or as things
-// stand.
+// shortageOf returns what a machine lacks for a class, at this point of the cycle or, if
+// empty, without claims.
 func (p startExplainer) shortageOf(c *RequestClass, at int, empty bool) resourceShortage {
 	m, s := p.Machines[at], resourceShortage{first: dimensions}
 	if c.Exclusive && !empty && !p.isEmpty(at) {
@@ -34,7 +34,7 @@ func (p startExplainer) shortageOf(c *RequestClass, at int, empty bool) resource
 		have = p.roomBySums(c, at)
 	}
 	if f == nil && c.Resources.GPUMemory == 0 && c.Resources.FitsIn(have) {
-		return s // most machines of most pools: no words need to be found
+		return s // most machines of most pools: no text is needed
 	}
 	if f != nil && empty {
 		f = f.EmptyClone()
@@ -45,7 +45,7 @@ func (p startExplainer) shortageOf(c *RequestClass, at int, empty bool) resource
 	case f != nil:
 		s.countDevices(c, f)
 	case of.GPUs < c.Resources.GPUs:
-		s.have[gpuMemory] = int64(c.Resources.GPUMemory) // that it has too few is said already
+		s.have[gpuMemory] = int64(c.Resources.GPUMemory) // too few GPUs are counted already
 	}
 	for d, want := range resourceAmounts(c.Resources) {
 		if d := resourceDimension(d); want > s.have[d] {
@@ -61,7 +61,7 @@ func (p startExplainer) shortageOf(c *RequestClass, at int, empty bool) resource
 	return s
 }
 
-// isQueuedFor reports whether others wait for a unit, so that its sums tell of nothing.
+// isQueuedFor reports whether tasks wait for a unit, so that its sums mean nothing.
 func isQueuedFor(f *gpu.FreeResources, app gpu.AppClass) bool {
 	if app == gpu.StreamClass {
 		return false
@@ -74,9 +74,10 @@ func isQueuedFor(f *gpu.FreeResources, app gpu.AppClass) bool {
 	return false
 }
 
-// countDevices puts what the machine has for such a request in place of the sums: without
-// GPUs, what the units without devices have, if there are any; of gpus those that would
-// do, of gpuMemory what as many as are wanted have.
+// countDevices replaces the sums by what the machine has for such a request. Without GPUs
+// these are the units without devices, if there are any. For gpus it counts the GPUs that
+// are large enough; for gpuMemory it takes the largest amount that as many GPUs as wanted
+// have.
 func (s *resourceShortage) countDevices(c *RequestClass, f *gpu.FreeResources) {
 	var free, total roost.Resources
 	for i := range f.Len() {
@@ -108,11 +109,11 @@ func (s *resourceShortage) countDevices(c *RequestClass, f *gpu.FreeResources) {
 	s.have[gpus] = int64(len(sizes))
 	s.total[gpuMemory], s.have[gpuMemory] = nthLargest(sizes, want.GPUs), nthLargest(shares, want.GPUs)
 	if len(sizes) < want.GPUs {
-		s.have[gpuMemory] = int64(want.GPUMemory) // that it has too few is said already
+		s.have[gpuMemory] = int64(want.GPUMemory) // too few GPUs are counted already
 	}
 }
 
-// nthLargest is the n-th largest size, 0 where there are fewer.
+// nthLargest returns the n-th largest size, 0 if there are fewer.
 func nthLargest(sizes []roost.Bytes, n int) int64 {
 	slices.Sort(sizes)
 	if n < 1 || len(sizes) < n {
@@ -121,7 +122,7 @@ func nthLargest(sizes []roost.Bytes, n int) int64 {
 	return int64(sizes[len(sizes)-n])
 }
 
-// placementErrorText is the text of an error of package gpu, without its kind.
+// placementErrorText returns the text of an error of package gpu without its kind.
 func placementErrorText(err error) string {
 	text := err.Error()
 	if kind := roost.Exhausted.Error() + ": "; len(text) > len(kind) && text[:len(kind)] == kind {
@@ -130,8 +131,8 @@ func placementErrorText(err error) string {
 	return text
 }
 
-// fitsWithLess reports whether a request with so much less of one dimension would fit on
-// a machine as it stands.
+// fitsWithLess reports whether a request that asks only for have of one dimension would
+// fit on a machine.
 func (p startExplainer) fitsWithLess(c *RequestClass, at int, d resourceDimension, have int64, empty bool) bool {
 	f := p.unitsFreeAt(at)
 	if f == nil {

@@ -11,33 +11,33 @@ import (
 	"github.com/roost-batch/roost/negotiator/timeline"
 )
 
-// When something starts for which nothing is held is not certain: others may come before
-// it. Two things tell of it.
+// The start of a request without a reservation is not certain, because others may come
+// before it. Two estimates are made.
 //
-// What runs on the machines that could run it has to end by its walltime, or is likely to
-// when tasks like it did (see expect.go). By then those before it have taken their part
-// of what falls free, as far as there is more of it; that is when it starts if tasks take
-// as long as they may. Most take less.
+// The first is by ends. What runs on the capable machines ends by its walltime, or is
+// likely to end when similar tasks did (see explain_predicted_runtime.go). By then the
+// units before the request have taken their part of what becomes free. The result is the
+// start if tasks take as long as they may; most take less.
 //
-// And what has started lately tells how fast that goes: those before it are through when
-// as many cores as they want have been given away, and then it is its turn when the next
-// unit starts that is at least as large as one of its own, on a machine that can run it.
-// What started before the request waited does not count: a pool that fills up gives away
-// much that it does not give away again. Nor does a rate tell of a time that is much
-// longer than the one it is of.
+// The second is by rate. The units before the request are through when as many cores as
+// they want have been granted at the recent rate. Then its turn comes when the next unit
+// starts that is at least as large as one of its own, on a machine that can run it.
+// Starts before the request waited do not count, because a pool that fills up grants much
+// that it does not grant again. A rate also says nothing of a time much longer than its
+// window.
 //
-// The earlier of the two is told.
+// The earlier of the two is the estimate.
 
 const (
-	minRateWindow  = time.Minute      // of which a rate is told
-	maxRateWindow  = 10 * time.Minute // of which starts are remembered
-	maxRateHorizon = 20               // a rate tells of so many times the time that it is of
-	// machines are looked at for the ends of what runs there; what falls free on the
-	// others is taken to be alike
+	minRateWindow  = time.Minute      // shortest window of a rate
+	maxRateWindow  = 10 * time.Minute // longest window of a rate, and how long starts are remembered
+	maxRateHorizon = 20               // a rate is used for up to this many windows
+	// machines that are sampled for the ends of their tasks; what becomes free on the
+	// others is assumed to be similar
 	maxSampledMachines = 256
 )
 
-// estimateStart says when a want may start for which nothing is held.
+// estimateStart estimates when a request without a reservation starts.
 func (p startExplainer) estimateStart(t *waitExplainer) StartEstimate {
 	ends, known := p.estimateByEnds(t)
 	rate, why, ok := p.estimateByRate(t)
@@ -54,7 +54,7 @@ func (p startExplainer) estimateStart(t *waitExplainer) StartEstimate {
 	return StartEstimate{Basis: why}
 }
 
-// queuePositionText says how many come before a want.
+// queuePositionText says how many tasks come before a request.
 func (p startExplainer) queuePositionText(w *requestState) string {
 	if w.unitsAhead == 0 {
 		return "with none before it"
@@ -62,8 +62,8 @@ func (p startExplainer) queuePositionText(w *requestState) string {
 	return "with " + pluralOf(w.unitsAhead, "task", "tasks") + " before it"
 }
 
-// estimateByRate is when a want starts if starts go on as they have; if that cannot be
-// told, why not.
+// estimateByRate estimates when a request starts if tasks continue to start at the recent
+// rate. If it cannot, it says why not.
 func (p startExplainer) estimateByRate(t *waitExplainer) (at int64, why string, ok bool) {
 	w, r := t.request, t.request.Class.Resources
 	from := max(w.WaitingSince, p.now-int64(maxRateWindow/time.Second))
@@ -102,7 +102,8 @@ func (p startExplainer) estimateByRate(t *waitExplainer) (at int64, why string, 
 	return p.now + int64(math.Ceil(took)), why, true
 }
 
-// startMachines are the numbers of the machines of the starts, -1 for one that is gone.
+// startMachines returns the machine numbers of RecentStarts, -1 for a machine that is
+// gone.
 func (p startExplainer) startMachines() []int32 {
 	if p.startMachineNumbers == nil && len(p.RecentStarts) > 0 {
 		p.startMachineNumbers = make([]int32, len(p.RecentStarts))
@@ -116,8 +117,8 @@ func (p startExplainer) startMachines() []int32 {
 	return p.startMachineNumbers
 }
 
-// estimateByEnds is when a want starts if what runs takes as long as it may, or is
-// expected to.
+// estimateByEnds estimates when a request starts if running tasks take as long as they
+// may, or as predicted.
 func (p startExplainer) estimateByEnds(t *waitExplainer) (at int64, ok bool) {
 	w, size := t.request, max(t.request.Gang, 1)
 	if w.unitWeight <= 0 || w.Class.AppClass == gpu.StreamClass {
@@ -132,7 +133,7 @@ func (p startExplainer) estimateByEnds(t *waitExplainer) (at int64, ok bool) {
 		return at, ok && at > p.now
 	}
 	if r.GPUs > 0 || w.Class.Resources.GPUMemory > 0 {
-		return 0, false // what falls free of each GPU the sums of machines do not say
+		return 0, false // the sums of machines do not show what becomes free of each GPU
 	}
 	stride := (len(t.capableMachines) + maxSampledMachines - 1) / maxSampledMachines
 	var machines []*timeline.MachineCapacity
@@ -144,7 +145,7 @@ func (p startExplainer) estimateByEnds(t *waitExplainer) (at int64, ok bool) {
 	return at, ok && at > p.now
 }
 
-// durationText writes a length of time of which nobody wants to know the seconds.
+// durationText formats a duration in whole seconds, minutes or hours.
 func durationText(d time.Duration) string {
 	switch {
 	case d < 2*time.Minute:

@@ -2,14 +2,14 @@ package match
 
 import "time"
 
-// StartEstimate is when a request starts, how sure that is, and what it rests on.
+// StartEstimate is when a request starts, how certain that is, and why.
 type StartEstimate struct {
-	Start     time.Time // zero: nobody knows
+	Start     time.Time // zero: unknown
 	Certainty StartCertainty
-	Basis     string // one clause: what the start hangs on, or why it is not known
+	Basis     string // one clause: what the start depends on, or why it is unknown
 }
 
-// startEstimate says when a want starts.
+// startEstimate estimates when a request starts.
 func (p startExplainer) startEstimate(t *waitExplainer) StartEstimate {
 	w := t.request
 	switch {
@@ -41,7 +41,7 @@ func (p startExplainer) startText(at int64, c StartCertainty, basis string) Star
 	return StartEstimate{time.Unix(at, 0), c, basis}
 }
 
-// briefText is the start in a few words.
+// briefText returns the start in a few words.
 func (e *StartEstimate) briefText(p *negotiationCycle) string {
 	switch {
 	case e.Start.IsZero():
@@ -54,8 +54,7 @@ func (e *StartEstimate) briefText(p *negotiationCycle) string {
 	return "starts about " + p.explainer().clockText(e.Start)
 }
 
-// clockText writes a time that is near: the time of the day, and the day where it is not
-// today.
+// clockText formats a near time: the time of day, with the date if it is not today.
 func (p startExplainer) clockText(t time.Time) string {
 	t = t.In(p.Now.Location())
 	switch days := t.Sub(p.Now); {

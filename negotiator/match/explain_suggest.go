@@ -10,7 +10,7 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// summary says it in one sentence.
+// summary says why the request waits, in one sentence.
 func (t *waitExplainer) summary(reasons []WaitReason) string {
 	ahead := ""
 	if n := t.request.unitsAhead; n > 0 {
@@ -44,7 +44,7 @@ func (t *waitExplainer) summary(reasons []WaitReason) string {
 	return fmt.Sprintf("none of the %d machines can run it: %s", t.machines, strings.Join(parts, ", "))
 }
 
-// machineStates says how those machines are that could run it.
+// machineStates says in what state the capable machines are.
 func (t *waitExplainer) machineStates() string {
 	reserved := t.reasonCounts[Reserved] + t.reasonCounts[ReservedForEarlier]
 	switch t.capable {
@@ -59,7 +59,7 @@ func (t *waitExplainer) machineStates() string {
 	return "busy"
 }
 
-// roomUnlessReserved says where a request that something holds could start but for that.
+// roomUnlessReserved says where a request could start if its limit did not exclude it.
 func (t *waitExplainer) roomUnlessReserved() string {
 	switch {
 	case t.reservedNow == 0:
@@ -80,11 +80,11 @@ func pluralOf(n int, one, many string) string {
 // suggestion is a change of the request that would help.
 type suggestion struct {
 	text         string
-	fractionLeft float64 // how much of what was asked for would be left; more is better
+	fractionLeft float64 // 0 to 1: how much of what was asked for would be left; more is better
 }
 
-// suggestions lists the smallest changes: if some machine could run it, what would start
-// it now; else what would let any machine run it at all.
+// suggestions lists the smallest changes. If some machine could run the request, they are
+// those with which it would start now; else those with which any machine could run it.
 func (t *waitExplainer) suggestions(p *negotiationCycle) []string {
 	var all []suggestion
 	if t.capable > 0 && t.request.waitReason == "" {
@@ -121,12 +121,11 @@ func (t *waitExplainer) suggestions(p *negotiationCycle) []string {
 	return texts
 }
 
-// suggestWithout is what a request could do about one of its conjuncts that alone keeps
-// some machines from running it.
+// suggestWithout suggests a change of one conjunct that alone excludes some machines.
 func (t *waitExplainer) suggestWithout(i int) []suggestion {
 	c, n := &t.match.Conjuncts[i], t.onlyConjunct[i]
 	if c.Side == classad.Right {
-		return nil // it is the machine's owner who would have to change something
+		return nil // only the machine's owner could change it
 	}
 	if !c.BestValue.IsUndefined() {
 		return []suggestion{{fmt.Sprintf("if %s in its requirements accepted %s, %s run it",

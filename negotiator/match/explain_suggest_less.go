@@ -7,18 +7,18 @@ import (
 	"github.com/roost-batch/roost/negotiator/timeline"
 )
 
-// What a request could do without, where less of one resource is not enough: less of two,
-// less time, or a smaller gang. Each is asked of the machines as the plan has left them.
+// Where less of one resource is not enough, a request may ask for less of two, for less
+// time, or for a smaller gang. Each is checked on the machines as the plan has left them.
 
-// twoShortages is a machine that lacks two things, of which it has this much.
+// twoShortages is a machine that lacks two resources, of which it has this much.
 type twoShortages struct {
 	first, second resourceDimension
 	have          [2]int64
-	fractionLeft  float64 // how much of what was asked for would be left
+	fractionLeft  float64 // 0 to 1: how much of what was asked for would be left
 }
 
-// addMachine notes a machine that lacks two things, if less of them is a smaller change
-// than on those before. What GPUs are short of no sum tells.
+// addMachine records a machine that lacks two resources if less of them is a smaller
+// change than on those before. Machines whose sums are not exact are skipped.
 func (q *twoShortages) addMachine(p *negotiationCycle, c *RequestClass, at int, s *resourceShortage) {
 	if s.dimensions != 2 || p.unitsFreeAt(at) != nil {
 		return
@@ -38,7 +38,7 @@ func (q *twoShortages) addMachine(p *negotiationCycle, c *RequestClass, at int, 
 	}
 }
 
-// suggestion is the advice to ask for less of both.
+// suggestion advises to ask for less of both.
 func (q *twoShortages) suggestion(c *RequestClass, effect string) suggestion {
 	return suggestion{
 		text: fmt.Sprintf("with %s and %s instead of %s and %s %s", q.first.amountText(q.have[0], true),
@@ -49,11 +49,11 @@ func (q *twoShortages) suggestion(c *RequestClass, effect string) suggestion {
 	}
 }
 
-// minSuggestedWalltime is the shortest that is recommended.
+// minSuggestedWalltime is the shortest walltime that is suggested.
 const minSuggestedWalltime = time.Minute
 
-// longestRuntimeNow is how long a unit of a want may take at most to start now on a
-// machine that has room, and holds it for others from later on.
+// longestRuntimeNow returns the longest run time, in seconds, with which a unit could
+// start now beside later reservations.
 func (p startExplainer) longestRuntimeNow(w *requestState, at int) (longest timeline.UnixSeconds) {
 	if w.Gang > 1 {
 		return 0
@@ -71,7 +71,7 @@ func (p startExplainer) longestRuntimeNow(w *requestState, at int) (longest time
 	return longest
 }
 
-// suggestShorter is the advice about time and gangs.
+// suggestShorter suggests a shorter walltime or a smaller gang.
 func (t *waitExplainer) suggestShorter() (all []suggestion) {
 	w := t.request
 	if d := time.Duration(t.longestNow) * time.Second; d >= minSuggestedWalltime {
@@ -87,8 +87,8 @@ func (t *waitExplainer) suggestShorter() (all []suggestion) {
 	return all
 }
 
-// unitsFittingNow is how many units of a want a machine has room for as the plan has left
-// it, at least.
+// unitsFittingNow returns how many units of a request a machine has room for after the
+// plan, at least.
 func (p startExplainer) unitsFittingNow(w *requestState, at int) int {
 	if p.unitsFreeAt(at) != nil {
 		return p.backfill().fitsBesideReservations(w, at, 1)

@@ -8,25 +8,24 @@ import (
 	"github.com/roost-batch/roost/gpu"
 )
 
-// A gang is so many units of a request that start together, on one machine or on several,
-// or not at all. Its units are placed one after another like any others; should one of
-// them find no place, all that was taken for those before it is given back. Whoever gets
-// half of a gang could do nothing with it, and two halves of two gangs would keep each
-// other waiting for ever.
+// A gang is a number of units of a request that start together, on one machine or on
+// several, or not at all. Its units are placed one after another like any others. If one
+// of them finds no machine, all resources taken for the gang are given back. Half a gang
+// could not work, and two halves of two gangs would wait for each other for ever.
 
-// gangUndo is what there was before something was placed for a gang.
+// gangUndo is the state before something was placed for a gang.
 type gangUndo struct {
 	grants           int
 	vacatingMachines int
 	poolFree         roost.Resources
-	submitterUsage   float64 // by its submitter
-	groupUsage       float64 // by that one's group
+	submitterUsage   float64 // cores that its submitter uses
+	groupUsage       float64 // cores that the submitter's group uses
 	parts            []machineUndo
 
 	evictions []evictionUndo
 }
 
-// machineUndo is how a machine stood.
+// machineUndo is the state of a machine before something was placed for a gang.
 type machineUndo struct {
 	machine    int
 	free       roost.Resources
@@ -35,7 +34,7 @@ type machineUndo struct {
 	timeline   *machineTimeline
 }
 
-// placeOneGang places one gang of a want that may take its turn, and reports whether it
+// placeOneGang places one gang of a request whose turn it is, and reports whether it
 // could.
 func (p gangPlanner) placeOneGang(w *requestState) bool {
 	defer p.releaseParts(w)
@@ -57,7 +56,8 @@ func (p gangPlanner) placeOneGang(w *requestState) bool {
 			return true
 		}
 	}
-	w.noFit, w.excludedOtherwise, w.waitReason = true, true, "" // one machine more may be what is missing
+	// a new machine may be what is missing, so unchanged machines count too
+	w.noFit, w.excludedOtherwise, w.waitReason = true, true, ""
 	if w.Explain {
 		w.waitReasonKind = PartOnly
 		if w.waitReason = fmt.Sprintf("its %d tasks start together or not at all%s", w.Gang,
@@ -72,7 +72,7 @@ func (p gangPlanner) placeOneGang(w *requestState) bool {
 	return false
 }
 
-// scattersGang says of a gang whose tasks may not share a machine that it is one.
+// scattersGang describes, for a message, what the machines of a gang must be like.
 func (w *requestState) scattersGang() string {
 	if w.Class.PlacementSetAttr != "" {
 		return w.needsMachines() + ", where " + w.Class.PlacementSetAttr + " is the same"
@@ -90,7 +90,7 @@ func (w *requestState) needsMachines() string {
 	return ""
 }
 
-// beginGang notes how things are before anything is placed for a gang.
+// beginGang saves the state before anything is placed for a gang.
 func (p gangPlanner) beginGang(w *requestState) {
 	p.gangCount++
 	w.gang = p.gangCount
@@ -104,7 +104,7 @@ func (p gangPlanner) beginGang(w *requestState) {
 	}
 }
 
-// placeGang places all units of a gang, or none, and returns for how many there is room.
+// placeGang places all units of a gang or none, and returns for how many there is room.
 func (p gangPlanner) placeGang(w *requestState) (room int) {
 	p.beginGang(w)
 	for _, c := range w.parts {
@@ -124,8 +124,8 @@ func (p gangPlanner) placeGang(w *requestState) (room int) {
 	return room
 }
 
-// commitGang notes that all units of a gang have their places. Machines that it kept to
-// itself are there for the next one of the want.
+// commitGang completes the placement of a gang. Machines that a scattered gang excluded
+// are candidates for the next gang of the request.
 func (p gangPlanner) commitGang(w *requestState) {
 	parts := p.undo.parts
 	p.undo = nil
@@ -140,8 +140,8 @@ func (p gangPlanner) commitGang(w *requestState) {
 	}
 }
 
-// roomForGang is for how many units of a gang there may be room, or the whole of it. Most
-// that find none are not worth the trying.
+// roomForGang returns an upper bound on the units of a gang that have room, at most Gang.
+// Most gangs that find no room are excluded by it, without an attempt.
 func (p gangPlanner) roomForGang(w *requestState) (room int) {
 	for _, c := range w.parts {
 		n := p.roomForPart(&c)
@@ -169,7 +169,7 @@ func (p gangPlanner) roomForPart(c *gangPart) (room int) {
 	return room
 }
 
-// unitsPerMachine is how many of n units of a want may be on one machine.
+// unitsPerMachine returns how many of n units of a request may be on one machine.
 func (w *requestState) unitsPerMachine(n int) int {
 	if w.Class.Exclusive || w.Class.Scatter && w.Gang > 1 {
 		return min(n, 1)
@@ -177,15 +177,15 @@ func (w *requestState) unitsPerMachine(n int) int {
 	return n
 }
 
-// hasGangUnit reports whether a machine has a unit of the gang that is being placed, and
-// may have no other.
+// hasGangUnit reports whether a machine has a unit of the gang that is being placed and
+// must not get another.
 func (p gangPlanner) hasGangUnit(w *requestState, at int) bool {
 	return w.Class.Scatter && p.undo != nil && slices.ContainsFunc(p.undo.parts, func(b machineUndo) bool {
 		return b.machine == at
 	})
 }
 
-// saveMachine keeps how a machine stands.
+// saveMachine saves the state of a machine.
 func (u *gangUndo) saveMachine(p *negotiationCycle, at int) {
 	b := machineUndo{machine: at, free: p.free[at], streamFree: p.streamFree[at]}
 	if f := p.unitsFreeAt(at); f != nil {
@@ -200,7 +200,7 @@ func (u *gangUndo) saveMachine(p *negotiationCycle, at int) {
 	u.parts = append(u.parts, b)
 }
 
-// rollBackGang takes a gang back of which not all could be placed.
+// rollBackGang undoes a gang that could not be placed as a whole.
 func (p gangPlanner) rollBackGang(w *requestState) {
 	u := p.undo
 	p.undo = nil
@@ -220,9 +220,9 @@ func (p gangPlanner) rollBackGang(w *requestState) {
 	}
 	for _, c := range w.parts {
 		p.countPlaced(c.requestState, c.unitsLeft-c.initialLeft)
-		c.unitsLeft, c.domains = c.initialLeft, nil // counted anew when it is looked at
+		c.unitsLeft, c.domains = c.initialLeft, nil // counted again when needed
 	}
-	w.submitter.usage = u.submitterUsage // to the bit
+	w.submitter.usage = u.submitterUsage // exactly, without a rounding error
 	if g := w.submitter.group; g != nil {
 		g.usage = u.groupUsage
 	}

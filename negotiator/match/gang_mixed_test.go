@@ -10,10 +10,9 @@ import (
 	"github.com/roost-batch/roost/negotiator/fairshare"
 )
 
-// TestMixed holds random cells, in which some gangs ask for different things, against
-// what must never be: a gang in part, more of it than there is, and two of its units on a
-// machine where they are to be apart. A matcher that remembers decides like one that does
-// not.
+// TestMixed checks plans of random cells with mixed gangs. No gang may be placed in part
+// or get more than there is, and a scattered gang must not have two units on one machine.
+// A matcher with a history decides like a new one.
 func TestMixed(t *testing.T) {
 	placed := 0
 	for seed := range uint64(600) {
@@ -43,7 +42,7 @@ func TestMixed(t *testing.T) {
 	}
 }
 
-// makeMixedGang makes of a request the leader of a gang whose other parts ask for other
+// makeMixedGang turns a request into the leader of a gang whose other parts ask for other
 // amounts.
 func makeMixedGang(s *Snapshot, r *Request, rng *rand.Rand) {
 	scatter := rng.IntN(2) == 0
@@ -109,8 +108,8 @@ func checkMixed(t *testing.T, seed uint64, s *Snapshot, plan Plan) (placed int) 
 	return placed
 }
 
-// TestMixedPacks holds how often a mixed gang is placed against a search of all ways to
-// place it: two orders of first choices find nearly all of them.
+// TestMixedPacks compares how often a mixed gang is placed with a search of all
+// placements. The two orders of placeParts must find nearly all of them.
 func TestMixedPacks(t *testing.T) {
 	possible, found := 0, 0
 	for seed := range uint64(2000) {
@@ -162,7 +161,7 @@ func TestMixedPacks(t *testing.T) {
 	}
 }
 
-// gangCanFit reports whether there is any way to place all that is wanted.
+// gangCanFit reports whether there is any way to place all units.
 func gangCanFit(free []int, used []bool, want []int, scatter bool) bool {
 	if len(want) == 0 {
 		return true

@@ -8,19 +8,19 @@ import (
 	"github.com/roost-batch/roost/negotiator/fairshare"
 )
 
-// The units of a gang may ask for different things: the parts of a program that has
-// several machines. Then they are of several requests, which one of them leads: it waits,
-// takes its turn and is explained for all of them.
+// The units of a gang may ask for different resources, such as the parts of a program on
+// several machines. Then they belong to several requests with one leader: it waits, takes
+// its turn and is explained for all of them.
 
-// gangPart is so many units of a gang that ask for the same.
+// gangPart is the units of a gang that ask for the same.
 type gangPart struct {
 	*requestState
 	units       int
-	unplaced    int // of those, while room is made for them
-	initialLeft int // its left when the gang began
+	unplaced    int // units that still need victims while the gang preempts
+	initialLeft int // unitsLeft when the gang began
 }
 
-// splitGang parts a gang.
+// splitGang divides a gang into its parts.
 func (p gangPlanner) splitGang(w *requestState) {
 	if len(w.Parts) == 0 {
 		w.parts = []gangPart{{requestState: w, units: w.Gang}}
@@ -48,7 +48,7 @@ func (p gangPlanner) partRequest(w *requestState, r *Request, units int) gangPar
 	return gangPart{requestState: sub, units: units}
 }
 
-// gangRequest is the want of the gang that a want is a part of, or itself.
+// gangRequest returns the request of the gang that w is a part of, or w itself.
 func (w *requestState) gangRequest() *requestState {
 	if w.partOf != nil {
 		return w.partOf
@@ -56,10 +56,11 @@ func (w *requestState) gangRequest() *requestState {
 	return w
 }
 
-// isMixedGang reports whether the units of a gang ask for different things.
+// isMixedGang reports whether the units of a gang ask for different resources.
 func (w *requestState) isMixedGang() bool { return len(w.Parts) > 0 }
 
-// gangUnitsWithinLimits is allowed for a whole gang: Gang, or fewer.
+// gangUnitsWithinLimits does the work of unitsWithinLimits for a whole gang: it returns
+// Gang, or fewer.
 func (p gangPlanner) gangUnitsWithinLimits(w *requestState) int {
 	if !w.isMixedGang() || w.unusableReservation != "" {
 		return p.unitsWithinLimits(w, w.Gang)
@@ -84,10 +85,10 @@ func (p gangPlanner) gangUnitsWithinLimits(w *requestState) int {
 	return p.fairShares().unitsWithinShare(w, w.Gang)
 }
 
-// placeParts is placeGang for units that may ask for different things. To find places for
-// those is to pack bins, for which no quick way always finds what there is; so the parts
-// are placed in two orders, those that weigh most first (best fit decreasing), and those
-// first that have fewest machines to choose from.
+// placeParts does the work of placeGang for units that may ask for different resources.
+// That is bin packing, for which no fast way always finds a solution. So the parts are
+// tried in two orders: the heaviest first (best fit decreasing), then those with the
+// fewest candidates first.
 func (p gangPlanner) placeParts(w *requestState) (room int) {
 	if !w.isMixedGang() {
 		return p.placeGang(w)
@@ -109,8 +110,8 @@ func (p gangPlanner) releaseParts(w *requestState) {
 	}
 }
 
-// unplacedPart is the want to be explained for one that waits: the part of a gang that
-// found no room.
+// unplacedPart returns the request to explain: the part of a gang that found no room,
+// else w itself.
 func (w *requestState) unplacedPart() *requestState {
 	sub := w.unplacedPartOf
 	if sub == nil || sub == w {
@@ -125,8 +126,8 @@ func (w *requestState) unplacedPart() *requestState {
 	return sub
 }
 
-// infeasibleReason says that a gang whose units want a machine each has fewer that could
-// run one than units, in the words of PBS; "" if it has enough.
+// infeasibleReason says, in PBS's words, that too few machines could run the units of a
+// scattered or exclusive gang. It returns "" if there are enough.
 func (w *requestState) infeasibleReason(all, machines int) string {
 	if w.Gang < 2 || !w.Class.Scatter && !w.Class.Exclusive {
 		return ""

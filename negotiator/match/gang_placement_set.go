@@ -5,27 +5,27 @@ import (
 	"slices"
 )
 
-// A gang may want all its machines to have the same value of an attribute: a switch, a
-// rack, a kind of processor (place=group of PBS). It is tried within one such group of
-// machines after the other until it fits, the group with the least room that may be
-// enough first, so that the others keep theirs for what is bigger. Machines without the
-// attribute are a group as well, as in PBS.
+// The machines of a gang may need the same value of an attribute: a switch, a rack, a
+// type of processor (place=group of PBS). The gang is tried in one placement set after
+// the other until it fits. The set with the least room that may be enough comes first, so
+// that the others keep theirs for larger gangs. Machines without the attribute are one
+// set as well, as in PBS.
 
-// Bounds on how many groups one gang is tried in, and in how many a time is looked for.
+// Bounds on the sets in which one gang is tried, and in which its start time is searched.
 const (
 	maxPlacementSets = 8
 	maxSetTimelines  = 64
 )
 
-// placementSet keeps a gang within a group of machines; nil is none.
+// placementSet restricts a gang to a set of machines; nil is no restriction.
 type placementSet struct {
-	setByMachine []int32 // by machine
+	setByMachine []int32 // by machine: number of its set
 	set          int32
 }
 
 func (f *placementSet) hasMachine(at int) bool { return f == nil || f.setByMachine[at] == f.set }
 
-// machinesInSet are those of some machines that are inside.
+// machinesInSet returns those of some machines that are in the set.
 func (f *placementSet) machinesInSet(machines []int) []int {
 	if f == nil {
 		return machines
@@ -33,7 +33,7 @@ func (f *placementSet) machinesInSet(machines []int) []int {
 	return slices.DeleteFunc(slices.Clone(machines), func(at int) bool { return !f.hasMachine(at) })
 }
 
-// numberSets numbers the groups that the machines are in by an attribute, and says how
+// numberSets numbers the sets of machines by the value of an attribute, and returns how
 // many there are.
 func (p gangPlanner) numberSets(attribute string) (groups []int32, n int) {
 	number := map[string]int32{}
@@ -50,7 +50,7 @@ func (p gangPlanner) numberSets(attribute string) (groups []int32, n int) {
 	return groups, len(number)
 }
 
-// placeInSets is placeParts, in the groups of machines that a gang may be in.
+// placeInSets does the work of placeParts within the placement sets of a gang.
 func (p gangPlanner) placeInSets(w *requestState) (room int) {
 	if w.Class.PlacementSetAttr == "" {
 		return p.placeParts(w)
@@ -65,7 +65,8 @@ func (p gangPlanner) placeInSets(w *requestState) (room int) {
 	return room
 }
 
-// restrictToSet keeps a gang within a fence. Its parts look at the machines anew.
+// restrictToSet restricts a gang to a placement set. Its parts look at the machines
+// again.
 func (p gangPlanner) restrictToSet(w *requestState, f *placementSet) {
 	w.placementSet = f
 	for _, c := range w.parts {
@@ -73,8 +74,8 @@ func (p gangPlanner) restrictToSet(w *requestState, f *placementSet) {
 	}
 }
 
-// setsWithRoom lists the groups in which each part of a gang may find room, the least
-// room first. The parts have just been asked where there is any.
+// setsWithRoom lists the sets in which each part of a gang may find room, the least room
+// first. The heaps of the parts must be current.
 func (p gangPlanner) setsWithRoom(w *requestState) (list []*placementSet) {
 	groups, n := p.numberSets(w.Class.PlacementSetAttr)
 	all, enough := make([]int, n), slices.Repeat([]bool{true}, n)
@@ -99,7 +100,7 @@ func (p gangPlanner) setsWithRoom(w *requestState) (list []*placementSet) {
 	return list[:min(len(list), maxPlacementSets)]
 }
 
-// placementSets are the groups in which a time is looked for at which a gang fits.
+// placementSets returns the sets in which a start time of a gang is searched.
 func (p gangPlanner) placementSets(w *requestState) (list []*placementSet) {
 	if w.Class.PlacementSetAttr == "" || w.Gang < 2 {
 		return []*placementSet{nil}

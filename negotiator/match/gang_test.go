@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// TestRandomGangs holds random cells with gangs, walltimes, drains and holds against what
-// must never be: a gang in part, and a unit on a machine that is drained before it ends.
-// A matcher that remembers decides like one that does not.
+// TestRandomGangs checks plans of random cells with gangs, walltimes, drains and
+// reservations. No gang may be placed in part, and no unit may run on a machine that is
+// drained before it ends. A matcher with a history decides like a new one.
 func TestRandomGangs(t *testing.T) {
 	for seed := range uint64(1000) {
 		rng := rand.New(rand.NewPCG(seed, 3))

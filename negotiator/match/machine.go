@@ -10,55 +10,56 @@ import (
 	"github.com/roost-batch/roost/negotiator/timeline"
 )
 
-// Machine is one version of a machine's ad, made ready for matching. The matcher notes in
-// it where it keeps the ad, so a version is made once and handed in again with each
-// snapshot. It belongs to the Matcher that saw it last.
+// Machine is one version of a machine's ad, prepared for matching. The matcher records in
+// it where it stores the ad, so make a version once and pass it with each snapshot. It
+// belongs to the Matcher that saw it last.
 type Machine struct {
 	Name     string
 	Address  string
-	Host     string // the node that it is of
-	Started  int64  // unix nanoseconds of its daemon's start
-	Sequence uint64 // of the ad
+	Host     string // the node that the machine belongs to
+	Started  int64  // unix nanoseconds: when its startd started
+	Sequence uint64 // sequence number of the ad
 	Ad       *classad.Ad
 	Total    roost.Resources
-	Free     roost.Resources // as the ad says
-	Claims   []MachineClaim  // who has what of it; of a machine that says nothing of them, none
-	// claims that wait until others have left; their Placement is what they get of what
-	// those hold
+	Free     roost.Resources // free resources according to the ad
+	Claims   []MachineClaim  // the claims that hold its resources; none if the ad does not list them
+	// claims that wait until their victims have left; their Placement is what they get of
+	// it
 	Preemptors    []MachineClaim
-	ClaimsUnknown error // why Claims is empty though the ad has some
+	ClaimsUnknown error // why Claims is empty although the ad has some; else nil
 
-	// The small ones stand together: there are a hundred thousand machines.
-	Reclaim         roost.ReclaimLevel // how boldly it lends what its tasks leave
-	acceptsQueued   bool               // more may wait for some unit
-	freeByUnit      bool               // what is free has to be asked of units
+	// Small fields are grouped to save memory: a pool may have a hundred thousand
+	// machines.
+	Reclaim         roost.ReclaimLevel // how boldly it reclaims what its tasks do not use
+	acceptsQueued   bool               // some resource unit has a free place in its node queue
+	freeByUnit      bool               // free resources must be computed by unit, because sums are not exact
 	drained         bool
 	ownerActive     bool // its owner uses it
-	paused          bool // or has said that nothing runs on it
-	claimsChanging  bool // some of its claims are about to leave, or to come
-	rankPreempts    bool // it would rather run another than some of its claims
-	usesPredictions bool // of some that have no walltime somebody knows when they are likely to be over
+	paused          bool // its owner has ordered that nothing runs on it
+	claimsChanging  bool // some claims are vacating or will take over what a victim holds
+	rankPreempts    bool // its Rank may prefer a request to some of its claims
+	usesPredictions bool // some claims have no walltime but a predicted end
 
-	packages      []string                         // in order
-	units         *gpu.FreeResources               // nil: the ad says nothing of units
-	streamFree    roost.MilliCPU                   // free for stream tasks, in one unit
-	preemptible   [roost.BatchBand + 1]preemptible // by band: what evicting claims up to it would make room for
-	firstEnd      int64                            // of its claims, in unix seconds; 0: nobody knows of any
-	futureReturns []timeline.CapacityRelease       // what falls free beside what its claims leave
-	inMatcher     *Matcher                         // inMatcher whose table it is
+	packages      []string                         // names of installed packages, sorted
+	units         *gpu.FreeResources               // nil: the ad does not describe resource units
+	streamFree    roost.MilliCPU                   // CPU that a stream task can get in one unit
+	preemptible   [roost.BatchBand + 1]preemptible // by band: what evicting claims up to that band would free
+	firstEnd      int64                            // unix seconds: earliest end of a claim; 0: unknown
+	futureReturns []timeline.CapacityRelease       // capacity that becomes free beside that of Claims
+	inMatcher     *Matcher                         // the matcher whose table holds the ad
 	row           classad.RowID
-	number        int32 // its number in the snapshot of the last plan that saw it
-	seenInCycle   int   // which plan that was
+	number        int32 // its number in the snapshot of the last cycle that saw it
+	seenInCycle   int   // number of the last cycle that saw it
 }
 
-// NewMachine makes an ad ready, which is its own from now on: the list of claims goes out
-// of it. What the ad has no good number for counts as nothing.
+// NewMachine prepares an ad, which it owns from now on; it removes the list of claims
+// from the ad. An amount that is missing or invalid counts as 0.
 func NewMachine(name string, started int64, sequence uint64, ad *classad.Ad) *Machine {
 	m := &Machine{Started: started, Sequence: sequence, Ad: ad}
 	m.Name, m.Address, m.Host = strings.Clone(name), stringAttr(ad, roost.AttrMyAddress),
 		stringAttr(ad, roost.AttrMachine)
 	if m.Host == m.Name {
-		m.Host = m.Name // they share their bytes
+		m.Host = m.Name // share one string
 	}
 	m.Free = resourcesOf(ad, roost.AttrCpus, roost.AttrMemory, roost.AttrDisk, roost.AttrGpus)
 	m.Total = resourcesOf(ad, roost.AttrTotalCpus, roost.AttrTotalMemory, roost.AttrTotalDisk, roost.AttrTotalGpus)
@@ -69,7 +70,7 @@ func NewMachine(name string, started int64, sequence uint64, ad *classad.Ad) *Ma
 	m.deriveFromClaims()
 	state, _ := ad.Str(roost.AttrState)
 	m.drained, m.ownerActive = strings.EqualFold(state, "Drained"), strings.EqualFold(state, "Owner")
-	// also while something stands still there, or leaves
+	// also while a claim is suspended there, or leaves
 	if _, ok := ad.Lookup(roost.AttrOwnerBusyReason); ok && !m.drained {
 		m.ownerActive = true
 	}
@@ -77,7 +78,7 @@ func NewMachine(name string, started int64, sequence uint64, ad *classad.Ad) *Ma
 	return m
 }
 
-// deriveFromClaims notes what follows from who has the machine.
+// deriveFromClaims sets the fields that follow from the claims.
 func (m *Machine) deriveFromClaims() {
 	m.rankPreempts, m.claimsChanging, m.usesPredictions, m.firstEnd, m.preemptible = false, false, false, 0,
 		[roost.BatchBand + 1]preemptible{}
@@ -91,10 +92,10 @@ func (m *Machine) deriveFromClaims() {
 	}
 }
 
-// WithClaims is the machine as its next ad would show it with so much free and these
-// claims, in the order in which they end: one that nothing but that has changed of, and
-// that has one resource unit without devices. Who simulates a pool is spared to write
-// ads.
+// WithClaims returns the machine with other free resources and claims, as its next ad
+// would show it. The claims are in the order in which they end. The machine must have one
+// resource unit without devices, and nothing else may change. A simulator uses it to
+// avoid writing ads.
 func (m *Machine) WithClaims(free roost.Resources, claims []MachineClaim) *Machine {
 	next := *m
 	next.Sequence++
@@ -108,10 +109,10 @@ func (m *Machine) WithClaims(free roost.Resources, claims []MachineClaim) *Machi
 	return &next
 }
 
-// WithReturning is the machine as its next ad would show it with so much free, and so
-// much that falls free, in order of time. It does not say whose that is: nobody is
-// displaced there. Who simulates a pool of whose tasks no more counts is spared to make
-// claims of them. The list must not be changed before the next plan is made.
+// WithReturning returns the machine with other free resources, and with capacity that
+// becomes free later, in order of time. It has no claims, so nothing is preempted there.
+// A simulator uses it where only the amounts matter. The list must not be changed before
+// the next plan is made.
 func (m *Machine) WithReturning(free roost.Resources, returns []timeline.CapacityRelease) *Machine {
 	next := m.WithClaims(free, nil)
 	if next.futureReturns = returns; len(returns) > 0 {
@@ -120,8 +121,8 @@ func (m *Machine) WithReturning(free roost.Resources, returns []timeline.Capacit
 	return next
 }
 
-// stringAttr is an attribute that is a string, "" otherwise. It is no part of the text
-// that the ad was read from, which would stay in memory for it.
+// stringAttr returns a string attribute, or "" if it is none. The result is a copy, so
+// that the text of the ad does not stay in memory.
 func stringAttr(ad *classad.Ad, name string) string {
 	s, _ := ad.Str(name)
 	return strings.Clone(s)
@@ -136,7 +137,8 @@ func resourcesOf(ad *classad.Ad, cpus, memory, disk, gpus string) roost.Resource
 	}
 }
 
-// amountAttr is an attribute in units, rounded down but for the dust of binary fractions.
+// amountAttr returns a numeric attribute in units, rounded down except for binary
+// rounding errors.
 func amountAttr(ad *classad.Ad, name string, unit float64) int64 {
 	n, ok := ad.Real(name)
 	if v := n * unit; ok && v > 0 && v < math.MaxInt64/1024 {

@@ -12,36 +12,36 @@ import (
 // MachineClaim is what a machine's ad says of one claim that holds a part of it. Times
 // are unix seconds by the machine's clock.
 type MachineClaim struct {
-	ID        uint64 // the machine never uses one again
+	ID        uint64 // never used again by the machine
 	Submitter fairshare.Submitter
 	Band      roost.PriorityBand
 	Resources roost.Resources
-	// by unit and device, and its class; without Parts and Shares on a machine that says
-	// nothing of units
+	// by unit and device, with the appclass; without Parts and Shares if the machine does
+	// not describe units
 	Placement      gpu.Placement
-	TaskStarted    int64   // when the task that runs on it started; 0: none does, or one that has only just begun
-	WalltimeEnd    int64   // when that is ended for its walltime; 0: nobody knows
-	PredictedEnd   int64   // when it is likely to be over, as tasks like it were; 0: nobody knows
-	Rank           float64 // the machine's, of it, when it was given
-	NotRerunnable  bool    // it is not run again if it is interrupted and nothing of it was saved
-	Checkpointable bool    // that can be saved when it has to leave
-	LastCheckpoint int64   // when it was last saved; 0: never
-	Job            string  // "12[3].host"
-	Limits         string  // the concurrency limits that it counts for
-	Queue          string  // that its job is in
-	Vacating       bool    // it goes already
-	PromisedToNext bool    // what it holds is promised to a claim that waits for it on the machine
+	TaskStarted    int64   // unix seconds: when its running task started; 0: none runs, or it has only just begun
+	WalltimeEnd    int64   // unix seconds: when the walltime of the task ends; 0: unknown
+	PredictedEnd   int64   // unix seconds: when the task is likely to end, by similar tasks; 0: unknown
+	Rank           float64 // the machine's Rank of the claim when it was granted
+	NotRerunnable  bool    // the task is not run again if it is interrupted without a checkpoint
+	Checkpointable bool    // the task can be checkpointed when it has to leave
+	LastCheckpoint int64   // unix seconds: when its last checkpoint was taken; 0: never
+	Job            string  // task id, "12[3].host"
+	Limits         string  // the concurrency limits that it counts against
+	Queue          string  // the queue of its job
+	Vacating       bool    // it is already leaving
+	PromisedToNext bool    // a claim that waits on the machine will get its resources
 }
 
-// AppClass is the class of the claim's tasks.
+// AppClass returns the class of the claim's tasks.
 func (c *MachineClaim) AppClass() gpu.AppClass { return c.Placement.Class }
 
-// maxClaims bounds what is read of one ad.
+// maxClaims bounds the claims that are read from one ad.
 const maxClaims = 1 << 16
 
-// readClaims notes who has the machine. Of one whose list makes no sense, or says more
-// than the machine has given away, nobody's claims are known: what they hold is not free,
-// and is not made free.
+// readClaims reads the claims of the machine. If the list is invalid, or holds more than
+// the machine has given away, the claims are unknown: what they hold is not free and
+// cannot be preempted.
 func (m *Machine) readClaims() {
 	if _, ok := m.Ad.Lookup(roost.AttrClaims); !ok {
 		return
@@ -54,7 +54,7 @@ func (m *Machine) readClaims() {
 	if m.ClaimsUnknown != nil {
 		m.Claims, m.Preemptors = nil, nil
 	}
-	m.Ad.Delete(roost.AttrClaims) // nobody's requirements are about it, and as an ad it takes a lot of memory
+	m.Ad.Delete(roost.AttrClaims) // no Requirements refer to it, and as an ad it takes much memory
 }
 
 func claimsOf(ad *classad.Ad) (claims, preemptors []MachineClaim, err error) {
@@ -123,8 +123,8 @@ func (c *MachineClaim) readAd(ad *classad.Ad) (err error) {
 	return nil
 }
 
-// unixTimeAttr is an attribute that is a time, 0 where it is none that can be counted
-// with.
+// unixTimeAttr returns an attribute that is a time, or 0 if it is missing or out of
+// range.
 func unixTimeAttr(ad *classad.Ad, name string) int64 {
 	if n, ok := ad.Int(name); ok && n > 0 && n < 1<<40 {
 		return n
@@ -132,8 +132,7 @@ func unixTimeAttr(ad *classad.Ad, name string) int64 {
 	return 0
 }
 
-// coversClaims reports whether so much is taken of the machine that the claims can have
-// it.
+// coversClaims reports whether the resources in use are enough for the claims.
 func (m *Machine) coversClaims(claims []MachineClaim) bool {
 	if m.units != nil {
 		all := make([]gpu.Placement, len(claims))

@@ -11,8 +11,8 @@ import (
 	"github.com/roost-batch/roost/negotiator/fairshare"
 )
 
-// claimedMachine is a machine of one unit and a card of 8 GiB that borrows from it, of
-// which these claims hold 3 cores, 3 GiB and 6 GiB of the card.
+// claimedMachine is a machine of one unit with a GPU of 8 GiB. The claims hold 3 cores, 3
+// GiB of memory and 6 GiB of the GPU.
 func claimedMachine(t *testing.T, claims string) *Machine {
 	t.Helper()
 	units, err := gpu.CutUnits(gpu.MachineTopology{
@@ -68,8 +68,8 @@ func TestClaimsAreRead(t *testing.T) {
 	}
 }
 
-// TestUnreadableClaims shows that a list that makes no sense is as good as none, and says
-// so.
+// TestUnreadableClaims checks that an invalid list counts as unknown claims, with the
+// reason.
 func TestUnreadableClaims(t *testing.T) {
 	for _, c := range []struct{ claims, want string }{
 		{`5`, "no list"},
@@ -106,7 +106,7 @@ func TestUnreadableClaims(t *testing.T) {
 	}
 }
 
-// FuzzClaims shows that no list makes the matcher stumble.
+// FuzzClaims checks that no list of claims makes the matcher panic.
 func FuzzClaims(f *testing.F) {
 	f.Add(twoClaims)
 	f.Fuzz(func(t *testing.T, text string) {

@@ -8,11 +8,11 @@ import (
 	"github.com/roost-batch/roost/gpu"
 )
 
-// Who simulates a pool, or reads one that was written down, has no ads of machines to
-// read: what follows makes machines of machines.
+// Simulators, and readers of a cell checkpoint, have no ads of machines to read. The
+// functions below derive a machine from another.
 
-// ReplaceClaims is the machine with these claims and heirs in place of what its ad said
-// of them; unclear says why nobody knows them.
+// ReplaceClaims returns the machine with other claims and preemptors than its ad has. If
+// they are unknown, unclear says why.
 func (m *Machine) ReplaceClaims(claims, preemptors []MachineClaim, unclear error) *Machine {
 	next := *m
 	next.Claims, next.Preemptors, next.ClaimsUnknown, next.inMatcher = claims, preemptors, unclear, nil
@@ -20,8 +20,8 @@ func (m *Machine) ReplaceClaims(claims, preemptors []MachineClaim, unclear error
 	return &next
 }
 
-// writeFreeAmounts writes what is free of a machine into its ad, so that amounts reads
-// the same.
+// writeFreeAmounts writes the free resources of a machine into its ad, so that
+// resourcesOf reads the same amounts.
 func writeFreeAmounts(ad *classad.Ad, r roost.Resources) {
 	ad.SetReal(roost.AttrCpus, r.CPU.Cores())
 	ad.SetReal(roost.AttrMemory, float64(r.Memory)/float64(roost.MiB))
@@ -29,10 +29,10 @@ func writeFreeAmounts(ad *classad.Ad, r roost.Resources) {
 	ad.SetInt(roost.AttrGpus, int64(r.GPUs))
 }
 
-// AfterClaimsEnd is the machine as its next ad would show it when the claims of those
-// numbers have ended, and then others have begun, whose placements are of that machine:
-// see [Machine.PlaceNext]. Nobody waits on it then. It is an error, of kind
-// roost.Conflict, if they do not fit, and then nothing is known of the machine.
+// AfterClaimsEnd returns the machine's next version after the claims with the given
+// numbers have ended and others have begun. The placements of begun are of that machine:
+// see [Machine.PlaceNext]. No claim waits on it then. If the placements do not fit, the
+// error has the kind roost.Conflict and there is no machine.
 func (m *Machine) AfterClaimsEnd(ended []uint64, begun ...MachineClaim) (*Machine, error) {
 	f, err := m.successorRoom(ended)
 	if err != nil {
@@ -54,8 +54,9 @@ func (m *Machine) AfterClaimsEnd(ended []uint64, begun ...MachineClaim) (*Machin
 	return m.nextVersion(f.FreeResources, append(claims, begun...)), nil
 }
 
-// PlaceNext is where the machine would put a request if the claims of those numbers had
-// ended; alone: all of it. ok is false if there is no room.
+// PlaceNext returns where the machine would place a request if the claims of those
+// numbers had ended. If exclusive, the request takes the whole machine. ok is false if
+// there is no room.
 func (m *Machine) PlaceNext(ended []uint64, r gpu.DeviceRequest, exclusive bool) (p gpu.Placement, ok bool) {
 	f, err := m.successorRoom(ended)
 	switch {
@@ -68,7 +69,7 @@ func (m *Machine) PlaceNext(ended []uint64, r gpu.DeviceRequest, exclusive bool)
 	return p, ok
 }
 
-// Emptied is the machine as it would be if nobody had anything of it.
+// Emptied returns the machine as it would be without any claim.
 func (m *Machine) Emptied() *Machine {
 	f, err := gpu.ReadAd(m.Ad)
 	if err != nil {
@@ -85,8 +86,7 @@ func (m *Machine) Emptied() *Machine {
 	return m.nextVersion(f, nil)
 }
 
-// successorRoom are what is free of a machine when some claims have ended, and nobody
-// waits for it.
+// successorRoom is what is free on a machine when some claims have ended and none waits.
 type successorRoom struct{ *gpu.FreeResources }
 
 func (m *Machine) successorRoom(ended []uint64) (successorRoom, error) {
@@ -114,7 +114,7 @@ func (m *Machine) successorRoom(ended []uint64) (successorRoom, error) {
 	return f, nil
 }
 
-// countBatchTasks notes how many batch tasks run in the units of a placement.
+// countBatchTasks adds to the number of batch tasks that run in the units of a placement.
 func (f successorRoom) countBatchTasks(p gpu.Placement, by int) {
 	if p.Class != gpu.BatchClass {
 		return
@@ -126,7 +126,7 @@ func (f successorRoom) countBatchTasks(p gpu.Placement, by int) {
 	}
 }
 
-// nextVersion is the machine with so much free and these claims.
+// nextVersion returns the machine with other free resources and claims.
 func (m *Machine) nextVersion(f *gpu.FreeResources, claims []MachineClaim) *Machine {
 	ad := m.Ad.Copy()
 	writeFreeAmounts(ad, f.LeftForBatch())

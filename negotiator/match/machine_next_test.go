@@ -9,9 +9,9 @@ import (
 	"github.com/roost-batch/roost/gpu"
 )
 
-// TestAfterClaimsEnd lets claims begin and end on random machines, and holds that a
-// machine is at each moment what its startd would say it is: one that gpu.FreeResources,
-// which startds hand out of, is kept for beside it. When all have ended it is as it was.
+// TestAfterClaimsEnd lets claims begin and end on random machines. At each moment the
+// machine must equal a gpu.FreeResources that is updated beside it, as startds use it.
+// When all claims have ended it must be as it was.
 func TestAfterClaimsEnd(t *testing.T) {
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 8))
@@ -72,7 +72,7 @@ func TestAfterClaimsEnd(t *testing.T) {
 	}
 }
 
-// TestPlaceNextRefuses holds that what does not fit is refused.
+// TestPlaceNextRefuses checks that a claim that does not fit is refused.
 func TestPlaceNextRefuses(t *testing.T) {
 	m := claimedMachine(t, twoClaims)
 	big := gpu.Placement{Parts: []gpu.UnitPart{{Unit: 0, CPU: 3000, Memory: roost.GiB}}}
@@ -85,8 +85,8 @@ func TestPlaceNextRefuses(t *testing.T) {
 	}
 }
 
-// TestReplaceClaims holds that what is made of a machine's ad and of claims that were
-// kept apart from it is what the whole ad makes.
+// TestReplaceClaims checks that an ad without claims, plus its claims, makes the same
+// machine as the whole ad.
 func TestReplaceClaims(t *testing.T) {
 	m := claimedMachine(t, twoClaims)
 	n := NewMachine("m", 1, 1, m.Ad.Copy()).ReplaceClaims(m.Claims, m.Preemptors, m.ClaimsUnknown)

@@ -5,14 +5,15 @@ import (
 	"github.com/roost-batch/roost/gpu"
 )
 
-// Tasks ask for more than they use. A machine that reclaims says of each unit what its
-// tasks are expected to leave (package gpu, Borg §5.5): batch and free are placed by
-// that, and production by limits, so that it never relies on what somebody may want back.
-// A machine that reclaims more boldly than the cell allows is treated as one that does
-// not: only it could say what it would lend if it were more careful.
+// Tasks ask for more than they use. A machine that reclaims advertises, for each unit,
+// what its tasks are not expected to use (package gpu, Borg §5.5). Batch and free are
+// placed by that, and production by limits, so that production never relies on what
+// another task may want back. A machine that reclaims more boldly than the cell allows is
+// treated as one that does not reclaim, because only the machine knows what a more
+// careful level would yield.
 
-// readReclaim notes how boldly a machine reclaims. One that gives no good word for it
-// does not.
+// readReclaim reads how boldly a machine reclaims. Without a valid level it does not
+// reclaim.
 func (m *Machine) readReclaim() {
 	if text, ok := m.Ad.Str(roost.AttrReclaim); ok {
 		m.Reclaim, _ = roost.ParseReclaimLevel(text)
@@ -24,15 +25,15 @@ func (m *Machine) readReclaim() {
 	m.freeByUnit = m.freeByUnit || m.Reclaim != roost.ReclaimOff
 }
 
-// setReclaimLevel says how boldly the cell lets machines reclaim.
+// setReclaimLevel applies the boldest level that the cell allows to the machine.
 func (m *Machine) setReclaimLevel(most roost.ReclaimLevel) {
 	if m.Reclaim != roost.ReclaimOff {
 		m.units.SetReclaim(m.Reclaim <= most)
 	}
 }
 
-// setReclaimLevel notes how boldly machines may reclaim. When that changes, those that do
-// begin anew.
+// setReclaimLevel applies the boldest level that the cell allows. When it changes,
+// machines that reclaim are reset.
 func (g *machineTable) setReclaimLevel(most roost.ReclaimLevel) {
 	if most == g.reclaim {
 		return
@@ -45,7 +46,7 @@ func (g *machineTable) setReclaimLevel(most roost.ReclaimLevel) {
 	}
 }
 
-// freeForClass is what is free of units for requests of a class, by sums.
+// freeForClass returns the sums of what is free of units for requests of a class.
 func freeForClass(f *gpu.FreeResources, c *RequestClass) roost.Resources {
 	r := f.LeftForRequest(c.mayReclaim)
 	if c.AppClass == gpu.StreamClass {
@@ -54,7 +55,7 @@ func freeForClass(f *gpu.FreeResources, c *RequestClass) roost.Resources {
 	return r
 }
 
-// maxStreamCPU is the most processor time that a stream task is given in one unit.
+// maxStreamCPU returns the most CPU that a stream task can get in one unit.
 func maxStreamCPU(f *gpu.FreeResources, mayReclaim bool) (most roost.MilliCPU) {
 	for i := range f.Len() {
 		most = max(most, maxUnitResources(f, i, gpu.StreamClass, mayReclaim).CPU)
@@ -62,7 +63,8 @@ func maxStreamCPU(f *gpu.FreeResources, mayReclaim bool) (most roost.MilliCPU) {
 	return most
 }
 
-// maxUnitResources is what a task is given of one unit at most, queues aside.
+// maxUnitResources returns the most that a task can get of one unit, ignoring node
+// queues.
 func maxUnitResources(f *gpu.FreeResources, i int, app gpu.AppClass, mayReclaim bool) roost.Resources {
 	if !mayReclaim {
 		return f.UnitFree(i, app)

@@ -8,39 +8,40 @@ import (
 	"github.com/roost-batch/roost/gpu"
 )
 
-// machineTable is how the machines stand before a plan places anything: kept from one
-// plan to the next, and brought up to date where something has changed, so that a cycle
-// costs what has changed and not what there is. A plan changes it where it places
-// something; those machines begin anew with the next plan. Whoever changes what is free
-// of a machine in a plan says so with touch.
+// machineTable holds the state of the machines before a plan places anything. It is
+// retained from one cycle to the next and updated where something has changed, so the
+// cost of a cycle is proportional to the changes. A cycle changes it where it places
+// something, and must call markChanged: those machines are reset in the next cycle.
 type machineTable struct {
-	machines      []*Machine           // of the last snapshot
-	free          []roost.Resources    // by machine, as yet: what batch requests can be given
-	streamFree    []roost.MilliCPU     // by machine, as yet: what one stream request can be given
-	units         []*gpu.FreeResources // by machine, as yet: nil where free says all
-	versions      []int32              // by machine: how often something was placed there in this plan
-	openIndex     []int32              // by machine: its number in open, or -1
-	withFreeCPU   []int32              // machines that had any CPU free when the plan began
-	machineTotals []roost.Resources    // by machine: what it has in all
-	drained       []bool               // by machine: nothing is to start there
-	acceptsQueued []bool               // by machine: more may wait for it
-	queueMachines int                  // of those
+	machines []*Machine        // of the last snapshot
+	free     []roost.Resources // by machine: what batch requests can get at this point of the cycle
+	// by machine: CPU that one stream request can get at this point of the cycle
+	streamFree []roost.MilliCPU
+	// by machine: free resources by unit at this point; nil where free is exact
+	units         []*gpu.FreeResources
+	versions      []int32           // by machine: how often something was placed there in this cycle
+	openIndex     []int32           // by machine: its index in withFreeCPU, or -1
+	withFreeCPU   []int32           // machines that had free CPU when the cycle began
+	machineTotals []roost.Resources // by machine: its total resources
+	drained       []bool            // by machine: nothing may start there
+	acceptsQueued []bool            // by machine: a node queue has a free place
+	queueMachines int               // number of machines in acceptsQueued
 
-	initialFree       []roost.Resources  // by machine: what was free when it last began, nothing negative
-	resetCycle        []int              // by machine: the plan in which it last began anew
-	toReset           []int32            // machines that have to begin anew
-	withPendingGrants []int32            // machines of which something was promised when the last plan was made
-	poolTotal         roost.Resources    // of the pool
-	poolFree          roost.Resources    // of the pool, as the plan begins
-	reclaim           roost.ReclaimLevel // of the last snapshot
-	hasPreemptible    []bool             // by machine: it has claims that may be displaced
-	preemptibleCount  int                // of those
-	vacating          map[int32]bool     // machines that claims are about to leave
-	rankPreempting    map[int32]bool     // machines that would rather run another than some of their claims
+	initialFree       []roost.Resources  // by machine: what was free at its last reset, nothing negative
+	resetCycle        []int              // by machine: number of the cycle of its last reset
+	toReset           []int32            // machines that must be reset
+	withPendingGrants []int32            // machines with pending grants in the last snapshot
+	poolTotal         roost.Resources    // total resources of the pool
+	poolFree          roost.Resources    // free resources of the pool when the cycle begins
+	reclaim           roost.ReclaimLevel // level of the last snapshot
+	hasPreemptible    []bool             // by machine: it has claims that may be preempted
+	preemptibleCount  int                // number of machines in hasPreemptible
+	vacating          map[int32]bool     // machines with claims that will leave soon
+	rankPreempting    map[int32]bool     // machines whose Rank may prefer a request to some of their claims
 }
 
-// syncTable brings the table and the ground up to date with a snapshot. A machine that is
-// the same as in the last plan costs nothing but a look.
+// syncTable updates the machine table to a snapshot. A machine that is the same as in the
+// last cycle costs one comparison.
 func (t *Matcher) syncTable(p *negotiationCycle) {
 	g := &t.machineTable
 	g.toReset = append(g.toReset, g.withPendingGrants...)
@@ -54,7 +55,7 @@ func (t *Matcher) syncTable(p *negotiationCycle) {
 			g.withPendingGrants = append(g.withPendingGrants, m.number)
 		}
 	}
-	slices.Sort(g.withPendingGrants) // that the order does not hang on a map's
+	slices.Sort(g.withPendingGrants) // so that the order does not depend on a map's
 	g.toReset = append(g.toReset, g.withPendingGrants...)
 	t.changedMachines = t.changedMachines[:0]
 	for _, at := range g.toReset {
@@ -67,8 +68,8 @@ func (t *Matcher) syncTable(p *negotiationCycle) {
 	g.toReset = g.toReset[:0]
 }
 
-// replaceAds takes in machines of which some have new ads; ok is false if others have
-// come or gone.
+// replaceAds takes over new ads of the same machines; ok is false if machines have come
+// or gone.
 func (t *Matcher) replaceAds(machines []*Machine) (ok bool) {
 	g, shrunk := &t.machineTable, false
 	for at, m := range machines {
@@ -98,7 +99,7 @@ func (t *Matcher) replaceAds(machines []*Machine) (ok bool) {
 	return true
 }
 
-// renumberMachines takes in machines of which some have come or gone: all begin anew.
+// renumberMachines takes over a changed set of machines and resets them all.
 func (t *Matcher) renumberMachines(machines []*Machine) {
 	g, n := &t.machineTable, len(machines)
 	for at, m := range machines {
@@ -140,7 +141,7 @@ func (t *Matcher) renumberMachines(machines []*Machine) {
 	t.fragmentation.recountClaims(machines)
 }
 
-// zeroedSlice is a slice of n zeros, in the memory of the one before if that is enough.
+// zeroedSlice returns n zeros, in the memory of s if that is large enough.
 func zeroedSlice[T any](s []T, n int) []T {
 	if cap(s) < n || cap(s) > 4*n {
 		return make([]T, n)
@@ -150,7 +151,7 @@ func zeroedSlice[T any](s []T, n int) []T {
 	return s
 }
 
-// removeMachines takes machines out of the table that the snapshot does not have.
+// removeMachines deletes the machines from the table that the snapshot does not have.
 func (t *Matcher) removeMachines() {
 	for row, m := range t.machineByRow {
 		if m != nil && m.seenInCycle != t.cycleNumber {
@@ -166,7 +167,7 @@ func (t *Matcher) removeMachines() {
 	}
 }
 
-// resetMachine notes what is free of a machine, what was promised of it taken off.
+// resetMachine computes what is free of a machine, less its pending grants.
 func (t *Matcher) resetMachine(p *negotiationCycle, at int) {
 	g, m := &t.machineTable, t.machineTable.machines[at]
 	pendingCount := p.Pending[m.Name]
@@ -207,8 +208,8 @@ func (t *Matcher) resetMachine(p *negotiationCycle, at int) {
 	g.setHasFreeCPU(at, g.free[at].CPU > 0 || g.streamFree[at] > 0)
 }
 
-// setHasFreeCPU puts a machine among the open ones, or takes it out. Their order means
-// nothing.
+// setHasFreeCPU puts a machine into withFreeCPU, or takes it out. The order of that list
+// means nothing.
 func (g *machineTable) setHasFreeCPU(at int, open bool) {
 	slot := g.openIndex[at]
 	switch {
@@ -222,7 +223,7 @@ func (g *machineTable) setHasFreeCPU(at int, open bool) {
 	}
 }
 
-// markChanged notes that a plan has changed what is free of a machine.
+// markChanged records that a cycle has changed what is free of a machine.
 func (t *Matcher) markChanged(at int) {
 	t.versions[at]++
 	t.toReset = append(t.toReset, int32(at))

@@ -6,25 +6,25 @@ import (
 )
 
 // A machine of one resource unit without devices is a vector of sums, and so is one that
-// says nothing of units. On any other, sums lie: eight cores free may be four in each of
-// two units, and a GPU may be half free. Of such a machine the plan keeps a copy of what
-// is free by unit and by device, made when something is first placed there, and asks it
-// where a request would go.
+// does not describe its units. On any other machine sums are not exact: eight free cores
+// may be four in each of two units, and a GPU may be half free. For such a machine the
+// cycle uses what is free by unit and by device, and copies it when it first places
+// something there.
 
-// PendingGrant is what was promised of a machine and does not show in its ad yet.
+// PendingGrant is a grant that the machine's ad does not show yet.
 type PendingGrant struct {
-	Request     RequestKey // for which it was
+	Request     RequestKey // the request that it was granted to
 	Resources   roost.Resources
 	Class       gpu.AppClass
-	MayReclaim  bool // it may be in what others leave
-	Waiting     bool // it is a place in the queue of Unit: the resources are not taken
+	MayReclaim  bool // it may use reclaimed resources
+	Waiting     bool // it is a place in the node queue of Unit: the resources are not taken
 	Unit        int
-	Victims     []uint64 // claims that go for it
-	WalltimeEnd int64    // unix seconds: when it ends if it is claimed; 0: nobody knows
+	Victims     []uint64 // claims that are evicted for it
+	WalltimeEnd int64    // unix seconds: when it ends if it is claimed; 0: unknown
 }
 
-// readUnits notes what the ad says of units. An ad whose units make no sense is a machine
-// of which nothing is free.
+// readUnits reads the resource units of the ad. If they are invalid, nothing of the
+// machine is free.
 func (m *Machine) readUnits() {
 	if _, ok := m.Ad.Lookup(roost.AttrUnits); !ok {
 		m.streamFree = m.Free.CPU
@@ -69,7 +69,7 @@ func (p *negotiationCycle) resetUnits(at int, m *Machine, pendingCount []Pending
 	p.updateSums(at)
 }
 
-// mutableUnits is the copy of a machine's units that this plan may change.
+// mutableUnits returns the copy of a machine's units that this cycle may change.
 func (p *negotiationCycle) mutableUnits(at int) *gpu.FreeResources {
 	if p.units[at] == p.Machines[at].units {
 		p.units[at] = p.units[at].Clone()
@@ -77,14 +77,14 @@ func (p *negotiationCycle) mutableUnits(at int) *gpu.FreeResources {
 	return p.units[at]
 }
 
-// updateSums notes the sums of a machine of several units.
+// updateSums computes the sums of a machine of several units.
 func (p *negotiationCycle) updateSums(at int) {
 	f := p.units[at]
 	p.free[at], p.streamFree[at] = maxResources(f.LeftForBatch(), f.LeftForRequest(true)),
 		max(maxStreamCPU(f, false), maxStreamCPU(f, true))
 }
 
-// takePlacement takes p.spot.
+// takePlacement takes p.lastPlacement from the machine.
 func (p *negotiationCycle) takePlacement(at int) {
 	f := p.mutableUnits(at)
 	f.TakePlacement(p.lastPlacement)
@@ -98,12 +98,11 @@ func (p *negotiationCycle) takePlacement(at int) {
 	}
 }
 
-// unitsFreeAt is what is free of a machine by its units, nil if its sums say all.
+// unitsFreeAt returns what is free of a machine by unit, nil if its sums are exact.
 func (p *negotiationCycle) unitsFreeAt(at int) *gpu.FreeResources { return p.units[at] }
 
-// subtractSums takes resources off the sums of a machine. Stream tasks take the processor
-// time of batch tasks, which have the rest of it later: what batch may be given stays the
-// same.
+// subtractSums subtracts resources from the sums of a machine. Stream tasks share the CPU
+// of batch tasks, which get the rest of it, so what batch can get stays the same.
 func (p *negotiationCycle) subtractSums(at int, r roost.Resources, class gpu.AppClass) {
 	if class == gpu.StreamClass {
 		p.streamFree[at] -= r.CPU
@@ -112,7 +111,7 @@ func (p *negotiationCycle) subtractSums(at int, r roost.Resources, class gpu.App
 	p.free[at] = p.free[at].Sub(r)
 }
 
-// roomBySums is what a class can be given of a machine, by its sums.
+// roomBySums returns what a class can get of a machine, by its sums.
 func (p *negotiationCycle) roomBySums(c *RequestClass, at int) roost.Resources {
 	if f := p.unitsFreeAt(at); f != nil && f.IsReclaiming() {
 		return freeForClass(f, c)
@@ -124,8 +123,8 @@ func (p *negotiationCycle) roomBySums(c *RequestClass, at int) roost.Resources {
 	return free
 }
 
-// fitAndScore reports whether a unit of a class fits on a machine, and how badly it would
-// sit there.
+// fitAndScore reports whether a unit of a class fits on a machine, and its score there;
+// lower is better.
 func (p *negotiationCycle) fitAndScore(c *RequestClass, at int) (badness float64, ok bool) {
 	f := p.unitsFreeAt(at)
 	if c.Exclusive && !p.isEmpty(at) {
@@ -145,7 +144,7 @@ func (p *negotiationCycle) fitAndScore(c *RequestClass, at int) (badness float64
 	return p.placementScore(c, at, f), true
 }
 
-// placeOnUnits puts up to n units of a class on a machine of several units, and returns
+// placeOnUnits places up to n units of a class on a machine of several units. It returns
 // how many found room.
 func (p *negotiationCycle) placeOnUnits(c *RequestClass, at, n int) (put int) {
 	for put < n && p.units[at].FindPlacement(c.deviceRequest(), gpu.AnyUnit, &p.lastPlacement) {

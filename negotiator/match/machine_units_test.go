@@ -7,10 +7,10 @@ import (
 	"github.com/roost-batch/roost/gpu"
 )
 
-// TestPendingGrantsTogether holds that what was promised of a machine is taken of it one
-// after the other, each where the ones before have left room: the second of two that ask
-// for a card gets the other card. What does not fit any more, as the machine's ad shows
-// some of it already, takes nothing.
+// TestPendingGrantsTogether checks that pending grants are subtracted one after the
+// other, each where the earlier ones have left room. The second of two that ask for a GPU
+// gets the other GPU. A grant that no longer fits, because the machine's ad shows some of
+// them already, takes nothing.
 func TestPendingGrantsTogether(t *testing.T) {
 	units, err := gpu.CutUnits(gpu.MachineTopology{
 		CPU: 4000, Memory: 8 * roost.GiB, Cores: make([]gpu.CPUCore, 4),

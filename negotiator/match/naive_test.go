@@ -24,9 +24,9 @@ type naiveMatcher struct {
 	limits         naiveLimits
 	mix            *naiveMix
 	usage          map[fairshare.Submitter]float64
-	allowed        map[string]float64 // of groups, this round
-	overSoftLimits bool               // soft limits do not count
-	softLimited    bool               // one has kept something back
+	allowed        map[string]float64 // by group: cores it may use in this round
+	overSoftLimits bool               // soft limits do not count now
+	softLimited    bool               // a soft limit has excluded a request
 	grants         []Grant
 }
 
@@ -60,7 +60,7 @@ func naive(s *Snapshot) []Grant {
 	}
 }
 
-// group is the group that a submitter counts for.
+// group returns the group that a submitter counts for.
 func (n *naiveMatcher) group(who fairshare.Submitter) string {
 	var names []string
 	for _, g := range n.Groups {
@@ -128,8 +128,8 @@ func (n *naiveMatcher) placeBand(band roost.PriorityBand) {
 	}
 }
 
-// placeFirst gives what is to run now all it wants, band by band, the first come first.
-// Nothing else of it is placed later.
+// placeFirst places the requests that are to run now, band by band, the oldest first.
+// Nothing else of them is placed later.
 func (n *naiveMatcher) placeFirst() {
 	queue := slices.DeleteFunc(slices.Clone(n.Requests), func(r *Request) bool { return !r.Now })
 	slices.SortFunc(queue, func(a, b *Request) int {
@@ -146,7 +146,7 @@ func (n *naiveMatcher) placeFirst() {
 	}
 }
 
-// placeStreams gives stream requests all they want, the first come first.
+// placeStreams gives stream requests all that they want, the oldest first.
 func (n *naiveMatcher) placeStreams(band roost.PriorityBand) {
 	queue := slices.DeleteFunc(slices.Clone(n.Requests), func(r *Request) bool {
 		return r.Band != band || r.Now || r.Class.AppClass != gpu.StreamClass
@@ -219,7 +219,7 @@ func (n *naiveMatcher) placeTurn(band roost.PriorityBand, who fairshare.Submitte
 				continue
 			}
 			if !n.mayPlaceOne(q) {
-				stuck[q] = true // what is used up now stays so in these turns
+				stuck[q] = true // a limit that is reached stays so in these turns
 			} else if m = n.best(q); m == nil {
 				n.noFit[q] = true // what does not fit now never will: machines only fill up
 			} else {
@@ -235,8 +235,8 @@ func (n *naiveMatcher) placeTurn(band roost.PriorityBand, who fairshare.Submitte
 	return took
 }
 
-// place puts as many units on a machine as fit into what was the slice when it was
-// chosen; one where there are GPUs.
+// place puts units on a machine until the slice is full or nothing more fits. On a
+// machine with GPUs it places one.
 func (n *naiveMatcher) place(r *Request, m *Machine, slice float64) (took float64) {
 	unit, units, before := fairshare.CoresWorth(r.Class.Resources, n.total), 0, n.usage[r.Submitter]
 	for ok := true; ok; ok = r.Class.Spread == "" && m.Total.GPUs == 0 && !n.Score.spreadsUnits() &&
@@ -260,7 +260,7 @@ func (n *naiveMatcher) place(r *Request, m *Machine, slice float64) (took float6
 // mayPlaceOne reports whether limits, ceiling and quota let one more unit start.
 func (n *naiveMatcher) mayPlaceOne(r *Request) bool {
 	unit, who := fairshare.CoresWorth(r.Class.Resources, n.total), r.Submitter
-	if r.Now { // it is past all but licences
+	if r.Now { // only licences apply to it
 		return n.limits.room(r, needs(&Request{Class: r.Class})) > 0
 	}
 	if c := n.Shares[who].Ceiling; n.room(r) == 0 || c > 0 && n.usage[who]+unit > c+epsilon {
@@ -270,8 +270,8 @@ func (n *naiveMatcher) mayPlaceOne(r *Request) bool {
 	return n.allowed == nil || n.usageOf(group)+unit <= n.allowed[group]+epsilon
 }
 
-// room is how many units of a request limits let start, soft ones too when it is their
-// turn.
+// room returns how many units of a request may start under its limits. Soft limits count
+// unless overSoftLimits is set.
 func (n *naiveMatcher) room(r *Request) int {
 	hard := n.limits.room(r, needs(r))
 	if n.overSoftLimits {
@@ -286,7 +286,7 @@ func (n *naiveMatcher) room(r *Request) int {
 	return room
 }
 
-// best is the machine for a unit of a request, nil if there is none.
+// best returns the best machine for a unit of a request, nil if there is none.
 func (n *naiveMatcher) best(r *Request) *Machine {
 	var top *Machine
 	var topKey []float64
@@ -307,7 +307,8 @@ func (n *naiveMatcher) best(r *Request) *Machine {
 	return top
 }
 
-// softConstraintScore is how far a machine is from what a request wishes for.
+// softConstraintScore returns how badly a machine meets the soft constraints of a
+// request.
 func (n *naiveMatcher) softConstraintScore(r *Request, m *Machine) []float64 {
 	liked, missing, crowd := 0.0, 0.0, 0.0
 	for _, e := range r.Class.Prefer {
@@ -346,7 +347,7 @@ func (n *naiveMatcher) softConstraintScore(r *Request, m *Machine) []float64 {
 	return []float64{-liked, missing, crowd}
 }
 
-// attribute is the first of some attributes that an ad has, or true.
+// attribute returns the first of some attributes that an ad has, or true.
 func attribute(ad *classad.Ad, names ...string) classad.Expr {
 	for _, name := range names {
 		if e, ok := ad.Lookup(name); ok {
@@ -367,7 +368,7 @@ func newNaiveLimits(s *Snapshot) naiveLimits {
 	return left
 }
 
-// room is how many units a request may start.
+// room returns how many units of a request may start.
 func (l naiveLimits) room(r *Request, needs map[string]int) int {
 	n := r.Wanted
 	for name, count := range needs {
@@ -391,7 +392,7 @@ func (l naiveLimits) take(r *Request) {
 	}
 }
 
-// needs is what a unit of a request takes of each limit.
+// needs returns what a unit of a request takes of each limit.
 func needs(r *Request) map[string]int {
 	all := map[string]int{}
 	for _, l := range r.Class.Limits {
@@ -403,10 +404,10 @@ func needs(r *Request) map[string]int {
 	return all
 }
 
-// naiveFree is what is free of a machine: of its units, or of the sum.
+// naiveFree is what is free of a machine: by unit, or as sums.
 type naiveFree struct {
 	units       *gpu.FreeResources
-	sumsByClass [2]roost.Resources // by class
+	sumsByClass [2]roost.Resources // by appclass
 	total       roost.Resources
 	busy        bool // it has claims
 }

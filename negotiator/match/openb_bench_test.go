@@ -11,11 +11,11 @@ import (
 	"github.com/roost-batch/roost/gpu"
 )
 
-// BenchmarkOpenB fills the machines of the trace with its workloads: the default one,
-// with many tasks without GPUs, with a third of the tasks bound to models, with shares
-// only, with half of the GPUs for tasks that want several. A workload that is not in the
-// directory is made from the default one and bears "derived" in its name: what it says is
-// not to be compared with the paper's table. It reports what is given away, in percent.
+// BenchmarkOpenB fills the machines of the trace with its workloads. They are the default
+// one; many tasks without GPUs; a third of the tasks bound to models; shares only; half
+// of the GPUs for tasks that want several. A workload that is not in the directory is
+// derived from the default one and has "derived" in its name: its result must not be
+// compared with the paper's table. The benchmark reports what is allocated, in percent.
 func BenchmarkOpenB(b *testing.B) {
 	for _, w := range []string{"default", "cpu250", "gpuspec33", "gpushare100", "multigpu50"} {
 		pods, name := openBWorkload(b, w)
@@ -39,7 +39,7 @@ func openBWorkload(tb testing.TB, workload string) (pods []tracePod, name string
 	return deriveWorkload(openBPods(tb, "default"), workload), workload + "-derived"
 }
 
-// deriveWorkload makes another workload of the default one.
+// deriveWorkload makes another workload from the default one.
 func deriveWorkload(pods []tracePod, workload string) []tracePod {
 	rng := rand.New(rand.NewPCG(33, 250))
 	some := func(does func(tracePod) bool) (list []tracePod) {
@@ -52,26 +52,28 @@ func deriveWorkload(pods []tracePod, workload string) []tracePod {
 	}
 	draw := func(from []tracePod) tracePod { return from[rng.IntN(len(from))] }
 	switch workload {
-	case "cpu250": // a quarter wants no GPU
+	case "cpu250": // a quarter of the tasks want no GPU
 		none := some(func(p tracePod) bool { return p.GPUs == 0 })
 		for n := len(none); 4*n < len(pods); n++ {
 			pods = append(pods, draw(none))
 		}
-	case "gpuspec33": // a third of those with GPUs may have one model only, as often as there are cards of it
+	// a third of the tasks with a GPU are bound to one model, in proportion to the GPUs
+	// of each model
+	case "gpuspec33":
 		models := []string{"T4", "G2", "G2", "G2", "P100", "V100M16"}
 		for i, p := range pods {
 			if p.GPUs == 1 && rng.IntN(3) == 0 {
 				pods[i].models = models[rng.IntN(len(models))]
 			}
 		}
-	case "gpushare100": // all of those with GPUs want shares
+	case "gpushare100": // all tasks with GPUs want shares
 		shares := some(func(p tracePod) bool { return p.GPUMemory > 0 })
 		for i, p := range pods {
 			if p.GPUs > 0 && p.GPUMemory == 0 {
 				pods[i] = draw(shares)
 			}
 		}
-	case "multigpu50": // half of the GPUs are for those that want several
+	case "multigpu50": // half of the GPUs are for tasks that want several
 		several := some(func(p tracePod) bool { return p.GPUs > 1 })
 		for rest, n := sumMilli(pods)-sumMilli(several), sumMilli(several); n < rest; {
 			p := draw(several)
@@ -88,9 +90,8 @@ func sumMilli(pods []tracePod) (n int) {
 	return n
 }
 
-// TestFragmentationBeatsBestFit fills a small cell that is made for it, and needs no
-// trace: machines of two kinds, and tasks of which those with shares would spoil the
-// cards, and those with many cores the machines, for the others.
+// TestFragmentationBeatsBestFit fills a small cell that needs no trace. In it, tasks with
+// shares can spoil GPUs for the others, and tasks with many cores can spoil machines.
 func TestFragmentationBeatsBestFit(t *testing.T) {
 	var pods []tracePod
 	for _, k := range []struct{ of, cpu, memory, gpus, milli int }{
@@ -119,7 +120,7 @@ func TestFragmentationBeatsBestFit(t *testing.T) {
 	}
 }
 
-// smallCell is machines, and what is free of each.
+// smallCell returns machines, what is free of each, and their GPUs in thousandths.
 func smallCell(tb testing.TB) (list []*Machine, free []*gpu.FreeResources, capacity int) {
 	for i := range 60 {
 		cores, gpus := 96, 8

@@ -18,11 +18,11 @@ import (
 	"github.com/roost-batch/roost/negotiator/fairshare"
 )
 
-// The trace is that of a GPU cluster of Alibaba's of 2023: 1,213 machines with 6,212 GPUs
-// of eight models, and 8,152 tasks. As in Weng et al. (ATC 2023, §6), tasks come one by
-// one in random order and stay; who finds no place goes away; more of the same kinds,
-// drawn at random, come until 130 % of all GPUs have been asked for. What counts is how
-// much of the GPUs is given away when as much has been asked for as there is.
+// The trace is of a GPU cluster of Alibaba of 2023: 1,213 machines with 6,212 GPUs of
+// eight models, and 8,152 tasks. As in Weng et al. (ATC 2023, §6), tasks come one by one
+// in random order and stay; a task without a place is dropped; more tasks of the same
+// kinds, drawn at random, come until 130 % of all GPUs have been asked for. The measure
+// is how much of the GPUs is allocated when as much has been asked for as there is.
 
 // gpuMemoryScale is the memory of each GPU here: the trace counts shares in thousandths.
 const gpuMemoryScale = 1000 * roost.MiB
@@ -33,10 +33,10 @@ const overload = 1300
 // tracePod is a task of the trace.
 type tracePod struct {
 	roost.Resources
-	models string // of the GPUs that it may have, with | between them; "" for any
+	models string // GPU models that it may have, separated by |; "": any
 }
 
-// milli is what a pod asks for, in thousandths of a GPU.
+// milli returns what a pod asks for, in thousandths of a GPU.
 func (p tracePod) milli() int {
 	if p.GPUMemory > 0 {
 		return p.GPUs * int(p.GPUMemory/roost.MiB)
@@ -44,7 +44,7 @@ func (p tracePod) milli() int {
 	return p.GPUs * 1000
 }
 
-// openBDir is $ROOST_OPENB, or shared/data beside the repository.
+// openBDir returns $ROOST_OPENB, or shared/data beside the repository.
 func openBDir() string {
 	if dir := os.Getenv("ROOST_OPENB"); dir != "" {
 		return dir
@@ -75,7 +75,8 @@ func whole(tb testing.TB, s string) int {
 	return n
 }
 
-// openBMachines makes the machines of the trace anew: a machine belongs to one matcher.
+// openBMachines makes new machines of the trace, because a machine belongs to one
+// matcher.
 func openBMachines(tb testing.TB) (list []*Machine) {
 	for _, row := range openB(tb, "openb_node_list_gpu_node.csv") {
 		list = append(list, gpuMachine(tb, row[0], whole(tb, row[1])/1000, roost.Bytes(whole(tb, row[2]))*roost.MiB,
@@ -84,7 +85,7 @@ func openBMachines(tb testing.TB) (list []*Machine) {
 	return list
 }
 
-// gpuMachine is a machine whose GPUs borrow from one CPU unit.
+// gpuMachine is a machine whose GPUs share one CPU unit.
 func gpuMachine(tb testing.TB, name string, cores int, memory roost.Bytes, gpus int, model string) *Machine {
 	topology := gpu.MachineTopology{Memory: memory}
 	for i := range cores {
@@ -125,7 +126,7 @@ func openBPods(tb testing.TB, workload string) (list []tracePod) {
 	return list
 }
 
-// arrivalOrder is the pods in the order in which they come.
+// arrivalOrder returns the pods in the order in which they come.
 func arrivalOrder(rng *rand.Rand, pods []tracePod, capacity int) (list []tracePod) {
 	order, asked := slices.Clone(pods), 0
 	rng.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
@@ -141,7 +142,7 @@ func arrivalOrder(rng *rand.Rand, pods []tracePod, capacity int) (list []tracePo
 	}
 }
 
-// arrivingPods is pods that come one by one.
+// arrivingPods places pods that come one by one.
 type arrivingPods struct {
 	*OnlinePlacement
 	requests map[tracePod]*Request
@@ -178,8 +179,8 @@ func (a *arrivingPods) placePod(p tracePod) bool {
 	return ok
 }
 
-// placePods lets pods come, and returns how much of the GPUs is given away, in percent,
-// when as much has been asked for as there is, and in the end.
+// placePods places pods in order and returns the percentage of GPUs that is allocated.
+// full is when as much has been asked for as there is, end is after the last pod.
 func (a *arrivingPods) placePods(order []tracePod, capacity int) (full, end float64) {
 	asked, given := 0, 0
 	for _, p := range order {
@@ -193,10 +194,10 @@ func (a *arrivingPods) placePods(order []tracePod, capacity int) (full, end floa
 	return full, 100 * float64(given) / float64(capacity)
 }
 
-// placementOutcome is what became of some random orders.
+// placementOutcome is the result of several random orders.
 type placementOutcome struct {
-	full, end []float64 // percent, rising
-	rate      float64   // placements looked for each second
+	full, end []float64 // percent, sorted
+	rate      float64   // attempted placements in each second
 }
 
 func median(of []float64) float64 { return (of[len(of)/2] + of[(len(of)-1)/2]) / 2 }
@@ -229,8 +230,8 @@ func runOpenB(tb testing.TB, pods []tracePod, seeds int, by ScorePolicy) (o plac
 }
 
 // TestOpenB fills the machines of the trace with its tasks. The paper's own scheduler
-// gives 95.23 % of the GPUs away, best fit 92.91 %. Of places that are equally good the
-// machine with the first name is taken.
+// allocates 95.23 % of the GPUs, best fit 92.91 %. Of equally good machines the one with
+// the first name is taken.
 func TestOpenB(t *testing.T) {
 	seeds := 10
 	if testing.Short() {

@@ -103,7 +103,8 @@ func randomCell(t testing.TB, rng *rand.Rand) *Snapshot {
 	return s
 }
 
-// randomSoftConstraints are what else the ad of a request may ask for.
+// randomSoftConstraints returns other attributes of a request's ad: limits, spread,
+// packages and preferences.
 func randomSoftConstraints(rng *rand.Rand) (text string) {
 	if rng.IntN(3) == 0 {
 		text += fmt.Sprintf(`; ConcurrencyLimits = "lic%d:%d"`, rng.IntN(3), 1+rng.IntN(2))
@@ -120,7 +121,7 @@ func randomSoftConstraints(rng *rand.Rand) (text string) {
 	return text
 }
 
-// randomMachineAttrs is where a machine stands and what it has.
+// randomMachineAttrs returns a machine's rack and packages.
 func randomMachineAttrs(rng *rand.Rand) (text string) {
 	if rng.IntN(4) > 0 {
 		text += fmt.Sprintf("; Rack = %d", rng.IntN(3))
@@ -151,16 +152,16 @@ func addSoftLimits(rng *rand.Rand, s *Snapshot) {
 	}
 }
 
-// TestOracle holds plans for random cells against the naive matcher, each cell several
-// times with one matcher, as things change.
+// TestOracle compares plans of random cells with the naive matcher. Each cell is planned
+// several times with one matcher while things change.
 func TestOracle(t *testing.T) {
 	for seed := range uint64(2000) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		s, matcher := randomCell(t, rng), NewMatcher()
 		matcher.minCandidates = 1
-		s.Score = ScorePolicy(max(0, int(seed%8)-4)) // half of them by the score that pools have
-		// quotas are divided anew for what is beyond, in rounds that the naive matcher
-		// counts otherwise
+		s.Score = ScorePolicy(max(0, int(seed%8)-4)) // half of the seeds use the default score
+		// with soft limits, quotas are divided in more rounds, which the naive matcher
+		// counts differently
 		if seed%2 == 1 && len(s.Groups) == 0 {
 			addSoftLimits(rand.New(rand.NewPCG(seed, 2)), s)
 		}
@@ -175,13 +176,13 @@ func TestOracle(t *testing.T) {
 			}
 			changeCell(t, rng, s)
 			if seed%16 == 0 {
-				matcher = NewMatcher() // another one takes over
+				matcher = NewMatcher() // a new leader takes over
 			}
 		}
 	}
 }
 
-// newMatcherCopy is a snapshot of the same things, of which no matcher has seen any.
+// newMatcherCopy returns a copy of a snapshot that no matcher has seen.
 func newMatcherCopy(s *Snapshot) *Snapshot {
 	c := *s
 	c.Machines, c.Requests = nil, nil
@@ -204,7 +205,7 @@ func newMatcherCopy(s *Snapshot) *Snapshot {
 	return &c
 }
 
-// changeCell lets something happen in a cell between two plans.
+// changeCell makes random changes in a cell between two plans.
 func changeCell(t *testing.T, rng *rand.Rand, s *Snapshot) {
 	if rng.IntN(3) == 0 {
 		s.Reclaim = roost.ReclaimLevel(rng.IntN(4))
@@ -218,12 +219,12 @@ func changeCell(t *testing.T, rng *rand.Rand, s *Snapshot) {
 		case what == 0: // a machine comes
 			s.Machines = append(slices.Clone(s.Machines), fresh(fmt.Sprintf("n%d", rng.Uint32())))
 		case len(s.Machines) == 0:
-		case what == 1: // one goes
+		case what == 1: // a machine goes
 			s.Machines = slices.Delete(slices.Clone(s.Machines), 0, 1)
-		case what < 4: // one changes
+		case what < 4: // a machine changes
 			i := rng.IntN(len(s.Machines))
 			s.Machines[i] = fresh(s.Machines[i].Name)
-		default: // something is promised, or shows
+		default: // a pending grant is added, or shows in the ad
 			name := s.Machines[rng.IntN(len(s.Machines))].Name
 			if len(s.Pending[name]) > 0 {
 				delete(s.Pending, name)
@@ -243,7 +244,7 @@ func changeCell(t *testing.T, rng *rand.Rand, s *Snapshot) {
 	}
 }
 
-// TestExplained holds that every machine is counted once for each request that waits.
+// TestExplained checks that every machine is counted once for each waiting request.
 func TestExplained(t *testing.T) {
 	for seed := range uint64(500) {
 		s := randomCell(t, rand.New(rand.NewPCG(seed, 2)))
@@ -263,8 +264,8 @@ func TestExplained(t *testing.T) {
 	}
 }
 
-// randomUnits makes a machine of one of the layouts of HRM figure 2, of which something
-// is taken.
+// randomUnits makes a machine of one of the layouts of HRM figure 2, with some of it
+// taken.
 func randomUnits(rng *rand.Rand) *gpu.FreeResources {
 	device := func(i int) gpu.Device {
 		return gpu.Device{UUID: fmt.Sprintf("GPU-%d", i), NUMANode: i % 2, Memory: 4 * roost.GiB << rng.IntN(2),

@@ -8,19 +8,20 @@ import (
 // placementCandidate is a machine on which a unit of some request could be placed.
 type placementCandidate struct {
 	rank, score float64
-	softScore   int64 // from what the request wishes for
+	softScore   int64 // from the soft constraints of the request; lower is better
 	machine     int32 // the machine's number in the snapshot
-	version     int32 // how often something was placed on it when this was made
+	version     int32 // the machine's version when the candidate was computed
 }
 
-// machineVersion notes that something was placed on a machine, and the how-manieth time
-// that was.
+// machineVersion records that something was placed on a machine, and the machine's
+// version after that.
 type machineVersion struct{ machine, version int32 }
 
-// bestMachine is the best machine for a unit of w as things stand.
+// bestMachine returns the best machine for a unit of w at this point of the cycle.
 func (p *negotiationCycle) bestMachine(w *requestState) (at int, ok bool) {
 	if len(p.withFreeCPU) == 1 && w.Class.Resources.CPU > 0 && w.Gang <= 1 {
-		only := int(p.withFreeCPU[0]) // no other has anything free, as after a small change in a full cell
+		// no other machine has anything free, as after a small change in a full cell
+		only := int(p.withFreeCPU[0])
 		_, ok = p.newCandidate(w, only)
 		return only, ok
 	}
@@ -42,7 +43,7 @@ func (p *negotiationCycle) bestMachine(w *requestState) (at int, ok bool) {
 			h.pop()
 			continue
 		}
-		if w.domains != nil { // its domain may have become fuller since, never emptier
+		if w.domains != nil { // its domain may hold more units since, never fewer
 			if far := p.softConstraintScore(w, int(top.machine)); far != top.softScore {
 				c := *top
 				c.softScore = far
@@ -54,11 +55,12 @@ func (p *negotiationCycle) bestMachine(w *requestState) (at int, ok bool) {
 	}
 }
 
-// makeHeap makes the heap of a want that has none.
+// makeHeap fills the heap of a request that has none.
 func (p *negotiationCycle) makeHeap(w *requestState) {
 	w.heapMade, w.seenPlaced = true, len(p.placedLog)
 	w.heap = candidateHeap{list: p.scratch.newCandidateList()}
-	if w.Gang <= 1 && !p.Score.spreadsUnits() { // a gang counts the room of all, and who spreads asks all in turn
+	// a gang sums the room of all candidates, and worst fit needs all of them
+	if w.Gang <= 1 && !p.Score.spreadsUnits() {
 		w.heap.minLength = max(p.minCandidates, w.unitsLeft)
 	}
 	if !p.fillChanged(w) {
@@ -67,8 +69,8 @@ func (p *negotiationCycle) makeHeap(w *requestState) {
 	w.heap.heapify()
 }
 
-// refillCandidates looks again at all machines that w has asked, when those are used up
-// that it kept.
+// refillCandidates looks again at all machines that w has asked, when its retained
+// candidates are used up.
 func (p *negotiationCycle) refillCandidates(w *requestState) {
 	w.seenPlaced = len(p.placedLog)
 	w.heap.list, w.heap.truncated = w.heap.list[:0], false
@@ -84,15 +86,15 @@ func (p *negotiationCycle) refillCandidates(w *requestState) {
 	w.heap.heapify()
 }
 
-// addCandidate adds a machine to the candidates of w if there is room.
+// addCandidate adds a machine to the candidates of w if it has room.
 func (p *negotiationCycle) addCandidate(w *requestState, at int) {
 	if c, ok := p.newCandidate(w, at); ok {
 		w.heap.addUnordered(c)
 	}
 }
 
-// releaseMemory gives back the memory of a want that needs no more machines. If it does
-// after all, its heap is made again.
+// releaseMemory gives back the memory of a request that needs no more machines. If it
+// does need one later, its heap is filled again.
 func (p *negotiationCycle) releaseMemory(w *requestState) {
 	if w.heap.list != nil {
 		p.scratch.candidateLists = append(p.scratch.candidateLists, w.heap.list[:0])
@@ -103,8 +105,8 @@ func (p *negotiationCycle) releaseMemory(w *requestState) {
 	w.heapMade, w.heap, w.ranks = false, candidateHeap{}, nil
 }
 
-// fillCandidates asks the machines that come into question, and lists the candidates of
-// w. Who wants any CPU need not look at machines that have none.
+// fillCandidates matches machines with w and collects its candidates. A request that
+// wants CPU skips machines without any.
 func (p *negotiationCycle) fillCandidates(w *requestState) {
 	q := p.compiledQuery(w.Class)
 	anywhere := w.Class.Resources.CPU == 0
@@ -130,22 +132,24 @@ func (p *negotiationCycle) fillCandidates(w *requestState) {
 	}
 }
 
-// sparseFreeLimit is what part of the machines has to be open for all to be asked
-// together. Asking one costs about as much as asking this many among many.
+// sparseFreeLimit decides between two ways to match. If fewer than one in this many
+// machines have free CPU, they are asked one by one, else all at once. Asking one machine
+// alone costs about as much as asking this many together.
 const sparseFreeLimit = 64
 
-// addMatch notes that a machine matches, and adds it to the candidates of w if there is
+// addMatch records that a machine matches, and adds it to the candidates of w if it has
 // room.
 func (p *negotiationCycle) addMatch(w *requestState, at int32, rank float64) {
 	rank = rankOrZero(rank)
 	w.ranks[p.rankSlot(w, at)] = rank
-	if h := &w.heap; !h.truncated || rank >= h.dropThreshold.rank { // else it does not matter how it would sit there
+	// else it cannot be retained, whatever its score
+	if h := &w.heap; !h.truncated || rank >= h.dropThreshold.rank {
 		p.addCandidate(w, int(at))
 	}
 }
 
-// rankOfMachine is what w thinks of a machine; noMatch if it has not asked it, or does
-// not want it.
+// rankOfMachine returns the Rank of a machine for w. It is noMatch if w has not asked the
+// machine or does not match it.
 func (p *negotiationCycle) rankOfMachine(w *requestState, at int32) float64 {
 	if w.ranksSparse != nil {
 		if rank, ok := w.ranksSparse[at]; ok {
@@ -160,13 +164,13 @@ func (p *negotiationCycle) rankOfMachine(w *requestState, at int32) float64 {
 		}
 		return rankOrZero(rank)
 	}
-	if i := p.rankSlot(w, at); i >= 0 { // else it had no room when the plan began
+	if i := p.rankSlot(w, at); i >= 0 { // else the machine had no room when the cycle began
 		return w.ranks[i]
 	}
 	return noMatch
 }
 
-// rankSlot is where the rank of a machine is kept.
+// rankSlot returns the index of a machine's rank in w.ranks.
 func (p *negotiationCycle) rankSlot(w *requestState, at int32) int32 {
 	if w.Class.Resources.CPU == 0 {
 		return at
@@ -175,12 +179,12 @@ func (p *negotiationCycle) rankSlot(w *requestState, at int32) int32 {
 }
 
 // rescoreChanged looks again at the machines on which something was placed since w's heap
-// was last asked.
+// was last used.
 func (p *negotiationCycle) rescoreChanged(w *requestState) {
 	for ; w.seenPlaced < len(p.placedLog); w.seenPlaced++ {
 		at := int(p.placedLog[w.seenPlaced].machine)
 		if p.placedLog[w.seenPlaced].version != p.versions[at] {
-			continue // the log has something newer of it
+			continue // the log has a newer entry for it
 		}
 		if c, ok := p.newCandidate(w, at); ok {
 			if len(w.heap.list) > 0 && w.heap.list[0].machine == c.machine {
@@ -192,8 +196,8 @@ func (p *negotiationCycle) rescoreChanged(w *requestState) {
 	}
 }
 
-// newCandidate is a machine for a unit of w; ok is false if it does not match, or has no
-// room, or is not to be tried.
+// newCandidate returns a machine as candidate for a unit of w. ok is false if it does not
+// match, has no room or must not be tried.
 func (p *negotiationCycle) newCandidate(w *requestState, at int) (c placementCandidate, ok bool) {
 	if p.drained[at] || p.gangs().hasGangUnit(w, at) || !w.gangRequest().placementSet.hasMachine(at) {
 		return c, false
@@ -220,24 +224,24 @@ func (p *negotiationCycle) newCandidate(w *requestState, at int) (c placementCan
 		version: p.versions[at]}, true
 }
 
-// balanceScore says how badly a unit sits on a machine with so much free of so much; less
-// is better. It is a sum of fractions of the machine:
+// balanceScore scores a unit on a machine without GPUs; lower is better. It is a sum of
+// fractions of the machine:
 //
 //   - how much more would be stranded, which is the difference between the largest and
-//     the smallest free fraction of CPU, memory and GPUs: cores
-//     without memory beside them serve nobody (Borg §3.2 weighs the same in its hybrid of best and worst fit);
-//   - what would be free on the average, so that half-used machines fill up and whole
-//     ones stay whole for large requests.
+//     the smallest free fraction of CPU, memory and GPUs. Cores without free memory are
+//     of no use (Borg §3.2 weighs the same in its hybrid of best and worst fit);
+//   - what would be free on the average, so that half-used machines fill up and empty
+//     machines stay empty for large requests.
 //
-// Machines with GPUs are judged by [fragmentScore].
+// Machines with GPUs are scored by [fragmentScore].
 func balanceScore(unit, free, total roost.Resources) float64 {
 	before, _ := freeSpread(free, total)
 	after, mean := freeSpread(free.Sub(unit), total)
 	return after - before + mean
 }
 
-// freeSpread is the difference between the largest and the smallest free fraction, and
-// their mean.
+// freeSpread returns the difference between the largest and the smallest free fraction,
+// and the mean of the fractions.
 func freeSpread(free, total roost.Resources) (stranded, mean float64) {
 	return freeSpread3([3][2]int64{{int64(free.CPU), int64(total.CPU)}, {int64(free.Memory), int64(total.Memory)},
 		{int64(free.GPUs), int64(total.GPUs)}})

@@ -5,18 +5,18 @@ import (
 	"slices"
 )
 
-// candidateHeap is a heap of machines for one want, the best first. It keeps no more than
-// it is likely to need: of many that are offered it drops the worst and notes how good
-// the best of them may have been. What comes to be no better than that edge is no answer:
-// the machines have to be looked at again.
+// candidateHeap is a heap of machines for one request, the best first. It retains no more
+// than the request is likely to need: of many candidates it drops the worst and records
+// the best that may have been dropped. A candidate that is no better than that threshold
+// is not returned; then the machines must be looked at again.
 type candidateHeap struct {
 	list          []placementCandidate
-	minLength     int                // how many to keep at least; 0: all
-	truncated     bool               // some were dropped
-	dropThreshold placementCandidate // cut: none that was dropped is better
+	minLength     int                // candidates to retain at least; 0: all
+	truncated     bool               // some candidates were dropped
+	dropThreshold placementCandidate // no dropped candidate is better than this one
 }
 
-// isBetter orders candidates. Machines come in the order of their names.
+// isBetter orders candidates; equals are in the order of machine names.
 func (a *placementCandidate) isBetter(b *placementCandidate) bool {
 	switch {
 	case a.rank != b.rank:
@@ -34,13 +34,12 @@ func compareCandidates(a, b placementCandidate) int {
 		cmp.Compare(a.machine, b.machine))
 }
 
-// droppedMayBeBetter reports whether machines that were dropped may be better than a
-// candidate.
+// droppedMayBeBetter reports whether dropped machines may be better than a candidate.
 func (h *candidateHeap) droppedMayBeBetter(c *placementCandidate) bool {
 	return h.truncated && !c.isBetter(&h.dropThreshold)
 }
 
-// addUnordered adds a candidate before the heap is made.
+// addUnordered adds a candidate before heapify.
 func (h *candidateHeap) addUnordered(c placementCandidate) {
 	if h.droppedMayBeBetter(&c) {
 		return
@@ -52,7 +51,7 @@ func (h *candidateHeap) addUnordered(c placementCandidate) {
 	}
 }
 
-// heapify puts what was offered in order.
+// heapify establishes the heap order.
 func (h *candidateHeap) heapify() {
 	for i := len(h.list)/2 - 1; i >= 0; i-- {
 		h.siftDown(i)
@@ -75,7 +74,7 @@ func (h *candidateHeap) push(c placementCandidate) {
 	}
 }
 
-// pop drops the best.
+// pop removes the best candidate.
 func (h *candidateHeap) pop() {
 	last := len(h.list) - 1
 	h.list[0] = h.list[last]
@@ -83,7 +82,7 @@ func (h *candidateHeap) pop() {
 	h.siftDown(0)
 }
 
-// replaceBest puts another candidate in the place of the best.
+// replaceBest replaces the best candidate.
 func (h *candidateHeap) replaceBest(c placementCandidate) {
 	if h.droppedMayBeBetter(&c) {
 		h.pop()
@@ -93,7 +92,7 @@ func (h *candidateHeap) replaceBest(c placementCandidate) {
 	h.siftDown(0)
 }
 
-// siftDown lets what stands at i sink to where it belongs.
+// siftDown moves the candidate at i down to its place in the heap.
 func (h *candidateHeap) siftDown(i int) {
 	list := h.list
 	for {

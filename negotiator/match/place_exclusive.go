@@ -5,13 +5,13 @@ import (
 	"github.com/roost-batch/roost/negotiator/timeline"
 )
 
-// A unit that has its machine alone is placed on one of which nothing is taken, promised
-// or held for others, and then takes all of it: so nobody finds room beside it, whoever
-// looks, be it this plan, a later one, another negotiator or the machine itself. What it
-// asks for only says which machines will do. It displaces nobody, and does not wait in a
-// queue.
+// An exclusive unit is placed on a machine of which nothing is taken, granted or reserved
+// for others, and takes all of it. So nothing else finds room beside it in this plan, in
+// a later one, at another negotiator or at the machine itself. The resources that it asks
+// for only decide which machines are large enough. It preempts nothing and does not wait
+// in a node queue.
 
-// unitUsage is what a unit of a class takes of a machine.
+// unitUsage returns what a unit of a class takes of a machine.
 func (p *negotiationCycle) unitUsage(c *RequestClass, at int) roost.Resources {
 	if c.Exclusive {
 		return p.Machines[at].Total
@@ -19,7 +19,7 @@ func (p *negotiationCycle) unitUsage(c *RequestClass, at int) roost.Resources {
 	return c.Resources
 }
 
-// isEmpty reports whether nothing of a machine is taken or promised.
+// isEmpty reports whether nothing of a machine is taken or granted.
 func (p *negotiationCycle) isEmpty(at int) bool {
 	m := p.Machines[at]
 	if len(m.Claims) > 0 || m.ClaimsUnknown != nil {
@@ -31,7 +31,7 @@ func (p *negotiationCycle) isEmpty(at int) bool {
 	return p.free[at] == m.Total && p.streamFree[at] >= m.Total.CPU
 }
 
-// takeExclusive takes all of a vacant machine.
+// takeExclusive takes all of an empty machine.
 func (p *negotiationCycle) takeExclusive(at int) {
 	f := p.unitsFreeAt(at)
 	if f == nil {
@@ -43,8 +43,8 @@ func (p *negotiationCycle) takeExclusive(at int) {
 	p.updateSums(at)
 }
 
-// freeForExclusive is how a want counts what is free of a machine in time to come: who
-// has machines alone finds room for a unit where all is free, and nowhere else.
+// freeForExclusive converts what will be free of a machine into what a request can use.
+// An exclusive request can use it only where the whole machine is free.
 func (p *negotiationCycle) freeForExclusive(w *requestState, at int, free roost.Resources) roost.Resources {
 	if !w.Class.Exclusive {
 		return free
@@ -52,7 +52,7 @@ func (p *negotiationCycle) freeForExclusive(w *requestState, at int, free roost.
 	return free.Sub(p.Machines[at].Total).Add(unitsWeight(w.Class.minimumSums, w.Class.AppClass, 1))
 }
 
-// reservedAmount is what is held of a machine for so many units of a want.
+// reservedAmount returns the reservation of a machine for some units of a request.
 func (p *negotiationCycle) reservedAmount(w *requestState, at, units int,
 	from, until timeline.UnixSeconds) timeline.Reservation {
 	return timeline.Reservation{From: from, Until: until,

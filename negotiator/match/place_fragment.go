@@ -8,44 +8,44 @@ import (
 	"github.com/roost-batch/roost/negotiator/fairshare"
 )
 
-// On machines with GPUs a placement is judged by how much more of their idle GPUs it
+// On machines with GPUs the score of a placement is how many more of their idle GPUs it
 // makes useless to the pool's mix, as fragmentation gradient descent does (Weng et al.,
-// ATC 2023, §4.3), and a little by best fit: of two places that lose as much, the one
-// that leaves less. Which cards of the machine are taken package gpu says, as the machine
-// itself would: shares go to the fullest card with room.
+// ATC 2023, §4.3), and a little best fit. Of two placements that make as many useless,
+// the better is the one that leaves less. Package gpu chooses the devices within the
+// machine, as the machine itself would: shares go to the fullest device with room.
 
-// bestFitWeight is what best fit weighs beside fragments, whose unit is one card that is
-// lost to everybody.
+// bestFitWeight is the weight of best fit beside fragmentation. The unit of fragmentation
+// is one GPU that no request of the mix can use.
 const bestFitWeight = 0.07
 
-// nonGPUPenalty keeps tasks without GPUs off machines with GPUs while others have room:
-// no score of those is higher.
+// nonGPUPenalty steers tasks without GPUs away from machines with GPUs while others have
+// room. No score of a machine without GPUs is higher.
 const nonGPUPenalty = 3
 
-// fragmentState is what a matcher knows of the use of GPUs. It is kept from one plan to
-// the next; a pool without GPUs leaves it empty.
+// fragmentState is what a matcher knows of the use of GPUs. It is retained from cycle to
+// cycle; in a pool without GPUs it is empty.
 type fragmentState struct {
-	claims         map[mixRequest]int // of all machines, how many
-	largest        roost.Resources    // what the largest machines have
-	needs          []weightedRequest  // of mix
+	claims         map[mixRequest]int // number of claims on all machines, by kind
+	largest        roost.Resources    // the largest amount of each resource that any machine has
+	needs          []weightedRequest  // the needs in mix
 	mix            *gpu.RequestMix
-	mixCount       int // how many there have been
+	mixCount       int // number of the mix; rises when the mix changes
 	meter          gpu.FragmentationMeter
 	measuredBefore []fragmentationCache // by machine
 }
 
-// fragmentationCache is what is lost on a machine as it stands. It holds for one mix, one
-// ad, one beginning and one number of placements.
+// fragmentationCache is the number of GPUs that are useless on a machine before a
+// placement. It is valid for one mix, one ad, one reset and one version of the machine.
 type fragmentationCache struct {
 	mix          int
 	machine      *Machine
 	initialFree  int
 	version      int32
-	needSet      uint64 // the needs that may have the machine
+	needSet      uint64 // bit set: the needs that match the machine
 	unusableGPUs int64
 }
 
-// countClaims takes a machine's claims into the mix, or out of it.
+// countClaims adds a machine's claims to the mix, or removes them.
 func (g *fragmentState) countClaims(m *Machine, by int) {
 	for i := range m.Claims {
 		if c := &m.Claims[i]; m.Total.GPUs > 0 {
@@ -60,8 +60,8 @@ func (g *fragmentState) countClaims(m *Machine, by int) {
 	}
 }
 
-// replaceMachine takes in a new ad of a machine; ok is false if there may be no other
-// that is as large as this was.
+// replaceMachine takes over a new ad of a machine. ok is false if no other machine may be
+// as large as the old one.
 func (g *fragmentState) replaceMachine(old, m *Machine) (ok bool) {
 	g.countClaims(old, -1)
 	g.countClaims(m, 1)
@@ -69,12 +69,12 @@ func (g *fragmentState) replaceMachine(old, m *Machine) (ok bool) {
 	return old.Total == m.Total || !isLargest(old.Total, g.largest)
 }
 
-// isLargest reports whether a machine has as much of something as the largest.
+// isLargest reports whether a machine has as much of some resource as the largest.
 func isLargest(r, largest roost.Resources) bool {
 	return r.CPU == largest.CPU || r.GPUs == largest.GPUs || r.Memory == largest.Memory
 }
 
-// recountClaims takes in machines of which some have come or gone.
+// recountClaims counts the claims again when machines have come or gone.
 func (g *fragmentState) recountClaims(machines []*Machine) {
 	clear(g.claims)
 	g.largest = roost.Resources{}
@@ -88,10 +88,10 @@ func (g *fragmentState) recountClaims(machines []*Machine) {
 	}
 }
 
-// noMix is a mix of nothing, to which nothing is lost.
+// noMix is an empty mix, for which no GPU is useless.
 var noMix = gpu.NewMix(nil)
 
-// makeMix makes the mix, where there are GPUs.
+// makeMix updates the mix of a pool with GPUs.
 func (p *negotiationCycle) makeMix() {
 	g := &p.fragmentation
 	if p.poolTotal.GPUs == 0 {
@@ -109,12 +109,13 @@ func (p *negotiationCycle) makeMix() {
 	}
 }
 
-// placementScore says how badly a unit sits on a machine, f by its units, where p.spot
-// says; less is better.
+// placementScore scores a unit on a machine at p.lastPlacement; lower is better. f is
+// what is free by unit, or nil.
 func (p *negotiationCycle) placementScore(c *RequestClass, at int, f *gpu.FreeResources) float64 {
 	free, total := p.roomBySums(c, at), &p.machineTotals[at]
 	if c.Exclusive {
-		return fairshare.CoresWorth(p.Machines[at].Total, p.poolTotal) // the less it takes from others the better
+		// the less it takes from others, the better
+		return fairshare.CoresWorth(p.Machines[at].Total, p.poolTotal)
 	}
 	if total.GPUs == 0 {
 		return p.Score.scoreWithoutGPUs(c.Resources, free, *total, p.fragmentation.largest)
@@ -133,7 +134,7 @@ func (p *negotiationCycle) placementScore(c *RequestClass, at int, f *gpu.FreeRe
 	return p.Score.scoreWithGPUs(c.Resources, lost-before.unusableGPUs, free.Sub(c.Resources), *total, idle, g.largest)
 }
 
-// fragmentScore judges a unit by the fragments that it makes, and by what it leaves.
+// fragmentScore scores a unit by the fragments that it makes, and by what it leaves.
 func fragmentScore(unit roost.Resources, more int64, cpu roost.MilliCPU, idle int64, largest roost.Resources) float64 {
 	const device = gpu.SharesPerGPU * gpu.MixWeight
 	left := float64(cpu)/float64(max(largest.CPU, 1)) + float64(idle)/float64(largest.GPUs*gpu.SharesPerGPU)
@@ -144,8 +145,8 @@ func fragmentScore(unit roost.Resources, more int64, cpu roost.MilliCPU, idle in
 	return s
 }
 
-// fragmentationOf is what is lost on a machine as it stands. It is measured again only
-// when that has changed, or the mix.
+// fragmentationOf returns the useless GPUs of a machine before a placement. It measures
+// again only when the machine or the mix has changed.
 func (p *negotiationCycle) fragmentationOf(at int, f *gpu.FreeResources) *fragmentationCache {
 	g, m := &p.fragmentation, p.Machines[at]
 	b := &g.measuredBefore[at]

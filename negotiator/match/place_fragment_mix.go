@@ -9,20 +9,19 @@ import (
 	"github.com/roost-batch/roost/gpu"
 )
 
-// The mix is what a pool is typically asked for of its GPUs: the kinds of requests that
-// wait, with those of the claims that the machines have, by how many tasks they have. Of
-// the kinds the most frequent count that make up 95 of 100 tasks (Weng et al., ATC 2023,
-// §4.1).
+// The mix is what a pool is typically asked for of its GPUs: the kinds of the waiting
+// requests and of the claims, by number of tasks. It has the most frequent kinds that
+// together make up 95 of 100 tasks (Weng et al., ATC 2023, §4.1).
 
-// wholeGPUWeight is the weight of a request for one whole card that every mix has: where
-// nobody wants whole cards at the moment somebody will, and shares fill the cards that
-// are shared already.
+// wholeGPUWeight is the weight of a request for one whole GPU that every mix has. Such a
+// request will come even if none waits now; so shares are placed on GPUs that are shared
+// already.
 const wholeGPUWeight = gpu.MixWeight / 32
 
-// mixRequest is what makes two requests the same to a mix.
+// mixRequest identifies requests that are the same to a mix.
 type mixRequest struct {
 	gpu.DeviceRequest
-	requirements string // of a claim none are known
+	requirements string // empty for claims, whose requirements are unknown
 }
 
 func (k mixRequest) compare(other mixRequest) int {
@@ -33,7 +32,7 @@ func (k mixRequest) compare(other mixRequest) int {
 	)
 }
 
-// mixRequest of a class. It is worked out once.
+// mixRequest returns the kind of a class, which is computed once.
 func (c *RequestClass) mixRequest() mixRequest {
 	if c.mixKey == nil {
 		c.mixKey = &mixRequest{DeviceRequest: c.deviceRequest()}
@@ -45,7 +44,7 @@ func (c *RequestClass) mixRequest() mixRequest {
 	return *c.mixKey
 }
 
-// mixRequest of what a claim holds.
+// mixRequest returns the kind of what a claim holds.
 func (c *MachineClaim) mixRequest() mixRequest {
 	k := mixRequest{DeviceRequest: gpu.DeviceRequest{Resources: c.Resources, Class: c.AppClass()}}
 	k.Disk = 0
@@ -55,18 +54,17 @@ func (c *MachineClaim) mixRequest() mixRequest {
 	return k
 }
 
-// weightedRequest is a kind, and how many tasks it has.
+// weightedRequest is a kind with its number of tasks.
 type weightedRequest struct {
 	mixRequest
-	class *RequestClass // one that is of the kind; nil: it may have any machine
+	class *RequestClass // a class of the kind; nil: it matches every machine
 	tasks int
 }
 
-// countMixRequests lists the kinds that want GPUs of the requests and of the claims,
-// which are counted already, the most frequent first. One request counts at most as many
-// tasks as there are GPUs: of those behind them nobody knows what will be asked for
-// beside. As published, the mix has those that want none, too: all idle GPUs are lost to
-// them.
+// countMixRequests lists the kinds of requests and counted claims that want GPUs, the
+// most frequent first. One request counts at most as many tasks as there are GPUs,
+// because more of them cannot run at once. With [Fragmentation] the mix has kinds without
+// GPUs too, as published: all idle GPUs are useless to them.
 func countMixRequests(requests []*Request, claims map[mixRequest]int, gpus int, by ScorePolicy) []weightedRequest {
 	number := map[mixRequest]int{}
 	var list []weightedRequest
@@ -94,8 +92,7 @@ func countMixRequests(requests []*Request, claims map[mixRequest]int, gpus int, 
 	return list
 }
 
-// chooseMix chooses those of the kinds that make up a mix, and their weights: tasks is
-// one.
+// chooseMix selects the kinds that make up a mix and converts their tasks to weights.
 func chooseMix(kinds []weightedRequest, by ScorePolicy) []weightedRequest {
 	all, most := 0, 0
 	for _, k := range kinds {

@@ -33,7 +33,7 @@ func newNaiveMix(s *Snapshot) *naiveMix {
 	return n
 }
 
-// set is the needs whose class and the machine agree.
+// set returns the needs that match the machine.
 func (n *naiveMix) set(m *Machine) (set uint64) {
 	for i, c := range n.needs {
 		if c.class == nil || agree(c.class, m) {

@@ -2,27 +2,28 @@ package match
 
 import "time"
 
-// Most of what waits found no machine in the last plan, and most machines have not
-// changed since. Such a request is not asked of all machines again, which would cost
-// classes times machines in every cycle, but of those that have begun anew: because their
-// ads changed, or what is promised of them, or because a plan placed something there. On
-// all others it has less chance than before, for within a plan machines only fill up.
+// Most waiting requests found no machine in the last plan, and most machines have not
+// changed since. Trying such a request on all machines again would cost classes times
+// machines in every cycle. So it is tried only on machines that were reset, because their
+// ads or their pending grants changed, or because a plan placed something there. On all
+// other machines its chance is lower than before, because within a plan machines only
+// fill up.
 //
-// That holds as long as nothing but the machines' own state kept it away: a want that was
-// kept from a machine by anything else (Avoid, a reservation) is marked with
-// excludedOtherwise, and looks everywhere again. Expressions may look at the time, and so
-// all is looked at again every few seconds.
+// That is right as long as only the machines' own state excluded them. A request that
+// something else (Avoid, a reservation) excluded from a machine is marked with
+// excludedOtherwise, and is tried everywhere again. Expressions may depend on the time,
+// so every few seconds all machines are tried again.
 
-// noFitTTL is after how long a request that found nothing is asked of all machines again.
+// noFitTTL is how long a request that found no machine is tried only on changed machines.
 const noFitTTL = 5 * time.Second
 
 // noFitCache is what a class remembers of a plan in which no machine had room for it.
 type noFitCache struct {
-	cycle      int       // the number of the plan; 0 for none
-	checkedAll time.Time // when all machines were last asked
+	cycle      int       // number of the cycle; 0: none
+	checkedAll time.Time // when all machines were last tried
 }
 
-// storeNoFit notes which wants found no machine for all that they want.
+// storeNoFit records which requests found no machine for all their units.
 func (p *negotiationCycle) storeNoFit() {
 	for _, w := range p.requests {
 		if b := &w.Class.noFit; w.noFit && !w.excludedOtherwise {
@@ -36,8 +37,8 @@ func (p *negotiationCycle) storeNoFit() {
 	}
 }
 
-// fillChanged is fill for a want that has been barren since some plan; ok is false if it
-// has to look everywhere.
+// fillChanged does the work of fillCandidates for a request with a valid no-fit cache. ok
+// is false if all machines must be tried.
 func (p *negotiationCycle) fillChanged(w *requestState) (ok bool) {
 	b := w.Class.noFit
 	if b.cycle == 0 || len(p.changedMachines) == len(p.Machines) || w.Class.compiledFor != p.Matcher ||

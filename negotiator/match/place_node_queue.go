@@ -9,26 +9,26 @@ import (
 	"github.com/roost-batch/roost/negotiator/fairshare"
 )
 
-// What no machine has room for may wait on one, so that it starts the moment its turn
-// comes there and not a round of messages later (HRM §3.3). The machines say how many
-// more they let wait, and how long the next would (their algorithm 1); the plan sends a
-// unit to the shortest wait.
+// A unit that finds no room on any machine may wait in the queue of one, so that it
+// starts as soon as a task ends there, without a round of messages (HRM §3.3). The
+// machines advertise how many more tasks may wait and the predicted wait of the next
+// (their algorithm 1); the plan sends a unit to the shortest wait.
 //
-// A place in a machine's queue is handed out last, when everybody had the chance to start
-// something: bands from high to low, in turns by fair share, each place weighing as much
-// as its claim. Where a request of a higher band still waits for a machine, no lower band
-// gets a place in its queue, for that would put it before the higher one there. Stream
-// requests never wait on a machine, nor does what takes licences, of which a queue would
-// keep some that nobody uses.
+// Places in node queues are given last, when every request has had the chance to start:
+// bands from high to low, in turns by fair share, each place with the weight of its
+// claim. Where a request of a higher band still waits for a machine, no lower band gets a
+// place in its queue, because it would run before the higher one there. Stream requests
+// never wait on a machine, and neither do requests that take licences, because licences
+// would be unused while their holders wait.
 
-// queueCandidate is a machine in whose queues there is room.
+// queueCandidate is a machine with a free place in a node queue.
 type queueCandidate struct {
 	machine     int
-	waitSeconds float64 // seconds
+	waitSeconds float64 // predicted wait, in seconds
 	unit        int
 }
 
-// placeWaiting hands out places in queues. The wants are in order.
+// placeWaiting gives places in node queues. The requests are in order.
 func (p nodeQueuePlanner) placeWaiting(wants []*requestState) {
 	var room []int
 	if p.queueMachines == 0 {
@@ -61,16 +61,16 @@ func (p nodeQueuePlanner) placeWaiting(wants []*requestState) {
 	}
 }
 
-// adIsCurrent reports whether a machine's ad tells of all that it was given: else nobody
-// knows how long one would wait there.
+// adIsCurrent reports whether a machine's ad shows all its grants. If not, its predicted
+// wait is wrong.
 func (p nodeQueuePlanner) adIsCurrent(at int) bool {
 	return p.versions[at] == 0 && !slices.ContainsFunc(p.Pending[p.Machines[at].Name], func(one PendingGrant) bool {
 		return !one.Waiting
 	})
 }
 
-// countQueued notes that one more waits for a unit. How long it will take there nobody
-// knows: it is taken to be as long as those before it.
+// countQueued counts one more unit in a node queue. Its run time is unknown, so it is
+// assumed to be the mean of those before it.
 func (p nodeQueuePlanner) countQueued(at, unit int) {
 	f := p.unitQueues[at]
 	if f == p.Machines[at].units {
@@ -86,7 +86,7 @@ func (p nodeQueuePlanner) countQueued(at, unit int) {
 	f.SetQueue(unit, q)
 }
 
-// matches reports whether a machine and a request agree, resources aside.
+// matches reports whether the Requirements of machine and request hold, whatever is free.
 func (p nodeQueuePlanner) matches(w *requestState, at int) bool {
 	m := p.Machines[at]
 	if _, avoid := w.Avoid[m.Name]; avoid {
@@ -96,7 +96,7 @@ func (p nodeQueuePlanner) matches(w *requestState, at int) bool {
 	return ok
 }
 
-// queueBand lets the submitters of one band take turns at places in the queues.
+// queueBand lets the submitters of one band take turns at places in node queues.
 func (p nodeQueuePlanner) queueBand(wants []*requestState, room []int) {
 	var queues [][]*requestState
 	var claimants []fairshare.WaitingSubmitter
@@ -165,8 +165,8 @@ func (p nodeQueuePlanner) enqueueShortest(w *requestState, room []int) bool {
 	return true
 }
 
-// mayEnqueue reports whether a want may wait for its turn on a machine: where something
-// is held, only those for whom it is.
+// mayEnqueue reports whether a request may wait on a machine. On a machine with
+// reservations only their holders may.
 func (p nodeQueuePlanner) mayEnqueue(w *requestState, at int) bool {
 	if !p.backfill().inReservation(w, at) {
 		return false

@@ -2,20 +2,20 @@ package match
 
 import "github.com/roost-batch/roost/gpu"
 
-// OnlinePlacement is a plan into which units come one by one, in an order that is not the
-// plan's own, and stay: whatever fair share, bands and priorities would say. Where each
-// goes is decided as in any plan. Who measures how well machines are filled lets tasks
-// come so (Weng et al., ATC 2023, §6). It displaces nobody.
+// OnlinePlacement is a plan into which units come one by one and stay. Their order is
+// that of the caller, not that of fair share, bands and priorities. Each unit is placed
+// as in any other plan. Measurements of how well machines are filled use it (Weng et al.,
+// ATC 2023, §6). It preempts nothing.
 //
-// While it lasts, its [Matcher] makes no other plan.
+// While it is in use, its [Matcher] must make no other plan.
 type OnlinePlacement struct {
 	cycle *negotiationCycle
 	of    map[*Request]*requestState
 }
 
-// NewOnlinePlacement looks at a snapshot before anything is placed. How many units of a
-// request come it does not have to say; but what its requests want is what the mix of GPU
-// requests is taken to be, and of a request that wants nothing none can come.
+// NewOnlinePlacement prepares a snapshot for units that come one by one. The snapshot
+// need not say how many units of a request come. But the mix of GPU requests is computed
+// from what its requests want, and a request that wants 0 units gets none.
 func (t *Matcher) NewOnlinePlacement(s *Snapshot) *OnlinePlacement {
 	a := &OnlinePlacement{cycle: t.beginCycle(s), of: make(map[*Request]*requestState, len(s.Requests))}
 	for _, w := range a.cycle.requests {
@@ -24,9 +24,9 @@ func (t *Matcher) NewOnlinePlacement(s *Snapshot) *OnlinePlacement {
 	return a
 }
 
-// Place places one unit of a request of the snapshot, if there is room: on which machine,
-// and where on it, as far as the machine tells of its units. The placement holds until
-// the next unit comes.
+// Place places one unit of a request of the snapshot, if there is room. It returns the
+// machine, and the placement there if the machine describes its units. The placement is
+// valid until the next call.
 func (a *OnlinePlacement) Place(r *Request) (m *Machine, on gpu.Placement, ok bool) {
 	p, w := a.cycle, a.of[r]
 	if w == nil {
@@ -37,7 +37,7 @@ func (a *OnlinePlacement) Place(r *Request) (m *Machine, on gpu.Placement, ok bo
 	if !ok || p.placeOnMachine(w, at, 1) != 1 {
 		return nil, on, false
 	}
-	p.result.Grants = p.result.Grants[:0] // nobody asks for them
+	p.result.Grants = p.result.Grants[:0] // not needed
 	if p.unitsFreeAt(at) != nil {
 		on = p.lastPlacement
 	}

@@ -10,25 +10,24 @@ import (
 	"github.com/roost-batch/roost/gpu"
 )
 
-// ScorePolicy says which of the machines that suit a request equally well a unit of it
-// goes to. What stands above it in the order (see the package's comment) it does not
-// touch.
+// ScorePolicy chooses among the machines that are otherwise equally good for a unit. What
+// comes before the score in the order (see the package's comment) is unaffected.
 type ScorePolicy uint8
 
-// The scores. The first is the one to use; the others are there to be compared with it in
-// simulations: no setting of a cell chooses one.
+// The scores. Hybrid is the default; the others are for comparison in simulations, and no
+// setting of a cell selects them.
 const (
-	// what would be stranded or become useless, and a little by best fit: see [score] and
+	// stranded or useless resources, and a little best fit: see [balanceScore] and
 	// [fragmentScore]
 	Hybrid   ScorePolicy = iota
-	BestFit              // where the least is left, in whole hundredths of the largest machine
-	WorstFit             // where the greatest part is left
+	BestFit              // the least left, in whole hundredths of the largest machine
+	WorstFit             // the greatest part left
 	// fragmentation gradient descent as published (Weng et al., ATC 2023, §4.3): see
-	// [descent]
+	// [gradientScore]
 	Fragmentation
 )
 
-// scoreNames are the scores' names, in their order.
+// scoreNames returns the names of the scores, in their order.
 func scoreNames() []string { return []string{"hybrid", "best-fit", "worst-fit", "fragmentation"} }
 
 func (s ScorePolicy) String() string {
@@ -38,7 +37,7 @@ func (s ScorePolicy) String() string {
 	return fmt.Sprintf("score %d", uint8(s))
 }
 
-// ParseScore reads the name of a score; none is Hybrid. The error wraps [roost.Invalid].
+// ParseScore reads the name of a score; empty is Hybrid. The error wraps [roost.Invalid].
 func ParseScore(text string) (ScorePolicy, error) {
 	if text == "" {
 		return Hybrid, nil
@@ -49,11 +48,11 @@ func ParseScore(text string) (ScorePolicy, error) {
 	return Hybrid, fmt.Errorf("%q is not a score: %w: use %s", text, roost.Invalid, strings.Join(scoreNames(), ", "))
 }
 
-// spreadsUnits reports whether a unit more makes a machine a worse place for the next:
-// then each looks for its place by itself.
+// spreadsUnits reports whether placing a unit makes a machine worse for the next one.
+// Then each unit is placed separately.
 func (s ScorePolicy) spreadsUnits() bool { return s == WorstFit }
 
-// scoreWithoutGPUs scores a unit on a machine without GPUs, of which so much is free.
+// scoreWithoutGPUs scores a unit on a machine without GPUs; lower is better.
 func (s ScorePolicy) scoreWithoutGPUs(unit, free, total, largest roost.Resources) float64 {
 	if s == BestFit || s == WorstFit {
 		return s.fitScore(free.Sub(unit), total, 0, largest)
@@ -61,8 +60,8 @@ func (s ScorePolicy) scoreWithoutGPUs(unit, free, total, largest roost.Resources
 	return balanceScore(unit, free, total)
 }
 
-// scoreWithGPUs scores a unit on a machine with GPUs, of which it makes so much more
-// useless and leaves so much of so much; idle is what it leaves of GPUs.
+// scoreWithGPUs scores a unit on a machine with GPUs. The unit makes more units of the
+// GPUs useless and leaves left and idle free; idle counts GPUs in [gpu.SharesPerGPU].
 func (s ScorePolicy) scoreWithGPUs(unit roost.Resources, more int64, left, total roost.Resources, idle int64,
 	largest roost.Resources) float64 {
 	switch s {
@@ -74,19 +73,19 @@ func (s ScorePolicy) scoreWithGPUs(unit roost.Resources, more int64, left, total
 	return fragmentScore(unit, more, left.CPU, idle, largest)
 }
 
-// usesFragmentation reports whether a score looks at what GPUs are good for, and not only
-// at how much of them is left.
+// usesFragmentation reports whether a score depends on fragmentation and not only on what
+// is left.
 func (s ScorePolicy) usesFragmentation() bool { return s != BestFit && s != WorstFit }
 
-// fitScore is the score of [BestFit] and [WorstFit] where so much would be left of so
-// much, idle of it of GPUs, in [gpu.SharesPerGPU]: the mean of processor time and GPUs,
-// of processor time and memory where no machine has GPUs.
+// fitScore returns the score of [BestFit] and [WorstFit] from what a placement leaves. It
+// is the mean of CPU and GPUs, or of CPU and memory where no machine has GPUs; idle
+// counts GPUs in [gpu.SharesPerGPU].
 //
-// Best fit counts parts of what the largest machines have, in whole hundredths, as in the
-// published comparison (ibid., §6): of places that are about as full the first is taken,
-// and not the one that a core more or less makes the fullest. Worst fit counts parts of
-// the machine itself, as those do that spread load over machines of different sizes (Borg
-// §3.2 on E-PVM).
+// Best fit counts parts of the largest machine, in whole hundredths, as in the published
+// comparison (ibid., §6). So of machines that are about as full the first is taken, and
+// one core more or less makes no difference. Worst fit counts parts of the machine
+// itself, as schedulers do that spread load over machines of different sizes (Borg §3.2
+// on E-PVM).
 func (s ScorePolicy) fitScore(left, total roost.Resources, idle int64, largest roost.Resources) float64 {
 	of := largest
 	if s == WorstFit {
@@ -104,10 +103,10 @@ func (s ScorePolicy) fitScore(left, total roost.Resources, idle int64, largest r
 	return -math.Floor((1 - part/2) * 100)
 }
 
-// gradientScore is the score of [Fragmentation]: by how much more of a machine's idle
-// GPUs becomes useless to the mix, pressed into 0 to 100 as published. Most of what made
-// that scheduler good is that it counts in whole numbers and takes the first of equals,
-// so that machines fill up one after the other.
+// gradientScore returns the score of [Fragmentation]. It maps how many more idle GPUs
+// become useless to the mix into 0 to 100, as published. That scheduler is good mostly
+// because it counts in whole numbers and takes the first of equals, so that machines fill
+// up one after the other.
 func gradientScore(more int64) float64 {
 	const device = gpu.SharesPerGPU * gpu.MixWeight
 	return -math.Floor(100 / (1 + math.Exp(float64(more)/device)))

@@ -12,8 +12,8 @@ import (
 	"github.com/roost-batch/roost/negotiator/fairshare"
 )
 
-// TestScores holds where each score puts one task, on machines of which one is full but
-// for a little, one is half full, one has cores and hardly memory left, and one is empty.
+// TestScores checks where each score places one task. One machine is almost full, one is
+// half full, one has free cores and little memory, and one is empty.
 func TestScores(t *testing.T) {
 	total := roost.Resources{CPU: 8000, Memory: 16 * roost.GiB, Disk: roost.TiB}
 	var machines []*Machine
@@ -38,8 +38,8 @@ func TestScores(t *testing.T) {
 	}
 }
 
-// TestWorstFitSpreads holds that units of one request go to a machine each where that is
-// what leaves the most.
+// TestWorstFitSpreads checks that worst fit places each unit of a request on a machine of
+// its own.
 func TestWorstFitSpreads(t *testing.T) {
 	total := roost.Resources{CPU: 8000, Memory: 16 * roost.GiB, Disk: roost.TiB}
 	s := &Snapshot{Score: WorstFit}
@@ -79,8 +79,8 @@ func TestParseScore(t *testing.T) {
 	}
 }
 
-// TestOnlinePlacement holds that units that come one by one in a plan's own order go
-// where the plan puts them.
+// TestOnlinePlacement checks that units that come one by one, in a plan's own order, are
+// placed as in the plan.
 func TestOnlinePlacement(t *testing.T) {
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 3))
@@ -92,7 +92,7 @@ func TestOnlinePlacement(t *testing.T) {
 			who.Ceiling = 0
 			s.Shares[r.Submitter] = who
 		}
-		one := s.Requests[:min(len(s.Requests), 1)] // of several the plan lets submitters take turns
+		one := s.Requests[:min(len(s.Requests), 1)] // with several requests the plan lets submitters take turns
 		s.Requests = one
 		var got, want []string
 		for _, g := range NewMatcher().Plan(s).Grants {

@@ -8,34 +8,34 @@ import (
 	"github.com/roost-batch/roost/negotiator/fairshare"
 )
 
-// Batch requests may come with a proposal: their schedd has placed them itself, on its
-// own copy of the cell, and the plan only looks whether what it chose is still so (HRM
-// §4.3.2 and algorithms 2 and 3; optimistic, as Omega and Borg §3.4 share a cell). What
-// does not conflict is granted as proposed, which costs a look at one machine and not at
-// all of them. What conflicts comes back singly, and waits in the leader's queue: the
-// same plan places it as it places what nobody has proposed anything for.
+// Batch requests may carry proposals: their schedd has placed them on its own copy of the
+// cell state, and the plan only checks whether that is still possible (HRM §4.3.2 and
+// algorithms 2 and 3; optimistic, as Omega and Borg §3.4 share a cell). A proposal
+// without conflict is granted as it is, which costs a look at one machine instead of all.
+// A proposal with a conflict is returned singly, and its units wait in the leader's
+// queue: the same plan places them like units without a proposal.
 //
-// The turns of fair share hold for proposals as for all else. Beside that a job's
-// proposals are granted no further than its portion of what is free (HRM §4.5), so that
-// the first schedd to speak does not take all.
+// Fair share applies to proposals as to all other units. In addition, a job's proposals
+// are granted only up to its portion of what is free (HRM §4.5), so that the first schedd
+// does not take everything.
 
-// SelfPlacement is so many units of a request on one machine.
+// SelfPlacement proposes one machine for some units of a request.
 type SelfPlacement struct {
 	Machine string
 	Units   int
-	Waiting bool // in the queue of a resource unit: of which is the machine's to say
+	Waiting bool // in a node queue; the machine chooses the resource unit
 }
 
-// PlacementConflict is what could not be granted as it was proposed.
+// PlacementConflict is a proposal that could not be granted.
 type PlacementConflict struct {
 	Request *Request
 	SelfPlacement
 	Why string
 }
 
-// initSelfPlacements notes what is proposed in a band, and each job's portion, and
-// reports whether anything is. A portion is of what is free of GPUs where GPUs are asked
-// for, else of cores.
+// initSelfPlacements collects the proposals of a band and each job's portion, and reports
+// whether there are any. The portion is one of free GPUs where GPUs are asked for, else
+// one of free cores.
 func (p selfPlacementChecker) initSelfPlacements(wants []*requestState) bool {
 	if !slices.ContainsFunc(wants, func(w *requestState) bool { return len(w.SelfPlacements) > 0 }) {
 		return false
@@ -73,19 +73,19 @@ func (p selfPlacementChecker) initSelfPlacements(wants []*requestState) bool {
 		}
 		for i, n := range fairshare.DivideUnits(k.free, requested) {
 			each := k.of(k.wants[i].Class.Resources)
-			k.wants[i].grantableProposed = int((n + each - 1) / each) // who begins a unit may have it whole
+			k.wants[i].grantableProposed = int((n + each - 1) / each) // rounded up to whole units
 		}
 	}
 	return true
 }
 
-// nextSelfPlacement is the machine that w proposes next, if what it proposes is still so,
-// and how many of n units may go there.
+// nextSelfPlacement returns the next proposed machine of w that is still possible. units
+// is how many of n units may go there.
 func (p selfPlacementChecker) nextSelfPlacement(w *requestState, n int) (at, units int, ok bool) {
 	for len(w.selfPlacements) > 0 {
 		one := &w.selfPlacements[0]
 		if one.Waiting {
-			return 0, 0, false // these come when all that can start has been placed
+			return 0, 0, false // these follow when everything that can start has been placed
 		}
 		at, why := p.checkSelfPlacement(w, one.Machine)
 		switch {
@@ -105,8 +105,8 @@ func (p selfPlacementChecker) nextSelfPlacement(w *requestState, n int) (at, uni
 	return 0, 0, false
 }
 
-// withinGrantable is how many of n units w may have elsewhere than it proposed while
-// there are others whose proposals were not looked at.
+// withinGrantable returns how many of n units w may place elsewhere than proposed while
+// proposals are being checked.
 func (p selfPlacementChecker) withinGrantable(w *requestState, n int) int {
 	if p.proposalsFirst && len(w.SelfPlacements) > 0 {
 		return min(n, max(w.grantableProposed, 0))
@@ -114,7 +114,7 @@ func (p selfPlacementChecker) withinGrantable(w *requestState, n int) int {
 	return n
 }
 
-// consumeSelfPlacement notes that n units went where w had proposed.
+// consumeSelfPlacement counts n units that were placed as w proposed.
 func (w *requestState) consumeSelfPlacement(n int) {
 	rest := w.selfPlacements[0]
 	rest.Units -= n
@@ -125,14 +125,14 @@ func (w *requestState) consumeSelfPlacement(n int) {
 	}
 }
 
-// rejectSelfPlacement drops the next proposal of w.
+// rejectSelfPlacement removes the next proposal of w.
 func (p selfPlacementChecker) rejectSelfPlacement(w *requestState, why string) {
 	p.result.Conflicts = append(p.result.Conflicts, PlacementConflict{w.Request, w.selfPlacements[0], why})
 	w.selfPlacements = w.selfPlacements[1:]
 }
 
-// checkSelfPlacement finds a machine that is proposed, or says why it is out of the
-// question, whatever is free of it.
+// checkSelfPlacement finds a proposed machine, or says why it is impossible whatever is
+// free of it.
 func (p selfPlacementChecker) checkSelfPlacement(w *requestState, name string) (at int, why string) {
 	m := p.byName[name]
 	switch {
@@ -146,15 +146,15 @@ func (p selfPlacementChecker) checkSelfPlacement(w *requestState, name string) (
 	return int(m.number), ""
 }
 
-// notReserved reports whether what is held of a machine for others leaves room for a unit
-// of w.
+// notReserved reports whether a machine has room for a unit of w beside its reservations
+// for others.
 func (p selfPlacementChecker) notReserved(w *requestState, at int) bool {
 	return len(p.timelines) == 0 && w.advanceReservation == nil ||
 		p.backfill().inReservation(w, at) && p.backfill().fitsBesideReservations(w, at, 1) > 0
 }
 
-// enqueueSelfPlacement puts one unit of w into the queue that it proposes next, if there
-// is still room, and reports whether it did.
+// enqueueSelfPlacement puts one unit of w into the next proposed node queue, and reports
+// whether there was room.
 func (p selfPlacementChecker) enqueueSelfPlacement(w *requestState) bool {
 	for len(w.selfPlacements) > 0 {
 		one := &w.selfPlacements[0]

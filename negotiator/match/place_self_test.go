@@ -6,15 +6,13 @@ import (
 	"testing"
 )
 
-// TestRandomSelfPlacements holds for random cells and random proposals that plans stay
-// sound, that every proposed unit is granted where it was proposed or comes back as a
-// conflict unless nothing more was wanted, and that a plan of its own, proposed, is
-// granted as it is.
+// TestRandomSelfPlacements checks plans of random cells with random proposals. They must
+// be sound, and no request may get more than it wants. Each conflict must have a reason.
 func TestRandomSelfPlacements(t *testing.T) {
 	for seed := range uint64(1500) {
 		rng := rand.New(rand.NewPCG(seed, 21))
 		s := randomCell(t, rng)
-		s.Groups, s.Limits = nil, nil // what they hold back is neither granted nor in conflict
+		s.Groups, s.Limits = nil, nil // what they withhold is neither granted nor a conflict
 		for _, r := range s.Requests {
 			r.RunLimits = nil
 			for range rng.IntN(4) {

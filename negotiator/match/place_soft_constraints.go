@@ -10,18 +10,18 @@ import (
 	"github.com/roost-batch/roost/gpu"
 )
 
-// Wishes make a machine better, and their lack makes none unfit. They come after Rank, in
-// this order: how many expressions of Prefer hold, how many Packages are missing, how
-// many units of the job the machine's failure domain has already.
+// Soft constraints improve a machine's score and never exclude a machine. They come after
+// Rank, in this order: how many expressions of Prefer hold, how many Packages are
+// missing, how many units of the job the machine's failure domain has already.
 
-// Bounds on what a request may wish for.
+// Bounds on the soft constraints of a request.
 const (
 	maxPrefer          = 16
 	maxPackages        = 64
-	maxPreferenceBytes = 4096 // bytes of one of them
+	maxPreferenceBytes = 4096 // bytes of one expression or package name
 )
 
-// readSoftConstraints reads what the ad asks for beside resources and Requirements.
+// readSoftConstraints reads limits, spread, exclusive use and preferences from the ad.
 func (c *RequestClass) readSoftConstraints() (err error) {
 	text, _ := c.Ad.Str(roost.AttrLimits)
 	if c.Limits, err = roost.ParseLimitRequests(text); err != nil {
@@ -54,7 +54,8 @@ func (c *RequestClass) readSoftConstraints() (err error) {
 	return nil
 }
 
-// stringList is an attribute that is a list of strings, none of them empty or long.
+// stringList returns an attribute that is a list of strings, none of them empty or too
+// long.
 func (c *RequestClass) stringList(name string, most int) ([]string, error) {
 	if _, ok := c.Ad.Lookup(name); !ok {
 		return nil, nil
@@ -69,7 +70,7 @@ func (c *RequestClass) stringList(name string, most int) ([]string, error) {
 	return all, nil
 }
 
-// readPackages notes what a machine has installed.
+// readPackages reads the names of the packages that a machine has installed.
 func (m *Machine) readPackages() {
 	m.packages, _ = m.Ad.Strings(roost.AttrPackages)
 	for i, name := range m.packages {
@@ -80,7 +81,7 @@ func (m *Machine) readPackages() {
 	}
 }
 
-// missingPackages is how many of some packages, in order, the machine does not have.
+// missingPackages returns how many of the sorted packages the machine does not have.
 func (m *Machine) missingPackages(packages []string) (n int) {
 	for _, name := range packages {
 		if _, has := slices.BinarySearch(m.packages, name); !has {
@@ -90,7 +91,8 @@ func (m *Machine) missingPackages(packages []string) (n int) {
 	return n
 }
 
-// softConstraintScore says how far a machine is from what w wishes for; less is better.
+// softConstraintScore returns how badly a machine meets the soft constraints of w; lower
+// is better.
 func (p *negotiationCycle) softConstraintScore(w *requestState, at int) (far int64) {
 	c := w.Class
 	if len(c.Prefer) > 0 {
@@ -105,7 +107,7 @@ func (p *negotiationCycle) softConstraintScore(w *requestState, at int) (far int
 	return far
 }
 
-// preferHitCount is how many expressions of Prefer hold for a machine.
+// preferHitCount returns how many expressions of Prefer hold for a machine.
 func (p *negotiationCycle) preferHitCount(w *requestState, at int) int {
 	if w.preferHits == nil {
 		w.preferHits = make([]int8, len(p.Machines))
@@ -120,8 +122,8 @@ func (p *negotiationCycle) preferHitCount(w *requestState, at int) int {
 	return int(w.preferHits[at])
 }
 
-// requestWithPreferRank is a class's request with a Rank that counts what of Prefer
-// holds.
+// requestWithPreferRank returns a class's request with a Rank that counts the expressions
+// of Prefer that hold.
 func (t *Matcher) requestWithPreferRank(c *RequestClass) *classad.Query {
 	if c.rankCountsPrefer == nil {
 		var sum []string
@@ -130,7 +132,7 @@ func (t *Matcher) requestWithPreferRank(c *RequestClass) *classad.Query {
 		}
 		ad := c.Ad.Copy()
 		if err := ad.SetExpr(roost.AttrRank, strings.Join(sum, " + ")); err != nil {
-			panic(fmt.Sprintf("match: %v", err)) // it was printed by the parser's own printer
+			panic(fmt.Sprintf("match: %v", err)) // the text comes from the parser's own printer
 		}
 		c.rankCountsPrefer = t.table.Compile(ad)
 	}

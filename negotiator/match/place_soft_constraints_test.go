@@ -9,8 +9,8 @@ import (
 	"github.com/roost-batch/roost/negotiator/fairshare"
 )
 
-// TestBadSoftConstraints holds that what a request wishes for in the wrong way is refused
-// with a word that says where.
+// TestBadSoftConstraints checks that invalid soft constraints are refused with a message
+// that names the attribute.
 func TestBadSoftConstraints(t *testing.T) {
 	for ad, want := range map[string]string{
 		`[ConcurrencyLimits = "a b"]`: "limit",

@@ -2,16 +2,16 @@ package match
 
 import "strings"
 
-// spreadDomains is where the units of a job are, by failure domain: machines that have
-// the same value of the job's Spread attribute, which may be a rack or a power circuit,
-// fail together. Machines without the attribute are one domain.
+// spreadDomains counts the units of a job by failure domain. Machines with the same value
+// of the job's Spread attribute, which may be a rack or a power circuit, fail together.
+// Machines without the attribute are one domain.
 type spreadDomains struct {
-	domainOf []int32 // of each machine's domain, -1 where nobody has asked
+	domainOf []int32 // by machine: number of its domain, -1 where not evaluated yet
 	byName   map[string]int32
 	units    []int32 // by domain
 }
 
-// unitsInDomain is how many units of the job the failure domain of a machine has.
+// unitsInDomain returns how many units of the job the failure domain of a machine has.
 func (p *negotiationCycle) unitsInDomain(w *requestState, at int) int32 {
 	if w.domains == nil {
 		p.countByDomain(w)
@@ -19,7 +19,7 @@ func (p *negotiationCycle) unitsInDomain(w *requestState, at int) int32 {
 	return w.domains.units[p.failureDomain(w, at)]
 }
 
-// failureDomain is the number of a machine's domain.
+// failureDomain returns the number of a machine's domain.
 func (p *negotiationCycle) failureDomain(w *requestState, at int) int32 {
 	d := w.domains
 	if d.domainOf[at] < 0 {
@@ -34,8 +34,8 @@ func (p *negotiationCycle) failureDomain(w *requestState, at int) int32 {
 	return d.domainOf[at]
 }
 
-// countByDomain counts the units that the job has: those that machines tell of, those
-// that were promised, and those that this plan has placed.
+// countByDomain counts the units of the job: those in machine ads, in pending grants and
+// in this plan.
 func (p *negotiationCycle) countByDomain(w *requestState) {
 	w.domains = &spreadDomains{domainOf: make([]int32, len(p.Machines)), byName: map[string]int32{}}
 	for i := range w.domains.domainOf {

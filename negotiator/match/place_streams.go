@@ -8,15 +8,15 @@ import (
 	"github.com/roost-batch/roost/gpu"
 )
 
-// Stream requests of a band come before its batch, the first come first, and take no
-// turns (HRM §4.3.1 and §4.5). Turns would give each of several services a part of what
-// it needs, with which none can do anything; so the first gets all that it asks for, if
-// that is there, then the next. A job's tasks are one gang, placed whole or not at all.
-// Quotas and limits hold, and what they get counts for fair share: it is their users'
-// batch that waits for it. Whoever finds no room holds up nobody: for how long it may
-// wait is the daemon's to say.
+// Stream requests of a band are placed before its batch requests, the oldest first, and
+// take no turns (HRM §4.3.1 and §4.5). With turns each of several services would get a
+// part of what it needs, and none could work. So the first gets all that it asks for, if
+// there is room, then the next. A job's tasks are one gang, placed whole or not at all.
+// Quotas and limits apply, and what streams get counts for fair share, so batch requests
+// of the same users wait longer. A stream request without room does not block others; the
+// daemon decides how long it may wait.
 
-// placeStreams places what the stream requests of one band want.
+// placeStreams places the stream requests of one band.
 func (p *negotiationCycle) placeStreams(wants []*requestState) {
 	var streams []*requestState
 	for _, w := range wants {

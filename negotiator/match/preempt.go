@@ -7,36 +7,35 @@ import (
 	"github.com/roost-batch/roost/gpu"
 )
 
-// A unit that finds no room may displace claims (Borg §3.2, DESIGN §6): only of strictly
-// lower bands, of which prod is one and is not displaced; and in batch, where the
-// administrator lets it, of submitters that have had more than their share, and where a
-// machine would rather run the other (rank.go). The machine is chosen by the request's
-// Rank, then by whom it hurts: fewest that are not run again, then fewest of batch, then
-// fewest of free, then the least work lost. On the machine no claim is evicted that need
-// not be.
+// A unit that finds no room may preempt claims (Borg §3.2, DESIGN §6) of strictly lower
+// bands; monitoring and production count as one band, prod, and are never preempted. In
+// batch, a unit may also preempt claims of submitters that use more than their share, if
+// the administrator allows it, and claims that the machine ranks lower (machine_rank.go).
+// The machine is chosen by the request's Rank, then by the cost of the victims: the
+// fewest that cannot be run again, then the fewest of batch, then the fewest of free,
+// then the least work lost. No claim is evicted on the machine unless it is needed.
 //
-// Each eviction serves one start: the grant names its victims, and what they hold is
-// nobody else's. A victim is chosen once, and is not placed anew in the plan that
-// displaces it, so nothing cascades. Room that is being made already, on machines that
-// claims are leaving, is waited for before more is made.
+// Each eviction serves one start: the grant names its victims, and no other request gets
+// their resources. A victim is chosen once, and its task is not placed again in the same
+// plan, so preemption does not cascade. A unit waits for room that is being made already,
+// on machines that claims are leaving, before it makes more.
 
-// PreemptionPolicy is whom a plan may displace. The zero value lets higher bands displace
-// lower ones, without a bound.
+// PreemptionPolicy configures which claims a plan may preempt. The zero value lets higher
+// bands preempt lower ones without a bound.
 type PreemptionPolicy struct {
-	HasBudgets bool // Cell and PerJob count
-	MaxInCycle int  // so many claims may be evicted in this plan
-	PerJob     int  // and so many of one job, less EvictionsByJob
-	// by job, as in MachineClaim.Job without the task's index: how many of it were
-	// evicted lately
+	HasBudgets bool // MaxInCycle and PerJob apply
+	MaxInCycle int  // claims that may be evicted in this plan
+	PerJob     int  // claims of one job that may be evicted, less EvictionsByJob
+	// by job, as in MachineClaim.Job without the task's index: its recent evictions
 	EvictionsByJob map[string]int
-	FairShare      *FairSharePreemption // nil: batch does not displace batch for it
+	FairShare      *FairSharePreemption // nil: no fair-share preemption in batch
 
-	OverSoftLimit map[ClaimKey]string // claims that are beyond a soft limit, and which one
+	OverSoftLimit map[ClaimKey]string // claims beyond a soft limit, with the text that names the limit
 }
 
-// victimCost is what an eviction costs; what comes first counts most.
+// victimCost is the cost of evicting some claims; earlier fields count more.
 type victimCost struct {
-	notRerunnable         int // tasks that are not run again
+	notRerunnable         int // tasks that cannot be run again
 	batchTasks, freeTasks int
 	lostWork              int64 // seconds of work
 }
@@ -67,17 +66,17 @@ func (a victimCost) plus(c *MachineClaim, now int64) victimCost {
 	return a
 }
 
-// losesTask reports whether the task of a claim would not be run again, nor go on, if it
-// was evicted.
+// losesTask reports whether the claim's task, if evicted, could neither be run again nor
+// resume.
 func (c *MachineClaim) losesTask() bool {
 	return c.NotRerunnable && !c.Checkpointable && c.LastCheckpoint == 0
 }
 
-// checkpointedCost is what it costs a task to be saved and to be restored elsewhere, in
-// seconds of work.
+// checkpointedCost is the cost of a checkpoint and a restore elsewhere, in seconds of
+// work.
 const checkpointedCost = 10
 
-// lostWork is how many seconds of work are lost if the claim is evicted.
+// lostWork returns how many seconds of work are lost if the claim is evicted.
 func (c *MachineClaim) lostWork(now int64) int64 {
 	if c.TaskStarted == 0 {
 		return 0
@@ -89,7 +88,7 @@ func (c *MachineClaim) lostWork(now int64) int64 {
 	return lost
 }
 
-// preemptForUnit displaces claims for one unit of a want that found no room, and reports
+// preemptForUnit evicts claims for one unit of a request that found no room, and reports
 // whether it did.
 func (p preemptionPlanner) preemptForUnit(w *requestState) bool {
 	h := &w.preemption
@@ -102,7 +101,7 @@ func (p preemptionPlanner) preemptForUnit(w *requestState) bool {
 			continue
 		}
 		if p.preemptibleCount == 0 {
-			h.sawAllMachines = true // there is nobody, whoever looks where
+			h.sawAllMachines = true // no machine has a claim to preempt
 		} else if !p.cycleBudgetUsed() {
 			if at, victims := p.selectPreemption(w); victims != nil {
 				p.evictFor(w, at, victims)
@@ -115,8 +114,8 @@ func (p preemptionPlanner) preemptForUnit(w *requestState) bool {
 	return false
 }
 
-// evictFor grants a unit of a want what its victims hold, and of what is free what that
-// leaves wanting.
+// evictFor grants a unit of a request what its victims hold, and the rest from what is
+// free.
 func (p preemptionPlanner) evictFor(w *requestState, at int, victims []int32) {
 	m, s := p.Machines[at], p.mutableVacates(at)
 	held := make([]gpu.Placement, 0, len(victims))
@@ -147,7 +146,7 @@ func (p preemptionPlanner) evictFor(w *requestState, at int, victims []int32) {
 	}
 }
 
-// evictionReason says to those who have to go why they have to.
+// evictionReason says to the victims' users why their claims are evicted.
 func (p preemptionPlanner) evictionReason(w *requestState, m *Machine, victims []int32) string {
 	if c := &m.Claims[victims[len(victims)-1]]; c.Band == w.Band {
 		if p.overSoftLimit(m, c) {

@@ -2,7 +2,8 @@ package match
 
 import "strings"
 
-// claimJobKey is the job of a claim's task: "12[3].host" and "12.host" are of one.
+// claimJobKey identifies the job of a claim's task: "12[3].host" and "12.host" have the
+// same key.
 type claimJobKey struct{ number, host string }
 
 func claimJobKeyOf(task string) claimJobKey {
@@ -17,13 +18,13 @@ func claimJobKeyOf(task string) claimJobKey {
 	return claimJobKey{task[:i], host}
 }
 
-// JobName is the job of a claim's task, "" if it is not known.
+// JobName returns the job of a claim's task, "" if it is unknown.
 func (c *MachineClaim) JobName() string {
 	j := claimJobKeyOf(c.Job)
 	return j.number + j.host
 }
 
-// initBudgets notes what was displaced lately.
+// initBudgets counts the recent evictions by job.
 func (p preemptionPlanner) initBudgets() {
 	if b := &p.Preemption; b.HasBudgets {
 		p.evictionsByJob = make(map[claimJobKey]int, len(b.EvictionsByJob))
@@ -39,8 +40,8 @@ func (p preemptionPlanner) jobMayLoseTask(c *MachineClaim) bool {
 	return !b.HasBudgets || c.Job == "" || p.evictionsByJob[claimJobKeyOf(c.Job)] < b.PerJob
 }
 
-// withinBudget reports whether the budgets bear that so many claims of a machine go, some
-// perhaps of one job.
+// withinBudget reports whether the budgets allow these victims on a machine. Some of them
+// may belong to the same job.
 func (p preemptionPlanner) withinBudget(m *Machine, victims []int32) bool {
 	b := &p.Preemption
 	if !b.HasBudgets {
@@ -75,7 +76,7 @@ func (p preemptionPlanner) countEviction(c *MachineClaim) {
 	}
 }
 
-// uncountEviction takes that back.
+// uncountEviction takes back one eviction.
 func (p preemptionPlanner) uncountEviction(c *MachineClaim) {
 	p.evictedCount--
 	if p.Preemption.HasBudgets {

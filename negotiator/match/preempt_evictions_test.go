@@ -13,8 +13,8 @@ import (
 	"github.com/roost-batch/roost/negotiator/fairshare"
 )
 
-// fullCell makes a cell of plain machines on which nothing is free, and several requests
-// of production, some of one shape.
+// fullCell makes a cell of plain machines without free resources, and several production
+// requests, some of the same shape.
 func fullCell(t *testing.T, rng *rand.Rand) *Snapshot {
 	s := &Snapshot{Now: time.Unix(100_000, 0), Shares: map[fairshare.Submitter]SubmitterShare{}}
 	for i := range 2 + rng.IntN(4) {
@@ -54,8 +54,8 @@ func fullCell(t *testing.T, rng *rand.Rand) *Snapshot {
 	return s
 }
 
-// evictionOracle is how a naive matcher sees a cell in which nothing is free: who is
-// left, and what those leave who go that is nobody's yet.
+// evictionOracle is the naive matcher's view of a cell in which nothing is free. It
+// counts the claims that are left, and what evicted claims free that is not granted yet.
 type evictionOracle struct {
 	*Snapshot
 	evicted          map[*MachineClaim]bool
@@ -70,8 +70,8 @@ func (e *evictionOracle) exceedsBudget(c *MachineClaim) bool {
 	return b.HasBudgets && e.byJob[c.JobName()]+b.EvictionsByJob[c.JobName()] >= b.PerJob
 }
 
-// usesVacatingRoom reports whether a unit waits for room that is being made, and takes
-// that.
+// usesVacatingRoom reports whether a unit can wait for room that is being made, and takes
+// that room.
 func (e *evictionOracle) usesVacatingRoom(r *Request) bool {
 	for _, m := range e.vacatingMachines {
 		if e.freedCPU[m] >= r.Class.Resources.CPU {
@@ -82,9 +82,9 @@ func (e *evictionOracle) usesVacatingRoom(r *Request) bool {
 	return false
 }
 
-// cheapestEviction is the least that it costs to make room for a unit, all sets of claims
-// of all machines tried; sure is false where what the budgets bear of a set as a whole
-// decided, of which the matcher may despair early.
+// cheapestEviction tries all sets of claims on all machines and returns the least cost of
+// room for a unit. sure is false if a budget excluded a whole set, because the matcher
+// may then give up early.
 func (e *evictionOracle) cheapestEviction(r *Request) (least victimCost, found, sure bool) {
 	sure = true
 	for _, m := range e.Machines {
@@ -118,7 +118,7 @@ func (e *evictionOracle) cheapestEviction(r *Request) (least victimCost, found, 
 	return least, found, sure
 }
 
-// applyGrant does what a grant says, and returns what that costs.
+// applyGrant applies a grant and returns its cost.
 func (e *evictionOracle) applyGrant(t *testing.T, g *Grant) (price victimCost) {
 	cpu := -g.Request.Class.Resources.CPU
 	for _, id := range g.Victims {
@@ -143,8 +143,8 @@ func (e *evictionOracle) applyGrant(t *testing.T, g *Grant) (price victimCost) {
 	return price
 }
 
-// TestEvictionsInTurn holds each eviction of a plan against the best of all choices that
-// there are when its turn has come.
+// TestEvictionsInTurn compares each eviction of a plan with the best of all choices at
+// its turn.
 func TestEvictionsInTurn(t *testing.T) {
 	evictions, bounded := 0, 0
 	for seed := range uint64(1500) {
@@ -186,8 +186,8 @@ func TestEvictionsInTurn(t *testing.T) {
 	}
 }
 
-// gangCell makes a cell whose machines are full, or nearly, of claims of one core, and a
-// gang of production of which each unit wants as many cores.
+// gangCell makes a cell whose machines are full, or nearly full, of claims of one core.
+// It adds a production gang whose units want one to three cores each.
 func gangCell(t *testing.T, rng *rand.Rand) *Snapshot {
 	s := &Snapshot{Now: time.Unix(100_000, 0), Shares: map[fairshare.Submitter]SubmitterShare{}}
 	for i := range 1 + rng.IntN(4) {
@@ -221,8 +221,8 @@ func gangCell(t *testing.T, rng *rand.Rand) *Snapshot {
 	return s
 }
 
-// cheapestGangEviction is the least that it costs to have so many units on a machines
-// from the first on, all ways tried; of claims of one core each.
+// cheapestGangEviction tries all ways to place units on the machines and returns the
+// least cost; each claim has one core.
 func cheapestGangEviction(s *Snapshot, machines []*Machine, units int) (least victimCost, ok bool) {
 	if len(machines) == 0 {
 		return victimCost{}, units == 0
@@ -253,8 +253,8 @@ func cheapestGangEviction(s *Snapshot, machines []*Machine, units int) (least vi
 	return least, ok
 }
 
-// TestGangEvictionIsLeast holds whom a plan displaces for a gang against the best of all
-// choices there are: for the whole of it, or nobody.
+// TestGangEvictionIsLeast compares the victims of a gang with the best of all choices:
+// enough for the whole gang, or none.
 func TestGangEvictionIsLeast(t *testing.T) {
 	whole, none := 0, 0
 	for seed := range uint64(3000) {
@@ -271,7 +271,7 @@ func TestGangEvictionIsLeast(t *testing.T) {
 				t.Fatalf("seed %d: %d units for %d victims, and %d may go\n%s", seed, units, victims, b.MaxInCycle,
 					grantsText(plan.Grants))
 			}
-			continue // dearer ones may be fewer
+			continue // more expensive sets may have fewer victims
 		}
 		if !ok {
 			if none++; len(plan.Grants) > 0 {
@@ -299,8 +299,8 @@ func TestGangEvictionIsLeast(t *testing.T) {
 	}
 }
 
-// TestFailedGangLeavesNoTrace holds that a gang for which not enough can be displaced
-// changes nothing for those behind it.
+// TestFailedGangLeavesNoTrace checks that a gang that cannot preempt enough changes
+// nothing for the requests behind it.
 func TestFailedGangLeavesNoTrace(t *testing.T) {
 	failed := 0
 	for seed := range uint64(2000) {

@@ -8,27 +8,28 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// FairSharePreemption lets batch displace batch: of a submitter whose effective priority
-// is worse, after a while, where the administrator's expression allows it. It is
-// evaluated as HTCondor evaluates PREEMPTION_REQUIREMENTS: MY is the machine as the claim
-// has it, TARGET the request; if it is not true, for whatever cause, it denies. MY has,
-// beside the machine's attributes,
+// FairSharePreemption lets batch preempt batch. The victim's submitter must have a worse
+// effective priority, its task must have run for a minimum time, and the administrator's
+// expression must allow it. The expression is evaluated like HTCondor's
+// PREEMPTION_REQUIREMENTS: MY is the machine with the claim, TARGET the request. Any
+// result but true denies. MY has, beside the machine's attributes,
 //
-//	RemoteOwner, RemoteGroup, RemoteUserPrio (effective), RemoteJobId         of the claim
-//	SubmitterGroup, SubmitterUserPrio (effective)                             of who wants its place
-//	TotalJobRunTime (seconds), LostWork (seconds), JobCheckpoint (can be saved)  of its task
+//	RemoteOwner, RemoteGroup, RemoteUserPrio (effective), RemoteJobId  of the claim
+//	SubmitterGroup, SubmitterUserPrio (effective)  of the preempting submitter
+//	TotalJobRunTime (seconds), LostWork (seconds)  of the claim's task
+//	JobCheckpoint  whether the task can be checkpointed
 type FairSharePreemption struct {
 	Allows     classad.Expr
-	MinRuntime time.Duration // a task runs at least so long
+	MinRuntime time.Duration // least run time of a task before it may be preempted
 }
 
-// fairShareMargin is by how much the effective priority of who displaces has to be
-// better, whatever the expression says: HTCondor's usual 1.2. With less, two submitters
-// of about the same priority would displace each other in turn.
+// fairShareMargin is the factor by which the preempting submitter's effective priority
+// must be better. It applies whatever the expression says; 1.2 is HTCondor's usual value.
+// With less, two submitters of about the same priority would preempt each other in turn.
 const fairShareMargin = 1.2
 
-// preemptsByFairShare reports whether fair share lets a want displace a claim of its own
-// band. What is not run again nobody loses for that.
+// preemptsByFairShare reports whether fair share lets a request preempt a claim of its
+// own band. A task that cannot be run again is never preempted for fair share.
 func (p preemptionPlanner) preemptsByFairShare(w *requestState, m *Machine, c *MachineClaim) bool {
 	f := p.Preemption.FairShare
 	if f == nil || c.losesTask() || c.Submitter == w.Submitter || c.TaskStarted == 0 ||
@@ -53,8 +54,8 @@ func (p preemptionPlanner) preemptsByFairShare(w *requestState, m *Machine, c *M
 	return ok && isBool
 }
 
-// noPreemptionReason says in a few words why a want that waits does not displace anybody;
-// empty where that goes without saying.
+// noPreemptionReason says in a few words why a waiting request does not preempt; empty if
+// that is obvious.
 func (p preemptionPlanner) noPreemptionReason(w *requestState) string {
 	h := &w.preemption
 	switch {

@@ -2,18 +2,18 @@ package match
 
 import "github.com/roost-batch/roost"
 
-// A gang that finds no room may displace lower bands as single units do, but only if the
-// whole of it starts by that: its units take what is free first, then for each of the
-// rest those go of whom it hurts least that they go. If it is not enough nobody goes. The
-// naive way, to make room unit by unit as for others, would stop the work of many for a
-// gang that may never be whole.
+// A gang that finds no room may preempt lower bands as single units do, but only if the
+// whole gang can start then. Its units first take what is free; for each of the rest the
+// cheapest victims are chosen. If that is not enough, no claim is evicted. The naive way,
+// to make room unit by unit, would stop the work of many users for a gang that may never
+// be complete.
 //
-// A gang waits for room that is being made already if that is enough with what is free.
-// If it is not, that room is no use to it now, for all its claims have to be there at
-// once.
+// A gang waits for room that is being made already if that is enough together with what
+// is free. If it is not enough, that room is of no use to the gang now, because all its
+// claims must exist at once.
 
-// preemptForGang displaces claims for one gang of a want, and reports whether all of it
-// has room then.
+// preemptForGang evicts claims for one gang of a request, and reports whether the whole
+// gang has room then.
 func (p preemptionPlanner) preemptForGang(w *requestState) bool {
 	b := &w.Class.noVictims
 	if w.Band == roost.FreeBand || w.Class.Exclusive || w.Class.PlacementSetAttr != "" || p.cycleBudgetUsed() ||
@@ -52,23 +52,23 @@ func (p preemptionPlanner) preemptForGang(w *requestState) bool {
 			p.undo.saveMachine(p.negotiationCycle, at)
 			p.evictFor(c.requestState, at, victims)
 		}
-		c.preemption.release() // what it knows is of a time when it had less
+		c.preemption.release() // its costs were computed before victims of this gang were chosen
 	}
 	p.gangs().commitGang(w)
 	b.cycle = 0
 	return true
 }
 
-// failedRecently reports whether a gang could make no room a moment ago. To find that out
-// anew in each cycle would cost too much.
+// failedRecently reports whether a gang could make no room a moment ago. Repeating the
+// search in each cycle would cost too much.
 func (p preemptionPlanner) failedRecently(w *requestState) bool {
 	b := &w.Class.noVictims
 	return b.cycle != 0 && w.Class.compiledFor == p.Matcher && !p.Now.Before(b.checkedAll) &&
 		p.Now.Sub(b.checkedAll) < noFitTTL
 }
 
-// gangMayPreempt reports whether the sums of machines leave it possible that a gang fits
-// if all are displaced that may be.
+// gangMayPreempt reports whether, by the sums of machines, a gang might fit if all
+// preemptible claims were evicted.
 func (p preemptionPlanner) gangMayPreempt(w *requestState) bool {
 	preemptibleClaims := false
 	for _, c := range w.parts {
@@ -80,8 +80,8 @@ func (p preemptionPlanner) gangMayPreempt(w *requestState) bool {
 	return preemptibleClaims
 }
 
-// partMayPreempt is musterable for so many units that ask for the same, and says whether
-// anybody could be displaced where they would be.
+// partMayPreempt does the work of gangMayPreempt for units that ask for the same. It also
+// returns whether any machine has a preemptible claim.
 func (p preemptionPlanner) partMayPreempt(w *requestState, wanted int) (enough, preemptibleClaims bool) {
 	app, top, units := w.Class.AppClass, p.highestPreemptible(w), 0
 	one := roost.Resources{CPU: w.Class.Resources.CPU, Memory: w.Class.Resources.Memory}
@@ -100,8 +100,8 @@ func (p preemptionPlanner) partMayPreempt(w *requestState, wanted int) (enough, 
 	return units >= wanted, preemptibleClaims
 }
 
-// gangFitsAfterVacates reports whether what a gang lacks finds room once those have left
-// that are leaving already.
+// gangFitsAfterVacates reports whether the rest of a gang fits when the claims that are
+// leaving have left.
 func (p preemptionPlanner) gangFitsAfterVacates(w *requestState) bool {
 	type mark struct{ at, takes int }
 	var marks []mark
@@ -127,14 +127,14 @@ func (p preemptionPlanner) gangFitsAfterVacates(w *requestState) bool {
 	return false
 }
 
-// evictionUndo is what there was at a machine before claims were chosen there for a gang.
+// evictionUndo is the state of a machine before claims were chosen there for a gang.
 type evictionUndo struct {
 	vacates           *pendingVacates
 	freeing, assigned int
 	chosen            []*MachineClaim
 }
 
-// recordEviction notes whom a gang displaces, so that it can be taken back.
+// recordEviction records the victims of a gang, so that their choice can be undone.
 func (u *gangUndo) recordEviction(s *pendingVacates, m *Machine, victims []int32) {
 	if u == nil {
 		return
@@ -146,7 +146,7 @@ func (u *gangUndo) recordEviction(s *pendingVacates, m *Machine, victims []int32
 	u.evictions = append(u.evictions, e)
 }
 
-// undoEvictions takes back whom a gang would have displaced.
+// undoEvictions undoes the choice of a gang's victims.
 func (p preemptionPlanner) undoEvictions(u *gangUndo) {
 	for i := len(u.evictions) - 1; i >= 0; i-- {
 		e := &u.evictions[i]

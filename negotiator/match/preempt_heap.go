@@ -1,14 +1,13 @@
 package match
 
-// preemptionCandidate is a machine, and what it costs to make room there.
+// preemptionCandidate is a machine with the cost of making room there.
 type preemptionCandidate struct {
 	rank    float64
 	cost    victimCost
 	machine int32
 }
 
-// before orders by rank, by whom it hurts, then by name: machines come in the order of
-// their names.
+// before orders candidates by rank, then by cost, then by machine name.
 func (a *preemptionCandidate) before(b *preemptionCandidate) bool {
 	switch {
 	case a.rank != b.rank:
@@ -19,7 +18,7 @@ func (a *preemptionCandidate) before(b *preemptionCandidate) bool {
 	return a.machine < b.machine
 }
 
-// preemptionCandidateHeap is a heap, the best first.
+// preemptionCandidateHeap is a heap of machines, the best first.
 type preemptionCandidateHeap []preemptionCandidate
 
 func (q preemptionCandidateHeap) heapify() {
@@ -48,7 +47,7 @@ func (q *preemptionCandidateHeap) pop() {
 	q.siftDown(0)
 }
 
-// siftDown lets what stands at i sink to where it belongs.
+// siftDown moves the candidate at i down to its place in the heap.
 func (q preemptionCandidateHeap) siftDown(i int) {
 	for {
 		least := 2*i + 1

@@ -5,16 +5,16 @@ import (
 	"github.com/roost-batch/roost/gpu"
 )
 
-// preemptible is what the claims of a machine up to a band would make room for.
+// preemptible sums what evicting the claims of a machine up to a band would free.
 type preemptible struct {
 	claims        int
-	cpu           [2]roost.MilliCPU // by class, with GPUs and without
+	cpu           [2]roost.MilliCPU // by appclass
 	memory        roost.Bytes
-	largestCPU    [2]roost.MilliCPU // one of them, at most
-	largestMemory roost.Bytes       // likewise, of memory
+	largestCPU    [2]roost.MilliCPU // by appclass: the largest CPU of one claim
+	largestMemory roost.Bytes       // the largest memory of one claim
 }
 
-// indexPreemptible notes who might be evicted, by bands that include those below.
+// indexPreemptible sums the preemptible claims by band; each band includes those below.
 func (m *Machine) indexPreemptible() {
 	for i := range m.Claims {
 		c := &m.Claims[i]
@@ -36,7 +36,7 @@ func (m *Machine) indexPreemptible() {
 	m.claimsChanging = m.claimsChanging || len(m.Preemptors) > 0
 }
 
-// totalFree is what is free of a machine in all, whatever the queues say.
+// totalFree returns the CPU and memory that are free on a machine, ignoring node queues.
 func (p *negotiationCycle) totalFree(app gpu.AppClass, at int) (cpu roost.MilliCPU, memory roost.Bytes) {
 	f := p.units[at]
 	if f == nil {
@@ -52,8 +52,8 @@ func (p *negotiationCycle) totalFree(app gpu.AppClass, at int) (cpu roost.MilliC
 	return cpu, memory
 }
 
-// placement is what a claim holds, in a form that can be counted with. On a machine that
-// says nothing of units it is all of one.
+// placement returns what a claim holds as a placement. On a machine that does not
+// describe its units it is one part of one unit.
 func (c *MachineClaim) placement(m *Machine) gpu.Placement {
 	if m.units != nil {
 		return c.Placement
@@ -62,7 +62,7 @@ func (c *MachineClaim) placement(m *Machine) gpu.Placement {
 		Parts: []gpu.UnitPart{{CPU: c.Resources.CPU, Memory: c.Resources.Memory}}}
 }
 
-// stepsNeeded is how many of that size it takes at least.
+// stepsNeeded returns how many pieces of a size cover what is missing, at least.
 func stepsNeeded[T roost.MilliCPU | roost.Bytes](missing, size T) int {
 	if missing <= 0 || size <= 0 {
 		return 0

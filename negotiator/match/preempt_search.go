@@ -7,42 +7,40 @@ import (
 	"github.com/roost-batch/roost/gpu"
 )
 
-// preemptionSearch is what a want knows of whom it could displace.
+// preemptionSearch holds one request's state while it looks for claims to preempt.
 type preemptionSearch struct {
-	unevaluated     preemptionCandidateHeap // by what it costs at least
-	evaluated       preemptionCandidateHeap // by what it costs
+	unevaluated     preemptionCandidateHeap // machines ordered by a lower bound of their cost
+	evaluated       preemptionCandidateHeap // machines ordered by their exact cost
 	cache           *preemptionCache
 	started         bool
-	sawAllMachines  bool // sawAllMachines machines were looked at
-	failed          bool // nobody can be displaced: nor can anybody later in the plan
+	sawAllMachines  bool // all machines were looked at, not only the changed ones
+	failed          bool // no claim can be preempted, now or later in the cycle
 	awaitingVictims int  // units that wait for room that is being made
-	nextVacating    int  // how many of the plan's stages were looked at for that
+	nextVacating    int  // index in vacatingMachines of the next machine to try
 }
 
-// preemptionShape is what those units have in common for which the same claims would have
-// to go on a machine.
+// preemptionShape is what units have in common that need the same victims on a machine.
 type preemptionShape struct {
 	resources         roost.Resources
 	app               gpu.AppClass
-	highestVictimBand roost.PriorityBand // they may displace claims up to it
+	highestVictimBand roost.PriorityBand // they may preempt claims up to this band
 }
 
-// preemptionCache is what was found out in a plan about making room for units of one
-// shape: it serves all wants of that shape. As machines only fill up within a plan, and
-// budgets are only spent, it never costs less later; so what is out of date is still what
-// it costs at least.
+// preemptionCache holds the costs of room for units of one shape, for all requests of
+// that shape. Within a cycle free resources only shrink and budgets are only spent, so a
+// stale cost is still a lower bound.
 type preemptionCache struct {
 	machines    int
-	sparseCosts map[int32]*evictionCost // by machine, until there are many
-	costs       []evictionCost          // by machine, then
+	sparseCosts map[int32]*evictionCost // by machine, up to sparseLimit machines
+	costs       []evictionCost          // by machine, once there are more
 	victims     []int32
 }
 
-// sparseLimit is of how many machines something is kept in a map: after a small change no
-// more are looked at, however large the cell is.
+// sparseLimit is how many machines a cache holds in a map. After a small change no more
+// are looked at, however large the cell is.
 const sparseLimit = 64
 
-// costOf is what is known of one machine.
+// costOf returns the cached cost of one machine.
 func (t *preemptionCache) costOf(at int) *evictionCost {
 	if t.costs != nil {
 		return &t.costs[at]
@@ -63,11 +61,11 @@ func (t *preemptionCache) costOf(at int) *evictionCost {
 	return &t.costs[at]
 }
 
-// evictionCost is what it costs to make room on one machine.
+// evictionCost is the cost of making room on one machine.
 type evictionCost struct {
 	cost                   victimCost
-	firstVictim, endVictim int32 // terrain.victims[first:end] would go
-	version                int32 // of the machine, when it was weighed
+	firstVictim, endVictim int32 // the victims are preemptionCache.victims[firstVictim:endVictim]
+	version                int32 // of the machine when the cost was computed
 	state                  evictionCostState
 }
 
@@ -76,16 +74,16 @@ type evictionCostState uint8
 const (
 	notEvaluated evictionCostState = iota
 	infeasible                     // no room can be made
-	lowerBound                     // cost is the least that it may cost
-	exact                          // cost is what it costs
+	lowerBound                     // cost is a lower bound
+	exact                          // cost is exact
 )
 
-// maxCachedShapes bounds how many shapes are remembered: each takes some 40 bytes a
-// machine.
+// maxCachedShapes bounds the cached shapes: each takes some 40 bytes for each machine.
 const maxCachedShapes = 32
 
-// preemptionCacheFor is what is known of the machines for a want. By fair share each
-// displaces others than the next; and what a gang sees may be taken back.
+// preemptionCacheFor returns the cache for a request. It is not shared where fair share
+// decides, because victims then depend on the submitter, nor for gangs, because their
+// choices may be undone.
 func (p preemptionPlanner) preemptionCacheFor(w *requestState) *preemptionCache {
 	s, shared := preemptionShape{w.Class.Resources, w.Class.AppClass, p.highestPreemptible(w)}, p.cacheable(w) &&
 		w.Gang <= 1
@@ -102,14 +100,13 @@ func (p preemptionPlanner) preemptionCacheFor(w *requestState) *preemptionCache 
 	return t
 }
 
-// maxEvaluated bounds how many machines are weighed for one unit when there is one
-// already that will do: those that could be the best come first, so what the bound costs
-// is little, and it is what makes large pools fast (Borg §3.4 stops looking in the same
-// way).
+// maxEvaluated bounds how many machines are evaluated for one unit once one has been
+// found. The most promising come first, so the bound costs little, and it makes large
+// pools fast (Borg §3.4 stops in the same way).
 const maxEvaluated = 32
 
-// selectPreemption is the machine on which it hurts least to make room for a unit, and
-// whom; nil for nobody.
+// selectPreemption returns the machine with the cheapest victims for a unit, and those
+// victims; nil if there are none.
 func (p preemptionPlanner) selectPreemption(w *requestState) (at int, victims []int32) {
 	h := &w.preemption
 	if !h.started {
@@ -137,7 +134,7 @@ func (p preemptionPlanner) selectPreemption(w *requestState) (at int, victims []
 	}
 }
 
-// refreshBest sees to it that what the first of the known machines costs is still so.
+// refreshBest updates the best evaluated machine until its cost is current.
 func (p preemptionPlanner) refreshBest(w *requestState) {
 	known := &w.preemption.evaluated
 	for len(*known) > 0 {
@@ -154,8 +151,8 @@ func (p preemptionPlanner) refreshBest(w *requestState) {
 	}
 }
 
-// evaluate is what it costs to make room on a machine as it is now; nil if none can be
-// made.
+// evaluate returns the current cost of making room on a machine; nil if that is
+// impossible.
 func (p preemptionPlanner) evaluate(w *requestState, at int) *evictionCost {
 	t := w.preemption.cache
 	s := t.costOf(at)
@@ -179,9 +176,9 @@ func (p preemptionPlanner) evaluate(w *requestState, at int) *evictionCost {
 	return s
 }
 
-// collectPreemptionCandidates lists the machines where it may be possible to make room. A
-// want that could not displace anybody in the last plan looks only where something has
-// changed since, as it does for room (see barren.go).
+// collectPreemptionCandidates lists the machines where room might be made. A request that
+// could preempt nothing in the last plan looks only at machines that have changed since,
+// as in place_no_fit_cache.go.
 func (p preemptionPlanner) collectPreemptionCandidates(w *requestState) {
 	b, top := w.Class.noVictims, p.highestPreemptible(w)
 	if b.cycle == 0 || w.Gang > 1 || !p.cacheable(w) || w.Class.compiledFor != p.Matcher || len(w.Avoid) > 0 ||
@@ -205,7 +202,7 @@ func (p preemptionPlanner) collectPreemptionCandidates(w *requestState) {
 	}
 }
 
-// addPreemptionCandidate adds a machine to those where it may be possible to make room.
+// addPreemptionCandidate adds a machine to the candidates if room might be made there.
 func (p preemptionPlanner) addPreemptionCandidate(w *requestState, at int, top roost.PriorityBand) {
 	if !p.hasPreemptible[at] {
 		return
@@ -234,8 +231,8 @@ func (p preemptionPlanner) addPreemptionCandidate(w *requestState, at int, top r
 	}
 }
 
-// lowerBoundCost is what it costs at least to make room on a machine; not ok if even all
-// that may be evicted would not be enough.
+// lowerBoundCost returns a lower bound of the cost of room on a machine. It is not ok if
+// all preemptible claims together are not enough.
 func (p preemptionPlanner) lowerBoundCost(w *requestState, at int, top roost.PriorityBand) (least victimCost, ok bool) {
 	m, r, app := p.Machines[at], w.Class.Resources, w.Class.AppClass
 	cpu, memory := p.totalFree(app, at)
@@ -257,7 +254,7 @@ func (p preemptionPlanner) lowerBoundCost(w *requestState, at int, top roost.Pri
 	return victimCost{}, false
 }
 
-// lowerBoundLostWork is how much work is lost at least if so many claims of a band go.
+// lowerBoundLostWork returns the least work lost if n claims of a band are evicted.
 func (p preemptionPlanner) lowerBoundLostWork(m *Machine, band roost.PriorityBand, n int) (sum int64) {
 	if n > 1 {
 		p.lostWorkBuffer = p.lostWorkBuffer[:0]
@@ -281,13 +278,13 @@ func (p preemptionPlanner) lowerBoundLostWork(m *Machine, band roost.PriorityBan
 	return least
 }
 
-// cacheable reports whether it hangs on machines alone whom a want may displace: not on
-// how submitters stand, nor on what machines say of them.
+// cacheable reports whether a request's victims depend on machines alone. They do not if
+// submitters' priorities or machines' Rank matter.
 func (p preemptionPlanner) cacheable(w *requestState) bool {
 	return w.Band.IsProd() || !p.batchMayPreemptBatch(nil)
 }
 
-// storeNoVictims notes that a want can displace nobody, for the next plan.
+// storeNoVictims records for the next cycle that a request can preempt no claim.
 func (p preemptionPlanner) storeNoVictims(w *requestState) {
 	w.preemption.failed = true
 	w.preemption.release()
@@ -302,17 +299,17 @@ func (p preemptionPlanner) storeNoVictims(w *requestState) {
 	}
 }
 
-// release gives back the memory of a hunt that is over.
+// release gives back the memory of a finished search.
 func (h *preemptionSearch) release() {
 	h.unevaluated, h.evaluated, h.cache, h.started = nil, nil, nil, false
 }
 
-// highestPreemptible is the highest band that a want may displace.
+// highestPreemptible returns the highest band that a request may preempt.
 func (p preemptionPlanner) highestPreemptible(w *requestState) roost.PriorityBand {
 	return p.highestVictimBand(w.Band)
 }
 
-// unreserved reports whether nothing is held of a machine that a want would have to mind.
+// unreserved reports whether no reservation for others excludes a request from a machine.
 func (p preemptionPlanner) unreserved(w *requestState, at int) bool {
 	if !p.backfill().inReservation(w, at) {
 		return false

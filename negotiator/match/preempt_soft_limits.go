@@ -2,23 +2,24 @@ package match
 
 import "github.com/roost-batch/roost"
 
-// A soft limit (PBS: max_run_soft) may be gone beyond, by what nobody else in its band
-// wants: in a band those first take turns that stay within theirs, and then all. What
-// runs beyond one may have to go again: a unit of the same band that stays within all of
-// its own displaces it, as it would a lower band. Naively a submitter beyond a limit
-// would just come last; but then what he has got in a quiet hour he keeps as long as his
-// tasks run, whoever comes.
+// A soft limit (PBS: max_run_soft) may be exceeded while no other request of the band
+// wants the resources. In each band, first the requests within their soft limits take
+// turns, and then all. Claims beyond a soft limit may be preempted: a unit of the same
+// band that stays within its own soft limits preempts them like claims of a lower band.
+// The naive way, to let submitters beyond a limit come last, is not enough: what they got
+// in a quiet hour they would hold for as long as their tasks run.
 //
-// Whoever makes the snapshot says which claims are beyond: the youngest ones, as many as
-// are too many.
+// The maker of the snapshot says which claims are beyond a limit: the youngest, as many
+// as are too many.
 
-// ClaimKey names a claim in the pool.
+// ClaimKey identifies a claim in the pool.
 type ClaimKey struct {
 	Machine string
 	ID      uint64
 }
 
-// placeOverSoftLimits lets those of a band take turns that soft limits have kept back.
+// placeOverSoftLimits lets the requests of a band take turns that soft limits excluded so
+// far.
 func (p preemptionPlanner) placeOverSoftLimits(wants []*requestState) {
 	if !p.softLimited {
 		return
@@ -28,15 +29,16 @@ func (p preemptionPlanner) placeOverSoftLimits(wants []*requestState) {
 	p.overSoftLimits = false
 }
 
-// overSoftLimit reports whether a claim of the want's own band has to make room as it is
-// beyond a soft limit. What is not run again nobody loses for that.
+// overSoftLimit reports whether a claim of the request's own band may be preempted
+// because it is beyond a soft limit. A task that cannot be run again is never preempted
+// for that.
 func (p preemptionPlanner) overSoftLimit(m *Machine, c *MachineClaim) bool {
 	return !p.overSoftLimits && !c.losesTask() && c.TaskStarted != 0 &&
 		p.Preemption.OverSoftLimit[ClaimKey{m.Name, c.ID}] != ""
 }
 
-// batchMayPreemptBatch reports whether claims of batch may have to make room for others
-// of batch, on a machine or on any (nil).
+// batchMayPreemptBatch reports whether batch claims may be preempted by batch requests,
+// on machine m or, if nil, on any machine.
 func (p preemptionPlanner) batchMayPreemptBatch(m *Machine) bool {
 	if p.Preemption.FairShare != nil || len(p.Preemption.OverSoftLimit) > 0 {
 		return true
@@ -47,7 +49,7 @@ func (p preemptionPlanner) batchMayPreemptBatch(m *Machine) bool {
 	return m.rankPreempts
 }
 
-// highestVictimBand is the highest band that one may displace.
+// highestVictimBand returns the highest band that a band may preempt.
 func (p preemptionPlanner) highestVictimBand(band roost.PriorityBand) roost.PriorityBand {
 	if band.IsProd() || p.batchMayPreemptBatch(nil) {
 		return roost.BatchBand

@@ -15,8 +15,8 @@ import (
 	"github.com/roost-batch/roost/negotiator/fairshare"
 )
 
-// addClaims puts claims on machines that are there, in the form in which startds
-// advertise them.
+// addClaims adds claims to existing machines, in the form in which startds advertise
+// them.
 func (c *scriptCell) addClaims(lines []string) string {
 	for _, line := range lines {
 		name, pairs, _ := words(line)
@@ -55,8 +55,8 @@ func (c *scriptCell) addClaims(lines []string) string {
 	return "ok"
 }
 
-// setTimes says how many seconds ago things were, as the story has it, and what else is
-// told of the task of a claim.
+// setTimes sets the times of a claim's task, given as seconds before now, and the other
+// properties of the task.
 func (c *scriptCell) setTimes(ad *classad.Ad, pairs map[string]string) {
 	now := c.snapshot.Now.Unix()
 	for word, attr := range map[string]string{"ran": roost.AttrSince, "saved": roost.AttrSaved, "left": roost.AttrEnds,
@@ -88,8 +88,8 @@ func setAmounts(ad *classad.Ad, r roost.Resources) {
 	ad.SetInt(roost.AttrGpus, int64(r.GPUs))
 }
 
-// setPreemption takes the rules: cell=N job=N evicted=JOB:N fair=EXPRESSION, the last to
-// the line's end.
+// setPreemption reads the preemption policy: cell=N job=N evicted=JOB:N fair=EXPRESSION,
+// the last to the line's end.
 func (c *scriptCell) setPreemption(lines []string) string {
 	s := &c.snapshot.Preemption
 	*s = PreemptionPolicy{}
@@ -114,7 +114,7 @@ func (c *scriptCell) setPreemption(lines []string) string {
 	return "ok"
 }
 
-// victimsText is what a story shows of a grant's victims.
+// victimsText is the text of a grant's victims in a script.
 func victimsText(g *Grant) string {
 	if g.Victims == nil {
 		return ""
@@ -126,8 +126,8 @@ func victimsText(g *Grant) string {
 	return fmt.Sprintf(", in place of %s: %s", strings.Join(ids, " "), g.EvictionReason)
 }
 
-// checkVictims holds a grant with victims against what must never be: prod displaced, or
-// an equal but by fair share in batch, or anybody twice.
+// checkVictims checks the victims of a grant. None may be prod or a victim of another
+// grant, and none may have the grant's band except in batch.
 func checkVictims(t testing.TB, g *Grant, gone map[string]bool) {
 	t.Helper()
 	for _, id := range g.Victims {
@@ -153,7 +153,7 @@ func (c *scriptCell) numbers(list string) (all []uint64) {
 	return all
 }
 
-// randomTenants makes a pool in which little is free, and a request of a higher band.
+// randomTenants makes a pool with little free, and a request of a higher band.
 func randomTenants(t *testing.T, rng *rand.Rand) *Snapshot {
 	s := &Snapshot{Now: time.Unix(100_000, 0), Shares: map[fairshare.Submitter]SubmitterShare{}}
 	for i := range 1 + rng.IntN(3) {
@@ -220,8 +220,8 @@ func randomTenants(t *testing.T, rng *rand.Rand) *Snapshot {
 	return s
 }
 
-// naiveEviction tries all sets of claims of all machines: the best cost at which room can
-// be made for one unit, by rank.
+// naiveEviction tries all sets of claims of all machines. It returns the best rank and
+// cost at which one unit gets room.
 func naiveEviction(s *Snapshot, r *Request) (rank float64, best victimCost, found bool) {
 	for _, m := range s.Machines {
 		speed, _ := m.Ad.Real("Speed")
@@ -262,8 +262,7 @@ func naiveEviction(s *Snapshot, r *Request) (rank float64, best victimCost, foun
 	return rank, best, found
 }
 
-// TestEvictionIsLeast compares whom a plan displaces with the best of all choices there
-// are.
+// TestEvictionIsLeast compares the victims of a plan with the best of all choices.
 func TestEvictionIsLeast(t *testing.T) {
 	evictions, none := 0, 0
 	for seed := range uint64(3000) {

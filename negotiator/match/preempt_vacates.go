@@ -7,19 +7,19 @@ import (
 	"github.com/roost-batch/roost/gpu"
 )
 
-// pendingVacates is what is going on at a machine that claims leave, or are about to.
+// pendingVacates is the state of a machine that claims are leaving or will leave.
 type pendingVacates struct {
-	// claims that were chosen already: in this plan, or for grants that the ad does not
+	// claims that were chosen as victims, in this plan or for grants that the ad does not
 	// show yet
 	chosen   map[uint64]bool
-	freeing  []gpu.Placement // what falls free when they have gone
-	assigned []gpu.Placement // and what of that is promised
+	freeing  []gpu.Placement // what becomes free when the claims have left
+	assigned []gpu.Placement // the part of freeing that is granted
 }
 
 func (s *pendingVacates) consumeFreed(id uint64) bool { return s != nil && s.chosen[id] }
 
-// mutableVacates returns the scene of a machine as this plan may change it. Where the ad
-// tells of claims that leave, that is how it begins.
+// mutableVacates returns the pendingVacates of a machine, which this cycle may change. It
+// begins with the vacating claims of the ad.
 func (p preemptionPlanner) mutableVacates(at int) *pendingVacates {
 	if s := p.vacatesByMachine[at]; s != nil {
 		return s
@@ -41,8 +41,8 @@ func (p preemptionPlanner) mutableVacates(at int) *pendingVacates {
 	return s
 }
 
-// reserveForPreemptor takes off what is free of a machine what a promise with victims
-// needs beside what they hold, and notes the rest.
+// reserveForPreemptor takes from a machine what a pending grant with victims needs beside
+// what they hold, and records the rest.
 func (p preemptionPlanner) reserveForPreemptor(at int, one *PendingGrant) {
 	m, s := p.Machines[at], p.mutableVacates(at)
 	var held []gpu.Placement
@@ -60,8 +60,8 @@ func (p preemptionPlanner) reserveForPreemptor(at int, one *PendingGrant) {
 	p.takeFreeNow(at, now)
 }
 
-// placementAfterVacates says where a unit of a class goes on a machine once some have
-// left; nowhere if there is no room even then.
+// placementAfterVacates returns where a unit of a class goes on a machine once some
+// claims have left. The placement is empty if there is no room even then.
 func (p preemptionPlanner) placementAfterVacates(c *RequestClass, at int, held []gpu.Placement) gpu.Placement {
 	s := p.newDryRunMachine(c, at)
 	for _, h := range held {
@@ -77,8 +77,8 @@ func (p preemptionPlanner) placementAfterVacates(c *RequestClass, at int, held [
 		Parts: []gpu.UnitPart{{CPU: c.Resources.CPU, Memory: c.Resources.Memory}}}
 }
 
-// takeFreeNow takes a placement off what is free of a machine, and returns how much that
-// is.
+// takeFreeNow takes a placement from what is free of a machine, and returns its
+// resources.
 func (p preemptionPlanner) takeFreeNow(at int, now gpu.Placement) (r roost.Resources) {
 	r.Disk = now.Disk
 	for _, part := range now.Parts {
@@ -95,12 +95,12 @@ func (p preemptionPlanner) takeFreeNow(at int, now gpu.Placement) (r roost.Resou
 	return r
 }
 
-// useVacatingRoom reports whether a unit of a want finds room on a machine once those
-// have left that are leaving it already: then it waits for that.
+// useVacatingRoom reports whether a unit finds room on a machine when the claims that are
+// leaving have left. Then it waits for that and makes no more room.
 func (p preemptionPlanner) useVacatingRoom(w *requestState) bool {
 	p.listVacating()
-	// Where there is no room for one now there is none until somebody else is told to
-	// leave, and then the machine stands in the list once more.
+	// A machine without room now has none until another claim is evicted there, and then
+	// it is in the list once more.
 	for h := &w.preemption; h.nextVacating < len(p.vacatingMachines); h.nextVacating++ {
 		at := p.vacatingMachines[h.nextVacating]
 		if !p.vacatesByMachine[at].freesMoreThanAssigned() {
@@ -143,8 +143,8 @@ func (p preemptionPlanner) listVacating() {
 	slices.Sort(p.vacatingMachines)
 }
 
-// freesMoreThanAssigned reports whether those who leave leave more than is promised, of
-// what is worth waiting for.
+// freesMoreThanAssigned reports whether the leaving claims free CPU or devices that are
+// not granted yet.
 func (s *pendingVacates) freesMoreThanAssigned() bool {
 	cpu, devices := roost.MilliCPU(0), 0
 	for _, g := range s.freeing {
@@ -167,13 +167,13 @@ func clonePlacement(p gpu.Placement) gpu.Placement {
 	return p
 }
 
-// dryRunMachine is a machine on which it is tried out who has to go for a unit of a class
-// to fit. Queues do not count: who waits in them would have had nothing of what the
-// victims hold. Nobody is displaced for what is only lent.
+// dryRunMachine is a copy of a machine's free resources, to find the claims that must
+// leave for a unit. Node queues do not count, because their tasks would get nothing of
+// what the victims hold. No claim is evicted for reclaimed resources.
 type dryRunMachine struct {
 	class     *RequestClass
 	resources gpu.DeviceRequest
-	unitsFree *gpu.FreeResources // nil: free says all
+	unitsFree *gpu.FreeResources // nil: free is exact
 	free      roost.Resources
 	placement gpu.Placement
 }
@@ -222,8 +222,8 @@ func (s *dryRunMachine) moveClaim(p gpu.Placement, by int) {
 	}
 }
 
-// takePromised takes what was promised of the machine; false if it is not there, as when
-// the ad knows better by now.
+// takePromised takes granted placements from the machine. It returns false if they are
+// not there, as when the ad is newer.
 func (s *dryRunMachine) takePromised(all []gpu.Placement) bool {
 	for _, p := range all {
 		if s.unitsFree != nil && !s.unitsFree.CanTake(p) {
@@ -234,7 +234,7 @@ func (s *dryRunMachine) takePromised(all []gpu.Placement) bool {
 	return true
 }
 
-// fitsNow reports whether a unit fits now; s.spot says where.
+// fitsNow reports whether a unit fits; s.placement is where.
 func (s *dryRunMachine) fitsNow() bool {
 	if s.unitsFree == nil {
 		return s.class.Resources.GPUs == 0 && s.class.Resources.FitsIn(s.free)

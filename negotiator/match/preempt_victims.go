@@ -7,8 +7,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// canPreempt reports whether a want may displace a claim of a machine where something may
-// go on already.
+// canPreempt reports whether a request may preempt a claim of a machine. s is what is
+// already vacating there, or nil.
 func (p preemptionPlanner) canPreempt(w *requestState, m *Machine, c *MachineClaim, s *pendingVacates) bool {
 	switch {
 	case c.Vacating || c.PromisedToNext || c.Band.IsProd() || s.consumeFreed(c.ID) || !p.jobMayLoseTask(c):
@@ -20,38 +20,38 @@ func (p preemptionPlanner) canPreempt(w *requestState, m *Machine, c *MachineCla
 		(p.overSoftLimit(m, c) || p.preferredByRank(w, m, c) || p.preemptsByFairShare(w, m, c))
 }
 
-// maxSearchNodes bounds the search for the best victims on one machine. It begins with
-// sets that will do; so what the bound costs is that a better one may be missed where
-// there are many claims of many sizes.
+// maxSearchNodes bounds the search for the best victims on one machine. The search begins
+// with sets that are sufficient, so the bound can only miss a better set where there are
+// many claims of many sizes.
 const maxSearchNodes = 400
 
-// victimSearch looks for the victims of one unit on one machine. Its memory serves the
-// next search.
+// victimSearch looks for the victims of one unit on one machine. Its memory is reused by
+// the next search.
 type victimSearch struct {
 	*negotiationCycle
 	request   *requestState
 	machine   *Machine
 	dryRun    dryRunMachine
-	list      []victimCandidate // claims that may be evicted, those first that hurt least
+	list      []victimCandidate // claims that may be evicted, the cheapest first
 	sumSuffix []roost.Resources // what list[i:] hold together
-	maxSuffix []roost.Resources // and at most, each
-	set       []int             // places in list
-	trial     []int             // likewise
+	maxSuffix []roost.Resources // the largest amounts of one claim in list[i:]
+	set       []int             // chosen indexes of list
+	trial     []int             // indexes of list that trimSet goes through
 	best      []int
-	found     bool       // best is one
-	bestCost  victimCost // of best
+	found     bool       // best is valid
+	bestCost  victimCost // cost of best
 	nodesLeft int
 	needed    roost.Resources
-	available roost.Resources // what is free, with what the set holds
+	available roost.Resources // free CPU and memory, with what the set holds
 }
 
-// victimCandidate is a claim that may have to go.
+// victimCandidate is a claim that may be evicted.
 type victimCandidate struct {
 	*MachineClaim
-	claimIndex int32 // its place in the machine's list
-	taskLost   int   // 1: its task is not run again
+	claimIndex int32 // its index in the machine's list
+	taskLost   int   // 1: its task cannot be run again; else 0
 	cost       int64
-	size       roost.Resources // what sums gain of it: processor time of the class that is searched for, and memory
+	size       roost.Resources // what the machine's sums gain: memory, and CPU if it is of the request's class
 }
 
 // selectVictims finds the best victims on a machine; false if there are none.
@@ -95,7 +95,7 @@ func (s *victimSearch) addVictim(c *MachineClaim, at int) victimCandidate {
 	return v
 }
 
-// sumClaims sums up what the claims hold.
+// sumClaims computes the sums of what the claims hold.
 func (s *victimSearch) sumClaims(at int) {
 	n := len(s.list)
 	s.sumSuffix, s.maxSuffix = zeroedSlice(s.sumSuffix, n+1), zeroedSlice(s.maxSuffix, n+1)
@@ -107,8 +107,8 @@ func (s *victimSearch) sumClaims(at int) {
 	s.available.CPU, s.available.Memory = s.totalFree(s.request.Class.AppClass, at)
 }
 
-// appendChosen adds the best victims to a list, those of the lowest band first, by their
-// place.
+// appendChosen appends the best victims to a list, the lowest band first, then in the
+// machine's order.
 func (s *victimSearch) appendChosen(list []int32) []int32 {
 	slices.SortFunc(s.best, func(i, j int) int {
 		return cmp.Or(cmp.Compare(s.list[i].Band, s.list[j].Band),
@@ -138,7 +138,7 @@ func (s *victimSearch) unchoose(k int) {
 	s.moveClaim(v, -1)
 }
 
-// moveClaim gives the stage what a claim holds, or takes it back.
+// moveClaim adds what a claim holds to the dry run, or takes it back.
 func (s *victimSearch) moveClaim(v *victimCandidate, by int) {
 	if s.dryRun.unitsFree == nil && s.machine.units == nil {
 		s.dryRun.free.Memory += roost.Bytes(by) * v.Resources.Memory
@@ -151,12 +151,12 @@ func (s *victimSearch) moveClaim(v *victimCandidate, by int) {
 	s.dryRun.moveClaim(v.placement(s.machine), by)
 }
 
-// costWith is a cost and that of one claim more.
+// costWith returns a cost plus that of one more claim.
 func (s *victimSearch) costWith(price victimCost, v *victimCandidate) victimCost {
 	return price.plus(v.MachineClaim, s.now)
 }
 
-// noteIfBetter remembers the present set if it is better than the best.
+// noteIfBetter stores the current set if it is better than the best.
 func (s *victimSearch) noteIfBetter() {
 	var price victimCost
 	for _, k := range s.set {
@@ -171,9 +171,10 @@ func (s *victimSearch) storeBest(price victimCost) {
 	s.best, s.bestCost, s.found = append(s.best[:0], s.set...), price, true
 }
 
-// greedy finds sets that will do: all that hurt least until there is room, less what is
-// not needed, from what hurts most on; and the one claim that makes room alone and hurts
-// least. It is false if all together do not.
+// greedy finds sets that are sufficient, and returns false if all claims together are
+// not. One set takes the cheapest claims until there is room, less those that are not
+// needed, the most expensive first. The other is the cheapest claim that makes room
+// alone.
 func (s *victimSearch) greedy() bool {
 	for k := 0; k < len(s.list) && !s.dryRun.fitsNow(); k++ {
 		s.choose(k)
@@ -197,8 +198,8 @@ func (s *victimSearch) greedy() bool {
 	return true
 }
 
-// trimSet takes out of the set what is not needed, what hurts most first, and notes what
-// is left.
+// trimSet removes claims from the set that are not needed, the most expensive first, and
+// stores the rest.
 func (s *victimSearch) trimSet() {
 	s.trial = append(s.trial[:0], s.set...)
 	for _, k := range slices.Backward(s.trial) {
@@ -209,8 +210,8 @@ func (s *victimSearch) trimSet() {
 	s.noteIfBetter()
 }
 
-// searchFrom looks at all sets that go on from the present one with claims from k on, as
-// far as they may be better than the best.
+// searchFrom tries all extensions of the current set with claims from k on that may be
+// better than the best.
 func (s *victimSearch) searchFrom(k int, price victimCost) {
 	if s.nodesLeft--; s.nodesLeft < 0 || !price.less(s.bestCost) {
 		return
@@ -234,7 +235,7 @@ func (s *victimSearch) missing(have roost.Resources) bool {
 	return s.needed.CPU > have.CPU || s.needed.Memory > have.Memory
 }
 
-// canImprove reports whether the least that has to be added to the set may leave it
+// canImprove reports whether the current set, with the least that must be added, may be
 // better than the best.
 func (s *victimSearch) canImprove(k int, price victimCost) bool {
 	n := max(1, stepsNeeded(s.needed.CPU-s.available.CPU, s.maxSuffix[k].CPU),

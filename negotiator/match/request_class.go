@@ -10,40 +10,42 @@ import (
 	"github.com/roost-batch/roost/negotiator/fairshare"
 )
 
-// RequestClass is what a request asks for, made ready for matching. The matcher keeps in
-// it what it has compiled, so a class is made once for each ad of a request and handed in
-// again with each snapshot. It belongs to the Matcher that saw it last.
+// RequestClass is what a request asks for, prepared for matching. The matcher stores its
+// compiled query in it, so make a class once for each ad of a request and pass it with
+// each snapshot. It belongs to the Matcher that saw it last.
 type RequestClass struct {
 	Ad        *classad.Ad
 	Resources roost.Resources      // of one unit
-	AppClass  gpu.AppClass         // stream, if the ad says so
-	Limits    []roost.LimitRequest // that a unit takes, if the ad says so
-	// the machines' attribute over whose values the job is to be spread; "" for none
+	AppClass  gpu.AppClass         // stream if the ad says so, else batch
+	Limits    []roost.LimitRequest // licences that each unit takes, from the ad
+	// the machine attribute over whose values the job is to be spread; "": none
 	Spread    string
-	Scatter   bool // the units of a gang of it start on a machine each
-	Exclusive bool // a unit has its machine alone, and all of it: see onlyConjunct.go
-	// the machines of a gang of it have the same value of this attribute; "" for
-	// whichever: see together.go
+	Scatter   bool // each unit of a gang starts on a machine of its own
+	Exclusive bool // a unit takes all of an empty machine: see place_exclusive.go
+	// the machines of a gang must have the same value of this attribute; "": any
+	// machines, see gang_placement_set.go
 	PlacementSetAttr  string
-	Job               string         // whose units are counted for that, "12.host"
-	PreferredPackages []string       // that it would like to find
-	Prefer            []classad.Expr // what it would like of a machine
+	Job               string         // the job whose units Spread counts, "12.host"
+	PreferredPackages []string       // packages that it prefers to find on the machine
+	Prefer            []classad.Expr // expressions that improve a machine's score if they hold
 
-	mayReclaim  bool            // its band bears being stopped, and may be given what others leave
-	minimumSums roost.Resources // what a machine's sums must have: Resources without GPUs that may be shared
+	mayReclaim bool // its band is not prod, so it may use reclaimed resources
+	// the least that a machine's sums must have: Resources, without GPUs that may be
+	// shared
+	minimumSums roost.Resources
 
-	compiledFor      *Matcher    // for which query was compiled
-	mixKey           *mixRequest // nil until it is asked for
+	compiledFor      *Matcher    // the matcher that query was compiled for
+	mixKey           *mixRequest // its entry in the GPU mix; nil until it is first needed
 	query            *classad.Query
-	rankCountsPrefer *classad.Query // its Rank counts what of Prefer holds
+	rankCountsPrefer *classad.Query // a query whose Rank counts the expressions of Prefer that hold
 	noFit            noFitCache
-	noVictims        noFitCache       // likewise, of a plan in which it could displace nobody
-	lastFitWindow    *cachedFitWindow // of the last look for what can be held for it
+	noVictims        noFitCache       // the same, for a plan in which it could preempt no claim
+	lastFitWindow    *cachedFitWindow // the result of the last search for a backfill reservation
 }
 
-// NewClass reads the ad of a request. Whose it is and what it takes come from the request
-// itself and replace what the ad says about it, so that a machine's policy judges what
-// would really run. The error wraps roost.Invalid.
+// NewClass reads the ad of a request. The owner, the band and the resources come from the
+// request itself and replace those of the ad, so a machine's policy sees what would
+// really run. The error wraps roost.Invalid.
 func NewClass(text string, owner fairshare.Submitter, band roost.PriorityBand,
 	r roost.Resources) (*RequestClass, error) {
 	ad := classad.New()
@@ -93,7 +95,7 @@ func (c *RequestClass) deviceRequest() gpu.DeviceRequest {
 	return gpu.DeviceRequest{Resources: c.Resources, Class: c.AppClass, MayReclaim: c.mayReclaim}
 }
 
-// setRequestCPUs sets RequestCpus, as an integer where it is one.
+// setRequestCPUs sets RequestCpus, as an integer where the value is one.
 func setRequestCPUs(ad *classad.Ad, cpu roost.MilliCPU) {
 	if cpu%1000 == 0 {
 		ad.SetInt(roost.AttrRequestCpus, int64(cpu/1000))

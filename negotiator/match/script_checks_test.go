@@ -6,8 +6,8 @@ import (
 	"github.com/roost-batch/roost/gpu"
 )
 
-// checkExplanation holds every explanation against what must always be: each machine is
-// counted once, and the short form is short.
+// checkExplanation checks what is true of every explanation. Each machine is counted
+// once, the brief form and the basis exist, and the start fits its certainty.
 func checkExplanation(t testing.TB, e *WaitExplanation) {
 	t.Helper()
 	machines := 0
@@ -23,8 +23,8 @@ func checkExplanation(t testing.TB, e *WaitExplanation) {
 	}
 }
 
-// checkPlan holds every plan against what must never be: more promised than is free, or
-// than was wanted.
+// checkPlan checks every plan: it must not grant more than is free or more than was
+// wanted.
 func checkPlan(t testing.TB, s *Snapshot, plan Plan) {
 	t.Helper()
 	free, left, lead := map[string]*naiveFree{}, map[*Request]int{}, map[*Request]*Request{}

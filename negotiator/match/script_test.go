@@ -18,26 +18,39 @@ import (
 
 // TestStories runs the scripts in testdata. Commands:
 //
-//	cell       begins anew with an empty cell
-//	machines   lines: NAME key=value…; keys cpus, memory, disk, gpus (in all), claims=OWNER:CPUS:ENDS;…, free-cpus, free-memory, free-gpus (now), ad=EXPRESSIONS to the line's end
-//	           for a machine with units also layout, cards=SIZE,SIZE…, cpu-units, taken=cpus=1,gpu_memory=SIZE,ends=SECONDS;cpus=2,class=stream…, reclaim=LEVEL (then taken may have band, reserve-cpus, reserve-memory), length, room, wait
-//	requests   lines: NAME key=value…; keys owner, group, band, prio, oldest, n, cpus, memory, disk, gpus, gpu_memory, class, nowait, avoid, apart (with avoid), gang, with (who leads the gang that it is of), run (limits, of which those are soft whose names begin so), ad=… to the line's end
-//	           also gang, walltime, predicted, since (seconds), reservation, now=yes
-//	forget     all requests
+//	cell       begins again with an empty cell
+//	machines   lines: NAME key=value…; keys cpus, memory, disk, gpus (in all),
+//	           claims=OWNER:CPUS:ENDS;…, free-cpus, free-memory, free-gpus (now),
+//	           ad=EXPRESSIONS to the line's end; for a machine with units also layout,
+//	           cards=SIZE,SIZE…, cpu-units, reclaim=LEVEL, length, room, wait,
+//	           taken=cpus=1,gpu_memory=SIZE,ends=SECONDS;cpus=2,class=stream… (with
+//	           reclaim also band, reserve-cpus, reserve-memory)
+//	requests   lines: NAME key=value…; keys owner, group, band, prio, oldest, n, cpus,
+//	           memory, disk, gpus, gpu_memory, class, nowait, avoid, apart (with avoid),
+//	           gang, with (the leader of its gang), run (limits; names that begin with
+//	           soft are soft), walltime, predicted, since (seconds), reservation,
+//	           proposed=MACHINE:UNITS,…, now=yes, ad=… to the line's end
+//	forget     removes all requests
 //	standing   lines: OWNER group=GROUP effective=N cpus=N floor=N ceiling=N
-//	pending    lines: MACHINE cpus=N memory=SIZE gpu_memory=SIZE class=CLASS band=BAND waiting=UNIT of=NUMBER of the request
-//	reclaim    LEVEL: how boldly machines may reclaim; off unless said
+//	pending    lines: MACHINE cpus=N memory=SIZE gpu_memory=SIZE class=CLASS
+//	           band=BAND waiting=UNIT victims=ID,… of=NUMBER of the request
+//	reclaim    LEVEL: how boldly machines may reclaim; off by default
 //	limits     lines: NAME total=N used=N label=WORD
 //	groups     lines: NAME quota=N, or quota=N% for a dynamic one, surplus=yes
 //	now        SECONDS
 //	backfill   off|easy|conservative depth=N patience=DURATION
-//	reserve    lines: NAME users=NAME,… groups=NAME,… nodes=NAME,… cpus=N memory=SIZE from=SECONDS until=SECONDS
+//	reserve    lines: NAME users=NAME,… groups=NAME,… nodes=NAME,… cpus=N memory=SIZE
+//	           from=SECONDS until=SECONDS
 //	drain      lines: MACHINE from=SECONDS until=SECONDS reason=WORD
-//	claims     lines: MACHINE id=N owner=NAME band=BAND cpus=N memory=SIZE gpus=N gpu_memory=SIZE class=CLASS job=ID ran=SECONDS saved=SECONDS (ago) rank=N (the machine's) can=yes leaving=yes
-//	preemption lines: cell=N (evictions in a plan), job=N (of one job), evicted=JOB:N, fair=EXPRESSION
-//	beyond     lines: MACHINE NUMBER WORDS: a claim that is beyond a soft limit, and which one
-//	starts     lines: MACHINE at=SECONDS cpus=N memory=SIZE n=UNITS: what was granted lately
-//	plan       prints who gets what and why others wait; plan whole: also in short, the kinds of the reasons, and when they start
+//	claims     lines: MACHINE id=N owner=NAME band=BAND cpus=N memory=SIZE gpus=N
+//	           gpu_memory=SIZE class=CLASS job=ID ran=SECONDS saved=SECONDS (ago)
+//	           rank=N (the machine's) can=yes leaving=yes
+//	preemption lines: cell=N (evictions in a plan), job=N (of one job),
+//	           evicted=JOB:N, fair=EXPRESSION
+//	beyond     lines: MACHINE NUMBER WORDS: a claim beyond a soft limit, and its text
+//	starts     lines: MACHINE at=SECONDS cpus=N memory=SIZE n=UNITS: recent grants
+//	plan       prints the grants and why others wait; plan whole also prints the brief
+//	           form, the kinds of the reasons, and the start
 func TestStories(t *testing.T) {
 	script.Run(t, "testdata/*.txt", func(t *testing.T) func(script.ScriptCommand) string {
 		c := newScriptCell(t)
@@ -184,7 +197,7 @@ func (c *scriptCell) addMachines(lines []string) string {
 	return fmt.Sprintf("%d machines", len(c.snapshot.Machines))
 }
 
-// cutUnits makes the resource units of a machine, with what is taken of them.
+// cutUnits makes the resource units of a machine, with some of them taken.
 func (c *scriptCell) cutUnits(pairs map[string]string, total roost.Resources, ad *classad.Ad) *gpu.FreeResources {
 	topology := gpu.MachineTopology{Memory: total.Memory}
 	for i := range total.CPU / 1000 {
@@ -373,7 +386,7 @@ func (c *scriptCell) addStarts(lines []string) string {
 	return "ok"
 }
 
-// runCycle makes a plan.
+// runCycle makes a plan and returns it as text.
 func (c *scriptCell) runCycle(whole bool) string {
 	plan := c.matcher.Plan(&c.snapshot)
 	checkPlan(c.t, &c.snapshot, plan)
@@ -439,8 +452,8 @@ func (c *scriptCell) runCycle(whole bool) string {
 	return b.String()
 }
 
-// readSelfPlacements reads where a request would have its units: MACHINE:UNITS or
-// MACHINE:wait, separated by commas.
+// readSelfPlacements reads the proposals of a request: MACHINE:UNITS or MACHINE:wait,
+// separated by commas.
 func (c *scriptCell) readSelfPlacements(text string) (all []SelfPlacement) {
 	for _, one := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' }) {
 		name, units, _ := strings.Cut(one, ":")

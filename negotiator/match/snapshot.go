@@ -9,48 +9,49 @@ import (
 	"github.com/roost-batch/roost/negotiator/fairshare"
 )
 
-// Snapshot is the pool as a plan sees it.
+// Snapshot is the state of the pool that a cycle plans from.
 type Snapshot struct {
-	Now      time.Time          // what time() says in expressions
-	Reclaim  roost.ReclaimLevel // how boldly machines may reclaim for work to be placed there
+	Now      time.Time          // the value of time() in expressions
+	Reclaim  roost.ReclaimLevel // the boldest level at which machines may reclaim for the units placed there
 	Machines []*Machine         // in the order of their names
 	Requests []*Request
-	// Pending is what was promised of a machine and does not show in its ad yet, by the
-	// machine's name.
+	// Pending lists, by machine name, the grants that the machine's ad does not show yet.
 	Pending map[string][]PendingGrant
-	// Shares is how each submitter stands; one that is missing has nothing and the least
-	// priority. Where there are groups, everybody who has something is needed.
+	// Shares holds the fair-share state of each submitter. A missing submitter has no
+	// usage and the best possible priority. Where there are groups, every submitter with
+	// usage must be present.
 	Shares map[fairshare.Submitter]SubmitterShare
-	// Limits are the licences and run limits of which requests take, by name. What is
-	// missing is not limited.
+	// Limits are the licences and run limits that requests count against, by name. A name
+	// that is missing is not limited.
 	Limits map[string]ConcurrencyLimit
-	// Backfill is what is held for those that find no room.
+	// Backfill configures the reservations for requests that find no room.
 	Backfill     BackfillSettings
-	Reservations []AdvanceReservation // by name, in order
-	Drains       []MachineDrain       // by node, in order
-	// Groups are the accounting groups that have quotas; what they request is worked out.
-	// Without any the pool is everybody's.
+	Reservations []AdvanceReservation // in the order of their names
+	Drains       []MachineDrain       // in the order of their nodes
+	// Groups are the accounting groups that have quotas; the cycle computes their
+	// Requested. Without groups everything is one pool.
 	Groups []fairshare.AccountingGroup
-	// Oversubscribe lets static quotas hold that add up to more than there is.
+	// Oversubscribe allows static quotas whose sum is more than the pool has.
 	Oversubscribe bool
-	// RecentStarts are what was granted in the last minutes, in order of time: what tells
-	// how fast what waits gets its turn.
+	// RecentStarts are the grants of the last minutes, in order of time. The start
+	// estimates take from them how fast the queue moves.
 	RecentStarts []RecentStart
-	// Preemption is who may be displaced.
+	// Preemption configures which claims may be preempted.
 	Preemption PreemptionPolicy
-	// Score says which of the machines that suit equally well a unit goes to.
+	// Score chooses among the machines that are otherwise equally good for a unit.
 	Score ScorePolicy
 }
 
 // SubmitterShare is what fair share needs to know of a submitter.
 type SubmitterShare struct {
-	EffectivePriority float64         // effective priority, fairshare.Accountant's
-	Usage             roost.Resources // by its claims and by grants that are on their way
-	Floor             float64         // cores that it gets before others get more than theirs; 0 for none
-	Ceiling           float64         // cores that it never has more of; 0 for none
+	EffectivePriority float64         // as fairshare.Accountant computes it; lower is better
+	Usage             roost.Resources // of its claims and its pending grants
+	// cores that it gets before others get more than their own floors; 0: no floor
+	Floor   float64
+	Ceiling float64 // cores that it never exceeds; 0: no ceiling
 }
 
-// RecentStart is so many units that a machine was granted to.
+// RecentStart records that a machine was granted to some units at one time.
 type RecentStart struct {
 	At        int64 // unix seconds
 	Machine   string
@@ -58,7 +59,7 @@ type RecentStart struct {
 	Units     int
 }
 
-// RequestKey names a request in the pool.
+// RequestKey identifies a request in the pool.
 type RequestKey struct {
 	Schedd string
 	ID     uint64
@@ -72,68 +73,70 @@ func (k RequestKey) Compare(other RequestKey) int {
 	return cmp.Compare(k.ID, other.ID)
 }
 
-// Request is what one schedd wants for tasks that are alike.
+// Request asks for machines for the tasks of one schedd that are alike.
 type Request struct {
 	Key       RequestKey
 	Submitter fairshare.Submitter
 	Band      roost.PriorityBand
-	// an operator wants it to run now: before all others, past fair share, quotas and
-	// limits on what runs
+	// an operator ordered it to run now: before all others, without regard to fair share,
+	// quotas and run limits
 	Now      bool
 	Priority int32
-	Oldest   int64 // unix nanoseconds
-	Wanted   int   // units; a unit is one claim
-	NoQueue  int   // of those: not to be sent where they would have to wait, because they do already
+	Oldest   int64 // unix nanoseconds: when its oldest task was submitted
+	Wanted   int   // units; each unit becomes one claim
+	NoQueue  int   // units of Wanted that must not go into a node queue, because they wait in one already
 	Class    *RequestClass
-	Gang     int // above 1: so many units start together or not at all; Wanted is a multiple
-	// other requests, not in the snapshot themselves, whose units are of the one gang of
-	// this one: all of Wanted of each
+	Gang     int // above 1: this many units start together or not at all, and Wanted is a multiple of it
+	// other requests, not in the snapshot themselves, that belong to the same gang:
+	// Wanted units of each
 	Parts            []*Request
-	Walltime         time.Duration     // after which a unit is ended; 0: never
-	PredictedRuntime time.Duration     // how long one is expected to take; 0: nobody knows
-	Reservation      string            // the only one in which it may run; empty: in none
-	RunLimits        []LimitRequest    // the limits of its user and its queue
-	SoftLimits       []LimitRequest    // those that it may go beyond when all others of its band have had their turn
-	Avoid            map[string]string // machines that are not to be tried now, by name, and why
-	SelfPlacements   []SelfPlacement   // where its schedd would have them; none: the plan chooses
-	// unix seconds: since when some of it has waited in every plan; 0: since this one
+	Walltime         time.Duration  // after which a unit is ended; 0: never
+	PredictedRuntime time.Duration  // how long a unit is expected to take; 0: unknown
+	Reservation      string         // the only reservation in which it may run; empty: in none
+	RunLimits        []LimitRequest // the limits of its user and its queue
+	// limits that it may exceed once all others of its band have had their turn
+	SoftLimits     []LimitRequest
+	Avoid          map[string]string // machines that must not be tried now, by name, with the reason
+	SelfPlacements []SelfPlacement   // where its schedd proposes to run it; none: the plan chooses
+	// unix seconds: since when some of its units waited in every plan; 0: since this plan
 	WaitingSince int64
-	Explain      bool // say why, if not all could be placed
+	Explain      bool // explain why, if some units cannot be placed
 }
 
-// Plan is who gets what.
+// Plan is the result of a cycle.
 type Plan struct {
 	Grants      []Grant // in the order in which they were decided
 	Unplaced    []UnplacedRequest
-	Conflicts   []PlacementConflict // proposals that could not be granted
-	Unavailable []UnavailableWindow // the drains, then the reservations
-	// what is held for those that found no room, in the order in which that was decided
+	Conflicts   []PlacementConflict // proposals of schedds that could not be granted
+	Unavailable []UnavailableWindow // first the drains, then the reservations
+	// reservations for requests that found no room, in the order in which they were
+	// decided
 	BackfillReservations []BackfillReservation
 }
 
 // UnavailableWindow is a machine of which at least a part is drained or reserved. Nothing
-// new is granted there that would not end before; but schedds put one task after the
-// other on the claims that they have, and have to know.
+// new is granted there unless it ends before; schedds need the window because they run
+// one task after another on their claims.
 type UnavailableWindow struct {
 	Machine     string
-	From, Until int64  // unix seconds; Until 0: until it is taken back
-	Reservation string // of those who may run there; "": it is drained
+	From, Until int64  // unix seconds; Until 0: until the order is taken back
+	Reservation string // whose members may run there; "": the machine is drained
 }
 
-// Grant is so many units of a request on one machine.
+// Grant gives some units of a request a machine.
 type Grant struct {
 	Request        *Request
 	Machine        *Machine
 	Units          int
-	Gang           int      // not 0: of one gang with the grants of the same number
-	Waiting        bool     // it is a place in the queue of a resource unit: the machine has no room for it now
-	Unit           int      // Waiting: of the machine's, which
-	WaitSeconds    float64  // Waiting: seconds, as predicted
-	Victims        []uint64 // claims of the machine that have to go for it, which then is of one unit
-	EvictionReason string   // they have to, for those whose they are
+	Gang           int      // not 0: grants with the same number belong to one gang
+	Waiting        bool     // the grant is a place in a node queue, because the machine has no room for it now
+	Unit           int      // number of the resource unit of the queue, if Waiting
+	WaitSeconds    float64  // predicted wait in seconds, if Waiting
+	Victims        []uint64 // claims of the machine that are evicted for it; the grant is then of one unit
+	EvictionReason string   // why Victims are evicted, for their users
 }
 
-// Resources is what each unit of the grant takes of its machine.
+// Resources returns what each unit of the grant takes of its machine.
 func (g *Grant) Resources() roost.Resources {
 	if g.Request.Class.Exclusive {
 		return g.Machine.Total
@@ -143,9 +146,10 @@ func (g *Grant) Resources() roost.Resources {
 
 // UnplacedRequest is a request that has to wait, in whole or in part.
 type UnplacedRequest struct {
-	Request     *Request
-	Missing     int              // units
-	Awaits      bool             // for some of these, claims are leaving already
-	NoRoom      bool             // no machine has room for it; else something keeps it from looking, such as a limit
-	Explanation *WaitExplanation // nil unless asked for
+	Request *Request
+	Missing int  // units that were not placed
+	Awaits  bool // claims are already leaving for some of the missing units
+	// no machine has room for it; if false, something else excludes it, such as a limit
+	NoRoom      bool
+	Explanation *WaitExplanation // nil unless the request asked for it
 }
