@@ -402,14 +402,14 @@ func (p backfillPlanner) outlookText(w *requestState) string {
 		where = fmt.Sprintf("%s and %d more", strings.Join(names[:maxNamedMachines], ", "), len(names)-maxNamedMachines)
 	}
 	if w.start == 0 {
-		return "; what falls free on " + where + " is kept for it"
+		return "; what becomes free on " + where + " is reserved for it"
 	}
 	if w.certainty == ByPrediction {
 		return "; it starts on " + where + " about " + p.timeText(w.start) +
-			" if what runs there takes as long as tasks like it did"
+			" if the tasks there take as long as similar tasks did"
 	}
 	if w.start == p.now+1 {
-		return "; it starts on " + where + " as soon as that has ended whose time is up there"
+		return "; it starts on " + where + " as soon as the tasks there have ended whose walltime is over"
 	}
 	return "; it starts on " + where + " at " + p.timeText(w.start) + " at the latest"
 }

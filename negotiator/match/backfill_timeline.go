@@ -279,7 +279,7 @@ func (p backfillPlanner) holderText(h timeline.Reservation, of *reservationHolde
 		return "held for a request of " + of.backfillRequest.Submitter.Owner +
 			" that comes before it and starts " + when
 	}
-	return "held for a request of " + of.backfillRequest.Submitter.Owner + " that comes before it, as it falls free"
+	return "held for a request of " + of.backfillRequest.Submitter.Owner + " that comes before it, as it becomes free"
 }
 
 // timeText formats a time for messages.

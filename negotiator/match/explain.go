@@ -314,9 +314,9 @@ func (t *waitExplainer) listReasons() []WaitReason {
 		switch {
 		case d == gpuMemory:
 			add(TooSmall, small.machines, "%s", t.addGPUMemoryReason(small, "", "the largest has %v, on %s",
-				"the most that so many have is %v, on %s"))
+				"that many have at most %v, on %s"))
 			add(Busy, busy.machines, "%s", t.addGPUMemoryReason(busy, " free", "the largest free share is %v on %s",
-				"the most that so many have free is %v, on %s"))
+				"that many have at most %v free, on %s"))
 			continue
 		case busy.allEqual:
 			add(Busy, busy.machines, "busy: %s of %s free", d.amountText(busy.largest, false),

@@ -25,7 +25,7 @@ func (s *resourceShortage) isShort() bool { return s.dimensions > 0 || s.reason 
 func (p startExplainer) shortageOf(c *RequestClass, at int, empty bool) resourceShortage {
 	m, s := p.Machines[at], resourceShortage{first: dimensions}
 	if c.Exclusive && !empty && !p.isEmpty(at) {
-		s.reason = "it is to have the machine alone, and others are there"
+		s.reason = "it needs the machine exclusively, and other tasks are there"
 		return s
 	}
 	f := p.unitsFreeAt(at)

@@ -45,9 +45,9 @@ func (p startExplainer) estimateStart(t *waitExplainer) StartEstimate {
 	case ok && (!known || rate < ends):
 		return p.startText(rate, ByRate, why)
 	case known:
-		basis := "by then the walltimes of enough of what runs there are over, "
+		basis := "by then the walltimes of enough tasks there are over, "
 		if slices.ContainsFunc(t.capableMachines, func(at int) bool { return p.Machines[at].usesPredictions }) {
-			basis = "by then enough of what runs there is over, by walltimes and by how long tasks like it took, "
+			basis = "by then enough tasks there have ended, by walltimes and by how long similar tasks took, "
 		}
 		return p.startText(ends, ByPrediction, basis+p.queuePositionText(t.request))
 	}
@@ -69,7 +69,7 @@ func (p startExplainer) estimateByRate(t *waitExplainer) (at int64, why string, 
 	from := max(w.WaitingSince, p.now-int64(maxRateWindow/time.Second))
 	window := time.Duration(p.now-from) * time.Second
 	if w.WaitingSince == 0 || window < minRateWindow {
-		return 0, "it waits for less than a minute, too short to tell how fast others start", false
+		return 0, "it has waited for less than a minute, too short to estimate how fast tasks start", false
 	}
 	able := make([]bool, len(p.Machines))
 	for _, at := range t.capableMachines {
@@ -88,7 +88,7 @@ func (p startExplainer) estimateByRate(t *waitExplainer) (at int64, why string, 
 		}
 	}
 	if like == 0 {
-		return 0, fmt.Sprintf("nobody knows when what runs there ends, and in the last %s nothing as large has "+
+		return 0, fmt.Sprintf("it is unknown when the tasks there end, and in the last %s no task as large has "+
 			"started on a machine that can run it", durationText(window)), false
 	}
 	seconds := window.Seconds()
@@ -97,7 +97,7 @@ func (p startExplainer) estimateByRate(t *waitExplainer) (at int64, why string, 
 		return 0, fmt.Sprintf("as tasks have started in the last %s, it would take more than %s", durationText(window),
 			durationText(maxRateHorizon*window)), false
 	}
-	why = fmt.Sprintf("if tasks go on to start there as in the last %s (%s as large), %s", durationText(window),
+	why = fmt.Sprintf("if tasks continue to start there as in the last %s (%s as large), %s", durationText(window),
 		pluralOf(like, "task", "tasks"), p.queuePositionText(w))
 	return p.now + int64(math.Ceil(took)), why, true
 }

@@ -21,18 +21,18 @@ func (p startExplainer) startEstimate(t *waitExplainer) StartEstimate {
 		return StartEstimate{Basis: "no machine can run it"}
 	case w.start > 0 && w.certainty == ByPrediction:
 		return p.startText(w.start, w.certainty,
-			"if what runs there takes as long as tasks like it did, as things stand")
+			"if the tasks there take as long as similar tasks did, in the present order")
 	case w.start == p.now+1:
-		return p.startText(w.start, w.certainty, "the time of what runs there is up")
+		return p.startText(w.start, w.certainty, "the walltime of the tasks there is over")
 	case w.start > 0:
-		return p.startText(w.start, w.certainty, "by the walltimes of what runs there, as things stand")
+		return p.startText(w.start, w.certainty, "by the walltimes of the tasks there, in the present order")
 	case w.waitReason != "" && w.waitReasonKind == OverLimit:
-		return StartEstimate{Basis: "it hangs on " + w.waitReason}
+		return StartEstimate{Basis: "it depends on " + w.waitReason}
 	case t.reasonCounts[RecentlyRefused]+t.reasonCounts[AvoidedPair] == t.capable:
-		return StartEstimate{Basis: "it hangs on machines that have just refused it, or on which its tasks " +
+		return StartEstimate{Basis: "it depends on machines that have just refused it, or on which its tasks " +
 			"keep failing"}
 	case w.preemption.awaitingVictims > 0:
-		return StartEstimate{Basis: "it starts when those have left who make room for it"}
+		return StartEstimate{Basis: "it starts when the tasks that make room for it have left"}
 	}
 	return p.estimateStart(t)
 }

@@ -49,12 +49,12 @@ func (t *waitExplainer) machineStates() string {
 	reserved := t.reasonCounts[Reserved] + t.reasonCounts[ReservedForEarlier]
 	switch t.capable {
 	case t.reasonCounts[RecentlyRefused]:
-		return "waiting to change after a refused claim"
+		return "not tried again until something changes, after a refused claim"
 	case t.reasonCounts[AvoidedPair]:
 		return "kept apart from its tasks, which keep failing there"
 	}
 	if reserved > 0 {
-		return "busy or kept for others"
+		return "busy or reserved for others"
 	}
 	return "busy"
 }

@@ -65,7 +65,7 @@ func (p gangPlanner) placeOneGang(w *requestState) bool {
 			w.waitReason += fmt.Sprintf(", and when its turn came there was room for %d", room)
 		}
 		if w.isMixedGang() && w.unplacedPartOf != nil {
-			w.waitReason += fmt.Sprintf("; what finds none asks for %v", w.unplacedPartOf.Class.Resources)
+			w.waitReason += fmt.Sprintf("; the part without room asks for %v", w.unplacedPartOf.Class.Resources)
 		}
 	}
 	p.backfill().reserveForUnplaced(w)
@@ -83,9 +83,9 @@ func (w *requestState) scattersGang() string {
 func (w *requestState) needsMachines() string {
 	switch {
 	case w.Class.Exclusive:
-		return ", on a machine each that they have alone"
+		return ", each exclusively on a machine of its own"
 	case w.Class.Scatter:
-		return ", on a machine each"
+		return ", each on a machine of its own"
 	}
 	return ""
 }

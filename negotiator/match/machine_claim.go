@@ -74,7 +74,7 @@ func claimsOf(ad *classad.Ad) (claims, preemptors []MachineClaim, err error) {
 			return nil, nil, fmt.Errorf("%s: place %d: %w", roost.AttrClaims, i, err)
 		}
 		if seen[c.ID] {
-			return nil, nil, fmt.Errorf("%s: place %d: %w: claim %d stands there twice", roost.AttrClaims, i,
+			return nil, nil, fmt.Errorf("%s: place %d: %w: claim %d is listed twice", roost.AttrClaims, i,
 				roost.Invalid, c.ID)
 		}
 		seen[c.ID] = true

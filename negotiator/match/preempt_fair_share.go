@@ -66,10 +66,10 @@ func (p preemptionPlanner) noPreemptionReason(w *requestState) string {
 	case !h.failed:
 		return ""
 	case p.cycleBudgetUsed():
-		return fmt.Sprintf("; as many tasks as may be in an hour have been displaced for others (%d in this round)",
+		return fmt.Sprintf("; the limit of tasks displaced in an hour is reached (%d in this cycle)",
 			p.evictedCount)
 	case w.Band.IsProd() && p.hasProdClaim():
-		return "; nobody below production has what it needs, and production is not displaced"
+		return "; no task below production has what it needs, and production is never displaced"
 	}
 	return ""
 }
