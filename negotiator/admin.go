@@ -66,7 +66,7 @@ func (a *adminService) callerOf(ctx context.Context, req *wire.CellRequest) erro
 	_, node, _ := strings.Cut(req.GetWho(), "@")
 	switch {
 	case !ok:
-		return fmt.Errorf("cell: %w: nobody knows who asks", roost.Unauthenticated)
+		return fmt.Errorf("cell: %w: the caller is unknown", roost.Unauthenticated)
 	case p.Local && req.GetWho() == "":
 		name := strconv.FormatUint(uint64(p.UID), 10)
 		if u, err := user.LookupId(name); err == nil {
@@ -75,7 +75,7 @@ func (a *adminService) callerOf(ctx context.Context, req *wire.CellRequest) erro
 		req.Who, req.Trusted = name+"@"+a.nodeName, true
 	case p.Local || p.Name == a.nodeName || p.Plays(peer.Negotiator):
 	case node != p.Name:
-		return fmt.Errorf("cell: %w: %s asks for %q, who is of another node", roost.PermissionDenied, p.Name,
+		return fmt.Errorf("cell: %w: %s asks for %q, a user of another node", roost.PermissionDenied, p.Name,
 			req.GetWho())
 	default:
 		req.Trusted = false
@@ -88,7 +88,7 @@ func (a *adminService) callerOf(ctx context.Context, req *wire.CellRequest) erro
 func (a *adminService) forwardToLeader(ctx context.Context, p leadershipState,
 	req *wire.CellRequest) (*wire.CellReply, error) {
 	if req.GetPassed() || p.leader == "" {
-		return nil, fmt.Errorf("negotiator %s: %w: no negotiator leads that it knows of; most of them have to reach "+
+		return nil, fmt.Errorf("negotiator %s: %w: it knows no leader; a majority of the negotiators must reach "+
 			"each other: see roost doctor", a.nodeName, roost.Unavailable)
 	}
 	conn, err := a.dial(p.leader)

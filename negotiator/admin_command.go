@@ -22,10 +22,10 @@ func (o proposalResult) answerAdmins() {
 	for i, w := range o.entry.adminCommands {
 		switch {
 		case errors.Is(o.err, roost.Stale):
-			w.result <- fmt.Errorf("the lead has changed meanwhile, and it was not done: %w", roost.Unavailable)
+			w.result <- fmt.Errorf("the leader has changed meanwhile, and it was not done: %w", roost.Unavailable)
 		case o.err != nil:
-			w.result <- fmt.Errorf("the lead may have changed meanwhile, and it is not known whether it was "+
-				"done: %w: %w", roost.Unavailable, o.err)
+			w.result <- fmt.Errorf("the leader may have changed meanwhile, and it is unknown whether it was done: "+
+				"%w: %w", roost.Unavailable, o.err)
 		default:
 			w.result <- o.result.Commands[i]
 		}

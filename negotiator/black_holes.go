@@ -137,7 +137,7 @@ func (c blackHoleDetector) drainBlackHoles(now time.Time) {
 		if slices.ContainsFunc(c.drains, func(other match.MachineDrain) bool { return other.Node == d.Machine }) {
 			continue // by an administrator, who may have seen it first
 		}
-		c.log.Warn("the node swallows tasks and is drained", "node", d.Machine, "until", d.Until, "reason", d.Reason)
+		c.log.Warn("the node is a black hole and is drained", "node", d.Machine, "until", d.Until, "reason", d.Reason)
 		object, err := json.Marshal(ledger.MachineDrain{Node: d.Machine, Reason: "drained by itself: " + d.Reason,
 			Period: ledger.Period{Until: d.Until}})
 		if err != nil {
@@ -263,7 +263,7 @@ func (c blackHoleDetector) limitTrials(now time.Time) (full []match.MachineDrain
 		c.tasksOnTrial[name] = blackhole.TrialTasks - len(m.Claims) - len(c.pendingByMachine[name])
 		if c.tasksOnTrial[name] <= 0 {
 			full = append(full, match.MachineDrain{Node: name,
-				Reason: fmt.Sprintf("on trial: it gets %d tasks at a time until some go well", blackhole.TrialTasks)})
+				Reason: fmt.Sprintf("on trial: it gets %d tasks at a time until some succeed", blackhole.TrialTasks)})
 		}
 	}
 	return full

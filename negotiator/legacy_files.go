@@ -30,7 +30,7 @@ func readLegacyAccounts(dir string, log *slog.Logger) []fairshare.SubmitterAccou
 		err = accountant.Load(text)
 	}
 	if err != nil {
-		log.Error("usage of the time before the log is lost, everybody starts anew; the file is kept", "file",
+		log.Error("old usage cannot be read, and all users start without usage; the file is set aside", "file",
 			path+".bad", "err", errors.Join(err, os.Rename(path, path+".bad")))
 		return nil
 	}
@@ -43,7 +43,7 @@ func setAsideLegacyFiles(dir string, log *slog.Logger) {
 	for _, name := range []string{legacyUsageFile, legacyEpochFile} {
 		path := filepath.Join(dir, name)
 		if err := os.Rename(path, path+".old"); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			log.Warn("an old file stays", "err", err)
+			log.Warn("an old file could not be set aside", "err", err)
 		}
 	}
 }

@@ -53,7 +53,7 @@ func (c *leaderState) countVictims(now time.Time, g *match.Grant) {
 		if v := &g.Machine.Claims[i]; slices.Contains(g.Victims, v.ID) {
 			c.recentEvictions.addEvictions(now, v.JobName())
 			entry.Evicted = append(entry.Evicted, v.JobName())
-			c.log.Info("a claim is to make room", "machine", g.Machine.Name, "claim", v.ID, "job", v.Job, "of",
+			c.log.Info("a claim is to be evicted", "machine", g.Machine.Name, "claim", v.ID, "job", v.Job, "of",
 				v.Submitter, "for", g.Request.Submitter, "why", g.EvictionReason)
 		}
 	}

@@ -72,7 +72,8 @@ func (l *decisionLoop) stepDown() {
 	if l.cell != nil {
 		proposalResult{entry: l.cell.pendingEntry, err: l.notLeaderError()}.answerAdmins()
 		l.cell.endStreams(l.notLeaderError())
-		l.log.Info("this negotiator leads no more", "epoch", l.cell.epoch, "leader", l.lastLeadership.Leader)
+		l.log.Info("this negotiator is no longer the leader",
+			"epoch", l.cell.epoch, "leader", l.lastLeadership.Leader)
 	}
 	l.cell = nil
 	l.setRole(following)
@@ -95,9 +96,9 @@ func (l *decisionLoop) publishLeadership() {
 
 // notLeaderError says why this negotiator accepts no sessions now.
 func (l *decisionLoop) notLeaderError() error {
-	where := cmp.Or(l.lastLeadership.Leader, "which is not known yet")
+	where := cmp.Or(l.lastLeadership.Leader, "which is unknown yet")
 	if where == l.address {
-		where = "which this one is about to be"
+		where = "which this negotiator is about to become"
 	}
 	return fmt.Errorf("negotiator %s: %w: only the leader negotiates: %s", l.node, roost.Unavailable, where)
 }

@@ -33,9 +33,9 @@ const (
 
 // Why a session ends, besides the end of leadership.
 var (
-	errStreamReplaced = fmt.Errorf("negotiate: %w: a newer conversation of the same schedd has replaced this one",
+	errStreamReplaced = fmt.Errorf("negotiate: %w: a newer session of the same schedd has replaced this one",
 		roost.Stale)
-	errQueueFull = fmt.Errorf("negotiate: %w: the schedd does not take in what it is told", roost.Exhausted)
+	errQueueFull = fmt.Errorf("negotiate: %w: the schedd does not read its messages", roost.Exhausted)
 )
 
 func newSendQueue() *sendQueue { return &sendQueue{ready: make(chan struct{}, 1)} }

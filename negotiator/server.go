@@ -62,7 +62,7 @@ func Run(ctx context.Context, node *config.Node, id *rpc.Identity) error {
 		listeners = append(listeners, listener)
 	}
 	if n := len(node.Negotiators); n > 0 && n%2 == 0 {
-		log.Warn("an even number of negotiators bears no more losses than one fewer", "negotiators", n)
+		log.Warn("an even number of negotiators tolerates no more failures than one fewer", "negotiators", n)
 	}
 	log.Info("serving", "addresses", node.Negotiator.Listen, "negotiators", len(node.Negotiators))
 	return s.serve(ctx, rpc.NewServer(id, peer.MethodAccess(), grpc.WaitForHandlers(true), rpc.WithSessionSizes()),
@@ -134,7 +134,7 @@ func (s *replicatedServer) serve(ctx context.Context, to *rpc.Server, listeners 
 	select {
 	case <-done:
 	case <-time.After(shutdownTimeout):
-		s.log.Error("not all of it has ended; it is left to the end of the process", "within", shutdownTimeout)
+		s.log.Error("some goroutines have not ended; they end with the process", "within", shutdownTimeout)
 	}
 	for len(broken) > 0 {
 		err = errors.Join(err, <-broken)

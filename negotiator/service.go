@@ -125,7 +125,8 @@ func (s *grpcService) readHello(stream scheddStream) (*wire.ScheddHello, error) 
 	}
 	p, _ := peer.FromContext(stream.Context())
 	if !p.Local && name != p.Name && !strings.HasSuffix(name, "@"+p.Name) {
-		return nil, fmt.Errorf("schedd %q: %w: %s may only speak for its own", name, roost.PermissionDenied, p.Name)
+		return nil, fmt.Errorf("schedd %q: %w: %s may only speak for its own schedds",
+			name, roost.PermissionDenied, p.Name)
 	}
 	return m.GetHello(), nil
 }
@@ -199,7 +200,7 @@ func (s *grpcService) confirmLeader(ctx context.Context, age time.Duration) erro
 	ctx, cancel := context.WithTimeout(ctx, maxUnverifiedAge)
 	defer cancel()
 	if err := s.verifyLeader(ctx); err != nil {
-		s.log.Warn("grants are not sent, as they are late and another may lead", "age", age, "err", err)
+		s.log.Warn("grants are not sent: they are late, and another negotiator may lead", "age", age, "err", err)
 		return fmt.Errorf("grants of %v ago: %w: %w", age, roost.Stale, err)
 	}
 	s.log.Info("grants are sent late", "age", age)

@@ -172,7 +172,8 @@ func (h *hostileSubmit) ordersOthersTasks() {
 
 func (h *hostileSubmit) takesAName() {
 	id := h.rogue.submitJob(singleTaskOn("own", `["true"]`, "exec1"))
-	h.saysOn("central", "refused a call of /roost.wire.Negotiator/Negotiate", "rogue may only speak for its own")
+	h.saysOn("central", "refused a call of /roost.wire.Negotiator/Negotiate",
+		"rogue may only speak for its own schedds")
 	h.saysOn("exec1", "refused a call of /roost.wire.Startd/Session")
 	if now := h.rogue.showTask(id); now.Attempt != 0 {
 		h.Errorf("its own task is %+v", now)

@@ -36,7 +36,7 @@ func TestNodeSwallows(t *testing.T) {
 	for i := range 4 {
 		jobs = append(jobs, h.submitJob(fmt.Sprintf(text, i, i%2+1)))
 	}
-	const drained = "swallows tasks and is drained"
+	const drained = "is a black hole and is drained"
 	h.awaitFor(60*time.Second, "exec1 is avoided by the one user",
 		logged("the jobs of one submitter are kept from a node"))
 	if logged(drained)() {

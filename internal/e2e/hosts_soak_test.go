@@ -212,7 +212,7 @@ func (s *soakPool) finishSoak() {
 		}
 		for line := range strings.Lines(s.nodes[name].logText()) {
 			if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") ||
-				strings.Contains(line, "not all of it has ended") {
+				strings.Contains(line, "some goroutines have not ended") {
 				s.Errorf("%s: %s", name, line)
 			}
 		}

@@ -242,7 +242,7 @@ func (r *checkpointReader) nextLine() (text []byte, err error) {
 		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 			return nil, fmt.Errorf("%w: it is cut off after line %d; take another one", roost.Invalid, r.lineNumber)
 		case errors.Is(err, gzip.ErrChecksum):
-			return nil, fmt.Errorf("%w: it is damaged: its sum does not hold", roost.Invalid)
+			return nil, fmt.Errorf("%w: it is damaged: its checksum is wrong", roost.Invalid)
 		default:
 			return nil, fmt.Errorf("after line %d: %w: it is damaged: %w", r.lineNumber, roost.Invalid, err)
 		}
@@ -258,7 +258,7 @@ func (r *checkpointReader) checkEnd(e *checkpointTrailer) error {
 	case errors.Is(err, io.EOF):
 		return nil
 	case errors.Is(err, gzip.ErrChecksum):
-		return fmt.Errorf("%w: it is damaged: its sum does not hold", roost.Invalid)
+		return fmt.Errorf("%w: it is damaged: its checksum is wrong", roost.Invalid)
 	case err == nil:
 		return fmt.Errorf("%w: there is something behind its end, in line %d", roost.Invalid, r.lineNumber+1)
 	default:

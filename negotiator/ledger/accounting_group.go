@@ -36,10 +36,10 @@ func (g AccountingGroup) check(l *Ledger) error {
 	case g.Cores != nil && g.Fraction != nil:
 		return exclusiveFieldsError("cores", "a fraction")
 	case g.Cores != nil && (*g.Cores < 0 || int64(*g.Cores) > maxAmount):
-		return fmt.Errorf("a quota of %v cores: it is between 0 and %v", float64(*g.Cores)/1000,
+		return fmt.Errorf("a quota of %v cores: it must be between 0 and %v", float64(*g.Cores)/1000,
 			float64(maxAmount/1000))
 	case g.Fraction != nil && !(*g.Fraction >= 0 && *g.Fraction <= 1):
-		return fmt.Errorf("a fraction of %v: it is between 0 and 1", *g.Fraction)
+		return fmt.Errorf("a fraction of %v: it must be between 0 and 1", *g.Fraction)
 	}
 	if err := g.checkParentQuota(l, g.Parent()); err != nil {
 		return err

@@ -82,7 +82,7 @@ func (l commandApplier) resolveCommand(c *AdminCommand) (name string, o *storedO
 	}
 	if !slices.Contains(Verbs(c.Kind), c.Verb) {
 		return "", nil, refusalError(roost.Invalid, string(c.Kind),
-			fmt.Errorf("%q is nothing that can be done with it", c.Verb))
+			fmt.Errorf("%q is not possible for this kind", c.Verb))
 	}
 	if !c.Trusted {
 		if err := l.CheckCapability(c.Who, CapabilityFor(c.Kind)); err != nil {
@@ -91,7 +91,7 @@ func (l commandApplier) resolveCommand(c *AdminCommand) (name string, o *storedO
 	}
 	if len(c.Basis) > 0 && !bytes.Equal(c.Basis, l.Digest(c.Kind)) {
 		return "", nil, refusalError(roost.Conflict, string(c.Kind),
-			errors.New("others have changed since this was thought out: look again"))
+			errors.New("others have changed since this was prepared: look again"))
 	}
 	if c.Verb == VerbSet {
 		return l.resolveSet(c)
@@ -104,7 +104,7 @@ func (l commandApplier) resolveCommand(c *AdminCommand) (name string, o *storedO
 	if c.Verb == VerbReset {
 		if s := l.ParseSubmitter(name); !l.accountant.HasAccount(s) {
 			return "", nil, refusalError(roost.NotFound, subject,
-				errors.New("it has used nothing; roost shares lists those who have"))
+				errors.New("it has no usage; roost shares lists the submitters with usage"))
 		}
 		return name, nil, nil
 	}

@@ -93,7 +93,7 @@ func (a AdminRights) check(*Ledger) error {
 				strings.Join(names, ", "))
 		}
 		if slices.Contains(a.Capabilities[:i], c) {
-			return fmt.Errorf("%s stands there twice", c)
+			return fmt.Errorf("%s is listed twice", c)
 		}
 	}
 	return nil

@@ -26,7 +26,8 @@ func (m ConcurrencyLimit) check(*Ledger) error {
 			strings.ToLower(m.Name))
 	}
 	if m.Count < 0 || m.Count > maxCount {
-		return fmt.Errorf("a count of %d: it is between 0, which lets nobody have one, and %d", m.Count, maxCount)
+		return fmt.Errorf("a count of %d: it must be between 0, which lets nobody have one, and %d",
+			m.Count, maxCount)
 	}
 	return nil
 }

@@ -44,11 +44,11 @@ func (r CustomResource) check(*Ledger) error {
 		}
 	}
 	if strings.ContainsAny(r.Flag, "fn") {
-		return errors.New("flags n and f are of what is counted on each machine, and machines have nothing of " +
-			"that kind: leave them out, and what is left is counted for the pool")
+		return errors.New("flags n and f are for resources that each machine counts, which Roost does not have: " +
+			"leave them out, and the pool counts the resource")
 	}
 	if strings.Contains(r.Flag, "q") && !r.IsCounted() {
-		return fmt.Errorf("flag q is of what is counted, and a %s is not", r.Type)
+		return fmt.Errorf("flag q is for resources that are counted, and a %s is not", r.Type)
 	}
 	return nil
 }

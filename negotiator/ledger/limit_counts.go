@@ -113,7 +113,7 @@ func (c CountLimits) check(most int64) error {
 	for i, n := range []*int64{c.Total, c.PerUser, c.PerGroup, c.PerUnixGroup} {
 		what := [...]string{"total", "per user", "per group", "per Unix group"}[i]
 		if n != nil && (*n < 0 || *n > most) {
-			return fmt.Errorf("%s is %d: it is between 0 and %d; leave it out for no bound", what, *n, most)
+			return fmt.Errorf("%s is %d: it must be between 0 and %d; leave it out for no bound", what, *n, most)
 		}
 	}
 	for i, named := range []map[string]int64{c.Users, c.Groups, c.UnixGroups} {
@@ -124,7 +124,8 @@ func (c CountLimits) check(most int64) error {
 		}
 		for _, name := range names {
 			if n := named[name]; n < 0 || n > most {
-				return fmt.Errorf("that of %s is %d: it is between 0 and %d; leave it out for no bound", name, n, most)
+				return fmt.Errorf("that of %s is %d: it must be between 0 and %d; leave it out for no bound",
+					name, n, most)
 			}
 		}
 	}

@@ -74,7 +74,7 @@ func checkAccountNames(what string, names []string) error {
 			return err
 		}
 		if seen[name] {
-			return fmt.Errorf("%s %q stands there twice", what, name)
+			return fmt.Errorf("%s %q is listed twice", what, name)
 		}
 		seen[name] = true
 	}

@@ -44,7 +44,7 @@ func (a *QueueAccess) check() error {
 				return fmt.Errorf("access of %s: %q: a * stands for the beginning of a host", what, e)
 			}
 			if slices.Contains(r.Entries[:k], e) {
-				return fmt.Errorf("access of %s: %q stands there twice", what, e)
+				return fmt.Errorf("access of %s: %q is listed twice", what, e)
 			}
 		}
 	}

@@ -93,7 +93,7 @@ func (q QueuePolicy) check(*Ledger) error {
 		return err
 	}
 	if d := q.KillDelay; d != nil && (*d < 0 || *d > maxWalltime) {
-		return fmt.Errorf("a kill delay of %d seconds: it is between 0 and %d", *d, int64(maxWalltime))
+		return fmt.Errorf("a kill delay of %d seconds: it must be between 0 and %d", *d, int64(maxWalltime))
 	}
 	if err := q.Access.check(); err != nil {
 		return err
@@ -122,7 +122,7 @@ func (q QueuePolicy) checkRoute() error {
 			return errors.New("it is its own destination")
 		}
 		if slices.Contains(q.Destinations[:i], name) {
-			return fmt.Errorf("destination %s stands there twice", name)
+			return fmt.Errorf("destination %s is listed twice", name)
 		}
 	}
 	return nil
@@ -134,7 +134,7 @@ func checkCommonFields(chunk ResourceRange, array *int64) error {
 		return fmt.Errorf("default chunk: %w", err)
 	}
 	if array != nil && (*array < 0 || *array > maxCount) {
-		return fmt.Errorf("the largest array has %d tasks: it is between 0 and %d; leave it out for no bound",
+		return fmt.Errorf("the largest array has %d tasks: it must be between 0 and %d; leave it out for no bound",
 			*array, maxCount)
 	}
 	return nil

@@ -48,11 +48,11 @@ func (r AdvanceReservation) check(l *Ledger) error {
 	case len(r.Nodes) > 0 && r.Amount != nil:
 		return exclusiveFieldsError("nodes", "an amount")
 	case len(r.Nodes) == 0 && (r.Amount == nil || len(r.Amount.Bounds()) == 0):
-		return errors.New("it keeps nothing: name nodes, or an amount of cpus, memory, disk or gpus")
+		return errors.New("it reserves nothing: name nodes, or an amount of cpus, memory, disk or gpus")
 	case r.Amount != nil && r.Amount.allZero():
-		return errors.New("it keeps nothing: 0 is no amount")
+		return errors.New("it reserves nothing: 0 is no amount")
 	case r.Amount != nil && r.Amount.Tasks != nil:
-		return errors.New("tasks cannot be kept: give an amount of cpus, memory, disk or gpus")
+		return errors.New("tasks cannot be reserved: give an amount of cpus, memory, disk or gpus")
 	}
 	if r.Amount != nil {
 		if err := r.Amount.check(); err != nil {
@@ -71,7 +71,8 @@ func (r AdvanceReservation) check(l *Ledger) error {
 	for o := range objectValues[AdvanceReservation](l, KindReservation) {
 		for _, node := range o.Nodes {
 			if o.Name != r.Name && !o.Deleting && o.overlaps(r.Period) && slices.Contains(r.Nodes, node) {
-				return fmt.Errorf("%s is kept by reservation %s %s: take another node, or another time", node, o.Name,
+				return fmt.Errorf("%s is already in reservation %s %s: take another node, or another time",
+					node, o.Name,
 					o.Period.Text())
 			}
 		}

@@ -110,7 +110,7 @@ func checkOtherBound(name string, n int64) error {
 		most = maxWalltime
 	}
 	if n < 0 || n > most {
-		return fmt.Errorf("%s of %s: it is between 0 and %s", name, OtherText(name, n), OtherText(name, most))
+		return fmt.Errorf("%s of %s: it must be between 0 and %s", name, OtherText(name, n), OtherText(name, most))
 	}
 	return nil
 }
@@ -123,10 +123,10 @@ func (e ResourceRange) check() error {
 		return err
 	}
 	if w := e.Walltime; w != nil && (*w < 1 || *w > maxWalltime) {
-		return fmt.Errorf("a walltime of %d seconds: it is between 1 and %d", *w, int64(maxWalltime))
+		return fmt.Errorf("a walltime of %d seconds: it must be between 1 and %d", *w, int64(maxWalltime))
 	}
 	if n := e.Nodes; n != nil && (*n < 0 || *n > maxCount) {
-		return fmt.Errorf("%d nodes: it is between 0 and %d", *n, maxCount)
+		return fmt.Errorf("%d nodes: it must be between 0 and %d", *n, maxCount)
 	}
 	for _, name := range slices.Sorted(maps.Keys(e.OtherBounds)) {
 		if err := checkOtherBound(name, e.OtherBounds[name]); err != nil {

@@ -38,10 +38,10 @@ func Settings() []SettingInfo {
 		{Name: SettingDefaultQueue, Form: FormQueueName,
 			Description: "The queue of jobs that name none; empty for no queue"},
 		{Name: SettingDefaultQuota, Form: FormChoice, Default: "unlimited", Choices: []string{"unlimited", "none"},
-			Description: "What those may submit to batch, production and monitoring for whom no quota is set"},
+			Description: "What users without a quota may submit to batch, production and monitoring"},
 		{Name: SettingPreemptionRequirements, Form: FormExpression, Default: "false",
 			Description: "Whether a batch task may be displaced by one of a submitter that has a better priority; " +
-				"TARGET is the job that wants the place"},
+				"TARGET is the job that would take its place"},
 		{Name: SettingPreemptionMinRuntime, Form: FormDuration, Default: "1h", Min: 0, Max: 30 * day,
 			Description: "How long a batch task runs before fair share may displace it"},
 		{Name: SettingDisruptionsPerJob, Form: FormCount, Default: "60", Min: 0, Max: maxCount,
@@ -50,21 +50,21 @@ func Settings() []SettingInfo {
 			Description: "How many tasks of the whole pool may be displaced in an hour"},
 		{Name: SettingReclaim, Form: FormChoice, Default: "aggressive",
 			Choices: []string{"off", "baseline", "medium", "aggressive"},
-			Description: "How boldly machines may at most lend to others what tasks have asked for and do not use; " +
-				"they lend nothing unless their node file says so"},
+			Description: "How boldly machines may at most reclaim what tasks have asked for and do not use; a " +
+				"machine reclaims only if its node file says so"},
 		{Name: SettingBackfill, Form: FormChoice, Default: "easy", Choices: []string{"off", "easy", "conservative"},
 			Description: "Whether small jobs may start before large ones that wait, where they do not delay " +
 				"the first of them (easy), or any (conservative)"},
 		{Name: SettingDistributed, Form: FormSwitch, Default: "off",
-			Description: "Whether schedds place batch tasks themselves and the negotiator settles conflicts"},
+			Description: "Whether schedds place batch tasks themselves and the negotiator resolves conflicts"},
 		{Name: SettingLostTaskRate, Form: FormCount, Default: "600", Min: 1, Max: maxCount,
-			Description: "How many tasks of nodes that are lost are started elsewhere in a minute"},
+			Description: "How many tasks of lost nodes are started elsewhere in a minute"},
 		{Name: SettingStreamPatience, Form: FormDuration, Default: "30s", Min: 0, Max: 30 * day,
 			Description: "How long a stream job that finds no room may wait before it is refused and held"},
 		{Name: SettingGroupOversubscription, Form: FormSwitch, Default: "off",
 			Description: "Whether the static quotas of groups may add up to more than the pool has; otherwise they " +
 				"shrink in proportion"},
 		{Name: SettingAcceptSurplusEverywhere, Form: FormSwitch, Default: "off",
-			Description: "Whether all groups get of what others leave, as if each had accept_surplus"},
+			Description: "Whether all groups may use what others leave, as if each had accept_surplus"},
 	}
 }

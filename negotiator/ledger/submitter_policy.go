@@ -45,7 +45,7 @@ func (s SubmitterPolicy) check(*Ledger) error {
 		cores *CoreCount
 	}{{"floor", s.Floor}, {"ceiling", s.Ceiling}} {
 		if c := bound.cores; c != nil && (*c < 0 || int64(*c) > maxAmount) {
-			return fmt.Errorf("%s of %v cores: it is between 0 and %v", bound.name, float64(*c)/1000,
+			return fmt.Errorf("%s of %v cores: it must be between 0 and %v", bound.name, float64(*c)/1000,
 				float64(maxAmount/1000))
 		}
 	}
