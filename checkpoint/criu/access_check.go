@@ -65,7 +65,7 @@ func checkAccessAs(pids []int, user userfiles.UserCredential, own string) error 
 	for _, h := range all {
 		t := thing{restoredPath: h}
 		if unix.Stat(h.procPath, &t.st) != nil {
-			return fmt.Errorf("%s: it cannot be told who may have it open", h.path)
+			return fmt.Errorf("%s: it is unknown which processes may have it open", h.path)
 		}
 		key := fmt.Sprint(t.st.Dev, t.st.Ino, h.modes, h.anyMode, h.path)
 		if t.st.Nlink == 0 || t.st.Uid == user.UID || seen[key] || h.path == own || procRoot(h.procPath, &t.st) {

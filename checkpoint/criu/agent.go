@@ -184,8 +184,8 @@ const agentEnv = "ROOST_CHECKPOINT_AGENT"
 // runAgent runs an agent for one request.
 func runAgent(ctx context.Context, exe string, q agentRequest) (agentReply, error) {
 	if os.Getenv(agentEnv) != "" {
-		return agentReply{}, fmt.Errorf("checkpoint agent %s: %w: it knows nothing of being an agent, and wants "+
-			"to start another", exe, roost.Internal)
+		return agentReply{}, fmt.Errorf("checkpoint agent %s: %w: this program does not run as an agent and would "+
+			"start another", exe, roost.Internal)
 	}
 	text, err := json.Marshal(q)
 	if err != nil {

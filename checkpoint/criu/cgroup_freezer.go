@@ -45,7 +45,7 @@ func freezeStably(group string) (began time.Time, err error) {
 		thawCgroup(group)
 		time.Sleep(time.Millisecond)
 	}
-	return began, fmt.Errorf("%s: %w: it does not come to rest", group, roost.Unavailable)
+	return began, fmt.Errorf("%s: %w: it cannot be frozen in a stable state", group, roost.Unavailable)
 }
 
 // isVforking reports whether a process of a frozen cgroup waits for its child to call

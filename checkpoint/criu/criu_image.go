@@ -29,7 +29,7 @@ const (
 
 // badImageError returns the error of an image that must not be restored.
 func badImageError(format string, args ...any) error {
-	return fmt.Errorf("its checkpoint is not what a task like it leaves behind: %w: "+format,
+	return fmt.Errorf("its checkpoint is not one that such a task can leave: %w: "+format,
 		append([]any{roost.Invalid}, args...)...)
 }
 

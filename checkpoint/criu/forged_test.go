@@ -140,7 +140,7 @@ func TestForgedImages(t *testing.T) {
 		{"real time", "before all others", coreOf(program, func(c *core.CoreEntry) {
 			c.GetThreadCore().SchedPolicy = proto.Uint32(1)
 		})},
-		{"somebody's login", "login of uid 1", coreOf(program, func(c *core.CoreEntry) {
+		{"somebody's login", "login uid 1", coreOf(program, func(c *core.CoreEntry) {
 			c.GetTc().Loginuid = proto.Uint32(1)
 		})},
 		{"a field that is not known", "not known here", coreOf(program, func(c *core.CoreEntry) {
@@ -155,14 +155,14 @@ func TestForgedImages(t *testing.T) {
 				}
 			})
 		}},
-		{"the machine's namespaces", "namespaces of a box", func(dir string) {
+		{"the machine's namespaces", "namespaces of a sandbox", func(dir string) {
 			forgeImage(t, dir, "ids-1.img", func() *core.TaskKobjIdsEntry {
 				return &core.TaskKobjIdsEntry{}
 			}, func(_ int, k *core.TaskKobjIdsEntry) {
 				k.MntNsId = proto.Uint32(6)
 			})
 		}},
-		{"a first process elsewhere in its code", "stands where it never does",
+		{"a first process elsewhere in its code", "is at an unexpected address",
 			coreOf("core-1.img", func(c *core.CoreEntry) {
 				r := c.GetThreadInfo().GetGpregs()
 				r.Ip, r.Ax = proto.Uint64(initBase+0x121), proto.Uint64(59) // execve

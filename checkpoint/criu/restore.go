@@ -77,7 +77,7 @@ func restoreTask(spec *RestoreSpec) (result RestoreResult, err error) {
 	// The first process may have been dumped before it handled the signal to outlive its
 	// parent, as on a busy machine. It would then die with this agent.
 	if spec.InitStop && !signalInit(r.pid, syscall.SIGUSR2, restoredDetachTimeout) {
-		return result, fmt.Errorf("first process %d: %w: it does not hear that it is to live on without its parent",
+		return result, fmt.Errorf("first process %d: %w: it does not handle the signal to outlive its parent",
 			r.pid, roost.Unavailable)
 	}
 	result.PID, result.Total = r.pid, time.Since(start)
@@ -186,10 +186,10 @@ func (r *restoreAgent) run(streams []taskStream, shut bool) error {
 		return err
 	}
 	if r.pid == 0 {
-		return fmt.Errorf("CRIU told no pid")
+		return fmt.Errorf("CRIU returned no pid")
 	}
 	if !r.rightsChecked {
-		r.violation = errors.New("it runs, and nobody has looked at what it is")
+		r.violation = errors.New("it runs, and its rights were not checked")
 		killAll(processTree(r.pid))
 		return r.violation
 	}

@@ -170,14 +170,14 @@ func screenNamespaces(dir string, pids []*pstree.PstreeEntry) error {
 		shared := processNamespaces(root)
 		own := here[0] != shared[0] && here[1] != shared[1] && here[2] != shared[2] && here[3] != shared[3]
 		if here != home || !own || here[4] != shared[4] || here[5] != shared[5] {
-			return badImageError("process %d is not in the namespaces of a box", p.GetPid())
+			return badImageError("process %d is not in the namespaces of a sandbox", p.GetPid())
 		}
 		if c, err := readEntries(dir, fmt.Sprintf("core-%d.img", p.GetPid()), func() *core.CoreEntry {
 			return &core.CoreEntry{}
 		}); err != nil {
 			return err
 		} else if len(c) == 1 && c[0].GetIds() != nil {
-			return badImageError("process %d is not in the namespaces of a box", p.GetPid())
+			return badImageError("process %d is not in the namespaces of a sandbox", p.GetPid())
 		}
 	}
 	if home[7] == processNamespaces(root)[7] {
@@ -222,11 +222,11 @@ func screenThread(c *core.CoreEntry, spec *RestoreSpec, first bool) error {
 		return newForgedError("a thread would run before all others of the machine")
 	}
 	if c.GetTc().GetOomScoreAdj() < 0 && int(c.GetTc().GetOomScoreAdj()) < ownOOMScore() {
-		return badImageError("a process would be dearer to the machine than its starter")
+		return badImageError("a process would have a lower OOM score than its starter")
 	}
 	// only the first thread of a process has a login uid
 	if tc := c.GetTc(); tc != nil && tc.Loginuid != nil && !mayUseLoginUID(tc.GetLoginuid()) {
-		return badImageError("a process would be of the login of uid %d", tc.GetLoginuid())
+		return badImageError("a process would have the login uid %d", tc.GetLoginuid())
 	}
 	if first && spec.Init != "" {
 		return screenRights(t.GetCreds(), userfiles.UserCredential{}, true)

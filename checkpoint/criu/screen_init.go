@@ -62,11 +62,11 @@ func screenInit(dir string) error {
 		r.GetCs() != userCode || r.GetSs() != userData:
 		return badImageError("its first process runs in another mode")
 	case !at:
-		return badImageError("its first process stands where it never does, at %#x", r.GetIp())
+		return badImageError("its first process is at an unexpected address, %#x", r.GetIp())
 	case r.GetSp()%8 != 0 || r.GetSp() < stack.GetStart() || r.GetSp() > stack.GetEnd()-64:
 		return badImageError("its first process has no stack")
 	case t == nil || t.GetTaskState() != taskAlive || t.GetPersonality() != 0:
-		return badImageError("its first process is in no state that it can be in")
+		return badImageError("its first process is in an impossible state")
 	case rseq.GetRseqAbiPointer() != 0 || rseq.GetRseqCsPointer() != 0:
 		return badImageError("its first process has restartable sequences")
 	}

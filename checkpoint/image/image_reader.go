@@ -115,12 +115,12 @@ func (i *Reader) verifyEnd() error {
 	}
 	if !i.opener.ended {
 		if _, err := i.opener.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
-			return streamError(fmt.Errorf("something stands behind its end: %w", err))
+			return streamError(fmt.Errorf("there is data after its end: %w", err))
 		}
 	}
 	switch n, err := i.from.Read(make([]byte, 1)); {
 	case n > 0:
-		return badImage("something stands behind its end")
+		return badImage("there is data after its end")
 	case err != nil && !errors.Is(err, io.EOF):
 		return fmt.Errorf("checkpoint image: %w: %w", roost.NoInput, err)
 	}
@@ -128,7 +128,7 @@ func (i *Reader) verifyEnd() error {
 		return badImage("there is less in it than its header says")
 	}
 	if i.expected.MAC != nil && !hmac.Equal(i.expected.MAC, i.opener.tag) {
-		return badImage("it is an image of this task, but another than was kept")
+		return badImage("it is an image of this task, but not the one that was stored")
 	}
 	return io.EOF
 }

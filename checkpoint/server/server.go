@@ -62,7 +62,7 @@ func (s *Service) runTransfer(ctx context.Context, move func(moved func()) error
 	case err := <-done:
 		return err
 	case <-timer.C:
-		return fmt.Errorf("%w: nothing has come or gone for %v", roost.Unavailable, stallTimeout)
+		return fmt.Errorf("%w: no data was transferred for %v", roost.Unavailable, stallTimeout)
 	}
 }
 
@@ -70,7 +70,7 @@ func (s *Service) runTransfer(ctx context.Context, move func(moved func()) error
 func (s *Service) callerRights(ctx context.Context, capability []byte) (store.PeerRights, error) {
 	p, ok := peer.FromContext(ctx)
 	if !ok {
-		return store.PeerRights{}, fmt.Errorf("image: %w: nobody knows who asks", roost.Unauthenticated)
+		return store.PeerRights{}, fmt.Errorf("image: %w: the caller is unknown", roost.Unauthenticated)
 	}
 	return store.RightsOf(s.identity, p, capability)
 }
@@ -83,7 +83,7 @@ func (s *Service) Put(stream grpc.ClientStreamingServer[wire.FileChunk, wire.Put
 	}
 	sequence, err := strconv.ParseUint(first.GetEntry().GetName(), 10, 64)
 	if err != nil {
-		return fmt.Errorf("image %q: %w: its name is its number", first.GetEntry().GetName(), roost.Invalid)
+		return fmt.Errorf("image %q: %w: its name must be its number", first.GetEntry().GetName(), roost.Invalid)
 	}
 	k, err := imageKey(&wire.FetchImageRequest{Schedd: first.GetSchedd(), Attempt: first.GetAttempt(),
 		Sequence: sequence})
@@ -148,7 +148,7 @@ func (s *Service) Remove(ctx context.Context, req *wire.FetchImageRequest) (*wir
 // imageKey returns the key of the image in a request.
 func imageKey(req *wire.FetchImageRequest) (store.ImageKey, error) {
 	if req.GetSchedd() == "" {
-		return store.ImageKey{}, fmt.Errorf("image: %w: it is not said whose it is", roost.Invalid)
+		return store.ImageKey{}, fmt.Errorf("image: %w: it does not name its schedd", roost.Invalid)
 	}
 	a := req.GetAttempt()
 	return store.ImageKey{

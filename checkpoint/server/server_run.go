@@ -94,7 +94,7 @@ func (s *Service) runExpiry(ctx context.Context, log *slog.Logger) {
 	for {
 		n, err := s.images.Expire(time.Now().Add(-retention))
 		if n > 0 || err != nil {
-			log.Info("checkpoints that nobody has asked for were deleted", "count", n, "err", err)
+			log.Info("old checkpoints that were not used were deleted", "count", n, "err", err)
 		}
 		select {
 		case <-tick.C:

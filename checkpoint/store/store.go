@@ -294,7 +294,7 @@ func (s *Store) fitsDisk(size int64) error {
 	}
 	free, total := int64(disk.Bavail)*disk.Bsize, int64(disk.Blocks)*disk.Bsize
 	if spare := min(maxSpareBytes, total/spareDivisor); size > free-spare-s.incomingBytes {
-		return fmt.Errorf("%w: the disk has %v free, of which %v are spared, and the checkpoint has %v",
+		return fmt.Errorf("%w: the disk has %v free, of which %v must stay free, and the checkpoint has %v",
 			roost.Exhausted, roost.Bytes(free), roost.Bytes(spare), roost.Bytes(size))
 	}
 	return nil
