@@ -115,7 +115,7 @@ func (t *conditionTranslator) translateExpr(e hclsyntax.Expression, outer int) s
 	case *hclsyntax.TemplateExpr:
 		return t.translateTemplate(e)
 	}
-	return t.reportProblem(e.Range(), "this cannot be asked of a machine",
+	return t.reportProblem(e.Range(), "this cannot be a condition on a machine",
 		"Conditions compare the attributes of a machine with values and join the comparisons with && and ||. For "+
 			"more, write a ClassAd expression in quotes.")
 }

@@ -59,7 +59,7 @@ var hclWordings = map[string]struct{ summary, detail string }{
 		"Close it, or write $${ for the two characters themselves."},
 	"Attribute redefined": {"this is set twice", ""},
 	"Missing newline after argument": {"there is more on this line than one setting",
-		"Write one setting a line. A text stands in quotes, and so does a size: memory = \"4GiB\"."},
+		"Write one setting a line. A text is written in quotes, and so is a size: memory = \"4GiB\"."},
 	"Invalid character": {"this character has no meaning here", ""},
 	"Invalid single-argument block definition": {"this block is written on one line with several settings",
 		"A block on one line holds a single setting. Put each on a line of its own."},
@@ -72,7 +72,7 @@ var hclWordings = map[string]struct{ summary, detail string }{
 	"Missing attribute separator": {"two elements have neither a comma nor a new line between them",
 		"Put a , between them, or each on a line of its own."},
 	"Invalid expression": {"a value is expected here",
-		"Behind the = stands a number, true, false, a \"text\", a [list], a {map} or an expression. A text has to be " +
+		"After the = comes a number, true, false, a \"text\", a [list], a {map} or an expression. A text has to be " +
 			"in double quotes."},
 	"Unterminated function call": {"the parenthesis of this function call is not closed",
 		"Put a ) behind its last argument."},
@@ -93,7 +93,7 @@ var hclWordings = map[string]struct{ summary, detail string }{
 	"Invalid operand":                       {"this operator does not work on such a value", ""},
 	"Invalid index":                         {"there is no such element", ""},
 	"Invalid template interpolation value":  {"this value cannot be put into a text", ""},
-	"Iteration over non-iterable value":     {"for cannot go over such a value", ""},
+	"Iteration over non-iterable value":     {"for cannot iterate over such a value", ""},
 	"Incorrect condition type":              {"a condition has to be true or false", ""},
 	"Unsupported attribute":                 {"there is no such attribute", ""},
 	"Inconsistent conditional result types": {"the two results of this condition are of different types", ""},

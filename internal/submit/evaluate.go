@@ -18,7 +18,7 @@ func (p *fileParser) evaluate(expr hclsyntax.Expression, ctx *hcl.EvalContext) (
 	p.hasUnreadFile = false
 	v, diags, err := p.meter.evaluate(expr, ctx)
 	if err == (numberTooLarge{}) {
-		p.report(newDiagnostic(expr.Range().Ptr(), "a number gets beyond all bounds here",
+		p.report(newDiagnostic(expr.Range().Ptr(), "a number becomes too large here",
 			"Something is divided by 0, or numbers grow beyond 1e308."))
 		return cty.DynamicVal, false
 	}
@@ -172,7 +172,7 @@ func (p *fileParser) explainRoot(t hcl.Traversal, at *hcl.Range, roots []string)
 			fmt.Sprintf("A local is referred to as local.%s.", root))
 	}
 	known := append([]string{"var", "local"}, roots...)
-	hint := fmt.Sprintf("If it is meant as text, it has to stand in quotes: %q.", root)
+	hint := fmt.Sprintf("If it is meant as text, it has to be in quotes: %q.", root)
 	if near := nearestName(root, known); near != "" && len(t) > 1 {
 		hint = fmt.Sprintf("Did you mean \"%s\"?", near)
 	}

@@ -29,7 +29,7 @@ func (b resourceReader) resolveGPUs() {
 
 func (b resourceReader) refuseGPUSettings(size *hclsyntax.Attribute) {
 	b.reportProblem(size.Expr.Range(), "gpu_memory without a GPU",
-		"It is memory of each GPU, and gpus = 0 asks for none. Write gpus = 1, or leave gpu_memory away; the memory "+
+		"It is memory of each GPU, and gpus = 0 asks for none. Write gpus = 1, or leave gpu_memory out; the memory "+
 			"of the machine is set with memory.")
 }
 

@@ -42,7 +42,7 @@ func (b *jobBuilder) readMail() {
 		on = "a"
 	case on == "j":
 		b.reportProblem(at, "mail_on has only tasks",
-			"It says that each task is told of by itself: add what of them is to be told. "+mailEventsHint)
+			"It asks for a message about each task: add the events to report. "+mailEventsHint)
 		return
 	case on == "":
 		return // an empty list: no mail

@@ -90,7 +90,7 @@ func (p *fileParser) sourceText(r hcl.Range) string { return string(p.source[r.S
 func (p *fileParser) readBlocks(body *hclsyntax.Body) []Job {
 	for _, name := range sortedKeys(body.Attributes) {
 		a := body.Attributes[name]
-		p.report(newDiagnostic(a.NameRange.Ptr(), fmt.Sprintf("%q stands outside of every job", name),
+		p.report(newDiagnostic(a.NameRange.Ptr(), fmt.Sprintf("%q is outside of every job", name),
 			"Settings belong into a block: job \"name\" { … }, or locals { … } for values that several jobs use."))
 	}
 	var variables, locals, mixed []*hclsyntax.Block
@@ -268,7 +268,7 @@ func unknownHint(name, noun string, names []string) string {
 	}
 	switch other, known := foreignSettings[name]; {
 	case name == "name" && containsName(names, "executable"):
-		return "The name of a job stands behind the word job: job \"name\" { … }."
+		return "The name of a job comes after the word job: job \"name\" { … }."
 	case known && containsName(names, other):
 		return fmt.Sprintf("It is called %q here.", other)
 	}

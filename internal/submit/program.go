@@ -150,7 +150,8 @@ func (b programReader) findProgram(name string, at hcl.Range) (string, bool) {
 		hint = fmt.Sprintf("It is neither in the job's directory, %s, nor along PATH.", iwd)
 	}
 	if strings.Contains(name, " ") {
-		hint += fmt.Sprintf(" An executable is the name of one program; its arguments stand in a list: command = [%s].",
+		hint += fmt.Sprintf(" An executable is the name of one program; its arguments are written as a list: "+
+			"command = [%s].",
 			quoteWords(name))
 	} else {
 		hint += " Check the name" + b.transferReader().similarFile(where) + ", or set directory = \"…\" to where it is."

@@ -285,7 +285,7 @@ func readWalltime(v cty.Value) (string, error) {
 	}
 	if d < time.Second {
 		return "", &valueError{"walltime is less than a second",
-			fmt.Sprintf("It is %s. Leave it away for no limit.", describeValue(v))}
+			fmt.Sprintf("It is %s. Leave it out for no limit.", describeValue(v))}
 	}
 	return strconv.FormatInt(int64((d+time.Second-1)/time.Second), 10), nil
 }

@@ -50,7 +50,7 @@ func (m *simPoolParser) readAvailability(p *fileParser, b *hclsyntax.Block, k *S
 		}
 		if !asks {
 			p.report(newDiagnostic(inner.TypeRange.Ptr(), "these machines do not ask whether their owner is there",
-				"Say when they are lent, as in policy = \"desktop\", or leave the block away."))
+				"Say when they are lent, as in policy = \"desktop\", or leave the block out."))
 		}
 	}
 	for _, name := range policySettings {
@@ -93,7 +93,7 @@ func (p *fileParser) readPolicy(b *hclsyntax.Block) policy.Policy {
 	p.readDuration(b, "vacate_time", &s.Vacate)
 	if a := b.Body.Attributes["resume_after"]; a != nil && s.ResumeAfter > 0 && s.ResumeAfter < policy.MinResumeDelay {
 		p.report(newDiagnostic(a.Expr.Range().Ptr(), "resume_after is too short",
-			fmt.Sprintf("It is less than %v, in which a key may go unheard.", policy.MinResumeDelay)))
+			fmt.Sprintf("It is less than %v, in which a key press may be missed.", policy.MinResumeDelay)))
 	}
 	policy, err := policy.NewPolicy(s)
 	if err != nil {
@@ -144,7 +144,7 @@ func (p *fileParser) readOwnerSchedule(b *hclsyntax.Block, to *OwnerSchedule) {
 	}
 	if len(b.Body.Attributes) == 0 {
 		p.report(newDiagnostic(b.TypeRange.Ptr(), "it is not said when the owner comes",
-			"Write hours = [\"Mon-Fri 08:00-18:00\"], or how long he is away and present. "+both))
+			"Write hours = [\"Mon-Fri 08:00-18:00\"], or how long the owner is away and present. "+both))
 	}
 }
 

@@ -93,7 +93,7 @@ func checkDepth(src []byte, filename string) hcl.Diagnostics {
 			}
 		case hclsyntax.TokenNumberLit:
 			if hasHugeExponent(string(t.Bytes)) || len(t.Bytes) > 400 {
-				return hcl.Diagnostics{newDiagnostic(&t.Range, "this number is beyond all bounds",
+				return hcl.Diagnostics{newDiagnostic(&t.Range, "this number is too large",
 					"Numbers go up to 1e308.")}
 			}
 		case hclsyntax.TokenIdent, hclsyntax.TokenStringLit, hclsyntax.TokenQuotedLit, hclsyntax.TokenComment,

@@ -66,7 +66,7 @@ func (m *stepCounter) evaluate(expr hclsyntax.Expression,
 }
 
 func (stepsExhausted) Error() string { return "too many steps" }
-func (numberTooLarge) Error() string { return "a number beyond all bounds" }
+func (numberTooLarge) Error() string { return "a number that is too large" }
 
 // spend consumes n steps.
 func (m *stepCounter) spend(n int) {

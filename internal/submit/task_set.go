@@ -23,8 +23,8 @@ type taskSet struct {
 }
 
 const (
-	countHint = "Give the number of tasks, as in count = 16, or for_each = range(16), or leave it away for " +
-		"a single task."
+	countHint = "Give the number of tasks, as in count = 16, or for_each = range(16), or leave it out for a " +
+		"single task."
 	indexesHint = "Write whole numbers that are not negative, from low to high: indexes = \"1-10\", \"0-99:10\" " +
 		"or \"1,5,7-9\"."
 )
@@ -197,7 +197,7 @@ func (b taskSetReader) refuseComputedJobNumber(expr hclsyntax.Expression) bool {
 	for _, t := range b.parser.freeReferences(expr) {
 		if first, _ := traversalStepName(t, 1); t.RootName() == "task" && first == "job" {
 			b.reportProblem(t.SourceRange(), "task.job cannot be computed with",
-				"The job gets its number when it is submitted. It can stand in a text: stdout "+
+				"The job gets its number when it is submitted. It can be part of a text: stdout "+
 					"= \"train.o${task.job}\".")
 			return true
 		}

@@ -248,8 +248,8 @@ func (b transferReader) refuseJobNumber(t taskText, what string) bool {
 	if !t.hasJobNumber() {
 		return false
 	}
-	b.reportProblem(t.sourceRange, "task.job cannot stand in the name of "+what,
-		"The job gets its number when it is submitted, and this has to be there before. It can stand in stdout, "+
+	b.reportProblem(t.sourceRange, "task.job cannot be part of the name of "+what,
+		"The job gets its number when it is submitted, and this has to be there before. It can be used in stdout, "+
 			"stderr, arguments, environment and script.")
 	return true
 }
@@ -266,7 +266,7 @@ func (b transferReader) fileDiagnostic(where, what string, at hcl.Range, exec bo
 				notExecutableError(where))
 		}
 		return missingFileDiagnostic(&at, fmt.Sprintf("the %s %q cannot be read", what, truncateText(where)),
-			fmt.Sprintf("%v. Give yourself the right to read it: chmod u+r, or ask whom it belongs to.",
+			fmt.Sprintf("%v. Give yourself the right to read it: chmod u+r, or ask its owner.",
 				capitalized(innermostCause(err))))
 	}
 	return nil
@@ -304,7 +304,7 @@ func (b transferReader) renameOutputs(a *hclsyntax.Attribute) {
 	if mode, _ := b.ad.Str(roost.AttrTransfer); mode != "always" {
 		if isGiven := b.body.Attributes["transfer"]; isGiven != nil {
 			b.reportProblem(isGiven.NameRange, "outputs that get another name need transfer = \"always\"",
-				"On a machine that sees your files the task would leave them as it calls them.")
+				"On a machine that shares your files the task would leave them under its own names.")
 			return
 		}
 		b.ad.SetString(roost.AttrTransfer, "always")

@@ -28,7 +28,7 @@ func (q *condorJob) setProgram() {
 	}, "executable")
 	if j.settings["executable"] == "" {
 		j.setSource("executable", `"/bin/true"`)
-		q.noteLost(q.line, q.source, "It names no executable; /bin/true stands for it.")
+		q.noteLost(q.line, q.source, "It names no executable; /bin/true is used in its place.")
 	}
 	q.carryOver(func(s submitSetting) {
 		if list := q.splitWords(s.value); len(list) > 0 {
@@ -77,7 +77,7 @@ func (q *condorJob) setGang(s submitSetting) {
 	if n, ok := q.parseNumber(m); ok && n > 1 && n <= 2048 {
 		q.job.setTasks(nil, n)
 		q.isSeveral = true
-		q.noteDifferenceAt(s, "$ROOST_GANG_RANK, $ROOST_GANG_SIZE and $ROOST_GANG_NODES say who is who.")
+		q.noteDifferenceAt(s, "$ROOST_GANG_RANK, $ROOST_GANG_SIZE and $ROOST_GANG_NODES tell the tasks apart.")
 	}
 }
 
@@ -124,8 +124,8 @@ func (q *condorJob) setFiles() {
 	}, "should_transfer_files")
 	q.carryOver(func(s submitSetting) {
 		if !strings.EqualFold(strings.TrimSpace(s.value), "ON_EXIT") {
-			q.noteDifferenceAt(s, "Output comes back when a task has ended. What it needs to go on elsewhere is a "+
-				"matter of a checkpoint block: method = \"self\".")
+			q.noteDifferenceAt(s, "Output comes back when a task has ended. To continue elsewhere it needs a "+
+				"checkpoint block with method = \"self\".")
 		}
 	}, "when_to_transfer_output")
 	q.carryOver(func(s submitSetting) {

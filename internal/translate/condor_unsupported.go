@@ -24,7 +24,7 @@ func unsupportedCondorCommands() map[string]string {
 			"history.": "leave_in_queue",
 		"walltime limits the time that a " +
 			"task runs.": "allowed_job_duration",
-		"gpu_memory asks for memory of the card; other things that it has to have are a matter of " +
+		"gpu_memory asks for memory of the card; write other properties of the card as " +
 			"requirements.": "require_gpus gpus_minimum_memory gpus_minimum_capability gpus_maximum_capability " +
 			"gpus_minimum_runtime",
 		"Write a time: start_after = \"2026-12-24 " +
@@ -32,8 +32,7 @@ func unsupportedCondorCommands() map[string]string {
 			"cron_month cron_day_of_week cron_window cron_prep_time",
 		"Files come back under " +
 			"their names.": "transfer_output_remaps output_destination",
-		"The job belongs to whom " +
-			"submits it.": "accounting_group_user",
+		"The job belongs to the user who submits it.": "accounting_group_user",
 		"Tasks run on the machine itself, in namespaces of their own, not in images. A runtime such as apptainer can " +
 			"be the executable.": "docker_image container_image container_target_dir docker_network_type " +
 			"docker_pull_policy container_service_names",

@@ -153,7 +153,7 @@ func (x *pbsScript) setOption(letter byte, v string) bool {
 		x.noteDirectiveDifference("The administrator makes a queue with roost queue set; roost queue lists them.")
 	case 'A', 'P':
 		if letter == 'P' && x.from == Torque {
-			return x.noteDirectiveLost("A job belongs to whom submits it.")
+			return x.noteDirectiveLost("A job belongs to the user who submits it.")
 		}
 		if letter == 'A' {
 			x.account = v
@@ -218,7 +218,7 @@ func (x *pbsScript) noteUnsupported(letter byte, v string) bool {
 		x.remove = v
 		return strings.Trim(v, "oe") == "" || x.noteDirectiveLost("It wants o, e or both.")
 	case 'u':
-		return x.noteDirectiveLost("A job runs as whom submits it.")
+		return x.noteDirectiveLost("A job runs as the user who submits it.")
 	case 'F':
 		args, ok := qsub.SplitWords(v)
 		if ok && len(args) > 0 {
@@ -230,7 +230,7 @@ func (x *pbsScript) noteUnsupported(letter byte, v string) bool {
 	case 'z', 'f', 'b':
 		return true
 	case 'C':
-		return x.noteDirectiveLost("It counts on the command line only.")
+		return x.noteDirectiveLost("It works on the command line only.")
 	}
 	return x.noteDirectiveLost(noControl)
 }
@@ -293,7 +293,7 @@ func (x *pbsScript) setCheckpoint(v string) bool {
 		x.job.checkpoint = []blockEntry{{"every", quotedText(strconv.FormatUint(n, 10) + "m")}}
 	case v == "c" || v == "w" || v == "u":
 	default:
-		return x.noteDirectiveLost("When checkpoints are taken says a checkpoint block: checkpoint { every " +
+		return x.noteDirectiveLost("A checkpoint block says when checkpoints are taken: checkpoint { every " +
 			"= \"30m\" }.")
 	}
 	return true
@@ -326,11 +326,10 @@ func (x *pbsScript) finishJob() {
 		parts = []chunkRequest{most}
 		j.setText("spread", roost.AttrMachine)
 		x.noteDifference(x.layoutLine.line, x.layoutLine.text,
-			fmt.Sprintf("Each index of the array becomes %d tasks that start together, one for each machine, "+
-				"and each of them runs the whole script and asks for the most that one chunk does; "+
+			fmt.Sprintf("Each index of the array becomes %d tasks that start together, one for each machine. Each "+
+				"of them runs the whole script and asks for the most that one chunk does; "+
 				"in PBS only the first machine runs it. $ROOST_GANG_RANK, $ROOST_GANG_SIZE and "+
-				"$ROOST_GANG_NODES say who "+
-				"is who.", nodes))
+				"$ROOST_GANG_NODES tell the tasks apart.", nodes))
 	case nodes > 1:
 		x.setGang(parts)
 	}

@@ -48,7 +48,7 @@ var directives = []struct{ line, why, except string }{
 	{"-m abe", "", ""}, {"-m n", "", ""}, {"-m a -M ann@x.org,bob@y.org", "", ""}, {"-M ann@x.org", "", ""},
 	{"-J 1-3 -m abj", "", ""}, {"-N some.name", "", ""}, {"-p -5", "", ""}, {"-p 1023", "", ""},
 	{"-q long", "", ""}, {"-q @n2", "server", ""}, {"-q long@n2", "", ""}, {"-r n", "", ""}, {"-r y", "", ""},
-	{"-S /bin/bash", "", ""}, {"-S /bin/zsh@n1,/bin/bash", "", ""}, {"-u ann", "whom submits", ""},
+	{"-S /bin/bash", "", ""}, {"-S /bin/zsh@n1,/bin/bash", "", ""}, {"-u ann", "who submits", ""},
 	{"-v A=1,B=2", "", ""}, {"-V", "", ""}, {"-z", "", ""}, {"-f", "", ""}, {"-W block=true", "--wait", ""},
 	{"-W depend=on:2", "", ""}, {"-W depend=synccount:2", "", ""},
 	{"-W depend=afterok:12:13", "ids are those", "DependsOn"}, {"-W depend=beforeany:12,runone:14",

@@ -62,7 +62,7 @@ func escapeRegexp(s string) string { return regexp.QuoteMeta(s) }
 // node file.
 func parseFeatures(v string) (hcl, why string) {
 	if strings.ContainsAny(v, "[]*") {
-		return "", "That all machines of a job are alike in a feature, or how many have it, cannot be asked for. Ask " +
+		return "", "A job cannot ask that all its machines are alike in a feature, or how many have it. Ask " +
 			"for a feature: requirements = machine.skylake."
 	}
 	var b strings.Builder

@@ -156,10 +156,10 @@ func (t *fileTranslation) setScript(j *jobBlock, s *parsedScript) {
 	if sh.options && (!sh.takesInline() || len(j.script) > maxInline) {
 		j.setText("shell", sh.path)
 		t.noteDifference(1, s.shebang,
-			"The options of the interpreter are not passed on: the script is handed to it as a file.")
+			"The options of the interpreter are not passed on: the script is passed to it as a file.")
 	}
 	for _, d := range s.lateDirectives {
-		t.noteDifference(d.line, d.text, "It stands behind the first command, where "+t.from.displayName()+
+		t.noteDifference(d.line, d.text, "It comes after the first command, where "+t.from.displayName()+
 			" ignores it; so it was ignored here, too.")
 	}
 }
@@ -232,7 +232,7 @@ func (t *fileTranslation) noteCommand(j *jobBlock, name string, line int, source
 		return
 	case "sbatch", "salloc":
 		t.noteDifference(line, source, "Jobs are submitted with roost submit FILE, or qsub; what is to follow "+
-			"this one can stand in the same job file, with depends_on = [job.NAME].")
+			"this one can be in the same job file, with depends_on = [job.NAME].")
 		return
 	}
 	here := map[string]string{"scancel": "roost rm", "squeue": "roost jobs",

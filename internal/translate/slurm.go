@@ -256,9 +256,9 @@ func (x *slurmScript) setLayout() (together int) {
 	if nodes > 1 {
 		j.setText("spread", roost.AttrMachine)
 		x.returnToLine("nodes", "ntasks", "ntasks-per-node").noteDirectiveDifference(
-			fmt.Sprintf("It becomes %d tasks that start together, one for each machine, and each of them runs the "+
+			fmt.Sprintf("It becomes %d tasks that start together, one for each machine. Each of them runs the "+
 				"whole script; in Slurm only the first machine does, and srun reaches the others. "+
-				"$ROOST_GANG_RANK, $ROOST_GANG_SIZE and $ROOST_GANG_NODES say who is who.", nodes),
+				"$ROOST_GANG_RANK, $ROOST_GANG_SIZE and $ROOST_GANG_NODES tell the tasks apart.", nodes),
 		)
 	}
 	return nodes

@@ -395,7 +395,7 @@ func (x *slurmScript) setNice(v string) bool {
 		}
 	}
 	x.job.setInt("priority", max(roost.MinPriority, min(roost.MaxPriority, -n)))
-	x.noteDirectiveDifference("priority orders your own jobs, from -1024 to 1023; how you stand to others " +
-		"is a matter of shares.")
+	x.noteDirectiveDifference("priority orders your own jobs, from -1024 to 1023; the order between users is " +
+		"decided by shares.")
 	return true
 }

@@ -61,7 +61,8 @@ func (t *fileTranslation) variablesReadBy(s *parsedScript, known jobContext) []f
 			if !seen[name] {
 				seen[name] = true
 				if _, ok := known[name]; !ok && t.explainVariable(name, known).meaning == "" {
-					t.noteDifference(s.numbers[i], l, "Nothing in Roost stands for $"+name+": the variable is not set.")
+					t.noteDifference(s.numbers[i], l, "Nothing in Roost corresponds to $"+name+": the variable is "+
+						"not set.")
 				}
 			}
 		}

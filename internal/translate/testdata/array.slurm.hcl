@@ -6,7 +6,7 @@
 #       A job goes to one queue; the first of these is taken. Without a queue it may run anywhere.
 #       A partition is a queue here. The administrator makes one with roost queue set; roost queue lists them.
 #   line 18: #SBATCH --mem=1G
-#       It stands behind the first command, where Slurm ignores it; so it was ignored here, too.
+#       It comes after the first command, where Slurm ignores it; so it was ignored here, too.
 #
 # Variables of Slurm that it reads, and what they are here:
 #   SLURM_ARRAY_TASK_COUNT  set by environment, below

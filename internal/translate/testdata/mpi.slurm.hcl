@@ -7,9 +7,9 @@
 #
 # Different here:
 #   line 2: #SBATCH --nodes=4
-#       It becomes 4 tasks that start together, one for each machine, and each of them runs the whole script;
-#       in Slurm only the first machine does, and srun reaches the others. $ROOST_GANG_RANK, $ROOST_GANG_SIZE
-#       and $ROOST_GANG_NODES say who is who.
+#       It becomes 4 tasks that start together, one for each machine. Each of them runs the whole script; in
+#       Slurm only the first machine does, and srun reaches the others. $ROOST_GANG_RANK, $ROOST_GANG_SIZE and
+#       $ROOST_GANG_NODES tell the tasks apart.
 #   line 6: #SBATCH --constraint="skylake&ib"
 #       A feature is an attribute of the machines here, which their administrator adds in the node file:
 #       attributes = { skylake = true }; see roost-node(5).

@@ -3,14 +3,14 @@
 #
 # Not carried over:
 #   line 8: require_gpus = Capability >= 8.0
-#       gpu_memory asks for memory of the card; other things that it has to have are a matter of requirements.
+#       gpu_memory asks for memory of the card; write other properties of the card as requirements.
 #   line 9: docker_image = debian
 #       Tasks run on the machine itself, in namespaces of their own, not in images. A runtime such as
 #       apptainer can be the executable.
 #
 # Different here:
 #   line 1: universe = parallel
-#       $ROOST_GANG_RANK, $ROOST_GANG_SIZE and $ROOST_GANG_NODES say who is who.
+#       $ROOST_GANG_RANK, $ROOST_GANG_SIZE and $ROOST_GANG_NODES tell the tasks apart.
 
 job "mpi" {
   count = 4

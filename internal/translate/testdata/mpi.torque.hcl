@@ -9,13 +9,13 @@
 #
 # Different here:
 #   line 1: #!/bin/csh -f
-#       The options of the interpreter are not passed on: the script is handed to it as a file.
+#       The options of the interpreter are not passed on: the script is passed to it as a file.
 #   line 3: #PBS -l nodes=4:ppn=8:gpus=1:infiniband,pmem=2gb
 #       A feature is an attribute of the machines here, which their administrator adds in the node file:
 #       attributes = { infiniband = true }; see roost-node(5).
-#       Each index of the array becomes 4 tasks that start together, one for each machine, and each of them
-#       runs the whole script and asks for the most that one chunk does; in PBS only the first machine runs
-#       it. $ROOST_GANG_RANK, $ROOST_GANG_SIZE and $ROOST_GANG_NODES say who is who.
+#       Each index of the array becomes 4 tasks that start together, one for each machine. Each of them runs
+#       the whole script and asks for the most that one chunk does; in PBS only the first machine runs it.
+#       $ROOST_GANG_RANK, $ROOST_GANG_SIZE and $ROOST_GANG_NODES tell the tasks apart.
 #   line 11: mpirun -np 32 -machinefile $PBS_NODEFILE ./cfd case.$PBS_ARRAYID
 #       Here every one of the 4 tasks runs the whole script, and each would start this. Let only the first do
 #       it, [ "$ROOST_GANG_RANK" = 0 ] && …, with the machines of $ROOST_GANG_NODES; or, on one large machine,

@@ -9,9 +9,9 @@
 #   line 1: #PBS -l nodes=2:ppn=4+1:ppn=16:bigmem
 #       A feature is an attribute of the machines here, which their administrator adds in the node file:
 #       attributes = { bigmem = true }; see roost-node(5).
-#       Each index of the array becomes 3 tasks that start together, one for each machine, and each of them
-#       runs the whole script and asks for the most that one chunk does; in PBS only the first machine runs
-#       it. $ROOST_GANG_RANK, $ROOST_GANG_SIZE and $ROOST_GANG_NODES say who is who.
+#       Each index of the array becomes 3 tasks that start together, one for each machine. Each of them runs
+#       the whole script and asks for the most that one chunk does; in PBS only the first machine runs it.
+#       $ROOST_GANG_RANK, $ROOST_GANG_SIZE and $ROOST_GANG_NODES tell the tasks apart.
 #   nodes.oNUMBER.INDEX
 #       Each task of a gang needs a file of its own: its number was added.
 #

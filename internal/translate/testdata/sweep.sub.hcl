@@ -9,7 +9,7 @@
 #       retries runs again what failed, and roost hold, release and rm do it by hand, with --constraint for
 #       many jobs.
 #   line 24: accounting_group_user = ann
-#       The job belongs to whom submits it.
+#       The job belongs to the user who submits it.
 #   line 26: requst_gpus = 1
 #       Nothing uses it. Did you mean request_gpus?
 #

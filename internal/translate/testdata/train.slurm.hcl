@@ -25,8 +25,8 @@
 #       SIGKILL when the notice is over: trap TERM. A program that saves its own state needs a checkpoint
 #       block with method = "self" and signal.
 #   line 25: sbatch next.sh
-#       Jobs are submitted with roost submit FILE, or qsub; what is to follow this one can stand in the same
-#       job file, with depends_on = [job.NAME].
+#       Jobs are submitted with roost submit FILE, or qsub; what is to follow this one can be in the same job
+#       file, with depends_on = [job.NAME].
 #
 # Variables of Slurm that it reads, and what they are here:
 #   SLURM_JOB_NAME       set by environment, below
