@@ -117,8 +117,8 @@ func (tx *Tx) verifiedValue(bucket string, key, raw []byte) []byte {
 	value, ok := verifyChecksum(bucket, key, raw)
 	if !ok {
 		if tx.damage == nil {
-			tx.damage = fmt.Errorf("%s: %w: record %x of %s has been damaged on disk; restart the daemon to be told "+
-				"what to do", tx.db.path, roost.BadConfig, key, bucket)
+			tx.damage = fmt.Errorf("%s: %w: record %x of %s has been damaged on disk; restart the daemon, which "+
+				"then says what to do", tx.db.path, roost.BadConfig, key, bucket)
 		}
 		return nil
 	}

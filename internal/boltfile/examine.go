@@ -49,7 +49,7 @@ func (e *DamageError) Error() string {
 	}
 	rest := "all else in it is whole"
 	if e.isUnbounded() {
-		rest = "what else is missing cannot be told"
+		rest = "what else is missing is unknown"
 	}
 	return fmt.Sprintf("%s %s: %v: the file is damaged: %s%s; %s: to see what would be taken out: roost doctor "+
 		"--repair --dry-run; to take it out: roost doctor --repair",
@@ -245,7 +245,7 @@ func (c *fileContents) compareChecksum(k *ContentKind, found map[string]bucketCh
 				Reason: fmt.Sprintf("%d of %d records are not found", want.count-got.count, want.count)})
 		case !named:
 			c.damages = append(c.damages, DamageFinding{Bucket: name, IsRange: true,
-				Reason: "some of its records are not those that were written last, and which cannot be told"})
+				Reason: "some of its records are not those that were written last, and which ones is unknown"})
 		}
 	}
 }

@@ -39,7 +39,7 @@ func (s *blockReader) findValue(name string) (cty.Value, hcl.Range, bool) {
 		return cty.NilVal, at, false
 	}
 	if v.IsNull() || !v.IsWhollyKnown() {
-		s.addProblem(at, "leave the line out to get what is usual", "%s is null", name)
+		s.addProblem(at, "leave the line out for the default", "%s is null", name)
 		return cty.NilVal, at, false
 	}
 	return v, at, true

@@ -148,8 +148,8 @@ func (n *Node) checkNode() error {
 			roost.BadConfig)
 	}
 	if g := n.Negotiator; g != nil && !slices.Contains(n.Negotiators, n.OwnNegotiator()) {
-		return fmt.Errorf("%w: negotiators = [%s] names all that decide together, and not the one of this node, "+
-			"which listens on %s: add its address, or take the negotiator block out",
+		return fmt.Errorf("%w: negotiators = [%s] has to name all negotiators of the cell, and lacks that of this "+
+			"node, which listens on %s: add its address, or take the negotiator block out",
 			roost.BadConfig, quotedList(n.Negotiators), strings.Join(g.Listen, " and "))
 	}
 	all := slices.Concat(n.Collectors, n.Negotiators)
@@ -187,8 +187,8 @@ func (n *Node) checkNode() error {
 	}
 	for _, addr := range all {
 		if n.TLS == nil && !isLocalAddress(addr) {
-			return fmt.Errorf("%w: %s is reached over the network, and there is no tls block: nothing speaks "+
-				"unauthenticated", roost.BadConfig, addr)
+			return fmt.Errorf("%w: %s is reached over the network, and there is no tls block: Roost allows no "+
+				"unauthenticated connections", roost.BadConfig, addr)
 		}
 	}
 	return nil

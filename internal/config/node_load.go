@@ -241,8 +241,8 @@ func (s *blockReader) readStartds(n *Node) {
 		t.readSetting("stop_notice", `"30s"`, func(text string) (err error) {
 			if d.StopNotice, err = roost.ParseDuration(text); err == nil &&
 				(d.StopNotice <= 0 || d.StopNotice > maxStopNotice) {
-				err = fmt.Errorf("%s is not above 0 and at most %v: with the saving of checkpoints and the ends "+
-					"of the daemons it has to fit into what systemd waits", text, maxStopNotice)
+				err = fmt.Errorf("%s is not above 0 and at most %v: together with saving checkpoints and stopping "+
+					"the daemons it has to fit into systemd's stop timeout", text, maxStopNotice)
 			}
 			return err
 		})

@@ -80,7 +80,7 @@ func (s *blockReader) readPolicy(d *StartdSettings) {
 	s.readPositive("start_after", `"10m"`, &to.StartAfter)
 	s.readSetting("resume_after", `"5m"`, func(text string) (err error) {
 		if to.ResumeAfter, err = roost.ParseDuration(text); err == nil && to.ResumeAfter < policy.MinResumeDelay {
-			err = fmt.Errorf("it is less than %v, in which a key may go unheard", policy.MinResumeDelay)
+			err = fmt.Errorf("it is less than %v, in which a key press may be missed", policy.MinResumeDelay)
 		}
 		return err
 	})

@@ -49,15 +49,15 @@ func (s *blockReader) readUnits(d *StartdSettings) {
 	s.readBool("pin", &d.Pin)
 	if attr, ok := s.body.Attributes["pin"]; ok && d.Pin && to.Shape != gpu.SharedLayout {
 		s.addProblem(attr.NameRange, "leave the line out",
-			"pin says nothing for layout %v: its tasks are bound to the cores of their unit", to.Shape)
+			"pin has no effect with layout %v: its tasks are bound to the cores of their unit", to.Shape)
 	}
 	if attr, ok := s.body.Attributes["cores_per_gpu"]; ok && to.Shape != gpu.PinnedLayout {
 		s.addProblem(attr.NameRange, `add layout = "pinned", or leave the line out`,
-			"cores_per_gpu says nothing for layout %v", to.Shape)
+			"cores_per_gpu has no effect with layout %v", to.Shape)
 	}
 	if attr, ok := s.body.Attributes["cpu_units"]; ok && to.Shape == gpu.EvenLayout {
 		s.addProblem(attr.NameRange, `use layout = "pinned", or leave the line out`,
-			"cpu_units says nothing for layout even: all cores are the GPUs'")
+			"cpu_units has no effect with layout even: all cores are the GPUs'")
 	}
 }
 
@@ -79,7 +79,8 @@ func (s *blockReader) readQueue(b *hclsyntax.Block, to *NodeQueue) {
 	q.readCount("run_limit", &to.RunLimit)
 	q.reportUnknown()
 	if len(b.Body.Attributes) == 0 {
-		s.addProblem(b.TypeRange, `write how many may wait, as in: queue { length = "auto" }`, "the queue says nothing")
+		s.addProblem(b.TypeRange, `write how many may wait, as in: queue { length = "auto" }`,
+			"the queue block is empty")
 	}
 }
 

@@ -332,6 +332,6 @@ func (a *attackedPool) testRevoked() {
 		roost.Unavailable) {
 		a.Errorf("it comes again: got %v", err)
 	}
-	a.awaitLogged("central", `msg="hung up on a peer" daemon=collector peer=caught`,
+	a.awaitLogged("central", `msg="closed the connection of a peer" daemon=collector peer=caught`,
 		`peer \"caught\": not authenticated: the certificate was revoked on`)
 }

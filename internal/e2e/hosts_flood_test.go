@@ -125,7 +125,7 @@ func (a *attackedPool) floodConnections() {
 			a.Errorf("%s keeps an honest client waiting: %v", name, took)
 		}
 	}
-	a.awaitLogged("central", "hung up on a peer that did not say who it is")
+	a.awaitLogged("central", "closed a connection that had not identified itself")
 	if n := strings.Count(a.nodes["submit"].logText(), "/Act REMOVE"); n > 10 {
 		a.Errorf("a user has filled the log with %d lines", n)
 	}

@@ -79,7 +79,7 @@ func (p NodePaths) makeDirs() error {
 // writeNodeFile writes the node file, after reading it back as the daemons will.
 func (p NodePaths) writeNodeFile(n *config.Node, remark string) (*config.Node, error) {
 	next := p.NodeFile() + ".new"
-	text := append([]byte("# "+remark+" It is yours to change; roost-node(5) tells what can stand here.\n\n"),
+	text := append([]byte("# "+remark+" You may change it; roost-node(5) describes what it can contain.\n\n"),
 		config.Write(n)...)
 	if err := os.WriteFile(next, text, 0o644); err != nil {
 		return nil, fmt.Errorf("node file: %w: %w", roost.NoOutput, err)

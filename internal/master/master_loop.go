@@ -65,7 +65,7 @@ func (m *nodeMaster) loop(ctx context.Context, chld <-chan os.Signal) error {
 			defer signal.Stop(again)
 			m.stop()
 		case <-again:
-			m.log.Warn("told to stop twice: killing the daemons")
+			m.log.Warn("a second stop signal: killing the daemons")
 			m.killAt = time.Now()
 			m.opt.StopTimeout = 0
 		case <-chld:

@@ -190,7 +190,7 @@ func welcomeText(n *config.Node, took time.Duration, getenv func(string) string)
 	}
 	b.WriteString("    roost run -- echo hello     run a command in the pool\n")
 	b.WriteString("    roost submit job.hcl        submit a job file\n")
-	b.WriteString("    roost jobs                  see how it goes\n\n")
+	b.WriteString("    roost jobs                  show the state of jobs\n\n")
 	b.WriteString("Ctrl-C stops the pool. Jobs that are waiting go on when it is started again.\n")
 	return b.String()
 }

@@ -188,7 +188,7 @@ func (r *Replica) peerProblem(a peerState, empty bool) string {
 			return fmt.Sprintf("the cell of %s has no member at %s: add it with roost cell add %s", a.address,
 				r.config.Address, r.config.Address)
 		}
-		return fmt.Sprintf("it waits to be taken in by the cell of %s", a.address)
+		return fmt.Sprintf("it waits to be admitted to the cell of %s", a.address)
 	case !slices.Equal(state.GetPeers(), r.config.Peers):
 		return fmt.Sprintf("%v: %s is to begin a cell of %s, and this replica one of %s: name the same negotiators "+
 			"in both node files",

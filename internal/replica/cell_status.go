@@ -121,7 +121,7 @@ func (s *CellStatus) compareDigests() {
 		m := &s.Members[i]
 		if first >= 0 && m.DigestIndex == s.Members[first].DigestIndex &&
 			!bytes.Equal(m.Digest, s.Members[first].Digest) {
-			m.Problem = fmt.Sprintf("its state is another than that of %s after entry %d: stop it, remove its "+
+			m.Problem = fmt.Sprintf("its state differs from that of %s after entry %d: stop it, remove its "+
 				"replica directory, and start it again", s.Members[first].Name, m.DigestIndex)
 		}
 	}

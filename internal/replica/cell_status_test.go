@@ -16,7 +16,7 @@ func TestCompare(t *testing.T) {
 	}}
 	s.compareDigests()
 	for _, m := range s.Members {
-		if wrong := strings.Contains(m.Problem, "another than that of n2 after entry 7"); wrong != (m.Name == "n1") {
+		if wrong := strings.Contains(m.Problem, "differs from that of n2 after entry 7"); wrong != (m.Name == "n1") {
 			t.Errorf("%s: %q", m.Name, m.Problem)
 		}
 	}

@@ -44,7 +44,7 @@ func withChecksum(l *raft.Log) *raft.Log {
 // older release has none; summed reports whether there was one.
 func checkEntry(index uint64, l *raft.Log) (summed bool, err error) {
 	if l.Index != index {
-		return false, fmt.Errorf("entry %d: %w: entry %d stands there", index, errDamaged, l.Index)
+		return false, fmt.Errorf("entry %d: %w: entry %d is in its place", index, errDamaged, l.Index)
 	}
 	n := len(l.Extensions) - checksumSize
 	if n < 0 {

@@ -98,7 +98,7 @@ func (s *grpcService) Hello(_ context.Context, m *wire.ReplicaHello) (*wire.Repl
 	if m.GetTakeIn() && m.GetAddress() != "" {
 		s.replica.queueChange(func(ctx context.Context) {
 			if _, err := s.replica.checkMember(ctx, rf, m.GetAddress(), false); err != nil {
-				s.replica.log.Debug("replica asks to be taken in", "address", m.GetAddress(), "err", err)
+				s.replica.log.Debug("replica asks to be admitted", "address", m.GetAddress(), "err", err)
 			}
 		})
 	}

@@ -72,7 +72,7 @@ func (r *Replica) publishLeadership(now, before LeadershipChange) {
 	case now.IsLeader:
 		r.log.Info("this replica leads", "term", now.Term)
 	case before.IsLeader:
-		r.log.Info("this replica leads no more", "leader", now.Leader, "term", now.Term)
+		r.log.Info("this replica is no longer the leader", "leader", now.Leader, "term", now.Term)
 	case now.Leader != before.Leader && now.Leader != "" && now.Leader != r.config.Address:
 		r.log.Info("this replica follows", "leader", now.Leader, "term", now.Term)
 	case now.Leader == "" && before.Leader != "":

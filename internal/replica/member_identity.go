@@ -123,7 +123,8 @@ func (r *Replica) renewIdentity(store *diskStore) error {
 			roost.BadConfig, aside[len(aside)-1], r.config.Dir)
 	}
 	id := newIdentity(r.config.Name)
-	r.log.Warn("the log of this replica is gone: it asks to be taken in anew", "was", r.identity.Load().ID, "is", id.ID)
+	r.log.Warn("the log of this replica is gone: it asks to be admitted again",
+		"was", r.identity.Load().ID, "is", id.ID)
 	return r.setIdentity(id)
 }
 

@@ -132,7 +132,7 @@ func (r *Replica) checkMember(ctx context.Context, rf *raft.Raft, addr string, a
 	case known.ID == "" && there.ID == "" && !add:
 		return "", fmt.Errorf("replica at %s: %w: no member of the cell has that address", addr, roost.NotFound)
 	case there.ID != "":
-		r.log.Warn("replica has lost its disk: it is taken in anew", "address", addr, "was", there.ID, "is", id)
+		r.log.Warn("replica has lost its disk: it is admitted again", "address", addr, "was", there.ID, "is", id)
 		if err := r.changeMembership(rf.RemoveServer(there.ID, 0, membershipTimeout)); err != nil {
 			return "", err
 		}
@@ -185,7 +185,7 @@ func (r *Replica) Add(ctx context.Context, addr string) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("replica at %s: %w: it is taken in, and votes when it has caught up", addr,
+			return fmt.Errorf("replica at %s: %w: it is admitted, and votes when it has caught up", addr,
 				roost.Unavailable)
 		case <-time.After(learnerCheckInterval / 5):
 		}

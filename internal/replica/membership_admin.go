@@ -37,7 +37,7 @@ func (s *grpcService) Status(ctx context.Context, q *wire.CellQuestion) (*wire.C
 		if err == nil {
 			return reply, nil
 		}
-		r.log.Info("the leader does not say how the cell stands", "leader", leader, "err", err)
+		r.log.Info("the leader does not report the state of the cell", "leader", leader, "err", err)
 	}
 	now := r.Survey(ctx)
 	reply := &wire.CellStatus{

@@ -188,7 +188,7 @@ func (r *Replica) transferLeadership(rf *raft.Raft) {
 	go func() { done <- rf.LeadershipTransfer().Error() }()
 	select {
 	case err := <-done:
-		r.log.Info("handed the lead over", "err", err)
+		r.log.Info("passed the leadership on", "err", err)
 	case <-time.After(2 * r.config.ElectionTimeout):
 	}
 }

@@ -32,7 +32,7 @@ type anonymousConn struct {
 	timer  *time.Timer
 }
 
-var errAnonymousLimit = errors.New("who has no certificate may not say that much")
+var errAnonymousLimit = errors.New("a caller without a certificate may not send that much")
 
 // add adds an anonymous connection, which is closed after a short time.
 func (s *anonymousConns) add(conn net.Conn) net.Conn {

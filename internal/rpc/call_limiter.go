@@ -117,7 +117,7 @@ func (d *callLimiter) authorize(ctx context.Context, method string) (peer.Peer, 
 	}
 	if !d.table.Allows(p, method) {
 		// The name of an unknown method is chosen by the peer.
-		kind := "refused a call of a method that there is not"
+		kind := "refused a call of an unknown method"
 		if _, ours := d.table[method]; ours {
 			kind = "refused a call of " + method
 		}
@@ -259,7 +259,7 @@ func (c *activeCall) logTooLong(err error) error {
 
 // SendMsg sends a message. It blocks while the peer's flow control window is full.
 func (t *deadlineStream) SendMsg(m any) error {
-	t.call.startTimer(t.call.sendTimeout, "what it was sent was not taken")
+	t.call.startTimer(t.call.sendTimeout, "it did not read what it was sent")
 	defer t.call.stopTimer()
 	return t.ServerStream.SendMsg(m)
 }

@@ -66,7 +66,8 @@ func (id *Identity) checkConns() {
 	}
 	id.revocations.mu.Unlock()
 	for w, err := range cut {
-		slog.Warn("hung up on a peer", "peer", w.leaf.Subject.CommonName, "address", w.RemoteAddr().String(),
+		slog.Warn("closed the connection of a peer",
+			"peer", w.leaf.Subject.CommonName, "address", w.RemoteAddr().String(),
 			"why", err)
 		// Closes the connection itself and not TLS, which would send an alert first and
 		// wait for a peer that does not read.

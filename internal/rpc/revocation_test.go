@@ -223,7 +223,7 @@ func TestRevokedClientIsCutOff(t *testing.T) {
 		revoke(t, p.authority, p.server, 1, serialOf(t, p.client))
 		p.expectCutOff(2 * time.Second)
 		p.expectRefused("connection")
-		for _, words := range []string{`msg="hung up on a peer" peer=n1`, "was revoked on 2000-01-01",
+		for _, words := range []string{`msg="closed the connection of a peer" peer=n1`, "was revoked on 2000-01-01",
 			`msg="refused a connection"`} {
 			if !log.contains(words) {
 				t.Errorf("the log lacks %q: %s", words, &log.text)
@@ -245,7 +245,7 @@ func TestRevokedServerDisconnected(t *testing.T) {
 		revoke(t, p.authority, p.client, 1, serialOf(t, p.server))
 		p.expectCutOff(2 * time.Second)
 		p.expectRefused("was revoked on")
-		if !log.contains(`msg="hung up on a peer" peer=central`) {
+		if !log.contains(`msg="closed the connection of a peer" peer=central`) {
 			t.Errorf("the log: %s", &log.text)
 		}
 	})

@@ -30,7 +30,7 @@ func unaryHandler(m grpc.MethodDesc) grpc.StreamHandler {
 			err = stream.SendMsg(reply)
 		}
 		if c, ok := ctx.Value(callKey{}).(*activeCall); ok && err == nil {
-			c.startTimer(c.sendTimeout, "its answer was not taken")
+			c.startTimer(c.sendTimeout, "it did not read its answer")
 		}
 		return err
 	}

@@ -102,7 +102,7 @@ func (t transportCredentials) acceptConn(raw net.Conn) (net.Conn, peer.Peer, err
 	defer s.StopCounting()
 	if victim != nil {
 		victim.Conn.Close()
-		t.refusals.log("hung up on a peer that did not say who it is: too many at once", victim.Addr.String())
+		t.refusals.log("closed a connection that had not identified itself: too many at once", victim.Addr.String())
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), handshakeTimeout)
 	defer cancel()
@@ -139,7 +139,8 @@ func (t transportCredentials) handshake(ctx context.Context, conn *tls.Conn) (ne
 	}
 	if err := t.checkWanted(p); err != nil {
 		conn.Close()
-		t.refusals.log("called another than was wanted", p.Name, "address", conn.RemoteAddr().String(), "why", err)
+		t.refusals.log("reached another daemon than the one called",
+			p.Name, "address", conn.RemoteAddr().String(), "why", err)
 		return nil, p, fmt.Errorf("%s: %w", conn.RemoteAddr(), err)
 	}
 	return t.id.watchConn(conn, chain[0]), p, nil

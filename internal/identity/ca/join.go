@@ -59,7 +59,7 @@ func (s *certStore) createToken(part NodePart, name string, life time.Duration,
 	record := &tokenRecord{Part: part, Name: name, Made: now.UnixNano(), Expires: now.Add(life).UnixNano()}
 	return t, record, s.db.Update(func(tx *boltfile.Tx) error {
 		if tx.Bucket(tokensBucket).Len() >= maxTokens {
-			return fmt.Errorf("token: %w: %d are kept already: take away those that nobody needs with roost token rm",
+			return fmt.Errorf("token: %w: %d are kept already: remove those that are not needed with roost token rm",
 				roost.Exhausted, maxTokens)
 		}
 		return saveRecord(tx, tokensBucket, digest(t.Secret[:]), record)

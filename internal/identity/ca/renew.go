@@ -57,7 +57,7 @@ func (s *certStore) renewCert(m nodeMember, public ed25519.PublicKey, now time.T
 			return err
 		}
 		if held >= maxValidCerts {
-			return fmt.Errorf("node %s: %w: it has %d certificates that hold; it renews too often", m.name,
+			return fmt.Errorf("node %s: %w: it has %d valid certificates; it renews too often", m.name,
 				roost.Exhausted, held)
 		}
 		got, _, err = s.issueCert(tx, fresh, public, now)

@@ -111,10 +111,9 @@ func (r *storeRepair) checkCerts(damages []boltfile.DamageFinding, report *boltf
 	if unknown {
 		clear(r.tokens)
 		report.Actions = append(report.Actions,
-			"what was written last may be missing, and what that was cannot be told: all tokens are forgotten, for "+
-				"one of them "+
-				"may have been used; nodes that were revoked since are not: see roost token list, and revoke "+
-				"them again")
+			"what was written last may be missing, and it is unknown what that was. All tokens are forgotten, "+
+				"because one of them may have been used. Nodes whose revocation is lost are not revoked: see "+
+				"roost token list, and revoke them again")
 	}
 }
 

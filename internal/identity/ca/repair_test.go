@@ -114,7 +114,7 @@ func TestRepair(t *testing.T) {
 // records.
 func compare(t *testing.T, what string, want, got map[string]string, actions string) (same int) {
 	t.Helper()
-	unknown := strings.Contains(actions, "what that was cannot be told")
+	unknown := strings.Contains(actions, "it is unknown what that was")
 	for key, was := range want {
 		bucket, id, _ := strings.Cut(key, " ")
 		is, there := got[key]

@@ -36,8 +36,8 @@ func (s *certStore) revokeNode(name, reason string, now time.Time) (n int, err e
 			return err
 		}
 		if n, err = revokeCerts(tx, name, reason, now); err == nil && n == 0 {
-			return fmt.Errorf("node %q: %w: no node of that name has a certificate that holds; roost token list "+
-				"shows who has", name, roost.NotFound)
+			return fmt.Errorf("node %q: %w: no node of that name has a valid certificate; roost token list shows "+
+				"the nodes that have one", name, roost.NotFound)
 		}
 		return err
 	})

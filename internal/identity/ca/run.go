@@ -83,7 +83,7 @@ func (s *authorityService) serve(ctx context.Context, admin net.Listener, doors 
 	var running sync.WaitGroup
 	broken := make(chan error, 1+len(doors))
 	running.Go(func() { broken <- within.Serve(admin) })
-	dropped := s.logLimited("hung up on the oldest of too many strangers")
+	dropped := s.logLimited("closed the oldest of too many connections without a certificate")
 	for _, l := range doors {
 		running.Go(func() {
 			broken <- without.Serve(newLimitedListener(l, func(from netip.Addr) { dropped(from.String(), "") }))

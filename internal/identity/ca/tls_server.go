@@ -103,7 +103,7 @@ func (d *tlsServer) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInf
 // ClientHandshake implements credentials.TransportCredentials. The authority makes no
 // calls.
 func (d *tlsServer) ClientHandshake(context.Context, string, net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	return nil, nil, errors.New("the authority calls nobody")
+	return nil, nil, errors.New("the authority makes no calls")
 }
 
 // Info implements credentials.TransportCredentials.

@@ -80,7 +80,7 @@ func Connect(ctx context.Context, addr string, token ca.JoinToken) (*Client, err
 			case c := <-once:
 				return c, nil
 			default:
-				return nil, fmt.Errorf("%s: %w: the authority has hung up", addr, roost.Unavailable)
+				return nil, fmt.Errorf("%s: %w: the authority has closed the connection", addr, roost.Unavailable)
 			}
 		}))
 	if err != nil {
@@ -105,13 +105,14 @@ func verifyAuthority(chain []*x509.Certificate, token ca.JoinToken) (*x509.Certi
 	if ca.Fingerprint(root) != token.Fingerprint {
 		return nil, fmt.Errorf("%w: the authority that answers there (of a pool %q) is not the one that made the "+
 			"token. Nothing was sent to it. Is the address of another pool? "+
-			"If it is the right one, somebody may be between you and it: tell the administrator", roost.Unauthenticated,
+			"If it is the right one, the connection may be intercepted: tell the administrator",
+			roost.Unauthenticated,
 			root.Subject.CommonName)
 	}
 	if !root.IsCA || leaf.CheckSignatureFrom(root) != nil ||
 		!slices.Contains(leaf.Subject.OrganizationalUnit, string(peer.Authority)) {
-		return nil, fmt.Errorf("%w: what answers there is not the pool's authority, though it shows its certificate: "+
-			"somebody may be between you and it", roost.Unauthenticated)
+		return nil, fmt.Errorf("%w: what answers there is not the pool's authority, though it shows its "+
+			"certificate: the connection may be intercepted", roost.Unauthenticated)
 	}
 	return root, nil
 }
@@ -132,7 +133,7 @@ func connectError(addr string, err error) error {
 		return fmt.Errorf("%s: %w: the host is there and nothing listens on port %s: is the port right, and does "+
 			"roost run there (systemctl status roost)?", addr, roost.Unavailable, port)
 	case errors.Is(err, unix.EHOSTUNREACH), errors.Is(err, unix.ENETUNREACH):
-		return fmt.Errorf("%s: %w: no way leads to that host: is the address right, and is this machine on the "+
+		return fmt.Errorf("%s: %w: there is no route to that host: is the address right, and is this machine on the "+
 			"network?", addr, roost.Unavailable)
 	case errors.As(err, &timeout) && timeout.Timeout():
 		return fmt.Errorf("%s: %w: it does not answer: is the address right, and does a firewall let port %s through?",

@@ -49,7 +49,7 @@ type CertRenewer struct {
 // works on meanwhile.
 func (k *CertRenewer) Run(ctx context.Context) {
 	if err := k.loadFiles(); err != nil {
-		k.Log.Error("certificate cannot be kept fresh", "err", err)
+		k.Log.Error("certificate cannot be renewed", "err", err)
 		return
 	}
 	for {
@@ -130,7 +130,7 @@ func (k *CertRenewer) fetchRevocations(ctx context.Context) {
 		k.failures = 0
 	default:
 		if k.failures++; k.failures == 2 {
-			k.Log.Warn("no news of revoked certificates", "err", err)
+			k.Log.Warn("the list of revoked certificates could not be fetched", "err", err)
 		}
 	}
 }

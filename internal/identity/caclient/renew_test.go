@@ -163,7 +163,7 @@ func TestRevocationListFetched(t *testing.T) {
 		}
 		f.sendsOlderList, f.down = false, true
 		waitUntil(time.Hour / 4)
-		if n := strings.Count(log.String(), "no news"); n != 1 {
+		if n := strings.Count(log.String(), "could not be fetched"); n != 1 {
 			t.Errorf("an authority that gives no news is told of %d times:\n%s", n, log)
 		}
 		f.down = false

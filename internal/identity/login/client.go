@@ -158,8 +158,8 @@ func NewRequest(t LoginToken) (*LoginRequest, error) {
 	g := &LoginRequest{Key: key, seen: make(chan *x509.Certificate, 1)}
 	g.Identity = clientTLS(tls.Certificate{}, func(leaf, root *x509.Certificate) error {
 		if root == nil || sha256.Sum256(root.Raw) != t.Fingerprint {
-			return fmt.Errorf("%w: this is not the schedd that made the token: is somebody in between, or was "+
-				"it installed anew?", roost.Unauthenticated)
+			return fmt.Errorf("%w: this is not the schedd that made the token: is the connection intercepted, or "+
+				"was it installed again?", roost.Unauthenticated)
 		}
 		if err := checkServer(leaf, root, leaf.Subject.CommonName); err != nil {
 			return err
@@ -232,7 +232,7 @@ func checkServer(leaf, root *x509.Certificate, node string) error {
 	_, err := leaf.Verify(x509.VerifyOptions{Roots: authorities,
 		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}})
 	if err != nil {
-		return fmt.Errorf("%w: this is not the schedd of %s that one logged in at: %w", roost.Unauthenticated,
+		return fmt.Errorf("%w: this is not the schedd of %s at which the login was made: %w", roost.Unauthenticated,
 			node, err)
 	}
 	if leaf.Subject.CommonName != node {

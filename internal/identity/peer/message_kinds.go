@@ -26,7 +26,7 @@ func scheddMessages() []MessageKind {
 		anybody = "who calls: what only the owner may see is left out for others"
 	)
 	return []MessageKind{
-		{"Schedd.Submit", users, "who calls: the job is his, whatever its ad says"},
+		{"Schedd.Submit", users, "who calls: the caller owns the job, whatever its ad says"},
 		{"Schedd.SubmitParts", users, "as Schedd.Submit"},
 		{"Schedd.KeepScript", users, "nothing: the name is the digest of the text"},
 		{"Schedd.Query", users, anybody},
@@ -41,14 +41,14 @@ func scheddMessages() []MessageKind {
 		{"Schedd.Cell", users, "who calls: who and trusted are set by the schedd"},
 		{"Schedd.CheckpointCell", users, "who calls: who is set by the schedd"},
 		{"Schedd.QueryPool", users, anybody},
-		{"Schedd.LoginToken", users, "who calls: he is on the schedd's host"},
+		{"Schedd.LoginToken", users, "who calls: the caller is on the schedd's host"},
 		{"Schedd.Login", []Role{Anonymous}, "the secret with the digests of tokens that are not used"},
-		{"Schedd.Logins", users, "who calls: logins of his own"},
-		{"Schedd.Logout", users, "who calls: logins of his own"},
+		{"Schedd.Logins", users, "who calls: the caller's own logins"},
+		{"Schedd.Logout", users, "who calls: the caller's own logins"},
 
 		{"Neighbour.Query", schedds, "nothing: it is told what everybody may read"},
-		{"Neighbour.Why", schedds, "nothing: likewise"},
-		{"Neighbour.Events", schedds, "nothing: likewise"},
+		{"Neighbour.Why", schedds, "nothing: it is told what everybody may read"},
+		{"Neighbour.Events", schedds, "nothing: it is told what everybody may read"},
 		{"Neighbour.Act", schedds, "user at the node of the certificate with the capabilities that the leader tells"},
 
 		{"PoolRow.status", schedds,
@@ -172,10 +172,10 @@ func otherMessages() []MessageKind {
 		{"CheckpointServer.Remove", schedds, "the schedd of the image with the certificate"},
 
 		{"Guard.Watch", startds, "startd with the names in this host's node file"},
-		{"Guard.Pause", users, "who calls: he sits at the machine, or is one of its owners"},
+		{"Guard.Pause", users, "who calls: the caller sits at the machine, or is one of its owners"},
 		{"Guard.Resume", users, "who calls: likewise"},
 		{"Guard.Mine", users, "nothing: all users of the host may see it"},
-		{"Guard.Present", users, "who calls: he has a session here, and is no task"},
+		{"Guard.Present", users, "who calls: the caller has a session here, and is no task"},
 
 		{"Authority.Greet", []Role{Anonymous}, "nothing"},
 		{"Authority.Join", []Role{Anonymous},

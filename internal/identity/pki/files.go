@@ -39,7 +39,8 @@ func Init(dir, pool string) error {
 	}
 	f, err := os.OpenFile(filepath.Join(dir, authorityKey), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("authority in %s: %w: there is one already, and the certificates of a pool hang on it", dir,
+		return fmt.Errorf("authority in %s: %w: there is one already, and the certificates of a pool depend on it",
+			dir,
 			roost.Conflict)
 	}
 	if err != nil {

@@ -93,7 +93,7 @@ func checkValidity(leaf *x509.Certificate, now time.Time) error {
 		return fmt.Errorf("the certificate expired on %s: issue a new one", leaf.NotAfter.Format(time.DateOnly))
 	}
 	if now.Before(leaf.NotBefore) {
-		return fmt.Errorf("the certificate holds from %s on: is this node's clock right?",
+		return fmt.Errorf("the certificate is valid from %s on: is this node's clock right?",
 			leaf.NotBefore.Format(time.RFC3339))
 	}
 	return nil
