@@ -135,7 +135,7 @@ func (d *Dispatcher) leaveGang(c *Claim) {
 	if of := c.gang; of != nil {
 		c.gang = nil
 		of.claims = slices.DeleteFunc(slices.Clone(of.claims), func(o *Claim) bool { return o == c })
-		d.abortGang(of, fmt.Sprintf("the claim on %s, which is one of its gang, did not come about", c.Node))
+		d.abortGang(of, fmt.Sprintf("the claim on %s for its gang failed", c.Node))
 	}
 }
 
@@ -166,7 +166,7 @@ func (d *Dispatcher) expireGangs(now BootTime) {
 		case of.failure != "":
 			delete(d.gangs, id)
 		default:
-			d.abortGang(of, "not all of its gang came about in time")
+			d.abortGang(of, "not all claims of its gang were made in time")
 			d.emit(GrantResult{Grant: id, Request: of.request, Reason: of.failure})
 		}
 	}

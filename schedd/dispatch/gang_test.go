@@ -99,7 +99,8 @@ func TestGangTimeout(t *testing.T) {
 		}, "refuse 2: no; release n1"},
 		"lost": {func(d *Dispatcher) { d.ClaimLost("n1", 11, "gone") }, ""},
 		"late": {func(d *Dispatcher) { d.Tick(time.Hour + DefaultOptions().RequestTimeout) },
-			"release n1; refuse 1: not all of its gang came about in time; refuse 2: the node does not answer; " +
+			"release n1; refuse 1: not all claims of its gang were made in time; refuse 2: the node does not " +
+				"answer; " +
 				"refuse 3: the node does not answer"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -67,7 +67,7 @@ func (d *Dispatcher) Connected(now BootTime, nodeName string, present []Reported
 	}
 	for _, id := range slices.Sorted(maps.Keys(n.claims)) {
 		if c := n.claims[id]; !listed[id] {
-			d.loseClaim(c, "the node has it no more")
+			d.loseClaim(c, "the node no longer has it")
 		}
 	}
 	for _, c := range sortedAsked(n) {

@@ -121,7 +121,7 @@ func (r *repairState) classifyDamage(host string, damages []boltfile.DamageFindi
 	actions = append(actions, ranges...)
 	if unknown {
 		actions = append(actions,
-			"jobs that nothing in the file tells of are not in the history, and which they are cannot be told")
+			"other jobs may be missing from the history, and which ones is unknown")
 	}
 	return append(actions, fmt.Sprintf("the indexes are made anew; %d jobs are kept", len(r.intact)))
 }

@@ -133,7 +133,7 @@ func TestDamage(t *testing.T) {
 			case there:
 			case named:
 				out++
-			case strings.Contains(actions, "without a name") || strings.Contains(actions, "cannot be told"):
+			case strings.Contains(actions, "without a name") || strings.Contains(actions, "which ones is unknown"):
 				nameless++
 			default:
 				t.Fatalf("%s: job %d is not there, and nothing says so: %v\n%s", what, seq, report.Damages, actions)
@@ -166,7 +166,7 @@ func TestMissingFile(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		report, err := Repair(dir, "h", epoch, false)
-		if err != nil || !strings.Contains(strings.Join(report.Actions, " "), "which they are cannot be told") {
+		if err != nil || !strings.Contains(strings.Join(report.Actions, " "), "which ones is unknown") {
 			t.Errorf("%s: %+v, %v", name, report, err)
 		}
 		if list := checkRemaining(t, dir, name, nil); len(list) > 0 {

@@ -163,7 +163,7 @@ func damageName(host string, d *boltfile.DamageFinding) string {
 			hit = append(hit, job(seq))
 		}
 		if s.unknownLost {
-			hit = append(hit, "a job that cannot be told")
+			hit = append(hit, "an unknown job")
 		}
 		if len(hit) > 0 {
 			name += ", an event of " + strings.Join(hit, ", ")

@@ -260,15 +260,15 @@ func (r *repairState) actionTexts(q *queue.Queue, held []queue.JobEvent) (all []
 		if e.Type != queue.Held {
 			continue
 		}
-		how := "is held as it stood before what is missing"
+		how := "is held in the state before what is missing"
 		if st, ok := q.Status(e.Job); ok && st.Counts[roost.Completed]+st.Counts[roost.Removed] == st.Tasks {
 			how = "has ended, as far as it is known"
 		}
 		all = append(all, fmt.Sprintf("job %v %s", id(e.Job), how))
 	}
 	if r.uncertain {
-		all = append(all, "what is lost of the newest events cannot be told by job: all jobs that have not ended are "+
-			"held, and jobs whose submission is lost are not in the queue")
+		all = append(all, "it is unknown which jobs the lost newest events belong to: all jobs that have not "+
+			"ended are held, and jobs whose submission is lost are not in the queue")
 	}
 	return append(all, fmt.Sprintf("%d jobs are kept", len(r.remainingJobs(q))))
 }

@@ -139,7 +139,7 @@ func checkSurvivors(t *testing.T, got, want *queue.Queue, report *boltfile.Repai
 		switch {
 		case bytes.Equal(a, b):
 			same++
-		case strings.Contains(actions, id), strings.Contains(actions, "cannot be told by job"):
+		case strings.Contains(actions, id), strings.Contains(actions, "it is unknown which jobs"):
 			if _, unsure := got.UnrecordedLease(seq); is && !unsure {
 				t.Fatalf("job %d is not as it was, and nobody is unsure of it", seq)
 			}
@@ -291,11 +291,11 @@ func TestRepairHoldsUncertain(t *testing.T) {
 	flipWordBits(t, path, "node-of-2", 5)
 	err := reopenIn(dir)
 	checkErrorText(t, err)
-	if !strings.Contains(err.Error(), "an event of a job that cannot be told") {
+	if !strings.Contains(err.Error(), "an event of an unknown job") {
 		t.Errorf("got %v", err)
 	}
 	report, err := Repair(dir, host, epoch, false)
-	if err != nil || !strings.Contains(fmt.Sprint(report.Actions), "cannot be told by job") {
+	if err != nil || !strings.Contains(fmt.Sprint(report.Actions), "it is unknown which jobs") {
 		t.Fatalf("got %v, %v", report, err)
 	}
 	j, q = open(t, dir)

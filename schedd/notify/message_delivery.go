@@ -18,7 +18,7 @@ import (
 // fails both get it again.
 func (n *Notifier) deliverMessage(ctx context.Context, who messageRecipient, m *userMessage) error {
 	if len(m.recipients) == 0 {
-		n.log.Warn("there is nobody to tell", "job", m.notifications[0].ID, "owner", m.notifications[0].Owner)
+		n.log.Warn("there is no user to notify", "job", m.notifications[0].ID, "owner", m.notifications[0].Owner)
 		return nil
 	}
 	var errs []error

@@ -87,7 +87,8 @@ func (n *Notifier) Enqueue(notices []queue.JobNotification) (deliver func()) {
 	room := maxSpooled - n.digests
 	n.mu.Unlock()
 	if room < len(notices) {
-		n.log.Error("nobody takes notices, and some are dropped", "dropped", len(notices)-max(room, 0), "kept",
+		n.log.Error("notices are not delivered fast enough, and some are dropped",
+			"dropped", len(notices)-max(room, 0), "kept",
 			maxSpooled)
 		notices = notices[:max(room, 0)]
 	}
@@ -218,10 +219,11 @@ func (n *Notifier) sendNext(ctx context.Context, who messageRecipient, p *recipi
 	case err != nil && !old:
 		p.retryWait = min(max(2*p.retryWait, minRetry), maxRetry)
 		p.retryAt = now.Add(p.retryWait)
-		n.log.Warn("somebody cannot be told", "to", m.recipients, "notices", len(some), "err", err)
+		n.log.Warn("a user cannot be notified", "to", m.recipients, "notices", len(some), "err", err)
 		return
 	case err != nil:
-		n.log.Error("somebody was not told for days, and is not any more", "to", m.recipients, "notices", len(some),
+		n.log.Error("a user could not be notified for days, and the notices are dropped",
+			"to", m.recipients, "notices", len(some),
 			"err", err)
 	}
 	p.retryWait = 0
