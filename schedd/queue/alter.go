@@ -57,7 +57,7 @@ var alterableAttrs = []string{
 }
 
 // AlterJob decides to change a job. That it is so already is no error, and no event.
-func (q *Queue) AlterJob(now time.Time, who CallerIdentity, t TaskSelector, a JobAlteration,
+func (q taskDecisions) AlterJob(now time.Time, who CallerIdentity, t TaskSelector, a JobAlteration,
 	limits SubmitLimits) ([]JobEvent, error) {
 	events, err := q.decideEach(now, who, t, JobEvent{Type: Altered}, (*job).remainsQueued)
 	if err != nil {
@@ -79,7 +79,7 @@ func (q *Queue) AlterJob(now time.Time, who CallerIdentity, t TaskSelector, a Jo
 				roost.Invalid)
 		}
 	}
-	before := SubmitSpec{Ad: q.parsedAd(j), Count: len(j.state), Columns: j.submission.Columns}
+	before := SubmitSpec{Ad: parsedAd(j), Count: len(j.state), Columns: j.submission.Columns}
 	after := SubmitSpec{Ad: before.Ad.Copy(), Count: cmp.Or(a.Count, before.Count), Columns: before.Columns}
 	applyChanges(after.Ad, a.Changes)
 	if a.Count > 0 {
@@ -117,7 +117,7 @@ func (j *job) runsWhole() bool { return j.active > 0 && (!j.spec.array || j.gang
 
 // checkAlteration checks what a job would become, and returns what the event has to say
 // of it.
-func (q *Queue) checkAlteration(j *job, who CallerIdentity, before, after *SubmitSpec, changes *classad.Ad,
+func (q taskDecisions) checkAlteration(j *job, who CallerIdentity, before, after *SubmitSpec, changes *classad.Ad,
 	limits SubmitLimits) (*SubmittedJob, error) {
 	if err := j.checkAlterable(who, before, after, changes); err != nil {
 		return nil, err
@@ -137,7 +137,8 @@ func (q *Queue) checkAlteration(j *job, who CallerIdentity, before, after *Submi
 	}
 	sub := &SubmittedJob{}
 	if _, stated := changes.Lookup(roost.AttrDependsOn); stated {
-		others := &dependencyResolver{Queue: q, caller: who, jobNumber: j.seq, limits: limits, fromQsub: p.fromQsub}
+		others := &dependencyResolver{jobTable: q.jobTable, caller: who, jobNumber: j.seq, limits: limits,
+			fromQsub: p.fromQsub}
 		if sub.Dependencies, err = others.resolveAll(after.Ad); err != nil {
 			return nil, err
 		}
@@ -222,10 +223,10 @@ func needsMoreQuota(who CallerIdentity, before, after *SubmitSpec) bool {
 
 // AlterationDemand is whose quota a job would be held against after an alteration, and
 // how much more of it than now.
-func (q *Queue) AlterationDemand(e JobEvent) (QuotaKey, QuotaDemand) {
+func (q *quotaDemands) AlterationDemand(e JobEvent) (QuotaKey, QuotaDemand) {
 	j := q.jobs[e.Job]
 	who := CallerIdentity{User: j.submission.Owner, GID: j.submission.GID}
-	before := SubmitSpec{Ad: q.parsedAd(j), Count: len(j.state), Columns: j.submission.Columns}
+	before := SubmitSpec{Ad: parsedAd(j), Count: len(j.state), Columns: j.submission.Columns}
 	after := SubmitSpec{Ad: before.Ad.Copy(), Count: before.Count, Columns: before.Columns}
 	changes, err := classad.Parse(e.Submission.Ad)
 	if err != nil {
@@ -306,7 +307,7 @@ func describeChanges(changes *classad.Ad) string {
 }
 
 // parsedAd is a job's ad.
-func (q *Queue) parsedAd(j *job) *classad.Ad {
+func parsedAd(j *job) *classad.Ad {
 	ad, err := classad.Parse(j.submission.Ad)
 	if err != nil {
 		panic(fmt.Sprintf("queue: the ad of job %d: %v", j.seq, err)) // it was taken as it is

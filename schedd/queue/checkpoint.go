@@ -56,22 +56,6 @@ func (q *Queue) applyCheckpointEvent(j *job, e JobEvent) {
 	}
 }
 
-// dropImage takes an image out that cannot be used.
-func (q *Queue) dropImage(j *job, i int, sequence uint64) {
-	r := j.records.own(i)
-	if r == nil || r.checkpoints == nil {
-		return
-	}
-	for k, m := range r.checkpoints.images {
-		if m.Sequence == sequence {
-			q.dropOneImage(j, i, m)
-			r.checkpoints.images = append(append([]CheckpointImage(nil), r.checkpoints.images[:k]...),
-				r.checkpoints.images[k+1:]...)
-			return
-		}
-	}
-}
-
 // isRestartExit reports whether a program ended in the way that says: saved, start me
 // again.
 func (s *checkpointSettings) isRestartExit(x *AttemptExit) bool {
@@ -130,22 +114,9 @@ func (q *Queue) applySuspension(j *job, i int, on bool) {
 	}
 }
 
-// FreezeAttempt asks that a running attempt be frozen, or thawed.
-type FreezeAttempt struct {
-	Attempt roost.AttemptID
-	Frozen  bool
-}
-
-// TakeFreezes drains the attempts that are to be frozen or thawed.
-func (q *Queue) TakeFreezes() []FreezeAttempt {
-	out := q.freezes
-	q.freezes = nil
-	return out
-}
-
 // WantFrozen tells how a live attempt is to be, once somebody has suspended it; false
 // when nobody ever has.
-func (q *Queue) WantFrozen(a roost.AttemptID) (FreezeAttempt, bool) {
+func (q *jobTable) WantFrozen(a roost.AttemptID) (FreezeAttempt, bool) {
 	if !q.IsLive(a) {
 		return FreezeAttempt{}, false
 	}
@@ -158,7 +129,7 @@ func (q *Queue) WantFrozen(a roost.AttemptID) (FreezeAttempt, bool) {
 }
 
 // restoreImage is what the present attempt of a task goes on from, nil for nothing.
-func (q *Queue) restoreImage(a roost.AttemptID) *CheckpointImage {
+func (q *jobTable) restoreImage(a roost.AttemptID) *CheckpointImage {
 	j := q.jobs[a.Task.Job.Seq]
 	r := j.records.own(a.Task.Index)
 	if r == nil || r.checkpoints == nil || r.attempt != a.Attempt || r.checkpoints.originSequence == 0 {
@@ -178,7 +149,7 @@ const minWalltime = time.Second
 
 // addCheckpointing completes a program with what checkpoints ask for. The walltime limits
 // the work of a task, that in its image included: the attempt gets what is left.
-func (q *Queue) addCheckpointing(j *job, a roost.AttemptID, p *TaskProgram) {
+func (q programBuilder) addCheckpointing(j *job, a roost.AttemptID, p *TaskProgram) {
 	var s *checkpoints
 	if r := j.records.own(a.Task.Index); r != nil {
 		s = r.checkpoints
@@ -203,57 +174,4 @@ func (q *Queue) addCheckpointing(j *job, a roost.AttemptID, p *TaskProgram) {
 	if p.PredictedRuntime > 0 {
 		p.PredictedRuntime = max(p.PredictedRuntime-done, minWalltime)
 	}
-}
-
-// updateRestoreClass puts a task among those that want a machine which can restore
-// images, or back. A task that is being run stays where it was when it was assigned.
-func (q *Queue) updateRestoreClass(j *job, i int) {
-	r := j.records.own(i)
-	restores := false
-	switch {
-	case r == nil || j.spec.checkpoints == nil || j.spec.checkpoints.Self: // files go anywhere
-	case r.live:
-		restores = r.checkpoints != nil && r.checkpoints.originSequence != 0
-	default:
-		restores = r.newestImage() != nil
-	}
-	slot := false
-	if restores {
-		m := r.newestImage()
-		if r.live && r.checkpoints.findImage(r.checkpoints.originSequence) != nil {
-			m = r.checkpoints.findImage(r.checkpoints.originSequence)
-		}
-		slot = m != nil && m.SlotUser
-	}
-	c := j.class(i)
-	if c.oldAd != nil {
-		if r != nil && r.live {
-			return
-		}
-		q.assignClass(j, i, j.idleClass(i)) // it runs no more, and is what its job is now
-		c = j.class(i)
-	}
-	if now := j.whereNow(i); c.spec.needsRestore != restores || c.spec.slotUser != slot || c.spec.now != now {
-		q.assignClass(j, i, q.restoreClassOf(j, c, restores, slot, now))
-	}
-}
-
-// restoreClassOf finds or makes the class that is as another, but for what it wants to
-// restore, and whether and where it is to run now.
-func (q *Queue) restoreClassOf(j *job, c *taskClass, restores, slot bool, now string) uint16 {
-	first := c
-	if c.twin != nil {
-		first = c.twin
-	}
-	for n, other := range j.classes {
-		if (other == first || other.twin == first) && other.spec.needsRestore == restores &&
-			other.spec.slotUser == slot && other.spec.now == now {
-			return uint16(n)
-		}
-	}
-	p := *c.spec
-	p.needsRestore, p.slotUser, p.now = restores, slot, now
-	q.addClass(j, &p)
-	j.classes[len(j.classes)-1].twin = first
-	return uint16(len(j.classes) - 1)
 }

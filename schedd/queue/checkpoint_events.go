@@ -15,7 +15,7 @@ const maxJobFailures = 10
 
 // HasCheckpoint reports whether a checkpoint of that number was recorded, of this or an
 // earlier attempt of the task.
-func (q *Queue) HasCheckpoint(t roost.TaskID, sequence uint64) bool {
+func (q *jobTable) HasCheckpoint(t roost.TaskID, sequence uint64) bool {
 	j := q.jobs[t.Job.Seq]
 	if j == nil {
 		return false
@@ -27,7 +27,7 @@ func (q *Queue) HasCheckpoint(t roost.TaskID, sequence uint64) bool {
 // RecordCheckpoint decides that an image is good: it is on disk, or on a checkpoint
 // server. One of an attempt that is not live any more gives roost.Stale, one that is no
 // newer than the last gives roost.Conflict.
-func (q *Queue) RecordCheckpoint(now time.Time, a roost.AttemptID, m CheckpointImage) (JobEvent, error) {
+func (q attemptDecisions) RecordCheckpoint(now time.Time, a roost.AttemptID, m CheckpointImage) (JobEvent, error) {
 	if !q.IsLive(a) {
 		return JobEvent{}, fmt.Errorf("checkpoint %d of attempt %v: %w", m.Sequence, a, roost.Stale)
 	}
@@ -35,7 +35,7 @@ func (q *Queue) RecordCheckpoint(now time.Time, a roost.AttemptID, m CheckpointI
 		return JobEvent{}, fmt.Errorf("checkpoint %d of attempt %v: %w: there is a newer one", m.Sequence,
 			a, roost.Conflict)
 	}
-	e := q.eventAbout(now, Checkpointed, a)
+	e := eventAbout(now, Checkpointed, a)
 	m.Attempt = a.Attempt
 	e.Image = &m
 	return e, nil
@@ -44,7 +44,8 @@ func (q *Queue) RecordCheckpoint(now time.Time, a roost.AttemptID, m CheckpointI
 // RecordCheckpointFailure decides that a checkpoint could not be taken, or not be kept.
 // Unless somebody asked for it, the same reason is told once, and no more than
 // maxJobFailures of them.
-func (q *Queue) RecordCheckpointFailure(now time.Time, a roost.AttemptID, reason string, asked bool) (JobEvent, bool) {
+func (q attemptDecisions) RecordCheckpointFailure(now time.Time, a roost.AttemptID, reason string,
+	asked bool) (JobEvent, bool) {
 	if !q.IsLive(a) {
 		return JobEvent{}, false
 	}
@@ -52,13 +53,14 @@ func (q *Queue) RecordCheckpointFailure(now time.Time, a roost.AttemptID, reason
 	if !asked && s != nil && (s.lastFailure == reason || s.failures >= maxJobFailures) {
 		return JobEvent{}, false
 	}
-	e := q.eventAbout(now, CheckpointFailed, a)
+	e := eventAbout(now, CheckpointFailed, a)
 	e.Reason = reason
 	return e, true
 }
 
 // RejectCheckpoint decides that a kept image cannot be used; false when it is not kept.
-func (q *Queue) RejectCheckpoint(now time.Time, t roost.TaskID, sequence uint64, reason string) (JobEvent, bool) {
+func (q attemptDecisions) RejectCheckpoint(now time.Time, t roost.TaskID, sequence uint64,
+	reason string) (JobEvent, bool) {
 	j := q.jobs[t.Job.Seq]
 	if j == nil {
 		return JobEvent{}, false
@@ -75,7 +77,7 @@ func (q *Queue) RejectCheckpoint(now time.Time, t roost.TaskID, sequence uint64,
 }
 
 // HasImages reports whether images of a job's tasks are kept.
-func (q *Queue) HasImages(seq uint64) bool {
+func (q *jobTable) HasImages(seq uint64) bool {
 	j := q.jobs[seq]
 	if j == nil {
 		return false
@@ -89,7 +91,8 @@ func (q *Queue) HasImages(seq uint64) bool {
 }
 
 // SuspendTasks decides to freeze running tasks where they are.
-func (q *Queue) SuspendTasks(now time.Time, who CallerIdentity, t TaskSelector, reason string) ([]JobEvent, error) {
+func (q taskDecisions) SuspendTasks(now time.Time, who CallerIdentity, t TaskSelector,
+	reason string) ([]JobEvent, error) {
 	if reason == "" {
 		reason = "by " + who.User
 	}
@@ -99,13 +102,13 @@ func (q *Queue) SuspendTasks(now time.Time, who CallerIdentity, t TaskSelector, 
 }
 
 // ResumeTasks decides to let suspended tasks run on.
-func (q *Queue) ResumeTasks(now time.Time, who CallerIdentity, t TaskSelector) ([]JobEvent, error) {
+func (q taskDecisions) ResumeTasks(now time.Time, who CallerIdentity, t TaskSelector) ([]JobEvent, error) {
 	return q.decideEach(now, who, t, JobEvent{Type: Resumed}, (*job).suspendedByUser)
 }
 
 // CheckpointTargets lists the live attempts of a target of which a checkpoint may be
 // asked for.
-func (q *Queue) CheckpointTargets(now time.Time, who CallerIdentity,
+func (q taskDecisions) CheckpointTargets(now time.Time, who CallerIdentity,
 	t TaskSelector) (list []roost.AttemptID, err error) {
 	running := func(s roost.TaskState) bool { return s == roost.Running || s == roost.Suspended }
 	if _, err := q.decideChange(now, who, t, JobEvent{}, running); err != nil {

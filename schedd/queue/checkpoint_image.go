@@ -75,42 +75,8 @@ func (r *taskRecord) ownCheckpoints() *checkpoints {
 	return r.checkpoints
 }
 
-// StoredImage is an image as it lies on a disk.
-type StoredImage struct {
-	Task roost.TaskID
-	CheckpointImage
-}
-
-// dropOneImage lets an image go.
-func (q *Queue) dropOneImage(j *job, i int, m CheckpointImage) {
-	q.droppedImages = append(q.droppedImages, StoredImage{j.id(q.host).Task(i), m})
-}
-
-// dropAllImages lets all images of a task go.
-func (q *Queue) dropAllImages(j *job, i int) {
-	r := j.records.own(i)
-	if r == nil || r.checkpoints == nil {
-		return
-	}
-	for _, m := range r.checkpoints.images {
-		q.dropOneImage(j, i, m)
-	}
-	r.checkpoints.images = nil
-	if r.checkpoints.originSequence == 0 && r.checkpoints.uncountedWall == 0 {
-		r.checkpoints = nil // nothing of it will be asked for again
-	}
-}
-
-// TakeDroppedImages drains the images that no attempt will go on from any more: they can
-// be deleted when what has been decided is on disk.
-func (q *Queue) TakeDroppedImages() []StoredImage {
-	out := q.droppedImages
-	q.droppedImages = nil
-	return out
-}
-
 // EachImage calls f with every good image.
-func (q *Queue) EachImage(f func(StoredImage)) {
+func (q *jobTable) EachImage(f func(StoredImage)) {
 	for _, j := range q.jobs {
 		if len(j.records.ownRecords.items) == 0 {
 			continue

@@ -2,9 +2,7 @@ package queue
 
 import (
 	"fmt"
-	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/roost-batch/roost"
@@ -138,111 +136,6 @@ func (q *Queue) applySubmitted(e JobEvent) {
 	q.markChanged(j)
 }
 
-// attrArray marks jobs that were submitted as several tasks, though it may be one
-// ("0-0").
-const attrArray = "Array"
-
-// formClasses parts a job's tasks into classes, packs its columns and drops what is kept
-// twice.
-func (q *Queue) formClasses(j *job) {
-	var split []TaskColumn
-	j.columns = make(map[string]*packedColumn, len(j.submission.Columns))
-	for _, c := range j.submission.Columns {
-		j.columns[c.Name] = packColumn(c.Values)
-		if slices.Contains(overridableAttrs, c.Name) {
-			split = append(split, c)
-		}
-	}
-	if len(split) == 0 && j.tasksPerIndex() == 1 {
-		q.addClass(j, &j.spec)
-		return
-	}
-	j.classByValues = map[string]int{}
-	j.classOf = make([]uint16, len(j.state))
-	for i := range j.state {
-		key := j.columnKey(i)
-		n, ok := j.classByValues[key]
-		if !ok {
-			p := j.spec
-			for _, c := range split {
-				if err := p.overrideAttr(c.Name, c.Values[i]); err != nil {
-					panic(fmt.Sprintf("queue: job %d: %v", j.seq, err))
-				}
-			}
-			if j.tasksPerIndex() > 1 {
-				p.arrayMPIGang = i / j.tasksPerIndex()
-			}
-			n = len(j.classes)
-			j.classByValues[key] = n
-			q.addClass(j, &p)
-		}
-		j.classOf[i] = uint16(n)
-	}
-}
-
-// columnKey is what tells a task from others of its job that ask for something else.
-func (j *job) columnKey(i int) string {
-	var key strings.Builder
-	if j.tasksPerIndex() > 1 {
-		fmt.Fprintf(&key, "%d ", i/j.tasksPerIndex())
-	}
-	for _, c := range j.submission.Columns {
-		if slices.Contains(overridableAttrs, c.Name) {
-			fmt.Fprintf(&key, "%q ", c.Values[i])
-		}
-	}
-	return key.String()
-}
-
-// addClass adds a class of tasks that want what the plan says.
-func (q *Queue) addClass(j *job, p *jobSpec) {
-	r := q.joinRequest(j.submission, j.id(q.host), p)
-	j.classes = append(j.classes, &taskClass{job: j, request: r, share: j.readyIn(r), spec: p, heapIndex: -1})
-}
-
-// readyIn is what the job contributes to a request.
-func (j *job) readyIn(r *Request) *jobReady {
-	if s := j.shareByRequest[r]; s != nil {
-		return s
-	}
-	if i := slices.IndexFunc(j.shares, func(s *jobReady) bool {
-		return s.request == r
-	}); i >= 0 && j.shareByRequest == nil {
-		return j.shares[i]
-	}
-	s := &jobReady{request: r}
-	if j.shares = append(j.shares, s); j.tasksPerIndex() > 1 {
-		if j.shareByRequest == nil {
-			j.shareByRequest = map[*Request]*jobReady{}
-		}
-		j.shareByRequest[r] = s
-	}
-	return s
-}
-
-// makeAllReady makes every task of a new job ready.
-func (q *Queue) makeAllReady(j *job) {
-	if len(j.classes) > 1 {
-		q.batchReady(j, func() {
-			for i := range j.state {
-				q.setReady(j, i, true)
-			}
-		})
-		return
-	}
-	c, n := j.classes[0], len(j.state)
-	c.ready.words = make([]uint64, (n+63)/64)
-	for w := range c.ready.words {
-		c.ready.words[w] = math.MaxUint64
-	}
-	if n%64 != 0 {
-		c.ready.words[n/64] = 1<<(n%64) - 1
-	}
-	c.count, c.share.count = n, n
-	q.updateHeap(c)
-	q.updateReady(j, c.share)
-}
-
 func (q *Queue) applyAssigned(j *job, e JobEvent) {
 	r := j.ownRecord(e.Index)
 	if r.live || e.Attempt != j.nextAttempt(e.Index) {
@@ -258,16 +151,6 @@ func (q *Queue) applyAssigned(j *job, e JobEvent) {
 	q.updateMaxRunning(j)
 }
 
-// liveRecord is the record of the attempt that an event is of, which must be live.
-func (q *Queue) liveRecord(j *job, e JobEvent) *taskRecord {
-	r := j.records.own(e.Index)
-	if r == nil || !r.live || r.attempt != e.Attempt {
-		panic(fmt.Sprintf("queue: %v of attempt %d of %v, which is not live", e.Type, e.Attempt,
-			j.id(q.host).Task(e.Index)))
-	}
-	return r
-}
-
 // endAttempt ends the live attempt of a task.
 func (q *Queue) endAttempt(j *job, e JobEvent) *taskRecord {
 	r := q.liveRecord(j, e)
@@ -278,13 +161,6 @@ func (q *Queue) endAttempt(j *job, e JobEvent) *taskRecord {
 	r.ownerReason, r.alsoByUser = "", false
 	j.active--
 	return r
-}
-
-// updateMaxRunning is for when a job's limit of active tasks may have come or gone.
-func (q *Queue) updateMaxRunning(j *job) {
-	if j.spec.maxRunning > 0 {
-		q.updateJobReady(j)
-	}
 }
 
 func (q *Queue) applyEnded(j *job, e JobEvent) {
@@ -424,22 +300,6 @@ func (q *Queue) requeueOrHold(j *job, i int, r *taskRecord) {
 	}
 }
 
-// clearDependencies forgets that a job waits for anything.
-func (q *Queue) clearDependencies(j *job) {
-	others := slices.Clone(j.runOneSet)
-	for _, w := range append(slices.Clone(j.submission.Dependencies), j.dependencies...) {
-		others = append(others, w.Job)
-	}
-	for _, other := range others {
-		delete(q.dependents[other], j.seq)
-		if len(q.dependents[other]) == 0 {
-			delete(q.dependents, other)
-		}
-	}
-	delete(q.startTimes, j.seq)
-	delete(q.toResolve, j.seq)
-}
-
 func (q *Queue) applyPurged(j *job) {
 	if !j.isFinal() {
 		panic(fmt.Sprintf("queue: job %d is purged and not final", j.seq))
@@ -480,8 +340,4 @@ func (q *Queue) resolveDeparted(gone *job) {
 			q.unsavedJobs[seq], q.toResolve[seq] = true, true
 		}
 	}
-}
-
-func (q *Queue) attemptOf(j *job, i int) roost.AttemptID {
-	return roost.AttemptID{Task: j.id(q.host).Task(i), Attempt: j.records.own(i).attempt}
 }

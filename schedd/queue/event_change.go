@@ -24,15 +24,6 @@ func (q *Queue) changeTasks(j *job, e JobEvent, change func(j *job, i int)) {
 	})
 }
 
-// batchReady has the ready tasks of a job counted once, when f has changed any number of
-// them.
-func (q *Queue) batchReady(j *job, f func()) {
-	j.readyDeferred = true
-	f()
-	j.readyDeferred = false
-	q.updateJobReady(j)
-}
-
 // taskChange is what an event that a user asked for does to one task. Tasks that no
 // attempt was made of share one note of it.
 func (q *Queue) taskChange(j *job, e JobEvent) func(j *job, i int) {

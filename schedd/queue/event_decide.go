@@ -8,9 +8,12 @@ import (
 	"github.com/roost-batch/roost"
 )
 
+// taskDecisions decides what users ask for of jobs and tasks.
+type taskDecisions struct{ *jobTable }
+
 // HoldTasks decides to hold tasks. What runs is to be ended first; no new attempt starts
 // from then on (P8).
-func (q *Queue) HoldTasks(now time.Time, who CallerIdentity, t TaskSelector, reason string) ([]JobEvent, error) {
+func (q taskDecisions) HoldTasks(now time.Time, who CallerIdentity, t TaskSelector, reason string) ([]JobEvent, error) {
 	if reason == "" {
 		reason = "by " + who.User
 	}
@@ -22,7 +25,7 @@ func (q *Queue) HoldTasks(now time.Time, who CallerIdentity, t TaskSelector, rea
 // ReleaseTasks decides to let held tasks go on. What somebody else holds than the owner,
 // who is an administrator then, only an administrator releases (POSIX XCU 3.2.2,
 // Hold_Types).
-func (q *Queue) ReleaseTasks(now time.Time, who CallerIdentity, t TaskSelector) ([]JobEvent, error) {
+func (q taskDecisions) ReleaseTasks(now time.Time, who CallerIdentity, t TaskSelector) ([]JobEvent, error) {
 	if j := q.jobs[t.Job.Seq]; j != nil && !who.Admin {
 		by := ""
 		j.wholeGangs(t).eachIndex(len(j.state), func(i int) {
@@ -44,7 +47,7 @@ func (q *Queue) ReleaseTasks(now time.Time, who CallerIdentity, t TaskSelector) 
 }
 
 // RemoveTasks decides to take tasks out. What runs is ended first.
-func (q *Queue) RemoveTasks(now time.Time, who CallerIdentity, t TaskSelector, reason string,
+func (q taskDecisions) RemoveTasks(now time.Time, who CallerIdentity, t TaskSelector, reason string,
 	force bool) ([]JobEvent, error) {
 	if reason == "" {
 		reason = "by " + who.User
@@ -61,7 +64,7 @@ func (q *Queue) RemoveTasks(now time.Time, who CallerIdentity, t TaskSelector, r
 }
 
 // RetryTasks decides to run failed and removed tasks again.
-func (q *Queue) RetryTasks(now time.Time, who CallerIdentity, t TaskSelector) ([]JobEvent, error) {
+func (q taskDecisions) RetryTasks(now time.Time, who CallerIdentity, t TaskSelector) ([]JobEvent, error) {
 	j := q.jobs[t.Job.Seq]
 	events, err := q.decideChange(now, who, t, JobEvent{Type: Retried}, roost.TaskState.IsFinal)
 	if err != nil || j == nil {
@@ -90,13 +93,13 @@ func noneFailed(t TaskSelector) error { return fmt.Errorf("%v: %w", t, ErrNoneFa
 
 // decideChange decides on an event for the tasks of a target, of which at least one must
 // be in a state where it means something.
-func (q *Queue) decideChange(now time.Time, who CallerIdentity, t TaskSelector, e JobEvent,
+func (q taskDecisions) decideChange(now time.Time, who CallerIdentity, t TaskSelector, e JobEvent,
 	sensible func(roost.TaskState) bool) ([]JobEvent, error) {
 	return q.decideEach(now, who, t, e, func(j *job, i int) bool { return sensible(j.state[i]) })
 }
 
 // decideEach is change where more than its state says whether it makes sense for a task.
-func (q *Queue) decideEach(now time.Time, who CallerIdentity, t TaskSelector, e JobEvent,
+func (q taskDecisions) decideEach(now time.Time, who CallerIdentity, t TaskSelector, e JobEvent,
 	sensible func(j *job, i int) bool) ([]JobEvent, error) {
 	j := q.jobs[t.Job.Seq]
 	if j == nil {
@@ -127,7 +130,7 @@ func (q *Queue) decideEach(now time.Time, who CallerIdentity, t TaskSelector, e 
 }
 
 // describeState names the state of a target's first task.
-func (q *Queue) describeState(j *job, t TaskSelector) string {
+func (q taskDecisions) describeState(j *job, t TaskSelector) string {
 	i := 0
 	if len(t.Ranges) > 0 {
 		i = t.Ranges[0].First
@@ -136,77 +139,4 @@ func (q *Queue) describeState(j *job, t TaskSelector) string {
 		return j.state[i].String() + ": " + j.stateReason(i)
 	}
 	return j.state[i].String()
-}
-
-// AssignNext decides to make the next attempt of a ready task on a claim.
-func (q *Queue) AssignNext(now time.Time, t roost.TaskID, node, address string,
-	claim uint64) (JobEvent, roost.AttemptID, error) {
-	j := q.jobs[t.Job.Seq]
-	if j == nil || t.Index < 0 || t.Index >= len(j.state) || j.state[t.Index] != roost.Idle {
-		return JobEvent{}, roost.AttemptID{}, fmt.Errorf("task %v: %w: it is not ready", t, roost.Conflict)
-	}
-	next := j.nextAttempt(t.Index)
-	e := JobEvent{Type: Assigned, Time: now.UnixNano(), Job: j.seq, Index: t.Index, Attempt: next, Node: node,
-		Address: address, Claim: claim}
-	if m := j.records.own(t.Index).newestImage(); m != nil {
-		image := *m
-		e.Image = &image
-	}
-	return e,
-		roost.AttemptID{Task: t, Attempt: next}, nil
-}
-
-// RecordStarted decides that the processes of an attempt run; false for old news.
-func (q *Queue) RecordStarted(now time.Time, a roost.AttemptID) (JobEvent, bool) {
-	if !q.IsLive(a) || q.jobs[a.Task.Job.Seq].state[a.Task.Index] != roost.Starting {
-		return JobEvent{}, false
-	}
-	e := q.eventAbout(now, Started, a)
-	e.Image = q.restoreImage(a)
-	return e, true
-}
-
-// RecordEnded decides that an attempt has ended and its output is home. What is not live
-// any more gives roost.Stale.
-func (q *Queue) RecordEnded(now time.Time, a roost.AttemptID, x *AttemptExit) (JobEvent, error) {
-	if !q.IsLive(a) {
-		return JobEvent{}, fmt.Errorf("attempt %v: %w", a, roost.Stale)
-	}
-	e := q.eventAbout(now, Ended, a)
-	e.Exit, e.Force = q.interruptedExit(a, q.addPreemptionCost(a, x)), q.failsWhenInterrupted(a)
-	return e, nil
-}
-
-// RecordLost decides that an attempt is gone without an exit status; false for old news.
-func (q *Queue) RecordLost(now time.Time, a roost.AttemptID, reason string) (JobEvent, bool) {
-	if !q.IsLive(a) {
-		return JobEvent{}, false
-	}
-	e := q.eventAbout(now, Lost, a)
-	e.Reason, e.Force = reason, q.failsWhenInterrupted(a)
-	return e, true
-}
-
-// HoldTask decides that Roost itself holds one task, because of something only a user can
-// mend.
-func (q *Queue) HoldTask(now time.Time, t roost.TaskID, reason string) (JobEvent, bool) {
-	j := q.jobs[t.Job.Seq]
-	if j == nil || t.Index >= len(j.state) || j.state[t.Index].IsFinal() {
-		return JobEvent{}, false
-	}
-	ranges := j.wholeGangs(TaskSelector{Ranges: []IndexRange{{t.Index, t.Index}}}).Ranges
-	return JobEvent{Type: Held, Time: now.UnixNano(), Job: j.seq, Ranges: ranges, Reason: reason}, true
-}
-
-// PurgeJob decides that a final job leaves the queue; the history has it.
-func (q *Queue) PurgeJob(now time.Time, seq uint64) (JobEvent, bool) {
-	j := q.jobs[seq]
-	if j == nil || !j.isFinal() {
-		return JobEvent{}, false
-	}
-	return JobEvent{Type: Purged, Time: now.UnixNano(), Job: seq}, true
-}
-
-func (q *Queue) eventAbout(now time.Time, what EventType, a roost.AttemptID) JobEvent {
-	return JobEvent{Type: what, Time: now.UnixNano(), Job: a.Task.Job.Seq, Index: a.Task.Index, Attempt: a.Attempt}
 }

@@ -232,7 +232,7 @@ func (q *Queue) RepairGangs() {
 
 // NextGang is how many tasks of a request start together next: 0 if none of its gangs is
 // whole, or it has none. ok is false if its tasks start one by one.
-func (q *Queue) NextGang(id RequestID) (size int, ok bool) {
+func (q *requestIndex) NextGang(id RequestID) (size int, ok bool) {
 	r := q.requests[id]
 	if r == nil || r.gangSize == 0 {
 		return 0, false
@@ -256,7 +256,7 @@ type GangClaim struct {
 
 // AssignGang decides to make the next attempts of a gang, a task on each seat; false if
 // no gang is whole that has as many tasks as there are seats.
-func (q *Queue) AssignGang(now time.Time, id RequestID,
+func (q *requestIndex) AssignGang(now time.Time, id RequestID,
 	seats []GangClaim) (events []JobEvent, attempts []roost.AttemptID, ok bool) {
 	r := q.requests[id]
 	if r == nil || len(r.classes) == 0 {
@@ -271,7 +271,8 @@ func (q *Queue) AssignGang(now time.Time, id RequestID,
 		return nil, nil, false
 	}
 	for n, i := range tasks {
-		e, a, err := q.AssignNext(now, j.id(q.host).Task(i), seats[n].Node, seats[n].Address, seats[n].Claim)
+		e, a, err := attemptDecisions{q.jobTable}.AssignNext(now, j.id(q.host).Task(i), seats[n].Node,
+			seats[n].Address, seats[n].Claim)
 		if err != nil {
 			panic(err) // they are idle
 		}
@@ -296,7 +297,7 @@ func (j *job) assignSeats(tasks []int, seats []GangClaim) (order []int, ok bool)
 
 // GangRequest is the request that leads where the tasks of a gang are of several; false
 // for a request whose gangs are of it alone, or that has none.
-func (q *Queue) GangRequest(id RequestID) (lead RequestID, ok bool) {
+func (q *requestIndex) GangRequest(id RequestID) (lead RequestID, ok bool) {
 	r := q.requests[id]
 	if r == nil || r.gangSize == 0 || len(r.classes) == 0 {
 		return id, false
@@ -322,7 +323,7 @@ func (q *Queue) GangRequest(id RequestID) (lead RequestID, ok bool) {
 
 // gangPeers is the rank of a task in its gang among those that are live, and the nodes of
 // all of these by rank.
-func (q *Queue) gangPeers(j *job, i int) (rank int, nodes []string) {
+func (q *jobTable) gangPeers(j *job, i int) (rank int, nodes []string) {
 	if j.gangs.size == 0 || j.gangs.firstStartOnly {
 		return 0, nil
 	}
@@ -340,7 +341,7 @@ func (q *Queue) gangPeers(j *job, i int) (rank int, nodes []string) {
 
 // HostsOfAttempt lists where the processes of the job of a live attempt are to be, in the
 // order of its file of nodes.
-func (q *Queue) HostsOfAttempt(a roost.AttemptID) []HostProcesses {
+func (q *jobTable) HostsOfAttempt(a roost.AttemptID) []HostProcesses {
 	if !q.IsLive(a) {
 		return nil
 	}
@@ -349,7 +350,7 @@ func (q *Queue) HostsOfAttempt(a roost.AttemptID) []HostProcesses {
 
 // hostsOf lists where the processes of a job are to be, of its gang or of its task alone;
 // none if it has no file of nodes.
-func (q *Queue) hostsOf(j *job, a roost.AttemptID) (list []HostProcesses) {
+func (q *jobTable) hostsOf(j *job, a roost.AttemptID) (list []HostProcesses) {
 	first, last := a.Task.Index, a.Task.Index
 	if j.gangs.size > 0 && !j.gangs.firstStartOnly {
 		first = first / j.gangs.size * j.gangs.size
@@ -368,7 +369,7 @@ func (q *Queue) hostsOf(j *job, a roost.AttemptID) (list []HostProcesses) {
 }
 
 // checkGangs panics when the counts of a job's gangs are wrong.
-func (q *Queue) checkGangs(j *job) {
+func checkGangs(j *job) {
 	if j.gangs.size == 0 {
 		return
 	}

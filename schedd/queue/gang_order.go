@@ -16,7 +16,7 @@ const maxRequestedGangs = 64
 
 // WaitsForEarlierGang reports whether nothing is to be asked for a request yet, since so
 // many gangs of its array go before it.
-func (q *Queue) WaitsForEarlierGang(id RequestID) bool {
+func (q *requestIndex) WaitsForEarlierGang(id RequestID) bool {
 	r := q.requests[id]
 	if r == nil || r.mpiJob == 0 || r.Now {
 		return false
@@ -38,7 +38,7 @@ func earlierGangReason() string {
 
 // updateGangOrder notes that the turn of a gang may have come, or gone, because one
 // before it is not ready any more, or is again.
-func (q *Queue) updateGangOrder(j *job, i int, from, to roost.TaskState) {
+func (q *requestIndex) updateGangOrder(j *job, i int, from, to roost.TaskState) {
 	if j.tasksPerIndex() == 1 || from != roost.Idle && to != roost.Idle {
 		return
 	}

@@ -14,7 +14,7 @@ import (
 
 // LockTasks decides to hold tasks so that only who administers may release them, also
 // those that their user holds.
-func (q *Queue) LockTasks(now time.Time, who CallerIdentity, t TaskSelector, reason string) ([]JobEvent, error) {
+func (q taskDecisions) LockTasks(now time.Time, who CallerIdentity, t TaskSelector, reason string) ([]JobEvent, error) {
 	if !who.Admin {
 		return nil, lockAdminError(t)
 	}
@@ -27,7 +27,7 @@ func (q *Queue) LockTasks(now time.Time, who CallerIdentity, t TaskSelector, rea
 }
 
 // UnlockTasks decides to release tasks that may be locked.
-func (q *Queue) UnlockTasks(now time.Time, who CallerIdentity, t TaskSelector) ([]JobEvent, error) {
+func (q taskDecisions) UnlockTasks(now time.Time, who CallerIdentity, t TaskSelector) ([]JobEvent, error) {
 	if !who.Admin {
 		return nil, lockAdminError(t)
 	}

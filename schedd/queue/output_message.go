@@ -8,7 +8,7 @@ import (
 
 // OutputMessageTargets lists the attempts of a target's running tasks, into whose output
 // a line may be written (POSIX, qmsg). That changes nothing here.
-func (q *Queue) OutputMessageTargets(now time.Time, who CallerIdentity,
+func (q taskDecisions) OutputMessageTargets(now time.Time, who CallerIdentity,
 	t TaskSelector) (list []roost.AttemptID, err error) {
 	running := func(s roost.TaskState) bool { return s == roost.Running || s == roost.Starting } // both are R in PBS
 	if _, err := q.decideChange(now, who, t, JobEvent{}, running); err != nil {

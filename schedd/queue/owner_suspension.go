@@ -14,7 +14,7 @@ import (
 // SuspendForOwner decides that a running attempt stands still for the owner of its
 // machine, or with an empty reason that it does no more. It is false when that is no
 // news, or the attempt does not run.
-func (q *Queue) SuspendForOwner(now time.Time, a roost.AttemptID, node, reason string) (JobEvent, bool) {
+func (q attemptDecisions) SuspendForOwner(now time.Time, a roost.AttemptID, node, reason string) (JobEvent, bool) {
 	if !q.IsLive(a) {
 		return JobEvent{}, false
 	}
@@ -27,7 +27,7 @@ func (q *Queue) SuspendForOwner(now time.Time, a roost.AttemptID, node, reason s
 	if reason == "" {
 		what = OwnerResumed
 	}
-	e := q.eventAbout(now, what, a)
+	e := eventAbout(now, what, a)
 	e.Node, e.Reason = node, reason
 	return e, true
 }

@@ -10,7 +10,7 @@ import (
 // addPreemptionCost adds to the end of an attempt that had to make room what that has
 // cost: the work that no checkpoint has. It is measured on the node's clock alone: how
 // long the attempt ran, less how much of that is in the newest image.
-func (q *Queue) addPreemptionCost(a roost.AttemptID, x *AttemptExit) *AttemptExit {
+func (q attemptDecisions) addPreemptionCost(a roost.AttemptID, x *AttemptExit) *AttemptExit {
 	if x.Cause != CausePreemption {
 		return x
 	}

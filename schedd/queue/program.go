@@ -11,6 +11,12 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
+// programBuilder makes the program of an attempt.
+type programBuilder struct {
+	*jobTable
+	*runtimePredictor
+}
+
 // TaskProgram is what one attempt of one task is to run, with every $(Name) replaced.
 type TaskProgram struct {
 	Executable       string
@@ -62,7 +68,7 @@ type HostProcesses struct {
 }
 
 // Program materialises the program of an attempt.
-func (q *Queue) Program(a roost.AttemptID) (TaskProgram, error) {
+func (q programBuilder) Program(a roost.AttemptID) (TaskProgram, error) {
 	j := q.jobs[a.Task.Job.Seq]
 	if j == nil || a.Task.Index >= len(j.state) {
 		return TaskProgram{}, fmt.Errorf("task %v: %w", a.Task, roost.NotFound)
@@ -133,7 +139,7 @@ type UserScript struct {
 }
 
 // UserScripts lists those that jobs of the queue name.
-func (q *Queue) UserScripts() (list []UserScript) {
+func (q *jobTable) UserScripts() (list []UserScript) {
 	for _, j := range q.jobs {
 		if j.spec.scriptFile != "" {
 			list = append(list, UserScript{j.submission.UID, j.spec.scriptFile})
@@ -150,7 +156,7 @@ type substituter struct {
 	err     error
 }
 
-func (q *Queue) newSubstituter(j *job, a roost.AttemptID) (*substituter, error) {
+func (q programBuilder) newSubstituter(j *job, a roost.AttemptID) (*substituter, error) {
 	if before := j.class(a.Task.Index).oldAd; before != nil {
 		if before.parsed == nil {
 			ad, err := classad.Parse(before.ad)
@@ -268,7 +274,7 @@ type TaskOutput struct {
 }
 
 // TaskOutput tells where the streams of a task are.
-func (q *Queue) TaskOutput(t roost.TaskID) (TaskOutput, error) {
+func (q programBuilder) TaskOutput(t roost.TaskID) (TaskOutput, error) {
 	j := q.jobs[t.Job.Seq]
 	if j == nil || t.Index < 0 || t.Index >= len(j.state) {
 		return TaskOutput{}, fmt.Errorf("task %v: %w", t, roost.NotFound)

@@ -47,13 +47,13 @@ func (q *Queue) Check() {
 
 // checkJob checks one job, adds up its ready tasks by request, and returns how many of
 // its tasks are open.
-func (q *Queue) checkJob(j *job, ready map[RequestID]int) (open int) {
+func (q *jobTable) checkJob(j *job, ready map[RequestID]int) (open int) {
 	if e := j.eligible; (e.waitingSince != 0) != (j.counts[roost.Idle] > 0) || e.waitingSince != 0 && e.since == 0 ||
 		e.waited < 0 {
 		panic(fmt.Sprintf("queue: job %d has %d tasks that wait for a machine, and says %+v", j.seq,
 			j.counts[roost.Idle], e))
 	}
-	q.checkGangs(j)
+	checkGangs(j)
 	q.checkDependencies(j)
 	var counts [roost.Removed + 1]int
 	active, failed := 0, 0
@@ -82,7 +82,7 @@ func (q *Queue) checkJob(j *job, ready map[RequestID]int) (open int) {
 				j.whereNow(i), j.class(i).spec.now))
 		}
 	}
-	q.checkUserView(j)
+	checkUserView(j)
 	if counts != j.counts || active != j.active || failed != j.failed {
 		panic(fmt.Sprintf("queue: job %d counts %v, %d active, %d failed, and says %v, %d, %d", j.seq, counts, active,
 			failed, j.counts, j.active, j.failed))
@@ -110,7 +110,7 @@ func (q *Queue) checkJob(j *job, ready map[RequestID]int) (open int) {
 }
 
 // checkDemands adds up anew what each payer may hold.
-func (q *Queue) checkDemands() {
+func (q *quotaDemands) checkDemands() {
 	q.updateDemands()
 	sums := map[QuotaKey]QuotaDemand{}
 	for seq, j := range q.jobs {
@@ -137,7 +137,7 @@ func (q *Queue) checkDemands() {
 
 // checkDependencies checks that a job's tasks stand where what it waits for has them, and
 // that rivals know each other.
-func (q *Queue) checkDependencies(j *job) {
+func (q *jobTable) checkDependencies(j *job) {
 	if j.counts[roost.Blocked] > 0 && !j.isBlocked() || j.counts[roost.Idle] > 0 && j.isBlocked() {
 		panic(fmt.Sprintf("queue: job %d is blocked: %v, and counts %v", j.seq, j.isBlocked(), j.counts))
 	}

@@ -42,6 +42,20 @@ type QuotaDemand struct {
 	Total roost.Resources // what these would hold all together
 }
 
+// quotaDemands is what the jobs of each payer may hold, as quotas count it.
+type quotaDemands struct {
+	*jobTable
+	demands        map[QuotaKey]QuotaDemand
+	changedDemands map[QuotaKey]bool // of those, which have changed
+	demandChanged  map[uint64]bool   // jobs whose demand may have changed
+	deferredJobs   map[uint64]bool   // jobs that were taken while nobody could say whether quotas allow them
+}
+
+func newQuotaDemands(jobs *jobTable) *quotaDemands {
+	return &quotaDemands{jobTable: jobs, demands: map[QuotaKey]QuotaDemand{}, changedDemands: map[QuotaKey]bool{},
+		demandChanged: map[uint64]bool{}, deferredJobs: map[uint64]bool{}}
+}
+
 // Add returns the sum.
 func (d QuotaDemand) Add(e QuotaDemand) QuotaDemand {
 	return QuotaDemand{d.Resources.Add(e.Resources), d.Tasks + e.Tasks, d.Open + e.Open, d.Total.Add(e.Total)}
@@ -112,7 +126,7 @@ func (j *job) demand() QuotaDemand {
 }
 
 // updateDemands brings the sums of those jobs up to date of which something has changed.
-func (q *Queue) updateDemands() {
+func (q *quotaDemands) updateDemands() {
 	for seq := range q.demandChanged {
 		j := q.jobs[seq]
 		if j == nil {
@@ -214,31 +228,31 @@ func SubmissionDemand(who CallerIdentity, spec *SubmitSpec) (QuotaKey, QuotaDema
 }
 
 // HasSubmission reports whether a submission with that key was taken already.
-func (q *Queue) HasSubmission(who CallerIdentity, key string, limits SubmitLimits) bool {
+func (q *submissions) HasSubmission(who CallerIdentity, key string, limits SubmitLimits) bool {
 	return len(q.submissionJobs(submissionKey(who, key), limits)) > 0
 }
 
 // ReportDemand has those payers told anew, though nothing of theirs may have changed.
-func (q *Queue) ReportDemand(all []QuotaKey) {
+func (q *quotaDemands) ReportDemand(all []QuotaKey) {
 	for _, who := range all {
 		q.changedDemands[who] = true
 	}
 }
 
 // DemandOf is what all jobs of a payer may hold at once.
-func (q *Queue) DemandOf(who QuotaKey) QuotaDemand {
+func (q *quotaDemands) DemandOf(who QuotaKey) QuotaDemand {
 	q.updateDemands()
 	return q.demands[who]
 }
 
 // QuotaKeys lists who has any demand, in order.
-func (q *Queue) QuotaKeys() []QuotaKey {
+func (q *quotaDemands) QuotaKeys() []QuotaKey {
 	q.updateDemands()
 	return slices.SortedFunc(maps.Keys(q.demands), QuotaKey.Compare)
 }
 
 // TakeChangedDemands drains the payers whose demand has changed.
-func (q *Queue) TakeChangedDemands() []QuotaKey {
+func (q *quotaDemands) TakeChangedDemands() []QuotaKey {
 	q.updateDemands()
 	if len(q.changedDemands) == 0 {
 		return nil
@@ -246,4 +260,19 @@ func (q *Queue) TakeChangedDemands() []QuotaKey {
 	all := slices.SortedFunc(maps.Keys(q.changedDemands), QuotaKey.Compare)
 	clear(q.changedDemands)
 	return all
+}
+
+// removeDemand takes a job out of its payer's sum, which may be another's afterwards.
+func (q *quotaDemands) removeDemand(j *job) {
+	if j.countedDemand == (QuotaDemand{}) {
+		return
+	}
+	who := j.payer()
+	q.changedDemands[who] = true
+	if sum := q.demands[who].Sub(j.countedDemand); sum == (QuotaDemand{}) {
+		delete(q.demands, who)
+	} else {
+		q.demands[who] = sum
+	}
+	j.countedDemand = QuotaDemand{}
 }

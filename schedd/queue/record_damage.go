@@ -22,7 +22,8 @@ type recordDamage struct {
 // HoldDamaged decides to hold a job of whose record something was lost. The numbers of
 // its attempts go on above that one, and above all that it has. False where there is no
 // such job.
-func (q *Queue) HoldDamaged(now time.Time, seq uint64, above roost.AttemptNumber, reason string) (JobEvent, bool) {
+func (q attemptDecisions) HoldDamaged(now time.Time, seq uint64, above roost.AttemptNumber,
+	reason string) (JobEvent, bool) {
 	j := q.jobs[seq]
 	if j == nil {
 		return JobEvent{}, false
@@ -37,7 +38,7 @@ func (q *Queue) HoldDamaged(now time.Time, seq uint64, above roost.AttemptNumber
 
 // UnrecordedLease reports whether an attempt of a job that is not on record may live, and
 // the lease that it has; 0: as the schedd has it.
-func (q *Queue) UnrecordedLease(seq uint64) (lease time.Duration, unsure bool) {
+func (q *jobTable) UnrecordedLease(seq uint64) (lease time.Duration, unsure bool) {
 	j := q.jobs[seq]
 	if j == nil {
 		return 0, false

@@ -1,7 +1,6 @@
 package queue
 
 import (
-	"container/heap"
 	"fmt"
 	"strconv"
 	"time"
@@ -50,6 +49,7 @@ type Request struct {
 type classHeap []*taskClass
 
 func (h classHeap) Len() int { return len(h) }
+
 func (h classHeap) Less(i, k int) bool {
 	a, b := h[i].job, h[k].job
 	if a.spec.priority != b.spec.priority {
@@ -57,15 +57,18 @@ func (h classHeap) Less(i, k int) bool {
 	}
 	return a.orderRank < b.orderRank
 }
+
 func (h classHeap) Swap(i, k int) {
 	h[i], h[k] = h[k], h[i]
 	h[i].heapIndex, h[k].heapIndex = i, k
 }
+
 func (h *classHeap) Push(x any) {
 	c := x.(*taskClass)
 	c.heapIndex = len(*h)
 	*h = append(*h, c)
 }
+
 func (h *classHeap) Pop() any {
 	old := *h
 	c := old[len(old)-1]
@@ -96,31 +99,6 @@ func (p *jobSpec) futureKey(job roost.JobID) string {
 		return fmt.Sprintf(" %d %q %d %v %d", p.walltime, p.reservation, p.gangSize, job, p.arrayMPIGang)
 	}
 	return fmt.Sprintf(" %d %q", p.walltime, p.reservation)
-}
-
-// joinRequest finds or makes the request of a class.
-func (q *Queue) joinRequest(s *SubmittedJob, job roost.JobID, p *jobSpec) *Request {
-	if p.resources.GPUs == 0 {
-		p.resources.GPUMemory = 0 // it was for those of the job's tasks that have GPUs
-	}
-	key := requestKey(s, job, p)
-	r := q.requestByKey[key]
-	if r == nil {
-		size, _ := gangSize(p, s)
-		q.lastRequest++
-		r = &Request{
-			ID: q.lastRequest, Owner: s.Owner, UID: s.UID, GID: s.GID, Group: p.group, Queue: p.queue, Band: p.band,
-			Resources: p.resources, Class: p.appClass, JobLease: p.lease,
-			Now: p.now != "", Walltime: p.walltime, Reservation: p.reservation, gangSize: size,
-			Ad: requestAd(s, job, p), key: key,
-		}
-		if p.mpiGang {
-			r.mpiJob, r.mpiGang = job.Seq, p.arrayMPIGang
-		}
-		q.requestByKey[key], q.requests[r.ID] = r, r
-	}
-	r.members++
-	return r
 }
 
 // requestAd is what a machine's policy may look at before it takes a job, and what looks
@@ -190,67 +168,4 @@ func requestAd(s *SubmittedJob, job roost.JobID, p *jobSpec) string {
 	}
 	p.softConstraints.describeInAd(ad, job)
 	return ad.String()
-}
-
-// updateHeap puts a class into its request's heap, or takes it out, as it has become.
-func (q *Queue) updateHeap(c *taskClass) {
-	want := c.count > 0 && !c.full()
-	switch {
-	case want && c.heapIndex < 0:
-		heap.Push(&c.request.classes, c)
-	case !want && c.heapIndex >= 0:
-		heap.Remove(&c.request.classes, c.heapIndex)
-	default:
-		return
-	}
-	q.markDirty(c.request)
-}
-
-// updateReady counts the ready tasks of a job's share in its request: as many as could
-// start. A job whose tasks make several requests may run some of any of them, and so
-// counts its whole room in each.
-func (q *Queue) updateReady(j *job, s *jobReady) {
-	if reported := s.most(j); reported != s.counted {
-		s.request.Ready += reported - s.counted
-		s.counted = reported
-		q.markDirty(s.request)
-	}
-}
-
-// markDirty notes that a request has changed.
-func (q *Queue) markDirty(r *Request) {
-	if !r.dirty {
-		r.dirty, q.dirtyRequests[r.ID] = true, true
-	}
-}
-
-// setReady changes whether a task is among the ready of its class.
-func (q *Queue) setReady(j *job, i int, ready bool) {
-	c := j.class(i)
-	if c.ready.has(i) == ready {
-		return
-	}
-	step := 1
-	if ready {
-		c.ready.set(i)
-	} else {
-		c.ready.clear(i)
-		step = -1
-	}
-	c.count += step
-	c.share.count += step
-	if !j.readyDeferred {
-		q.updateHeap(c)
-		q.updateReady(j, c.share)
-	}
-}
-
-// updateJobReady settles all classes and shares of a job.
-func (q *Queue) updateJobReady(j *job) {
-	for _, c := range j.classes {
-		q.updateHeap(c)
-	}
-	for _, s := range j.shares {
-		q.updateReady(j, s)
-	}
 }

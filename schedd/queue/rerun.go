@@ -17,7 +17,7 @@ const requeuedReason = "it is to run again"
 // to make new ones from the beginning (POSIX, qrerun). The next attempt begins when this
 // one has ended, as after any other end (P4). To force it is an administrator's, and
 // forces nothing more.
-func (q *Queue) RerunTasks(now time.Time, who CallerIdentity, t TaskSelector, force bool) ([]JobEvent, error) {
+func (q taskDecisions) RerunTasks(now time.Time, who CallerIdentity, t TaskSelector, force bool) ([]JobEvent, error) {
 	events, err := q.decideEach(now, who, t, JobEvent{Type: Requeued, Reason: requeuedReason}, (*job).isRequeuable)
 	if err != nil {
 		return nil, err
@@ -33,7 +33,7 @@ func (q *Queue) RerunTasks(now time.Time, who CallerIdentity, t TaskSelector, fo
 
 // RestartsWhenLost reports whether a task is started again when its attempt is lost.
 // Otherwise it is held, or removed, as somebody wanted.
-func (q *Queue) RestartsWhenLost(t roost.TaskID) bool {
+func (q *jobTable) RestartsWhenLost(t roost.TaskID) bool {
 	j := q.jobs[t.Job.Seq]
 	if j == nil || t.Index >= len(j.state) || !j.state[t.Index].IsActive() {
 		return false
@@ -58,7 +58,7 @@ func (q *Queue) applyRequeued(j *job, i int) {
 // failsWhenInterrupted reports whether a job ends when it is interrupted and may not be
 // run twice: one of PBS, whose users look for its end, does (OpenPBS Administrator's
 // Guide, "node_fail_requeue"). Others are held, for somebody to decide.
-func (q *Queue) failsWhenInterrupted(a roost.AttemptID) bool {
+func (q attemptDecisions) failsWhenInterrupted(a roost.AttemptID) bool {
 	p := &q.jobs[a.Task.Job.Seq].spec
 	return p.fromQsub && !p.rerunnable
 }
@@ -66,7 +66,7 @@ func (q *Queue) failsWhenInterrupted(a roost.AttemptID) bool {
 // interruptedExit is how an attempt ended that may not be made twice: what a machine
 // spoiled when its program ran already is no attempt that never was, to be made again at
 // once.
-func (q *Queue) interruptedExit(a roost.AttemptID, x *AttemptExit) *AttemptExit {
+func (q attemptDecisions) interruptedExit(a roost.AttemptID, x *AttemptExit) *AttemptExit {
 	j := q.jobs[a.Task.Job.Seq]
 	if r := j.records.own(a.Task.Index); x.Cause != CauseMachine || j.spec.rerunnable || r == nil || r.started == 0 {
 		return x

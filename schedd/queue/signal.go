@@ -14,7 +14,7 @@ var ErrSignal = fmt.Errorf("%w: there is no signal of that name or number", roos
 // says to which attempts: the event alone sends nothing, so that a replay does not
 // either. It reaches only what runs (POSIX, qsig): a name of "" is that of no signal, and
 // refused where any other would be taken.
-func (q *Queue) SignalTasks(now time.Time, who CallerIdentity, t TaskSelector,
+func (q taskDecisions) SignalTasks(now time.Time, who CallerIdentity, t TaskSelector,
 	name string) ([]JobEvent, []roost.AttemptID, error) {
 	running := func(s roost.TaskState) bool { return s == roost.Running || s == roost.Starting } // both are R in PBS
 	events, err := q.decideChange(now, who, t, JobEvent{Type: Signalled, Reason: name}, running)

@@ -9,10 +9,6 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// TakeUnsaved drains the jobs that have changed since the last checkpoint; gone tells
-// which of them are not in the queue any more.
-func (q *Queue) TakeUnsaved() []uint64 { return takeAll(&q.unsavedJobs) }
-
 // The fields of a snapshot. Tasks come in runs: of one state, of one note, of successes.
 const (
 	sAdmitted = iota + 1
@@ -191,13 +187,6 @@ func (q *Queue) restoreState(j *job, i int, to roost.TaskState) {
 	}
 	q.setReady(j, i, to == roost.Idle)
 }
-
-// LastSeq is the highest number that was given to a job; Resume raises it after a
-// restart.
-func (q *Queue) LastSeq() uint64 { return q.lastSeq }
-
-// RaiseLastSeq makes the next job's number higher than seq.
-func (q *Queue) RaiseLastSeq(seq uint64) { q.lastSeq = max(q.lastSeq, seq) }
 
 // DecodeSubmission reads the job's own part of a snapshot, for the history.
 func DecodeSubmission(snapshot []byte) (JobEvent, error) {

@@ -11,7 +11,7 @@ import (
 // what is missing. A service that waits for ever serves nobody, and whoever submitted it
 // thinks that it does. What has run before is not refused: it waits for its place as all
 // others do, for it is to run again after a failure with no hand laid on.
-func (q *Queue) HoldInfeasible(now time.Time, id RequestID, missing string) []JobEvent {
+func (q *requestIndex) HoldInfeasible(now time.Time, id RequestID, missing string) []JobEvent {
 	r := q.requests[id]
 	if r == nil || r.Class != roost.AppStream || len(r.classes) == 0 {
 		return nil

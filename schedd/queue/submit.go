@@ -10,6 +10,13 @@ import (
 	"github.com/roost-batch/roost/internal/mutant"
 )
 
+// submissions is what was submitted, by submit key.
+type submissions struct {
+	*jobTable
+	*openTaskCounts
+	jobsByKey map[string][]uint64
+}
+
 // CallerIdentity is who asks, as the kernel says.
 type CallerIdentity struct {
 	User     string
@@ -37,7 +44,7 @@ type SubmitLimits struct {
 
 // SubmitJobs decides on new jobs: all of them, or none. The same key again gives the ids
 // that it gave before.
-func (q *Queue) SubmitJobs(now time.Time, who CallerIdentity, key string, specs []SubmitSpec,
+func (q *submissions) SubmitJobs(now time.Time, who CallerIdentity, key string, specs []SubmitSpec,
 	limits SubmitLimits) (events []JobEvent, ids []roost.JobID, repeated bool, err error) {
 	if key == "" || len(key) > 256 {
 		return nil, nil, false, fmt.Errorf("submit key: %w: it has %d bytes, and 1 to 256 are wanted",
@@ -56,7 +63,7 @@ func (q *Queue) SubmitJobs(now time.Time, who CallerIdentity, key string, specs 
 	total := q.tasks
 	seq := max(q.lastSeq, limits.LastSeq)
 	for part := range specs {
-		e, err := q.checkSubmission(now, who, &specs[part], &dependencyResolver{Queue: q, caller: who,
+		e, err := q.checkSubmission(now, who, &specs[part], &dependencyResolver{jobTable: q.jobTable, caller: who,
 			jobNumber: seq + uint64(part) + 1, part: part, earlier: events, limits: limits})
 		if err != nil {
 			if len(specs) > 1 {
@@ -81,7 +88,7 @@ func submissionKey(who CallerIdentity, key string) string {
 }
 
 // submissionJobs lists all jobs of a submission, wherever they are now.
-func (q *Queue) submissionJobs(key string, limits SubmitLimits) (ids []roost.JobID) {
+func (q *submissions) submissionJobs(key string, limits SubmitLimits) (ids []roost.JobID) {
 	for _, seq := range q.jobsByKey[key] {
 		if mutant.Active(mutant.KeyForgotten) && q.jobs[seq].firstStarted != 0 {
 			continue
@@ -96,7 +103,7 @@ func (q *Queue) submissionJobs(key string, limits SubmitLimits) (ids []roost.Job
 }
 
 // checkSubmission checks one job and makes the event that takes it in.
-func (q *Queue) checkSubmission(now time.Time, who CallerIdentity, spec *SubmitSpec,
+func (q *submissions) checkSubmission(now time.Time, who CallerIdentity, spec *SubmitSpec,
 	r *dependencyResolver) (JobEvent, error) {
 	seq, limits := r.jobNumber, r.limits
 	if spec.Count < 1 || spec.Count > roost.MaxTasks {

@@ -10,7 +10,7 @@ import (
 
 // SwapOrder decides that two jobs change places: each starts where the other would have,
 // as far as their age decides that (OpenPBS, qorder). Neither may have begun.
-func (q *Queue) SwapOrder(now time.Time, who CallerIdentity, a, b TaskSelector) ([]JobEvent, error) {
+func (q taskDecisions) SwapOrder(now time.Time, who CallerIdentity, a, b TaskSelector) ([]JobEvent, error) {
 	var events []JobEvent
 	for _, t := range []TaskSelector{a, b} {
 		one, err := q.decideEach(now, who, t, JobEvent{Type: Ordered}, (*job).remainsQueued)
@@ -39,7 +39,7 @@ func (q *Queue) SwapOrder(now time.Time, who CallerIdentity, a, b TaskSelector) 
 func (q *Queue) applyOrdered(j *job, e JobEvent) { q.setOrderRank(j, e.OrderRank, e.OrderTime) }
 
 // setOrderRank gives a job its place among those of its priority.
-func (q *Queue) setOrderRank(j *job, rank uint64, since int64) {
+func (q *requestIndex) setOrderRank(j *job, rank uint64, since int64) {
 	j.orderRank, j.orderTime = rank, since
 	for _, c := range j.classes {
 		if c.heapIndex >= 0 {

@@ -24,7 +24,7 @@ var ErrEndedSubjob = fmt.Errorf("%w, though its array has not", roost.Finished)
 // index that the job does not have is ErrNoSubjob; ranges stand for those indexes in them
 // that there are (OpenPBS), and one without any is ErrNoSubjob, too. A job that is not in
 // this queue is left as it was said.
-func (q *Queue) LocateTasks(t TaskSelector) (TaskSelector, error) {
+func (q *jobTable) LocateTasks(t TaskSelector) (TaskSelector, error) {
 	j := q.jobs[t.Job.Seq]
 	if j == nil || len(t.Ranges) == 0 || t.userText != "" {
 		return t, nil
@@ -65,7 +65,7 @@ func (j *job) indexText(first, last int) string {
 }
 
 // UserIndex is the one that users know a task by.
-func (q *Queue) UserIndex(t roost.TaskID) int {
+func (q *jobTable) UserIndex(t roost.TaskID) int {
 	j := q.jobs[t.Job.Seq]
 	if j == nil || t.Index < 0 || t.Index >= len(j.state) {
 		return t.Index
@@ -94,7 +94,7 @@ func (n TaskNames) GangPart(task int) int { return task % max(n.mpiGangSize, 1) 
 
 // TaskNames is what users call the tasks of a job; of one that is not here, their own
 // numbers.
-func (q *Queue) TaskNames(seq uint64) TaskNames {
+func (q *jobTable) TaskNames(seq uint64) TaskNames {
 	if j := q.jobs[seq]; j != nil {
 		return j.names()
 	}
@@ -102,7 +102,7 @@ func (q *Queue) TaskNames(seq uint64) TaskNames {
 }
 
 // TaskName is what users call a task: "12[15].host".
-func (q *Queue) TaskName(t roost.TaskID) string { return q.TaskNames(t.Job.Seq).TaskName(t) }
+func (q *jobTable) TaskName(t roost.TaskID) string { return q.TaskNames(t.Job.Seq).TaskName(t) }
 
 // TaskName is what users call a task.
 func (n TaskNames) TaskName(t roost.TaskID) string {
@@ -153,7 +153,7 @@ func (j *job) singleTask(t TaskSelector) (i int, ok bool) {
 
 // SingleTask is the task that a located target names, if it names one; false for a job,
 // and for several tasks.
-func (q *Queue) SingleTask(t TaskSelector) (roost.TaskID, bool) {
+func (q *jobTable) SingleTask(t TaskSelector) (roost.TaskID, bool) {
 	j := q.jobs[t.Job.Seq]
 	if j == nil {
 		return roost.TaskID{}, false

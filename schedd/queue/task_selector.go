@@ -3,7 +3,6 @@ package queue
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -132,47 +131,4 @@ func parseIndexes(s string) ([]IndexRange, error) {
 		}
 	}
 	return merged, nil
-}
-
-// JobFilter says which of the jobs in the queue are meant where no id is given.
-type JobFilter struct {
-	Owner          string // empty: anybody's
-	States         []roost.TaskState
-	WithFailedTask bool // jobs with a failed task
-	Name           string
-}
-
-// MatchingJobs lists the jobs that a filter lets through, oldest first.
-func (q *Queue) MatchingJobs(f JobFilter) []roost.JobID {
-	var out []roost.JobID
-	for _, seq := range slices.Sorted(maps.Keys(q.jobs)) {
-		if j := q.jobs[seq]; f.passes(j) {
-			out = append(out, j.id(q.host))
-		}
-	}
-	return out
-}
-
-func (f JobFilter) passes(j *job) bool {
-	if f.Owner != "" && j.submission.Owner != f.Owner || f.Name != "" && j.spec.name != f.Name {
-		return false
-	}
-	if len(f.States) == 0 && !f.WithFailedTask {
-		return true
-	}
-	_, counts, failed := j.userCounts()
-	return f.WithFailedTask && failed > 0 || slices.ContainsFunc(f.States, func(s roost.TaskState) bool {
-		return counts[s] > 0
-	})
-}
-
-// NewestJob returns the newest job of an owner.
-func (q *Queue) NewestJob(owner string) (roost.JobID, bool) {
-	var last uint64
-	for seq, j := range q.jobs {
-		if j.submission.Owner == owner {
-			last = max(last, seq)
-		}
-	}
-	return roost.JobID{Seq: last, Host: q.host}, last > 0
 }

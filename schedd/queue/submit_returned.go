@@ -12,7 +12,7 @@ import (
 // history: it comes back into the queue with all that is known of it, and its next
 // attempts have the next numbers. past holds that job and nothing else; it is of no use
 // afterwards.
-func (q *Queue) ReturnFromHistory(now time.Time, who CallerIdentity, past *Queue, t TaskSelector,
+func (q *submissions) ReturnFromHistory(now time.Time, who CallerIdentity, past *Queue, t TaskSelector,
 	limits SubmitLimits) ([]JobEvent, error) {
 	events, err := past.RetryTasks(now, who, t)
 	if err != nil {
@@ -42,7 +42,7 @@ func (q *Queue) ReturnFromHistory(now time.Time, who CallerIdentity, past *Queue
 
 // dropResolved takes out of what a job of the history still waited for what has come
 // since. What cannot come any more is an error.
-func (q *Queue) dropResolved(j *job, limits SubmitLimits) error {
+func (q *submissions) dropResolved(j *job, limits SubmitLimits) error {
 	var left []JobDependency
 	for _, w := range j.dependencies {
 		if !w.Type.blocks() {

@@ -9,7 +9,7 @@ import (
 
 // mpiJobStatus tells of a job whose tasks are led by the first as of one of a single
 // task, which has all that the job has.
-func (q *Queue) mpiJobStatus(j *job, s *JobStatus) {
+func (q statusView) mpiJobStatus(j *job, s *JobStatus) {
 	*s = q.mpiTaskStatus(j, *s, 0)
 	s.Tasks, s.Counts = 1, [roost.Removed + 1]int{}
 	s.Counts[s.Task.State] = 1
@@ -18,7 +18,7 @@ func (q *Queue) mpiJobStatus(j *job, s *JobStatus) {
 
 // mpiTaskStatus makes of the status of a job that of a gang of it that one leads, which
 // has all that its tasks have.
-func (q *Queue) mpiTaskStatus(j *job, s JobStatus, head int) JobStatus {
+func (q statusView) mpiTaskStatus(j *job, s JobStatus, head int) JobStatus {
 	t, over := q.task(j, head), j.gangs.openTasks[head/j.spec.gangSize] == 0
 	ended, held := t.Ended, -1
 	s.Placements, s.Resources, s.Request = nil, roost.Resources{}, j.class(head).request.ID
@@ -82,7 +82,7 @@ func (j *job) gangUsage(head int, x *AttemptExit) *AttemptExit {
 // GangOverCPULimit says of a task whose gang one leads that they have used more CPU time
 // together than they may, and which attempt is to be told. What each has used so far
 // comes in.
-func (q *Queue) GangOverCPULimit(t roost.TaskID,
+func (q *jobTable) GangOverCPULimit(t roost.TaskID,
 	used func(roost.AttemptID) time.Duration) (lead roost.AttemptID, reason string, over bool) {
 	j := q.jobs[t.Job.Seq]
 	if j == nil || !j.spec.mpiGang || j.spec.processLimits.CPU <= 0 || t.Index >= len(j.state) ||

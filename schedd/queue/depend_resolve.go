@@ -17,7 +17,7 @@ import (
 
 // dependencyResolver is a submission whose dependencies are being resolved.
 type dependencyResolver struct {
-	*Queue
+	*jobTable
 	caller    CallerIdentity
 	jobNumber uint64
 	part      int
@@ -188,7 +188,7 @@ func (r *dependencyResolver) precedingJobs(waits []JobDependency) map[uint64]boo
 }
 
 // dependencyState says how a dependency stands: met, or dead, or neither yet.
-func (q *Queue) dependencyState(w JobDependency, limits SubmitLimits) (met, dead bool, err error) {
+func (q *jobTable) dependencyState(w JobDependency, limits SubmitLimits) (met, dead bool, err error) {
 	j := q.jobs[w.Job]
 	if j == nil {
 		return pastDependencyState(w, limits)

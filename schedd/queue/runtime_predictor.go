@@ -11,6 +11,11 @@ import "time"
 // and if it has none what was predicted when it was started, which its machine tells.
 // After a restart predictions begin anew.
 
+// runtimePredictor predicts how long attempts take.
+type runtimePredictor struct {
+	runtimesByUser map[uint32]*lastRuntimes // by uid
+}
+
 // lastRuntimes are the lengths of the last two attempts that ended by themselves.
 type lastRuntimes struct{ last, before time.Duration }
 
@@ -22,7 +27,7 @@ func (r *lastRuntimes) meanRuntime() (time.Duration, bool) {
 }
 
 // recordRuntime notes how long an attempt took that ended by itself.
-func (q *Queue) recordRuntime(j *job, i int, wall int64) {
+func (q *runtimePredictor) recordRuntime(j *job, i int, wall int64) {
 	d := time.Duration(wall)
 	j.class(i).request.runtimes.addRuntime(d)
 	of := q.runtimesByUser[j.submission.UID]
@@ -35,7 +40,7 @@ func (q *Queue) recordRuntime(j *job, i int, wall int64) {
 
 // predictedRuntime is how long a task of a request is expected to take; 0 where nobody
 // knows.
-func (q *Queue) predictedRuntime(r *Request) time.Duration {
+func (q *runtimePredictor) predictedRuntime(r *Request) time.Duration {
 	mean, ok := r.runtimes.meanRuntime()
 	if of := q.runtimesByUser[r.UID]; !ok && of != nil && r.Walltime > 0 {
 		mean, ok = of.meanRuntime()

@@ -6,8 +6,10 @@ import (
 	"strings"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/classad"
 )
+
+// statusView is what users are shown of jobs and their tasks.
+type statusView struct{ *jobTable }
 
 // JobStatus is what is told of a job, or of one task of it.
 type JobStatus struct {
@@ -73,7 +75,7 @@ type TaskStatus struct {
 }
 
 // Status tells how a job stands.
-func (q *Queue) Status(seq uint64) (JobStatus, bool) {
+func (q statusView) Status(seq uint64) (JobStatus, bool) {
 	j := q.jobs[seq]
 	if j == nil {
 		return JobStatus{}, false
@@ -81,7 +83,7 @@ func (q *Queue) Status(seq uint64) (JobStatus, bool) {
 	return q.status(j), true
 }
 
-func (q *Queue) status(j *job) JobStatus {
+func (q statusView) status(j *job) JobStatus {
 	s := JobStatus{
 		Job: j.id(q.host), Name: j.spec.name, Owner: j.submission.Owner, UID: j.submission.UID, Band: j.spec.band,
 		Priority: j.spec.priority,
@@ -154,7 +156,7 @@ func (j *job) stateReason(i int) (why string) {
 // WaitingIndexes lists the indexes of the tasks of a job that wait to be started, as
 // users know them: "3-9,12"; empty when there are none. Of a list of more than maxWritten
 // parts the rest is left out.
-func (q *Queue) WaitingIndexes(seq uint64) string {
+func (q statusView) WaitingIndexes(seq uint64) string {
 	j := q.jobs[seq]
 	if j == nil {
 		return ""
@@ -180,7 +182,7 @@ func (q *Queue) WaitingIndexes(seq uint64) string {
 }
 
 // TaskStatus tells how one task stands, within its job's status.
-func (q *Queue) TaskStatus(t roost.TaskID) (JobStatus, bool) {
+func (q statusView) TaskStatus(t roost.TaskID) (JobStatus, bool) {
 	j := q.jobs[t.Job.Seq]
 	if j == nil || t.Index < 0 || t.Index >= len(j.state) {
 		return JobStatus{}, false
@@ -189,7 +191,7 @@ func (q *Queue) TaskStatus(t roost.TaskID) (JobStatus, bool) {
 }
 
 // taskStatus makes of the status of a job that of one of its tasks.
-func (q *Queue) taskStatus(j *job, s JobStatus, i int) JobStatus {
+func (q statusView) taskStatus(j *job, s JobStatus, i int) JobStatus {
 	if j.tasksPerIndex() > 1 {
 		return q.mpiTaskStatus(j, s, j.primaryOf(i))
 	}
@@ -201,11 +203,11 @@ func (q *Queue) taskStatus(j *job, s JobStatus, i int) JobStatus {
 }
 
 // Tasks calls f with the status of each task in a target, until f returns false.
-func (q *Queue) EachTask(t TaskSelector, f func(JobStatus) bool) { q.EachTaskIn(t, nil, false, f) }
+func (q statusView) EachTask(t TaskSelector, f func(JobStatus) bool) { q.EachTaskIn(t, nil, false, f) }
 
 // EachTaskIn is EachTask for the tasks that are in one of some states, or with failed
 // have completed without success. Both empty means all.
-func (q *Queue) EachTaskIn(t TaskSelector, states []roost.TaskState, failed bool, f func(JobStatus) bool) {
+func (q statusView) EachTaskIn(t TaskSelector, states []roost.TaskState, failed bool, f func(JobStatus) bool) {
 	j := q.jobs[t.Job.Seq]
 	if j == nil {
 		return
@@ -222,7 +224,7 @@ func (q *Queue) EachTaskIn(t TaskSelector, states []roost.TaskState, failed bool
 	})
 }
 
-func (q *Queue) task(j *job, i int) TaskStatus {
+func (q statusView) task(j *job, i int) TaskStatus {
 	t := TaskStatus{Index: i, UserIndex: q.UserIndex(j.id(q.host).Task(i)), State: j.state[i]}
 	if r := j.records.get(i); r != nil {
 		t.Placement = r.placement
@@ -279,68 +281,8 @@ func (x *AttemptExit) Describe() string {
 	}
 }
 
-// SubmitSpec is a job as it would be submitted now.
-func (q *Queue) SubmitSpec(seq uint64) (SubmitSpec, bool) {
-	j := q.jobs[seq]
-	if j == nil {
-		return SubmitSpec{}, false
-	}
-	return SubmitSpec{Ad: q.parsedAd(j), Count: len(j.state), Columns: j.submission.Columns}, true
-}
-
-// ReadyJobs lists the jobs that have tasks in a request that could start, in no order.
-func (q *Queue) ReadyJobs(id RequestID) (seqs []uint64) {
-	if r := q.requests[id]; r != nil {
-		for _, c := range r.classes {
-			seqs = append(seqs, c.job.seq)
-		}
-	}
-	return seqs
-}
-
-// SubmitGID is the gid that a job was submitted with.
-func (q *Queue) SubmitGID(seq uint64) uint32 {
-	if j := q.jobs[seq]; j != nil {
-		return j.submission.GID
-	}
-	return 0
-}
-
-// JobAd returns a job's ad as text.
-func (q *Queue) JobAd(seq uint64) (string, bool) {
-	j := q.jobs[seq]
-	if j == nil {
-		return "", false
-	}
-	return j.submission.Ad, true
-}
-
-// MatchesAd reports whether an expression is true of a job's ad, looked at without the
-// attributes that are hidden.
-func (q *Queue) MatchesAd(seq uint64, e classad.Expr, env *classad.EvalEnv, hidden ...string) bool {
-	j := q.jobs[seq]
-	if j == nil {
-		return false
-	}
-	ad := j.ad
-	if ad == nil {
-		var err error
-		if ad, err = classad.Parse(j.submission.Ad); err != nil {
-			return false
-		}
-	}
-	if len(hidden) > 0 {
-		ad = ad.Copy()
-		for _, name := range hidden {
-			ad.Delete(name)
-		}
-	}
-	ok, isBool := classad.Eval(e, ad, nil, env).Truth()
-	return ok && isBool
-}
-
 // FailedTasks calls f with tasks of a job that have failed, at most limit of them.
-func (q *Queue) FailedTasks(seq uint64, limit int, f func(JobStatus)) {
+func (q statusView) FailedTasks(seq uint64, limit int, f func(JobStatus)) {
 	j := q.jobs[seq]
 	if j == nil || j.failed == 0 {
 		return
@@ -354,32 +296,4 @@ func (q *Queue) FailedTasks(seq uint64, limit int, f func(JobStatus)) {
 			}
 		}
 	}
-}
-
-// IsRerunnable reports whether the tasks of a job may be run again after an attempt was
-// interrupted.
-func (q *Queue) IsRerunnable(seq uint64) bool {
-	j := q.jobs[seq]
-	return j != nil && j.spec.rerunnable
-}
-
-// SubmitKey returns the submit key of a job, with its owner's uid before it.
-func (q *Queue) SubmitKey(seq uint64) (string, bool) {
-	j := q.jobs[seq]
-	if j == nil {
-		return "", false
-	}
-	return j.submission.Key, true
-}
-
-// JobChangeCounts counts what has happened to each of the jobs, so that one can see later
-// whether something has.
-func (q *Queue) JobChangeCounts(seqs []uint64) map[uint64]int {
-	out := make(map[uint64]int, len(seqs))
-	for _, seq := range seqs {
-		if j := q.jobs[seq]; j != nil {
-			out[seq] = j.changes
-		}
-	}
-	return out
 }

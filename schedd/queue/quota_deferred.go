@@ -17,7 +17,7 @@ import (
 
 // DeferredJobs lists the jobs that somebody is yet to be asked about, oldest first: those
 // with a task that may run.
-func (q *Queue) DeferredJobs() []uint64 {
+func (q *quotaDemands) DeferredJobs() []uint64 {
 	if len(q.deferredJobs) == 0 {
 		return nil
 	}
@@ -40,7 +40,7 @@ func (j *job) mayRun() bool {
 }
 
 // DeferredDemand is SubmissionDemand for a job that is in the queue.
-func (q *Queue) DeferredDemand(seq uint64) (QuotaKey, QuotaDemand, bool) {
+func (q *quotaDemands) DeferredDemand(seq uint64) (QuotaKey, QuotaDemand, bool) {
 	j := q.jobs[seq]
 	if j == nil || !q.deferredJobs[seq] {
 		return QuotaKey{}, QuotaDemand{}, false
@@ -56,7 +56,7 @@ const quotaRefusal = "refused, as it was "
 func IsQuotaRefusal(reason string) bool { return strings.HasPrefix(reason, quotaRefusal) }
 
 // AdmitDeferred decides that a job is one like any other.
-func (q *Queue) AdmitDeferred(now time.Time, seq uint64) []JobEvent {
+func (q *quotaDemands) AdmitDeferred(now time.Time, seq uint64) []JobEvent {
 	if !q.deferredJobs[seq] {
 		return nil
 	}
@@ -65,7 +65,7 @@ func (q *Queue) AdmitDeferred(now time.Time, seq uint64) []JobEvent {
 
 // HoldOverQuota decides that a job is held that would not have been taken, had somebody
 // been asked; why says it with the numbers.
-func (q *Queue) HoldOverQuota(now time.Time, seq uint64, why string) []JobEvent {
+func (q *quotaDemands) HoldOverQuota(now time.Time, seq uint64, why string) []JobEvent {
 	j := q.jobs[seq]
 	if j == nil || !q.deferredJobs[seq] || !j.mayRun() {
 		return nil

@@ -255,7 +255,7 @@ const (
 
 // LimitCounting says as what limits on what runs count the tasks of a request: several of
 // a program that has several machines are one job, or one task of an array.
-func (q *Queue) LimitCounting(id RequestID) LimitCounting {
+func (q *requestIndex) LimitCounting(id RequestID) LimitCounting {
 	r := q.requests[id]
 	if r == nil || r.mpiJob == 0 {
 		return CountEach

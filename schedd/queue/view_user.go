@@ -73,17 +73,8 @@ func (j *job) userCounts() (tasks int, counts [roost.Removed + 1]int, failed int
 	return len(j.state), j.counts, j.failed
 }
 
-// TaskCount is how many tasks of a job there are in here, which for an array of gangs are
-// more than its user knows.
-func (q *Queue) TaskCount(seq uint64) int {
-	if j := q.jobs[seq]; j != nil {
-		return len(j.state)
-	}
-	return 0
-}
-
 // checkUserView panics when what is counted for users is wrong.
-func (q *Queue) checkUserView(j *job) {
+func checkUserView(j *job) {
 	_, counts, failed := j.userCounts()
 	again := *j
 	again.updateUserStates()

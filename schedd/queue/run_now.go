@@ -37,7 +37,7 @@ type runOrder struct {
 
 // RunNow decides that the tasks of a target which wait for a machine ask for one before
 // all others, on the named machines if there are any.
-func (q *Queue) RunNow(now time.Time, who CallerIdentity, t TaskSelector, hosts []string) ([]JobEvent, error) {
+func (q taskDecisions) RunNow(now time.Time, who CallerIdentity, t TaskSelector, hosts []string) ([]JobEvent, error) {
 	if !who.Admin {
 		return nil, fmt.Errorf("%v: %w: only who administers has jobs start out of turn", t, roost.PermissionDenied)
 	}
@@ -92,7 +92,7 @@ func (j *job) mayRunNow(i int) bool {
 // DenyRun decides that the tasks of a request to run now are like any others again, as no
 // machine can take them; why says what is missing. It returns nothing for any other
 // request.
-func (q *Queue) DenyRun(now time.Time, id RequestID, why string) []JobEvent {
+func (q *requestIndex) DenyRun(now time.Time, id RequestID, why string) []JobEvent {
 	r := q.requests[id]
 	if r == nil || !r.Now || len(r.classes) == 0 {
 		return nil
@@ -176,7 +176,7 @@ type RunNowStatus struct {
 }
 
 // RunNowStatus tells how a request to run tasks of a job now stands.
-func (q *Queue) RunNowStatus(seq uint64) (s RunNowStatus) {
+func (q statusView) RunNowStatus(seq uint64) (s RunNowStatus) {
 	if j := q.jobs[seq]; j != nil {
 		return j.runNowStatus()
 	}

@@ -1,0 +1,84 @@
+package queue
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/roost-batch/roost"
+)
+
+// attemptDecisions decides what becomes of attempts.
+type attemptDecisions struct{ *jobTable }
+
+// AssignNext decides to make the next attempt of a ready task on a claim.
+func (q attemptDecisions) AssignNext(now time.Time, t roost.TaskID, node, address string,
+	claim uint64) (JobEvent, roost.AttemptID, error) {
+	j := q.jobs[t.Job.Seq]
+	if j == nil || t.Index < 0 || t.Index >= len(j.state) || j.state[t.Index] != roost.Idle {
+		return JobEvent{}, roost.AttemptID{}, fmt.Errorf("task %v: %w: it is not ready", t, roost.Conflict)
+	}
+	next := j.nextAttempt(t.Index)
+	e := JobEvent{Type: Assigned, Time: now.UnixNano(), Job: j.seq, Index: t.Index, Attempt: next, Node: node,
+		Address: address, Claim: claim}
+	if m := j.records.own(t.Index).newestImage(); m != nil {
+		image := *m
+		e.Image = &image
+	}
+	return e,
+		roost.AttemptID{Task: t, Attempt: next}, nil
+}
+
+// RecordStarted decides that the processes of an attempt run; false for old news.
+func (q attemptDecisions) RecordStarted(now time.Time, a roost.AttemptID) (JobEvent, bool) {
+	if !q.IsLive(a) || q.jobs[a.Task.Job.Seq].state[a.Task.Index] != roost.Starting {
+		return JobEvent{}, false
+	}
+	e := eventAbout(now, Started, a)
+	e.Image = q.restoreImage(a)
+	return e, true
+}
+
+// RecordEnded decides that an attempt has ended and its output is home. What is not live
+// any more gives roost.Stale.
+func (q attemptDecisions) RecordEnded(now time.Time, a roost.AttemptID, x *AttemptExit) (JobEvent, error) {
+	if !q.IsLive(a) {
+		return JobEvent{}, fmt.Errorf("attempt %v: %w", a, roost.Stale)
+	}
+	e := eventAbout(now, Ended, a)
+	e.Exit, e.Force = q.interruptedExit(a, q.addPreemptionCost(a, x)), q.failsWhenInterrupted(a)
+	return e, nil
+}
+
+// RecordLost decides that an attempt is gone without an exit status; false for old news.
+func (q attemptDecisions) RecordLost(now time.Time, a roost.AttemptID, reason string) (JobEvent, bool) {
+	if !q.IsLive(a) {
+		return JobEvent{}, false
+	}
+	e := eventAbout(now, Lost, a)
+	e.Reason, e.Force = reason, q.failsWhenInterrupted(a)
+	return e, true
+}
+
+// HoldTask decides that Roost itself holds one task, because of something only a user can
+// mend.
+func (q attemptDecisions) HoldTask(now time.Time, t roost.TaskID, reason string) (JobEvent, bool) {
+	j := q.jobs[t.Job.Seq]
+	if j == nil || t.Index >= len(j.state) || j.state[t.Index].IsFinal() {
+		return JobEvent{}, false
+	}
+	ranges := j.wholeGangs(TaskSelector{Ranges: []IndexRange{{t.Index, t.Index}}}).Ranges
+	return JobEvent{Type: Held, Time: now.UnixNano(), Job: j.seq, Ranges: ranges, Reason: reason}, true
+}
+
+// PurgeJob decides that a final job leaves the queue; the history has it.
+func (q attemptDecisions) PurgeJob(now time.Time, seq uint64) (JobEvent, bool) {
+	j := q.jobs[seq]
+	if j == nil || !j.isFinal() {
+		return JobEvent{}, false
+	}
+	return JobEvent{Type: Purged, Time: now.UnixNano(), Job: seq}, true
+}
+
+func eventAbout(now time.Time, what EventType, a roost.AttemptID) JobEvent {
+	return JobEvent{Type: what, Time: now.UnixNano(), Job: a.Task.Job.Seq, Index: a.Task.Index, Attempt: a.Attempt}
+}

@@ -1,0 +1,85 @@
+package queue
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/roost-batch/roost"
+)
+
+// requestIndex is the requests of the queue, and the ready tasks of each.
+type requestIndex struct {
+	*jobTable
+	*runtimePredictor
+	requests      map[RequestID]*Request
+	requestByKey  map[string]*Request
+	lastRequest   RequestID
+	dirtyRequests map[RequestID]bool // of which something has changed
+}
+
+func newRequestIndex(jobs *jobTable, runtimes *runtimePredictor) *requestIndex {
+	return &requestIndex{jobTable: jobs, runtimePredictor: runtimes, requests: map[RequestID]*Request{},
+		requestByKey: map[string]*Request{}, dirtyRequests: map[RequestID]bool{}}
+}
+
+// TakeDirtyRequests drains the requests of which something has changed.
+func (q *requestIndex) TakeDirtyRequests() []RequestID {
+	ids := takeAll(&q.dirtyRequests)
+	for _, id := range ids {
+		if r := q.requests[id]; r != nil {
+			r.dirty = false
+		}
+	}
+	return ids
+}
+
+// Requests lists the ids of all requests.
+func (q *requestIndex) Requests() []RequestID { return slices.Sorted(maps.Keys(q.requests)) }
+
+// Request returns a request as it is now.
+func (q *requestIndex) Request(id RequestID) (*Request, bool) {
+	r, ok := q.requests[id]
+	if ok && len(r.classes) > 0 {
+		top := r.classes[0].job
+		r.PredictedRuntime = q.predictedRuntime(r)
+		r.Priority, r.OldestSubmit = top.spec.priority, time.Unix(0, top.orderTime)
+		if r.classes[0].spec.needsRestore {
+			// what had to leave a machine goes on before the rest of its job begins
+			r.OldestSubmit = r.OldestSubmit.Add(-1)
+		}
+	}
+	return r, ok
+}
+
+// joinRequest finds or makes the request of a class.
+func (q *requestIndex) joinRequest(s *SubmittedJob, job roost.JobID, p *jobSpec) *Request {
+	if p.resources.GPUs == 0 {
+		p.resources.GPUMemory = 0 // it was for those of the job's tasks that have GPUs
+	}
+	key := requestKey(s, job, p)
+	r := q.requestByKey[key]
+	if r == nil {
+		size, _ := gangSize(p, s)
+		q.lastRequest++
+		r = &Request{
+			ID: q.lastRequest, Owner: s.Owner, UID: s.UID, GID: s.GID, Group: p.group, Queue: p.queue, Band: p.band,
+			Resources: p.resources, Class: p.appClass, JobLease: p.lease,
+			Now: p.now != "", Walltime: p.walltime, Reservation: p.reservation, gangSize: size,
+			Ad: requestAd(s, job, p), key: key,
+		}
+		if p.mpiGang {
+			r.mpiJob, r.mpiGang = job.Seq, p.arrayMPIGang
+		}
+		q.requestByKey[key], q.requests[r.ID] = r, r
+	}
+	r.members++
+	return r
+}
+
+// markDirty notes that a request has changed.
+func (q *requestIndex) markDirty(r *Request) {
+	if !r.dirty {
+		r.dirty, q.dirtyRequests[r.ID] = true, true
+	}
+}
