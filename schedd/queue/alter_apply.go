@@ -24,7 +24,7 @@ func (q *Queue) applyAltered(j *job, e JobEvent) {
 	q.removeDemand(j)
 	_, stated := changes.Lookup(roost.AttrDependsOn)
 	if stated {
-		q.withdrawDependencies(j)
+		q.dependencies().withdrawDependencies(j)
 	}
 	q.clearDependencies(j)
 	q.leaveRequests(j)
@@ -50,10 +50,10 @@ func (q *Queue) applyAltered(j *job, e JobEvent) {
 	j.alterations, _ = ad.Int(roost.AttrAlterations)
 	q.reclassify(j, was)
 	if stated {
-		q.applyOwnDependencies(j)
-		q.applyToOthers(j)
+		q.dependencies().applyOwnDependencies(j)
+		q.dependencies().applyToOthers(j)
 	}
-	q.updateDependencies(j, e)
+	q.dependencies().updateDependencies(j, e)
 	for i, s := range j.state {
 		if limited && s.IsActive() {
 			q.changedLimits = append(q.changedLimits, q.markLimits(j, i))
@@ -69,6 +69,7 @@ func (q *Queue) resizeJob(j *job, n int) {
 	q.changes++
 	j.counts[s] = n
 	j.state = slices.Repeat([]roost.TaskState{s}, n)
+	j.records.tasks = n
 	if known := j.records.setRef(0); known != 0 {
 		j.records.refs = slices.Repeat([]recordRef{known}, n)
 		j.records.sharedRecords.items[known.index()].tasks = n
@@ -78,7 +79,7 @@ func (q *Queue) resizeJob(j *job, n int) {
 }
 
 // updateDependencies finds out anew whether a job waits for others or for its time.
-func (q *Queue) updateDependencies(j *job, e JobEvent) {
+func (q dependencyChanges) updateDependencies(j *job, e JobEvent) {
 	j.startTimeReached = j.spec.startAfter == 0 || j.spec.startAfter <= e.Time/1e9
 	for _, w := range j.dependencies {
 		q.addDependent(j, w.Job)

@@ -17,7 +17,7 @@ func (q attemptDecisions) AssignNext(now time.Time, t roost.TaskID, node, addres
 	if j == nil || t.Index < 0 || t.Index >= len(j.state) || j.state[t.Index] != roost.Idle {
 		return JobEvent{}, roost.AttemptID{}, fmt.Errorf("task %v: %w: it is not ready", t, roost.Conflict)
 	}
-	next := j.nextAttempt(t.Index)
+	next := j.distrust.nextAttempt(j.records.get(t.Index))
 	e := JobEvent{Type: Assigned, Time: now.UnixNano(), Job: j.seq, Index: t.Index, Attempt: next, Node: node,
 		Address: address, Claim: claim}
 	if m := j.records.own(t.Index).newestImage(); m != nil {

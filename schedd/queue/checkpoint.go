@@ -99,7 +99,7 @@ func (q *Queue) applySuspension(j *job, i int, on bool) {
 	if s != roost.Running && s != roost.Suspended || j.suspendedByUser(i) == on {
 		return
 	}
-	r := j.ownRecord(i)
+	r := j.records.makeOwn(i)
 	r.ownCheckpoints().frozen = true
 	switch {
 	case r.ownerReason != "":

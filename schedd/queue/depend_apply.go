@@ -11,9 +11,14 @@ import (
 // them, so that the log tells them. That of rivals only one runs cannot wait for a
 // decision: it is folded in with the very event by which one of them starts.
 
+// dependencyChanges folds in what the events of one job change for the others.
+type dependencyChanges struct{ *Queue }
+
+func (q *Queue) dependencies() dependencyChanges { return dependencyChanges{q} }
+
 // applyOwnDependencies takes in what a new job says of others, as far as it is a matter
 // of its own.
-func (q *Queue) applyOwnDependencies(j *job) {
+func (q dependencyChanges) applyOwnDependencies(j *job) {
 	for _, w := range j.submission.Dependencies {
 		switch {
 		case w.Type == OnCount:
@@ -33,7 +38,7 @@ func (q *Queue) applyOwnDependencies(j *job) {
 // applyToOthers takes in what a new job says of others, as far as it changes them. It is
 // for a job that is submitted, and not for one that is restored: the others have been
 // told, then.
-func (q *Queue) applyToOthers(j *job) {
+func (q dependencyChanges) applyToOthers(j *job) {
 	counted := map[uint64]bool{}
 	for _, w := range j.submission.Dependencies {
 		other := q.jobs[w.Job]
@@ -64,7 +69,7 @@ func (q *Queue) applyToOthers(j *job) {
 
 // withdrawDependencies takes back all that a job said of others, and they of it (OpenPBS,
 // alter_unreg).
-func (q *Queue) withdrawDependencies(j *job) {
+func (q dependencyChanges) withdrawDependencies(j *job) {
 	for _, w := range j.submission.Dependencies {
 		if other, mirror := q.jobs[w.Job], w.Type.mirroredType(); other != nil && mirror != 0 && !other.isFinal() {
 			other.dependencies = slices.DeleteFunc(slices.Clone(other.dependencies), func(o JobDependency) bool {
@@ -82,7 +87,7 @@ func (q *Queue) withdrawDependencies(j *job) {
 }
 
 // unlinkRunOne makes a job nobody's rival any more.
-func (q *Queue) unlinkRunOne(j *job) {
+func (q dependencyChanges) unlinkRunOne(j *job) {
 	rivals := j.runOneSet
 	j.runOneSet, j.runOneStarted = nil, false
 	for _, seq := range rivals {
@@ -98,7 +103,7 @@ func (q *Queue) unlinkRunOne(j *job) {
 
 // linkRunOne makes a new job one of those of which only one is run: each of them knows
 // all others.
-func (q *Queue) linkRunOne(j, other *job) {
+func (q dependencyChanges) linkRunOne(j, other *job) {
 	for _, seq := range append([]uint64{other.seq}, other.runOneSet...) {
 		o := q.jobs[seq]
 		if o == nil || o == j || slices.Contains(j.runOneSet, seq) {
@@ -115,7 +120,7 @@ func (q *Queue) linkRunOne(j, other *job) {
 	}
 }
 
-func (q *Queue) linkRunOnePair(a, b *job) {
+func (q dependencyChanges) linkRunOnePair(a, b *job) {
 	if !slices.Contains(a.runOneSet, b.seq) {
 		a.runOneSet, b.runOneSet = append(a.runOneSet, b.seq), append(b.runOneSet, a.seq)
 		q.addDependent(a, b.seq)
@@ -127,7 +132,7 @@ func (q *Queue) linkRunOnePair(a, b *job) {
 func (j *job) hasBegun() bool { return j.active > 0 || j.counts[roost.Completed] > 0 }
 
 // blockRunOne has a job wait, or not any more, as a rival of it has begun.
-func (q *Queue) blockRunOne(j *job) {
+func (q dependencyChanges) blockRunOne(j *job) {
 	stopped := slices.ContainsFunc(j.runOneSet, func(seq uint64) bool {
 		o := q.jobs[seq]
 		return o != nil && o.hasBegun()
@@ -141,7 +146,7 @@ func (q *Queue) blockRunOne(j *job) {
 
 // updateRunOne is for when a job with rivals may have begun, or be as if it had not. One
 // that ends without that is nobody's rival any more.
-func (q *Queue) updateRunOne(j *job) {
+func (q dependencyChanges) updateRunOne(j *job) {
 	if len(j.runOneSet) == 0 {
 		return
 	}
@@ -163,7 +168,7 @@ func (q *Queue) updateRunOne(j *job) {
 func (j *job) hasRun() bool { return j.firstStarted != 0 || j.counts[roost.Completed] > 0 }
 
 // updateBlocked brings the tasks of a job to where they stand by what it waits for.
-func (q *Queue) updateBlocked(j *job) {
+func (q dependencyChanges) updateBlocked(j *job) {
 	from, to := roost.Idle, roost.Blocked
 	if !j.isBlocked() {
 		from, to = to, from

@@ -5,9 +5,9 @@ import "slices"
 // How a job stands to others goes to disk with the job: what it said itself stands in its
 // submission, and the rest here.
 
-// dependencyState adds how the job stands to others, beyond what it said itself when it
-// was submitted.
-func (j *job) dependencyState(b []byte) []byte {
+// appendDependencies adds how the job stands to others, beyond what it said itself when
+// it was submitted.
+func (j *job) appendDependencies(b []byte) []byte {
 	for _, w := range j.dependencies {
 		if !slices.Contains(j.submission.Dependencies, w) {
 			b = appendMessage(b, sAdded, w.append)
@@ -54,7 +54,7 @@ func (r *dependencies) decodeField(f encodedField) error {
 }
 
 // restoreDependencies brings a restored job to how it stood to others.
-func (j *job) restoreDependencies(q *Queue, r *dependencies, free bool) {
+func (q dependencyChanges) restoreDependencies(j *job, r *dependencies, free bool) {
 	if !free {
 		j.expectedBefore, j.expectedSync, j.runOneStarted = r.expectedBefore, r.expectedSync, r.runOneStarted
 		j.dependencies = append(slices.Clip(j.dependencies), r.added...)

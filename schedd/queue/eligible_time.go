@@ -11,9 +11,9 @@ type eligibleTime struct {
 	waited       int64 // how long it did before that, in nanoseconds
 }
 
-// updateEligible brings that up to date when tasks have changed their states.
-func (j *job) updateEligible(now int64) {
-	e, idle := &j.eligible, j.counts[roost.Idle] > 0
+// update brings that up to date when tasks of its job have changed their states.
+func (e *eligibleTime) update(j *job, now int64) {
+	idle := j.counts[roost.Idle] > 0
 	switch {
 	case idle && e.waitingSince == 0:
 		if e.waitingSince = now; e.since == 0 {
@@ -34,11 +34,11 @@ func (e *eligibleTime) append(b []byte) []byte {
 		uint64(e.waitingSince)), sWaited, uint64(e.waited))
 }
 
-// restoreEligible is entitle for a job that comes from a snapshot. One that was written
-// before this was kept has waited since it was submitted.
-func (j *job) restoreEligible(saved eligibleTime) {
+// restore is update for a job that comes from a snapshot. A job of a snapshot from before
+// this was saved has waited since it was submitted.
+func (e *eligibleTime) restore(j *job, saved eligibleTime) {
 	if idle := j.counts[roost.Idle] > 0; idle && saved.waitingSince == 0 {
 		saved = eligibleTime{since: j.submitted, waitingSince: j.submitted}
 	}
-	j.eligible = saved
+	*e = saved
 }

@@ -28,7 +28,7 @@ func (q *Queue) Apply(e JobEvent) {
 	q.eventTime = e.Time
 	if e.Type == Submitted {
 		q.applySubmitted(e)
-		q.applyToOthers(q.jobs[e.Job])
+		q.dependencies().applyToOthers(q.jobs[e.Job])
 		return
 	}
 	if e.Type == Returned {
@@ -61,7 +61,7 @@ func (q *Queue) Apply(e JobEvent) {
 		q.applyLost(j, e)
 		q.updateMaxRunning(j)
 	case Held, Released, RemovalRequested, Dropped, Retried, Suspended, Resumed, Requeued:
-		j.applyDamage(e)
+		j.distrust.apply(e)
 		q.changeTasks(j, e, q.taskChange(j, e))
 	case Unblocked:
 		q.applyUnblocked(j)
@@ -82,7 +82,7 @@ func (q *Queue) Apply(e JobEvent) {
 	default:
 		panic(fmt.Sprintf("queue: event %v", e.Type))
 	}
-	q.updateRunOne(j)
+	q.dependencies().updateRunOne(j)
 	q.markChanged(j)
 }
 
@@ -98,11 +98,11 @@ func (q *Queue) applySubmitted(e JobEvent) {
 		panic(fmt.Sprintf("queue: the ad of job %d: %v", e.Job, err))
 	}
 	j := &job{seq: e.Job, submission: s, spec: p, submitted: e.Time, orderTime: e.Time, orderRank: e.Job,
-		startTimeReached: p.startAfter == 0}
+		jobWaits: jobWaits{startTimeReached: p.startAfter == 0}}
 	j.alterations, _ = ad.Int(roost.AttrAlterations)
 	indexes, _ := ad.Str(roost.AttrArrayIndex)
 	j.indexes = indexesOf(indexes, s.Count/p.tasksPerIndex())
-	j.state = make([]roost.TaskState, s.Count)
+	j.state, j.records.tasks = make([]roost.TaskState, s.Count), s.Count
 	q.lastSeq = max(q.lastSeq, e.Job)
 	q.jobs[j.seq] = j
 	if s.DeferredAdmission {
@@ -113,7 +113,7 @@ func (q *Queue) applySubmitted(e JobEvent) {
 	for i := range j.state {
 		j.class(i).open++
 	}
-	q.applyOwnDependencies(j)
+	q.dependencies().applyOwnDependencies(j)
 	if !j.startTimeReached {
 		q.startTimes[j.seq] = true
 	}
@@ -137,8 +137,8 @@ func (q *Queue) applySubmitted(e JobEvent) {
 }
 
 func (q *Queue) applyAssigned(j *job, e JobEvent) {
-	r := j.ownRecord(e.Index)
-	if r.live || e.Attempt != j.nextAttempt(e.Index) {
+	r := j.records.makeOwn(e.Index)
+	if r.live || e.Attempt != j.distrust.nextAttempt(j.records.get(e.Index)) {
 		panic(fmt.Sprintf("queue: attempt %d of %v after %d (live: %v)", e.Attempt, j.id(q.host).Task(e.Index),
 			r.attempt, r.live))
 	}
@@ -166,7 +166,7 @@ func (q *Queue) endAttempt(j *job, e JobEvent) *taskRecord {
 func (q *Queue) applyEnded(j *job, e JobEvent) {
 	r, x := q.endAttempt(j, e), e.Exit
 	r.exit = x
-	if q.absorbEnded(j, e.Index, r) {
+	if q.gang().absorbEnded(j, e.Index, r) {
 		return
 	}
 	switch x.Cause {
@@ -216,7 +216,7 @@ func (q *Queue) applyEnded(j *job, e JobEvent) {
 func (q *Queue) applyLost(j *job, e JobEvent) {
 	r := q.endAttempt(j, e)
 	r.exit = nil
-	if !q.absorbEnded(j, e.Index, r) {
+	if !q.gang().absorbEnded(j, e.Index, r) {
 		q.requeueInterrupted(j, e, r, e.Reason)
 	}
 }
@@ -226,10 +226,10 @@ func (q *Queue) completeTask(j *job, i int, failed bool) {
 	if failed {
 		j.failed++
 	} else {
-		j.compactRecord(i)
+		j.records.compact(i)
 	}
 	q.setTaskState(j, i, roost.Completed)
-	q.endMPIGang(j, i)
+	q.gang().endMPIGang(j, i)
 }
 
 // machineFailure is for an attempt that a machine spoiled.
@@ -280,7 +280,7 @@ func (q *Queue) failNotRerunnable(j *job, i int, r *taskRecord, why string) {
 func (q *Queue) requeueOrHold(j *job, i int, r *taskRecord) {
 	delete(j.urgent, i)
 	q.updateRestoreClass(j, i)
-	if n := j.spec.runCount + j.attemptCount(r); j.spec.runCount >= 0 && n > maxAttempts && !r.holdWanted {
+	if n := j.spec.runCount + j.distrust.attemptCount(r); j.spec.runCount >= 0 && n > maxAttempts && !r.holdWanted {
 		r.holdWanted, r.holdReason = true, fmt.Sprintf("run_count: it was run %d times, and %d are the most", n,
 			maxAttempts)
 	}
@@ -296,7 +296,7 @@ func (q *Queue) requeueOrHold(j *job, i int, r *taskRecord) {
 		q.setTaskState(j, i, roost.Idle)
 	}
 	if !j.state[i].IsFinal() {
-		q.requeueRestOfGang(j, i)
+		q.gang().requeueRestOfGang(j, i)
 	}
 }
 
@@ -306,7 +306,7 @@ func (q *Queue) applyPurged(j *job) {
 	}
 	q.clearDependencies(j)
 	q.updateDemands()
-	q.resolveDeparted(j)
+	q.dependencies().resolveDeparted(j)
 	delete(q.dependents, j.seq)
 	delete(q.countedDependents, j.seq)
 	for i := range j.state {
@@ -328,7 +328,7 @@ func (q *Queue) applyPurged(j *job) {
 
 // resolveDeparted strikes a job that leaves from what other jobs wait for, where it has
 // ended as they want. Where it has not, they are dropped.
-func (q *Queue) resolveDeparted(gone *job) {
+func (q dependencyChanges) resolveDeparted(gone *job) {
 	for seq := range q.dependents[gone.seq] {
 		j := q.jobs[seq]
 		before := len(j.dependencies)

@@ -29,7 +29,7 @@ func (q *Queue) changeTasks(j *job, e JobEvent, change func(j *job, i int)) {
 func (q *Queue) taskChange(j *job, e JobEvent) func(j *job, i int) {
 	switch e.Type {
 	case Held:
-		note := j.shareRecord(taskRecord{holdWanted: true, holdReason: e.Reason, requestedBy: e.RequestedBy})
+		note := j.records.share(taskRecord{holdWanted: true, holdReason: e.Reason, requestedBy: e.RequestedBy})
 		return func(j *job, i int) { q.applyHeld(j, i, e, note) }
 	case Released:
 		return func(j *job, i int) { q.applyReleased(j, i) }
@@ -40,7 +40,7 @@ func (q *Queue) taskChange(j *job, e JobEvent) func(j *job, i int) {
 	case Requeued:
 		return func(j *job, i int) { q.applyRequeued(j, i) }
 	case RemovalRequested, Dropped:
-		note := j.shareRecord(taskRecord{removeWanted: true, reason: e.Reason, requestedBy: e.RequestedBy,
+		note := j.records.share(taskRecord{removeWanted: true, reason: e.Reason, requestedBy: e.RequestedBy,
 			ended: e.Time})
 		return func(j *job, i int) { q.applyRemovalRequested(j, i, e, note) }
 	default:
@@ -52,10 +52,10 @@ func (q *Queue) applyHeld(j *job, i int, e JobEvent, note func(i int)) {
 	switch s := j.state[i]; {
 	case s.IsFinal() || s == roost.Held && !e.Force:
 	case s == roost.Idle && mutant.Active(mutant.HoldIgnored):
-		r := j.ownRecord(i)
+		r := j.records.makeOwn(i)
 		r.holdWanted, r.holdReason, r.requestedBy = true, e.Reason, e.RequestedBy
 	case s.IsActive():
-		r := j.ownRecord(i)
+		r := j.records.makeOwn(i)
 		r.holdWanted, r.holdReason, r.requestedBy = true, e.Reason, e.RequestedBy
 		q.vacates = append(q.vacates, VacateAttempt{Attempt: q.attemptOf(j, i), Checkpoint: j.spec.checkpoints != nil &&
 			j.spec.checkpoints.OnVacate, Reason: e.Reason})
@@ -77,7 +77,7 @@ func (q *Queue) applyReleased(j *job, i int) {
 	}
 	if j.state[i] == roost.Held {
 		if j.records.own(i) == nil {
-			j.dropRecord(i)
+			j.records.drop(i)
 		}
 		if j.isBlocked() {
 			q.setTaskState(j, i, roost.Blocked)
@@ -91,7 +91,7 @@ func (q *Queue) applyRemovalRequested(j *job, i int, e JobEvent, note func(i int
 	switch s := j.state[i]; {
 	case s.IsFinal():
 	case s.IsActive():
-		r := j.ownRecord(i)
+		r := j.records.makeOwn(i)
 		r.removeWanted, r.reason, r.requestedBy, r.force = true, e.Reason, e.RequestedBy, e.Force
 		q.vacates = append(q.vacates, VacateAttempt{Attempt: q.attemptOf(j, i), Fast: e.Force, Reason: e.Reason})
 	default:
@@ -117,11 +117,11 @@ func (q *Queue) applyRetried(j *job, i int) {
 	delete(q.finalJobs, j.seq)
 	q.toResolve[j.seq], j.removedUnstarted = true, false
 	if j.records.setRef(i).kind() == refShared {
-		j.dropRecord(i)
+		j.records.drop(i)
 		q.requeueOrHold(j, i, &taskRecord{})
 		return
 	}
-	r := j.ownRecord(i)
+	r := j.records.makeOwn(i)
 	r.removeWanted, r.reason, r.requestedBy, r.force, r.holdWanted, r.holdReason, r.jobFailures,
 		r.machineFailures = false, "", "", false, false, "", 0, 0
 	q.requeueOrHold(j, i, r.resetWalltime())
@@ -133,5 +133,5 @@ func (q *Queue) applyUnblocked(j *job) {
 	for _, other := range j.runOneSet {
 		q.addDependent(j, other)
 	}
-	q.updateBlocked(j)
+	q.dependencies().updateBlocked(j)
 }

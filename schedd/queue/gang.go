@@ -194,8 +194,13 @@ func (j *job) idleIn(n int, r *Request) (idle int) {
 	return idle
 }
 
+// gangChanges folds in what becomes of a gang when one of its tasks changes.
+type gangChanges struct{ *Queue }
+
+func (q *Queue) gang() gangChanges { return gangChanges{q} }
+
 // requeueRestOfGang ends the others of a gang of which a task has to be made again.
-func (q *Queue) requeueRestOfGang(j *job, i int) {
+func (q gangChanges) requeueRestOfGang(j *job, i int) {
 	if j.gangs.size == 0 || j.gangs.firstStartOnly || j.gangs.splitCount.has(i/j.gangs.size) {
 		return
 	}
@@ -216,12 +221,12 @@ func (q *Queue) requeueRestOfGang(j *job, i int) {
 func (q *Queue) RepairGangs() {
 	for _, seq := range slices.Sorted(maps.Keys(q.jobs)) {
 		j := q.jobs[seq]
-		q.repairMPIGang(j)
+		q.gang().repairMPIGang(j)
 		for n := range j.gangs.idleTasks {
 			if i := n * j.gangs.size; j.gangs.idleTasks[n] > 0 && j.gangs.idleTasks[n] < j.gangs.openTasks[n] {
 				for k := i; k < i+j.gangs.size; k++ {
 					if j.state[k] == roost.Idle {
-						q.requeueRestOfGang(j, k)
+						q.gang().requeueRestOfGang(j, k)
 						break
 					}
 				}

@@ -87,7 +87,7 @@ func (j *job) failedSecondary(head int) int {
 
 // absorbEnded takes in that an attempt of a task has ended when the end of its job is
 // settled already, and reports whether it was.
-func (q *Queue) absorbEnded(j *job, i int, r *taskRecord) bool {
+func (q gangChanges) absorbEnded(j *job, i int, r *taskRecord) bool {
 	head := j.primaryOf(i)
 	switch k := j.failedSecondary(head); {
 	case j.isSecondary(i) && j.state[head].IsFinal():
@@ -102,7 +102,7 @@ func (q *Queue) absorbEnded(j *job, i int, r *taskRecord) bool {
 }
 
 // failPrimary has the leader fail with what another of its gang has failed with.
-func (q *Queue) failPrimary(j *job, r *taskRecord, k int) {
+func (q gangChanges) failPrimary(j *job, r *taskRecord, k int) {
 	with := j.records.get(k)
 	x := AttemptExit{}
 	if r.exit != nil {
@@ -150,7 +150,7 @@ func (j *job) retryMPIGangs(t TaskSelector, events []JobEvent) ([]JobEvent, erro
 const sigkill = 9
 
 // endMPIGang has the others of a led gang follow one that has ended for good.
-func (q *Queue) endMPIGang(j *job, i int) {
+func (q gangChanges) endMPIGang(j *job, i int) {
 	head := j.primaryOf(i)
 	switch {
 	case j.isPrimary(i):
@@ -161,14 +161,14 @@ func (q *Queue) endMPIGang(j *job, i int) {
 		q.vacates = append(q.vacates, VacateAttempt{Attempt: q.attemptOf(j, head),
 			Reason: fmt.Sprintf("chunk %d of it has ended", i-head)})
 	case j.isSecondary(i) && !j.state[head].IsFinal():
-		r := j.ownRecord(head)
+		r := j.records.makeOwn(head)
 		q.failPrimary(j, r, i)
 		q.completeTask(j, head, true)
 	}
 }
 
 // endSecondary ends a task whose leader has ended.
-func (q *Queue) endSecondary(j *job, k int) {
+func (q gangChanges) endSecondary(j *job, k int) {
 	switch s := j.state[k]; {
 	case s.IsActive():
 		q.vacates = append(q.vacates, VacateAttempt{Attempt: q.attemptOf(j, k), Fast: true,
@@ -180,8 +180,8 @@ func (q *Queue) endSecondary(j *job, k int) {
 
 // completeSecondary makes a task final that has followed its leader to the end. It had no
 // program that could have failed.
-func (q *Queue) completeSecondary(j *job, k int) {
-	r := j.ownRecord(k)
+func (q gangChanges) completeSecondary(j *job, k int) {
+	r := j.records.makeOwn(k)
 	x := AttemptExit{}
 	if r.exit != nil {
 		x = AttemptExit{Wall: r.exit.Wall, User: r.exit.User, System: r.exit.System, MaxRSS: r.exit.MaxRSS,
@@ -194,7 +194,7 @@ func (q *Queue) completeSecondary(j *job, k int) {
 
 // repairMPIGang asks again for what a led gang has coming: the schedd may have ended
 // before it could say so.
-func (q *Queue) repairMPIGang(j *job) {
+func (q gangChanges) repairMPIGang(j *job) {
 	if !j.spec.mpiGang || j.isFinal() {
 		return
 	}
@@ -210,13 +210,13 @@ func (q *Queue) repairMPIGang(j *job) {
 // suspendGang has the others of a led gang stand still with one whose machine's owner is
 // back, and go on when none is: a program whose parts wait for each other would only burn
 // its walltime. Their states are as they were, as nobody stands in their own way.
-func (q *Queue) suspendGang(j *job, i int) {
+func (q gangChanges) suspendGang(j *job, i int) {
 	if !j.spec.mpiGang {
 		return
 	}
 	for k := j.primaryOf(i); k <= j.lastOfGang(j.primaryOf(i)); k++ {
 		if j.state[k] == roost.Running && (k != i || j.suspendedWithGang(i)) {
-			j.ownRecord(k).ownCheckpoints().frozen = true
+			j.records.makeOwn(k).ownCheckpoints().frozen = true
 			q.freezes = append(q.freezes, FreezeAttempt{q.attemptOf(j, k), j.suspendedWithGang(k)})
 		}
 	}

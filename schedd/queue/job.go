@@ -26,23 +26,14 @@ type job struct {
 	shareByRequest map[*Request]*jobReady // of an array of gangs, which has very many
 	readyDeferred  bool                   // its tasks change together: they are counted afterwards
 	classOf        []uint16               // empty when there is one class
-	dependencies   []JobDependency        // not met yet
-	// jobs that are to be submitted yet: that come before this one, and that start with
-	// it
-	expectedBefore, expectedSync int
-	runOneSet                    []uint64 // jobs of which one is run, if this one is not
-	runOneStarted                bool     // one of them has begun
-	// a task of it was removed while it was held or waited for something else than a
-	// machine
-	removedUnstarted bool
-	startTimeReached bool // its start time has come
-	active           int  // tasks with a live attempt
-	gangs            gangState
-	columns          map[string]*packedColumn
-	indexes          *roost.ArrayIndexes // that users know the tasks of an array by; nil: their own numbers
-	changes          int                 // what has happened to it, counted
-	countedDemand    QuotaDemand         // what of its demand is in the queue's sums
-	alterations      int64               // how often
+	jobWaits
+	active        int // tasks with a live attempt
+	gangs         gangState
+	columns       map[string]*packedColumn
+	indexes       *roost.ArrayIndexes // that users know the tasks of an array by; nil: their own numbers
+	changes       int                 // what has happened to it, counted
+	countedDemand QuotaDemand         // what of its demand is in the queue's sums
+	alterations   int64               // how often
 	// by the values of its columns: the class of tasks with these, where they differ
 	classByValues map[string]int
 	// its place among jobs of one priority: its number, unless somebody has swapped it
@@ -51,9 +42,7 @@ type job struct {
 	orderTime int64 // likewise its age: when it was submitted, unix nanoseconds
 	eligible  eligibleTime
 	distrust  recordDamage
-	// by task: those that an operator wants to run now, until their attempt has ended
-	urgent    map[int]*runOrder
-	runDenied string // why the last request of that kind was denied; empty: it was not
+	runOrders
 }
 
 // packedColumn holds the values of a column in one piece of memory.
@@ -96,12 +85,6 @@ func (j *job) isFinal() bool {
 	return j.counts[roost.Completed]+j.counts[roost.Removed] == len(j.state)
 }
 
-// isBlocked reports whether the job waits for something else than a machine.
-func (j *job) isBlocked() bool {
-	return len(j.dependencies) > 0 || j.expectedBefore > 0 || j.expectedSync > 0 || j.runOneStarted ||
-		!j.startTimeReached
-}
-
 // atMaxRunning reports whether as many tasks are active as the job allows.
 func (j *job) atMaxRunning() bool { return j.startableTasks() == 0 }
 
@@ -113,11 +96,4 @@ func (j *job) startableTasks() int {
 	}
 	n := max(j.spec.maxRunning*j.tasksPerIndex()-j.active+j.counts[roost.Suspended], 0)
 	return n - n%j.tasksPerIndex()
-}
-
-// waitsForTimeOnly reports whether the job waits for its start time, and for no other
-// job.
-func (j *job) waitsForTimeOnly() bool {
-	return !j.startTimeReached && len(j.dependencies) == 0 && j.expectedBefore == 0 && j.expectedSync == 0 &&
-		!j.runOneStarted
 }

@@ -34,7 +34,7 @@ func (q attemptDecisions) SuspendForOwner(now time.Time, a roost.AttemptID, node
 
 // applyOwnerSuspension folds that in.
 func (q *Queue) applyOwnerSuspension(j *job, e JobEvent) {
-	i, r := e.Index, j.ownRecord(e.Index)
+	i, r := e.Index, j.records.makeOwn(e.Index)
 	if !j.state[i].IsActive() {
 		panic(fmt.Sprintf("queue: %v of %v, which is %v", e.Type, j.id(q.host).Task(i), j.state[i]))
 	}
@@ -53,7 +53,7 @@ func (q *Queue) applyOwnerSuspension(j *job, e JobEvent) {
 		q.setTaskState(j, i, roost.Running)
 		q.updateMaxRunning(j)
 	}
-	q.suspendGang(j, i)
+	q.gang().suspendGang(j, i)
 }
 
 // suspendedByUser reports whether a user has suspended a task.

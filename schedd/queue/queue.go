@@ -102,5 +102,5 @@ func (q *Queue) setTaskState(j *job, i int, to roost.TaskState) {
 func (q *Queue) markChanged(j *job) {
 	q.changedJobs[j.seq], q.unsavedJobs[j.seq], q.demandChanged[j.seq] = true, true, true
 	j.changes++
-	j.updateEligible(q.eventTime)
+	j.eligible.update(j, q.eventTime)
 }

@@ -32,7 +32,7 @@ func (j *job) mayRun() bool {
 		return true
 	}
 	for i := 0; i < len(j.state) && j.active > 0; i++ {
-		if j.state[i].IsActive() && !j.ownRecord(i).holdWanted { // else it is to end, and to be held then
+		if j.state[i].IsActive() && !j.records.makeOwn(i).holdWanted { // else it is to end, and to be held then
 			return true
 		}
 	}

@@ -46,20 +46,20 @@ func (q *jobTable) UnrecordedLease(seq uint64) (lease time.Duration, unsure bool
 	return j.spec.lease, j.distrust.attemptMayLive
 }
 
-// applyDamage takes in what an event says of it.
-func (j *job) applyDamage(e JobEvent) {
+// apply takes in what an event says of it.
+func (d *recordDamage) apply(e JobEvent) {
 	switch {
 	case e.Type == Held && e.Attempt > 0:
-		j.distrust = recordDamage{max(j.distrust.maxUnrecorded, e.Attempt), true}
+		*d = recordDamage{max(d.maxUnrecorded, e.Attempt), true}
 	case e.Type == Released || e.Type == Retried:
-		j.distrust.attemptMayLive = false
+		d.attemptMayLive = false
 	}
 }
 
-// nextAttempt is the number of the next attempt of a task.
-func (j *job) nextAttempt(i int) roost.AttemptNumber {
-	last := j.distrust.maxUnrecorded
-	if r := j.records.get(i); r != nil {
+// nextAttempt is the number of the next attempt of a task, by its record; nil for none.
+func (d *recordDamage) nextAttempt(r *taskRecord) roost.AttemptNumber {
+	last := d.maxUnrecorded
+	if r != nil {
 		last = max(last, r.attempt)
 	}
 	return last + 1
@@ -67,8 +67,8 @@ func (j *job) nextAttempt(i int) roost.AttemptNumber {
 
 // attemptCount counts the attempts of a task; those before its job's record was damaged
 // are not known.
-func (j *job) attemptCount(r *taskRecord) int {
-	if n := r.attempt - j.distrust.maxUnrecorded; n > 0 {
+func (d *recordDamage) attemptCount(r *taskRecord) int {
+	if n := r.attempt - d.maxUnrecorded; n > 0 {
 		return int(n)
 	}
 	return int(r.attempt)

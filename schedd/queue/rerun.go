@@ -51,7 +51,7 @@ func (q *Queue) applyRequeued(j *job, i int) {
 	if r := j.records.own(i); r == nil || !j.isRequeuable(i) || r.requeueWanted {
 		return
 	}
-	j.ownRecord(i).requeueWanted = true
+	j.records.makeOwn(i).requeueWanted = true
 	q.vacates = append(q.vacates, VacateAttempt{Attempt: q.attemptOf(j, i), Fast: true, Reason: requeuedReason})
 }
 

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -137,7 +138,13 @@ func (q *Queue) runDenied(j *job, e JobEvent) {
 	})
 }
 
-func (j *job) order(i int, o *runOrder) {
+// runOrders is what an operator wants to run now of a job.
+type runOrders struct {
+	urgent    map[int]*runOrder // by task, until its attempt has ended
+	runDenied string            // why the last request of that kind was denied; empty: it was not
+}
+
+func (j *runOrders) order(i int, o *runOrder) {
 	if j.urgent == nil {
 		j.urgent = map[int]*runOrder{}
 	}
@@ -145,7 +152,7 @@ func (j *job) order(i int, o *runOrder) {
 }
 
 // whereNow is where a task is to run now; empty if it takes its turn.
-func (j *job) whereNow(i int) string {
+func (j *runOrders) whereNow(i int) string {
 	if o := j.urgent[i]; o != nil {
 		return o.where
 	}
@@ -200,19 +207,15 @@ func (j *job) runNowStatus() (s RunNowStatus) {
 }
 
 // appendUrgent adds what is asked for to run now to a snapshot.
-func (j *job) appendUrgent(b []byte) []byte {
+func (j *runOrders) appendUrgent(b []byte) []byte {
 	var all []*runOrder
 	tasks := map[*runOrder][]IndexRange{}
-	for i := range j.state {
-		if o := j.urgent[i]; o != nil {
-			if tasks[o] == nil {
-				all = append(all, o)
-			}
-			tasks[o] = appendIndex(tasks[o], i)
+	for _, i := range slices.Sorted(maps.Keys(j.urgent)) {
+		o := j.urgent[i]
+		if tasks[o] == nil {
+			all = append(all, o)
 		}
-		if len(j.urgent) == 0 {
-			break
-		}
+		tasks[o] = appendIndex(tasks[o], i)
 	}
 	for _, o := range all {
 		b = appendMessage(b, sUrgent, func(b []byte) []byte {
@@ -256,7 +259,7 @@ func (o *savedOrder) decode(b []byte, tasks int) error {
 }
 
 // restoreOrders brings back what was asked for to run now.
-func (j *job) restoreOrders(orders []savedOrder) {
+func (j *runOrders) restoreOrders(orders []savedOrder) {
 	for n := range orders {
 		o := &orders[n]
 		for _, r := range o.tasks {

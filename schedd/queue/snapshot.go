@@ -70,7 +70,7 @@ func (q *Queue) Snapshot(seq uint64) ([]byte, bool) {
 	if j.orderRank != j.seq {
 		b = appendNumber(appendNumber(b, sOrderRank, j.orderRank), sOrderTime, uint64(j.orderTime))
 	}
-	return j.appendUrgent(j.distrust.append(j.eligible.append(j.dependencyState(j.appendOldAds(b))))), true
+	return j.appendUrgent(j.distrust.append(j.eligible.append(j.appendDependencies(j.appendOldAds(b))))), true
 }
 
 // appendOldAds adds what tasks that run began with, where the job has been altered since.

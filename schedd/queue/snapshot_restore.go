@@ -80,6 +80,7 @@ func (s *snapshotDecoder) decodeField(f encodedField) (err error) {
 		if err == nil && (s.admitted.Type != Submitted || s.taskCount() < 1 || s.taskCount() > roost.MaxTasks) {
 			err = errors.New("it does not begin with a submission")
 		}
+		s.records.tasks = s.taskCount()
 	case sStates:
 		err = s.decodeStateRun(f.bytes)
 	case sRecord:
@@ -91,7 +92,7 @@ func (s *snapshotDecoder) decodeField(f encodedField) (err error) {
 	case sNode:
 		s.records.nodeNumber(string(f.bytes), "")
 	case sFinished:
-		err = s.records.decodeSuccesses(f.bytes, s.taskCount())
+		err = s.records.decodeSuccesses(f.bytes)
 	case sBegan:
 		s.firstStarted = int64(f.value)
 	case sEnded:
@@ -183,7 +184,7 @@ func (s *snapshotDecoder) decodeRecord(b []byte) error {
 		to |= recordRef(s.records.sharedRecords.add(&sharedRecord{taskRecord: *r}))
 	}
 	for i := first; i <= last; i++ {
-		s.records.set(int(i), s.taskCount(), to)
+		s.records.set(int(i), to)
 	}
 	return nil
 }
@@ -267,7 +268,7 @@ func (q *Queue) restoreJob(s *snapshotDecoder) {
 			}
 		}
 	}
-	j.restoreDependencies(q, &s.dependencies, s.unblocked)
+	q.dependencies().restoreDependencies(j, &s.dependencies, s.unblocked)
 	j.records, j.firstStarted, j.lastEnded, j.runDenied = s.records, s.firstStarted, s.lastEnded, s.denied
 	j.restoreOrders(s.orders)
 	if s.orderRank != 0 {
@@ -285,7 +286,7 @@ func (q *Queue) restoreJob(s *snapshotDecoder) {
 		}
 	}
 	q.batchReady(j, func() { q.restoreStates(j, s.states) })
-	j.restoreEligible(s.eligible)
+	j.eligible.restore(j, s.eligible)
 	j.distrust = s.distrust
 	if j.isFinal() {
 		q.finalJobs[j.seq] = true

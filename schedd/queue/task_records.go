@@ -54,6 +54,7 @@ type sharedRecord struct {
 // word must not cost a million records, so each task has a reference of four bytes: to a
 // record of its own, to a note, or to the little that is kept of a success.
 type taskRecords struct {
+	tasks         int         // of the job
 	refs          []recordRef // empty while nothing is known of any task
 	ownRecords    recycledSlice[*taskRecord]
 	sharedRecords recycledSlice[*sharedRecord]
@@ -109,10 +110,10 @@ func (b *taskRecords) setRef(i int) recordRef {
 	return b.refs[i]
 }
 
-// set replaces what is known of a task in a job of that many.
-func (b *taskRecords) set(i, tasks int, to recordRef) {
+// set replaces what is known of a task.
+func (b *taskRecords) set(i int, to recordRef) {
 	if len(b.refs) == 0 {
-		b.refs = make([]recordRef, tasks)
+		b.refs = make([]recordRef, b.tasks)
 	}
 	was := b.refs[i]
 	b.refs[i] = to
@@ -163,31 +164,31 @@ func (b *taskRecords) hasSucceeded(i int) bool {
 	return b.setRef(i).kind() == refSuccess
 }
 
-// ownRecord returns the record of a task's own, and makes one when there is none.
-func (j *job) ownRecord(i int) *taskRecord {
-	r := j.records.own(i)
+// makeOwn returns the record of a task's own, and makes one when there is none.
+func (b *taskRecords) makeOwn(i int) *taskRecord {
+	r := b.own(i)
 	if r != nil {
 		return r
 	}
 	r = &taskRecord{}
-	if known := j.records.get(i); known != nil {
+	if known := b.get(i); known != nil {
 		*r = *known
 	}
-	j.records.set(i, len(j.state), refOwn|recordRef(j.records.ownRecords.add(r)))
+	b.set(i, refOwn|recordRef(b.ownRecords.add(r)))
 	return r
 }
 
-// dropRecord drops what is known of a task.
-func (j *job) dropRecord(i int) {
-	if j.records.setRef(i) != 0 {
-		j.records.set(i, len(j.state), 0)
+// drop drops what is known of a task.
+func (b *taskRecords) drop(i int) {
+	if b.setRef(i) != 0 {
+		b.set(i, 0)
 	}
 }
 
-// compactRecord keeps less of a task that has just succeeded, if nothing is lost by it
+// compact keeps less of a task that has just succeeded, if nothing is lost by it
 // that anybody can ask for.
-func (j *job) compactRecord(i int) {
-	r := j.records.own(i)
+func (b *taskRecords) compact(i int) {
+	r := b.own(i)
 	x := r.exit
 	rest := taskRecord{
 		attempt: 1, node: r.node, address: r.address, claim: r.claim, placement: r.placement, assigned: r.assigned,
@@ -199,8 +200,8 @@ func (j *job) compactRecord(i int) {
 		return
 	}
 	f := successRecord{started: r.started, ended: r.ended, wall: x.Wall, user: x.User, system: x.System,
-		maxRSS: x.MaxRSS, usage: used, node: j.records.nodeNumber(r.node, r.placement)}
-	j.records.set(i, len(j.state), refSuccess|recordRef(j.records.successes.add(f)))
+		maxRSS: x.MaxRSS, usage: used, node: b.nodeNumber(r.node, r.placement)}
+	b.set(i, refSuccess|recordRef(b.successes.add(f)))
 }
 
 func (b *taskRecords) expandSuccess(f successRecord) *taskRecord {
@@ -227,13 +228,13 @@ func (b *taskRecords) nodeNumber(name, place string) uint32 {
 	return n
 }
 
-// shareRecord gives notes of one text to tasks, each call one; the first makes the note.
-func (j *job) shareRecord(text taskRecord) func(i int) {
+// share gives notes of one text to tasks, each call one; the first makes the note.
+func (b *taskRecords) share(text taskRecord) func(i int) {
 	to := recordRef(0)
 	return func(i int) {
 		if to == 0 {
-			to = refShared | recordRef(j.records.sharedRecords.add(&sharedRecord{taskRecord: text}))
+			to = refShared | recordRef(b.sharedRecords.add(&sharedRecord{taskRecord: text}))
 		}
-		j.records.set(i, len(j.state), to)
+		b.set(i, to)
 	}
 }

@@ -52,8 +52,8 @@ func (s compactUsage) usage() ResourceUsage {
 // errBadSuccess is for a run of successes that is not one.
 var errBadSuccess = errors.New("a run of successes is cut short, or names tasks or nodes that are not there")
 
-// decodeSuccesses reads what appendSuccesses wrote, for a job of that many tasks.
-func (b *taskRecords) decodeSuccesses(raw []byte, tasks int) error {
+// decodeSuccesses reads what appendSuccesses wrote.
+func (b *taskRecords) decodeSuccesses(raw []byte) error {
 	var first, count uint64
 	var nums, used []byte // used is missing in what older ones wrote
 	err := eachField(raw, func(f encodedField) error {
@@ -72,7 +72,7 @@ func (b *taskRecords) decodeSuccesses(raw []byte, tasks int) error {
 	if err != nil {
 		return err
 	}
-	if first >= uint64(tasks) || count > uint64(tasks)-first {
+	if first >= uint64(b.tasks) || count > uint64(b.tasks)-first {
 		return errBadSuccess
 	}
 	ended := int64(0)
@@ -103,7 +103,7 @@ func (b *taskRecords) decodeSuccesses(raw []byte, tasks int) error {
 		}
 		f := successRecord{ended: ended, started: ended - got[2] - got[1], wall: got[2], user: got[3], system: got[4],
 			maxRSS: got[5], usage: kib, node: uint32(node)}
-		b.set(i, tasks, refSuccess|recordRef(b.successes.add(f)))
+		b.set(i, refSuccess|recordRef(b.successes.add(f)))
 	}
 	return nil
 }

@@ -65,9 +65,8 @@ func TestSuccessesWithoutUsage(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	var k taskRecords
-	k.nodes = d.queue.jobs[id.Seq].records.nodes
-	if err := k.decodeSuccesses(old, 2); err != nil {
+	k := taskRecords{tasks: 2, nodes: d.queue.jobs[id.Seq].records.nodes}
+	if err := k.decodeSuccesses(old); err != nil {
 		t.Fatal(err)
 	}
 	if x := k.get(0).exit; x.Wall != 5 || x.Used != (ResourceUsage{}) {
