@@ -169,7 +169,7 @@ const maxDifferentTasks = 50_000
 // checkAlterable refuses what cannot be changed as the job stands.
 func (j *job) checkAlterable(who CallerIdentity, before, after *SubmitSpec, changes *classad.Ad) error {
 	for _, name := range changes.Names() {
-		if slices.Contains(overridableAttrs, name) && slices.ContainsFunc(after.Columns, func(c TaskColumn) bool {
+		if isOverridable(name) && slices.ContainsFunc(after.Columns, func(c TaskColumn) bool {
 			return c.Name == name
 		}) {
 			return fmt.Errorf("attribute %s: %w: each task has its own, in a column", name, roost.Conflict)
@@ -245,65 +245,6 @@ func (q *quotaDemands) AlterationDemand(e JobEvent) (QuotaKey, QuotaDemand) {
 		max(more.GPUs, 0)
 	more.GPUMemory, more.Tasks, more.Open = max(more.GPUMemory, 0), max(more.Tasks, 0), max(more.Open, 0)
 	return is, more
-}
-
-// applyChanges puts changes into an ad.
-func applyChanges(ad, changes *classad.Ad) {
-	for name, e := range changes.All() {
-		if e.String() == undefinedText {
-			ad.Delete(name)
-		} else {
-			ad.Insert(name, e)
-		}
-	}
-}
-
-// undefinedText stands for what an attribute is that is to go.
-const undefinedText = "undefined"
-
-// adDifference is what makes an ad of another.
-func adDifference(before, after *classad.Ad) *classad.Ad {
-	changes := classad.New()
-	for name, e := range after.All() {
-		if was, ok := before.Lookup(name); !ok || was.String() != e.String() {
-			changes.Insert(name, e)
-		}
-	}
-	for _, name := range before.Names() {
-		if _, ok := after.Lookup(name); !ok {
-			changes.SetValue(name, classad.UndefinedValue())
-		}
-	}
-	return changes
-}
-
-// Bounds on what the job's log says of an alteration.
-const (
-	maxListedChanges = 300
-	maxListedValue   = 60
-)
-
-// describeChanges says in a line what is changed. What may be secret is named and not
-// shown.
-func describeChanges(changes *classad.Ad) string {
-	var parts []string
-	for name, e := range changes.All() {
-		value := e.String()
-		switch {
-		case name == roost.AttrPBS:
-			continue
-		case name == roost.AttrEnvironment || name == roost.AttrScript || name == roost.AttrArguments ||
-			len(value) > maxListedValue:
-			parts = append(parts, name)
-		default:
-			parts = append(parts, name+" = "+value)
-		}
-	}
-	text := strings.Join(parts, ", ")
-	if len(text) > maxListedChanges {
-		text = strings.ToValidUTF8(text[:maxListedChanges], "") + "…"
-	}
-	return text
 }
 
 // parsedAd is a job's ad.

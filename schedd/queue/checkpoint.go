@@ -58,7 +58,7 @@ func (q *Queue) applyCheckpointEvent(j *job, e JobEvent) {
 
 // isRestartExit reports whether a program ended in the way that says: saved, start me
 // again.
-func (s *checkpointSettings) isRestartExit(x *AttemptExit) bool {
+func isRestartExit(s *checkpointSettings, x *AttemptExit) bool {
 	return s != nil && s.Self && s.ExitCode != 0 && x.Cause == CauseExited && x.Signal == 0 && x.Code == s.ExitCode
 }
 
@@ -154,7 +154,12 @@ func (q programBuilder) addCheckpointing(j *job, a roost.AttemptID, p *TaskProgr
 	if r := j.records.own(a.Task.Index); r != nil {
 		s = r.checkpoints
 	}
-	p.Checkpoint = j.spec.checkpoints.policyFor(p.Walltime, imageKey(j.submission.Secret, a.Task.Index, a.Attempt), s)
+	next := uint64(1)
+	if s != nil {
+		next = s.lastSequence + 1
+	}
+	p.Checkpoint = j.spec.checkpoints.policyFor(p.Walltime, imageKey(j.submission.Secret, a.Task.Index, a.Attempt),
+		next)
 	if s == nil {
 		return
 	}

@@ -71,15 +71,12 @@ func (r *adReader) checkpointSettings() *checkpointSettings {
 }
 
 // policyFor is what an attempt of a task is to do, with that walltime; nil for nothing.
-func (s *checkpointSettings) policyFor(walltime time.Duration, key []byte, saved *checkpoints) *CheckpointPolicy {
+func (s *checkpointSettings) policyFor(walltime time.Duration, key []byte, next uint64) *CheckpointPolicy {
 	if s == nil || len(key) == 0 {
 		return nil
 	}
 	p := s.CheckpointPolicy
-	p.Key, p.Next = key, 1
-	if saved != nil {
-		p.Next = saved.lastSequence + 1
-	}
+	p.Key, p.Next = key, next
 	switch {
 	case s.intervalStated:
 	case s.Self && s.Signal == 0: // it saves when it likes: what lies there at any other time may be half written

@@ -1,8 +1,6 @@
 package queue
 
-import (
-	"fmt"
-)
+import "fmt"
 
 // jobWaits is what a job waits for beside machines: other jobs, and its start time.
 type jobWaits struct {

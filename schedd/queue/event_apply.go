@@ -174,7 +174,7 @@ func (q *Queue) applyEnded(j *job, e JobEvent) {
 		CausePrologue:
 		r.machineFailures = 0
 		q.recordRuntime(j, e.Index, x.Wall)
-		if j.spec.checkpoints.isRestartExit(x) {
+		if isRestartExit(j.spec.checkpoints, x) {
 			q.requeueOrHold(j, e.Index, r.countRestart(x))
 			return
 		}

@@ -21,14 +21,6 @@ import (
 // task that has to be made again starts by itself, for the others go on serving
 // meanwhile: such a gang is loose.
 
-// MaxGangSize bounds how many tasks start together: as many claims have to be there at
-// once.
-const MaxGangSize = 2048
-
-// maxMPIGangSize bounds how many tasks an array of gangs has that one of each leads: what
-// it asks for it asks for by gang.
-const maxMPIGangSize = 40_000
-
 // gangState is how the gangs of a job stand. The zero value is that of a job without.
 type gangState struct {
 	size           int
@@ -40,87 +32,9 @@ type gangState struct {
 	userView       userView // how gangs stand that are a task of an array to their user
 }
 
-// checkGang refuses a job whose tasks cannot be parted into gangs.
-func checkGang(p *jobSpec, spec *SubmitSpec) error {
-	bad := func(format string, args ...any) error {
-		return fmt.Errorf("attribute %s: %w: %s", roost.AttrGangSize, roost.Invalid, fmt.Sprintf(format, args...))
-	}
-	stream := p.appClass == roost.AppStream && spec.Count > 1
-	switch {
-	case p.softConstraints.exclusive && p.appClass == roost.AppStream:
-		return fmt.Errorf("attribute %s: %w: stream tasks share their machines with batch", roost.AttrExclusive,
-			roost.Invalid)
-	case p.mpiGang && (p.gangSize < 2 || p.gangSize != spec.Count && !p.array || p.appClass == roost.AppStream):
-		return fmt.Errorf("attribute %s: %w: a gang with a leader is all tasks of a batch job, or of a task of "+
-			"an array, two at least", roost.AttrMPIGang, roost.Invalid)
-	case p.mpiGang && spec.Count > maxMPIGangSize:
-		return fmt.Errorf("%w: an array of %d tasks of %d parts each; %d parts are the most", roost.Exhausted,
-			spec.Count/p.gangSize, p.gangSize, maxMPIGangSize)
-	case stream && p.gangSize < 2:
-		return checkStream(p, spec)
-	case p.gangSize < 2:
-		return nil
-	case p.gangSize > MaxGangSize:
-		return bad("%d tasks start together, and %d is the most", p.gangSize, MaxGangSize)
-	case spec.Count%p.gangSize != 0:
-		return bad("%d tasks are no whole number of gangs of %d", spec.Count, p.gangSize)
-	case p.maxRunning > 0 && !p.mpiGang:
-		return bad("a job of gangs has no use for %s: submit fewer tasks", roost.AttrMaxRunning)
-	case stream && p.gangSize != spec.Count:
-		return bad("the %d tasks of a stream job start together: leave it out", spec.Count)
-	}
-	if name := firstDifferingColumn(spec.Columns); name != "" && !p.mpiGang {
-		return bad("all tasks of a job of gangs ask for the same, and column %s says otherwise", name)
-	}
-	return nil
-}
-
-// checkStream refuses a stream job whose tasks cannot start together.
-func checkStream(p *jobSpec, spec *SubmitSpec) error {
-	bad := func(format string, args ...any) error {
-		return fmt.Errorf("attribute %s: %w: the tasks of a stream job start together, and %s", roost.AttrAppClass,
-			roost.Invalid, fmt.Sprintf(format, args...))
-	}
-	if name := firstDifferingColumn(spec.Columns); name != "" {
-		return bad("so all ask for the same, but column %s says otherwise; submit a job for each kind", name)
-	}
-	switch {
-	case spec.Count > MaxGangSize:
-		return bad("%d is the most: submit several jobs instead of one of %d", MaxGangSize, spec.Count)
-	case p.maxRunning > 0:
-		return bad("so it has no use for %s: submit fewer tasks", roost.AttrMaxRunning)
-	}
-	return nil
-}
-
-// firstDifferingColumn is the first column by which tasks ask for different things; empty
-// if there is none.
-func firstDifferingColumn(columns []TaskColumn) string {
-	for _, c := range columns {
-		// which is nothing of the machine's
-		if slices.Contains(overridableAttrs, c.Name) && c.Name != roost.AttrProcesses {
-			return c.Name
-		}
-	}
-	return ""
-}
-
-// gangSize is how many tasks of a job start together; 0 where each does for itself.
-// Stream jobs from before they did may be such that they cannot.
-func gangSize(p *jobSpec, s *SubmittedJob) (size int, loose bool) {
-	switch {
-	case p.gangSize > 1:
-		return p.gangSize, false
-	case p.appClass != roost.AppStream || s.Count < 2 || s.Count > MaxGangSize || p.maxRunning > 0 ||
-		firstDifferingColumn(s.Columns) != "":
-		return 0, false
-	}
-	return s.Count, true
-}
-
 // formGangs parts the tasks of a new job, whose states are set, into gangs.
 func (j *job) formGangs() {
-	size, loose := gangSize(&j.spec, j.submission)
+	size, loose := j.spec.startTogether(j.submission.Count, j.submission.Columns)
 	if size == 0 {
 		return
 	}

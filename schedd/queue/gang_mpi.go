@@ -42,13 +42,6 @@ func (j *job) lastOfGang(head int) int { return head + j.spec.gangSize - 1 }
 // tasksPerIndex is how many tasks have one index of an array between them.
 func (j *job) tasksPerIndex() int { return j.spec.tasksPerIndex() }
 
-func (p *jobSpec) tasksPerIndex() int {
-	if p.mpiGang && p.array && p.gangSize > 1 {
-		return p.gangSize
-	}
-	return 1
-}
-
 // wholeGangs is what is meant where something is asked of some tasks of a job.
 func (j *job) wholeGangs(t TaskSelector) TaskSelector {
 	switch {

@@ -42,3 +42,14 @@ func (s *SubmitSpec) GPUs() (needs []GPUNeed) {
 	}
 	return needs
 }
+
+// gpus reads how many GPUs are asked for and how much memory of each: memory without a
+// number means one GPU.
+func (r *adReader) gpus() (n int, memory roost.Bytes) {
+	memory = roost.Bytes(r.number(roost.AttrRequestGpuMem, 0, 0, 1<<32)) * roost.MiB
+	n = int(r.number(roost.AttrRequestGpus, 0, 0, 1<<16))
+	if memory > 0 && !r.has(roost.AttrRequestGpus) {
+		n = 1
+	}
+	return n, memory
+}

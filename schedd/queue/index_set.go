@@ -1,8 +1,6 @@
 package queue
 
-import (
-	"math/bits"
-)
+import "math/bits"
 
 // indexSet is a set of task indexes whose lowest element is found quickly.
 type indexSet struct {

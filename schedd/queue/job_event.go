@@ -164,12 +164,6 @@ type SubmittedJob struct {
 	Secret []byte
 }
 
-// TaskColumn holds one value for each task.
-type TaskColumn struct {
-	Name   string
-	Values []string
-}
-
 // IndexRange is the indexes First to Last, both included.
 type IndexRange struct{ First, Last int }
 

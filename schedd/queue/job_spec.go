@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/roost-batch/roost"
@@ -128,160 +126,12 @@ const (
 	defaultNotice = 10
 )
 
-// adReader reads attributes and keeps the first mistake.
-type adReader struct {
-	ad  *classad.Ad
-	err error
+// TaskColumn holds one value for each task.
+type TaskColumn struct {
+	Name   string
+	Values []string
 }
 
-func (r *adReader) fail(name, why string) {
-	if r.err == nil {
-		r.err = fmt.Errorf("attribute %s: %w: %s", name, roost.Invalid, why)
-	}
-}
-
-func (r *adReader) has(name string) bool { _, ok := r.ad.Lookup(name); return ok }
-
-func (r *adReader) text(name, otherwise string) string {
-	if !r.has(name) {
-		return otherwise
-	}
-	s, ok := r.ad.Str(name)
-	if !ok {
-		r.fail(name, "a string is wanted")
-	}
-	return s
-}
-
-func (r *adReader) boolean(name string, otherwise bool) bool {
-	if !r.has(name) {
-		return otherwise
-	}
-	b, ok := r.ad.Bool(name)
-	if !ok {
-		r.fail(name, "true or false is wanted")
-	}
-	return b
-}
-
-func (r *adReader) number(name string, otherwise, low, high int64) int64 {
-	if !r.has(name) {
-		return otherwise
-	}
-	n, ok := r.ad.Int(name)
-	if !ok || n < low || n > high {
-		r.fail(name, fmt.Sprintf("a whole number from %d to %d is wanted", low, high))
-		return otherwise
-	}
-	return n
-}
-
-func (r *adReader) real(name string, otherwise, high float64) float64 {
-	if !r.has(name) {
-		return otherwise
-	}
-	n, ok := r.ad.Real(name)
-	if !ok || !(n > 0 && n <= high) {
-		r.fail(name, fmt.Sprintf("a number above 0 and up to %g is wanted", high))
-		return otherwise
-	}
-	return n
-}
-
-// gpus reads how many GPUs are asked for and how much memory of each: memory without a
-// number means one GPU.
-func (r *adReader) gpus() (n int, memory roost.Bytes) {
-	memory = roost.Bytes(r.number(roost.AttrRequestGpuMem, 0, 0, 1<<32)) * roost.MiB
-	n = int(r.number(roost.AttrRequestGpus, 0, 0, 1<<16))
-	if memory > 0 && !r.has(roost.AttrRequestGpus) {
-		n = 1
-	}
-	return n, memory
-}
-
-func (r *adReader) expression(name string) string {
-	e, ok := r.ad.Lookup(name)
-	if !ok {
-		return ""
-	}
-	return e.String()
-}
-
-// The columns that override an attribute of the ad for each task, and so part a job's
-// tasks into classes.
-var overridableAttrs = []string{
-	roost.AttrRequestCpus, roost.AttrRequestMemory, roost.AttrRequestDisk, roost.AttrRequestGpus,
-	roost.AttrRequestGpuMem,
-	roost.AttrRequirements, roost.AttrRank, roost.AttrWalltime, roost.AttrProcesses,
-}
-
-// overrideAttr applies one task's value of a column to a plan.
-func (p *jobSpec) overrideAttr(name, value string) error {
-	bad := func(why string) error { return fmt.Errorf("column %s: %w: %q %s", name, roost.Invalid, value, why) }
-	whole := func(high int64) (int64, error) {
-		n, err := strconv.ParseInt(value, 10, 64)
-		if err != nil || n < 0 || n > high {
-			return 0, bad(fmt.Sprintf("is no whole number from 0 to %d", high))
-		}
-		return n, nil
-	}
-	var n int64
-	var err error
-	switch name {
-	case roost.AttrRequestCpus:
-		cores, perr := strconv.ParseFloat(value, 64)
-		if perr != nil || !(cores > 0 && cores <= 1e6) {
-			return bad("is no number of cores")
-		}
-		p.resources.CPU = roost.MilliCPU(math.Ceil(cores * 1000))
-	case roost.AttrRequestMemory:
-		n, err = whole(1 << 52)
-		p.resources.Memory = roost.Bytes(n)
-	case roost.AttrRequestDisk:
-		n, err = whole(1 << 52)
-		p.resources.Disk = roost.Bytes(n)
-	case roost.AttrRequestGpus:
-		n, err = whole(1 << 16)
-		p.resources.GPUs = int(n)
-	case roost.AttrRequestGpuMem:
-		n, err = whole(1 << 52)
-		p.resources.GPUMemory = roost.Bytes(n)
-	case roost.AttrWalltime:
-		n, err = whole(maxSeconds)
-		p.walltime = time.Duration(n) * time.Second
-	case roost.AttrProcesses:
-		n, err = whole(maxProcesses)
-		p.processes = int(n)
-	case roost.AttrRequirements, roost.AttrRank:
-		e, perr := classad.ParseExpr(value)
-		if perr != nil {
-			return fmt.Errorf("column %s: %w: %v", name, roost.Invalid, perr)
-		}
-		if name == roost.AttrRank {
-			p.rank = e.String()
-		} else {
-			p.requirements = e.String()
-		}
-	}
-	return err
-}
-
-// checkColumns checks names and lengths.
-func checkColumns(columns []TaskColumn, count int) error {
-	if len(columns) > roost.MaxColumns {
-		return fmt.Errorf("%w: %d columns, and %d is the most", roost.Exhausted, len(columns), roost.MaxColumns)
-	}
-	seen := map[string]bool{}
-	for _, c := range columns {
-		switch {
-		case c.Name == "" || strings.ContainsAny(c.Name, "$() \t\n"):
-			return fmt.Errorf("column %q: %w: that is no name", c.Name, roost.Invalid)
-		case seen[c.Name]:
-			return fmt.Errorf("column %q: %w: it is there twice", c.Name, roost.Invalid)
-		case len(c.Values) != count:
-			return fmt.Errorf("column %q: %w: %d values for %d tasks", c.Name, roost.Invalid, len(c.Values), count)
-		}
-		seen[c.Name] = true
-	}
-	return nil
-}
+// attrArray marks jobs that were submitted as several tasks, though it may be one
+// ("0-0").
+const attrArray = "Array"

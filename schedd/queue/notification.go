@@ -40,24 +40,6 @@ type JobNotification struct {
 	Removed  int
 }
 
-// mailOptions is what an ad says of notices.
-type mailOptions struct {
-	onBegin, onEnd, onAbort, perTask bool // each: of the tasks of an array
-	recipients                       string
-}
-
-func (r *adReader) mailOptions() *mailOptions {
-	points := r.text(roost.AttrMailPoints, "")
-	if strings.Trim(points, "abej") != "" && points != "n" {
-		r.fail(roost.AttrMailPoints, "of the letters a, b, e and j, or n")
-	}
-	if points == "" || points == "n" {
-		return nil
-	}
-	has := func(letter string) bool { return strings.Contains(points, letter) }
-	return &mailOptions{has("b"), has("e"), has("a"), has("j"), r.text(roost.AttrMailUsers, "")}
-}
-
 // Notification is what is to be told of an event that has just been applied; false for
 // nothing. An array without -m j is told of as a whole: when its first task starts, and
 // when the last has ended.
@@ -101,7 +83,7 @@ func (q *Queue) Notification(e JobEvent) (n JobNotification, ok bool) {
 		}
 		one()
 		n.Exit, n.Reason = e.Exit, e.Exit.Reason
-		return n, m.endEvent(&n, e.Exit, j.state[e.Index])
+		return n, n.endEvent(m, e.Exit, j.state[e.Index])
 	case RemovalRequested, Dropped:
 		if whole && j.isFinal() {
 			return q.arrayNotification(j, n)
@@ -118,7 +100,7 @@ func (q *Queue) Notification(e JobEvent) (n JobNotification, ok bool) {
 }
 
 // endEvent reports whether the end of a task is to be told, and as what.
-func (m *mailOptions) endEvent(n *JobNotification, x *AttemptExit, state roost.TaskState) bool {
+func (n *JobNotification) endEvent(m *mailOptions, x *AttemptExit, state roost.TaskState) bool {
 	switch {
 	case x.Cause == CauseRemoval: // that was told when it was asked for
 		return false

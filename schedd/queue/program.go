@@ -148,15 +148,15 @@ func (q *jobTable) UserScripts() (list []UserScript) {
 	return list
 }
 
-// substituter replaces $(Name) in the attributes of one task.
-type substituter struct {
-	ad      *classad.Ad
+// taskSubstituter replaces $(Name) in the attributes of one task.
+type taskSubstituter struct {
+	substituter
 	job     *job
 	attempt roost.AttemptID
 	err     error
 }
 
-func (q programBuilder) newSubstituter(j *job, a roost.AttemptID) (*substituter, error) {
+func (q programBuilder) newSubstituter(j *job, a roost.AttemptID) (*taskSubstituter, error) {
 	if before := j.class(a.Task.Index).oldAd; before != nil {
 		if before.parsed == nil {
 			ad, err := classad.Parse(before.ad)
@@ -165,7 +165,7 @@ func (q programBuilder) newSubstituter(j *job, a roost.AttemptID) (*substituter,
 			}
 			before.parsed = ad
 		}
-		return &substituter{ad: before.parsed, job: j, attempt: a}, nil
+		return newTaskSubstituter(before.parsed, j, a), nil
 	}
 	if j.ad == nil { // parsed when it is first run, and kept while it is in the queue
 		ad, err := classad.Parse(j.submission.Ad)
@@ -174,52 +174,17 @@ func (q programBuilder) newSubstituter(j *job, a roost.AttemptID) (*substituter,
 		}
 		j.ad = ad
 	}
-	return &substituter{ad: j.ad, job: j, attempt: a}, nil
+	return newTaskSubstituter(j.ad, j, a), nil
 }
 
-func (m *substituter) text(name string) string {
-	s, _ := m.ad.Str(name)
-	return m.expand(s)
+func newTaskSubstituter(ad *classad.Ad, j *job, a roost.AttemptID) *taskSubstituter {
+	m := &taskSubstituter{job: j, attempt: a}
+	m.substituter = substituter{ad: ad, value: m.valueOf}
+	return m
 }
 
-func (m *substituter) list(name string) []string {
-	list, _ := m.ad.Strings(name)
-	out := make([]string, len(list))
-	for i, s := range list {
-		out[i] = m.expand(s)
-	}
-	return out
-}
-
-// expand replaces $(Name) and $$.
-func (m *substituter) expand(s string) string {
-	if strings.IndexByte(s, '$') < 0 {
-		return s
-	}
-	var b strings.Builder
-	for {
-		i := strings.IndexByte(s, '$')
-		if i < 0 || i+1 == len(s) {
-			b.WriteString(s)
-			return b.String()
-		}
-		b.WriteString(s[:i])
-		end := strings.IndexByte(s[i:], ')')
-		switch {
-		case s[i+1] == '$':
-			b.WriteByte('$')
-			s = s[i+2:]
-		case s[i+1] == '(' && end > 0:
-			b.WriteString(m.value(s[i+2 : i+end]))
-			s = s[i+end+1:]
-		default:
-			b.WriteByte('$')
-			s = s[i+1:]
-		}
-	}
-}
-
-func (m *substituter) value(name string) string {
+// valueOf is what is written for $(name).
+func (m *taskSubstituter) valueOf(name string) string {
 	switch name {
 	case "TaskIndex":
 		return strconv.Itoa(m.attempt.Task.Index / m.job.tasksPerIndex())
@@ -247,7 +212,7 @@ func (m *substituter) value(name string) string {
 
 // pbsID is the id of the task as PBS writes it: that of its job, with its index in the
 // array if that is one.
-func (m *substituter) pbsID() string {
+func (m *taskSubstituter) pbsID() string {
 	id := m.attempt.Task
 	if !m.job.spec.array && (len(m.job.state) == 1 || m.job.spec.mpiGang) {
 		return id.Job.String()

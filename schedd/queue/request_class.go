@@ -10,10 +10,6 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// attrArray marks jobs that were submitted as several tasks, though it may be one
-// ("0-0").
-const attrArray = "Array"
-
 // formClasses parts a job's tasks into classes, packs its columns and drops what is kept
 // twice.
 func (q *requestIndex) formClasses(j *job) {
@@ -21,7 +17,7 @@ func (q *requestIndex) formClasses(j *job) {
 	j.columns = make(map[string]*packedColumn, len(j.submission.Columns))
 	for _, c := range j.submission.Columns {
 		j.columns[c.Name] = packColumn(c.Values)
-		if slices.Contains(overridableAttrs, c.Name) {
+		if isOverridable(c.Name) {
 			split = append(split, c)
 		}
 	}
@@ -59,7 +55,7 @@ func (j *job) columnKey(i int) string {
 		fmt.Fprintf(&key, "%d ", i/j.tasksPerIndex())
 	}
 	for _, c := range j.submission.Columns {
-		if slices.Contains(overridableAttrs, c.Name) {
+		if isOverridable(c.Name) {
 			fmt.Fprintf(&key, "%q ", c.Values[i])
 		}
 	}
@@ -151,7 +147,7 @@ func (q *requestIndex) reclassify(j *job, was string) {
 			j.class(i).open++
 		}
 	}
-	if size, loose := gangSize(&j.spec, j.submission); size != j.gangs.size || loose != j.gangs.firstStartOnly ||
+	if size, loose := j.spec.startTogether(j.submission.Count, j.submission.Columns); size != j.gangs.size || loose != j.gangs.firstStartOnly ||
 		size > 0 && len(j.gangs.idleTasks) != len(j.state)/size {
 		j.gangs = gangState{}
 		j.formGangs()
@@ -208,7 +204,7 @@ func (q *requestIndex) pinOldClass(j *job, i int, before *oldAd) {
 		panic(err)
 	}
 	for name, values := range j.columns {
-		if slices.Contains(overridableAttrs, name) {
+		if isOverridable(name) {
 			if err := p.overrideAttr(name, values.at(i)); err != nil {
 				panic(err)
 			}

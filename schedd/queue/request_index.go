@@ -57,16 +57,16 @@ func (q *requestIndex) joinRequest(s *SubmittedJob, job roost.JobID, p *jobSpec)
 	if p.resources.GPUs == 0 {
 		p.resources.GPUMemory = 0 // it was for those of the job's tasks that have GPUs
 	}
-	key := requestKey(s, job, p)
+	key := p.requestKey(s.Owner, s.UID, s.GID, job)
 	r := q.requestByKey[key]
 	if r == nil {
-		size, _ := gangSize(p, s)
+		size, _ := p.startTogether(s.Count, s.Columns)
 		q.lastRequest++
 		r = &Request{
 			ID: q.lastRequest, Owner: s.Owner, UID: s.UID, GID: s.GID, Group: p.group, Queue: p.queue, Band: p.band,
 			Resources: p.resources, Class: p.appClass, JobLease: p.lease,
 			Now: p.now != "", Walltime: p.walltime, Reservation: p.reservation, gangSize: size,
-			Ad: requestAd(s, job, p), key: key,
+			Ad: p.requestAd(s.Owner, s.UID, job), key: key,
 		}
 		if p.mpiGang {
 			r.mpiJob, r.mpiGang = job.Seq, p.arrayMPIGang

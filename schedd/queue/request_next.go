@@ -1,8 +1,6 @@
 package queue
 
-import (
-	"github.com/roost-batch/roost"
-)
+import "github.com/roost-batch/roost"
 
 // NextTask returns the task of a request that should run next. There is none while it
 // waits for others to start with.

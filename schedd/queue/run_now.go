@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -21,10 +20,6 @@ import (
 //	the negotiator denies it     no machine can take it now
 //	it is held or removed
 const runNowReason = "an operator asked for it to run now"
-
-// anywhere is the request to run now on whichever machine; else the names of the machines
-// are joined with "+".
-const anywhere = "*"
 
 // maxRunHosts bounds how many machines one request to run now names.
 const maxRunHosts = 1000
@@ -157,20 +152,6 @@ func (j *runOrders) whereNow(i int) string {
 		return o.where
 	}
 	return ""
-}
-
-// onlyOn is the requirement that a machine is one of those named. A name without a domain
-// is also that of a machine with one.
-func onlyOn(where string) string {
-	var any []string
-	for _, host := range strings.Split(where, "+") {
-		for _, attr := range []string{"TARGET." + roost.AttrMachine, "TARGET." + roost.AttrName} {
-			if any = append(any, attr+" == "+strconv.Quote(host)); !strings.Contains(host, ".") {
-				any = append(any, fmt.Sprintf("substr(%s, 0, %d) == %q", attr, len(host)+1, host+"."))
-			}
-		}
-	}
-	return strings.Join(any, " || ")
 }
 
 // RunNowStatus is how a request to run tasks of a job now stands.

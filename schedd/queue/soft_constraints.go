@@ -48,20 +48,6 @@ func attributeName(s string) bool {
 	return s != "" && len(s) <= 128
 }
 
-// maxListItems bounds the lists of an ad that are kept in memory.
-const maxListItems = 64
-
-func (r *adReader) list(name string) []string {
-	if !r.has(name) {
-		return nil
-	}
-	list, ok := r.ad.Strings(name)
-	if !ok || len(list) > maxListItems {
-		r.fail(name, fmt.Sprintf("a list of at most %d strings is wanted", maxListItems))
-	}
-	return list
-}
-
 // requestKey tells wishes apart. Tasks of two jobs that are to be spread are not alike:
 // each job is spread for itself.
 func (w *softConstraints) requestKey(job roost.JobID) string {

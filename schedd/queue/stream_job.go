@@ -24,10 +24,3 @@ func (q *requestIndex) HoldInfeasible(now time.Time, id RequestID, missing strin
 	return []JobEvent{{Type: Held, Time: now.UnixNano(), Job: j.seq,
 		Reason: fmt.Sprintf("refused: %s; to try again: roost release %v", missing, job)}}
 }
-
-// StreamTasks is what each task of a stream job asks for; false for a batch job, and for
-// one that makes no sense.
-func (s *SubmitSpec) StreamTasks() (each roost.Resources, ok bool) {
-	p, err := readJobSpec(s.Ad)
-	return p.resources, err == nil && p.appClass == roost.AppStream
-}

@@ -163,31 +163,3 @@ func (q *submissions) checkSubmission(now time.Time, who CallerIdentity, spec *S
 		Dependencies: waits, DeferredAdmission: spec.DeferredAdmission,
 	}}, nil
 }
-
-// maxTaskClasses bounds into how many requests a job's tasks may fall.
-const maxTaskClasses = 10_000
-
-// checkOverrides tries every different value of the columns that override an attribute.
-func checkOverrides(p jobSpec, columns []TaskColumn) error {
-	kinds := 1
-	for _, c := range columns {
-		if !slices.Contains(overridableAttrs, c.Name) {
-			continue
-		}
-		seen := map[string]bool{}
-		for i, v := range c.Values {
-			if seen[v] {
-				continue
-			}
-			seen[v] = true
-			if err := p.overrideAttr(c.Name, v); err != nil {
-				return fmt.Errorf("task %d: %w", i, err)
-			}
-		}
-		if kinds *= len(seen); kinds > maxTaskClasses {
-			return fmt.Errorf("%w: the tasks differ in more than %d ways in what they ask of a machine",
-				roost.Exhausted, maxTaskClasses)
-		}
-	}
-	return nil
-}

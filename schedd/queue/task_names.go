@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/classad"
 )
 
 // The tasks of a job are counted from 0 in here, on the wire between daemons and on disk.
@@ -160,35 +159,6 @@ func (q *jobTable) SingleTask(t TaskSelector) (roost.TaskID, bool) {
 	}
 	i, ok := j.singleTask(t)
 	return t.Job.Task(i), ok
-}
-
-// indexesOf reads the indexes that an ad gives the tasks of a job; nil where they have
-// none but their own numbers.
-func indexesOf(text string, tasks int) *roost.ArrayIndexes {
-	if text == "" {
-		return nil
-	}
-	x, err := roost.ParseArrayIndexes(text)
-	if err != nil || x.Len() != tasks {
-		return nil
-	}
-	return &x
-}
-
-// checkIndexes checks that an ad that names indexes has one for each task.
-func checkIndexes(ad *classad.Ad, tasks int) error {
-	if _, ok := ad.Lookup(roost.AttrArrayIndex); !ok {
-		return nil
-	}
-	text, _ := ad.Str(roost.AttrArrayIndex)
-	switch x, err := roost.ParseArrayIndexes(text); {
-	case err != nil:
-		return fmt.Errorf("attribute %s: %w: %w", roost.AttrArrayIndex, roost.Invalid, err)
-	case x.Len() != tasks:
-		return fmt.Errorf("attribute %s: %w: %q are %d indexes, and the job has %d tasks", roost.AttrArrayIndex,
-			roost.Invalid, text, x.Len(), tasks)
-	}
-	return nil
 }
 
 // Intersect is what of a target lies between two tasks, both included; without a range if

@@ -1,0 +1,55 @@
+package queue
+
+import (
+	"strings"
+
+	"github.com/roost-batch/roost/classad"
+)
+
+// substituter replaces $(Name) in the attributes of an ad.
+type substituter struct {
+	ad    *classad.Ad
+	value func(name string) string // what is written for $(name)
+}
+
+func (m *substituter) text(name string) string {
+	s, _ := m.ad.Str(name)
+	return m.expand(s)
+}
+
+func (m *substituter) list(name string) []string {
+	list, _ := m.ad.Strings(name)
+	out := make([]string, len(list))
+	for i, s := range list {
+		out[i] = m.expand(s)
+	}
+	return out
+}
+
+// expand replaces $(Name) and $$.
+func (m *substituter) expand(s string) string {
+	if strings.IndexByte(s, '$') < 0 {
+		return s
+	}
+	var b strings.Builder
+	for {
+		i := strings.IndexByte(s, '$')
+		if i < 0 || i+1 == len(s) {
+			b.WriteString(s)
+			return b.String()
+		}
+		b.WriteString(s[:i])
+		end := strings.IndexByte(s[i:], ')')
+		switch {
+		case s[i+1] == '$':
+			b.WriteByte('$')
+			s = s[i+2:]
+		case s[i+1] == '(' && end > 0:
+			b.WriteString(m.value(s[i+2 : i+end]))
+			s = s[i+end+1:]
+		default:
+			b.WriteByte('$')
+			s = s[i+1:]
+		}
+	}
+}
