@@ -28,6 +28,7 @@ func packageOrders() []packageOrder {
 		{"negotiator/blackhole", true},
 		{"negotiator/match", true},
 		{"negotiator/cellstate", true},
+		{"schedd/queue/jobad", true},
 		{"schedd/queue", true},
 		{"schedd/table", true},
 		{"schedd/slotshare", true},

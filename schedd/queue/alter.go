@@ -9,6 +9,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
 // What a job asks for may be changed after it was submitted (POSIX, qalter), by anything
@@ -31,12 +32,12 @@ type JobAlteration struct {
 	// how many tasks it is to have; 0: as many as it has. It can be another number while
 	// none of them was ever begun
 	Count   int
-	Columns []TaskColumn // with Count: in the place of those that it has
+	Columns []jobad.TaskColumn // with Count: in the place of those that it has
 	// how often it had been altered when this was thought out; below 0: whatever happened
 	// meanwhile
 	ExpectedVersion int64
-	OnlyIdle        bool                    // it is refused if any task runs
-	ApplyDefaults   func(*SubmitSpec) error // may fill in what is not said, and refuse the whole
+	OnlyIdle        bool                          // it is refused if any task runs
+	ApplyDefaults   func(*jobad.SubmitSpec) error // may fill in what is not said, and refuse the whole
 }
 
 // fixedAttrs are the attributes that say what a job is, and not what it asks for.
@@ -79,13 +80,13 @@ func (q taskDecisions) AlterJob(now time.Time, who CallerIdentity, t TaskSelecto
 				roost.Invalid)
 		}
 	}
-	before := SubmitSpec{Ad: parsedAd(j), Count: len(j.state), Columns: j.submission.Columns}
-	after := SubmitSpec{Ad: before.Ad.Copy(), Count: cmp.Or(a.Count, before.Count), Columns: before.Columns}
-	applyChanges(after.Ad, a.Changes)
+	before := jobad.SubmitSpec{Ad: parsedAd(j), Count: len(j.state), Columns: j.submission.Columns}
+	after := jobad.SubmitSpec{Ad: before.Ad.Copy(), Count: cmp.Or(a.Count, before.Count), Columns: before.Columns}
+	jobad.ApplyChanges(after.Ad, a.Changes)
 	if a.Count > 0 {
 		after.Columns = a.Columns
-		if _, ok := after.Ad.Lookup(attrArray); !ok && a.Count > 1 {
-			after.Ad.SetBool(attrArray, true)
+		if _, ok := after.Ad.Lookup(jobad.AttrArray); !ok && a.Count > 1 {
+			after.Ad.SetBool(jobad.AttrArray, true)
 		}
 	}
 	if a.ApplyDefaults != nil {
@@ -93,7 +94,7 @@ func (q taskDecisions) AlterJob(now time.Time, who CallerIdentity, t TaskSelecto
 			return nil, err
 		}
 	}
-	changes := adDifference(before.Ad, after.Ad)
+	changes := jobad.Difference(before.Ad, after.Ad)
 	if changes.Len() == 0 && after.Count == before.Count {
 		return nil, nil
 	}
@@ -103,7 +104,7 @@ func (q taskDecisions) AlterJob(now time.Time, who CallerIdentity, t TaskSelecto
 	if err != nil {
 		return nil, err
 	}
-	events[0].Submission, events[0].Reason = sub, describeChanges(changes)
+	events[0].Submission, events[0].Reason = sub, jobad.DescribeChanges(changes)
 	return events, nil
 }
 
@@ -113,32 +114,32 @@ func (j *job) remainsQueued(i int) bool {
 }
 
 // runsWhole reports whether a job runs as a whole, which an array does not.
-func (j *job) runsWhole() bool { return j.active > 0 && (!j.spec.array || j.gangs.size > 0) }
+func (j *job) runsWhole() bool { return j.active > 0 && (!j.spec.Array || j.gangs.size > 0) }
 
 // checkAlteration checks what a job would become, and returns what the event has to say
 // of it.
-func (q taskDecisions) checkAlteration(j *job, who CallerIdentity, before, after *SubmitSpec, changes *classad.Ad,
+func (q taskDecisions) checkAlteration(j *job, who CallerIdentity, before, after *jobad.SubmitSpec, changes *classad.Ad,
 	limits SubmitLimits) (*SubmittedJob, error) {
 	if err := j.checkAlterable(who, before, after, changes); err != nil {
 		return nil, err
 	}
-	p, err := readJobSpec(after.Ad)
+	p, err := jobad.ReadSpec(after.Ad)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkColumns(after.Columns, after.Count); err != nil {
+	if err := jobad.CheckColumns(after.Columns, after.Count); err != nil {
 		return nil, err
 	}
-	if err := checkOverrides(p, after.Columns); err != nil {
+	if err := jobad.CheckOverrides(p, after.Columns); err != nil {
 		return nil, err
 	}
-	if err := checkGang(&p, after); err != nil {
+	if err := jobad.CheckGang(&p, after); err != nil {
 		return nil, err
 	}
 	sub := &SubmittedJob{}
 	if _, stated := changes.Lookup(roost.AttrDependsOn); stated {
 		others := &dependencyResolver{jobTable: q.jobTable, caller: who, jobNumber: j.seq, limits: limits,
-			fromQsub: p.fromQsub}
+			fromQsub: p.FromQsub}
 		if sub.Dependencies, err = others.resolveAll(after.Ad); err != nil {
 			return nil, err
 		}
@@ -147,18 +148,18 @@ func (q taskDecisions) checkAlteration(j *job, who CallerIdentity, before, after
 		return nil, fmt.Errorf("%w: the job's ad would have %d bytes, and %d is the most", roost.Exhausted, size,
 			roost.MaxAdBytes)
 	}
-	if p.checkpoints != nil && len(j.submission.Secret) == 0 && limits.NewSecret != nil {
+	if p.Checkpoints != nil && len(j.submission.Secret) == 0 && limits.NewSecret != nil {
 		sub.Secret = limits.NewSecret()
 	}
 	if after.Count != before.Count {
-		if err := checkIndexes(after.Ad, after.Count/p.tasksPerIndex()); err != nil {
+		if err := jobad.CheckIndexes(after.Ad, after.Count/p.TasksPerIndex()); err != nil {
 			return nil, err
 		}
 		sub.Count, sub.Columns = after.Count, after.Columns
 	}
 	sub.DeferredAdmission = needsMoreQuota(CallerIdentity{User: j.submission.Owner, GID: j.submission.GID},
 		before, after)
-	sub.Ad = adDifference(before.Ad, after.Ad).String()
+	sub.Ad = jobad.Difference(before.Ad, after.Ad).String()
 	return sub, nil
 }
 
@@ -167,9 +168,9 @@ func (q taskDecisions) checkAlteration(j *job, who CallerIdentity, before, after
 const maxDifferentTasks = 50_000
 
 // checkAlterable refuses what cannot be changed as the job stands.
-func (j *job) checkAlterable(who CallerIdentity, before, after *SubmitSpec, changes *classad.Ad) error {
+func (j *job) checkAlterable(who CallerIdentity, before, after *jobad.SubmitSpec, changes *classad.Ad) error {
 	for _, name := range changes.Names() {
-		if isOverridable(name) && slices.ContainsFunc(after.Columns, func(c TaskColumn) bool {
+		if jobad.IsOverridable(name) && slices.ContainsFunc(after.Columns, func(c jobad.TaskColumn) bool {
 			return c.Name == name
 		}) {
 			return fmt.Errorf("attribute %s: %w: each task has its own, in a column", name, roost.Conflict)
@@ -210,7 +211,7 @@ func (j *job) isUntouched() bool {
 
 // needsMoreQuota reports whether a job would be held against another quota than before,
 // or ask for more.
-func needsMoreQuota(who CallerIdentity, before, after *SubmitSpec) bool {
+func needsMoreQuota(who CallerIdentity, before, after *jobad.SubmitSpec) bool {
 	was, had, err := SubmissionDemand(who, before)
 	is, wants, err2 := SubmissionDemand(who, after)
 	if err != nil || err2 != nil || was != is {
@@ -226,13 +227,13 @@ func needsMoreQuota(who CallerIdentity, before, after *SubmitSpec) bool {
 func (q *quotaDemands) AlterationDemand(e JobEvent) (QuotaKey, QuotaDemand) {
 	j := q.jobs[e.Job]
 	who := CallerIdentity{User: j.submission.Owner, GID: j.submission.GID}
-	before := SubmitSpec{Ad: parsedAd(j), Count: len(j.state), Columns: j.submission.Columns}
-	after := SubmitSpec{Ad: before.Ad.Copy(), Count: before.Count, Columns: before.Columns}
+	before := jobad.SubmitSpec{Ad: parsedAd(j), Count: len(j.state), Columns: j.submission.Columns}
+	after := jobad.SubmitSpec{Ad: before.Ad.Copy(), Count: before.Count, Columns: before.Columns}
 	changes, err := classad.Parse(e.Submission.Ad)
 	if err != nil {
 		panic(fmt.Sprintf("queue: the alteration of job %d: %v", j.seq, err)) // it was decided here
 	}
-	if applyChanges(after.Ad, changes); e.Submission.Count > 0 {
+	if jobad.ApplyChanges(after.Ad, changes); e.Submission.Count > 0 {
 		after.Count, after.Columns = e.Submission.Count, e.Submission.Columns
 	}
 	was, had, _ := SubmissionDemand(who, &before)

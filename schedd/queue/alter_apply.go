@@ -7,6 +7,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
 // applyAltered folds an alteration in.
@@ -16,8 +17,8 @@ func (q *Queue) applyAltered(j *job, e JobEvent) {
 		panic(fmt.Sprintf("queue: the alteration of job %d: %v", j.seq, err))
 	}
 	ad := parsedAd(j)
-	applyChanges(ad, changes)
-	p, err := readJobSpec(ad)
+	jobad.ApplyChanges(ad, changes)
+	p, err := jobad.ReadSpec(ad)
 	if err != nil {
 		panic(fmt.Sprintf("queue: the altered ad of job %d: %v", j.seq, err))
 	}
@@ -28,7 +29,7 @@ func (q *Queue) applyAltered(j *job, e JobEvent) {
 	}
 	q.clearDependencies(j)
 	q.leaveRequests(j)
-	limited := j.runsWhole() && (p.walltime != j.spec.walltime || p.processLimits.CPU != j.spec.processLimits.CPU)
+	limited := j.runsWhole() && (p.Walltime != j.spec.Walltime || p.ProcessLimits.CPU != j.spec.ProcessLimits.CPU)
 	was, sub := j.submission.Ad, *j.submission
 	sub.Ad = ad.String()
 	if stated {
@@ -38,7 +39,7 @@ func (q *Queue) applyAltered(j *job, e JobEvent) {
 		sub.Count, sub.Columns = n, e.Submission.Columns
 		q.resizeJob(j, n)
 		indexes, _ := ad.Str(roost.AttrArrayIndex)
-		j.indexes = indexesOf(indexes, n/p.tasksPerIndex())
+		j.indexes = jobad.IndexesOf(indexes, n/p.TasksPerIndex())
 	}
 	if len(e.Submission.Secret) > 0 {
 		sub.Secret = e.Submission.Secret
@@ -80,7 +81,7 @@ func (q *Queue) resizeJob(j *job, n int) {
 
 // updateDependencies finds out anew whether a job waits for others or for its time.
 func (q dependencyChanges) updateDependencies(j *job, e JobEvent) {
-	j.startTimeReached = j.spec.startAfter == 0 || j.spec.startAfter <= e.Time/1e9
+	j.startTimeReached = j.spec.StartAfter == 0 || j.spec.StartAfter <= e.Time/1e9
 	for _, w := range j.dependencies {
 		q.addDependent(j, w.Job)
 	}

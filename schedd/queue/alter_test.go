@@ -10,6 +10,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
 func alteredAd(t testing.TB, src string) *classad.Ad {
@@ -114,9 +115,9 @@ func TestAlterRefused(t *testing.T) {
 	a := d.start()
 	remove, _ := d.queue.RemoveTasks(d.now, alice, TaskSelector{Job: gone}, "", false)
 	d.apply(remove...)
-	spec := SubmitSpec{Ad: parseTestAd(t, ""), Count: 2,
-		Columns: []TaskColumn{{roost.AttrRequestMemory, []string{"1048576", "2097152"}}}}
-	events, ids, _, err := d.queue.SubmitJobs(d.now, alice, "k", []SubmitSpec{spec}, SubmitLimits{})
+	spec := jobad.SubmitSpec{Ad: parseTestAd(t, ""), Count: 2,
+		Columns: []jobad.TaskColumn{{Name: roost.AttrRequestMemory, Values: []string{"1048576", "2097152"}}}}
+	events, ids, _, err := d.queue.SubmitJobs(d.now, alice, "k", []jobad.SubmitSpec{spec}, SubmitLimits{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,8 +28,8 @@ func (q programBuilder) AttemptLimits(a roost.AttemptID) (AttemptLimits, bool) {
 }
 
 func (q programBuilder) markLimits(j *job, i int) AttemptLimits {
-	p := TaskProgram{Walltime: j.classes[j.idleClass(i)].spec.walltime}
+	p := TaskProgram{Walltime: j.classes[j.idleClass(i)].spec.Walltime}
 	a := q.attemptOf(j, i)
 	q.addCheckpointing(j, a, &p)
-	return AttemptLimits{a, p.Walltime, j.spec.processLimits.CPU}
+	return AttemptLimits{a, p.Walltime, j.spec.ProcessLimits.CPU}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
 // This is how checkpoints move the state: which images of a task are good, what its next
@@ -58,7 +59,7 @@ func (q *Queue) applyCheckpointEvent(j *job, e JobEvent) {
 
 // isRestartExit reports whether a program ended in the way that says: saved, start me
 // again.
-func isRestartExit(s *checkpointSettings, x *AttemptExit) bool {
+func isRestartExit(s *jobad.CheckpointSettings, x *AttemptExit) bool {
 	return s != nil && s.Self && s.ExitCode != 0 && x.Cause == CauseExited && x.Signal == 0 && x.Code == s.ExitCode
 }
 
@@ -158,7 +159,7 @@ func (q programBuilder) addCheckpointing(j *job, a roost.AttemptID, p *TaskProgr
 	if s != nil {
 		next = s.lastSequence + 1
 	}
-	p.Checkpoint = j.spec.checkpoints.policyFor(p.Walltime, imageKey(j.submission.Secret, a.Task.Index, a.Attempt),
+	p.Checkpoint = j.spec.Checkpoints.PolicyFor(p.Walltime, imageKey(j.submission.Secret, a.Task.Index, a.Attempt),
 		next)
 	if s == nil {
 		return

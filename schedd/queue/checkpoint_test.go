@@ -11,6 +11,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/script"
+	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
 // The stories of checkpoints: each step is told to a queue that lives on, and to one that
@@ -39,7 +40,7 @@ type checkpointTest struct {
 func (d *checkpointTest) submit(ad_ string) error {
 	limits := SubmitLimits{NewSecret: func() []byte { return bytes.Repeat([]byte{7}, 32) }}
 	events, ids, _, err := d.queue.SubmitJobs(d.now, alice, "k",
-		[]SubmitSpec{{Ad: parseTestAd(d, ad_), Count: 1}}, limits)
+		[]jobad.SubmitSpec{{Ad: parseTestAd(d, ad_), Count: 1}}, limits)
 	if err == nil {
 		d.apply(events...)
 		d.id = ids[0]

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
 // dependencyOutcome is what has become of a job, as one who only reads the log would put
@@ -30,12 +31,13 @@ type dependencyOracle struct {
 
 // submit asks for a job with some dependencies, and notes it if it is taken.
 func (o *dependencyOracle) submit(says []string) {
-	spec := SubmitSpec{Ad: parseTestAd(o, "PBS = []"), Count: 1}
+	spec := jobad.SubmitSpec{Ad: parseTestAd(o, "PBS = []"), Count: 1}
 	if len(says) > 0 {
 		spec.Ad.SetStrings(roost.AttrDependsOn, says)
 	}
 	o.keys++
-	events, ids, _, err := o.queue.SubmitJobs(o.now, alice, strconv.Itoa(o.keys), []SubmitSpec{spec}, SubmitLimits{})
+	events, ids, _, err := o.queue.SubmitJobs(o.now, alice, strconv.Itoa(o.keys), []jobad.SubmitSpec{spec},
+		SubmitLimits{})
 	if err != nil {
 		if !errors.Is(err, roost.Conflict) {
 			o.Fatalf("%v: %v", says, err)

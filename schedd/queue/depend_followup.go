@@ -12,7 +12,7 @@ import (
 // harmless.
 func (q *dependencyIndex) Followups(now time.Time) (events []JobEvent) {
 	for seq := range q.startTimes {
-		if now.Unix() >= q.jobs[seq].spec.startAfter {
+		if now.Unix() >= q.jobs[seq].spec.StartAfter {
 			q.toResolve[seq] = true
 		}
 	}
@@ -45,7 +45,7 @@ func (q *dependencyIndex) followup(now time.Time, j *job) []JobEvent {
 			open++
 		}
 	}
-	if open == 0 && j.expectedBefore == 0 && j.expectedSync == 0 && now.Unix() >= j.spec.startAfter &&
+	if open == 0 && j.expectedBefore == 0 && j.expectedSync == 0 && now.Unix() >= j.spec.StartAfter &&
 		(len(j.dependencies) > 0 || !j.startTimeReached) {
 		return []JobEvent{{Type: Unblocked, Time: now.UnixNano(), Job: j.seq}}
 	}
@@ -58,13 +58,13 @@ func (q *dependencyIndex) followup(now time.Time, j *job) []JobEvent {
 // is gone.
 func (q *dependencyIndex) neverRan(j *job, w JobDependency) bool {
 	other := q.jobs[w.Job]
-	return j.spec.fromQsub && other != nil && other.removedUnstarted && !other.hasRun() && w.Count == 0 &&
+	return j.spec.FromQsub && other != nil && other.removedUnstarted && !other.hasRun() && w.Count == 0 &&
 		(w.Type == AfterAny || w.Type == AfterNotOK)
 }
 
 // dropReason says why a job is dropped. Clients of PBS look for its sentence.
 func (q *dependencyIndex) dropReason(j *job, text string, other uint64) string {
-	if j.spec.fromQsub {
+	if j.spec.FromQsub {
 		return fmt.Sprintf("Job deleted as result of dependency on job %v", roost.JobID{Seq: other, Host: q.host})
 	}
 	return fmt.Sprintf(text, other)

@@ -49,7 +49,7 @@ func (q *dependencyIndex) removeDependent(j *job, other uint64) {
 // NextDue is when the next job may start that waits for its time; zero when none does.
 func (q *dependencyIndex) NextDue() (at time.Time) {
 	for seq := range q.startTimes {
-		if t := time.Unix(q.jobs[seq].spec.startAfter, 0); at.IsZero() || t.Before(at) {
+		if t := time.Unix(q.jobs[seq].spec.StartAfter, 0); at.IsZero() || t.Before(at) {
 			at = t
 		}
 	}

@@ -18,7 +18,7 @@ func (j *job) appendDependencies(b []byte) []byte {
 		b = appendNumber(b, sRunOne, other)
 	}
 	b = appendBool(appendBool(b, sRunOneStarted, j.runOneStarted), sRemovedUnstarted, j.removedUnstarted)
-	return appendBool(b, sDue, j.startTimeReached && j.isBlocked() && j.spec.startAfter > 0)
+	return appendBool(b, sDue, j.startTimeReached && j.isBlocked() && j.spec.StartAfter > 0)
 }
 
 // dependencies is how a job stands to others, beyond what it said itself.

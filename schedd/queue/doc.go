@@ -25,4 +25,3 @@
 // Attempts are numbered from 1 and only the last may be live. An attempt's end is
 // believed once, and only for the present number (P3, P4).
 package queue
-

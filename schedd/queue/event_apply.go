@@ -7,6 +7,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
 // maxMachineFailures is after how many attempts in a row that a machine spoiled a task is
@@ -93,15 +94,15 @@ func (q *Queue) applySubmitted(e JobEvent) {
 	if err != nil {
 		panic(fmt.Sprintf("queue: the ad of job %d: %v", e.Job, err))
 	}
-	p, err := readJobSpec(ad)
+	p, err := jobad.ReadSpec(ad)
 	if err != nil {
 		panic(fmt.Sprintf("queue: the ad of job %d: %v", e.Job, err))
 	}
 	j := &job{seq: e.Job, submission: s, spec: p, submitted: e.Time, orderTime: e.Time, orderRank: e.Job,
-		jobWaits: jobWaits{startTimeReached: p.startAfter == 0}}
+		jobWaits: jobWaits{startTimeReached: p.StartAfter == 0}}
 	j.alterations, _ = ad.Int(roost.AttrAlterations)
 	indexes, _ := ad.Str(roost.AttrArrayIndex)
-	j.indexes = indexesOf(indexes, s.Count/p.tasksPerIndex())
+	j.indexes = jobad.IndexesOf(indexes, s.Count/p.TasksPerIndex())
 	j.state, j.records.tasks = make([]roost.TaskState, s.Count), s.Count
 	q.lastSeq = max(q.lastSeq, e.Job)
 	q.jobs[j.seq] = j
@@ -118,7 +119,7 @@ func (q *Queue) applySubmitted(e JobEvent) {
 		q.startTimes[j.seq] = true
 	}
 	first := roost.Idle
-	if p.holdOnSubmit {
+	if p.HoldOnSubmit {
 		first = roost.Held
 	} else if j.isBlocked() {
 		first = roost.Blocked
@@ -174,7 +175,7 @@ func (q *Queue) applyEnded(j *job, e JobEvent) {
 		CausePrologue:
 		r.machineFailures = 0
 		q.recordRuntime(j, e.Index, x.Wall)
-		if isRestartExit(j.spec.checkpoints, x) {
+		if isRestartExit(j.spec.Checkpoints, x) {
 			q.requeueOrHold(j, e.Index, r.countRestart(x))
 			return
 		}
@@ -183,7 +184,7 @@ func (q *Queue) applyEnded(j *job, e JobEvent) {
 		}
 		if x.IsSuccess() {
 			q.completeTask(j, e.Index, false)
-		} else if r.jobFailures++; r.jobFailures <= j.spec.retries && !r.removeWanted {
+		} else if r.jobFailures++; r.jobFailures <= j.spec.Retries && !r.removeWanted {
 			q.requeueOrHold(j, e.Index, r.resetWalltime())
 		} else {
 			q.completeTask(j, e.Index, true)
@@ -196,7 +197,7 @@ func (q *Queue) applyEnded(j *job, e JobEvent) {
 		q.dropImage(j, e.Index, r.checkpoints.originSequence)
 		q.requeueInterrupted(j, e, r, x.Reason)
 	case CauseLaunch:
-		if j.spec.fromQsub { // whose users wait for its end, and look there for what was wrong
+		if j.spec.FromQsub { // whose users wait for its end, and look there for what was wrong
 			r.machineFailures = 0
 			q.dropAllImages(j, e.Index)
 			q.completeTask(j, e.Index, true)
@@ -250,7 +251,7 @@ func (q *Queue) machineFailure(j *job, i int, r *taskRecord, why string) {
 // requeueInterrupted is for an attempt that was ended before it was finished: it is made
 // again, if it may be.
 func (q *Queue) requeueInterrupted(j *job, e JobEvent, r *taskRecord, why string) {
-	once := !j.spec.rerunnable && !r.holdWanted && !r.requeueWanted && r.newestImage() == nil
+	once := !j.spec.Rerunnable && !r.holdWanted && !r.requeueWanted && r.newestImage() == nil
 	switch {
 	case once && e.Force && !r.removeWanted:
 		q.failNotRerunnable(j, e.Index, r, why)
@@ -280,7 +281,7 @@ func (q *Queue) failNotRerunnable(j *job, i int, r *taskRecord, why string) {
 func (q *Queue) requeueOrHold(j *job, i int, r *taskRecord) {
 	delete(j.urgent, i)
 	q.updateRestoreClass(j, i)
-	if n := j.spec.runCount + j.distrust.attemptCount(r); j.spec.runCount >= 0 && n > maxAttempts && !r.holdWanted {
+	if n := j.spec.RunCount + j.distrust.attemptCount(r); j.spec.RunCount >= 0 && n > maxAttempts && !r.holdWanted {
 		r.holdWanted, r.holdReason = true, fmt.Sprintf("run_count: it was run %d times, and %d are the most", n,
 			maxAttempts)
 	}

@@ -57,8 +57,8 @@ func (q *Queue) applyHeld(j *job, i int, e JobEvent, note func(i int)) {
 	case s.IsActive():
 		r := j.records.makeOwn(i)
 		r.holdWanted, r.holdReason, r.requestedBy = true, e.Reason, e.RequestedBy
-		q.vacates = append(q.vacates, VacateAttempt{Attempt: q.attemptOf(j, i), Checkpoint: j.spec.checkpoints != nil &&
-			j.spec.checkpoints.OnVacate, Reason: e.Reason})
+		q.vacates = append(q.vacates, VacateAttempt{Attempt: q.attemptOf(j, i), Checkpoint: j.spec.Checkpoints != nil &&
+			j.spec.Checkpoints.OnVacate, Reason: e.Reason})
 	default:
 		if r := j.records.own(i); r != nil {
 			r.holdWanted, r.holdReason, r.requestedBy = true, e.Reason, e.RequestedBy

@@ -70,7 +70,7 @@ func (q taskDecisions) RetryTasks(now time.Time, who CallerIdentity, t TaskSelec
 	if err != nil || j == nil {
 		return events, err
 	}
-	if j.spec.mpiGang {
+	if j.spec.MPIGang {
 		return j.retryMPIGangs(t, events)
 	}
 	var failed []IndexRange

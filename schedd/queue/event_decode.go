@@ -6,6 +6,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
 // encodedField is one field of a message on disk: a number or a piece of bytes.
@@ -191,7 +192,7 @@ func (s *SubmittedJob) decode(b []byte) error {
 		case 8:
 			s.Count = int(f.value)
 		case 9:
-			var c TaskColumn
+			var c jobad.TaskColumn
 			c, err = decodeColumn(f.bytes)
 			s.Columns = append(s.Columns, c)
 		case 10:
@@ -207,7 +208,7 @@ func (s *SubmittedJob) decode(b []byte) error {
 	})
 }
 
-func decodeColumn(b []byte) (c TaskColumn, err error) {
+func decodeColumn(b []byte) (c jobad.TaskColumn, err error) {
 	err = eachField(b, func(f encodedField) error {
 		switch f.number {
 		case 1:

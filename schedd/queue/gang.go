@@ -34,7 +34,7 @@ type gangState struct {
 
 // formGangs parts the tasks of a new job, whose states are set, into gangs.
 func (j *job) formGangs() {
-	size, loose := j.spec.startTogether(j.submission.Count, j.submission.Columns)
+	size, loose := j.spec.StartTogether(j.submission.Count, j.submission.Columns)
 	if size == 0 {
 		return
 	}
@@ -78,14 +78,14 @@ func (j *job) nextGang(r *Request) (tasks []int) {
 	if j.gangs.size > 0 {
 		n = j.gangs.wholeCount.first()
 	}
-	if j.spec.mpiGang && !j.gangs.wholeCount.has(r.mpiGang) || n < 0 {
+	if j.spec.MPIGang && !j.gangs.wholeCount.has(r.mpiGang) || n < 0 {
 		return nil
 	}
-	if j.spec.mpiGang {
+	if j.spec.MPIGang {
 		n = r.mpiGang
 	}
 	// some gangs are asked for by another request than the rest
-	for !j.spec.mpiGang && len(j.urgent) > 0 && j.idleIn(n, r) == 0 {
+	for !j.spec.MPIGang && len(j.urgent) > 0 && j.idleIn(n, r) == 0 {
 		if n = j.gangs.wholeCount.after(n); n < 0 {
 			return nil
 		}
@@ -123,7 +123,7 @@ func (q gangChanges) requeueRestOfGang(j *job, i int) {
 		if r := j.records.own(k); k != i && r != nil && r.live {
 			j.gangs.splitCount.set(i / j.gangs.size)
 			q.vacates = append(q.vacates, VacateAttempt{
-				Attempt: q.attemptOf(j, k), Checkpoint: j.spec.checkpoints != nil && j.spec.checkpoints.OnVacate,
+				Attempt: q.attemptOf(j, k), Checkpoint: j.spec.Checkpoints != nil && j.spec.Checkpoints.OnVacate,
 				Reason: fmt.Sprintf("task %d of its gang has to start again, and they start together", i%j.gangs.size),
 			})
 		}
@@ -222,16 +222,16 @@ func (q *requestIndex) GangRequest(id RequestID) (lead RequestID, ok bool) {
 		return id, false
 	}
 	j := r.classes[0].job
-	if !j.spec.mpiGang && r.Now { // its gangs are of it alone
+	if !j.spec.MPIGang && r.Now { // its gangs are of it alone
 		return id, false
 	}
-	if !j.spec.mpiGang {
+	if !j.spec.MPIGang {
 		first := slices.IndexFunc(j.shares, func(s *jobReady) bool { return !s.request.Now })
 		return j.shares[first].request.ID, slices.ContainsFunc(j.shares[first+1:], func(s *jobReady) bool {
 			return !s.request.Now
 		})
 	}
-	head := r.mpiGang * j.spec.gangSize
+	head := r.mpiGang * j.spec.GangSize
 	for i := head + 1; i <= j.lastOfGang(head); i++ {
 		if j.class(i).request != j.class(head).request {
 			return j.class(head).request.ID, true
@@ -276,8 +276,8 @@ func (q *jobTable) hostsOf(j *job, a roost.AttemptID) (list []HostProcesses) {
 		last = first + j.gangs.size - 1
 	}
 	for i := first; i <= last; i++ {
-		n := j.class(i).spec.processes
-		if j.spec.mpiGang && n < 0 {
+		n := j.class(i).spec.Processes
+		if j.spec.MPIGang && n < 0 {
 			n = 1
 		}
 		if r := j.records.own(i); r != nil && r.live && n >= 0 {

@@ -22,32 +22,32 @@ import (
 // as many tasks as it has gangs, and the indexes that he gave are theirs.
 
 // isPrimary reports whether a task leads the others of its gang.
-func (j *job) isPrimary(i int) bool { return j.spec.mpiGang && i == j.primaryOf(i) }
+func (j *job) isPrimary(i int) bool { return j.spec.MPIGang && i == j.primaryOf(i) }
 
 // isSecondary reports whether a task holds what it has for the leader of its gang.
-func (j *job) isSecondary(i int) bool { return j.spec.mpiGang && i != j.primaryOf(i) }
+func (j *job) isSecondary(i int) bool { return j.spec.MPIGang && i != j.primaryOf(i) }
 
 // primaryOf is the task that leads the gang of another; of a job that none leads, the
 // task itself.
 func (j *job) primaryOf(i int) int {
-	if !j.spec.mpiGang {
+	if !j.spec.MPIGang {
 		return i
 	}
-	return i - i%j.spec.gangSize
+	return i - i%j.spec.GangSize
 }
 
 // lastOfGang is the last task of the gang that one leads.
-func (j *job) lastOfGang(head int) int { return head + j.spec.gangSize - 1 }
+func (j *job) lastOfGang(head int) int { return head + j.spec.GangSize - 1 }
 
-// tasksPerIndex is how many tasks have one index of an array between them.
-func (j *job) tasksPerIndex() int { return j.spec.tasksPerIndex() }
+// TasksPerIndex is how many tasks have one index of an array between them.
+func (j *job) tasksPerIndex() int { return j.spec.TasksPerIndex() }
 
 // wholeGangs is what is meant where something is asked of some tasks of a job.
 func (j *job) wholeGangs(t TaskSelector) TaskSelector {
 	switch {
-	case !j.spec.mpiGang:
+	case !j.spec.MPIGang:
 		return t
-	case j.spec.gangSize == len(j.state):
+	case j.spec.GangSize == len(j.state):
 		t.Ranges = nil
 		return t
 	}
@@ -67,7 +67,7 @@ func (j *job) wholeGangs(t TaskSelector) TaskSelector {
 // failedSecondary is the first task of a gang that follows and has ended for good while
 // its leader has not; -1 for none.
 func (j *job) failedSecondary(head int) int {
-	if !j.spec.mpiGang || j.state[head].IsFinal() || j.counts[roost.Completed] == 0 {
+	if !j.spec.MPIGang || j.state[head].IsFinal() || j.counts[roost.Completed] == 0 {
 		return -1
 	}
 	for i := head + 1; i <= j.lastOfGang(head); i++ {
@@ -122,7 +122,7 @@ func (j *job) retryMPIGangs(t TaskSelector, events []JobEvent) ([]JobEvent, erro
 		for k := i; k <= j.lastOfGang(i); k++ {
 			bad = bad || j.state[k] == roost.Removed || j.state[k] == roost.Completed && !j.records.hasSucceeded(k)
 		}
-		switch over := j.gangs.openTasks[i/j.spec.gangSize] == 0; {
+		switch over := j.gangs.openTasks[i/j.spec.GangSize] == 0; {
 		case bad && over:
 			failed = append(failed, IndexRange{i, j.lastOfGang(i)})
 		case j.state[i].IsFinal() && !over:
@@ -188,10 +188,10 @@ func (q gangChanges) completeSecondary(j *job, k int) {
 // repairMPIGang asks again for what a led gang has coming: the schedd may have ended
 // before it could say so.
 func (q gangChanges) repairMPIGang(j *job) {
-	if !j.spec.mpiGang || j.isFinal() {
+	if !j.spec.MPIGang || j.isFinal() {
 		return
 	}
-	for head := 0; head < len(j.state); head += j.spec.gangSize {
+	for head := 0; head < len(j.state); head += j.spec.GangSize {
 		if j.state[head].IsFinal() {
 			q.endMPIGang(j, head)
 		} else if k := j.failedSecondary(head); k >= 0 && j.state[head].IsActive() {
@@ -204,7 +204,7 @@ func (q gangChanges) repairMPIGang(j *job) {
 // back, and go on when none is: a program whose parts wait for each other would only burn
 // its walltime. Their states are as they were, as nobody stands in their own way.
 func (q gangChanges) suspendGang(j *job, i int) {
-	if !j.spec.mpiGang {
+	if !j.spec.MPIGang {
 		return
 	}
 	for k := j.primaryOf(i); k <= j.lastOfGang(j.primaryOf(i)); k++ {
@@ -225,7 +225,7 @@ func (j *job) suspendedWithGang(i int) bool {
 // suspendedForOwner is the first task of a led gang that stands still for the owner of
 // its machine; -1 for none.
 func (j *job) suspendedForOwner(head int) int {
-	if j.spec.mpiGang && j.counts[roost.Suspended] > 0 {
+	if j.spec.MPIGang && j.counts[roost.Suspended] > 0 {
 		for k := head; k <= j.lastOfGang(head); k++ {
 			if j.suspendedByOwner(k) {
 				return k
@@ -253,7 +253,7 @@ func (q *requestIndex) LimitCounting(id RequestID) LimitCounting {
 	if r == nil || r.mpiJob == 0 {
 		return CountEach
 	}
-	if j := q.jobs[r.mpiJob]; j != nil && j.class(r.mpiGang*j.spec.gangSize).request != r {
+	if j := q.jobs[r.mpiJob]; j != nil && j.class(r.mpiGang*j.spec.GangSize).request != r {
 		return CountedElsewhere
 	}
 	return CountOnce

@@ -9,6 +9,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
 // mpiArrayTest is an array of three programs that have two machines each, of which the
@@ -27,9 +28,9 @@ func newMPIArrayTest(t *testing.T, more string) *mpiArrayTest {
 		t.Fatal(err)
 	}
 	q := New("h")
-	columns := []TaskColumn{{roost.AttrRequestCpus, []string{"1", "4", "1", "4", "1", "4"}}}
+	columns := []jobad.TaskColumn{{Name: roost.AttrRequestCpus, Values: []string{"1", "4", "1", "4", "1", "4"}}}
 	events, _, _, err := q.SubmitJobs(time.Unix(1, 0), CallerIdentity{User: "ann", UID: 1}, "k",
-		[]SubmitSpec{{Ad: ad, Count: 6, Columns: columns}}, SubmitLimits{})
+		[]jobad.SubmitSpec{{Ad: ad, Count: 6, Columns: columns}}, SubmitLimits{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
 // mpiGangTest is a job of three tasks of which the first leads, and how its attempts are
@@ -311,10 +312,10 @@ func TestMPIGangMixed(t *testing.T) {
 		t.Fatal(err)
 	}
 	q := New("h")
-	columns := []TaskColumn{{roost.AttrRequestCpus, []string{"1", "4", "1"}},
-		{roost.AttrProcesses, []string{"1", "2", "3"}}}
+	columns := []jobad.TaskColumn{{Name: roost.AttrRequestCpus, Values: []string{"1", "4", "1"}},
+		{Name: roost.AttrProcesses, Values: []string{"1", "2", "3"}}}
 	events, _, _, err := q.SubmitJobs(time.Unix(1, 0), CallerIdentity{User: "ann", UID: 1}, "k",
-		[]SubmitSpec{{Ad: ad, Count: 3, Columns: columns}}, SubmitLimits{})
+		[]jobad.SubmitSpec{{Ad: ad, Count: 3, Columns: columns}}, SubmitLimits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -424,7 +425,8 @@ func TestMPIGangCountsOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, d, err := SubmissionDemand(CallerIdentity{User: "ann"}, &SubmitSpec{Ad: ad, Count: 3}); err != nil ||
+		if _, d, err := SubmissionDemand(CallerIdentity{User: "ann"}, &jobad.SubmitSpec{Ad: ad,
+			Count: 3}); err != nil ||
 			d.Open != c.open {
 			t.Errorf("%s: got %d open (%v), want %d", c.ad, d.Open, err, c.open)
 		}
@@ -439,7 +441,8 @@ func TestMPIGangPartsCount(t *testing.T) {
 		t.Fatal(err)
 	}
 	q := New("host")
-	specs := []SubmitSpec{{Ad: ad, Count: 3, Columns: []TaskColumn{{roost.AttrRequestCpus, []string{"2", "1", "1"}}}}}
+	specs := []jobad.SubmitSpec{{Ad: ad, Count: 3, Columns: []jobad.TaskColumn{{Name: roost.AttrRequestCpus,
+		Values: []string{"2", "1", "1"}}}}}
 	events, _, _, err := q.SubmitJobs(time.Unix(1, 0), CallerIdentity{User: "ann"}, "k", specs, SubmitLimits{})
 	if err != nil {
 		t.Fatal(err)

@@ -19,11 +19,11 @@ func (q statusView) mpiJobStatus(j *job, s *JobStatus) {
 // mpiTaskStatus makes of the status of a job that of a gang of it that one leads, which
 // has all that its tasks have.
 func (q statusView) mpiTaskStatus(j *job, s JobStatus, head int) JobStatus {
-	t, over := q.task(j, head), j.gangs.openTasks[head/j.spec.gangSize] == 0
+	t, over := q.task(j, head), j.gangs.openTasks[head/j.spec.GangSize] == 0
 	ended, held := t.Ended, -1
 	s.Placements, s.Resources, s.Request = nil, roost.Resources{}, j.class(head).request.ID
 	for i := head; i <= j.lastOfGang(head); i++ {
-		one := TaskPlacement{Resources: j.class(i).spec.resources}
+		one := TaskPlacement{Resources: j.class(i).spec.Resources}
 		if r := j.records.get(i); r != nil {
 			one.Node, one.Placement = r.node, r.placement
 			ended = max(ended, r.ended)
@@ -42,7 +42,7 @@ func (q statusView) mpiTaskStatus(j *job, s JobStatus, head int) JobStatus {
 	case held > head && !t.State.IsActive():
 		t.State, t.Reason = roost.Held, j.stateReason(held)
 	}
-	if t.State == roost.Idle && t.Reason == "" && j.waitsForEarlierGang(head/j.spec.gangSize) {
+	if t.State == roost.Idle && t.Reason == "" && j.waitsForEarlierGang(head/j.spec.GangSize) {
 		t.Reason = earlierGangReason()
 	}
 	if k := j.suspendedForOwner(head); k > head && t.State == roost.Running {
@@ -85,7 +85,7 @@ func (j *job) gangUsage(head int, x *AttemptExit) *AttemptExit {
 func (q *jobTable) GangOverCPULimit(t roost.TaskID,
 	used func(roost.AttemptID) time.Duration) (lead roost.AttemptID, reason string, over bool) {
 	j := q.jobs[t.Job.Seq]
-	if j == nil || !j.spec.mpiGang || j.spec.processLimits.CPU <= 0 || t.Index >= len(j.state) ||
+	if j == nil || !j.spec.MPIGang || j.spec.ProcessLimits.CPU <= 0 || t.Index >= len(j.state) ||
 		!j.state[j.primaryOf(t.Index)].IsActive() {
 		return lead, "", false
 	}
@@ -95,9 +95,9 @@ func (q *jobTable) GangOverCPULimit(t roost.TaskID,
 			sum += used(q.attemptOf(j, i))
 		}
 	}
-	if sum <= j.spec.processLimits.CPU {
+	if sum <= j.spec.ProcessLimits.CPU {
 		return lead, "", false
 	}
 	return q.attemptOf(j, head), fmt.Sprintf("CPU time of %v exceeded: its chunks have used %v together",
-		j.spec.processLimits.CPU, sum.Round(time.Millisecond)), true
+		j.spec.ProcessLimits.CPU, sum.Round(time.Millisecond)), true
 }

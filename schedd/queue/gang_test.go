@@ -7,6 +7,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
 func gangQueue(t *testing.T, ad string, count int) (*Queue, error) {
@@ -17,7 +18,7 @@ func gangQueue(t *testing.T, ad string, count int) (*Queue, error) {
 	}
 	q := New("h")
 	events, _, _, err := q.SubmitJobs(time.Unix(1, 0), CallerIdentity{User: "ann", UID: 1}, "k",
-		[]SubmitSpec{{Ad: parsed, Count: count}}, SubmitLimits{})
+		[]jobad.SubmitSpec{{Ad: parsed, Count: count}}, SubmitLimits{})
 	for _, e := range events {
 		q.Apply(e)
 	}

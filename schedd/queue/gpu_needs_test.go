@@ -7,10 +7,11 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
 // queueWithJob takes one job in and returns its queue.
-func queueWithJob(t *testing.T, text string, columns ...TaskColumn) *Queue {
+func queueWithJob(t *testing.T, text string, columns ...jobad.TaskColumn) *Queue {
 	t.Helper()
 	ad, err := classad.Parse(text)
 	if err != nil {
@@ -22,7 +23,7 @@ func queueWithJob(t *testing.T, text string, columns ...TaskColumn) *Queue {
 	}
 	q := New("h")
 	events, _, _, err := q.SubmitJobs(time.Unix(1, 0), CallerIdentity{User: "ann", UID: 1, Host: "h"}, "k",
-		[]SubmitSpec{{Ad: ad, Count: count, Columns: columns}}, SubmitLimits{})
+		[]jobad.SubmitSpec{{Ad: ad, Count: count, Columns: columns}}, SubmitLimits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,8 +44,8 @@ func TestGpuRequests(t *testing.T) {
 		}
 	}
 	q = queueWithJob(t, `[Cmd = "x"; RequestGpuMemory = 1024]`,
-		TaskColumn{"RequestGpus", []string{"0", "1", "1", "0"}},
-		TaskColumn{"RequestGpuMemory", []string{"1", "1073741824", "1073741825", "2"}})
+		jobad.TaskColumn{Name: "RequestGpus", Values: []string{"0", "1", "1", "0"}},
+		jobad.TaskColumn{Name: "RequestGpuMemory", Values: []string{"1", "1073741824", "1073741825", "2"}})
 	if n := len(q.Requests()); n != 3 {
 		t.Errorf("%d requests, want 3: one without GPUs, and two that differ in a byte", n)
 	}
@@ -53,7 +54,8 @@ func TestGpuRequests(t *testing.T) {
 // TestRequestsDiffer holds that amounts that look alike when they are printed are
 // different requests.
 func TestRequestsDiffer(t *testing.T) {
-	q := queueWithJob(t, `[Cmd = "x"]`, TaskColumn{"RequestMemory", []string{"1073741824", "1073741825"}})
+	q := queueWithJob(t, `[Cmd = "x"]`, jobad.TaskColumn{Name: "RequestMemory", Values: []string{"1073741824",
+		"1073741825"}})
 	if n := len(q.Requests()); n != 2 {
 		t.Errorf("%d requests for two amounts of memory", n)
 	}
@@ -62,7 +64,7 @@ func TestRequestsDiffer(t *testing.T) {
 // TestPlacementRetained holds that what an attempt was given of its node is known as long
 // as the attempt is, also of a success of which little is kept, and from a snapshot.
 func TestPlacementRetained(t *testing.T) {
-	q := queueWithJob(t, `[Cmd = "x"]`, TaskColumn{"a", []string{"1", "2", "3"}})
+	q := queueWithJob(t, `[Cmd = "x"]`, jobad.TaskColumn{Name: "a", Values: []string{"1", "2", "3"}})
 	places := []string{"gpu0", "gpu1", ""}
 	for i, place := range places {
 		now := time.Unix(int64(10+i), 0)

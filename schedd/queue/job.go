@@ -5,6 +5,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
 // job is one job in the queue. States take a byte for each task, and a bit while it is
@@ -13,7 +14,7 @@ type job struct {
 	seq            uint64
 	submission     *SubmittedJob
 	ad             *classad.Ad
-	spec           jobSpec
+	spec           jobad.Spec
 	submitted      int64 // unix nanoseconds
 	state          []roost.TaskState
 	counts         [roost.Removed + 1]int
@@ -91,9 +92,9 @@ func (j *job) atMaxRunning() bool { return j.startableTasks() == 0 }
 // startableTasks is how many more tasks may be active. Those that are suspended do not
 // count (OpenPBS, max_run_subjobs).
 func (j *job) startableTasks() int {
-	if j.spec.maxRunning <= 0 {
+	if j.spec.MaxRunning <= 0 {
 		return len(j.state)
 	}
-	n := max(j.spec.maxRunning*j.tasksPerIndex()-j.active+j.counts[roost.Suspended], 0)
+	n := max(j.spec.MaxRunning*j.tasksPerIndex()-j.active+j.counts[roost.Suspended], 0)
 	return n - n%j.tasksPerIndex()
 }

@@ -1,12 +1,14 @@
 package queue
 
+import "github.com/roost-batch/roost/schedd/queue/jobad"
+
 // taskClass is the tasks of a job that make the same request. It waits in its request's
 // heap while a task of it is ready and may run.
 type taskClass struct {
 	job     *job
 	request *Request
 	share   *jobReady
-	spec    *jobSpec
+	spec    *jobad.Spec
 	ready   indexSet
 	count   int // bits set
 	open    int // tasks that are not final
@@ -27,7 +29,7 @@ type jobReady struct {
 
 // full reports whether no task of a class may start beside those of its job that are
 // active. An operator's word goes past that.
-func (c *taskClass) full() bool { return c.spec.now == "" && c.job.atMaxRunning() }
+func (c *taskClass) full() bool { return c.spec.Now == "" && c.job.atMaxRunning() }
 
 // most is how many ready tasks of a job's share may count in its request.
 func (s *jobReady) most(j *job) int {

@@ -6,6 +6,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
 // EventType says what happened.
@@ -157,7 +158,7 @@ type SubmittedJob struct {
 	GID               uint32
 	Ad                string
 	Count             int
-	Columns           []TaskColumn
+	Columns           []jobad.TaskColumn
 	Dependencies      []JobDependency // what it says of other jobs, as far as that was not met at submit
 	DeferredAdmission bool            // nobody could say whether quotas allow it
 	// that the keys of the images of its tasks are derived from; it is shown to nobody

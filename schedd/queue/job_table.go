@@ -7,6 +7,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
 // jobTable is the jobs of the queue by their numbers. All parts of the queue share it.
@@ -113,7 +114,7 @@ func (q *jobTable) MatchingJobs(f JobFilter) []roost.JobID {
 }
 
 func (f JobFilter) passes(j *job) bool {
-	if f.Owner != "" && j.submission.Owner != f.Owner || f.Name != "" && j.spec.name != f.Name {
+	if f.Owner != "" && j.submission.Owner != f.Owner || f.Name != "" && j.spec.Name != f.Name {
 		return false
 	}
 	if len(f.States) == 0 && !f.WithFailedTask {
@@ -137,12 +138,12 @@ func (q *jobTable) NewestJob(owner string) (roost.JobID, bool) {
 }
 
 // SubmitSpec is a job as it would be submitted now.
-func (q *jobTable) SubmitSpec(seq uint64) (SubmitSpec, bool) {
+func (q *jobTable) SubmitSpec(seq uint64) (jobad.SubmitSpec, bool) {
 	j := q.jobs[seq]
 	if j == nil {
-		return SubmitSpec{}, false
+		return jobad.SubmitSpec{}, false
 	}
-	return SubmitSpec{Ad: parsedAd(j), Count: len(j.state), Columns: j.submission.Columns}, true
+	return jobad.SubmitSpec{Ad: parsedAd(j), Count: len(j.state), Columns: j.submission.Columns}, true
 }
 
 // SubmitGID is the gid that a job was submitted with.
@@ -190,7 +191,7 @@ func (q *jobTable) MatchesAd(seq uint64, e classad.Expr, env *classad.EvalEnv, h
 // interrupted.
 func (q *jobTable) IsRerunnable(seq uint64) bool {
 	j := q.jobs[seq]
-	return j != nil && j.spec.rerunnable
+	return j != nil && j.spec.Rerunnable
 }
 
 // SubmitKey returns the submit key of a job, with its owner's uid before it.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
 // NotificationEvent is what somebody is told of.
@@ -45,14 +46,14 @@ type JobNotification struct {
 // when the last has ended.
 func (q *Queue) Notification(e JobEvent) (n JobNotification, ok bool) {
 	j := q.jobs[e.Job]
-	if j == nil || j.spec.mail == nil {
+	if j == nil || j.spec.Mail == nil {
 		return n, false
 	}
-	m, array := j.spec.mail, j.spec.array || len(j.state) > 1 && !j.spec.mpiGang
-	whole := array && !m.perTask
+	m, array := j.spec.Mail, j.spec.Array || len(j.state) > 1 && !j.spec.MPIGang
+	whole := array && !m.PerTask
 	n = JobNotification{
-		Time: e.Time, ID: j.id(q.host).String(), Name: j.spec.name, Queue: cmp.Or(j.spec.queue, roost.DefaultQueueName),
-		Owner: j.submission.Owner, UID: j.submission.UID, GID: j.submission.GID, Users: m.recipients,
+		Time: e.Time, ID: j.id(q.host).String(), Name: j.spec.Name, Queue: cmp.Or(j.spec.Queue, roost.DefaultQueueName),
+		Owner: j.submission.Owner, UID: j.submission.UID, GID: j.submission.GID, Users: m.Recipients,
 		Reason: e.Reason,
 	}
 	if array {
@@ -73,10 +74,10 @@ func (q *Queue) Notification(e JobEvent) (n JobNotification, ok bool) {
 	switch e.Type {
 	case Started:
 		if n.What = BeginEvent; whole {
-			return n, m.onBegin && j.firstStarted == e.Time && j.lastEnded == 0
+			return n, m.OnBegin && j.firstStarted == e.Time && j.lastEnded == 0
 		}
 		one()
-		return n, m.onBegin
+		return n, m.OnBegin
 	case Ended:
 		if whole {
 			return q.arrayNotification(j, n)
@@ -94,22 +95,22 @@ func (q *Queue) Notification(e JobEvent) (n JobNotification, ok bool) {
 		if e.RequestedBy != "" {
 			n.Reason = fmt.Sprintf("deleted by %s", e.RequestedBy)
 		}
-		return n, m.onAbort && !whole && e.RequestedBy != j.submission.Owner
+		return n, m.OnAbort && !whole && e.RequestedBy != j.submission.Owner
 	}
 	return n, false
 }
 
 // endEvent reports whether the end of a task is to be told, and as what.
-func (n *JobNotification) endEvent(m *mailOptions, x *AttemptExit, state roost.TaskState) bool {
+func (n *JobNotification) endEvent(m *jobad.MailOptions, x *AttemptExit, state roost.TaskState) bool {
 	switch {
 	case x.Cause == CauseRemoval: // that was told when it was asked for
 		return false
 	case state == roost.Completed && x.Cause == CauseExited:
 		n.What = EndEvent
-		return m.onEnd
+		return m.OnEnd
 	case state == roost.Completed || state == roost.Held:
 		n.What = AbortEvent
-		return m.onAbort || m.onEnd && state == roost.Completed
+		return m.OnAbort || m.OnEnd && state == roost.Completed
 	}
 	return false // it is run again
 }
@@ -124,5 +125,5 @@ func (q *Queue) arrayNotification(j *job, n JobNotification) (JobNotification, b
 	if n.Failed+n.Removed > 0 {
 		n.What = AbortEvent
 	}
-	return n, j.spec.mail.onEnd || n.What == AbortEvent && j.spec.mail.onAbort
+	return n, j.spec.Mail.OnEnd || n.What == AbortEvent && j.spec.Mail.OnAbort
 }

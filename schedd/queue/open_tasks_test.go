@@ -9,6 +9,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
 // TestOpenTasksAreShared fills a queue as two users and looks who is still served: nobody
@@ -24,7 +25,7 @@ func TestOpenTasksAreShared(t *testing.T) {
 		}
 		keys++
 		events, _, _, err := q.SubmitJobs(time.Unix(1, 0), who, strconv.Itoa(keys),
-			[]SubmitSpec{{Ad: ad, Count: count}}, limits)
+			[]jobad.SubmitSpec{{Ad: ad, Count: count}}, limits)
 		for _, e := range events {
 			q.Apply(e)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
 // programBuilder makes the program of an attempt.
@@ -32,7 +33,7 @@ type TaskProgram struct {
 	RemoveOutput     string // of o and e: Out, or Err, goes when the task has succeeded
 	Umask            uint32
 	Walltime         time.Duration
-	Bounds           ProcessLimits
+	Bounds           jobad.ProcessLimits
 	PredictedRuntime time.Duration // that the attempt takes; 0: nobody knows
 	NotRerunnable    bool          // the task is not run again if it is interrupted and nothing of it was saved
 	Interactive      bool          // it runs on its user's terminal
@@ -48,11 +49,11 @@ type TaskProgram struct {
 	Account          string // the group
 	Owner            string
 	UID, GID         uint32
-	Checkpoint       *CheckpointPolicy // nil: none are taken
-	Restore          *CheckpointImage  // what the attempt goes on from
-	RestoreKey       []byte            // of that image, secret
-	Rank             int               // of its task in its gang
-	Peers            []string          // the nodes of its gang by rank; none: it is of no gang
+	Checkpoint       *jobad.CheckpointPolicy // nil: none are taken
+	Restore          *CheckpointImage        // what the attempt goes on from
+	RestoreKey       []byte                  // of that image, secret
+	Rank             int                     // of its task in its gang
+	Peers            []string                // the nodes of its gang by rank; none: it is of no gang
 	// of its job's processes, in the order of the file of nodes; none: it has no such
 	// file
 	Hosts       []HostProcesses
@@ -78,35 +79,35 @@ func (q programBuilder) Program(a roost.AttemptID) (TaskProgram, error) {
 		return TaskProgram{}, err
 	}
 	p := TaskProgram{
-		Executable: m.text(roost.AttrCmd), Arguments: m.list(roost.AttrArguments),
-		Environment: m.list(roost.AttrEnvironment),
-		Iwd:         m.text(roost.AttrIwd), In: m.text(roost.AttrIn), Out: m.text(roost.AttrOut),
-		Err:    m.text(roost.AttrErr),
-		Inputs: m.list(roost.AttrTransferIn), Outputs: m.list(roost.AttrTransferOut),
-		Walltime: j.class(a.Task.Index).spec.walltime, Bounds: j.spec.processLimits,
-		PredictedRuntime: q.predictedRuntime(j.class(a.Task.Index).request), NotRerunnable: !j.spec.rerunnable,
-		NoticePeriod: j.spec.noticePeriod, Transfer: j.spec.transfer, Domain: j.spec.domain, Name: j.spec.name,
-		FromQsub: j.spec.fromQsub, Owner: j.submission.Owner, UID: j.submission.UID, GID: j.submission.GID,
+		Executable: m.Text(roost.AttrCmd), Arguments: m.List(roost.AttrArguments),
+		Environment: m.List(roost.AttrEnvironment),
+		Iwd:         m.Text(roost.AttrIwd), In: m.Text(roost.AttrIn), Out: m.Text(roost.AttrOut),
+		Err:    m.Text(roost.AttrErr),
+		Inputs: m.List(roost.AttrTransferIn), Outputs: m.List(roost.AttrTransferOut),
+		Walltime: j.class(a.Task.Index).spec.Walltime, Bounds: j.spec.ProcessLimits,
+		PredictedRuntime: q.predictedRuntime(j.class(a.Task.Index).request), NotRerunnable: !j.spec.Rerunnable,
+		NoticePeriod: j.spec.NoticePeriod, Transfer: j.spec.Transfer, Domain: j.spec.Domain, Name: j.spec.Name,
+		FromQsub: j.spec.FromQsub, Owner: j.submission.Owner, UID: j.submission.UID, GID: j.submission.GID,
 	}
-	p.Script, _ = m.ad.Str(roost.AttrScript)
-	p.ScriptFile, _ = m.ad.Str(roost.AttrScriptFile)
+	p.Script, _ = m.Ad.Str(roost.AttrScript)
+	p.ScriptFile, _ = m.Ad.Str(roost.AttrScriptFile)
 	if p.Script != "" || p.ScriptFile != "" {
 		// which says what runs it
-		if p.Executable = m.text(roost.AttrShell); p.Executable == "" && !strings.HasPrefix(p.Script, "#!") {
+		if p.Executable = m.Text(roost.AttrShell); p.Executable == "" && !strings.HasPrefix(p.Script, "#!") {
 			p.Executable = "/bin/sh"
 		}
 	}
-	p.PBS, p.Queue, p.Account = m.pbsID(), cmp.Or(j.spec.queue, roost.DefaultQueueName), j.spec.group
-	if p.Interactive = j.spec.interactive; p.Interactive {
-		_, p.Login = m.ad.Lookup(roost.AttrShell)
+	p.PBS, p.Queue, p.Account = m.pbsID(), cmp.Or(j.spec.Queue, roost.DefaultQueueName), j.spec.Group
+	if p.Interactive = j.spec.Interactive; p.Interactive {
+		_, p.Login = m.Ad.Lookup(roost.AttrShell)
 	}
 	p.Rank, p.Peers = q.gangPeers(j, a.Task.Index)
 	p.Hosts = q.hostsOf(j, a)
 	q.addCheckpointing(j, a, &p)
-	p.JoinErr, _ = m.ad.Bool(roost.AttrJoinOutput)
-	p.RemoveOutput, _ = m.ad.Str(roost.AttrRemoveOutput)
+	p.JoinErr, _ = m.Ad.Bool(roost.AttrJoinOutput)
+	p.RemoveOutput, _ = m.Ad.Str(roost.AttrRemoveOutput)
 	p.Umask = 0o022
-	if n, ok := m.ad.Int(roost.AttrUmask); ok {
+	if n, ok := m.Ad.Int(roost.AttrUmask); ok {
 		p.Umask = uint32(n) & 0o777
 	}
 	if j.isSecondary(a.Task.Index) {
@@ -141,8 +142,8 @@ type UserScript struct {
 // UserScripts lists those that jobs of the queue name.
 func (q *jobTable) UserScripts() (list []UserScript) {
 	for _, j := range q.jobs {
-		if j.spec.scriptFile != "" {
-			list = append(list, UserScript{j.submission.UID, j.spec.scriptFile})
+		if j.spec.ScriptFile != "" {
+			list = append(list, UserScript{j.submission.UID, j.spec.ScriptFile})
 		}
 	}
 	return list
@@ -150,7 +151,7 @@ func (q *jobTable) UserScripts() (list []UserScript) {
 
 // taskSubstituter replaces $(Name) in the attributes of one task.
 type taskSubstituter struct {
-	substituter
+	jobad.Substituter
 	job     *job
 	attempt roost.AttemptID
 	err     error
@@ -179,7 +180,7 @@ func (q programBuilder) newSubstituter(j *job, a roost.AttemptID) (*taskSubstitu
 
 func newTaskSubstituter(ad *classad.Ad, j *job, a roost.AttemptID) *taskSubstituter {
 	m := &taskSubstituter{job: j, attempt: a}
-	m.substituter = substituter{ad: ad, value: m.valueOf}
+	m.Substituter = jobad.Substituter{Ad: ad, Value: m.valueOf}
 	return m
 }
 
@@ -214,7 +215,7 @@ func (m *taskSubstituter) valueOf(name string) string {
 // array if that is one.
 func (m *taskSubstituter) pbsID() string {
 	id := m.attempt.Task
-	if !m.job.spec.array && (len(m.job.state) == 1 || m.job.spec.mpiGang) {
+	if !m.job.spec.Array && (len(m.job.state) == 1 || m.job.spec.MPIGang) {
 		return id.Job.String()
 	}
 	id.Index = m.job.names().index(id.Index)

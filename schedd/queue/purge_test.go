@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
 // A job that waits for two others is neither dropped nor freed when the first of them has
@@ -60,13 +61,15 @@ func TestPurgedIsUnsaved(t *testing.T) {
 // whatever different requests they make.
 func TestReadyWithinLimit(t *testing.T) {
 	d := newTestQueue(t)
-	spec := SubmitSpec{Ad: parseTestAd(t, "MaxRunning = 3"), Count: 12, Columns: []TaskColumn{
-		{roost.AttrRequestMemory, []string{"1048576", "1048576", "1048576", "1048576", "1048576", "1048576", "2097152",
+	spec := jobad.SubmitSpec{Ad: parseTestAd(t, "MaxRunning = 3"), Count: 12, Columns: []jobad.TaskColumn{
+		{Name: roost.AttrRequestMemory, Values: []string{"1048576", "1048576", "1048576", "1048576", "1048576",
+			"1048576", "2097152",
 			"2097152", "2097152", "2097152", "2097152", "2097152"}},
 		// of the same request
-		{roost.AttrWalltime, []string{"10", "20", "10", "20", "10", "20", "10", "20", "10", "20", "10", "20"}},
+		{Name: roost.AttrWalltime, Values: []string{"10", "20", "10", "20", "10", "20", "10", "20", "10", "20",
+			"10", "20"}},
 	}}
-	events, _, _, err := d.queue.SubmitJobs(d.now, alice, "k", []SubmitSpec{spec}, SubmitLimits{})
+	events, _, _, err := d.queue.SubmitJobs(d.now, alice, "k", []jobad.SubmitSpec{spec}, SubmitLimits{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -77,9 +77,9 @@ func (q *jobTable) checkJob(j *job, ready map[RequestID]int) (open int) {
 			open++
 		}
 		if j.urgent[i] != nil && s != roost.Idle && !s.IsActive() ||
-			j.class(i).oldAd == nil && j.class(i).spec.now != j.whereNow(i) {
+			j.class(i).oldAd == nil && j.class(i).spec.Now != j.whereNow(i) {
 			panic(fmt.Sprintf("queue: %v is %v, and is to run now at %q, asked for at %q", j.id(q.host).Task(i), s,
-				j.whereNow(i), j.class(i).spec.now))
+				j.whereNow(i), j.class(i).spec.Now))
 		}
 	}
 	checkUserView(j)
@@ -119,7 +119,7 @@ func (q *quotaDemands) checkDemands() {
 		}
 		kinds := make([]demandKind, len(j.classes))
 		for n, c := range j.classes {
-			kinds[n].each = c.spec.resources
+			kinds[n].each = c.spec.Resources
 		}
 		for i, s := range j.state {
 			if !s.IsFinal() {
@@ -127,7 +127,7 @@ func (q *quotaDemands) checkDemands() {
 			}
 		}
 		sums[j.payer()] = sums[j.payer()].Add(totalDemand(kinds,
-			j.spec.maxRunning*j.tasksPerIndex()).countGangOnce(&j.spec))
+			j.spec.MaxRunning*j.tasksPerIndex()).countGangOnce(&j.spec))
 	}
 	maps.DeleteFunc(sums, func(_ QuotaKey, d QuotaDemand) bool { return d == QuotaDemand{} })
 	if !maps.Equal(sums, q.demands) {

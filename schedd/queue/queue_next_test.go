@@ -6,6 +6,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
 // What is skipped is not given out while there is something else, and nothing is when all
@@ -17,7 +18,7 @@ func TestNextTaskExcept(t *testing.T) {
 		t.Fatal(err)
 	}
 	events, _, _, err := q.SubmitJobs(time.Unix(1, 0), CallerIdentity{User: "ann", UID: 1}, "k",
-		[]SubmitSpec{{Ad: ad, Count: 200}}, SubmitLimits{})
+		[]jobad.SubmitSpec{{Ad: ad, Count: 200}}, SubmitLimits{})
 	if err != nil {
 		t.Fatal(err)
 	}

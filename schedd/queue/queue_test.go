@@ -12,6 +12,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
 var (
@@ -59,7 +60,7 @@ func (d *testQueue) submit(count int, src string) roost.JobID {
 	d.Helper()
 	d.keys++
 	events, ids, _, err := d.queue.SubmitJobs(d.now, alice, "k"+strconv.Itoa(d.keys),
-		[]SubmitSpec{{Ad: parseTestAd(d, src), Count: count}}, SubmitLimits{})
+		[]jobad.SubmitSpec{{Ad: parseTestAd(d, src), Count: count}}, SubmitLimits{})
 	if err != nil {
 		d.Fatal(err)
 	}
@@ -188,7 +189,7 @@ func TestDependencies(t *testing.T) {
 
 func TestSameKeySameJob(t *testing.T) {
 	d := newTestQueue(t)
-	specs := []SubmitSpec{{Ad: parseTestAd(t, ""), Count: 1},
+	specs := []jobad.SubmitSpec{{Ad: parseTestAd(t, ""), Count: 1},
 		{Ad: parseTestAd(t, `DependsOn = {"afterok:@0"}`), Count: 2}}
 	events, first, _, err := d.queue.SubmitJobs(d.now, alice, "key", specs, SubmitLimits{})
 	if err != nil {
@@ -207,23 +208,24 @@ func TestSameKeySameJob(t *testing.T) {
 
 func TestRefused(t *testing.T) {
 	d := newTestQueue(t)
-	for name, spec := range map[string]SubmitSpec{
+	for name, spec := range map[string]jobad.SubmitSpec{
 		"no tasks":        {Ad: parseTestAd(t, ""), Count: 0},
 		"too many tasks":  {Ad: parseTestAd(t, ""), Count: roost.MaxTasks + 1},
 		"negative memory": {Ad: parseTestAd(t, "RequestMemory = -1"), Count: 1},
 		"no cpus":         {Ad: parseTestAd(t, "RequestCpus = 0"), Count: 1},
 		"priority":        {Ad: parseTestAd(t, "JobPrio = 5000"), Count: 1},
 		"band":            {Ad: parseTestAd(t, `Band = "royal"`), Count: 1},
-		"short column":    {Ad: parseTestAd(t, ""), Count: 2, Columns: []TaskColumn{{"A", []string{"1"}}}},
+		"short column": {Ad: parseTestAd(t, ""), Count: 2, Columns: []jobad.TaskColumn{{Name: "A",
+			Values: []string{"1"}}}},
 		"bad override": {Ad: parseTestAd(t, ""), Count: 1,
-			Columns: []TaskColumn{{"RequestMemory", []string{"lots"}}}},
+			Columns: []jobad.TaskColumn{{Name: "RequestMemory", Values: []string{"lots"}}}},
 		"unknown dependency":  {Ad: parseTestAd(t, `DependsOn = {"afterok:77"}`), Count: 1},
 		"forward dependency":  {Ad: parseTestAd(t, `DependsOn = {"afterok:@0"}`), Count: 1},
 		"type of dependency":  {Ad: parseTestAd(t, `DependsOn = {"whenever:1"}`), Count: 1},
 		"transfer":            {Ad: parseTestAd(t, `Transfer = "maybe"`), Count: 1},
 		"wrong type of value": {Ad: parseTestAd(t, `Walltime = "soon"`), Count: 1},
 	} {
-		if _, _, _, err := d.queue.SubmitJobs(d.now, alice, "k", []SubmitSpec{spec}, SubmitLimits{}); err == nil {
+		if _, _, _, err := d.queue.SubmitJobs(d.now, alice, "k", []jobad.SubmitSpec{spec}, SubmitLimits{}); err == nil {
 			t.Errorf("%s: it was taken", name)
 		}
 	}
@@ -253,12 +255,12 @@ func TestOrderAndLimits(t *testing.T) {
 
 func TestLaunch(t *testing.T) {
 	d := newTestQueue(t)
-	spec := SubmitSpec{
+	spec := jobad.SubmitSpec{
 		Ad: parseTestAd(t,
 			`Arguments = {"--n=$(TaskIndex)", "$(Seed)", "$$HOME", "5$"}; Out = "$(JobSeq).$(JobHost).$(Seed).out"; Environment = {"ID=$(JobId)"}`),
-		Count: 2, Columns: []TaskColumn{{"Seed", []string{"a", "$(x)"}}},
+		Count: 2, Columns: []jobad.TaskColumn{{Name: "Seed", Values: []string{"a", "$(x)"}}},
 	}
-	events, ids, _, err := d.queue.SubmitJobs(d.now, alice, "k", []SubmitSpec{spec}, SubmitLimits{})
+	events, ids, _, err := d.queue.SubmitJobs(d.now, alice, "k", []jobad.SubmitSpec{spec}, SubmitLimits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -275,10 +277,11 @@ func TestLaunch(t *testing.T) {
 
 func TestLaunchOfArray(t *testing.T) {
 	d := newTestQueue(t)
-	job := func(indexes string) SubmitSpec {
-		return SubmitSpec{Ad: parseTestAd(t, `Arguments = {"$(ArrayIndex)"}; ArrayIndexes = "`+indexes+`"`), Count: 3}
+	job := func(indexes string) jobad.SubmitSpec {
+		return jobad.SubmitSpec{Ad: parseTestAd(t, `Arguments = {"$(ArrayIndex)"}; ArrayIndexes = "`+indexes+`"`),
+			Count: 3}
 	}
-	events, ids, _, err := d.queue.SubmitJobs(d.now, alice, "k", []SubmitSpec{job("1-3:2,10")}, SubmitLimits{})
+	events, ids, _, err := d.queue.SubmitJobs(d.now, alice, "k", []jobad.SubmitSpec{job("1-3:2,10")}, SubmitLimits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -290,7 +293,7 @@ func TestLaunchOfArray(t *testing.T) {
 		}
 	}
 	for _, indexes := range []string{"7", "x", ""} {
-		if _, _, _, err := d.queue.SubmitJobs(d.now, alice, "bad", []SubmitSpec{job(indexes)},
+		if _, _, _, err := d.queue.SubmitJobs(d.now, alice, "bad", []jobad.SubmitSpec{job(indexes)},
 			SubmitLimits{}); !errors.Is(err, roost.Invalid) {
 			t.Errorf("indexes %q for three tasks: %v", indexes, err)
 		}
@@ -400,19 +403,20 @@ func (d *testQueue) randomStep(rng *rand.Rand) {
 	case 0:
 		extra := []string{"", "MaxRetries = 1", "MaxRunning = 2", "Rerunnable = false", "HoldOnSubmit = true",
 			"DeferralTime = 1700000200", "PBS = []", "GangSize = 2"}[rng.IntN(8)]
-		spec := SubmitSpec{Ad: parseTestAd(d, extra), Count: 1 + rng.IntN(5)}
+		spec := jobad.SubmitSpec{Ad: parseTestAd(d, extra), Count: 1 + rng.IntN(5)}
 		if d.queue.jobs[seq] != nil && rng.IntN(3) == 0 {
 			spec.Ad.SetStrings(roost.AttrDependsOn, d.anyDependencies(rng))
 		}
 		if rng.IntN(3) == 0 {
-			c := TaskColumn{Name: []string{roost.AttrRequestMemory, roost.AttrWalltime}[rng.IntN(2)]}
+			c := jobad.TaskColumn{Name: []string{roost.AttrRequestMemory, roost.AttrWalltime}[rng.IntN(2)]}
 			for range spec.Count {
 				c.Values = append(c.Values, strconv.Itoa(1024*(1+rng.IntN(2))))
 			}
-			spec.Columns = []TaskColumn{c}
+			spec.Columns = []jobad.TaskColumn{c}
 		}
 		d.keys++
-		events, _, _, _ = d.queue.SubmitJobs(d.now, alice, strconv.Itoa(d.keys), []SubmitSpec{spec}, SubmitLimits{})
+		events, _, _, _ = d.queue.SubmitJobs(d.now, alice, strconv.Itoa(d.keys), []jobad.SubmitSpec{spec},
+			SubmitLimits{})
 	case 1:
 		events = d.holdTasks(rng, target)
 	case 2:

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
 // TestDeferredAdmission holds that a job that was taken while nobody could be asked
@@ -35,7 +36,8 @@ func TestDeferredAdmission(t *testing.T) {
 	}
 	submit := func(key string, unasked bool) {
 		t.Helper()
-		events, _, _, err := q.SubmitJobs(now, who, key, []SubmitSpec{{Ad: ad, Count: 3, DeferredAdmission: unasked}},
+		events, _, _, err := q.SubmitJobs(now, who, key, []jobad.SubmitSpec{{Ad: ad, Count: 3,
+			DeferredAdmission: unasked}},
 			SubmitLimits{})
 		do(events, err)
 	}

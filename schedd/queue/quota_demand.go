@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
 // QuotaKey is whose quota a job is held against, and at which band, and whose count of
@@ -91,9 +92,9 @@ func totalDemand(kinds []demandKind, most int) (d QuotaDemand) {
 
 // countGangOnce counts the tasks of a gang that are led by its first as the one that they
 // are to its user.
-func (d QuotaDemand) countGangOnce(p *jobSpec) QuotaDemand {
-	if p.mpiGang {
-		d.Open = (d.Open + p.gangSize - 1) / p.gangSize
+func (d QuotaDemand) countGangOnce(p *jobad.Spec) QuotaDemand {
+	if p.MPIGang {
+		d.Open = (d.Open + p.GangSize - 1) / p.GangSize
 	}
 	return d
 }
@@ -117,9 +118,9 @@ func multiply(r roost.Resources, n int) roost.Resources {
 func (j *job) demand() QuotaDemand {
 	kinds := make([]demandKind, len(j.classes))
 	for n, c := range j.classes {
-		kinds[n] = demandKind{c.spec.resources, c.open}
+		kinds[n] = demandKind{c.spec.Resources, c.open}
 	}
-	return totalDemand(kinds, j.spec.maxRunning*j.tasksPerIndex()).countGangOnce(&j.spec)
+	return totalDemand(kinds, j.spec.MaxRunning*j.tasksPerIndex()).countGangOnce(&j.spec)
 }
 
 // updateDemands brings the sums of those jobs up to date of which something has changed.
@@ -150,17 +151,17 @@ func (q *quotaDemands) updateDemands() {
 }
 
 func (j *job) payer() QuotaKey {
-	return QuotaKey{j.submission.Owner, j.spec.group, j.spec.band, j.spec.queue, j.submission.GID}
+	return QuotaKey{j.submission.Owner, j.spec.Group, j.spec.Band, j.spec.Queue, j.submission.GID}
 }
 
 // SubmissionDemand is whose quota a job that is about to be submitted is held against,
 // and how much it would add to what is held against it.
-func SubmissionDemand(who CallerIdentity, spec *SubmitSpec) (QuotaKey, QuotaDemand, error) {
-	p, err := readJobSpec(spec.Ad)
+func SubmissionDemand(who CallerIdentity, spec *jobad.SubmitSpec) (QuotaKey, QuotaDemand, error) {
+	p, err := jobad.ReadSpec(spec.Ad)
 	if err != nil {
 		return QuotaKey{}, QuotaDemand{}, err
 	}
-	all, err := TaskKinds(spec)
+	all, err := jobad.TaskKinds(spec)
 	if err != nil {
 		return QuotaKey{}, QuotaDemand{}, err
 	}
@@ -168,8 +169,8 @@ func SubmissionDemand(who CallerIdentity, spec *SubmitSpec) (QuotaKey, QuotaDema
 	for i, k := range all {
 		kinds[i] = demandKind{k.Resources, k.Tasks}
 	}
-	return QuotaKey{who.User, p.group, p.band, p.queue, who.GID},
-		totalDemand(kinds, p.maxRunning*p.tasksPerIndex()).countGangOnce(&p), nil
+	return QuotaKey{who.User, p.Group, p.Band, p.Queue, who.GID},
+		totalDemand(kinds, p.MaxRunning*p.TasksPerIndex()).countGangOnce(&p), nil
 }
 
 // HasSubmission reports whether a submission with that key was taken already.

@@ -43,7 +43,7 @@ func (q *jobTable) UnrecordedLease(seq uint64) (lease time.Duration, unsure bool
 	if j == nil {
 		return 0, false
 	}
-	return j.spec.lease, j.distrust.attemptMayLive
+	return j.spec.Lease, j.distrust.attemptMayLive
 }
 
 // apply takes in what an event says of it.

@@ -49,8 +49,8 @@ func (h classHeap) Len() int { return len(h) }
 
 func (h classHeap) Less(i, k int) bool {
 	a, b := h[i].job, h[k].job
-	if a.spec.priority != b.spec.priority {
-		return a.spec.priority > b.spec.priority
+	if a.spec.Priority != b.spec.Priority {
+		return a.spec.Priority > b.spec.Priority
 	}
 	return a.orderRank < b.orderRank
 }

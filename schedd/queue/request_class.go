@@ -8,16 +8,17 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
 // formClasses parts a job's tasks into classes, packs its columns and drops what is kept
 // twice.
 func (q *requestIndex) formClasses(j *job) {
-	var split []TaskColumn
+	var split []jobad.TaskColumn
 	j.columns = make(map[string]*packedColumn, len(j.submission.Columns))
 	for _, c := range j.submission.Columns {
 		j.columns[c.Name] = packColumn(c.Values)
-		if isOverridable(c.Name) {
+		if jobad.IsOverridable(c.Name) {
 			split = append(split, c)
 		}
 	}
@@ -33,12 +34,12 @@ func (q *requestIndex) formClasses(j *job) {
 		if !ok {
 			p := j.spec
 			for _, c := range split {
-				if err := p.overrideAttr(c.Name, c.Values[i]); err != nil {
+				if err := p.OverrideAttr(c.Name, c.Values[i]); err != nil {
 					panic(fmt.Sprintf("queue: job %d: %v", j.seq, err))
 				}
 			}
 			if j.tasksPerIndex() > 1 {
-				p.arrayMPIGang = i / j.tasksPerIndex()
+				p.ArrayMPIGang = i / j.tasksPerIndex()
 			}
 			n = len(j.classes)
 			j.classByValues[key] = n
@@ -55,7 +56,7 @@ func (j *job) columnKey(i int) string {
 		fmt.Fprintf(&key, "%d ", i/j.tasksPerIndex())
 	}
 	for _, c := range j.submission.Columns {
-		if isOverridable(c.Name) {
+		if jobad.IsOverridable(c.Name) {
 			fmt.Fprintf(&key, "%q ", c.Values[i])
 		}
 	}
@@ -63,7 +64,7 @@ func (j *job) columnKey(i int) string {
 }
 
 // addClass adds a class of tasks that want what the plan says.
-func (q *requestIndex) addClass(j *job, p *jobSpec) {
+func (q *requestIndex) addClass(j *job, p *jobad.Spec) {
 	r := q.joinRequest(j.submission, j.id(q.host), p)
 	j.classes = append(j.classes, &taskClass{job: j, request: r, share: j.readyIn(r), spec: p, heapIndex: -1})
 }
@@ -147,7 +148,8 @@ func (q *requestIndex) reclassify(j *job, was string) {
 			j.class(i).open++
 		}
 	}
-	if size, loose := j.spec.startTogether(j.submission.Count, j.submission.Columns); size != j.gangs.size || loose != j.gangs.firstStartOnly ||
+	if size, loose := j.spec.StartTogether(j.submission.Count, j.submission.Columns); size != j.gangs.size ||
+		loose != j.gangs.firstStartOnly ||
 		size > 0 && len(j.gangs.idleTasks) != len(j.state)/size {
 		j.gangs = gangState{}
 		j.formGangs()
@@ -199,27 +201,27 @@ func (q *requestIndex) pinOldClass(j *job, i int, before *oldAd) {
 	if err != nil {
 		panic(err)
 	}
-	p, err := readJobSpec(ad)
+	p, err := jobad.ReadSpec(ad)
 	if err != nil {
 		panic(err)
 	}
 	for name, values := range j.columns {
-		if isOverridable(name) {
-			if err := p.overrideAttr(name, values.at(i)); err != nil {
+		if jobad.IsOverridable(name) {
+			if err := p.OverrideAttr(name, values.at(i)); err != nil {
 				panic(err)
 			}
 		}
 	}
 	if j.tasksPerIndex() > 1 {
-		p.arrayMPIGang = i / j.tasksPerIndex()
+		p.ArrayMPIGang = i / j.tasksPerIndex()
 	}
 	r := j.records.own(i)
-	p.needsRestore = r != nil && r.checkpoints != nil && r.checkpoints.originSequence != 0 && p.checkpoints != nil &&
-		!p.checkpoints.Self
-	if m := r.newestImage(); p.needsRestore && m != nil {
-		p.slotUser = m.SlotUser
+	p.NeedsRestore = r != nil && r.checkpoints != nil && r.checkpoints.originSequence != 0 && p.Checkpoints != nil &&
+		!p.Checkpoints.Self
+	if m := r.newestImage(); p.NeedsRestore && m != nil {
+		p.SlotUser = m.SlotUser
 	}
-	p.now = j.whereNow(i)
+	p.Now = j.whereNow(i)
 	request := q.joinRequest(j.submission, j.id(q.host), &p)
 	n := slices.IndexFunc(j.classes, func(c *taskClass) bool { return c.oldAd == before && c.request == request })
 	if n < 0 {
@@ -250,7 +252,7 @@ func (q *requestIndex) updateRestoreClass(j *job, i int) {
 	r := j.records.own(i)
 	restores := false
 	switch {
-	case r == nil || j.spec.checkpoints == nil || j.spec.checkpoints.Self: // files go anywhere
+	case r == nil || j.spec.Checkpoints == nil || j.spec.Checkpoints.Self: // files go anywhere
 	case r.live:
 		restores = r.checkpoints != nil && r.checkpoints.originSequence != 0
 	default:
@@ -272,7 +274,7 @@ func (q *requestIndex) updateRestoreClass(j *job, i int) {
 		q.assignClass(j, i, j.idleClass(i)) // it runs no more, and is what its job is now
 		c = j.class(i)
 	}
-	if now := j.whereNow(i); c.spec.needsRestore != restores || c.spec.slotUser != slot || c.spec.now != now {
+	if now := j.whereNow(i); c.spec.NeedsRestore != restores || c.spec.SlotUser != slot || c.spec.Now != now {
 		q.assignClass(j, i, q.restoreClassOf(j, c, restores, slot, now))
 	}
 }
@@ -285,13 +287,13 @@ func (q *requestIndex) restoreClassOf(j *job, c *taskClass, restores, slot bool,
 		first = c.twin
 	}
 	for n, other := range j.classes {
-		if (other == first || other.twin == first) && other.spec.needsRestore == restores &&
-			other.spec.slotUser == slot && other.spec.now == now {
+		if (other == first || other.twin == first) && other.spec.NeedsRestore == restores &&
+			other.spec.SlotUser == slot && other.spec.Now == now {
 			return uint16(n)
 		}
 	}
 	p := *c.spec
-	p.needsRestore, p.slotUser, p.now = restores, slot, now
+	p.NeedsRestore, p.SlotUser, p.Now = restores, slot, now
 	q.addClass(j, &p)
 	j.classes[len(j.classes)-1].twin = first
 	return uint16(len(j.classes) - 1)

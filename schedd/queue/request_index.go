@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
 // requestIndex is the requests of the queue, and the ready tasks of each.
@@ -43,8 +44,8 @@ func (q *requestIndex) Request(id RequestID) (*Request, bool) {
 	if ok && len(r.classes) > 0 {
 		top := r.classes[0].job
 		r.PredictedRuntime = q.predictedRuntime(r)
-		r.Priority, r.OldestSubmit = top.spec.priority, time.Unix(0, top.orderTime)
-		if r.classes[0].spec.needsRestore {
+		r.Priority, r.OldestSubmit = top.spec.Priority, time.Unix(0, top.orderTime)
+		if r.classes[0].spec.NeedsRestore {
 			// what had to leave a machine goes on before the rest of its job begins
 			r.OldestSubmit = r.OldestSubmit.Add(-1)
 		}
@@ -53,23 +54,23 @@ func (q *requestIndex) Request(id RequestID) (*Request, bool) {
 }
 
 // joinRequest finds or makes the request of a class.
-func (q *requestIndex) joinRequest(s *SubmittedJob, job roost.JobID, p *jobSpec) *Request {
-	if p.resources.GPUs == 0 {
-		p.resources.GPUMemory = 0 // it was for those of the job's tasks that have GPUs
+func (q *requestIndex) joinRequest(s *SubmittedJob, job roost.JobID, p *jobad.Spec) *Request {
+	if p.Resources.GPUs == 0 {
+		p.Resources.GPUMemory = 0 // it was for those of the job's tasks that have GPUs
 	}
-	key := p.requestKey(s.Owner, s.UID, s.GID, job)
+	key := p.RequestKey(s.Owner, s.UID, s.GID, job)
 	r := q.requestByKey[key]
 	if r == nil {
-		size, _ := p.startTogether(s.Count, s.Columns)
+		size, _ := p.StartTogether(s.Count, s.Columns)
 		q.lastRequest++
 		r = &Request{
-			ID: q.lastRequest, Owner: s.Owner, UID: s.UID, GID: s.GID, Group: p.group, Queue: p.queue, Band: p.band,
-			Resources: p.resources, Class: p.appClass, JobLease: p.lease,
-			Now: p.now != "", Walltime: p.walltime, Reservation: p.reservation, gangSize: size,
-			Ad: p.requestAd(s.Owner, s.UID, job), key: key,
+			ID: q.lastRequest, Owner: s.Owner, UID: s.UID, GID: s.GID, Group: p.Group, Queue: p.Queue, Band: p.Band,
+			Resources: p.Resources, Class: p.AppClass, JobLease: p.Lease,
+			Now: p.Now != "", Walltime: p.Walltime, Reservation: p.Reservation, gangSize: size,
+			Ad: p.RequestAd(s.Owner, s.UID, job), key: key,
 		}
-		if p.mpiGang {
-			r.mpiJob, r.mpiGang = job.Seq, p.arrayMPIGang
+		if p.MPIGang {
+			r.mpiJob, r.mpiGang = job.Seq, p.ArrayMPIGang
 		}
 		q.requestByKey[key], q.requests[r.ID] = r, r
 	}

@@ -72,7 +72,7 @@ func (q *requestIndex) batchReady(j *job, f func()) {
 
 // updateMaxRunning is for when a job's limit of active tasks may have come or gone.
 func (q *requestIndex) updateMaxRunning(j *job) {
-	if j.spec.maxRunning > 0 {
+	if j.spec.MaxRunning > 0 {
 		q.updateJobReady(j)
 	}
 }

@@ -25,7 +25,7 @@ func (q taskDecisions) RerunTasks(now time.Time, who CallerIdentity, t TaskSelec
 	if force && !who.Admin {
 		return nil, fmt.Errorf("%v: %w: only an administrator may force it", t, roost.PermissionDenied)
 	}
-	if !q.jobs[t.Job.Seq].spec.rerunnable {
+	if !q.jobs[t.Job.Seq].spec.Rerunnable {
 		return nil, fmt.Errorf("%v: %w", t, ErrNotRerunnable)
 	}
 	return events, nil
@@ -39,7 +39,7 @@ func (q *jobTable) RestartsWhenLost(t roost.TaskID) bool {
 		return false
 	}
 	r := j.records.own(t.Index)
-	return !r.removeWanted && !r.holdWanted && (j.spec.rerunnable || r.requeueWanted || r.newestImage() != nil)
+	return !r.removeWanted && !r.holdWanted && (j.spec.Rerunnable || r.requeueWanted || r.newestImage() != nil)
 }
 
 // isRequeuable reports whether a task has an attempt that nobody wants removed.
@@ -60,7 +60,7 @@ func (q *Queue) applyRequeued(j *job, i int) {
 // Guide, "node_fail_requeue"). Others are held, for somebody to decide.
 func (q attemptDecisions) failsWhenInterrupted(a roost.AttemptID) bool {
 	p := &q.jobs[a.Task.Job.Seq].spec
-	return p.fromQsub && !p.rerunnable
+	return p.FromQsub && !p.Rerunnable
 }
 
 // interruptedExit is how an attempt ended that may not be made twice: what a machine
@@ -68,7 +68,7 @@ func (q attemptDecisions) failsWhenInterrupted(a roost.AttemptID) bool {
 // once.
 func (q attemptDecisions) interruptedExit(a roost.AttemptID, x *AttemptExit) *AttemptExit {
 	j := q.jobs[a.Task.Job.Seq]
-	if r := j.records.own(a.Task.Index); x.Cause != CauseMachine || j.spec.rerunnable || r == nil || r.started == 0 {
+	if r := j.records.own(a.Task.Index); x.Cause != CauseMachine || j.spec.Rerunnable || r == nil || r.started == 0 {
 		return x
 	}
 	y := *x

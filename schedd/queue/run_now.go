@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
 // An operator may have tasks start now, out of turn (OpenPBS, qrun). Such tasks make a
@@ -55,10 +56,10 @@ func (q taskDecisions) RunNow(now time.Time, who CallerIdentity, t TaskSelector,
 	}
 	j := q.jobs[t.Job.Seq]
 	switch {
-	case j.spec.array && len(t.Ranges) == 0 && (j.gangs.size == 0 || j.spec.mpiGang):
+	case j.spec.Array && len(t.Ranges) == 0 && (j.gangs.size == 0 || j.spec.MPIGang):
 		return nil, fmt.Errorf("%v: %w: name the tasks of the array that are to run, as in %d[1-3]",
 			t, ErrWholeJobOnly, j.seq)
-	case len(t.Ranges) > 0 && j.gangs.size > 0 && !j.spec.mpiGang && len(j.state) > 1:
+	case len(t.Ranges) > 0 && j.gangs.size > 0 && !j.spec.MPIGang && len(j.state) > 1:
 		return nil, fmt.Errorf("%v: %w: its tasks start together: name the whole job", t, ErrWholeJobOnly)
 	}
 	var tasks []IndexRange
@@ -109,7 +110,7 @@ func (q *requestIndex) DenyRun(now time.Time, id RequestID, why string) []JobEve
 
 // runRequested folds in that tasks are to run now.
 func (q *Queue) runRequested(j *job, e JobEvent) {
-	order := &runOrder{by: e.RequestedBy, at: e.Time, where: anywhere}
+	order := &runOrder{by: e.RequestedBy, at: e.Time, where: jobad.Anywhere}
 	if len(e.Hosts) > 0 {
 		order.where = strings.Join(e.Hosts, "+")
 	}
@@ -179,7 +180,7 @@ func (j *job) runNowStatus() (s RunNowStatus) {
 		}
 		if s.Pending++; o.at >= s.Since {
 			s.By, s.Since, s.Hosts = o.by, o.at, nil
-			if o.where != anywhere {
+			if o.where != jobad.Anywhere {
 				s.Hosts = strings.Split(o.where, "+")
 			}
 		}

@@ -313,7 +313,7 @@ func (q *Queue) restoreStates(j *job, states []roost.TaskState) {
 					Reason: requeuedReason})
 			} else if r.holdWanted {
 				q.vacates = append(q.vacates, VacateAttempt{Attempt: q.attemptOf(j, i),
-					Checkpoint: j.spec.checkpoints != nil && j.spec.checkpoints.OnVacate, Reason: r.holdReason})
+					Checkpoint: j.spec.Checkpoints != nil && j.spec.Checkpoints.OnVacate, Reason: r.holdReason})
 			}
 		}
 		if to == roost.Completed && !j.records.hasSucceeded(i) {

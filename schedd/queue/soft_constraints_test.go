@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
 // TestSoftConstraints holds that what jobs take and wish for stands in the requests' ads
@@ -42,7 +43,7 @@ func TestSoftConstraints(t *testing.T) {
 		`Prefer = {1}`, `Spread = Rack`,
 	} {
 		_, _, _, err := d.queue.SubmitJobs(d.now, alice, "bad"+src,
-			[]SubmitSpec{{Ad: parseTestAd(d, `Cmd = "x"; `+src), Count: 1}}, SubmitLimits{})
+			[]jobad.SubmitSpec{{Ad: parseTestAd(d, `Cmd = "x"; `+src), Count: 1}}, SubmitLimits{})
 		if name, _, _ := strings.Cut(src, " "); !errors.Is(err, roost.Invalid) || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: got %v", src, err)
 		}

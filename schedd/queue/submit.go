@@ -8,6 +8,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/mutant"
+	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
 // submissions is what was submitted, by submit key.
@@ -44,7 +45,7 @@ type SubmitLimits struct {
 
 // SubmitJobs decides on new jobs: all of them, or none. The same key again gives the ids
 // that it gave before.
-func (q *submissions) SubmitJobs(now time.Time, who CallerIdentity, key string, specs []SubmitSpec,
+func (q *submissions) SubmitJobs(now time.Time, who CallerIdentity, key string, specs []jobad.SubmitSpec,
 	limits SubmitLimits) (events []JobEvent, ids []roost.JobID, repeated bool, err error) {
 	if key == "" || len(key) > 256 {
 		return nil, nil, false, fmt.Errorf("submit key: %w: it has %d bytes, and 1 to 256 are wanted",
@@ -103,14 +104,14 @@ func (q *submissions) submissionJobs(key string, limits SubmitLimits) (ids []roo
 }
 
 // checkSubmission checks one job and makes the event that takes it in.
-func (q *submissions) checkSubmission(now time.Time, who CallerIdentity, spec *SubmitSpec,
+func (q *submissions) checkSubmission(now time.Time, who CallerIdentity, spec *jobad.SubmitSpec,
 	r *dependencyResolver) (JobEvent, error) {
 	seq, limits := r.jobNumber, r.limits
 	if spec.Count < 1 || spec.Count > roost.MaxTasks {
 		return JobEvent{}, fmt.Errorf("%w: %d tasks, and 1 to %d are possible", roost.Exhausted, spec.Count,
 			roost.MaxTasks)
 	}
-	if err := checkColumns(spec.Columns, spec.Count); err != nil {
+	if err := jobad.CheckColumns(spec.Columns, spec.Count); err != nil {
 		return JobEvent{}, err
 	}
 	ad := spec.Ad.Copy()
@@ -124,27 +125,27 @@ func (q *submissions) checkSubmission(now time.Time, who CallerIdentity, spec *S
 	if _, ok := ad.Lookup(roost.AttrFileSystemDomain); !ok && limits.Domain != "" {
 		ad.SetString(roost.AttrFileSystemDomain, limits.Domain)
 	}
-	if _, ok := ad.Lookup(attrArray); !ok && spec.Count > 1 {
-		ad.SetBool(attrArray, true)
+	if _, ok := ad.Lookup(jobad.AttrArray); !ok && spec.Count > 1 {
+		ad.SetBool(jobad.AttrArray, true)
 	}
-	p, err := readJobSpec(ad)
+	p, err := jobad.ReadSpec(ad)
 	if err != nil {
 		return JobEvent{}, err
 	}
-	if err := checkOverrides(p, spec.Columns); err != nil {
+	if err := jobad.CheckOverrides(p, spec.Columns); err != nil {
 		return JobEvent{}, err
 	}
-	if err := checkGang(&p, spec); err != nil {
+	if err := jobad.CheckGang(&p, spec); err != nil {
 		return JobEvent{}, err
 	}
-	if err := checkIndexes(ad, spec.Count/p.tasksPerIndex()); err != nil {
+	if err := jobad.CheckIndexes(ad, spec.Count/p.TasksPerIndex()); err != nil {
 		return JobEvent{}, err
 	}
-	if p.interactive && spec.Count > 1 && !p.mpiGang {
+	if p.Interactive && spec.Count > 1 && !p.MPIGang {
 		return JobEvent{}, fmt.Errorf("attribute %s: %w: a job with a terminal has one task, and this one has %d",
 			roost.AttrInteractive, roost.Invalid, spec.Count)
 	}
-	r.fromQsub = p.fromQsub
+	r.fromQsub = p.FromQsub
 	waits, err := r.resolveAll(ad)
 	if err != nil {
 		return JobEvent{}, err
@@ -155,7 +156,7 @@ func (q *submissions) checkSubmission(now time.Time, who CallerIdentity, spec *S
 			roost.MaxAdBytes)
 	}
 	var secret []byte
-	if p.checkpoints != nil && limits.NewSecret != nil {
+	if p.Checkpoints != nil && limits.NewSecret != nil {
 		secret = limits.NewSecret()
 	}
 	return JobEvent{Type: Submitted, Time: now.UnixNano(), Job: seq, Submission: &SubmittedJob{

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"bytes"
+	"github.com/roost-batch/roost/schedd/queue/jobad"
 	"testing"
 )
 
@@ -11,7 +12,7 @@ func TestPreemptedGoesFirst(t *testing.T) {
 	d := newTestQueue(t)
 	limits := SubmitLimits{NewSecret: func() []byte { return bytes.Repeat([]byte{7}, 32) }}
 	events, _, _, err := d.queue.SubmitJobs(d.now, alice, "k",
-		[]SubmitSpec{{Ad: parseTestAd(t, `Checkpoint = "image"`), Count: 3}}, limits)
+		[]jobad.SubmitSpec{{Ad: parseTestAd(t, `Checkpoint = "image"`), Count: 3}}, limits)
 	if err != nil {
 		t.Fatal(err)
 	}

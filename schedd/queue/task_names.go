@@ -81,8 +81,8 @@ type TaskNames struct {
 
 func (j *job) names() TaskNames {
 	n := TaskNames{indexes: j.indexes, tasksPerIndex: j.tasksPerIndex()}
-	if j.spec.mpiGang {
-		n.mpiGangSize = j.spec.gangSize
+	if j.spec.MPIGang {
+		n.mpiGangSize = j.spec.GangSize
 	}
 	return n
 }
@@ -137,7 +137,7 @@ func (n TaskNames) Tasks(job roost.JobID, ranges []IndexRange) string {
 // array has not.
 func (j *job) endedSubjob(t TaskSelector) bool {
 	i, one := j.singleTask(t)
-	return j.spec.array && one && j.state[i].IsFinal() && !j.isFinal()
+	return j.spec.Array && one && j.state[i].IsFinal() && !j.isFinal()
 }
 
 // singleTask is the task that a target names, if it names one of the user's: of several

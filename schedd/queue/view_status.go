@@ -85,17 +85,17 @@ func (q statusView) Status(seq uint64) (JobStatus, bool) {
 
 func (q statusView) status(j *job) JobStatus {
 	s := JobStatus{
-		Job: j.id(q.host), Name: j.spec.name, Owner: j.submission.Owner, UID: j.submission.UID, Band: j.spec.band,
-		Priority: j.spec.priority,
-		Queue:    j.spec.queue, Group: j.spec.group, Array: j.spec.array, WaitsForTimeOnly: j.waitsForTimeOnly(),
+		Job: j.id(q.host), Name: j.spec.Name, Owner: j.submission.Owner, UID: j.submission.UID, Band: j.spec.Band,
+		Priority: j.spec.Priority,
+		Queue:    j.spec.Queue, Group: j.spec.Group, Array: j.spec.Array, WaitsForTimeOnly: j.waitsForTimeOnly(),
 		Locked: j.firstHeldLocked(), Submitted: j.submitted, OrderRank: j.orderRank, OrderTime: j.orderTime,
-		Reservation: j.spec.reservation,
+		Reservation: j.spec.Reservation,
 		Resources:   j.classes[0].request.Resources, Request: j.waitingRequest().ID,
 		EligibleSince: j.eligible.since, WaitingSince: j.eligible.waitingSince, Waited: j.eligible.waited,
 	}
 	s.Tasks, s.Counts, s.Failed = j.userCounts()
 	s.RunNow = j.runNowStatus()
-	if j.spec.mpiGang && j.spec.gangSize == len(j.state) {
+	if j.spec.MPIGang && j.spec.GangSize == len(j.state) {
 		q.mpiJobStatus(j, &s)
 		return s
 	}

@@ -1,4 +1,4 @@
-package queue
+package jobad
 
 import (
 	"fmt"
@@ -20,11 +20,11 @@ var overridableAttrs = []string{
 	roost.AttrRequirements, roost.AttrRank, roost.AttrWalltime, roost.AttrProcesses,
 }
 
-// isOverridable reports whether a column of that name overrides an attribute of the ad.
-func isOverridable(name string) bool { return slices.Contains(overridableAttrs, name) }
+// IsOverridable reports whether a column of that name overrides an attribute of the ad.
+func IsOverridable(name string) bool { return slices.Contains(overridableAttrs, name) }
 
-// overrideAttr applies one task's value of a column to a plan.
-func (p *jobSpec) overrideAttr(name, value string) error {
+// OverrideAttr applies one task's value of a column to a plan.
+func (p *Spec) OverrideAttr(name, value string) error {
 	bad := func(why string) error { return fmt.Errorf("column %s: %w: %q %s", name, roost.Invalid, value, why) }
 	whole := func(high int64) (int64, error) {
 		n, err := strconv.ParseInt(value, 10, 64)
@@ -41,25 +41,25 @@ func (p *jobSpec) overrideAttr(name, value string) error {
 		if perr != nil || !(cores > 0 && cores <= 1e6) {
 			return bad("is no number of cores")
 		}
-		p.resources.CPU = roost.MilliCPU(math.Ceil(cores * 1000))
+		p.Resources.CPU = roost.MilliCPU(math.Ceil(cores * 1000))
 	case roost.AttrRequestMemory:
 		n, err = whole(1 << 52)
-		p.resources.Memory = roost.Bytes(n)
+		p.Resources.Memory = roost.Bytes(n)
 	case roost.AttrRequestDisk:
 		n, err = whole(1 << 52)
-		p.resources.Disk = roost.Bytes(n)
+		p.Resources.Disk = roost.Bytes(n)
 	case roost.AttrRequestGpus:
 		n, err = whole(1 << 16)
-		p.resources.GPUs = int(n)
+		p.Resources.GPUs = int(n)
 	case roost.AttrRequestGpuMem:
 		n, err = whole(1 << 52)
-		p.resources.GPUMemory = roost.Bytes(n)
+		p.Resources.GPUMemory = roost.Bytes(n)
 	case roost.AttrWalltime:
 		n, err = whole(maxSeconds)
-		p.walltime = time.Duration(n) * time.Second
+		p.Walltime = time.Duration(n) * time.Second
 	case roost.AttrProcesses:
 		n, err = whole(maxProcesses)
-		p.processes = int(n)
+		p.Processes = int(n)
 	case roost.AttrRequirements, roost.AttrRank:
 		e, perr := classad.ParseExpr(value)
 		if perr != nil {
@@ -74,8 +74,8 @@ func (p *jobSpec) overrideAttr(name, value string) error {
 	return err
 }
 
-// checkColumns checks names and lengths.
-func checkColumns(columns []TaskColumn, count int) error {
+// CheckColumns checks names and lengths.
+func CheckColumns(columns []TaskColumn, count int) error {
 	if len(columns) > roost.MaxColumns {
 		return fmt.Errorf("%w: %d columns, and %d is the most", roost.Exhausted, len(columns), roost.MaxColumns)
 	}
@@ -97,11 +97,11 @@ func checkColumns(columns []TaskColumn, count int) error {
 // maxTaskClasses bounds into how many requests a job's tasks may fall.
 const maxTaskClasses = 10_000
 
-// checkOverrides tries every different value of the columns that override an attribute.
-func checkOverrides(p jobSpec, columns []TaskColumn) error {
+// CheckOverrides tries every different value of the columns that override an attribute.
+func CheckOverrides(p Spec, columns []TaskColumn) error {
 	kinds := 1
 	for _, c := range columns {
-		if !isOverridable(c.Name) {
+		if !IsOverridable(c.Name) {
 			continue
 		}
 		seen := map[string]bool{}
@@ -110,7 +110,7 @@ func checkOverrides(p jobSpec, columns []TaskColumn) error {
 				continue
 			}
 			seen[v] = true
-			if err := p.overrideAttr(c.Name, v); err != nil {
+			if err := p.OverrideAttr(c.Name, v); err != nil {
 				return fmt.Errorf("task %d: %w", i, err)
 			}
 		}

@@ -1,4 +1,4 @@
-package queue
+package jobad
 
 import "github.com/roost-batch/roost"
 
@@ -12,8 +12,8 @@ type GPUNeed struct {
 // that has it; none for tasks without. What makes no sense is left out: Submit says so.
 func (s *SubmitSpec) GPUs() (needs []GPUNeed) {
 	r := adReader{ad: s.Ad}
-	whole := jobSpec{}
-	whole.resources.GPUs, whole.resources.GPUMemory = r.gpus()
+	whole := Spec{}
+	whole.Resources.GPUs, whole.Resources.GPUMemory = r.gpus()
 	var columns []TaskColumn
 	for _, c := range s.Columns {
 		if (c.Name == roost.AttrRequestGpus || c.Name == roost.AttrRequestGpuMem) && len(c.Values) == s.Count {
@@ -28,16 +28,16 @@ func (s *SubmitSpec) GPUs() (needs []GPUNeed) {
 	for i := range tasks {
 		p := whole
 		for _, c := range columns {
-			if p.overrideAttr(c.Name, c.Values[i]) != nil {
-				p.resources = roost.Resources{}
+			if p.OverrideAttr(c.Name, c.Values[i]) != nil {
+				p.Resources = roost.Resources{}
 			}
 		}
-		if p.resources.GPUs == 0 {
-			p.resources.GPUMemory = 0
+		if p.Resources.GPUs == 0 {
+			p.Resources.GPUMemory = 0
 		}
-		if !seen[p.resources] {
-			seen[p.resources] = true
-			needs = append(needs, GPUNeed{i, p.resources})
+		if !seen[p.Resources] {
+			seen[p.Resources] = true
+			needs = append(needs, GPUNeed{i, p.Resources})
 		}
 	}
 	return needs

@@ -1,4 +1,4 @@
-package queue
+package jobad
 
 import (
 	"fmt"
@@ -20,18 +20,18 @@ type UniformTasks struct {
 
 // TaskKinds lists what the tasks of a job that is about to be submitted ask for.
 func TaskKinds(spec *SubmitSpec) ([]UniformTasks, error) {
-	p, err := readJobSpec(spec.Ad)
+	p, err := ReadSpec(spec.Ad)
 	if err != nil {
 		return nil, err
 	}
 	var split []TaskColumn
 	for _, c := range spec.Columns {
-		if isOverridable(c.Name) && len(c.Values) == spec.Count {
+		if IsOverridable(c.Name) && len(c.Values) == spec.Count {
 			split = append(split, c)
 		}
 	}
 	if len(split) == 0 {
-		return []UniformTasks{{p.resources, p.walltime, p.processLimits, requestedLimits(spec.Ad), p.gangSize,
+		return []UniformTasks{{p.Resources, p.Walltime, p.ProcessLimits, requestedLimits(spec.Ad), p.GangSize,
 			spec.Count}}, nil
 	}
 	index, licences := map[UniformTasks]int{}, requestedLimits(spec.Ad)
@@ -39,12 +39,12 @@ func TaskKinds(spec *SubmitSpec) ([]UniformTasks, error) {
 	for i := range spec.Count {
 		one := p
 		for _, c := range split {
-			if err := one.overrideAttr(c.Name, c.Values[i]); err != nil {
+			if err := one.OverrideAttr(c.Name, c.Values[i]); err != nil {
 				return nil, fmt.Errorf("task %d: %w", i, err)
 			}
 		}
-		k := UniformTasks{Resources: one.resources, Walltime: one.walltime, Bounds: one.processLimits,
-			ConcurrencyLimits: licences, Gang: one.gangSize}
+		k := UniformTasks{Resources: one.Resources, Walltime: one.Walltime, Bounds: one.ProcessLimits,
+			ConcurrencyLimits: licences, Gang: one.GangSize}
 		at, found := index[k]
 		if !found {
 			at = len(all)
@@ -63,6 +63,6 @@ func requestedLimits(ad *classad.Ad) string {
 // StreamTasks is what each task of a stream job asks for; false for a batch job, and for
 // one that makes no sense.
 func (s *SubmitSpec) StreamTasks() (each roost.Resources, ok bool) {
-	p, err := readJobSpec(s.Ad)
-	return p.resources, err == nil && p.appClass == roost.AppStream
+	p, err := ReadSpec(s.Ad)
+	return p.Resources, err == nil && p.AppClass == roost.AppStream
 }

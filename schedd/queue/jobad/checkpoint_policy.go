@@ -1,4 +1,4 @@
-package queue
+package jobad
 
 import (
 	"fmt"
@@ -23,8 +23,8 @@ type CheckpointPolicy struct {
 	Next     uint64
 }
 
-// checkpointSettings is what an ad says of checkpoints.
-type checkpointSettings struct {
+// CheckpointSettings is what an ad says of checkpoints.
+type CheckpointSettings struct {
 	CheckpointPolicy
 	intervalStated bool // the job says itself how often
 }
@@ -33,16 +33,16 @@ type checkpointSettings struct {
 // time, where the job does not say: one that ends sooner has little to lose.
 const minCheckpointRun = 30 * time.Minute
 
-// checkpointSettings reads what the ad says of checkpoints; nil when none are taken.
+// CheckpointSettings reads what the ad says of checkpoints; nil when none are taken.
 // Batch tasks are checkpointed unless the job forbids it, streams only when it asks for
 // it: whoever serves others is not to stand still.
-func (r *adReader) checkpointSettings() *checkpointSettings {
+func (r *adReader) checkpointSettings() *CheckpointSettings {
 	stream := r.text(roost.AttrAppClass, roost.AppBatch) == roost.AppStream
 	self := r.boolean(roost.AttrCheckpointSelf, false)
 	if !r.boolean(roost.AttrCheckpoint, !stream) {
 		return nil
 	}
-	s := &checkpointSettings{intervalStated: r.has(roost.AttrCheckpointEvery)}
+	s := &CheckpointSettings{intervalStated: r.has(roost.AttrCheckpointEvery)}
 	s.Self = self
 	s.OnVacate, s.AtLimit = r.boolean(roost.AttrCheckpointVacate, true), r.boolean(roost.AttrCheckpointAtLimit, false)
 	s.Interval = time.Duration(r.number(roost.AttrCheckpointEvery, 0, -1, maxSeconds)) * time.Second
@@ -70,8 +70,8 @@ func (r *adReader) checkpointSettings() *checkpointSettings {
 	return s
 }
 
-// policyFor is what an attempt of a task is to do, with that walltime; nil for nothing.
-func (s *checkpointSettings) policyFor(walltime time.Duration, key []byte, next uint64) *CheckpointPolicy {
+// PolicyFor is what an attempt of a task is to do, with that walltime; nil for nothing.
+func (s *CheckpointSettings) PolicyFor(walltime time.Duration, key []byte, next uint64) *CheckpointPolicy {
 	if s == nil || len(key) == 0 {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package queue
+package jobad
 
 import (
 	"strings"
@@ -6,13 +6,13 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// mailOptions is what an ad says of notices.
-type mailOptions struct {
-	onBegin, onEnd, onAbort, perTask bool // each: of the tasks of an array
-	recipients                       string
+// MailOptions is what an ad says of notices.
+type MailOptions struct {
+	OnBegin, OnEnd, OnAbort, PerTask bool // each: of the tasks of an array
+	Recipients                       string
 }
 
-func (r *adReader) mailOptions() *mailOptions {
+func (r *adReader) mailOptions() *MailOptions {
 	points := r.text(roost.AttrMailPoints, "")
 	if strings.Trim(points, "abej") != "" && points != "n" {
 		r.fail(roost.AttrMailPoints, "of the letters a, b, e and j, or n")
@@ -21,5 +21,5 @@ func (r *adReader) mailOptions() *mailOptions {
 		return nil
 	}
 	has := func(letter string) bool { return strings.Contains(points, letter) }
-	return &mailOptions{has("b"), has("e"), has("a"), has("j"), r.text(roost.AttrMailUsers, "")}
+	return &MailOptions{has("b"), has("e"), has("a"), has("j"), r.text(roost.AttrMailUsers, "")}
 }

@@ -1,4 +1,4 @@
-package queue
+package jobad
 
 import (
 	"fmt"
@@ -7,9 +7,9 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// indexesOf reads the indexes that an ad gives the tasks of a job; nil where they have
+// IndexesOf reads the indexes that an ad gives the tasks of a job; nil where they have
 // none but their own numbers.
-func indexesOf(text string, tasks int) *roost.ArrayIndexes {
+func IndexesOf(text string, tasks int) *roost.ArrayIndexes {
 	if text == "" {
 		return nil
 	}
@@ -20,8 +20,8 @@ func indexesOf(text string, tasks int) *roost.ArrayIndexes {
 	return &x
 }
 
-// checkIndexes checks that an ad that names indexes has one for each task.
-func checkIndexes(ad *classad.Ad, tasks int) error {
+// CheckIndexes checks that an ad that names indexes has one for each task.
+func CheckIndexes(ad *classad.Ad, tasks int) error {
 	if _, ok := ad.Lookup(roost.AttrArrayIndex); !ok {
 		return nil
 	}

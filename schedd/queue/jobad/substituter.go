@@ -1,4 +1,4 @@
-package queue
+package jobad
 
 import (
 	"strings"
@@ -6,19 +6,19 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// substituter replaces $(Name) in the attributes of an ad.
-type substituter struct {
-	ad    *classad.Ad
-	value func(name string) string // what is written for $(name)
+// Substituter replaces $(Name) in the attributes of an ad.
+type Substituter struct {
+	Ad    *classad.Ad
+	Value func(name string) string // what is written for $(name)
 }
 
-func (m *substituter) text(name string) string {
-	s, _ := m.ad.Str(name)
+func (m *Substituter) Text(name string) string {
+	s, _ := m.Ad.Str(name)
 	return m.expand(s)
 }
 
-func (m *substituter) list(name string) []string {
-	list, _ := m.ad.Strings(name)
+func (m *Substituter) List(name string) []string {
+	list, _ := m.Ad.Strings(name)
 	out := make([]string, len(list))
 	for i, s := range list {
 		out[i] = m.expand(s)
@@ -27,7 +27,7 @@ func (m *substituter) list(name string) []string {
 }
 
 // expand replaces $(Name) and $$.
-func (m *substituter) expand(s string) string {
+func (m *Substituter) expand(s string) string {
 	if strings.IndexByte(s, '$') < 0 {
 		return s
 	}
@@ -45,7 +45,7 @@ func (m *substituter) expand(s string) string {
 			b.WriteByte('$')
 			s = s[i+2:]
 		case s[i+1] == '(' && end > 0:
-			b.WriteString(m.value(s[i+2 : i+end]))
+			b.WriteString(m.Value(s[i+2 : i+end]))
 			s = s[i+end+1:]
 		default:
 			b.WriteByte('$')

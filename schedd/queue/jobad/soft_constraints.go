@@ -1,4 +1,4 @@
-package queue
+package jobad
 
 import (
 	"fmt"
@@ -48,7 +48,7 @@ func attributeName(s string) bool {
 	return s != "" && len(s) <= 128
 }
 
-// requestKey tells wishes apart. Tasks of two jobs that are to be spread are not alike:
+// RequestKey tells wishes apart. Tasks of two jobs that are to be spread are not alike:
 // each job is spread for itself.
 func (w *softConstraints) requestKey(job roost.JobID) string {
 	where := fmt.Sprintf("%v %v %s", w.scatter, w.exclusive, w.placementSet)

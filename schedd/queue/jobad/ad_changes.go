@@ -1,4 +1,4 @@
-package queue
+package jobad
 
 import (
 	"strings"
@@ -7,8 +7,8 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// applyChanges puts changes into an ad.
-func applyChanges(ad, changes *classad.Ad) {
+// ApplyChanges puts changes into an ad.
+func ApplyChanges(ad, changes *classad.Ad) {
 	for name, e := range changes.All() {
 		if e.String() == undefinedText {
 			ad.Delete(name)
@@ -21,8 +21,8 @@ func applyChanges(ad, changes *classad.Ad) {
 // undefinedText stands for what an attribute is that is to go.
 const undefinedText = "undefined"
 
-// adDifference is what makes an ad of another.
-func adDifference(before, after *classad.Ad) *classad.Ad {
+// Difference is what makes an ad of another.
+func Difference(before, after *classad.Ad) *classad.Ad {
 	changes := classad.New()
 	for name, e := range after.All() {
 		if was, ok := before.Lookup(name); !ok || was.String() != e.String() {
@@ -37,9 +37,9 @@ func adDifference(before, after *classad.Ad) *classad.Ad {
 	return changes
 }
 
-// describeChanges says in a line what is changed. What may be secret is named and not
+// DescribeChanges says in a line what is changed. What may be secret is named and not
 // shown.
-func describeChanges(changes *classad.Ad) string {
+func DescribeChanges(changes *classad.Ad) string {
 	var parts []string
 	for name, e := range changes.All() {
 		value := e.String()
