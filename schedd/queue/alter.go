@@ -200,13 +200,12 @@ func (j *job) checkAlterable(who CallerIdentity, before, after *jobad.SubmitSpec
 // isUntouched reports whether all tasks of a job stand as they did when it was submitted,
 // or were held or released together.
 func (j *job) isUntouched() bool {
-	for i, s := range j.state {
-		if s != j.state[0] || j.records.setRef(i) != j.records.setRef(0) {
+	for _, s := range j.state {
+		if s != j.state[0] {
 			return false
 		}
 	}
-	kind := j.records.setRef(0).kind()
-	return !j.state[0].IsFinal() && (kind == refNone || kind == refShared)
+	return !j.state[0].IsFinal() && j.records.isUniform()
 }
 
 // needsMoreQuota reports whether a job would be held against another quota than before,

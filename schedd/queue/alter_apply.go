@@ -65,18 +65,12 @@ func (q *Queue) applyAltered(j *job, e JobEvent) {
 // resizeJob gives a fresh job another number of tasks.
 func (q *Queue) resizeJob(j *job, n int) {
 	s := j.state[0]
-	maps.DeleteFunc(j.urgent, func(i int, _ *runOrder) bool { return i >= n })
+	maps.DeleteFunc(j.urgent, func(i int, _ *RunOrder) bool { return i >= n })
 	q.countOpen(j, n-len(j.state))
 	q.changes++
 	j.counts[s] = n
 	j.state = slices.Repeat([]roost.TaskState{s}, n)
-	j.records.tasks = n
-	if known := j.records.setRef(0); known != 0 {
-		j.records.refs = slices.Repeat([]recordRef{known}, n)
-		j.records.sharedRecords.items[known.index()].tasks = n
-	} else {
-		j.records.refs = nil
-	}
+	j.records.resize(n)
 }
 
 // updateDependencies finds out anew whether a job waits for others or for its time.

@@ -18,7 +18,7 @@ import (
 // there is one image less.
 
 // setOrigin notes what a new attempt goes on from.
-func (r *taskRecord) setOrigin(from *CheckpointImage) {
+func setOrigin(r *taskRecord, from *CheckpointImage) {
 	if from == nil && r.checkpoints == nil {
 		return
 	}
@@ -71,7 +71,7 @@ const (
 )
 
 // countRestart is for an attempt that wants to be started again.
-func (r *taskRecord) countRestart(x *AttemptExit) *taskRecord {
+func countRestart(r *taskRecord, x *AttemptExit) *taskRecord {
 	s := r.ownCheckpoints()
 	if s.quickRestarts++; time.Duration(x.Wall) >= minRestartRun {
 		s.quickRestarts = 0
@@ -86,7 +86,7 @@ func (r *taskRecord) countRestart(x *AttemptExit) *taskRecord {
 }
 
 // resetWalltime lets the walltime begin anew with what is kept.
-func (r *taskRecord) resetWalltime() *taskRecord {
+func resetWalltime(r *taskRecord) *taskRecord {
 	if m := r.newestImage(); m != nil {
 		r.checkpoints.uncountedWall = m.Wall
 	}

@@ -82,12 +82,7 @@ func (q *jobTable) HasImages(seq uint64) bool {
 	if j == nil {
 		return false
 	}
-	for _, r := range j.records.ownRecords.items {
-		if r.newestImage() != nil {
-			return true
-		}
-	}
-	return false
+	return j.records.hasImages()
 }
 
 // SuspendTasks decides to freeze running tasks where they are.

@@ -59,26 +59,10 @@ func (s *checkpoints) findImage(sequence uint64) *CheckpointImage {
 	return nil
 }
 
-// newestImage is the image to go on from, nil for none.
-func (r *taskRecord) newestImage() *CheckpointImage {
-	if r == nil || r.checkpoints == nil || len(r.checkpoints.images) == 0 {
-		return nil
-	}
-	return &r.checkpoints.images[len(r.checkpoints.images)-1]
-}
-
-// ownCheckpoints is what is known of a task's checkpoints, to be written to.
-func (r *taskRecord) ownCheckpoints() *checkpoints {
-	if r.checkpoints == nil {
-		r.checkpoints = &checkpoints{}
-	}
-	return r.checkpoints
-}
-
 // EachImage calls f with every good image.
 func (q *jobTable) EachImage(f func(StoredImage)) {
 	for _, j := range q.jobs {
-		if len(j.records.ownRecords.items) == 0 {
+		if !j.records.hasOwn() {
 			continue
 		}
 		for i := range j.state {

@@ -142,21 +142,22 @@ func (r *dependencyResolver) checkCycles(waits []JobDependency) error {
 		other := roost.JobID{Seq: w.Job, Host: r.host}
 		switch {
 		case w.Type.blocks() && before[r.jobNumber]: // only a job that is altered can be known to others
-			return fmt.Errorf("dependency \"%s\": %w: the job would wait for itself", w.text(r.host), roost.Conflict)
+			return fmt.Errorf("dependency \"%s\": %w: the job would wait for itself", dependencyText(w, r.host),
+				roost.Conflict)
 		case w.Type.mirroredType() != 0 && before[w.Job]:
 			return fmt.Errorf("dependency \"%s\": %w: %v is to end before this job, too, and it would wait for itself",
-				w.text(r.host), roost.Conflict, other)
+				dependencyText(w, r.host), roost.Conflict, other)
 		case w.Type == RunOne && before[w.Job]:
 			return fmt.Errorf("dependency \"%s\": %w: this job waits for %v, which is not to run if this one does",
-				w.text(r.host), roost.Conflict, other)
+				dependencyText(w, r.host), roost.Conflict, other)
 		case w.Type == AfterOK && w.Count == 0 && slices.Contains(waits, JobDependency{AfterNotOK, w.Job, 0}):
-			return fmt.Errorf("dependency \"%s\": %w: %v cannot succeed and fail", w.text(r.host),
+			return fmt.Errorf("dependency \"%s\": %w: %v cannot succeed and fail", dependencyText(w, r.host),
 				roost.Conflict, other)
 		case w.Type == RunOne && slices.ContainsFunc(waits, func(o JobDependency) bool {
 			return o.Job == w.Job && o.Type.mirroredType() != 0
 		}):
 			return fmt.Errorf("dependency \"%s\": %w: %v waits for this job, and is not to run if this one does",
-				w.text(r.host), roost.Conflict, other)
+				dependencyText(w, r.host), roost.Conflict, other)
 		}
 	}
 	return nil

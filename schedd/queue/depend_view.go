@@ -13,22 +13,22 @@ func (q *dependencyIndex) DependencyText(seq uint64) (list []string) {
 		return nil
 	}
 	if j.expectedBefore > 0 {
-		list = append(list, JobDependency{Type: OnCount, Count: j.expectedBefore}.text(q.host))
+		list = append(list, dependencyText(JobDependency{Type: OnCount, Count: j.expectedBefore}, q.host))
 	}
 	if j.expectedSync > 0 {
-		list = append(list, JobDependency{Type: SyncCount, Count: j.expectedSync}.text(q.host))
+		list = append(list, dependencyText(JobDependency{Type: SyncCount, Count: j.expectedSync}, q.host))
 	}
 	for _, w := range j.dependencies {
-		list = append(list, w.text(q.host))
+		list = append(list, dependencyText(w, q.host))
 	}
 	for _, other := range slices.Sorted(slices.Values(j.runOneSet)) {
-		list = append(list, JobDependency{Type: RunOne, Job: other}.text(q.host))
+		list = append(list, dependencyText(JobDependency{Type: RunOne, Job: other}, q.host))
 	}
 	for _, other := range slices.Sorted(maps.Keys(q.dependents[seq])) {
 		if o := q.jobs[other]; o != nil {
 			for _, w := range o.dependencies {
 				if mirror := w.Type.mirrorOf(); w.Job == seq && mirror != 0 {
-					list = append(list, JobDependency{mirror, other, 0}.text(q.host))
+					list = append(list, dependencyText(JobDependency{mirror, other, 0}, q.host))
 				}
 			}
 		}

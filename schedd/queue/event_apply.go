@@ -146,7 +146,7 @@ func (q *Queue) applyAssigned(j *job, e JobEvent) {
 	r.attempt, r.live, r.node, r.address, r.claim = e.Attempt, true, e.Node, e.Address, e.Claim
 	r.placement, r.ownerReason, r.alsoByUser, r.requeueWanted = "", "", false, false
 	r.assigned, r.started, r.ended, r.exit = e.Time, 0, 0, nil
-	r.setOrigin(e.Image)
+	setOrigin(r, e.Image)
 	j.active++
 	q.setTaskState(j, e.Index, roost.Starting)
 	q.updateMaxRunning(j)
@@ -176,7 +176,7 @@ func (q *Queue) applyEnded(j *job, e JobEvent) {
 		r.machineFailures = 0
 		q.recordRuntime(j, e.Index, x.Wall)
 		if isRestartExit(j.spec.Checkpoints, x) {
-			q.requeueOrHold(j, e.Index, r.countRestart(x))
+			q.requeueOrHold(j, e.Index, countRestart(r, x))
 			return
 		}
 		if x.Cause != CauseWalltime { // what went wrong would go wrong again
@@ -185,7 +185,7 @@ func (q *Queue) applyEnded(j *job, e JobEvent) {
 		if x.IsSuccess() {
 			q.completeTask(j, e.Index, false)
 		} else if r.jobFailures++; r.jobFailures <= j.spec.Retries && !r.removeWanted {
-			q.requeueOrHold(j, e.Index, r.resetWalltime())
+			q.requeueOrHold(j, e.Index, resetWalltime(r))
 		} else {
 			q.completeTask(j, e.Index, true)
 		}

@@ -116,7 +116,7 @@ func (q *Queue) applyRetried(j *job, i int) {
 	}
 	delete(q.finalJobs, j.seq)
 	q.toResolve[j.seq], j.removedUnstarted = true, false
-	if j.records.setRef(i).kind() == refShared {
+	if j.records.isShared(i) {
 		j.records.drop(i)
 		q.requeueOrHold(j, i, &taskRecord{})
 		return
@@ -124,7 +124,7 @@ func (q *Queue) applyRetried(j *job, i int) {
 	r := j.records.makeOwn(i)
 	r.removeWanted, r.reason, r.requestedBy, r.force, r.holdWanted, r.holdReason, r.jobFailures,
 		r.machineFailures = false, "", "", false, false, "", 0, 0
-	q.requeueOrHold(j, i, r.resetWalltime())
+	q.requeueOrHold(j, i, resetWalltime(r))
 }
 
 func (q *Queue) applyUnblocked(j *job) {

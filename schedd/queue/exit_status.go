@@ -1,5 +1,7 @@
 package queue
 
+import "fmt"
+
 // exceededResources are PBS's exit statuses of tasks that used more of something than
 // they may (OpenPBS: JOB_EXEC_KILL_…), with what it calls that.
 var exceededResources = map[ExitCause]struct {
@@ -35,4 +37,16 @@ func (x *AttemptExit) Status() int {
 		return 256 + int(x.Signal)
 	}
 	return int(x.Code)
+}
+
+// Describe says in words how an attempt ended.
+func (x *AttemptExit) Describe() string {
+	switch {
+	case x.Reason != "":
+		return x.Reason
+	case x.Signal != 0:
+		return fmt.Sprintf("ended by signal %d", x.Signal)
+	default:
+		return fmt.Sprintf("exit code %d", x.Code)
+	}
 }

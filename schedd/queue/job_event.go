@@ -6,7 +6,6 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
 // EventType says what happened.
@@ -98,76 +97,6 @@ type JobEvent struct {
 	Hosts      []string         // RunRequested: the only machines for it; none: any
 }
 
-// AttemptExit is how an attempt ended.
-type AttemptExit struct {
-	Code   int32
-	Signal int32
-	Core   bool
-	Cause  ExitCause
-	Reason string
-	Wall   int64 // nanoseconds
-	User   int64
-	System int64
-	MaxRSS int64 // bytes, of its largest process
-	Used   ResourceUsage
-}
-
-// ResourceUsage is what an attempt used beside time, in bytes, as its machine measured
-// it; 0 where it could not. On their way into the queue the amounts are rounded up to
-// whole KiB.
-type ResourceUsage struct {
-	Peak    int64 // memory that cannot be dropped, at its highest
-	Read    int64 // from block devices
-	Written int64
-	PeakGPU int64 // memory of all its GPUs together, at its highest
-	Disk    int64 // in its scratch directory
-}
-
-// ExitCause says why an attempt ended. The numbers are those of the wire.
-type ExitCause uint8
-
-// The causes.
-const (
-	CauseExited ExitCause = iota
-	CauseWalltime
-	CauseRemoval
-	CauseVacate
-	CauseLease
-	CauseLaunch
-	CauseMachine
-	CauseMemory
-	CauseGPUMemory
-	CauseDisk
-	CauseRestore    // the image that it was to go on from could not be restored
-	CausePreemption // its place was needed by somebody who comes before it
-	CauseCPUTime
-	CauseVirtualMemory // its processes addressed too much memory
-	CausePrologue      // the prologue of its machine would not have it
-)
-
-// IsSuccess reports whether the program ended by itself with exit code 0.
-func (e *AttemptExit) IsSuccess() bool { return e.Cause == CauseExited && e.Code == 0 && e.Signal == 0 }
-
-// SubmittedJob is what was submitted, as it is kept.
-type SubmittedJob struct {
-	Key               string
-	PartIndex         int // of the submission that had this key
-	PartCount         int
-	Owner             string
-	UID               uint32
-	GID               uint32
-	Ad                string
-	Count             int
-	Columns           []jobad.TaskColumn
-	Dependencies      []JobDependency // what it says of other jobs, as far as that was not met at submit
-	DeferredAdmission bool            // nobody could say whether quotas allow it
-	// that the keys of the images of its tasks are derived from; it is shown to nobody
-	Secret []byte
-}
-
-// IndexRange is the indexes First to Last, both included.
-type IndexRange struct{ First, Last int }
-
 // The fields of an event on disk, as protobuf would lay them out: unknown ones are
 // skipped, so an older Roost can read what a newer one wrote.
 const (
@@ -198,11 +127,7 @@ func AppendEvent(buf []byte, e *JobEvent) []byte {
 	buf = appendNumber(buf, fType, uint64(e.Type))
 	buf = appendNumber(buf, fTime, uint64(e.Time))
 	buf = appendNumber(buf, fJob, e.Job)
-	for _, r := range e.Ranges {
-		buf = appendMessage(buf, fRange, func(b []byte) []byte {
-			return appendNumber(appendNumber(b, 1, uint64(r.First)), 2, uint64(r.Last))
-		})
-	}
+	buf = appendRanges(buf, fRange, e.Ranges)
 	buf = appendNumber(buf, fIndex, uint64(e.Index))
 	buf = appendNumber(buf, fAttempt, uint64(e.Attempt))
 	buf = appendText(buf, fNode, e.Node)
@@ -225,69 +150,10 @@ func AppendEvent(buf []byte, e *JobEvent) []byte {
 	return appendHosts(appendText(buf, fSnapshot, string(e.Snapshot)), e.Hosts)
 }
 
-func (e *AttemptExit) append(b []byte) []byte {
-	b = appendNumber(b, 1, uint64(uint32(e.Code)))
-	b = appendNumber(b, 2, uint64(uint32(e.Signal)))
-	b = appendBool(b, 3, e.Core)
-	b = appendNumber(b, 4, uint64(e.Cause))
-	b = appendText(b, 5, e.Reason)
-	b = appendNumber(b, 6, uint64(e.Wall))
-	b = appendNumber(b, 7, uint64(e.User))
-	b = appendNumber(b, 8, uint64(e.System))
-	b = appendNumber(b, 9, uint64(e.MaxRSS))
-	b = appendNumber(b, 10, uint64(e.Used.Peak))
-	b = appendNumber(b, 11, uint64(e.Used.Read))
-	b = appendNumber(b, 12, uint64(e.Used.Written))
-	b = appendNumber(b, 13, uint64(e.Used.PeakGPU))
-	return appendNumber(b, 14, uint64(e.Used.Disk))
-}
-
-func (s *SubmittedJob) append(b []byte) []byte {
-	b = appendText(b, 1, s.Key)
-	b = appendNumber(b, 2, uint64(s.PartIndex))
-	b = appendNumber(b, 3, uint64(s.PartCount))
-	b = appendText(b, 4, s.Owner)
-	b = appendNumber(b, 5, uint64(s.UID))
-	b = appendNumber(b, 6, uint64(s.GID))
-	b = appendText(b, 7, s.Ad)
-	b = appendNumber(b, 8, uint64(s.Count))
-	for _, c := range s.Columns {
-		b = appendMessage(b, 9, func(b []byte) []byte {
-			b = appendText(b, 1, c.Name)
-			for _, v := range c.Values {
-				b = protowire.AppendString(protowire.AppendTag(b, 2, protowire.BytesType), v)
-			}
-			return b
-		})
+// appendHosts adds the machines that an event names.
+func appendHosts(b []byte, hosts []string) []byte {
+	for _, h := range hosts {
+		b = protowire.AppendString(protowire.AppendTag(b, fHosts, protowire.BytesType), h)
 	}
-	for _, w := range s.Dependencies {
-		b = appendMessage(b, 10, func(b []byte) []byte { return w.append(b) })
-	}
-	b = appendText(b, 11, string(s.Secret))
-	return appendBool(b, 12, s.DeferredAdmission)
-}
-
-func appendNumber(b []byte, field protowire.Number, v uint64) []byte {
-	if v == 0 {
-		return b
-	}
-	return protowire.AppendVarint(protowire.AppendTag(b, field, protowire.VarintType), v)
-}
-
-func appendBool(b []byte, field protowire.Number, v bool) []byte {
-	if !v {
-		return b
-	}
-	return appendNumber(b, field, 1)
-}
-
-func appendText(b []byte, field protowire.Number, v string) []byte {
-	if v == "" {
-		return b
-	}
-	return protowire.AppendString(protowire.AppendTag(b, field, protowire.BytesType), v)
-}
-
-func appendMessage(b []byte, field protowire.Number, body func([]byte) []byte) []byte {
-	return protowire.AppendBytes(protowire.AppendTag(b, field, protowire.BytesType), body(nil))
+	return b
 }

@@ -48,8 +48,8 @@ func (q *Queue) Check() {
 // checkJob checks one job, adds up its ready tasks by request, and returns how many of
 // its tasks are open.
 func (q *jobTable) checkJob(j *job, ready map[RequestID]int) (open int) {
-	if e := j.eligible; (e.waitingSince != 0) != (j.counts[roost.Idle] > 0) || e.waitingSince != 0 && e.since == 0 ||
-		e.waited < 0 {
+	if e := j.eligible; (e.WaitingSince != 0) != (j.counts[roost.Idle] > 0) || e.WaitingSince != 0 && e.Since == 0 ||
+		e.Waited < 0 {
 		panic(fmt.Sprintf("queue: job %d has %d tasks that wait for a machine, and says %+v", j.seq,
 			j.counts[roost.Idle], e))
 	}

@@ -12,12 +12,7 @@ import (
 // none begins beside it is for who releases the job (see UnrecordedLease).
 
 // recordDamage is how much of a job's past is not believed.
-type recordDamage struct {
-	// the highest number that an attempt of the job may have had that is not on record;
-	// 0: all are
-	maxUnrecorded  roost.AttemptNumber
-	attemptMayLive bool // such an attempt may live: nobody has released the job since
-}
+type recordDamage RecordDamage
 
 // HoldDamaged decides to hold a job of whose record something was lost. The numbers of
 // its attempts go on above that one, and above all that it has. False where there is no
@@ -43,22 +38,22 @@ func (q *jobTable) UnrecordedLease(seq uint64) (lease time.Duration, unsure bool
 	if j == nil {
 		return 0, false
 	}
-	return j.spec.Lease, j.distrust.attemptMayLive
+	return j.spec.Lease, j.distrust.AttemptMayLive
 }
 
 // apply takes in what an event says of it.
 func (d *recordDamage) apply(e JobEvent) {
 	switch {
 	case e.Type == Held && e.Attempt > 0:
-		*d = recordDamage{max(d.maxUnrecorded, e.Attempt), true}
+		*d = recordDamage{max(d.MaxUnrecorded, e.Attempt), true}
 	case e.Type == Released || e.Type == Retried:
-		d.attemptMayLive = false
+		d.AttemptMayLive = false
 	}
 }
 
 // nextAttempt is the number of the next attempt of a task, by its record; nil for none.
 func (d *recordDamage) nextAttempt(r *taskRecord) roost.AttemptNumber {
-	last := d.maxUnrecorded
+	last := d.MaxUnrecorded
 	if r != nil {
 		last = max(last, r.attempt)
 	}
@@ -68,12 +63,8 @@ func (d *recordDamage) nextAttempt(r *taskRecord) roost.AttemptNumber {
 // attemptCount counts the attempts of a task; those before its job's record was damaged
 // are not known.
 func (d *recordDamage) attemptCount(r *taskRecord) int {
-	if n := r.attempt - d.maxUnrecorded; n > 0 {
+	if n := r.attempt - d.MaxUnrecorded; n > 0 {
 		return int(n)
 	}
 	return int(r.attempt)
-}
-
-func (d recordDamage) append(b []byte) []byte {
-	return appendBool(appendNumber(b, sMaxUnrecorded, uint64(d.maxUnrecorded)), sAttemptMayLive, d.attemptMayLive)
 }

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"google.golang.org/protobuf/encoding/protowire"
-
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
@@ -24,13 +22,6 @@ const runNowReason = "an operator asked for it to run now"
 
 // maxRunHosts bounds how many machines one request to run now names.
 const maxRunHosts = 1000
-
-// runOrder is what an operator asked for: it is shared by the tasks of one request.
-type runOrder struct {
-	by    string
-	at    int64  // unix nanoseconds
-	where string // anywhere, or machines
-}
 
 // RunNow decides that the tasks of a target which wait for a machine ask for one before
 // all others, on the named machines if there are any.
@@ -110,9 +101,9 @@ func (q *requestIndex) DenyRun(now time.Time, id RequestID, why string) []JobEve
 
 // runRequested folds in that tasks are to run now.
 func (q *Queue) runRequested(j *job, e JobEvent) {
-	order := &runOrder{by: e.RequestedBy, at: e.Time, where: jobad.Anywhere}
+	order := &RunOrder{By: e.RequestedBy, At: e.Time, Where: jobad.Anywhere}
 	if len(e.Hosts) > 0 {
-		order.where = strings.Join(e.Hosts, "+")
+		order.Where = strings.Join(e.Hosts, "+")
 	}
 	j.runDenied = ""
 	q.changeTasks(j, e, func(j *job, i int) {
@@ -136,13 +127,13 @@ func (q *Queue) runDenied(j *job, e JobEvent) {
 
 // runOrders is what an operator wants to run now of a job.
 type runOrders struct {
-	urgent    map[int]*runOrder // by task, until its attempt has ended
+	urgent    map[int]*RunOrder // by task, until its attempt has ended
 	runDenied string            // why the last request of that kind was denied; empty: it was not
 }
 
-func (j *runOrders) order(i int, o *runOrder) {
+func (j *runOrders) order(i int, o *RunOrder) {
 	if j.urgent == nil {
-		j.urgent = map[int]*runOrder{}
+		j.urgent = map[int]*RunOrder{}
 	}
 	j.urgent[i] = o
 }
@@ -150,7 +141,7 @@ func (j *runOrders) order(i int, o *runOrder) {
 // whereNow is where a task is to run now; empty if it takes its turn.
 func (j *runOrders) whereNow(i int) string {
 	if o := j.urgent[i]; o != nil {
-		return o.where
+		return o.Where
 	}
 	return ""
 }
@@ -178,20 +169,20 @@ func (j *job) runNowStatus() (s RunNowStatus) {
 		if j.state[i] != roost.Idle && j.state[i] != roost.Starting {
 			continue
 		}
-		if s.Pending++; o.at >= s.Since {
-			s.By, s.Since, s.Hosts = o.by, o.at, nil
-			if o.where != jobad.Anywhere {
-				s.Hosts = strings.Split(o.where, "+")
+		if s.Pending++; o.At >= s.Since {
+			s.By, s.Since, s.Hosts = o.By, o.At, nil
+			if o.Where != jobad.Anywhere {
+				s.Hosts = strings.Split(o.Where, "+")
 			}
 		}
 	}
 	return s
 }
 
-// appendUrgent adds what is asked for to run now to a snapshot.
-func (j *runOrders) appendUrgent(b []byte) []byte {
-	var all []*runOrder
-	tasks := map[*runOrder][]IndexRange{}
+// savedOrders lists what is asked for to run now, for a snapshot.
+func (j *runOrders) savedOrders() (list []TaskRunOrder) {
+	var all []*RunOrder
+	tasks := map[*RunOrder][]IndexRange{}
 	for _, i := range slices.Sorted(maps.Keys(j.urgent)) {
 		o := j.urgent[i]
 		if tasks[o] == nil {
@@ -200,62 +191,19 @@ func (j *runOrders) appendUrgent(b []byte) []byte {
 		tasks[o] = appendIndex(tasks[o], i)
 	}
 	for _, o := range all {
-		b = appendMessage(b, sUrgent, func(b []byte) []byte {
-			b = appendText(appendNumber(appendText(b, 1, o.by), 2, uint64(o.at)), 3, o.where)
-			for _, r := range tasks[o] {
-				b = appendMessage(b, 4, func(b []byte) []byte {
-					return appendNumber(appendNumber(b, 1, uint64(r.First)), 2, uint64(r.Last))
-				})
-			}
-			return b
-		})
+		list = append(list, TaskRunOrder{*o, tasks[o]})
 	}
-	return appendText(b, sDenied, j.runDenied)
-}
-
-// savedOrder is a runOrder of a snapshot, and of which tasks.
-type savedOrder struct {
-	runOrder
-	tasks []IndexRange
-}
-
-func (o *savedOrder) decode(b []byte, tasks int) error {
-	return eachField(b, func(f encodedField) error {
-		switch f.number {
-		case 1:
-			o.by = string(f.bytes)
-		case 2:
-			o.at = int64(f.value)
-		case 3:
-			o.where = string(f.bytes)
-		case 4:
-			r, err := decodeRange(f.bytes)
-			if err == nil && (r.First < 0 || r.Last < r.First || r.Last >= tasks) {
-				err = fmt.Errorf("tasks %d to %d of %d are to run now", r.First, r.Last, tasks)
-			}
-			o.tasks = append(o.tasks, r)
-			return err
-		}
-		return nil
-	})
+	return list
 }
 
 // restoreOrders brings back what was asked for to run now.
-func (j *runOrders) restoreOrders(orders []savedOrder) {
+func (j *runOrders) restoreOrders(orders []TaskRunOrder) {
 	for n := range orders {
 		o := &orders[n]
-		for _, r := range o.tasks {
+		for _, r := range o.Tasks {
 			for i := r.First; i <= r.Last; i++ {
-				j.order(i, &o.runOrder)
+				j.order(i, &o.RunOrder)
 			}
 		}
 	}
-}
-
-// appendHosts adds the machines that an event names.
-func appendHosts(b []byte, hosts []string) []byte {
-	for _, h := range hosts {
-		b = protowire.AppendString(protowire.AppendTag(b, fHosts, protowire.BytesType), h)
-	}
-	return b
 }

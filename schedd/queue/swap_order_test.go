@@ -2,8 +2,9 @@ package queue
 
 import (
 	"bytes"
-	"github.com/roost-batch/roost/schedd/queue/jobad"
 	"testing"
+
+	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
 // TestPreemptedGoesFirst: of the tasks of one job, one that had to leave its machine, and

@@ -1,37 +1,9 @@
 package queue
 
 import (
+	"slices"
 	"strings"
-
-	"github.com/roost-batch/roost"
 )
-
-// taskRecord is what is known of a task beyond its state.
-type taskRecord struct {
-	attempt            roost.AttemptNumber
-	node               string
-	address            string
-	claim              uint64
-	placement          string // of the node, what it was given: see JobEvent.Placement
-	assigned           int64
-	started            int64
-	ended              int64
-	jobFailures        int   // attempts that failed by the job's own doing
-	machineFailures    int   // attempts in a row that failed by a machine's
-	lastMachineFailure int64 // when such a one last counted
-	live               bool
-	holdReason         string // why it is held, or will be when its attempt has ended
-	holdWanted         bool   // desired: held
-	requestedBy        string
-	removeWanted       bool // desired: removed
-	reason             string
-	force              bool
-	ownerReason        string // why it stands still for the owner of its machine; empty: it does not
-	alsoByUser         bool   // and besides a user wants it to
-	requeueWanted      bool   // desired: that the live attempt ends, and another begins
-	exit               *AttemptExit
-	checkpoints        *checkpoints // nil: no checkpoint of it was ever taken or tried
-}
 
 // successRecord is all that is kept of a task whose first attempt succeeded: most tasks
 // of most jobs, so it is small.
@@ -78,7 +50,8 @@ const (
 )
 
 func (r recordRef) kind() recordRef { return r & refKindMask }
-func (r recordRef) index() uint32   { return uint32(r &^ refKindMask) }
+
+func (r recordRef) index() uint32 { return uint32(r &^ refKindMask) }
 
 // recycledSlice is a list whose places are used again.
 type recycledSlice[T any] struct {
@@ -103,7 +76,7 @@ func (s *recycledSlice[T]) remove(at uint32) {
 	s.free = append(s.free, at)
 }
 
-func (b *taskRecords) setRef(i int) recordRef {
+func (b *taskRecords) refOf(i int) recordRef {
 	if i < 0 || i >= len(b.refs) {
 		return 0
 	}
@@ -136,7 +109,7 @@ func (b *taskRecords) set(i int, to recordRef) {
 // get returns what is known of a task, to be read and not written; nil when it is
 // nothing.
 func (b *taskRecords) get(i int) *taskRecord {
-	switch r := b.setRef(i); r.kind() {
+	switch r := b.refOf(i); r.kind() {
 	case refOwn:
 		return b.ownRecords.items[r.index()]
 	case refShared:
@@ -147,10 +120,48 @@ func (b *taskRecords) get(i int) *taskRecord {
 	return nil
 }
 
+// isShared reports whether a task shares its record with others.
+func (b *taskRecords) isShared(i int) bool { return b.refOf(i).kind() == refShared }
+
+// hasOwn reports whether any task ever had a record of its own.
+func (b *taskRecords) hasOwn() bool { return len(b.ownRecords.items) > 0 }
+
+// isUniform reports whether the same is known of all tasks, and no attempt was made.
+func (b *taskRecords) isUniform() bool {
+	for i := range b.refs {
+		if b.refs[i] != b.refs[0] {
+			return false
+		}
+	}
+	kind := b.refOf(0).kind()
+	return kind == refNone || kind == refShared
+}
+
+// resize gives a job of uniform records another number of tasks.
+func (b *taskRecords) resize(tasks int) {
+	b.tasks = tasks
+	if known := b.refOf(0); known != 0 {
+		b.refs = slices.Repeat([]recordRef{known}, tasks)
+		b.sharedRecords.items[known.index()].tasks = tasks
+	} else {
+		b.refs = nil
+	}
+}
+
+// hasImages reports whether there is a good image of any task.
+func (b *taskRecords) hasImages() bool {
+	for _, r := range b.ownRecords.items {
+		if r.newestImage() != nil {
+			return true
+		}
+	}
+	return false
+}
+
 // own returns the record of a task's own, nil when it has none: only such tasks have had
 // an attempt that is live or did not succeed at once.
 func (b *taskRecords) own(i int) *taskRecord {
-	if r := b.setRef(i); r.kind() == refOwn {
+	if r := b.refOf(i); r.kind() == refOwn {
 		return b.ownRecords.items[r.index()]
 	}
 	return nil
@@ -161,7 +172,7 @@ func (b *taskRecords) hasSucceeded(i int) bool {
 	if r := b.own(i); r != nil {
 		return r.exit != nil && r.exit.IsSuccess()
 	}
-	return b.setRef(i).kind() == refSuccess
+	return b.refOf(i).kind() == refSuccess
 }
 
 // makeOwn returns the record of a task's own, and makes one when there is none.
@@ -180,7 +191,7 @@ func (b *taskRecords) makeOwn(i int) *taskRecord {
 
 // drop drops what is known of a task.
 func (b *taskRecords) drop(i int) {
-	if b.setRef(i) != 0 {
+	if b.refOf(i) != 0 {
 		b.set(i, 0)
 	}
 }

@@ -24,13 +24,6 @@ func (t TaskSelector) String() string {
 	return fmt.Sprintf("%d[%s].%s", t.Job.Seq, t.rangeText(), t.Job.Host)
 }
 
-func (r IndexRange) String() string {
-	if r.Last == r.First {
-		return strconv.Itoa(r.First)
-	}
-	return strconv.Itoa(r.First) + "-" + strconv.Itoa(r.Last)
-}
-
 // eachIndex calls f with each index of the target in a job of that many tasks.
 func (t TaskSelector) eachIndex(tasks int, f func(i int)) {
 	if len(t.Ranges) == 0 {

@@ -32,7 +32,7 @@ func TestUsageRetained(t *testing.T) {
 			if !ok || st.Task.Exit == nil || *st.Task.Exit != c.exit {
 				t.Errorf("task %d: got %+v, want %+v", i, st.Task.Exit, c.exit)
 			}
-			if small := q.jobs[id.Seq].records.setRef(i).kind() == refSuccess; small != c.small {
+			if small := q.jobs[id.Seq].records.refOf(i).kind() == refSuccess; small != c.small {
 				t.Errorf("task %d: kept small %v, want %v", i, small, c.small)
 			}
 		}

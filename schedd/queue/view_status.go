@@ -91,7 +91,7 @@ func (q statusView) status(j *job) JobStatus {
 		Locked: j.firstHeldLocked(), Submitted: j.submitted, OrderRank: j.orderRank, OrderTime: j.orderTime,
 		Reservation: j.spec.Reservation,
 		Resources:   j.classes[0].request.Resources, Request: j.waitingRequest().ID,
-		EligibleSince: j.eligible.since, WaitingSince: j.eligible.waitingSince, Waited: j.eligible.waited,
+		EligibleSince: j.eligible.Since, WaitingSince: j.eligible.WaitingSince, Waited: j.eligible.Waited,
 	}
 	s.Tasks, s.Counts, s.Failed = j.userCounts()
 	s.RunNow = j.runNowStatus()
@@ -142,7 +142,7 @@ func (j *job) startAndEnd() (started, ended int64, reason string) {
 func (j *job) stateReason(i int) (why string) {
 	r := j.records.get(i)
 	if r != nil {
-		why = r.stateReason(j.state[i])
+		why = recordReason(r, j.state[i])
 	}
 	switch {
 	case j.state[i] == roost.Blocked:
@@ -243,8 +243,8 @@ func (q statusView) task(j *job, i int) TaskStatus {
 	return t
 }
 
-// stateReason is the one line that explains a state.
-func (r *taskRecord) stateReason(s roost.TaskState) string {
+// recordReason is the one line that explains a state.
+func recordReason(r *taskRecord, s roost.TaskState) string {
 	switch {
 	case s == roost.Held:
 		return r.holdReason
@@ -267,18 +267,6 @@ func (r *taskRecord) stateReason(s roost.TaskState) string {
 		return r.exit.Describe()
 	}
 	return ""
-}
-
-// Describe says in words how an attempt ended.
-func (x *AttemptExit) Describe() string {
-	switch {
-	case x.Reason != "":
-		return x.Reason
-	case x.Signal != 0:
-		return fmt.Sprintf("ended by signal %d", x.Signal)
-	default:
-		return fmt.Sprintf("exit code %d", x.Code)
-	}
 }
 
 // FailedTasks calls f with tasks of a job that have failed, at most limit of them.

@@ -1,0 +1,85 @@
+package queue
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/roost-batch/roost"
+)
+
+// maxDependencies bounds how many jobs OnCount and SyncCount may ask for.
+const maxDependencies = 1_000_000
+
+func parseDependencyType(s string) (DependencyType, bool) {
+	for t, name := range dependencyTypeNames {
+		if s == name && name != "" && DependencyType(t) != Never {
+			return DependencyType(t), true
+		}
+	}
+	return 0, false
+}
+
+// parseDependency reads an entry of DependsOn: "afterok:12", "12",
+// "afterokarray:12[][3]", "on:2", "runone:12.host", … . The job is returned as text.
+func parseDependency(text string) (w JobDependency, job string, err error) {
+	kind, job, found := strings.Cut(text, ":")
+	if !found {
+		return JobDependency{Type: AfterOK}, text, nil
+	}
+	name, ofArray := strings.CutSuffix(kind, "array")
+	if ofArray {
+		name = strings.Replace(name, "afterstart", "after", 1)
+		name = strings.Replace(name, "beforestart", "before", 1)
+	}
+	t, ok := parseDependencyType(name)
+	switch {
+	case !ok || ofArray && !t.allowsCount() && t.mirroredType() == 0:
+		return w, "", fmt.Errorf("%q is not a type of dependency: use one of after, afterok, afternotok, afterany, "+
+			"before and its like, on, runone, synccount, syncwith: %w", kind, roost.Invalid)
+	case t == OnCount || t == SyncCount:
+		n, err := strconv.Atoi(job)
+		if err != nil || n < 1 || n > maxDependencies {
+			return w, "", fmt.Errorf("%w: %q is no number of jobs", roost.Invalid, job)
+		}
+		return JobDependency{Type: t, Count: n}, "", nil
+	}
+	w.Type = t
+	if ofArray && t.allowsCount() {
+		w.Count = everyTask
+		job, w.Count, err = cutCount(job)
+	}
+	return w, job, err
+}
+
+// cutCount takes "[3]" off "12[3].host" or "12[][3].host".
+func cutCount(job string) (rest string, count int, err error) {
+	open, end := strings.LastIndexByte(job, '['), strings.LastIndexByte(job, ']')
+	if open < 0 || end != strings.IndexByte(job[open:], ']')+open || end == open+1 {
+		return job, everyTask, nil
+	}
+	n, err := strconv.Atoi(job[open+1 : end])
+	if err != nil || n < 1 || n > roost.MaxTasks {
+		return "", 0, fmt.Errorf("%w: %q is no number of tasks", roost.Invalid, job[open+1:end])
+	}
+	return job[:open] + job[end+1:], n, nil
+}
+
+// dependencyText writes a dependency as PBS does.
+func dependencyText(w JobDependency, host string) string {
+	switch {
+	case w.Type == OnCount || w.Type == SyncCount:
+		return fmt.Sprintf("%v:%d", w.Type, w.Count)
+	case w.Count != 0:
+		name := w.Type.String() + "array"
+		if w.Type == After {
+			name = "afterstartarray"
+		}
+		count := ""
+		if w.Count > 0 {
+			count = fmt.Sprintf("[%d]", w.Count)
+		}
+		return fmt.Sprintf("%s:%d[]%s.%s", name, w.Job, count, host)
+	}
+	return fmt.Sprintf("%v:%d.%s", w.Type, w.Job, host)
+}
