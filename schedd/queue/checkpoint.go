@@ -181,3 +181,19 @@ func (q programBuilder) addCheckpointing(j *job, a roost.AttemptID, p *TaskProgr
 		p.PredictedRuntime = max(p.PredictedRuntime-done, minWalltime)
 	}
 }
+
+// EachImage calls f with every good image.
+func (q *jobTable) EachImage(f func(StoredImage)) {
+	for _, j := range q.jobs {
+		if !j.records.hasOwn() {
+			continue
+		}
+		for i := range j.state {
+			if r := j.records.own(i); r != nil && r.checkpoints != nil {
+				for _, m := range r.checkpoints.images {
+					f(StoredImage{j.id(q.host).Task(i), m})
+				}
+			}
+		}
+	}
+}

@@ -59,22 +59,6 @@ func (s *checkpoints) findImage(sequence uint64) *CheckpointImage {
 	return nil
 }
 
-// EachImage calls f with every good image.
-func (q *jobTable) EachImage(f func(StoredImage)) {
-	for _, j := range q.jobs {
-		if !j.records.hasOwn() {
-			continue
-		}
-		for i := range j.state {
-			if r := j.records.own(i); r != nil && r.checkpoints != nil {
-				for _, m := range r.checkpoints.images {
-					f(StoredImage{j.id(q.host).Task(i), m})
-				}
-			}
-		}
-	}
-}
-
 // Describe tells people which image it is.
 func (m *CheckpointImage) Describe() string {
 	s := fmt.Sprintf("checkpoint %d of attempt %d", m.Sequence, m.Attempt)

@@ -32,7 +32,7 @@ func TestUsageRetained(t *testing.T) {
 			if !ok || st.Task.Exit == nil || *st.Task.Exit != c.exit {
 				t.Errorf("task %d: got %+v, want %+v", i, st.Task.Exit, c.exit)
 			}
-			if small := q.jobs[id.Seq].records.refOf(i).kind() == refSuccess; small != c.small {
+			if small := q.jobs[id.Seq].records.own(i) == nil; small != c.small {
 				t.Errorf("task %d: kept small %v, want %v", i, small, c.small)
 			}
 		}
@@ -43,34 +43,6 @@ func TestUsageRetained(t *testing.T) {
 		if err != nil || *again.Exit != c.exit {
 			t.Errorf("event: got %+v, %v, want %+v", again.Exit, err, c.exit)
 		}
-	}
-}
-
-// TestSuccessesWithoutUsage: runs of successes that were written before usage was kept
-// are read as if nothing had been used.
-func TestSuccessesWithoutUsage(t *testing.T) {
-	d := newTestQueue(t)
-	id := d.submit(2, "")
-	d.end(d.start(), AttemptExit{Wall: 5, Used: ResourceUsage{Peak: 1 << 20}})
-	b := d.queue.jobs[id.Seq].records.appendSuccesses(nil, 0, 0)
-	var old []byte
-	if err := eachField(b, func(f encodedField) error {
-		switch f.number {
-		case 3:
-			old = appendMessage(old, 3, func([]byte) []byte { return f.bytes })
-		case 1, 2:
-			old = appendNumber(old, f.number, f.value)
-		}
-		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
-	k := taskRecords{tasks: 2, nodes: d.queue.jobs[id.Seq].records.nodes}
-	if err := k.decodeSuccesses(old); err != nil {
-		t.Fatal(err)
-	}
-	if x := k.get(0).exit; x.Wall != 5 || x.Used != (ResourceUsage{}) {
-		t.Errorf("got %+v", x)
 	}
 }
 
