@@ -9,6 +9,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
 	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
@@ -59,8 +60,8 @@ var alterableAttrs = []string{
 
 // AlterJob decides to change a job. That it is so already is no error, and no event.
 func (q taskDecisions) AlterJob(now time.Time, who CallerIdentity, t TaskSelector, a JobAlteration,
-	limits SubmitLimits) ([]JobEvent, error) {
-	events, err := q.decideEach(now, who, t, JobEvent{Type: Altered}, (*job).remainsQueued)
+	limits SubmitLimits) ([]eventlog.JobEvent, error) {
+	events, err := q.decideEach(now, who, t, eventlog.JobEvent{Type: eventlog.Altered}, (*job).remainsQueued)
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +111,7 @@ func (q taskDecisions) AlterJob(now time.Time, who CallerIdentity, t TaskSelecto
 
 // remainsQueued reports whether a task has not ended and nobody wants it removed.
 func (j *job) remainsQueued(i int) bool {
-	return !j.state[i].IsFinal() && (!j.state[i].IsActive() || !j.records.own(i).removeWanted)
+	return !j.state[i].IsFinal() && (!j.state[i].IsActive() || !j.records.Own(i).RemoveWanted)
 }
 
 // runsWhole reports whether a job runs as a whole, which an array does not.
@@ -119,7 +120,7 @@ func (j *job) runsWhole() bool { return j.active > 0 && (!j.spec.Array || j.gang
 // checkAlteration checks what a job would become, and returns what the event has to say
 // of it.
 func (q taskDecisions) checkAlteration(j *job, who CallerIdentity, before, after *jobad.SubmitSpec, changes *classad.Ad,
-	limits SubmitLimits) (*SubmittedJob, error) {
+	limits SubmitLimits) (*eventlog.SubmittedJob, error) {
 	if err := j.checkAlterable(who, before, after, changes); err != nil {
 		return nil, err
 	}
@@ -136,7 +137,7 @@ func (q taskDecisions) checkAlteration(j *job, who CallerIdentity, before, after
 	if err := jobad.CheckGang(&p, after); err != nil {
 		return nil, err
 	}
-	sub := &SubmittedJob{}
+	sub := &eventlog.SubmittedJob{}
 	if _, stated := changes.Lookup(roost.AttrDependsOn); stated {
 		others := &dependencyResolver{jobTable: q.jobTable, caller: who, jobNumber: j.seq, limits: limits,
 			fromQsub: p.FromQsub}
@@ -205,7 +206,7 @@ func (j *job) isUntouched() bool {
 			return false
 		}
 	}
-	return !j.state[0].IsFinal() && j.records.isUniform()
+	return !j.state[0].IsFinal() && j.records.IsUniform()
 }
 
 // needsMoreQuota reports whether a job would be held against another quota than before,
@@ -223,7 +224,7 @@ func needsMoreQuota(who CallerIdentity, before, after *jobad.SubmitSpec) bool {
 
 // AlterationDemand is whose quota a job would be held against after an alteration, and
 // how much more of it than now.
-func (q *quotaDemands) AlterationDemand(e JobEvent) (QuotaKey, QuotaDemand) {
+func (q *quotaDemands) AlterationDemand(e eventlog.JobEvent) (QuotaKey, QuotaDemand) {
 	j := q.jobs[e.Job]
 	who := CallerIdentity{User: j.submission.Owner, GID: j.submission.GID}
 	before := jobad.SubmitSpec{Ad: parsedAd(j), Count: len(j.state), Columns: j.submission.Columns}

@@ -7,11 +7,12 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
 	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
 // applyAltered folds an alteration in.
-func (q *Queue) applyAltered(j *job, e JobEvent) {
+func (q *Queue) applyAltered(j *job, e eventlog.JobEvent) {
 	changes, err := classad.Parse(e.Submission.Ad)
 	if err != nil {
 		panic(fmt.Sprintf("queue: the alteration of job %d: %v", j.seq, err))
@@ -65,16 +66,16 @@ func (q *Queue) applyAltered(j *job, e JobEvent) {
 // resizeJob gives a fresh job another number of tasks.
 func (q *Queue) resizeJob(j *job, n int) {
 	s := j.state[0]
-	maps.DeleteFunc(j.urgent, func(i int, _ *RunOrder) bool { return i >= n })
+	maps.DeleteFunc(j.urgent, func(i int, _ *eventlog.RunOrder) bool { return i >= n })
 	q.countOpen(j, n-len(j.state))
 	q.changes++
 	j.counts[s] = n
 	j.state = slices.Repeat([]roost.TaskState{s}, n)
-	j.records.resize(n)
+	j.records.Resize(n)
 }
 
 // updateDependencies finds out anew whether a job waits for others or for its time.
-func (q dependencyChanges) updateDependencies(j *job, e JobEvent) {
+func (q dependencyChanges) updateDependencies(j *job, e eventlog.JobEvent) {
 	j.startTimeReached = j.spec.StartAfter == 0 || j.spec.StartAfter <= e.Time/1e9
 	for _, w := range j.dependencies {
 		q.addDependent(j, w.Job)

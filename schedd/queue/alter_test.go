@@ -10,6 +10,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
 	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
@@ -141,7 +142,8 @@ func TestAlterRefused(t *testing.T) {
 		{alice, TaskSelector{Job: waits}, fmt.Sprintf(`DependsOn = {"afterok:%d"}`, waits.Seq), -1, roost.Conflict},
 		{alice, TaskSelector{Job: waits}, fmt.Sprintf(`DependsOn = {"after:%d"}`, later.Seq), -1, roost.Conflict},
 		{alice, TaskSelector{Job: waits}, "JobPrio = 4", 3, roost.Stale},
-		{alice, TaskSelector{Job: waits, Ranges: []IndexRange{{0, 0}}}, "JobPrio = 4", -1, ErrWholeJobOnly},
+		{alice, TaskSelector{Job: waits, Ranges: []eventlog.IndexRange{{First: 0, Last: 0}}}, "JobPrio = 4", -1,
+			ErrWholeJobOnly},
 		{alice, TaskSelector{Job: ids[0]}, "RequestMemory = 5", -1, roost.Conflict},
 		{bob, TaskSelector{Job: waits}, "JobPrio = 4", -1, roost.PermissionDenied},
 		{alice, TaskSelector{Job: runs}, "RequestCpus = 2", -1, ErrRunning},
@@ -163,7 +165,7 @@ func TestAlterRefused(t *testing.T) {
 			t.Errorf("%v, %s: it was decided only, and has changed the job", c.target, c.changes)
 		}
 	}
-	d.end(a, AttemptExit{})
+	d.end(a, eventlog.AttemptExit{})
 }
 
 // A job that asks for more is asked about anew, one that asks for less is not; its demand
@@ -255,7 +257,7 @@ func TestAlteredCount(t *testing.T) {
 	if err := recount(2, ""); !errors.Is(err, ErrRunning) {
 		t.Fatalf("a job that has begun: %v", err)
 	}
-	d.end(a, AttemptExit{})
+	d.end(a, eventlog.AttemptExit{})
 	d.checkState(id, "completed 1")
 }
 
@@ -286,7 +288,8 @@ func TestOrder(t *testing.T) {
 		t.Fatalf("of somebody else's: %v", err)
 	}
 	if _, err := d.queue.SwapOrder(d.now, alice, TaskSelector{Job: own},
-		TaskSelector{Job: others, Ranges: []IndexRange{{0, 0}}}); !errors.Is(err, ErrWholeJobOnly) {
+		TaskSelector{Job: others, Ranges: []eventlog.IndexRange{{First: 0, Last: 0}}}); !errors.Is(err,
+		ErrWholeJobOnly) {
 		t.Fatalf("of a task: %v", err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
 )
 
 // TestRunCount: a task whose attempts are counted is held when it would need too many,
@@ -18,7 +19,7 @@ func TestRunCount(t *testing.T) {
 		id := d.submit(1, c.src)
 		n := 0
 		for n < 30 && d.queue.jobs[id.Seq].state[0] == roost.Idle {
-			d.end(d.start(), AttemptExit{Cause: CauseVacate, Reason: "drained"})
+			d.end(d.start(), eventlog.AttemptExit{Cause: eventlog.CauseVacate, Reason: "drained"})
 			n++
 		}
 		st, _ := d.queue.Status(id.Seq)

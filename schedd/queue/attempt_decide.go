@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
 )
 
 // attemptDecisions decides what becomes of attempts.
@@ -12,15 +13,16 @@ type attemptDecisions struct{ *jobTable }
 
 // AssignNext decides to make the next attempt of a ready task on a claim.
 func (q attemptDecisions) AssignNext(now time.Time, t roost.TaskID, node, address string,
-	claim uint64) (JobEvent, roost.AttemptID, error) {
+	claim uint64) (eventlog.JobEvent, roost.AttemptID, error) {
 	j := q.jobs[t.Job.Seq]
 	if j == nil || t.Index < 0 || t.Index >= len(j.state) || j.state[t.Index] != roost.Idle {
-		return JobEvent{}, roost.AttemptID{}, fmt.Errorf("task %v: %w: it is not ready", t, roost.Conflict)
+		return eventlog.JobEvent{}, roost.AttemptID{}, fmt.Errorf("task %v: %w: it is not ready", t, roost.Conflict)
 	}
-	next := j.distrust.nextAttempt(j.records.get(t.Index))
-	e := JobEvent{Type: Assigned, Time: now.UnixNano(), Job: j.seq, Index: t.Index, Attempt: next, Node: node,
+	next := j.distrust.nextAttempt(j.records.Get(t.Index))
+	e := eventlog.JobEvent{Type: eventlog.Assigned, Time: now.UnixNano(), Job: j.seq, Index: t.Index, Attempt: next,
+		Node:    node,
 		Address: address, Claim: claim}
-	if m := j.records.own(t.Index).newestImage(); m != nil {
+	if m := j.records.Own(t.Index).NewestImage(); m != nil {
 		image := *m
 		e.Image = &image
 	}
@@ -29,56 +31,59 @@ func (q attemptDecisions) AssignNext(now time.Time, t roost.TaskID, node, addres
 }
 
 // RecordStarted decides that the processes of an attempt run; false for old news.
-func (q attemptDecisions) RecordStarted(now time.Time, a roost.AttemptID) (JobEvent, bool) {
+func (q attemptDecisions) RecordStarted(now time.Time, a roost.AttemptID) (eventlog.JobEvent, bool) {
 	if !q.IsLive(a) || q.jobs[a.Task.Job.Seq].state[a.Task.Index] != roost.Starting {
-		return JobEvent{}, false
+		return eventlog.JobEvent{}, false
 	}
-	e := eventAbout(now, Started, a)
+	e := eventAbout(now, eventlog.Started, a)
 	e.Image = q.restoreImage(a)
 	return e, true
 }
 
 // RecordEnded decides that an attempt has ended and its output is home. What is not live
 // any more gives roost.Stale.
-func (q attemptDecisions) RecordEnded(now time.Time, a roost.AttemptID, x *AttemptExit) (JobEvent, error) {
+func (q attemptDecisions) RecordEnded(now time.Time, a roost.AttemptID, x *eventlog.AttemptExit) (eventlog.JobEvent,
+	error) {
 	if !q.IsLive(a) {
-		return JobEvent{}, fmt.Errorf("attempt %v: %w", a, roost.Stale)
+		return eventlog.JobEvent{}, fmt.Errorf("attempt %v: %w", a, roost.Stale)
 	}
-	e := eventAbout(now, Ended, a)
+	e := eventAbout(now, eventlog.Ended, a)
 	e.Exit, e.Force = q.interruptedExit(a, q.addPreemptionCost(a, x)), q.failsWhenInterrupted(a)
 	return e, nil
 }
 
 // RecordLost decides that an attempt is gone without an exit status; false for old news.
-func (q attemptDecisions) RecordLost(now time.Time, a roost.AttemptID, reason string) (JobEvent, bool) {
+func (q attemptDecisions) RecordLost(now time.Time, a roost.AttemptID, reason string) (eventlog.JobEvent, bool) {
 	if !q.IsLive(a) {
-		return JobEvent{}, false
+		return eventlog.JobEvent{}, false
 	}
-	e := eventAbout(now, Lost, a)
+	e := eventAbout(now, eventlog.Lost, a)
 	e.Reason, e.Force = reason, q.failsWhenInterrupted(a)
 	return e, true
 }
 
 // HoldTask decides that Roost itself holds one task, because of something only a user can
 // mend.
-func (q attemptDecisions) HoldTask(now time.Time, t roost.TaskID, reason string) (JobEvent, bool) {
+func (q attemptDecisions) HoldTask(now time.Time, t roost.TaskID, reason string) (eventlog.JobEvent, bool) {
 	j := q.jobs[t.Job.Seq]
 	if j == nil || t.Index >= len(j.state) || j.state[t.Index].IsFinal() {
-		return JobEvent{}, false
+		return eventlog.JobEvent{}, false
 	}
-	ranges := j.wholeGangs(TaskSelector{Ranges: []IndexRange{{t.Index, t.Index}}}).Ranges
-	return JobEvent{Type: Held, Time: now.UnixNano(), Job: j.seq, Ranges: ranges, Reason: reason}, true
+	ranges := j.wholeGangs(TaskSelector{Ranges: []eventlog.IndexRange{{First: t.Index, Last: t.Index}}}).Ranges
+	return eventlog.JobEvent{Type: eventlog.Held, Time: now.UnixNano(), Job: j.seq, Ranges: ranges, Reason: reason},
+		true
 }
 
 // PurgeJob decides that a final job leaves the queue; the history has it.
-func (q attemptDecisions) PurgeJob(now time.Time, seq uint64) (JobEvent, bool) {
+func (q attemptDecisions) PurgeJob(now time.Time, seq uint64) (eventlog.JobEvent, bool) {
 	j := q.jobs[seq]
 	if j == nil || !j.isFinal() {
-		return JobEvent{}, false
+		return eventlog.JobEvent{}, false
 	}
-	return JobEvent{Type: Purged, Time: now.UnixNano(), Job: seq}, true
+	return eventlog.JobEvent{Type: eventlog.Purged, Time: now.UnixNano(), Job: seq}, true
 }
 
-func eventAbout(now time.Time, what EventType, a roost.AttemptID) JobEvent {
-	return JobEvent{Type: what, Time: now.UnixNano(), Job: a.Task.Job.Seq, Index: a.Task.Index, Attempt: a.Attempt}
+func eventAbout(now time.Time, what eventlog.EventType, a roost.AttemptID) eventlog.JobEvent {
+	return eventlog.JobEvent{Type: what, Time: now.UnixNano(), Job: a.Task.Job.Seq, Index: a.Task.Index,
+		Attempt: a.Attempt}
 }

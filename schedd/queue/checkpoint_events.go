@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
 )
 
 // What is decided of checkpoints, and of freezing.
@@ -20,22 +21,23 @@ func (q *jobTable) HasCheckpoint(t roost.TaskID, sequence uint64) bool {
 	if j == nil {
 		return false
 	}
-	r := j.records.own(t.Index)
-	return r != nil && r.checkpoints != nil && sequence <= r.checkpoints.lastSequence
+	r := j.records.Own(t.Index)
+	return r != nil && r.Checkpoints != nil && sequence <= r.Checkpoints.LastSequence
 }
 
 // RecordCheckpoint decides that an image is good: it is on disk, or on a checkpoint
 // server. One of an attempt that is not live any more gives roost.Stale, one that is no
 // newer than the last gives roost.Conflict.
-func (q attemptDecisions) RecordCheckpoint(now time.Time, a roost.AttemptID, m CheckpointImage) (JobEvent, error) {
+func (q attemptDecisions) RecordCheckpoint(now time.Time, a roost.AttemptID,
+	m eventlog.CheckpointImage) (eventlog.JobEvent, error) {
 	if !q.IsLive(a) {
-		return JobEvent{}, fmt.Errorf("checkpoint %d of attempt %v: %w", m.Sequence, a, roost.Stale)
+		return eventlog.JobEvent{}, fmt.Errorf("checkpoint %d of attempt %v: %w", m.Sequence, a, roost.Stale)
 	}
 	if m.Sequence == 0 || q.HasCheckpoint(a.Task, m.Sequence) {
-		return JobEvent{}, fmt.Errorf("checkpoint %d of attempt %v: %w: there is a newer one", m.Sequence,
+		return eventlog.JobEvent{}, fmt.Errorf("checkpoint %d of attempt %v: %w: there is a newer one", m.Sequence,
 			a, roost.Conflict)
 	}
-	e := eventAbout(now, Checkpointed, a)
+	e := eventAbout(now, eventlog.Checkpointed, a)
 	m.Attempt = a.Attempt
 	e.Image = &m
 	return e, nil
@@ -45,33 +47,34 @@ func (q attemptDecisions) RecordCheckpoint(now time.Time, a roost.AttemptID, m C
 // Unless somebody asked for it, the same reason is told once, and no more than
 // maxJobFailures of them.
 func (q attemptDecisions) RecordCheckpointFailure(now time.Time, a roost.AttemptID, reason string,
-	asked bool) (JobEvent, bool) {
+	asked bool) (eventlog.JobEvent, bool) {
 	if !q.IsLive(a) {
-		return JobEvent{}, false
+		return eventlog.JobEvent{}, false
 	}
-	s := q.jobs[a.Task.Job.Seq].records.own(a.Task.Index).checkpoints
-	if !asked && s != nil && (s.lastFailure == reason || s.failures >= maxJobFailures) {
-		return JobEvent{}, false
+	s := q.jobs[a.Task.Job.Seq].records.Own(a.Task.Index).Checkpoints
+	if !asked && s != nil && (s.LastFailure == reason || s.Failures >= maxJobFailures) {
+		return eventlog.JobEvent{}, false
 	}
-	e := eventAbout(now, CheckpointFailed, a)
+	e := eventAbout(now, eventlog.CheckpointFailed, a)
 	e.Reason = reason
 	return e, true
 }
 
 // RejectCheckpoint decides that a kept image cannot be used; false when it is not kept.
 func (q attemptDecisions) RejectCheckpoint(now time.Time, t roost.TaskID, sequence uint64,
-	reason string) (JobEvent, bool) {
+	reason string) (eventlog.JobEvent, bool) {
 	j := q.jobs[t.Job.Seq]
 	if j == nil {
-		return JobEvent{}, false
+		return eventlog.JobEvent{}, false
 	}
-	r := j.records.own(t.Index)
-	if r == nil || r.checkpoints == nil || r.checkpoints.findImage(sequence) == nil {
-		return JobEvent{}, false
+	r := j.records.Own(t.Index)
+	if r == nil || r.Checkpoints == nil || r.Checkpoints.FindImage(sequence) == nil {
+		return eventlog.JobEvent{}, false
 	}
-	image := *r.checkpoints.findImage(sequence)
-	return JobEvent{
-		Type: CheckpointBad, Time: now.UnixNano(), Job: j.seq, Index: t.Index, Attempt: image.Attempt, Image: &image,
+	image := *r.Checkpoints.FindImage(sequence)
+	return eventlog.JobEvent{
+		Type: eventlog.CheckpointBad, Time: now.UnixNano(), Job: j.seq, Index: t.Index, Attempt: image.Attempt,
+		Image:  &image,
 		Reason: reason,
 	}, true
 }
@@ -82,23 +85,24 @@ func (q *jobTable) HasImages(seq uint64) bool {
 	if j == nil {
 		return false
 	}
-	return j.records.hasImages()
+	return j.records.HasImages()
 }
 
 // SuspendTasks decides to freeze running tasks where they are.
 func (q taskDecisions) SuspendTasks(now time.Time, who CallerIdentity, t TaskSelector,
-	reason string) ([]JobEvent, error) {
+	reason string) ([]eventlog.JobEvent, error) {
 	if reason == "" {
 		reason = "by " + who.User
 	}
-	return q.decideEach(now, who, t, JobEvent{Type: Suspended, Reason: reason}, func(j *job, i int) bool {
+	return q.decideEach(now, who, t, eventlog.JobEvent{Type: eventlog.Suspended, Reason: reason}, func(j *job,
+		i int) bool {
 		return j.state[i] == roost.Running || j.state[i] == roost.Suspended && !j.suspendedByUser(i)
 	})
 }
 
 // ResumeTasks decides to let suspended tasks run on.
-func (q taskDecisions) ResumeTasks(now time.Time, who CallerIdentity, t TaskSelector) ([]JobEvent, error) {
-	return q.decideEach(now, who, t, JobEvent{Type: Resumed}, (*job).suspendedByUser)
+func (q taskDecisions) ResumeTasks(now time.Time, who CallerIdentity, t TaskSelector) ([]eventlog.JobEvent, error) {
+	return q.decideEach(now, who, t, eventlog.JobEvent{Type: eventlog.Resumed}, (*job).suspendedByUser)
 }
 
 // CheckpointTargets lists the live attempts of a target of which a checkpoint may be
@@ -106,7 +110,7 @@ func (q taskDecisions) ResumeTasks(now time.Time, who CallerIdentity, t TaskSele
 func (q taskDecisions) CheckpointTargets(now time.Time, who CallerIdentity,
 	t TaskSelector) (list []roost.AttemptID, err error) {
 	running := func(s roost.TaskState) bool { return s == roost.Running || s == roost.Suspended }
-	if _, err := q.decideChange(now, who, t, JobEvent{}, running); err != nil {
+	if _, err := q.decideChange(now, who, t, eventlog.JobEvent{}, running); err != nil {
 		return nil, err
 	}
 	j := q.jobs[t.Job.Seq]

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
 )
 
 // What becomes of one job has consequences for those that stand to it: they are
@@ -21,11 +22,11 @@ func (q *Queue) dependencies() dependencyChanges { return dependencyChanges{q} }
 func (q dependencyChanges) applyOwnDependencies(j *job) {
 	for _, w := range j.submission.Dependencies {
 		switch {
-		case w.Type == OnCount:
+		case w.Type == eventlog.OnCount:
 			j.expectedBefore += w.Count
-		case w.Type == SyncCount:
+		case w.Type == eventlog.SyncCount:
 			j.expectedSync += w.Count
-		case w.Type.blocks():
+		case w.Type.Blocks():
 			j.dependencies = append(j.dependencies, w)
 			q.addDependent(j, w.Job)
 			if w.Count != 0 {
@@ -45,18 +46,19 @@ func (q dependencyChanges) applyToOthers(j *job) {
 		if other == nil || other.isFinal() {
 			continue
 		}
-		switch mirror := w.Type.mirroredType(); {
+		switch mirror := w.Type.MirroredType(); {
 		case mirror != 0:
 			if !counted[w.Job] {
 				counted[w.Job] = true
 				other.expectedBefore = max(other.expectedBefore-1, 0)
 			}
-			other.dependencies = append(slices.Clone(other.dependencies), JobDependency{mirror, j.seq, 0})
+			other.dependencies = append(slices.Clone(other.dependencies), eventlog.JobDependency{Type: mirror,
+				Job: j.seq, Count: 0})
 			q.addDependent(other, j.seq)
-		case w.Type == SyncWith:
+		case w.Type == eventlog.SyncWith:
 			other.expectedSync = max(other.expectedSync-1, 0)
 			q.markToResolve(other)
-		case w.Type == RunOne:
+		case w.Type == eventlog.RunOne:
 			q.linkRunOne(j, other)
 		default:
 			continue
@@ -71,10 +73,11 @@ func (q dependencyChanges) applyToOthers(j *job) {
 // alter_unreg).
 func (q dependencyChanges) withdrawDependencies(j *job) {
 	for _, w := range j.submission.Dependencies {
-		if other, mirror := q.jobs[w.Job], w.Type.mirroredType(); other != nil && mirror != 0 && !other.isFinal() {
-			other.dependencies = slices.DeleteFunc(slices.Clone(other.dependencies), func(o JobDependency) bool {
-				return o == JobDependency{mirror, j.seq, 0}
-			})
+		if other, mirror := q.jobs[w.Job], w.Type.MirroredType(); other != nil && mirror != 0 && !other.isFinal() {
+			other.dependencies = slices.DeleteFunc(slices.Clone(other.dependencies),
+				func(o eventlog.JobDependency) bool {
+					return o == eventlog.JobDependency{Type: mirror, Job: j.seq, Count: 0}
+				})
 			q.removeDependent(other, j.seq)
 			q.toResolve[other.seq] = true
 			q.updateBlocked(other)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
 	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
@@ -61,24 +62,24 @@ func (o *dependencyOracle) submit(says []string) {
 }
 
 // applyAndCheck applies events and all that follows from them, and judges each.
-func (o *dependencyOracle) applyAndCheck(events []JobEvent) {
+func (o *dependencyOracle) applyAndCheck(events []eventlog.JobEvent) {
 	for len(events) > 0 {
 		e := events[0]
 		events = events[1:]
-		if e.Type == RemovalRequested || e.Type == Dropped {
+		if e.Type == eventlog.RemovalRequested || e.Type == eventlog.Dropped {
 			s, _ := o.queue.TaskStatus(roost.JobID{Seq: e.Job, Host: "h"}.Task(0))
 			o.outcomes[e.Job].removedUnstarted = s.Task.State == roost.Held || s.Task.State == roost.Blocked
 		}
 		o.apply(e)
 		f := o.outcomes[e.Job]
 		switch e.Type {
-		case Assigned:
+		case eventlog.Assigned:
 			if why := o.mayNotRun(e.Job); why != "" {
 				o.Fatalf("job %d is started (it says %v): %s", e.Job, f.dependencies, why)
 			}
-		case Started:
+		case eventlog.Started:
 			f.started = true
-		case Dropped:
+		case eventlog.Dropped:
 			f.dropped = true
 			if why := o.mayNotRun(e.Job); !strings.HasPrefix(why, "never: ") {
 				o.Fatalf("job %d is dropped (it says %v): %q", e.Job, f.dependencies, why)
@@ -218,7 +219,7 @@ func TestDependenciesAgainstLog(t *testing.T) {
 			case 2:
 				if n := len(o.outcomes); n > 0 && rng.IntN(2) == 0 {
 					target := TaskSelector{Job: roost.JobID{Seq: 1 + rng.Uint64N(uint64(n)), Host: "h"}}
-					var events []JobEvent
+					var events []eventlog.JobEvent
 					switch rng.IntN(4) {
 					case 3:
 						for _, seq := range o.queue.TakeFinal() {

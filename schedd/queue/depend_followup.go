@@ -5,12 +5,13 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
 )
 
 // Followups decides what follows for jobs that wait for others or for their time: they
 // are unblocked, or dropped when what they wait for cannot come any more. Asking twice is
 // harmless.
-func (q *dependencyIndex) Followups(now time.Time) (events []JobEvent) {
+func (q *dependencyIndex) Followups(now time.Time) (events []eventlog.JobEvent) {
 	for seq := range q.startTimes {
 		if now.Unix() >= q.jobs[seq].spec.StartAfter {
 			q.toResolve[seq] = true
@@ -24,9 +25,10 @@ func (q *dependencyIndex) Followups(now time.Time) (events []JobEvent) {
 	return events
 }
 
-func (q *dependencyIndex) followup(now time.Time, j *job) []JobEvent {
-	drop := func(text string, other uint64) []JobEvent {
-		return []JobEvent{{Type: Dropped, Time: now.UnixNano(), Job: j.seq, Reason: q.dropReason(j, text, other)}}
+func (q *dependencyIndex) followup(now time.Time, j *job) []eventlog.JobEvent {
+	drop := func(text string, other uint64) []eventlog.JobEvent {
+		return []eventlog.JobEvent{{Type: eventlog.Dropped, Time: now.UnixNano(), Job: j.seq,
+			Reason: q.dropReason(j, text, other)}}
 	}
 	for _, seq := range j.runOneSet {
 		if o := q.jobs[seq]; o == nil || o.isFinal() && o.hasRun() { // who did not run is no rival any more
@@ -47,7 +49,7 @@ func (q *dependencyIndex) followup(now time.Time, j *job) []JobEvent {
 	}
 	if open == 0 && j.expectedBefore == 0 && j.expectedSync == 0 && now.Unix() >= j.spec.StartAfter &&
 		(len(j.dependencies) > 0 || !j.startTimeReached) {
-		return []JobEvent{{Type: Unblocked, Time: now.UnixNano(), Job: j.seq}}
+		return []eventlog.JobEvent{{Type: eventlog.Unblocked, Time: now.UnixNano(), Job: j.seq}}
 	}
 	return nil
 }
@@ -56,10 +58,10 @@ func (q *dependencyIndex) followup(now time.Time, j *job) []JobEvent {
 // was removed while it was held or waited for others itself: that takes all with it that
 // wait for it, however they do (OpenPBS, depend_on_term). Other jobs run when such a one
 // is gone.
-func (q *dependencyIndex) neverRan(j *job, w JobDependency) bool {
+func (q *dependencyIndex) neverRan(j *job, w eventlog.JobDependency) bool {
 	other := q.jobs[w.Job]
 	return j.spec.FromQsub && other != nil && other.removedUnstarted && !other.hasRun() && w.Count == 0 &&
-		(w.Type == AfterAny || w.Type == AfterNotOK)
+		(w.Type == eventlog.AfterAny || w.Type == eventlog.AfterNotOK)
 }
 
 // dropReason says why a job is dropped. Clients of PBS look for its sentence.

@@ -3,6 +3,8 @@ package queue
 import (
 	"slices"
 	"time"
+
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
 )
 
 // dependencyIndex is which job waits for which, and for which of them something follows.
@@ -35,7 +37,7 @@ func (q *dependencyIndex) addDependent(j *job, other uint64) {
 // removeDependent forgets that a job stands to another one, unless it still does in
 // another way.
 func (q *dependencyIndex) removeDependent(j *job, other uint64) {
-	if slices.Contains(j.runOneSet, other) || slices.ContainsFunc(j.dependencies, func(w JobDependency) bool {
+	if slices.Contains(j.runOneSet, other) || slices.ContainsFunc(j.dependencies, func(w eventlog.JobDependency) bool {
 		return w.Job == other
 	}) {
 		return

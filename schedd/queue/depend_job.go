@@ -1,10 +1,14 @@
 package queue
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
+)
 
 // jobWaits is what a job waits for beside machines: other jobs, and its start time.
 type jobWaits struct {
-	dependencies []JobDependency // not met yet
+	dependencies []eventlog.JobDependency // not met yet
 	// jobs that are to be submitted yet: that come before this one, and that start with
 	// it
 	expectedBefore, expectedSync int

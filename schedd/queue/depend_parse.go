@@ -6,15 +6,16 @@ import (
 	"strings"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
 )
 
 // maxDependencies bounds how many jobs OnCount and SyncCount may ask for.
 const maxDependencies = 1_000_000
 
-func parseDependencyType(s string) (DependencyType, bool) {
-	for t, name := range dependencyTypeNames {
-		if s == name && name != "" && DependencyType(t) != Never {
-			return DependencyType(t), true
+func parseDependencyType(s string) (eventlog.DependencyType, bool) {
+	for t, name := range eventlog.DependencyTypeNames {
+		if s == name && name != "" && eventlog.DependencyType(t) != eventlog.Never {
+			return eventlog.DependencyType(t), true
 		}
 	}
 	return 0, false
@@ -22,10 +23,10 @@ func parseDependencyType(s string) (DependencyType, bool) {
 
 // parseDependency reads an entry of DependsOn: "afterok:12", "12",
 // "afterokarray:12[][3]", "on:2", "runone:12.host", … . The job is returned as text.
-func parseDependency(text string) (w JobDependency, job string, err error) {
+func parseDependency(text string) (w eventlog.JobDependency, job string, err error) {
 	kind, job, found := strings.Cut(text, ":")
 	if !found {
-		return JobDependency{Type: AfterOK}, text, nil
+		return eventlog.JobDependency{Type: eventlog.AfterOK}, text, nil
 	}
 	name, ofArray := strings.CutSuffix(kind, "array")
 	if ofArray {
@@ -34,19 +35,19 @@ func parseDependency(text string) (w JobDependency, job string, err error) {
 	}
 	t, ok := parseDependencyType(name)
 	switch {
-	case !ok || ofArray && !t.allowsCount() && t.mirroredType() == 0:
+	case !ok || ofArray && !t.AllowsCount() && t.MirroredType() == 0:
 		return w, "", fmt.Errorf("%q is not a type of dependency: use one of after, afterok, afternotok, afterany, "+
 			"before and its like, on, runone, synccount, syncwith: %w", kind, roost.Invalid)
-	case t == OnCount || t == SyncCount:
+	case t == eventlog.OnCount || t == eventlog.SyncCount:
 		n, err := strconv.Atoi(job)
 		if err != nil || n < 1 || n > maxDependencies {
 			return w, "", fmt.Errorf("%w: %q is no number of jobs", roost.Invalid, job)
 		}
-		return JobDependency{Type: t, Count: n}, "", nil
+		return eventlog.JobDependency{Type: t, Count: n}, "", nil
 	}
 	w.Type = t
-	if ofArray && t.allowsCount() {
-		w.Count = everyTask
+	if ofArray && t.AllowsCount() {
+		w.Count = eventlog.EveryTask
 		job, w.Count, err = cutCount(job)
 	}
 	return w, job, err
@@ -56,7 +57,7 @@ func parseDependency(text string) (w JobDependency, job string, err error) {
 func cutCount(job string) (rest string, count int, err error) {
 	open, end := strings.LastIndexByte(job, '['), strings.LastIndexByte(job, ']')
 	if open < 0 || end != strings.IndexByte(job[open:], ']')+open || end == open+1 {
-		return job, everyTask, nil
+		return job, eventlog.EveryTask, nil
 	}
 	n, err := strconv.Atoi(job[open+1 : end])
 	if err != nil || n < 1 || n > roost.MaxTasks {
@@ -66,13 +67,13 @@ func cutCount(job string) (rest string, count int, err error) {
 }
 
 // dependencyText writes a dependency as PBS does.
-func dependencyText(w JobDependency, host string) string {
+func dependencyText(w eventlog.JobDependency, host string) string {
 	switch {
-	case w.Type == OnCount || w.Type == SyncCount:
+	case w.Type == eventlog.OnCount || w.Type == eventlog.SyncCount:
 		return fmt.Sprintf("%v:%d", w.Type, w.Count)
 	case w.Count != 0:
 		name := w.Type.String() + "array"
-		if w.Type == After {
+		if w.Type == eventlog.After {
 			name = "afterstartarray"
 		}
 		count := ""

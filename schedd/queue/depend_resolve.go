@@ -8,6 +8,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
 )
 
 // What a job says of others is looked into when it is submitted: what has come already is
@@ -21,13 +22,13 @@ type dependencyResolver struct {
 	caller    CallerIdentity
 	jobNumber uint64
 	part      int
-	earlier   []JobEvent // the jobs of the same submission before it
+	earlier   []eventlog.JobEvent // the jobs of the same submission before it
 	limits    SubmitLimits
 	fromQsub  bool // it is one of qsub
 }
 
 // resolveAll resolves DependsOn.
-func (r *dependencyResolver) resolveAll(ad *classad.Ad) ([]JobDependency, error) {
+func (r *dependencyResolver) resolveAll(ad *classad.Ad) ([]eventlog.JobDependency, error) {
 	if _, ok := ad.Lookup(roost.AttrDependsOn); !ok {
 		return nil, nil
 	}
@@ -36,7 +37,7 @@ func (r *dependencyResolver) resolveAll(ad *classad.Ad) ([]JobDependency, error)
 		return nil, fmt.Errorf("attribute %s: %w: a list of strings such as \"afterok:12\" is wanted",
 			roost.AttrDependsOn, roost.Invalid)
 	}
-	var waits []JobDependency
+	var waits []eventlog.JobDependency
 	for _, text := range list {
 		w, needed, err := r.resolveOne(text)
 		if err != nil {
@@ -51,14 +52,14 @@ func (r *dependencyResolver) resolveAll(ad *classad.Ad) ([]JobDependency, error)
 
 // resolveOne resolves one dependency, and says whether anything of it is left to wait
 // for.
-func (r *dependencyResolver) resolveOne(text string) (w JobDependency, needed bool, err error) {
+func (r *dependencyResolver) resolveOne(text string) (w eventlog.JobDependency, needed bool, err error) {
 	w, job, err := parseDependency(text)
-	if err != nil || w.Type == OnCount || w.Type == SyncCount {
+	if err != nil || w.Type == eventlog.OnCount || w.Type == eventlog.SyncCount {
 		return w, true, err
 	}
 	if back, ok := strings.CutPrefix(job, "@"); ok {
 		n, err := strconv.Atoi(back)
-		if err != nil || n < 0 || n >= r.part || !w.Type.blocks() {
+		if err != nil || n < 0 || n >= r.part || !w.Type.Blocks() {
 			return w, false, fmt.Errorf("%w: only an earlier job of the same submission can be meant so", roost.Invalid)
 		}
 		w.Job = r.jobNumber - uint64(r.part-n)
@@ -76,10 +77,10 @@ func (r *dependencyResolver) resolveOne(text string) (w JobDependency, needed bo
 	if r.jobs[w.Job] == nil || r.jobs[w.Job].isFinal() {
 		return r.resolveEnded(w)
 	}
-	if w.Type.mirroredType() != 0 {
+	if w.Type.MirroredType() != 0 {
 		return w, true, r.checkPredecessor(w)
 	}
-	if j := r.jobs[w.Job]; w.Type == RunOne && j.submission.UID != r.caller.UID && !r.caller.Admin {
+	if j := r.jobs[w.Job]; w.Type == eventlog.RunOne && j.submission.UID != r.caller.UID && !r.caller.Admin {
 		return w, false, fmt.Errorf("%w: it belongs to %s", roost.PermissionDenied, j.submission.Owner)
 	}
 	if tasks := len(r.jobs[w.Job].state); w.Count > tasks {
@@ -100,12 +101,12 @@ func sameHost(a, b string) bool {
 }
 
 // resolveEnded resolves a dependency on a job that has ended, as it ended.
-func (r *dependencyResolver) resolveEnded(w JobDependency) (JobDependency, bool, error) {
-	met, dead, err := r.dependencyState(JobDependency{AfterAny, w.Job, 0}, r.limits)
+func (r *dependencyResolver) resolveEnded(w eventlog.JobDependency) (eventlog.JobDependency, bool, error) {
+	met, dead, err := r.dependencyState(eventlog.JobDependency{Type: eventlog.AfterAny, Job: w.Job, Count: 0}, r.limits)
 	if err != nil || !met && !dead {
 		return w, false, err
 	}
-	if w.Type.blocks() && w.Type != SyncWith {
+	if w.Type.Blocks() && w.Type != eventlog.SyncWith {
 		if met, _, err = r.dependencyState(w, r.limits); err != nil || met {
 			return w, false, err
 		}
@@ -114,16 +115,16 @@ func (r *dependencyResolver) resolveEnded(w JobDependency) (JobDependency, bool,
 }
 
 // resolveImpossible is for what cannot come any more.
-func (r *dependencyResolver) resolveImpossible(w JobDependency) (JobDependency, bool, error) {
+func (r *dependencyResolver) resolveImpossible(w eventlog.JobDependency) (eventlog.JobDependency, bool, error) {
 	if r.fromQsub {
-		return JobDependency{Type: Never, Job: w.Job}, true, nil
+		return eventlog.JobDependency{Type: eventlog.Never, Job: w.Job}, true, nil
 	}
 	return w, false, fmt.Errorf("%w: that job has ended otherwise already, so this one would never run", roost.Conflict)
 }
 
 // checkPredecessor checks whether a job may come before another: that one has to wait for
 // such jobs, and belong to the same user.
-func (r *dependencyResolver) checkPredecessor(w JobDependency) error {
+func (r *dependencyResolver) checkPredecessor(w eventlog.JobDependency) error {
 	j := r.jobs[w.Job]
 	if j.submission.UID != r.caller.UID && !r.caller.Admin {
 		return fmt.Errorf("%w: it belongs to %s", roost.PermissionDenied, j.submission.Owner)
@@ -136,25 +137,26 @@ func (r *dependencyResolver) checkPredecessor(w JobDependency) error {
 
 // checkCycles refuses jobs that would wait for themselves, or for what their own start or
 // end rules out.
-func (r *dependencyResolver) checkCycles(waits []JobDependency) error {
+func (r *dependencyResolver) checkCycles(waits []eventlog.JobDependency) error {
 	before := r.precedingJobs(waits)
 	for _, w := range waits {
 		other := roost.JobID{Seq: w.Job, Host: r.host}
 		switch {
-		case w.Type.blocks() && before[r.jobNumber]: // only a job that is altered can be known to others
+		case w.Type.Blocks() && before[r.jobNumber]: // only a job that is altered can be known to others
 			return fmt.Errorf("dependency \"%s\": %w: the job would wait for itself", dependencyText(w, r.host),
 				roost.Conflict)
-		case w.Type.mirroredType() != 0 && before[w.Job]:
+		case w.Type.MirroredType() != 0 && before[w.Job]:
 			return fmt.Errorf("dependency \"%s\": %w: %v is to end before this job, too, and it would wait for itself",
 				dependencyText(w, r.host), roost.Conflict, other)
-		case w.Type == RunOne && before[w.Job]:
+		case w.Type == eventlog.RunOne && before[w.Job]:
 			return fmt.Errorf("dependency \"%s\": %w: this job waits for %v, which is not to run if this one does",
 				dependencyText(w, r.host), roost.Conflict, other)
-		case w.Type == AfterOK && w.Count == 0 && slices.Contains(waits, JobDependency{AfterNotOK, w.Job, 0}):
+		case w.Type == eventlog.AfterOK && w.Count == 0 && slices.Contains(waits,
+			eventlog.JobDependency{Type: eventlog.AfterNotOK, Job: w.Job, Count: 0}):
 			return fmt.Errorf("dependency \"%s\": %w: %v cannot succeed and fail", dependencyText(w, r.host),
 				roost.Conflict, other)
-		case w.Type == RunOne && slices.ContainsFunc(waits, func(o JobDependency) bool {
-			return o.Job == w.Job && o.Type.mirroredType() != 0
+		case w.Type == eventlog.RunOne && slices.ContainsFunc(waits, func(o eventlog.JobDependency) bool {
+			return o.Job == w.Job && o.Type.MirroredType() != 0
 		}):
 			return fmt.Errorf("dependency \"%s\": %w: %v waits for this job, and is not to run if this one does",
 				dependencyText(w, r.host), roost.Conflict, other)
@@ -165,12 +167,12 @@ func (r *dependencyResolver) checkCycles(waits []JobDependency) error {
 
 // precedingJobs collects the jobs that a new one with these waits waits for, and that
 // those wait for in their turn.
-func (r *dependencyResolver) precedingJobs(waits []JobDependency) map[uint64]bool {
+func (r *dependencyResolver) precedingJobs(waits []eventlog.JobDependency) map[uint64]bool {
 	seen := map[uint64]bool{}
-	var visit func(list []JobDependency)
-	visit = func(list []JobDependency) {
+	var visit func(list []eventlog.JobDependency)
+	visit = func(list []eventlog.JobDependency) {
 		for _, w := range list {
-			if !w.Type.blocks() || seen[w.Job] {
+			if !w.Type.Blocks() || seen[w.Job] {
 				continue
 			}
 			seen[w.Job] = true
@@ -189,7 +191,7 @@ func (r *dependencyResolver) precedingJobs(waits []JobDependency) map[uint64]boo
 }
 
 // dependencyState says how a dependency stands: met, or dead, or neither yet.
-func (q *jobTable) dependencyState(w JobDependency, limits SubmitLimits) (met, dead bool, err error) {
+func (q *jobTable) dependencyState(w eventlog.JobDependency, limits SubmitLimits) (met, dead bool, err error) {
 	j := q.jobs[w.Job]
 	if j == nil {
 		return pastDependencyState(w, limits)
@@ -200,39 +202,39 @@ func (q *jobTable) dependencyState(w JobDependency, limits SubmitLimits) (met, d
 		active = counts[roost.Starting] + counts[roost.Running] + counts[roost.Suspended]
 	}
 	least := w.Count
-	if least == everyTask {
+	if least == eventlog.EveryTask {
 		least = all
 	}
 	final := j.isFinal()
 	reach := func(now, open int) (met, dead bool, err error) { return now >= least, now+open < least, nil }
 	open := all - done - gone
 	switch {
-	case w.Type == Never:
+	case w.Type == eventlog.Never:
 		return false, true, nil
-	case w.Type == SyncWith:
+	case w.Type == eventlog.SyncWith:
 		return j.expectedSync == 0, j.expectedSync > 0 && final, nil
-	case w.Count != 0 && w.Type == After:
+	case w.Count != 0 && w.Type == eventlog.After:
 		return reach(active+done, open-active)
-	case w.Count != 0 && w.Type == AfterOK:
+	case w.Count != 0 && w.Type == eventlog.AfterOK:
 		return reach(done-failed, open)
-	case w.Count != 0 && w.Type == AfterNotOK:
+	case w.Count != 0 && w.Type == eventlog.AfterNotOK:
 		return reach(failed+gone, open)
 	case w.Count != 0:
 		return reach(done+gone, open)
-	case w.Type == After:
+	case w.Type == eventlog.After:
 		return j.hasRun(), final && !j.hasRun(), nil
-	case w.Type == AfterAny:
+	case w.Type == eventlog.AfterAny:
 		return final, false, nil
 	}
 	ok := done == all && failed == 0
-	if w.Type == AfterOK {
+	if w.Type == eventlog.AfterOK {
 		return final && ok, final && !ok, nil
 	}
 	return final && !ok, final && ok, nil
 }
 
 // pastDependencyState is resolve for a job that has left the queue.
-func pastDependencyState(w JobDependency, limits SubmitLimits) (met, dead bool, err error) {
+func pastDependencyState(w eventlog.JobDependency, limits SubmitLimits) (met, dead bool, err error) {
 	none := fmt.Errorf("%w: there is no job %d", roost.NotFound, w.Job)
 	if limits.PastJob == nil {
 		return false, false, none
@@ -241,11 +243,11 @@ func pastDependencyState(w JobDependency, limits SubmitLimits) (met, dead bool, 
 	switch {
 	case !known || !past:
 		return false, false, none
-	case w.Type == After || w.Type == AfterAny:
+	case w.Type == eventlog.After || w.Type == eventlog.AfterAny:
 		return true, false, nil
-	case w.Type == AfterOK:
+	case w.Type == eventlog.AfterOK:
 		return ok, !ok, nil
-	case w.Type == AfterNotOK:
+	case w.Type == eventlog.AfterNotOK:
 		return !ok, ok, nil
 	}
 	return false, true, nil

@@ -3,6 +3,8 @@ package queue
 import (
 	"maps"
 	"slices"
+
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
 )
 
 // DependencyText tells what a job still says of others, and others of it, as PBS writes
@@ -13,22 +15,25 @@ func (q *dependencyIndex) DependencyText(seq uint64) (list []string) {
 		return nil
 	}
 	if j.expectedBefore > 0 {
-		list = append(list, dependencyText(JobDependency{Type: OnCount, Count: j.expectedBefore}, q.host))
+		list = append(list, dependencyText(eventlog.JobDependency{Type: eventlog.OnCount, Count: j.expectedBefore},
+			q.host))
 	}
 	if j.expectedSync > 0 {
-		list = append(list, dependencyText(JobDependency{Type: SyncCount, Count: j.expectedSync}, q.host))
+		list = append(list, dependencyText(eventlog.JobDependency{Type: eventlog.SyncCount, Count: j.expectedSync},
+			q.host))
 	}
 	for _, w := range j.dependencies {
 		list = append(list, dependencyText(w, q.host))
 	}
 	for _, other := range slices.Sorted(slices.Values(j.runOneSet)) {
-		list = append(list, dependencyText(JobDependency{Type: RunOne, Job: other}, q.host))
+		list = append(list, dependencyText(eventlog.JobDependency{Type: eventlog.RunOne, Job: other}, q.host))
 	}
 	for _, other := range slices.Sorted(maps.Keys(q.dependents[seq])) {
 		if o := q.jobs[other]; o != nil {
 			for _, w := range o.dependencies {
-				if mirror := w.Type.mirrorOf(); w.Job == seq && mirror != 0 {
-					list = append(list, dependencyText(JobDependency{mirror, other, 0}, q.host))
+				if mirror := w.Type.MirrorOf(); w.Job == seq && mirror != 0 {
+					list = append(list, dependencyText(eventlog.JobDependency{Type: mirror, Job: other, Count: 0},
+						q.host))
 				}
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
 )
 
 // pendingEffects is what the schedd is to do next, until it takes it.
@@ -84,26 +85,26 @@ func (q *pendingEffects) TakeChangedLimits() []AttemptLimits {
 // StoredImage is an image as it lies on a disk.
 type StoredImage struct {
 	Task roost.TaskID
-	CheckpointImage
+	eventlog.CheckpointImage
 }
 
 // dropOneImage lets an image go.
-func (q *pendingEffects) dropOneImage(j *job, i int, m CheckpointImage) {
+func (q *pendingEffects) dropOneImage(j *job, i int, m eventlog.CheckpointImage) {
 	q.droppedImages = append(q.droppedImages, StoredImage{j.id(q.host).Task(i), m})
 }
 
 // dropAllImages lets all images of a task go.
 func (q *pendingEffects) dropAllImages(j *job, i int) {
-	r := j.records.own(i)
-	if r == nil || r.checkpoints == nil {
+	r := j.records.Own(i)
+	if r == nil || r.Checkpoints == nil {
 		return
 	}
-	for _, m := range r.checkpoints.images {
+	for _, m := range r.Checkpoints.Images {
 		q.dropOneImage(j, i, m)
 	}
-	r.checkpoints.images = nil
-	if r.checkpoints.originSequence == 0 && r.checkpoints.uncountedWall == 0 {
-		r.checkpoints = nil // nothing of it will be asked for again
+	r.Checkpoints.Images = nil
+	if r.Checkpoints.OriginSequence == 0 && r.Checkpoints.UncountedWall == 0 {
+		r.Checkpoints = nil // nothing of it will be asked for again
 	}
 }
 
@@ -117,15 +118,15 @@ func (q *pendingEffects) TakeDroppedImages() []StoredImage {
 
 // dropImage takes an image out that cannot be used.
 func (q *pendingEffects) dropImage(j *job, i int, sequence uint64) {
-	r := j.records.own(i)
-	if r == nil || r.checkpoints == nil {
+	r := j.records.Own(i)
+	if r == nil || r.Checkpoints == nil {
 		return
 	}
-	for k, m := range r.checkpoints.images {
+	for k, m := range r.Checkpoints.Images {
 		if m.Sequence == sequence {
 			q.dropOneImage(j, i, m)
-			r.checkpoints.images = append(append([]CheckpointImage(nil), r.checkpoints.images[:k]...),
-				r.checkpoints.images[k+1:]...)
+			r.Checkpoints.Images = append(append([]eventlog.CheckpointImage(nil), r.Checkpoints.Images[:k]...),
+				r.Checkpoints.Images[k+1:]...)
 			return
 		}
 	}

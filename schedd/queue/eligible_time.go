@@ -1,11 +1,14 @@
 package queue
 
-import "github.com/roost-batch/roost"
+import (
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
+)
 
 // eligibleTime is for how long a job has waited for nothing but machines (eligible_time
 // and etime of OpenPBS's pbs_job_attributes(7B)): not while it is held, while it waits
 // for others or for its time, or while all its tasks run. Times are unix nanoseconds.
-type eligibleTime EligibleTime
+type eligibleTime eventlog.EligibleTime
 
 // update brings that up to date when tasks of its job have changed their states.
 func (e *eligibleTime) update(j *job, now int64) {
@@ -26,9 +29,9 @@ func (e *eligibleTime) update(j *job, now int64) {
 
 // restore is update for a job that comes from a snapshot. A job of a snapshot from before
 // this was saved has waited since it was submitted.
-func (e *eligibleTime) restore(j *job, saved EligibleTime) {
+func (e *eligibleTime) restore(j *job, saved eventlog.EligibleTime) {
 	if idle := j.counts[roost.Idle] > 0; idle && saved.WaitingSince == 0 {
-		saved = EligibleTime{Since: j.submitted, WaitingSince: j.submitted}
+		saved = eventlog.EligibleTime{Since: j.submitted, WaitingSince: j.submitted}
 	}
 	*e = eligibleTime(saved)
 }

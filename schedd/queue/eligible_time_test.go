@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
 )
 
 // A job is eligible while it waits for a machine, and not while it is held, waits for its
@@ -28,7 +30,7 @@ func TestEligible(t *testing.T) {
 		}
 	}
 	after := func(seconds int) { d.now = epoch.Add(time.Duration(seconds) * time.Second) }
-	do := func(events []JobEvent, err error) {
+	do := func(events []eventlog.JobEvent, err error) {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)
@@ -49,11 +51,11 @@ func TestEligible(t *testing.T) {
 	a := d.start()
 	want("started", 20, -1, 25*time.Second)
 	after(50)
-	d.end(a, AttemptExit{Cause: CauseMachine})
+	d.end(a, eventlog.AttemptExit{Cause: eventlog.CauseMachine})
 	want("lost its machine", 20, 50, 25*time.Second)
 	after(51)
 	a = d.start()
-	d.end(a, AttemptExit{})
+	d.end(a, eventlog.AttemptExit{})
 	want("ended", 20, -1, 26*time.Second)
 	if st, _ := d.queue.Status(later.Seq); st.EligibleSince != 0 || st.WaitingSince != 0 {
 		t.Errorf("what waits for its time says %+v", st)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
 	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
@@ -25,14 +26,14 @@ const maxAttempts = 20
 
 // Apply folds an event into the state. It panics on one that the state does not allow:
 // what stands in the log was decided on this very state.
-func (q *Queue) Apply(e JobEvent) {
+func (q *Queue) Apply(e eventlog.JobEvent) {
 	q.eventTime = e.Time
-	if e.Type == Submitted {
+	if e.Type == eventlog.Submitted {
 		q.applySubmitted(e)
 		q.dependencies().applyToOthers(q.jobs[e.Job])
 		return
 	}
-	if e.Type == Returned {
+	if e.Type == eventlog.Returned {
 		q.applyReturned(e)
 		return
 	}
@@ -41,43 +42,44 @@ func (q *Queue) Apply(e JobEvent) {
 		panic(fmt.Sprintf("queue: %v of job %d, which is not there", e.Type, e.Job))
 	}
 	switch e.Type {
-	case Assigned:
+	case eventlog.Assigned:
 		q.applyAssigned(j, e)
-	case Checkpointed, CheckpointFailed, CheckpointBad:
+	case eventlog.Checkpointed, eventlog.CheckpointFailed, eventlog.CheckpointBad:
 		q.applyCheckpointEvent(j, e)
-	case Started:
+	case eventlog.Started:
 		r := q.liveRecord(j, e)
-		r.started, r.placement = e.Time, e.Placement
+		r.Started, r.Placement = e.Time, e.Placement
 		if j.firstStarted == 0 {
 			j.firstStarted = e.Time
 		}
 		q.setTaskState(j, e.Index, roost.Running)
 		q.markToResolve(j)
-	case OwnerSuspended, OwnerResumed:
+	case eventlog.OwnerSuspended, eventlog.OwnerResumed:
 		q.applyOwnerSuspension(j, e)
-	case Ended:
+	case eventlog.Ended:
 		q.applyEnded(j, e)
 		q.updateMaxRunning(j)
-	case Lost:
+	case eventlog.Lost:
 		q.applyLost(j, e)
 		q.updateMaxRunning(j)
-	case Held, Released, RemovalRequested, Dropped, Retried, Suspended, Resumed, Requeued:
+	case eventlog.Held, eventlog.Released, eventlog.RemovalRequested, eventlog.Dropped, eventlog.Retried,
+		eventlog.Suspended, eventlog.Resumed, eventlog.Requeued:
 		j.distrust.apply(e)
 		q.changeTasks(j, e, q.taskChange(j, e))
-	case Unblocked:
+	case eventlog.Unblocked:
 		q.applyUnblocked(j)
-	case Signalled: // a word to its processes, and none of ours
-	case Admitted:
+	case eventlog.Signalled: // a word to its processes, and none of ours
+	case eventlog.Admitted:
 		delete(q.deferredJobs, j.seq)
-	case Altered:
+	case eventlog.Altered:
 		q.applyAltered(j, e)
-	case Ordered:
+	case eventlog.Ordered:
 		q.applyOrdered(j, e)
-	case RunRequested:
+	case eventlog.RunRequested:
 		q.runRequested(j, e)
-	case RunDenied:
+	case eventlog.RunDenied:
 		q.runDenied(j, e)
-	case Purged:
+	case eventlog.Purged:
 		q.applyPurged(j)
 		return
 	default:
@@ -88,7 +90,7 @@ func (q *Queue) Apply(e JobEvent) {
 }
 
 // applySubmitted takes a job in.
-func (q *Queue) applySubmitted(e JobEvent) {
+func (q *Queue) applySubmitted(e eventlog.JobEvent) {
 	s := e.Submission
 	ad, err := classad.Parse(s.Ad)
 	if err != nil {
@@ -103,7 +105,7 @@ func (q *Queue) applySubmitted(e JobEvent) {
 	j.alterations, _ = ad.Int(roost.AttrAlterations)
 	indexes, _ := ad.Str(roost.AttrArrayIndex)
 	j.indexes = jobad.IndexesOf(indexes, s.Count/p.TasksPerIndex())
-	j.state, j.records.tasks = make([]roost.TaskState, s.Count), s.Count
+	j.state, j.records.Tasks = make([]roost.TaskState, s.Count), s.Count
 	q.lastSeq = max(q.lastSeq, e.Job)
 	q.jobs[j.seq] = j
 	if s.DeferredAdmission {
@@ -137,15 +139,15 @@ func (q *Queue) applySubmitted(e JobEvent) {
 	q.markChanged(j)
 }
 
-func (q *Queue) applyAssigned(j *job, e JobEvent) {
-	r := j.records.makeOwn(e.Index)
-	if r.live || e.Attempt != j.distrust.nextAttempt(j.records.get(e.Index)) {
+func (q *Queue) applyAssigned(j *job, e eventlog.JobEvent) {
+	r := j.records.MakeOwn(e.Index)
+	if r.Live || e.Attempt != j.distrust.nextAttempt(j.records.Get(e.Index)) {
 		panic(fmt.Sprintf("queue: attempt %d of %v after %d (live: %v)", e.Attempt, j.id(q.host).Task(e.Index),
-			r.attempt, r.live))
+			r.Attempt, r.Live))
 	}
-	r.attempt, r.live, r.node, r.address, r.claim = e.Attempt, true, e.Node, e.Address, e.Claim
-	r.placement, r.ownerReason, r.alsoByUser, r.requeueWanted = "", "", false, false
-	r.assigned, r.started, r.ended, r.exit = e.Time, 0, 0, nil
+	r.Attempt, r.Live, r.Node, r.Address, r.Claim = e.Attempt, true, e.Node, e.Address, e.Claim
+	r.Placement, r.OwnerReason, r.AlsoByUser, r.RequeueWanted = "", "", false, false
+	r.Assigned, r.Started, r.Ended, r.Exit = e.Time, 0, 0, nil
 	setOrigin(r, e.Image)
 	j.active++
 	q.setTaskState(j, e.Index, roost.Starting)
@@ -153,70 +155,71 @@ func (q *Queue) applyAssigned(j *job, e JobEvent) {
 }
 
 // endAttempt ends the live attempt of a task.
-func (q *Queue) endAttempt(j *job, e JobEvent) *taskRecord {
+func (q *Queue) endAttempt(j *job, e eventlog.JobEvent) *eventlog.TaskRecord {
 	r := q.liveRecord(j, e)
-	r.live, r.ended, j.lastEnded = false, e.Time, max(j.lastEnded, e.Time)
-	if r.requeueWanted { // from the beginning
+	r.Live, r.Ended, j.lastEnded = false, e.Time, max(j.lastEnded, e.Time)
+	if r.RequeueWanted { // from the beginning
 		q.dropAllImages(j, e.Index)
 	}
-	r.ownerReason, r.alsoByUser = "", false
+	r.OwnerReason, r.AlsoByUser = "", false
 	j.active--
 	return r
 }
 
-func (q *Queue) applyEnded(j *job, e JobEvent) {
+func (q *Queue) applyEnded(j *job, e eventlog.JobEvent) {
 	r, x := q.endAttempt(j, e), e.Exit
-	r.exit = x
+	r.Exit = x
 	if q.gang().absorbEnded(j, e.Index, r) {
 		return
 	}
 	switch x.Cause {
-	case CauseExited, CauseWalltime, CauseMemory, CauseGPUMemory, CauseDisk, CauseCPUTime, CauseVirtualMemory,
-		CausePrologue:
-		r.machineFailures = 0
+	case eventlog.CauseExited, eventlog.CauseWalltime, eventlog.CauseMemory, eventlog.CauseGPUMemory,
+		eventlog.CauseDisk, eventlog.CauseCPUTime, eventlog.CauseVirtualMemory,
+		eventlog.CausePrologue:
+		r.MachineFailures = 0
 		q.recordRuntime(j, e.Index, x.Wall)
 		if isRestartExit(j.spec.Checkpoints, x) {
 			q.requeueOrHold(j, e.Index, countRestart(r, x))
 			return
 		}
-		if x.Cause != CauseWalltime { // what went wrong would go wrong again
+		if x.Cause != eventlog.CauseWalltime { // what went wrong would go wrong again
 			q.dropAllImages(j, e.Index)
 		}
 		if x.IsSuccess() {
 			q.completeTask(j, e.Index, false)
-		} else if r.jobFailures++; r.jobFailures <= j.spec.Retries && !r.removeWanted {
+		} else if r.JobFailures++; r.JobFailures <= j.spec.Retries && !r.RemoveWanted {
 			q.requeueOrHold(j, e.Index, resetWalltime(r))
 		} else {
 			q.completeTask(j, e.Index, true)
 		}
-	case CauseRestore:
-		if r.checkpoints == nil || r.checkpoints.originSequence == 0 { // there was none
+	case eventlog.CauseRestore:
+		if r.Checkpoints == nil || r.Checkpoints.OriginSequence == 0 { // there was none
 			q.machineFailure(j, e.Index, r, x.Reason)
 			return
 		}
-		q.dropImage(j, e.Index, r.checkpoints.originSequence)
+		q.dropImage(j, e.Index, r.Checkpoints.OriginSequence)
 		q.requeueInterrupted(j, e, r, x.Reason)
-	case CauseLaunch:
+	case eventlog.CauseLaunch:
 		if j.spec.FromQsub { // whose users wait for its end, and look there for what was wrong
-			r.machineFailures = 0
+			r.MachineFailures = 0
 			q.dropAllImages(j, e.Index)
 			q.completeTask(j, e.Index, true)
 			return
 		}
-		if r.holdReason == "" {
-			r.holdWanted, r.holdReason = true, x.Reason
+		if r.HoldReason == "" {
+			r.HoldWanted, r.HoldReason = true, x.Reason
 		}
 		q.requeueOrHold(j, e.Index, r)
-	case CauseMachine:
+	case eventlog.CauseMachine:
 		q.machineFailure(j, e.Index, r, x.Reason)
 	default:
 		q.requeueInterrupted(j, e, r, x.Reason)
 	}
 }
 
-func (q *Queue) applyLost(j *job, e JobEvent) {
+func (q *Queue) applyLost(j *job, e eventlog.JobEvent) {
 	r := q.endAttempt(j, e)
-	r.exit = nil
+	r.Exit = nil
 	if !q.gang().absorbEnded(j, e.Index, r) {
 		q.requeueInterrupted(j, e, r, e.Reason)
 	}
@@ -227,22 +230,22 @@ func (q *Queue) completeTask(j *job, i int, failed bool) {
 	if failed {
 		j.failed++
 	} else {
-		j.records.compact(i)
+		j.records.Compact(i)
 	}
 	q.setTaskState(j, i, roost.Completed)
 	q.gang().endMPIGang(j, i)
 }
 
 // machineFailure is for an attempt that a machine spoiled.
-func (q *Queue) machineFailure(j *job, i int, r *taskRecord, why string) {
-	if r.machineFailures > 0 && time.Duration(r.ended-r.lastMachineFailure) < failureWindow &&
-		r.ended >= r.lastMachineFailure {
+func (q *Queue) machineFailure(j *job, i int, r *eventlog.TaskRecord, why string) {
+	if r.MachineFailures > 0 && time.Duration(r.Ended-r.LastMachineFailure) < failureWindow &&
+		r.Ended >= r.LastMachineFailure {
 		q.requeueOrHold(j, i, r)
 		return
 	}
-	r.lastMachineFailure = r.ended
-	if r.machineFailures++; r.machineFailures >= maxMachineFailures && !r.holdWanted {
-		r.holdWanted, r.holdReason, r.machineFailures = true,
+	r.LastMachineFailure = r.Ended
+	if r.MachineFailures++; r.MachineFailures >= maxMachineFailures && !r.HoldWanted {
+		r.HoldWanted, r.HoldReason, r.MachineFailures = true,
 			fmt.Sprintf("%d attempts in a row were spoiled by machines, the last one: %s", maxMachineFailures, why), 0
 	}
 	q.requeueOrHold(j, i, r)
@@ -250,46 +253,46 @@ func (q *Queue) machineFailure(j *job, i int, r *taskRecord, why string) {
 
 // requeueInterrupted is for an attempt that was ended before it was finished: it is made
 // again, if it may be.
-func (q *Queue) requeueInterrupted(j *job, e JobEvent, r *taskRecord, why string) {
-	once := !j.spec.Rerunnable && !r.holdWanted && !r.requeueWanted && r.newestImage() == nil
+func (q *Queue) requeueInterrupted(j *job, e eventlog.JobEvent, r *eventlog.TaskRecord, why string) {
+	once := !j.spec.Rerunnable && !r.HoldWanted && !r.RequeueWanted && r.NewestImage() == nil
 	switch {
-	case once && e.Force && !r.removeWanted:
+	case once && e.Force && !r.RemoveWanted:
 		q.failNotRerunnable(j, e.Index, r, why)
 		return
 	case once:
-		r.holdWanted, r.holdReason = true, "it was interrupted and may not be run twice: "+why
+		r.HoldWanted, r.HoldReason = true, "it was interrupted and may not be run twice: "+why
 	}
 	q.requeueOrHold(j, e.Index, r)
 }
 
 // failNotRerunnable ends a task that was interrupted and may not be run twice.
-func (q *Queue) failNotRerunnable(j *job, i int, r *taskRecord, why string) {
-	x := AttemptExit{Cause: CauseMachine, Signal: sigkill}
-	if r.exit != nil {
-		x = *r.exit
+func (q *Queue) failNotRerunnable(j *job, i int, r *eventlog.TaskRecord, why string) {
+	x := eventlog.AttemptExit{Cause: eventlog.CauseMachine, Signal: sigkill}
+	if r.Exit != nil {
+		x = *r.Exit
 	}
 	if x.Code == 0 && x.Signal == 0 { // whatever it said before that, it has not succeeded
 		x.Signal = sigkill
 	}
-	x.Reason, r.machineFailures = "it was interrupted and may not be run twice: "+why, 0
-	r.exit = &x
+	x.Reason, r.MachineFailures = "it was interrupted and may not be run twice: "+why, 0
+	r.Exit = &x
 	q.dropAllImages(j, i)
 	q.completeTask(j, i, true)
 }
 
 // requeueOrHold puts a task back, or where somebody wanted it meanwhile.
-func (q *Queue) requeueOrHold(j *job, i int, r *taskRecord) {
+func (q *Queue) requeueOrHold(j *job, i int, r *eventlog.TaskRecord) {
 	delete(j.urgent, i)
 	q.updateRestoreClass(j, i)
-	if n := j.spec.RunCount + j.distrust.attemptCount(r); j.spec.RunCount >= 0 && n > maxAttempts && !r.holdWanted {
-		r.holdWanted, r.holdReason = true, fmt.Sprintf("run_count: it was run %d times, and %d are the most", n,
+	if n := j.spec.RunCount + j.distrust.attemptCount(r); j.spec.RunCount >= 0 && n > maxAttempts && !r.HoldWanted {
+		r.HoldWanted, r.HoldReason = true, fmt.Sprintf("run_count: it was run %d times, and %d are the most", n,
 			maxAttempts)
 	}
 	switch {
-	case r.removeWanted:
+	case r.RemoveWanted:
 		q.dropAllImages(j, i)
 		q.setTaskState(j, i, roost.Removed)
-	case r.holdWanted:
+	case r.HoldWanted:
 		q.setTaskState(j, i, roost.Held)
 	case j.isBlocked():
 		q.setTaskState(j, i, roost.Blocked)
@@ -333,7 +336,7 @@ func (q dependencyChanges) resolveDeparted(gone *job) {
 	for seq := range q.dependents[gone.seq] {
 		j := q.jobs[seq]
 		before := len(j.dependencies)
-		j.dependencies = slices.DeleteFunc(slices.Clone(j.dependencies), func(w JobDependency) bool {
+		j.dependencies = slices.DeleteFunc(slices.Clone(j.dependencies), func(w eventlog.JobDependency) bool {
 			met, _, _ := q.dependencyState(w, SubmitLimits{})
 			return w.Job == gone.seq && met
 		})

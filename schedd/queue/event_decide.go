@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
 )
 
 // taskDecisions decides what users ask for of jobs and tasks.
@@ -13,27 +14,29 @@ type taskDecisions struct{ *jobTable }
 
 // HoldTasks decides to hold tasks. What runs is to be ended first; no new attempt starts
 // from then on (P8).
-func (q taskDecisions) HoldTasks(now time.Time, who CallerIdentity, t TaskSelector, reason string) ([]JobEvent, error) {
+func (q taskDecisions) HoldTasks(now time.Time, who CallerIdentity, t TaskSelector,
+	reason string) ([]eventlog.JobEvent, error) {
 	if reason == "" {
 		reason = "by " + who.User
 	}
-	return q.decideChange(now, who, t, JobEvent{Type: Held, Reason: reason}, func(s roost.TaskState) bool {
-		return !s.IsFinal() && s != roost.Held
-	})
+	return q.decideChange(now, who, t, eventlog.JobEvent{Type: eventlog.Held, Reason: reason},
+		func(s roost.TaskState) bool {
+			return !s.IsFinal() && s != roost.Held
+		})
 }
 
 // ReleaseTasks decides to let held tasks go on. What somebody else holds than the owner,
 // who is an administrator then, only an administrator releases (POSIX XCU 3.2.2,
 // Hold_Types).
-func (q taskDecisions) ReleaseTasks(now time.Time, who CallerIdentity, t TaskSelector) ([]JobEvent, error) {
+func (q taskDecisions) ReleaseTasks(now time.Time, who CallerIdentity, t TaskSelector) ([]eventlog.JobEvent, error) {
 	if j := q.jobs[t.Job.Seq]; j != nil && !who.Admin {
 		by := ""
 		j.wholeGangs(t).eachIndex(len(j.state), func(i int) {
 			if j.state[i].IsFinal() || by != "" {
 				return
 			}
-			if r := j.records.get(i); r != nil && r.holdWanted && r.requestedBy != j.submission.Owner {
-				by = r.requestedBy
+			if r := j.records.Get(i); r != nil && r.HoldWanted && r.RequestedBy != j.submission.Owner {
+				by = r.RequestedBy
 			}
 		})
 		if by != "" && who.UID == j.submission.UID {
@@ -41,18 +44,19 @@ func (q taskDecisions) ReleaseTasks(now time.Time, who CallerIdentity, t TaskSel
 				roost.PermissionDenied, by)
 		}
 	}
-	return q.decideChange(now, who, t, JobEvent{Type: Released}, func(s roost.TaskState) bool {
+	return q.decideChange(now, who, t, eventlog.JobEvent{Type: eventlog.Released}, func(s roost.TaskState) bool {
 		return s == roost.Held || s.IsActive()
 	})
 }
 
 // RemoveTasks decides to take tasks out. What runs is ended first.
 func (q taskDecisions) RemoveTasks(now time.Time, who CallerIdentity, t TaskSelector, reason string,
-	force bool) ([]JobEvent, error) {
+	force bool) ([]eventlog.JobEvent, error) {
 	if reason == "" {
 		reason = "by " + who.User
 	}
-	events, err := q.decideChange(now, who, t, JobEvent{Type: RemovalRequested, Reason: reason, Force: force},
+	events, err := q.decideChange(now, who, t, eventlog.JobEvent{Type: eventlog.RemovalRequested, Reason: reason,
+		Force: force},
 		func(s roost.TaskState) bool {
 			return !s.IsFinal()
 		})
@@ -64,18 +68,18 @@ func (q taskDecisions) RemoveTasks(now time.Time, who CallerIdentity, t TaskSele
 }
 
 // RetryTasks decides to run failed and removed tasks again.
-func (q taskDecisions) RetryTasks(now time.Time, who CallerIdentity, t TaskSelector) ([]JobEvent, error) {
+func (q taskDecisions) RetryTasks(now time.Time, who CallerIdentity, t TaskSelector) ([]eventlog.JobEvent, error) {
 	j := q.jobs[t.Job.Seq]
-	events, err := q.decideChange(now, who, t, JobEvent{Type: Retried}, roost.TaskState.IsFinal)
+	events, err := q.decideChange(now, who, t, eventlog.JobEvent{Type: eventlog.Retried}, roost.TaskState.IsFinal)
 	if err != nil || j == nil {
 		return events, err
 	}
 	if j.spec.MPIGang {
 		return j.retryMPIGangs(t, events)
 	}
-	var failed []IndexRange
+	var failed []eventlog.IndexRange
 	t.eachIndex(len(j.state), func(i int) {
-		if j.state[i] == roost.Removed || j.state[i] == roost.Completed && !j.records.hasSucceeded(i) {
+		if j.state[i] == roost.Removed || j.state[i] == roost.Completed && !j.records.HasSucceeded(i) {
 			failed = appendIndex(failed, i)
 		}
 	})
@@ -93,14 +97,14 @@ func noneFailed(t TaskSelector) error { return fmt.Errorf("%v: %w", t, ErrNoneFa
 
 // decideChange decides on an event for the tasks of a target, of which at least one must
 // be in a state where it means something.
-func (q taskDecisions) decideChange(now time.Time, who CallerIdentity, t TaskSelector, e JobEvent,
-	sensible func(roost.TaskState) bool) ([]JobEvent, error) {
+func (q taskDecisions) decideChange(now time.Time, who CallerIdentity, t TaskSelector, e eventlog.JobEvent,
+	sensible func(roost.TaskState) bool) ([]eventlog.JobEvent, error) {
 	return q.decideEach(now, who, t, e, func(j *job, i int) bool { return sensible(j.state[i]) })
 }
 
 // decideEach is change where more than its state says whether it makes sense for a task.
-func (q taskDecisions) decideEach(now time.Time, who CallerIdentity, t TaskSelector, e JobEvent,
-	sensible func(j *job, i int) bool) ([]JobEvent, error) {
+func (q taskDecisions) decideEach(now time.Time, who CallerIdentity, t TaskSelector, e eventlog.JobEvent,
+	sensible func(j *job, i int) bool) ([]eventlog.JobEvent, error) {
 	j := q.jobs[t.Job.Seq]
 	if j == nil {
 		return nil, fmt.Errorf("%v: %w: there is no such job", t, roost.NotFound)
@@ -118,15 +122,15 @@ func (q taskDecisions) decideEach(now time.Time, who CallerIdentity, t TaskSelec
 		final = final && j.state[i].IsFinal()
 	})
 	switch {
-	case !any && final && e.Type != Retried && j.endedSubjob(t):
+	case !any && final && e.Type != eventlog.Retried && j.endedSubjob(t):
 		return nil, fmt.Errorf("%v: %w", t, ErrEndedSubjob)
-	case !any && final && e.Type != Retried:
+	case !any && final && e.Type != eventlog.Retried:
 		return nil, fmt.Errorf("%v: %w", t, roost.Finished)
 	case !any:
 		return nil, fmt.Errorf("%v: %w: it is %s", t, roost.Conflict, q.describeState(j, t))
 	}
 	e.Time, e.Job, e.RequestedBy, e.Ranges = now.UnixNano(), j.seq, who.User, t.Ranges
-	return []JobEvent{e}, nil
+	return []eventlog.JobEvent{e}, nil
 }
 
 // describeState names the state of a target's first task.

@@ -6,16 +6,17 @@ import (
 	"testing"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
 )
 
 // Whatever is taken for a job can be written and read again.
 func FuzzRestore(f *testing.F) {
 	d := newTestQueue(f)
 	d.submit(4, "MaxRetries = 1; MaxRunning = 2")
-	d.end(d.start(), AttemptExit{Wall: 5, MaxRSS: 1 << 20})
-	d.end(d.start(), AttemptExit{Code: 1})
+	d.end(d.start(), eventlog.AttemptExit{Wall: 5, MaxRSS: 1 << 20})
+	d.end(d.start(), eventlog.AttemptExit{Code: 1})
 	a := d.start()
-	retained, err := d.queue.RecordCheckpoint(d.now, a, CheckpointImage{Sequence: 2, Size: 9, Node: "n"})
+	retained, err := d.queue.RecordCheckpoint(d.now, a, eventlog.CheckpointImage{Sequence: 2, Size: 9, Node: "n"})
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
 )
 
 // The tasks of a gang start together or not at all: the first so many tasks of a job are
@@ -120,7 +121,7 @@ func (q gangChanges) requeueRestOfGang(j *job, i int) {
 	}
 	first := i / j.gangs.size * j.gangs.size
 	for k := first; k < first+j.gangs.size; k++ {
-		if r := j.records.own(k); k != i && r != nil && r.live {
+		if r := j.records.Own(k); k != i && r != nil && r.Live {
 			j.gangs.splitCount.set(i / j.gangs.size)
 			q.vacates = append(q.vacates, VacateAttempt{
 				Attempt: q.attemptOf(j, k), Checkpoint: j.spec.Checkpoints != nil && j.spec.Checkpoints.OnVacate,
@@ -176,7 +177,7 @@ type GangClaim struct {
 // AssignGang decides to make the next attempts of a gang, a task on each seat; false if
 // no gang is whole that has as many tasks as there are seats.
 func (q *requestIndex) AssignGang(now time.Time, id RequestID,
-	seats []GangClaim) (events []JobEvent, attempts []roost.AttemptID, ok bool) {
+	seats []GangClaim) (events []eventlog.JobEvent, attempts []roost.AttemptID, ok bool) {
 	r := q.requests[id]
 	if r == nil || len(r.classes) == 0 {
 		return nil, nil, false
@@ -248,11 +249,11 @@ func (q *jobTable) gangPeers(j *job, i int) (rank int, nodes []string) {
 	}
 	first := i / j.gangs.size * j.gangs.size
 	for k := first; k < first+j.gangs.size; k++ {
-		if r := j.records.own(k); r != nil && r.live {
+		if r := j.records.Own(k); r != nil && r.Live {
 			if k == i {
 				rank = len(nodes)
 			}
-			nodes = append(nodes, r.node)
+			nodes = append(nodes, r.Node)
 		}
 	}
 	return rank, nodes
@@ -280,8 +281,8 @@ func (q *jobTable) hostsOf(j *job, a roost.AttemptID) (list []HostProcesses) {
 		if j.spec.MPIGang && n < 0 {
 			n = 1
 		}
-		if r := j.records.own(i); r != nil && r.live && n >= 0 {
-			list = append(list, HostProcesses{q.attemptOf(j, i), r.node, n})
+		if r := j.records.Own(i); r != nil && r.Live && n >= 0 {
+			list = append(list, HostProcesses{q.attemptOf(j, i), r.Node, n})
 		}
 	}
 	return list

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
 )
 
 // A job may be one program that has several machines, as PBS has it: then its tasks are
@@ -11,9 +12,9 @@ import (
 // of their machines, where the program starts processes of its own (pbsdsh). To its user
 // it is one job of one task:
 //
-//	the leader ends for good      the others are told to end, and stand for done however they do
-//	another ends for good         the leader is told to end, and fails with that
-//	any is interrupted            all are made again, as in any gang
+//	the leader ends for good   the others are told to end, and count as done in any case
+//	another ends for good      the leader is told to end, and fails with that
+//	any is interrupted         all are made again, as in any gang
 //
 // Whatever is asked of such a job is asked of all of its tasks, but for signals, which
 // are the program's.
@@ -51,13 +52,13 @@ func (j *job) wholeGangs(t TaskSelector) TaskSelector {
 		t.Ranges = nil
 		return t
 	}
-	var gangs []IndexRange
+	var gangs []eventlog.IndexRange
 	for _, r := range t.Ranges {
 		first, last := j.primaryOf(r.First), j.lastOfGang(j.primaryOf(r.Last))
 		if n := len(gangs); n > 0 && first <= gangs[n-1].Last+1 {
 			gangs[n-1].Last = max(gangs[n-1].Last, last)
 		} else {
-			gangs = append(gangs, IndexRange{first, last})
+			gangs = append(gangs, eventlog.IndexRange{First: first, Last: last})
 		}
 	}
 	t.Ranges = gangs
@@ -80,13 +81,13 @@ func (j *job) failedSecondary(head int) int {
 
 // absorbEnded takes in that an attempt of a task has ended when the end of its job is
 // settled already, and reports whether it was.
-func (q gangChanges) absorbEnded(j *job, i int, r *taskRecord) bool {
+func (q gangChanges) absorbEnded(j *job, i int, r *eventlog.TaskRecord) bool {
 	head := j.primaryOf(i)
 	switch k := j.failedSecondary(head); {
 	case j.isSecondary(i) && j.state[head].IsFinal():
 		q.completeSecondary(j, i)
 		return true
-	case j.isPrimary(i) && k >= 0 && !r.removeWanted && !(r.exit != nil && r.exit.IsSuccess()):
+	case j.isPrimary(i) && k >= 0 && !r.RemoveWanted && !(r.Exit != nil && r.Exit.IsSuccess()):
 		q.failPrimary(j, r, k)
 		q.completeTask(j, i, true)
 		return true
@@ -95,36 +96,36 @@ func (q gangChanges) absorbEnded(j *job, i int, r *taskRecord) bool {
 }
 
 // failPrimary has the leader fail with what another of its gang has failed with.
-func (q gangChanges) failPrimary(j *job, r *taskRecord, k int) {
-	with := j.records.get(k)
-	x := AttemptExit{}
-	if r.exit != nil {
-		x = *r.exit
+func (q gangChanges) failPrimary(j *job, r *eventlog.TaskRecord, k int) {
+	with := j.records.Get(k)
+	x := eventlog.AttemptExit{}
+	if r.Exit != nil {
+		x = *r.Exit
 	}
-	x.Code, x.Signal, x.Core, x.Cause = with.exit.Code, with.exit.Signal, false, with.exit.Cause
+	x.Code, x.Signal, x.Core, x.Cause = with.Exit.Code, with.Exit.Signal, false, with.Exit.Cause
 	if x.IsSuccess() { // which is too early, and none of the leader's
 		x.Signal = sigkill
 	}
-	x.Reason = fmt.Sprintf("chunk %d of it, on %s, has ended: %s", k-j.primaryOf(k), with.node, with.exit.Describe())
-	r.exit = &x
+	x.Reason = fmt.Sprintf("chunk %d of it, on %s, has ended: %s", k-j.primaryOf(k), with.Node, with.Exit.Describe())
+	r.Exit = &x
 }
 
 // retryMPIGangs has gangs run again whose leaders, or parts before these, have failed:
 // all of each, as what has not failed has no program of its own.
-func (j *job) retryMPIGangs(t TaskSelector, events []JobEvent) ([]JobEvent, error) {
+func (j *job) retryMPIGangs(t TaskSelector, events []eventlog.JobEvent) ([]eventlog.JobEvent, error) {
 	ending := false
-	var failed []IndexRange
+	var failed []eventlog.IndexRange
 	j.wholeGangs(t).eachIndex(len(j.state), func(i int) {
 		if !j.isPrimary(i) {
 			return
 		}
 		bad := false
 		for k := i; k <= j.lastOfGang(i); k++ {
-			bad = bad || j.state[k] == roost.Removed || j.state[k] == roost.Completed && !j.records.hasSucceeded(k)
+			bad = bad || j.state[k] == roost.Removed || j.state[k] == roost.Completed && !j.records.HasSucceeded(k)
 		}
 		switch over := j.gangs.openTasks[i/j.spec.GangSize] == 0; {
 		case bad && over:
-			failed = append(failed, IndexRange{i, j.lastOfGang(i)})
+			failed = append(failed, eventlog.IndexRange{First: i, Last: j.lastOfGang(i)})
 		case j.state[i].IsFinal() && !over:
 			ending = true
 		}
@@ -154,7 +155,7 @@ func (q gangChanges) endMPIGang(j *job, i int) {
 		q.vacates = append(q.vacates, VacateAttempt{Attempt: q.attemptOf(j, head),
 			Reason: fmt.Sprintf("chunk %d of it has ended", i-head)})
 	case j.isSecondary(i) && !j.state[head].IsFinal():
-		r := j.records.makeOwn(head)
+		r := j.records.MakeOwn(head)
 		q.failPrimary(j, r, i)
 		q.completeTask(j, head, true)
 	}
@@ -174,13 +175,13 @@ func (q gangChanges) endSecondary(j *job, k int) {
 // completeSecondary makes a task final that has followed its leader to the end. It had no
 // program that could have failed.
 func (q gangChanges) completeSecondary(j *job, k int) {
-	r := j.records.makeOwn(k)
-	x := AttemptExit{}
-	if r.exit != nil {
-		x = AttemptExit{Wall: r.exit.Wall, User: r.exit.User, System: r.exit.System, MaxRSS: r.exit.MaxRSS,
-			Used: r.exit.Used}
+	r := j.records.MakeOwn(k)
+	x := eventlog.AttemptExit{}
+	if r.Exit != nil {
+		x = eventlog.AttemptExit{Wall: r.Exit.Wall, User: r.Exit.User, System: r.Exit.System, MaxRSS: r.Exit.MaxRSS,
+			Used: r.Exit.Used}
 	}
-	r.exit, r.holdWanted, r.removeWanted = &x, false, false
+	r.Exit, r.HoldWanted, r.RemoveWanted = &x, false, false
 	q.dropAllImages(j, k)
 	q.setTaskState(j, k, roost.Completed)
 }
@@ -209,7 +210,7 @@ func (q gangChanges) suspendGang(j *job, i int) {
 	}
 	for k := j.primaryOf(i); k <= j.lastOfGang(j.primaryOf(i)); k++ {
 		if j.state[k] == roost.Running && (k != i || j.suspendedWithGang(i)) {
-			j.records.makeOwn(k).ownCheckpoints().frozen = true
+			j.records.MakeOwn(k).OwnCheckpoints().Frozen = true
 			q.freezes = append(q.freezes, FreezeAttempt{q.attemptOf(j, k), j.suspendedWithGang(k)})
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
 	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
@@ -22,7 +23,8 @@ type mpiArrayTest struct {
 func newMPIArrayTest(t *testing.T, more string) *mpiArrayTest {
 	t.Helper()
 	ad, err := classad.Parse(
-		`[Cmd = "/bin/true"; Out = "o.$(ArrayIndex).$(TaskIndex)"; GangSize = 2; GangLed = true; Array = true; ArrayIndexes = "10-30:10"; PBS = []` + more + "]",
+		`[Cmd = "/bin/true"; Out = "o.$(ArrayIndex).$(TaskIndex)"; GangSize = 2; GangLed = true; ` +
+			`Array = true; ArrayIndexes = "10-30:10"; PBS = []` + more + "]",
 	)
 	if err != nil {
 		t.Fatal(err)
@@ -39,7 +41,7 @@ func newMPIArrayTest(t *testing.T, more string) *mpiArrayTest {
 	return a
 }
 
-func (a *mpiArrayTest) apply(events ...JobEvent) {
+func (a *mpiArrayTest) apply(events ...eventlog.JobEvent) {
 	a.Helper()
 	for _, e := range events {
 		a.queue.Apply(e)
@@ -89,7 +91,7 @@ func (a *mpiArrayTest) start() (attempts []roost.AttemptID) {
 	return nil
 }
 
-func (a *mpiArrayTest) end(attempt roost.AttemptID, x AttemptExit) {
+func (a *mpiArrayTest) end(attempt roost.AttemptID, x eventlog.AttemptExit) {
 	a.Helper()
 	e, err := a.queue.RecordEnded(time.Unix(4, 0), attempt, &x)
 	if err != nil {
@@ -134,14 +136,14 @@ func TestMPIGangArray(t *testing.T) {
 		t.Errorf("%v, %+v", ok, st)
 	}
 	// One ends while its other machine is still on its way back.
-	a.end(first[0], AttemptExit{Code: 3})
+	a.end(first[0], eventlog.AttemptExit{Code: 3})
 	if s := a.status(); s.Counts[roost.Running] != 2 || s.Counts[roost.Completed] != 0 || s.Failed != 0 {
 		t.Errorf("%v, %d failed", s.Counts, s.Failed)
 	}
 	if v := a.queue.TakeVacates(); len(v) != 1 || v[0].Attempt != first[1] {
 		t.Fatalf("told to end: %v", v)
 	}
-	a.end(first[1], AttemptExit{Cause: CauseRemoval})
+	a.end(first[1], eventlog.AttemptExit{Cause: eventlog.CauseRemoval})
 	if s := a.status(); s.Counts[roost.Completed] != 1 || s.Failed != 1 || s.Reason != "1 of 3 tasks failed" ||
 		a.queue.WaitingIndexes(1) != "30" {
 		t.Errorf("%v, %d failed, %q", s.Counts, s.Failed, s.Reason)
@@ -180,8 +182,8 @@ func TestMPIGangArrayMaxRunning(t *testing.T) {
 	if more := a.start(); len(first) != 2 || more != nil {
 		t.Fatalf("%v and %v run at once", first, more)
 	}
-	a.end(first[0], AttemptExit{})
-	a.end(first[1], AttemptExit{Cause: CauseRemoval})
+	a.end(first[0], eventlog.AttemptExit{})
+	a.end(first[1], eventlog.AttemptExit{Cause: eventlog.CauseRemoval})
 	if next := a.start(); len(next) != 2 || next[0].Task.Index != 2 {
 		t.Errorf("then %v", next)
 	}
@@ -218,8 +220,8 @@ func TestMPIGangArrayRandomly(t *testing.T) {
 			a.queue.RepairGangs()
 			a.endWanted()
 			for i := 0; i < 6; i += 2 {
-				if r := job.records.own(i); r != nil && r.live {
-					a.end(a.queue.attemptOf(job, i), AttemptExit{})
+				if r := job.records.Own(i); r != nil && r.Live {
+					a.end(a.queue.attemptOf(job, i), eventlog.AttemptExit{})
 				}
 			}
 			a.endWanted()
@@ -233,7 +235,7 @@ func (a *mpiArrayTest) endWanted() {
 	for vacates := a.queue.TakeVacates(); len(vacates) > 0; vacates = a.queue.TakeVacates() {
 		for _, v := range vacates {
 			if a.queue.IsLive(v.Attempt) {
-				a.end(v.Attempt, AttemptExit{Cause: CauseRemoval})
+				a.end(v.Attempt, eventlog.AttemptExit{Cause: eventlog.CauseRemoval})
 			}
 		}
 	}
@@ -243,7 +245,7 @@ func (a *mpiArrayTest) step(rng *rand.Rand) {
 	a.Helper()
 	who, now := CallerIdentity{User: "ann", UID: 1}, time.Unix(5, 0)
 	t := a.target([]string{"1", "1[10]", "1[20]", "1[30]", "1[15-40]"}[rng.IntN(5)])
-	decide := func(events []JobEvent, err error) {
+	decide := func(events []eventlog.JobEvent, err error) {
 		if err == nil {
 			a.apply(events...)
 		}
@@ -256,8 +258,9 @@ func (a *mpiArrayTest) step(rng *rand.Rand) {
 	case n < 4:
 		a.start()
 	case n < 6 && len(live) > 0:
-		a.end(live[rng.IntN(len(live))], AttemptExit{Cause: ExitCause(rng.IntN(int(CausePreemption) + 1)),
-			Code: int32(rng.IntN(2))})
+		a.end(live[rng.IntN(len(live))],
+			eventlog.AttemptExit{Cause: eventlog.ExitCause(rng.IntN(int(eventlog.CausePreemption) + 1)),
+				Code: int32(rng.IntN(2))})
 	case n == 6 && len(live) > 0:
 		if e, ok := a.queue.RecordLost(now, live[rng.IntN(len(live))], "gone"); ok {
 			a.apply(e)
@@ -289,7 +292,7 @@ func TestMPIGangArrayOrder(t *testing.T) {
 		t.Fatal(err)
 	}
 	asked := map[RequestID]bool{} // as whoever hears of each request that has changed knows them
-	hear := func(events ...JobEvent) {
+	hear := func(events ...eventlog.JobEvent) {
 		t.Helper()
 		for _, e := range events {
 			q.Apply(e)
@@ -319,7 +322,7 @@ func TestMPIGangArrayOrder(t *testing.T) {
 	for range 300 {
 		n := rng.IntN(200)
 		one := TaskSelector{Job: roost.JobID{Seq: 1, Host: "h"},
-			Ranges: []IndexRange{{2 * n, 2*n + 2*rng.IntN(20) + 1}}}
+			Ranges: []eventlog.IndexRange{{First: 2 * n, Last: 2*n + 2*rng.IntN(20) + 1}}}
 		one.Ranges[0].Last = min(one.Ranges[0].Last, 399)
 		switch rng.IntN(4) {
 		case 0:

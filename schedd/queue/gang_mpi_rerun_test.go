@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
 )
 
 // TestMPIGangNotRerunnable holds that a job of PBS that may not be run twice ends when a
@@ -22,13 +23,13 @@ func TestMPIGangNotRerunnable(t *testing.T) {
 			if want = 1; len(reported) != want || reported[0] != 0 {
 				t.Fatalf("part %d is lost, and told to end are %v", lost, reported)
 			}
-			g.end(0, AttemptExit{Cause: CauseRemoval, Signal: 15, Wall: 9})
+			g.end(0, eventlog.AttemptExit{Cause: eventlog.CauseRemoval, Signal: 15, Wall: 9})
 			reported = g.vacates()
 		} else if len(reported) != want {
 			t.Fatalf("the first is lost, and told to end are %v", reported)
 		}
 		for _, i := range reported {
-			g.end(i, AttemptExit{Cause: CauseRemoval})
+			g.end(i, eventlog.AttemptExit{Cause: eventlog.CauseRemoval})
 		}
 		s := g.status()
 		x := s.Task.Exit
@@ -45,13 +46,16 @@ func TestNotRerunnable(t *testing.T) {
 	who, job := CallerIdentity{User: "ann", UID: 1}, TaskSelector{Job: roost.JobID{Seq: 1, Host: "h"}}
 	for _, tt := range []struct {
 		deleted, runs bool
-		x             AttemptExit
+		x             eventlog.AttemptExit
 		want          roost.TaskState
 	}{
-		{x: AttemptExit{Cause: CauseVacate, Reason: "its owner is back"}, want: roost.Completed},
-		{x: AttemptExit{Cause: CauseVacate, Reason: "its owner is back"}, deleted: true, want: roost.Removed},
-		{x: AttemptExit{Cause: CauseMachine, Reason: "its starter died"}, runs: true, want: roost.Completed},
-		{x: AttemptExit{Cause: CauseMachine, Reason: "there is no room"}, want: roost.Idle}, // which never began
+		{x: eventlog.AttemptExit{Cause: eventlog.CauseVacate, Reason: "its owner is back"}, want: roost.Completed},
+		{x: eventlog.AttemptExit{Cause: eventlog.CauseVacate, Reason: "its owner is back"}, deleted: true,
+			want: roost.Removed},
+		{x: eventlog.AttemptExit{Cause: eventlog.CauseMachine, Reason: "its starter died"}, runs: true,
+			want: roost.Completed},
+		// which never began
+		{x: eventlog.AttemptExit{Cause: eventlog.CauseMachine, Reason: "there is no room"}, want: roost.Idle},
 	} {
 		q, err := gangQueue(t, "Rerunnable = false; PBS = [ Join_Path = \"n\" ]", 1)
 		if err != nil {
@@ -78,7 +82,7 @@ func TestNotRerunnable(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := DecodeEvent(AppendEvent(nil, &ended))
+		again, err := eventlog.DecodeEvent(eventlog.AppendEvent(nil, &ended))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -108,14 +112,14 @@ func TestOverspent(t *testing.T) {
 		!strings.Contains(reason, "CPU time of 10s exceeded: its chunks have used 10") {
 		t.Errorf("%v %v %q", over, a, reason)
 	}
-	g.end(0, AttemptExit{Cause: CauseCPUTime, Reason: "too much"})
+	g.end(0, eventlog.AttemptExit{Cause: eventlog.CauseCPUTime, Reason: "too much"})
 	if _, _, over := g.queue.GangOverCPULimit(g.attempts[0].Task, used); over {
 		t.Error("it is told again when it has ended")
 	}
 	for _, i := range g.vacates() {
-		g.end(i, AttemptExit{Cause: CauseRemoval})
+		g.end(i, eventlog.AttemptExit{Cause: eventlog.CauseRemoval})
 	}
-	if s := g.status(); s.Task.Exit.Cause != CauseCPUTime {
+	if s := g.status(); s.Task.Exit.Cause != eventlog.CauseCPUTime {
 		t.Errorf("%+v", s.Task.Exit)
 	}
 }

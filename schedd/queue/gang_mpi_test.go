@@ -9,6 +9,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
 	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
@@ -31,7 +32,7 @@ func newMPIGangTest(t *testing.T, more string) *mpiGangTest {
 	return &mpiGangTest{T: t, queue: q}
 }
 
-func (g *mpiGangTest) apply(events ...JobEvent) {
+func (g *mpiGangTest) apply(events ...eventlog.JobEvent) {
 	g.Helper()
 	for _, e := range events {
 		g.queue.Apply(e)
@@ -55,7 +56,7 @@ func (g *mpiGangTest) start() {
 	g.attempts = attempts
 }
 
-func (g *mpiGangTest) end(i int, x AttemptExit) {
+func (g *mpiGangTest) end(i int, x eventlog.AttemptExit) {
 	g.Helper()
 	e, err := g.queue.RecordEnded(time.Unix(4, 0), g.attempts[i], &x)
 	if err != nil {
@@ -98,14 +99,14 @@ func TestMPIGangEndsWithPrimary(t *testing.T) {
 			t.Errorf("task %d: %+v", i, p)
 		}
 	}
-	g.end(0, AttemptExit{Code: 3, User: 5})
+	g.end(0, eventlog.AttemptExit{Code: 3, User: 5})
 	if reported := g.vacates(); len(reported) != 2 || reported[0] != 1 || reported[1] != 2 {
 		t.Fatalf("told to end: %v", reported)
 	}
 	if s := g.status(); s.Task.State != roost.Running || s.Ended != 0 {
 		t.Errorf("while machines are being given back it is %v, ended %d", s.Task.State, s.Ended)
 	}
-	g.end(1, AttemptExit{Cause: CauseRemoval, Reason: "its job has ended", User: 7})
+	g.end(1, eventlog.AttemptExit{Cause: eventlog.CauseRemoval, Reason: "its job has ended", User: 7})
 	lost, _ := g.queue.RecordLost(time.Unix(5, 0), g.attempts[2], "gone")
 	g.apply(lost)
 	s := g.status()
@@ -131,17 +132,17 @@ func TestMPIGangEndsWithPrimary(t *testing.T) {
 func TestMPIGangSecondaryFails(t *testing.T) {
 	g := newMPIGangTest(t, "")
 	g.start()
-	g.end(2, AttemptExit{Cause: CauseMemory, Reason: "it used 2 GiB of 1 GiB"})
+	g.end(2, eventlog.AttemptExit{Cause: eventlog.CauseMemory, Reason: "it used 2 GiB of 1 GiB"})
 	if reported := g.vacates(); len(reported) != 1 || reported[0] != 0 {
 		t.Fatalf("told to end: %v", reported)
 	}
-	g.end(0, AttemptExit{Cause: CauseRemoval, Signal: 15, Wall: 9})
+	g.end(0, eventlog.AttemptExit{Cause: eventlog.CauseRemoval, Signal: 15, Wall: 9})
 	if reported := g.vacates(); len(reported) != 1 || reported[0] != 1 {
 		t.Fatalf("told to end: %v", reported)
 	}
-	g.end(1, AttemptExit{Cause: CauseRemoval})
+	g.end(1, eventlog.AttemptExit{Cause: eventlog.CauseRemoval})
 	s := g.status()
-	if x := s.Task.Exit; s.Task.State != roost.Completed || x.Cause != CauseMemory || x.Wall != 9 ||
+	if x := s.Task.Exit; s.Task.State != roost.Completed || x.Cause != eventlog.CauseMemory || x.Wall != 9 ||
 		!strings.Contains(x.Reason, "chunk 2 of it, on a") || s.Failed != 2 && s.Failed != 1 {
 		t.Errorf("%+v, %d failed", s.Task.Exit, s.Failed)
 	}
@@ -162,8 +163,8 @@ func TestMPIGangRequeued(t *testing.T) {
 		if reported := g.vacates(); len(reported) != 2 {
 			t.Fatalf("told to end: %v", reported)
 		}
-		g.end(0, AttemptExit{Cause: CauseRemoval})
-		g.end(2, AttemptExit{Cause: CauseRemoval})
+		g.end(0, eventlog.AttemptExit{Cause: eventlog.CauseRemoval})
+		g.end(2, eventlog.AttemptExit{Cause: eventlog.CauseRemoval})
 		want := roost.Idle
 		if !twice {
 			want = roost.Held
@@ -182,7 +183,8 @@ func TestMPIGangRequeued(t *testing.T) {
 		len(to) != 1 || to[0].Task.Index != 0 {
 		t.Errorf("a signal goes to %v, %v", to, err)
 	}
-	held, err := g.queue.HoldTasks(time.Unix(4, 0), who, TaskSelector{Job: job, Ranges: []IndexRange{{1, 1}}}, "")
+	held, err := g.queue.HoldTasks(time.Unix(4, 0), who, TaskSelector{Job: job,
+		Ranges: []eventlog.IndexRange{{First: 1, Last: 1}}}, "")
 	if err != nil || len(held[0].Ranges) > 0 {
 		t.Errorf("a part alone is held: %+v, %v", held, err)
 	}
@@ -236,7 +238,7 @@ func TestMPIGangRandomly(t *testing.T) {
 					{Node: "a", Address: "x", Claim: 3}}); ok {
 				g.apply(events...)
 				g.attempts = attempts
-				g.end(0, AttemptExit{})
+				g.end(0, eventlog.AttemptExit{})
 			}
 			g.endWanted()
 		}
@@ -250,19 +252,19 @@ func (g *mpiGangTest) endWanted() {
 	for len(g.queue.vacates) > 0 {
 		for _, v := range g.queue.TakeVacates() {
 			if e, err := g.queue.RecordEnded(time.Unix(8, 0), v.Attempt,
-				&AttemptExit{Cause: CauseRemoval}); err == nil {
+				&eventlog.AttemptExit{Cause: eventlog.CauseRemoval}); err == nil {
 				g.apply(e)
 			}
 		}
 	}
 	if g.queue.jobs[1].active > 0 && g.queue.jobs[1].active == len(g.queue.jobs[1].state) {
-		g.end(0, AttemptExit{})
+		g.end(0, eventlog.AttemptExit{})
 	}
 }
 
 func mpiGangStep(g *mpiGangTest, rng *rand.Rand, who CallerIdentity, job TaskSelector) {
 	i, now := rng.IntN(3), time.Unix(5, 0)
-	decide := func(events []JobEvent, err error) {
+	decide := func(events []eventlog.JobEvent, err error) {
 		if err == nil {
 			g.apply(events...)
 		}
@@ -275,7 +277,8 @@ func mpiGangStep(g *mpiGangTest, rng *rand.Rand, who CallerIdentity, job TaskSel
 			g.attempts = attempts
 		}
 	case 3, 4, 5:
-		x := AttemptExit{Cause: ExitCause(rng.IntN(int(CausePreemption) + 1)), Code: int32(rng.IntN(2))}
+		x := eventlog.AttemptExit{Cause: eventlog.ExitCause(rng.IntN(int(eventlog.CausePreemption) + 1)),
+			Code: int32(rng.IntN(2))}
 		if i < len(g.attempts) && g.queue.IsLive(g.attempts[i]) {
 			g.end(i, x)
 		}
@@ -297,7 +300,8 @@ func mpiGangStep(g *mpiGangTest, rng *rand.Rand, who CallerIdentity, job TaskSel
 		decide(g.queue.RetryTasks(now, who, job))
 	case 11:
 		for _, v := range g.queue.TakeVacates() {
-			if e, err := g.queue.RecordEnded(now, v.Attempt, &AttemptExit{Cause: CauseRemoval}); err == nil {
+			if e, err := g.queue.RecordEnded(now, v.Attempt,
+				&eventlog.AttemptExit{Cause: eventlog.CauseRemoval}); err == nil {
 				g.apply(e)
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
 )
 
 // mpiJobStatus tells of a job whose tasks are led by the first as of one of a single
@@ -24,9 +25,9 @@ func (q statusView) mpiTaskStatus(j *job, s JobStatus, head int) JobStatus {
 	s.Placements, s.Resources, s.Request = nil, roost.Resources{}, j.class(head).request.ID
 	for i := head; i <= j.lastOfGang(head); i++ {
 		one := TaskPlacement{Resources: j.class(i).spec.Resources}
-		if r := j.records.get(i); r != nil {
-			one.Node, one.Placement = r.node, r.placement
-			ended = max(ended, r.ended)
+		if r := j.records.Get(i); r != nil {
+			one.Node, one.Placement = r.Node, r.Placement
+			ended = max(ended, r.Ended)
 		}
 		if held < 0 && j.state[i] == roost.Held {
 			held = i
@@ -57,20 +58,20 @@ func (q statusView) mpiTaskStatus(j *job, s JobStatus, head int) JobStatus {
 const endingReason = "its program has ended, and its other machines are being given back"
 
 // gangUsage is how a leader ended, with what all of its gang have used.
-func (j *job) gangUsage(head int, x *AttemptExit) *AttemptExit {
+func (j *job) gangUsage(head int, x *eventlog.AttemptExit) *eventlog.AttemptExit {
 	if x == nil {
 		return nil
 	}
 	sum := *x
 	for i := head + 1; i <= j.lastOfGang(head); i++ {
-		r := j.records.get(i)
-		if r == nil || r.exit == nil {
+		r := j.records.Get(i)
+		if r == nil || r.Exit == nil {
 			continue
 		}
-		sum.User, sum.System = sum.User+r.exit.User, sum.System+r.exit.System
-		sum.MaxRSS = max(sum.MaxRSS, r.exit.MaxRSS)
-		u := r.exit.Used
-		sum.Used = ResourceUsage{
+		sum.User, sum.System = sum.User+r.Exit.User, sum.System+r.Exit.System
+		sum.MaxRSS = max(sum.MaxRSS, r.Exit.MaxRSS)
+		u := r.Exit.Used
+		sum.Used = eventlog.ResourceUsage{
 			Peak: sum.Used.Peak + u.Peak, Read: sum.Used.Read + u.Read, Written: sum.Used.Written + u.Written,
 			PeakGPU: sum.Used.PeakGPU + u.PeakGPU,
 			Disk:    sum.Used.Disk + u.Disk,
@@ -91,7 +92,7 @@ func (q *jobTable) GangOverCPULimit(t roost.TaskID,
 	}
 	sum, head := time.Duration(0), j.primaryOf(t.Index)
 	for i := head; i <= j.lastOfGang(head); i++ {
-		if r := j.records.own(i); r != nil && r.live {
+		if r := j.records.Own(i); r != nil && r.Live {
 			sum += used(q.attemptOf(j, i))
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
 	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
@@ -81,7 +82,7 @@ func TestGang(t *testing.T) {
 	if again[0].Attempt != 2 || again[0].Task.Index != 2 {
 		t.Fatalf("it starts again as %v", again)
 	}
-	e, err := q.RecordEnded(time.Unix(4, 0), again[0], &AttemptExit{})
+	e, err := q.RecordEnded(time.Unix(4, 0), again[0], &eventlog.AttemptExit{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +118,8 @@ func TestPrediction(t *testing.T) {
 			t.Fatal(err)
 		}
 		q.Apply(e)
-		if e, err = q.RecordEnded(time.Unix(3, 0), a, &AttemptExit{Wall: seconds * int64(time.Second)}); err != nil {
+		if e, err = q.RecordEnded(time.Unix(3, 0), a,
+			&eventlog.AttemptExit{Wall: seconds * int64(time.Second)}); err != nil {
 			t.Fatal(err)
 		}
 		q.Apply(e)

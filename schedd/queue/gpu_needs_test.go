@@ -7,6 +7,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
 	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
@@ -75,14 +76,14 @@ func TestPlacementRetained(t *testing.T) {
 		q.Apply(e)
 		e, _ = q.RecordStarted(now, a)
 		e.Placement = place
-		if e, err = DecodeEvent(AppendEvent(nil, &e)); err != nil {
+		if e, err = eventlog.DecodeEvent(eventlog.AppendEvent(nil, &e)); err != nil {
 			t.Fatal(err)
 		}
 		q.Apply(e)
 		if i == 1 {
 			continue // it runs on
 		}
-		if e, err = q.RecordEnded(now, a, &AttemptExit{Wall: 5}); err != nil {
+		if e, err = q.RecordEnded(now, a, &eventlog.AttemptExit{Wall: 5}); err != nil {
 			t.Fatal(err)
 		}
 		q.Apply(e)

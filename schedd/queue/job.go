@@ -5,6 +5,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
 	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
@@ -12,14 +13,14 @@ import (
 // ready; what else is known of tasks is in the book.
 type job struct {
 	seq            uint64
-	submission     *SubmittedJob
+	submission     *eventlog.SubmittedJob
 	ad             *classad.Ad
 	spec           jobad.Spec
 	submitted      int64 // unix nanoseconds
 	state          []roost.TaskState
 	counts         [roost.Removed + 1]int
 	failed         int // of the completed ones
-	records        taskRecords
+	records        eventlog.TaskRecords
 	firstStarted   int64 // when a task of it first started, unix nanoseconds; 0 for not yet
 	lastEnded      int64 // when a task of it last became final
 	classes        []*taskClass

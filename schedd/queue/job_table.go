@@ -7,6 +7,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
 	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
@@ -26,14 +27,14 @@ func (q *jobTable) IsLive(a roost.AttemptID) bool {
 	if j == nil {
 		return false
 	}
-	r := j.records.own(a.Task.Index)
-	return r != nil && r.live && r.attempt == a.Attempt
+	r := j.records.Own(a.Task.Index)
+	return r != nil && r.Live && r.Attempt == a.Attempt
 }
 
 // IsRemoving reports whether an attempt is live and its task is to be removed when it has
 // ended.
 func (q *jobTable) IsRemoving(a roost.AttemptID) bool {
-	return q.IsLive(a) && q.jobs[a.Task.Job.Seq].records.own(a.Task.Index).removeWanted
+	return q.IsLive(a) && q.jobs[a.Task.Job.Seq].records.Own(a.Task.Index).RemoveWanted
 }
 
 // IsFinal reports whether a task has ended for good, or is not there.
@@ -47,7 +48,7 @@ func (q *jobTable) NodeOf(a roost.AttemptID) string {
 	if !q.IsLive(a) {
 		return ""
 	}
-	return q.jobs[a.Task.Job.Seq].records.own(a.Task.Index).node
+	return q.jobs[a.Task.Job.Seq].records.Own(a.Task.Index).Node
 }
 
 // ActiveAttempt is an attempt that is live, as recovery wants to know it.
@@ -69,9 +70,9 @@ func (q *jobTable) ActiveAttempts() []ActiveAttempt {
 			continue
 		}
 		for i := range j.state {
-			if r := j.records.own(i); r != nil && r.live {
-				id := roost.AttemptID{Task: j.id(q.host).Task(i), Attempt: r.attempt}
-				out = append(out, ActiveAttempt{id, j.class(i).request, r.node, r.address, r.claim, r.started != 0})
+			if r := j.records.Own(i); r != nil && r.Live {
+				id := roost.AttemptID{Task: j.id(q.host).Task(i), Attempt: r.Attempt}
+				out = append(out, ActiveAttempt{id, j.class(i).request, r.Node, r.Address, r.Claim, r.Started != 0})
 			}
 		}
 	}
@@ -225,13 +226,13 @@ func (q *jobTable) TaskCount(seq uint64) int {
 }
 
 func (q *jobTable) attemptOf(j *job, i int) roost.AttemptID {
-	return roost.AttemptID{Task: j.id(q.host).Task(i), Attempt: j.records.own(i).attempt}
+	return roost.AttemptID{Task: j.id(q.host).Task(i), Attempt: j.records.Own(i).Attempt}
 }
 
 // liveRecord is the record of the attempt that an event is of, which must be live.
-func (q *jobTable) liveRecord(j *job, e JobEvent) *taskRecord {
-	r := j.records.own(e.Index)
-	if r == nil || !r.live || r.attempt != e.Attempt {
+func (q *jobTable) liveRecord(j *job, e eventlog.JobEvent) *eventlog.TaskRecord {
+	r := j.records.Own(e.Index)
+	if r == nil || !r.Live || r.Attempt != e.Attempt {
 		panic(fmt.Sprintf("queue: %v of attempt %d of %v, which is not live", e.Type, e.Attempt,
 			j.id(q.host).Task(e.Index)))
 	}

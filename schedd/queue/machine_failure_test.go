@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
 )
 
 // A task is held when machines have spoiled it again and again, and not when one of them
@@ -16,7 +17,7 @@ func TestMachineFailures(t *testing.T) {
 	spoil := func(times int, apart time.Duration) {
 		for range times {
 			d.now = d.now.Add(apart)
-			d.end(d.start(), AttemptExit{Cause: CauseMachine, Reason: "no space left on device"})
+			d.end(d.start(), eventlog.AttemptExit{Cause: eventlog.CauseMachine, Reason: "no space left on device"})
 			d.checkSame(d.restoredCopy())
 		}
 	}

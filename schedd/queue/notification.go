@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
 	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
@@ -35,8 +36,8 @@ type JobNotification struct {
 	Users    string // whom to tell, with commas between; empty: the owner
 	Node     string
 	Reason   string
-	Exit     *AttemptExit // nil: there was none
-	Tasks    int          // of an array that is told of as a whole, so the next
+	Exit     *eventlog.AttemptExit // nil: there was none
+	Tasks    int                   // of an array that is told of as a whole, so the next
 	Failed   int
 	Removed  int
 }
@@ -44,7 +45,7 @@ type JobNotification struct {
 // Notification is what is to be told of an event that has just been applied; false for
 // nothing. An array without -m j is told of as a whole: when its first task starts, and
 // when the last has ended.
-func (q *Queue) Notification(e JobEvent) (n JobNotification, ok bool) {
+func (q *Queue) Notification(e eventlog.JobEvent) (n JobNotification, ok bool) {
 	j := q.jobs[e.Job]
 	if j == nil || j.spec.Mail == nil {
 		return n, false
@@ -64,28 +65,28 @@ func (q *Queue) Notification(e JobEvent) (n JobNotification, ok bool) {
 		if array {
 			n.ID = q.TaskName(j.id(q.host).Task(e.Index))
 		}
-		if r := j.records.get(e.Index); r != nil {
-			n.Node = r.node
+		if r := j.records.Get(e.Index); r != nil {
+			n.Node = r.Node
 		}
 	}
-	if (e.Type == Started || e.Type == Ended) && j.isSecondary(e.Index) && !whole {
+	if (e.Type == eventlog.Started || e.Type == eventlog.Ended) && j.isSecondary(e.Index) && !whole {
 		return n, false // it has no program
 	}
 	switch e.Type {
-	case Started:
+	case eventlog.Started:
 		if n.What = BeginEvent; whole {
 			return n, m.OnBegin && j.firstStarted == e.Time && j.lastEnded == 0
 		}
 		one()
 		return n, m.OnBegin
-	case Ended:
+	case eventlog.Ended:
 		if whole {
 			return q.arrayNotification(j, n)
 		}
 		one()
 		n.Exit, n.Reason = e.Exit, e.Exit.Reason
 		return n, n.endEvent(m, e.Exit, j.state[e.Index])
-	case RemovalRequested, Dropped:
+	case eventlog.RemovalRequested, eventlog.Dropped:
 		if whole && j.isFinal() {
 			return q.arrayNotification(j, n)
 		}
@@ -101,11 +102,11 @@ func (q *Queue) Notification(e JobEvent) (n JobNotification, ok bool) {
 }
 
 // endEvent reports whether the end of a task is to be told, and as what.
-func (n *JobNotification) endEvent(m *jobad.MailOptions, x *AttemptExit, state roost.TaskState) bool {
+func (n *JobNotification) endEvent(m *jobad.MailOptions, x *eventlog.AttemptExit, state roost.TaskState) bool {
 	switch {
-	case x.Cause == CauseRemoval: // that was told when it was asked for
+	case x.Cause == eventlog.CauseRemoval: // that was told when it was asked for
 		return false
-	case state == roost.Completed && x.Cause == CauseExited:
+	case state == roost.Completed && x.Cause == eventlog.CauseExited:
 		n.What = EndEvent
 		return m.OnEnd
 	case state == roost.Completed || state == roost.Held:

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
 )
 
 // OutputMessageTargets lists the attempts of a target's running tasks, into whose output
@@ -11,7 +12,7 @@ import (
 func (q taskDecisions) OutputMessageTargets(now time.Time, who CallerIdentity,
 	t TaskSelector) (list []roost.AttemptID, err error) {
 	running := func(s roost.TaskState) bool { return s == roost.Running || s == roost.Starting } // both are R in PBS
-	if _, err := q.decideChange(now, who, t, JobEvent{}, running); err != nil {
+	if _, err := q.decideChange(now, who, t, eventlog.JobEvent{}, running); err != nil {
 		return nil, err
 	}
 	j := q.jobs[t.Job.Seq]

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
 )
 
 // What the owner of a machine does to the tasks on it. A task stands still while anybody
@@ -14,18 +15,19 @@ import (
 // SuspendForOwner decides that a running attempt stands still for the owner of its
 // machine, or with an empty reason that it does no more. It is false when that is no
 // news, or the attempt does not run.
-func (q attemptDecisions) SuspendForOwner(now time.Time, a roost.AttemptID, node, reason string) (JobEvent, bool) {
+func (q attemptDecisions) SuspendForOwner(now time.Time, a roost.AttemptID, node, reason string) (eventlog.JobEvent,
+	bool) {
 	if !q.IsLive(a) {
-		return JobEvent{}, false
+		return eventlog.JobEvent{}, false
 	}
 	j := q.jobs[a.Task.Job.Seq]
-	r := j.records.own(a.Task.Index)
-	if s := j.state[a.Task.Index]; s != roost.Running && s != roost.Suspended || r.ownerReason == reason {
-		return JobEvent{}, false
+	r := j.records.Own(a.Task.Index)
+	if s := j.state[a.Task.Index]; s != roost.Running && s != roost.Suspended || r.OwnerReason == reason {
+		return eventlog.JobEvent{}, false
 	}
-	what := OwnerSuspended
+	what := eventlog.OwnerSuspended
 	if reason == "" {
-		what = OwnerResumed
+		what = eventlog.OwnerResumed
 	}
 	e := eventAbout(now, what, a)
 	e.Node, e.Reason = node, reason
@@ -33,23 +35,23 @@ func (q attemptDecisions) SuspendForOwner(now time.Time, a roost.AttemptID, node
 }
 
 // applyOwnerSuspension folds that in.
-func (q *Queue) applyOwnerSuspension(j *job, e JobEvent) {
-	i, r := e.Index, j.records.makeOwn(e.Index)
+func (q *Queue) applyOwnerSuspension(j *job, e eventlog.JobEvent) {
+	i, r := e.Index, j.records.MakeOwn(e.Index)
 	if !j.state[i].IsActive() {
 		panic(fmt.Sprintf("queue: %v of %v, which is %v", e.Type, j.id(q.host).Task(i), j.state[i]))
 	}
 	switch {
-	case e.Type == OwnerSuspended:
-		if r.ownerReason == "" {
-			r.alsoByUser = j.state[i] == roost.Suspended
+	case e.Type == eventlog.OwnerSuspended:
+		if r.OwnerReason == "" {
+			r.AlsoByUser = j.state[i] == roost.Suspended
 		}
-		r.ownerReason = e.Reason
+		r.OwnerReason = e.Reason
 		q.setTaskState(j, i, roost.Suspended)
 		q.updateMaxRunning(j)
-	case r.alsoByUser:
-		r.ownerReason, r.alsoByUser = "", false
+	case r.AlsoByUser:
+		r.OwnerReason, r.AlsoByUser = "", false
 	default:
-		r.ownerReason = ""
+		r.OwnerReason = ""
 		q.setTaskState(j, i, roost.Running)
 		q.updateMaxRunning(j)
 	}
@@ -61,14 +63,14 @@ func (j *job) suspendedByUser(i int) bool {
 	if j.state[i] != roost.Suspended {
 		return false
 	}
-	r := j.records.own(i)
-	return r == nil || r.ownerReason == "" || r.alsoByUser
+	r := j.records.Own(i)
+	return r == nil || r.OwnerReason == "" || r.AlsoByUser
 }
 
 // suspendedByOwner reports whether it stands still for the owner of its machine.
 func (j *job) suspendedByOwner(i int) bool {
-	r := j.records.own(i)
-	return j.state[i] == roost.Suspended && r != nil && r.ownerReason != ""
+	r := j.records.Own(i)
+	return j.state[i] == roost.Suspended && r != nil && r.OwnerReason != ""
 }
 
 // suspendedBy says who wants a task to stand still: "owner", "user", "owner,user" or

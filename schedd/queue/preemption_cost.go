@@ -5,13 +5,14 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
 )
 
 // addPreemptionCost adds to the end of an attempt that had to make room what that has
 // cost: the work that no checkpoint has. It is measured on the node's clock alone: how
 // long the attempt ran, less how much of that is in the newest image.
-func (q attemptDecisions) addPreemptionCost(a roost.AttemptID, x *AttemptExit) *AttemptExit {
-	if x.Cause != CausePreemption {
+func (q attemptDecisions) addPreemptionCost(a roost.AttemptID, x *eventlog.AttemptExit) *eventlog.AttemptExit {
+	if x.Cause != eventlog.CausePreemption {
 		return x
 	}
 	y := *x
@@ -20,9 +21,9 @@ func (q attemptDecisions) addPreemptionCost(a roost.AttemptID, x *AttemptExit) *
 	}
 	ran := time.Duration(x.Wall)
 	lost := ran
-	if r := q.jobs[a.Task.Job.Seq].records.own(a.Task.Index); r != nil && r.newestImage() != nil &&
-		r.newestImage().Attempt == a.Attempt {
-		lost = min(max(ran-time.Duration(r.newestImage().Wall-r.checkpoints.originUsage.Wall), 0), ran)
+	if r := q.jobs[a.Task.Job.Seq].records.Own(a.Task.Index); r != nil && r.NewestImage() != nil &&
+		r.NewestImage().Attempt == a.Attempt {
+		lost = min(max(ran-time.Duration(r.NewestImage().Wall-r.Checkpoints.OriginUsage.Wall), 0), ran)
 	}
 	switch whole := ran.Round(time.Second); {
 	case whole == 0:

@@ -3,6 +3,8 @@ package queue
 import (
 	"testing"
 	"time"
+
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
 )
 
 // What a preemption has cost stands in the record: all of the work, or what came after
@@ -31,13 +33,14 @@ func TestPreempted(t *testing.T) {
 			a := d.start()
 			if c.saved > 0 {
 				e, err := d.queue.RecordCheckpoint(d.now, a,
-					CheckpointImage{Sequence: 1, Attempt: a.Attempt, CPUUsage: CPUUsage{Wall: int64(c.saved)}})
+					eventlog.CheckpointImage{Sequence: 1, Attempt: a.Attempt,
+						CPUUsage: eventlog.CPUUsage{Wall: int64(c.saved)}})
 				if err != nil {
 					t.Fatal(err)
 				}
 				d.apply(e)
 			}
-			d.end(a, AttemptExit{Cause: CausePreemption, Reason: "by bob", Wall: int64(c.ran)})
+			d.end(a, eventlog.AttemptExit{Cause: eventlog.CausePreemption, Reason: "by bob", Wall: int64(c.ran)})
 			d.checkState(id, "idle 1")
 			st, _ := d.queue.TaskStatus(id.Task(0))
 			if st.Task.Exit.Reason != c.want {
@@ -52,7 +55,7 @@ func TestPreempted(t *testing.T) {
 					t.Errorf("it has lost its place: %v, was %v", r.OldestSubmit, oldest)
 				}
 			}
-			d.end(d.start(), AttemptExit{Code: 1})
+			d.end(d.start(), eventlog.AttemptExit{Code: 1})
 			d.checkState(id, "completed 1 failed 1")
 		})
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
 	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
@@ -49,11 +50,11 @@ type TaskProgram struct {
 	Account          string // the group
 	Owner            string
 	UID, GID         uint32
-	Checkpoint       *jobad.CheckpointPolicy // nil: none are taken
-	Restore          *CheckpointImage        // what the attempt goes on from
-	RestoreKey       []byte                  // of that image, secret
-	Rank             int                     // of its task in its gang
-	Peers            []string                // the nodes of its gang by rank; none: it is of no gang
+	Checkpoint       *jobad.CheckpointPolicy   // nil: none are taken
+	Restore          *eventlog.CheckpointImage // what the attempt goes on from
+	RestoreKey       []byte                    // of that image, secret
+	Rank             int                       // of its task in its gang
+	Peers            []string                  // the nodes of its gang by rank; none: it is of no gang
 	// of its job's processes, in the order of the file of nodes; none: it has no such
 	// file
 	Hosts       []HostProcesses
@@ -247,8 +248,8 @@ func (q programBuilder) TaskOutput(t roost.TaskID) (TaskOutput, error) {
 	}
 	a := roost.AttemptID{Task: t}
 	o := TaskOutput{State: j.state[t.Index]}
-	if r := j.records.get(t.Index); r != nil {
-		a.Attempt, o.Node, o.Running = r.attempt, r.node, r.live
+	if r := j.records.Get(t.Index); r != nil {
+		a.Attempt, o.Node, o.Running = r.Attempt, r.Node, r.Live
 	}
 	p, err := q.Program(a)
 	o.Out, o.Err, o.Iwd, o.Join, o.UID, o.GID, o.Owner, o.Attempt = p.Out, p.Err, p.Iwd, p.JoinErr, p.UID,

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
 	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
@@ -12,12 +13,14 @@ import (
 func TestWaitOutlivesPurge(t *testing.T) {
 	for _, c := range []struct {
 		name, waits string
-		first, last AttemptExit
+		first, last eventlog.AttemptExit
 		want        string
 	}{
-		{"both succeed", `"afterok:1", "afterok:2"`, AttemptExit{}, AttemptExit{}, "idle 1"},
-		{"the second fails", `"afterok:1", "afterok:2"`, AttemptExit{}, AttemptExit{Code: 1}, "removed 1"},
-		{"the first fails as wanted", `"afternotok:1", "afterany:2"`, AttemptExit{Code: 1}, AttemptExit{}, "idle 1"},
+		{"both succeed", `"afterok:1", "afterok:2"`, eventlog.AttemptExit{}, eventlog.AttemptExit{}, "idle 1"},
+		{"the second fails", `"afterok:1", "afterok:2"`, eventlog.AttemptExit{}, eventlog.AttemptExit{Code: 1},
+			"removed 1"},
+		{"the first fails as wanted", `"afternotok:1", "afterany:2"`, eventlog.AttemptExit{Code: 1},
+			eventlog.AttemptExit{}, "idle 1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := newTestQueue(t)
@@ -48,7 +51,7 @@ func TestWaitOutlivesPurge(t *testing.T) {
 func TestPurgedIsUnsaved(t *testing.T) {
 	d := newTestQueue(t)
 	id := d.submit(1, "")
-	d.end(d.start(), AttemptExit{})
+	d.end(d.start(), eventlog.AttemptExit{})
 	d.queue.TakeUnsaved()
 	e, _ := d.queue.PurgeJob(d.now, id.Seq)
 	d.apply(e)

@@ -59,15 +59,15 @@ func (q *jobTable) checkJob(j *job, ready map[RequestID]int) (open int) {
 	active, failed := 0, 0
 	for i, s := range j.state {
 		counts[s]++
-		r := j.records.get(i)
-		live := r != nil && r.live
+		r := j.records.Get(i)
+		live := r != nil && r.Live
 		if live != s.IsActive() {
 			panic(fmt.Sprintf("queue: %v is %v, and its attempt is live: %v", j.id(q.host).Task(i), s, live))
 		}
 		if live {
 			active++
 		}
-		if s == roost.Completed && !j.records.hasSucceeded(i) {
+		if s == roost.Completed && !j.records.HasSucceeded(i) {
 			failed++
 		}
 		if j.class(i).ready.has(i) != (s == roost.Idle) {

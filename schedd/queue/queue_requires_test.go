@@ -8,7 +8,8 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// TestQueueRequires holds that what a queue wants of machines stands beside what its job wants, and parts requests.
+// TestQueueRequires checks that a queue and its job both restrict machines, and that they
+// make other requests.
 func TestQueueRequires(t *testing.T) {
 	d := newTestQueue(t)
 	d.submit(1, "Requirements = TARGET.Fast")

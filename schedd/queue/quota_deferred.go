@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
 )
 
 // A job that was submitted while nobody could say whether quotas allow it was taken: an
@@ -32,7 +33,7 @@ func (j *job) mayRun() bool {
 		return true
 	}
 	for i := 0; i < len(j.state) && j.active > 0; i++ {
-		if j.state[i].IsActive() && !j.records.makeOwn(i).holdWanted { // else it is to end, and to be held then
+		if j.state[i].IsActive() && !j.records.MakeOwn(i).HoldWanted { // else it is to end, and to be held then
 			return true
 		}
 	}
@@ -56,22 +57,22 @@ const quotaRefusal = "refused, as it was "
 func IsQuotaRefusal(reason string) bool { return strings.HasPrefix(reason, quotaRefusal) }
 
 // AdmitDeferred decides that a job is one like any other.
-func (q *quotaDemands) AdmitDeferred(now time.Time, seq uint64) []JobEvent {
+func (q *quotaDemands) AdmitDeferred(now time.Time, seq uint64) []eventlog.JobEvent {
 	if !q.deferredJobs[seq] {
 		return nil
 	}
-	return []JobEvent{{Type: Admitted, Time: now.UnixNano(), Job: seq}}
+	return []eventlog.JobEvent{{Type: eventlog.Admitted, Time: now.UnixNano(), Job: seq}}
 }
 
 // HoldOverQuota decides that a job is held that would not have been taken, had somebody
 // been asked; why says it with the numbers.
-func (q *quotaDemands) HoldOverQuota(now time.Time, seq uint64, why string) []JobEvent {
+func (q *quotaDemands) HoldOverQuota(now time.Time, seq uint64, why string) []eventlog.JobEvent {
 	j := q.jobs[seq]
 	if j == nil || !q.deferredJobs[seq] || !j.mayRun() {
 		return nil
 	}
 	what := "submitted"
-	var waiting []IndexRange // of one that was altered, what runs was allowed before
+	var waiting []eventlog.IndexRange // of one that was altered, what runs was allowed before
 	for i, s := range j.state {
 		if j.alterations > 0 && !s.IsActive() && !s.IsFinal() {
 			waiting = appendIndex(waiting, i)
@@ -83,7 +84,8 @@ func (q *quotaDemands) HoldOverQuota(now time.Time, seq uint64, why string) []Jo
 			return q.AdmitDeferred(now, seq)
 		}
 	}
-	return []JobEvent{{Type: Held, Time: now.UnixNano(), Job: seq, Ranges: waiting, Reason: fmt.Sprintf(
-		quotaRefusal+"%s while no negotiator could be asked: %s; to try again: roost release %v", what, why,
-		j.id(q.host))}}
+	return []eventlog.JobEvent{{Type: eventlog.Held, Time: now.UnixNano(), Job: seq, Ranges: waiting,
+		Reason: fmt.Sprintf(
+			quotaRefusal+"%s while no negotiator could be asked: %s; to try again: roost release %v", what, why,
+			j.id(q.host))}}
 }

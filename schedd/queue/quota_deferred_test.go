@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
 	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
@@ -21,13 +22,13 @@ func TestDeferredAdmission(t *testing.T) {
 	}
 	now, who := time.Unix(1000, 0), CallerIdentity{User: "ann", UID: 1000, GID: 1000, Host: "s"}
 	q := New("s")
-	do := func(events []JobEvent, err error) {
+	do := func(events []eventlog.JobEvent, err error) {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i := range events {
-			retained, err := DecodeEvent(AppendEvent(nil, &events[i]))
+			retained, err := eventlog.DecodeEvent(eventlog.AppendEvent(nil, &events[i]))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
 )
 
 // What a disk has lost of a job may be the beginning of an attempt, which lives at a node
@@ -12,23 +13,23 @@ import (
 // none begins beside it is for who releases the job (see UnrecordedLease).
 
 // recordDamage is how much of a job's past is not believed.
-type recordDamage RecordDamage
+type recordDamage eventlog.RecordDamage
 
 // HoldDamaged decides to hold a job of whose record something was lost. The numbers of
 // its attempts go on above that one, and above all that it has. False where there is no
 // such job.
 func (q attemptDecisions) HoldDamaged(now time.Time, seq uint64, above roost.AttemptNumber,
-	reason string) (JobEvent, bool) {
+	reason string) (eventlog.JobEvent, bool) {
 	j := q.jobs[seq]
 	if j == nil {
-		return JobEvent{}, false
+		return eventlog.JobEvent{}, false
 	}
 	for i := range j.state {
-		if r := j.records.get(i); r != nil {
-			above = max(above, r.attempt)
+		if r := j.records.Get(i); r != nil {
+			above = max(above, r.Attempt)
 		}
 	}
-	return JobEvent{Type: Held, Time: now.UnixNano(), Job: seq, Reason: reason, Attempt: above}, true
+	return eventlog.JobEvent{Type: eventlog.Held, Time: now.UnixNano(), Job: seq, Reason: reason, Attempt: above}, true
 }
 
 // UnrecordedLease reports whether an attempt of a job that is not on record may live, and
@@ -42,29 +43,29 @@ func (q *jobTable) UnrecordedLease(seq uint64) (lease time.Duration, unsure bool
 }
 
 // apply takes in what an event says of it.
-func (d *recordDamage) apply(e JobEvent) {
+func (d *recordDamage) apply(e eventlog.JobEvent) {
 	switch {
-	case e.Type == Held && e.Attempt > 0:
-		*d = recordDamage{max(d.MaxUnrecorded, e.Attempt), true}
-	case e.Type == Released || e.Type == Retried:
+	case e.Type == eventlog.Held && e.Attempt > 0:
+		*d = recordDamage{MaxUnrecorded: max(d.MaxUnrecorded, e.Attempt), AttemptMayLive: true}
+	case e.Type == eventlog.Released || e.Type == eventlog.Retried:
 		d.AttemptMayLive = false
 	}
 }
 
 // nextAttempt is the number of the next attempt of a task, by its record; nil for none.
-func (d *recordDamage) nextAttempt(r *taskRecord) roost.AttemptNumber {
+func (d *recordDamage) nextAttempt(r *eventlog.TaskRecord) roost.AttemptNumber {
 	last := d.MaxUnrecorded
 	if r != nil {
-		last = max(last, r.attempt)
+		last = max(last, r.Attempt)
 	}
 	return last + 1
 }
 
 // attemptCount counts the attempts of a task; those before its job's record was damaged
 // are not known.
-func (d *recordDamage) attemptCount(r *taskRecord) int {
-	if n := r.attempt - d.MaxUnrecorded; n > 0 {
+func (d *recordDamage) attemptCount(r *eventlog.TaskRecord) int {
+	if n := r.Attempt - d.MaxUnrecorded; n > 0 {
 		return int(n)
 	}
-	return int(r.attempt)
+	return int(r.Attempt)
 }

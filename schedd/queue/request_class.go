@@ -215,10 +215,10 @@ func (q *requestIndex) pinOldClass(j *job, i int, before *oldAd) {
 	if j.tasksPerIndex() > 1 {
 		p.ArrayMPIGang = i / j.tasksPerIndex()
 	}
-	r := j.records.own(i)
-	p.NeedsRestore = r != nil && r.checkpoints != nil && r.checkpoints.originSequence != 0 && p.Checkpoints != nil &&
+	r := j.records.Own(i)
+	p.NeedsRestore = r != nil && r.Checkpoints != nil && r.Checkpoints.OriginSequence != 0 && p.Checkpoints != nil &&
 		!p.Checkpoints.Self
-	if m := r.newestImage(); p.NeedsRestore && m != nil {
+	if m := r.NewestImage(); p.NeedsRestore && m != nil {
 		p.SlotUser = m.SlotUser
 	}
 	p.Now = j.whereNow(i)
@@ -249,26 +249,26 @@ func (q *requestIndex) assignClass(j *job, i int, to uint16) {
 // updateRestoreClass puts a task among those that want a machine which can restore
 // images, or back. A task that is being run stays where it was when it was assigned.
 func (q *requestIndex) updateRestoreClass(j *job, i int) {
-	r := j.records.own(i)
+	r := j.records.Own(i)
 	restores := false
 	switch {
 	case r == nil || j.spec.Checkpoints == nil || j.spec.Checkpoints.Self: // files go anywhere
-	case r.live:
-		restores = r.checkpoints != nil && r.checkpoints.originSequence != 0
+	case r.Live:
+		restores = r.Checkpoints != nil && r.Checkpoints.OriginSequence != 0
 	default:
-		restores = r.newestImage() != nil
+		restores = r.NewestImage() != nil
 	}
 	slot := false
 	if restores {
-		m := r.newestImage()
-		if r.live && r.checkpoints.findImage(r.checkpoints.originSequence) != nil {
-			m = r.checkpoints.findImage(r.checkpoints.originSequence)
+		m := r.NewestImage()
+		if r.Live && r.Checkpoints.FindImage(r.Checkpoints.OriginSequence) != nil {
+			m = r.Checkpoints.FindImage(r.Checkpoints.OriginSequence)
 		}
 		slot = m != nil && m.SlotUser
 	}
 	c := j.class(i)
 	if c.oldAd != nil {
-		if r != nil && r.live {
+		if r != nil && r.Live {
 			return
 		}
 		q.assignClass(j, i, j.idleClass(i)) // it runs no more, and is what its job is now

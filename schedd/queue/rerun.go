@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
 )
 
 // ErrNotRerunnable says that a job may not be run twice.
@@ -17,8 +18,10 @@ const requeuedReason = "it is to run again"
 // to make new ones from the beginning (POSIX, qrerun). The next attempt begins when this
 // one has ended, as after any other end (P4). To force it is an administrator's, and
 // forces nothing more.
-func (q taskDecisions) RerunTasks(now time.Time, who CallerIdentity, t TaskSelector, force bool) ([]JobEvent, error) {
-	events, err := q.decideEach(now, who, t, JobEvent{Type: Requeued, Reason: requeuedReason}, (*job).isRequeuable)
+func (q taskDecisions) RerunTasks(now time.Time, who CallerIdentity, t TaskSelector,
+	force bool) ([]eventlog.JobEvent, error) {
+	events, err := q.decideEach(now, who, t, eventlog.JobEvent{Type: eventlog.Requeued, Reason: requeuedReason},
+		(*job).isRequeuable)
 	if err != nil {
 		return nil, err
 	}
@@ -38,20 +41,20 @@ func (q *jobTable) RestartsWhenLost(t roost.TaskID) bool {
 	if j == nil || t.Index >= len(j.state) || !j.state[t.Index].IsActive() {
 		return false
 	}
-	r := j.records.own(t.Index)
-	return !r.removeWanted && !r.holdWanted && (j.spec.Rerunnable || r.requeueWanted || r.newestImage() != nil)
+	r := j.records.Own(t.Index)
+	return !r.RemoveWanted && !r.HoldWanted && (j.spec.Rerunnable || r.RequeueWanted || r.NewestImage() != nil)
 }
 
 // isRequeuable reports whether a task has an attempt that nobody wants removed.
 func (j *job) isRequeuable(i int) bool {
-	return j.state[i].IsActive() && !j.records.own(i).removeWanted
+	return j.state[i].IsActive() && !j.records.Own(i).RemoveWanted
 }
 
 func (q *Queue) applyRequeued(j *job, i int) {
-	if r := j.records.own(i); r == nil || !j.isRequeuable(i) || r.requeueWanted {
+	if r := j.records.Own(i); r == nil || !j.isRequeuable(i) || r.RequeueWanted {
 		return
 	}
-	j.records.makeOwn(i).requeueWanted = true
+	j.records.MakeOwn(i).RequeueWanted = true
 	q.vacates = append(q.vacates, VacateAttempt{Attempt: q.attemptOf(j, i), Fast: true, Reason: requeuedReason})
 }
 
@@ -66,12 +69,13 @@ func (q attemptDecisions) failsWhenInterrupted(a roost.AttemptID) bool {
 // interruptedExit is how an attempt ended that may not be made twice: what a machine
 // spoiled when its program ran already is no attempt that never was, to be made again at
 // once.
-func (q attemptDecisions) interruptedExit(a roost.AttemptID, x *AttemptExit) *AttemptExit {
+func (q attemptDecisions) interruptedExit(a roost.AttemptID, x *eventlog.AttemptExit) *eventlog.AttemptExit {
 	j := q.jobs[a.Task.Job.Seq]
-	if r := j.records.own(a.Task.Index); x.Cause != CauseMachine || j.spec.Rerunnable || r == nil || r.started == 0 {
+	if r := j.records.Own(a.Task.Index); x.Cause != eventlog.CauseMachine || j.spec.Rerunnable || r == nil ||
+		r.Started == 0 {
 		return x
 	}
 	y := *x
-	y.Cause = CauseVacate
+	y.Cause = eventlog.CauseVacate
 	return &y
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
 	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
@@ -25,7 +26,8 @@ const maxRunHosts = 1000
 
 // RunNow decides that the tasks of a target which wait for a machine ask for one before
 // all others, on the named machines if there are any.
-func (q taskDecisions) RunNow(now time.Time, who CallerIdentity, t TaskSelector, hosts []string) ([]JobEvent, error) {
+func (q taskDecisions) RunNow(now time.Time, who CallerIdentity, t TaskSelector,
+	hosts []string) ([]eventlog.JobEvent, error) {
 	if !who.Admin {
 		return nil, fmt.Errorf("%v: %w: only who administers has jobs start out of turn", t, roost.PermissionDenied)
 	}
@@ -40,7 +42,8 @@ func (q taskDecisions) RunNow(now time.Time, who CallerIdentity, t TaskSelector,
 	if len(hosts) > 0 {
 		reason += " on " + strings.Join(hosts, " or ")
 	}
-	events, err := q.decideEach(now, who, t, JobEvent{Type: RunRequested, Reason: reason, Hosts: hosts},
+	events, err := q.decideEach(now, who, t, eventlog.JobEvent{Type: eventlog.RunRequested, Reason: reason,
+		Hosts: hosts},
 		(*job).mayRunNow)
 	if err != nil {
 		return nil, err
@@ -53,7 +56,7 @@ func (q taskDecisions) RunNow(now time.Time, who CallerIdentity, t TaskSelector,
 	case len(t.Ranges) > 0 && j.gangs.size > 0 && !j.spec.MPIGang && len(j.state) > 1:
 		return nil, fmt.Errorf("%v: %w: its tasks start together: name the whole job", t, ErrWholeJobOnly)
 	}
-	var tasks []IndexRange
+	var tasks []eventlog.IndexRange
 	TaskSelector{Job: t.Job, Ranges: events[0].Ranges}.eachIndex(len(j.state), func(i int) {
 		if j.mayRunNow(i) {
 			tasks = appendIndex(tasks, i)
@@ -80,13 +83,13 @@ func (j *job) mayRunNow(i int) bool {
 // DenyRun decides that the tasks of a request to run now are like any others again, as no
 // machine can take them; why says what is missing. It returns nothing for any other
 // request.
-func (q *requestIndex) DenyRun(now time.Time, id RequestID, why string) []JobEvent {
+func (q *requestIndex) DenyRun(now time.Time, id RequestID, why string) []eventlog.JobEvent {
 	r := q.requests[id]
 	if r == nil || !r.Now || len(r.classes) == 0 {
 		return nil
 	}
 	j := r.classes[0].job
-	var tasks []IndexRange
+	var tasks []eventlog.IndexRange
 	for i, s := range j.state {
 		if s == roost.Idle && j.class(i).request == r {
 			tasks = appendIndex(tasks, i)
@@ -95,13 +98,13 @@ func (q *requestIndex) DenyRun(now time.Time, id RequestID, why string) []JobEve
 	if len(tasks) == 0 {
 		return nil
 	}
-	return []JobEvent{{Type: RunDenied, Time: now.UnixNano(), Job: j.seq,
+	return []eventlog.JobEvent{{Type: eventlog.RunDenied, Time: now.UnixNano(), Job: j.seq,
 		Ranges: j.wholeGangs(TaskSelector{Ranges: tasks}).Ranges, Reason: why}}
 }
 
 // runRequested folds in that tasks are to run now.
-func (q *Queue) runRequested(j *job, e JobEvent) {
-	order := &RunOrder{By: e.RequestedBy, At: e.Time, Where: jobad.Anywhere}
+func (q *Queue) runRequested(j *job, e eventlog.JobEvent) {
+	order := &eventlog.RunOrder{By: e.RequestedBy, At: e.Time, Where: jobad.Anywhere}
 	if len(e.Hosts) > 0 {
 		order.Where = strings.Join(e.Hosts, "+")
 	}
@@ -115,7 +118,7 @@ func (q *Queue) runRequested(j *job, e JobEvent) {
 }
 
 // runDenied folds in that tasks cannot run now.
-func (q *Queue) runDenied(j *job, e JobEvent) {
+func (q *Queue) runDenied(j *job, e eventlog.JobEvent) {
 	j.runDenied = e.Reason
 	q.changeTasks(j, e, func(j *job, i int) {
 		if j.state[i] == roost.Idle {
@@ -127,13 +130,13 @@ func (q *Queue) runDenied(j *job, e JobEvent) {
 
 // runOrders is what an operator wants to run now of a job.
 type runOrders struct {
-	urgent    map[int]*RunOrder // by task, until its attempt has ended
-	runDenied string            // why the last request of that kind was denied; empty: it was not
+	urgent    map[int]*eventlog.RunOrder // by task, until its attempt has ended
+	runDenied string                     // why the last request of that kind was denied; empty: it was not
 }
 
-func (j *runOrders) order(i int, o *RunOrder) {
+func (j *runOrders) order(i int, o *eventlog.RunOrder) {
 	if j.urgent == nil {
-		j.urgent = map[int]*RunOrder{}
+		j.urgent = map[int]*eventlog.RunOrder{}
 	}
 	j.urgent[i] = o
 }
@@ -180,9 +183,9 @@ func (j *job) runNowStatus() (s RunNowStatus) {
 }
 
 // savedOrders lists what is asked for to run now, for a snapshot.
-func (j *runOrders) savedOrders() (list []TaskRunOrder) {
-	var all []*RunOrder
-	tasks := map[*RunOrder][]IndexRange{}
+func (j *runOrders) savedOrders() (list []eventlog.TaskRunOrder) {
+	var all []*eventlog.RunOrder
+	tasks := map[*eventlog.RunOrder][]eventlog.IndexRange{}
 	for _, i := range slices.Sorted(maps.Keys(j.urgent)) {
 		o := j.urgent[i]
 		if tasks[o] == nil {
@@ -191,13 +194,13 @@ func (j *runOrders) savedOrders() (list []TaskRunOrder) {
 		tasks[o] = appendIndex(tasks[o], i)
 	}
 	for _, o := range all {
-		list = append(list, TaskRunOrder{*o, tasks[o]})
+		list = append(list, eventlog.TaskRunOrder{RunOrder: *o, Tasks: tasks[o]})
 	}
 	return list
 }
 
 // restoreOrders brings back what was asked for to run now.
-func (j *runOrders) restoreOrders(orders []TaskRunOrder) {
+func (j *runOrders) restoreOrders(orders []eventlog.TaskRunOrder) {
 	for n := range orders {
 		o := &orders[n]
 		for _, r := range o.Tasks {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
 )
 
 // urgent lists the requests to run now, with how many tasks each has ready, and where
@@ -21,7 +22,7 @@ func (d *testQueue) urgent() (list []string) {
 	return list
 }
 
-func (d *testQueue) runNow(id roost.JobID, hosts []string, ranges ...IndexRange) {
+func (d *testQueue) runNow(id roost.JobID, hosts []string, ranges ...eventlog.IndexRange) {
 	d.Helper()
 	events, err := d.queue.RunNow(d.now, root, TaskSelector{Job: id, Ranges: ranges}, hosts)
 	if err != nil {
@@ -63,7 +64,7 @@ func TestRunNowOnce(t *testing.T) {
 	if s := d.queue.RunNowStatus(second.Seq); s.Pending != 0 {
 		t.Fatalf("it runs, and is told as %+v", s)
 	}
-	d.end(a, AttemptExit{Code: 1})
+	d.end(a, eventlog.AttemptExit{Code: 1})
 	if got := d.urgent(); got != nil {
 		t.Fatalf("after its attempt: %v", got)
 	}
@@ -78,7 +79,7 @@ func TestRunNowTasks(t *testing.T) {
 	d := newTestQueue(t)
 	id := d.submit(5, `Array = true; MaxRunning = 1`)
 	d.start()
-	d.runNow(id, []string{"n1", "n2.x"}, IndexRange{2, 3})
+	d.runNow(id, []string{"n1", "n2.x"}, eventlog.IndexRange{First: 2, Last: 3})
 	if got := fmt.Sprint(d.urgent()); got != "[2 of alice]" {
 		t.Fatalf("to run now: %s", got)
 	}
@@ -144,14 +145,17 @@ func TestRunNowRefused(t *testing.T) {
 		hosts []string
 		want  error
 	}{
-		{alice, TaskSelector{Job: array, Ranges: []IndexRange{{0, 0}}}, nil, roost.PermissionDenied},
+		{alice, TaskSelector{Job: array, Ranges: []eventlog.IndexRange{{First: 0, Last: 0}}}, nil,
+			roost.PermissionDenied},
 		{root, TaskSelector{Job: held}, nil, roost.Conflict}, {root, TaskSelector{Job: running}, nil, roost.Conflict},
 		{root, TaskSelector{Job: roost.JobID{Seq: 99, Host: "h"}}, nil, roost.NotFound},
 		{root, TaskSelector{Job: array}, nil, ErrWholeJobOnly},
-		{root, TaskSelector{Job: array, Ranges: []IndexRange{{7, 7}}}, nil, ErrNoSubjob},
-		{root, TaskSelector{Job: gang, Ranges: []IndexRange{{0, 1}}}, nil, ErrWholeJobOnly},
-		{root, TaskSelector{Job: array, Ranges: []IndexRange{{0, 0}}}, []string{"n1*"}, roost.Invalid},
-		{root, TaskSelector{Job: array, Ranges: []IndexRange{{0, 0}}}, []string{""}, roost.Invalid},
+		{root, TaskSelector{Job: array, Ranges: []eventlog.IndexRange{{First: 7, Last: 7}}}, nil, ErrNoSubjob},
+		{root, TaskSelector{Job: gang, Ranges: []eventlog.IndexRange{{First: 0, Last: 1}}}, nil, ErrWholeJobOnly},
+		{root, TaskSelector{Job: array, Ranges: []eventlog.IndexRange{{First: 0, Last: 0}}}, []string{"n1*"},
+			roost.Invalid},
+		{root, TaskSelector{Job: array, Ranges: []eventlog.IndexRange{{First: 0, Last: 0}}}, []string{""},
+			roost.Invalid},
 	} {
 		if events, err := d.queue.RunNow(d.now, c.who, c.t, c.hosts); !errors.Is(err, c.want) {
 			t.Errorf("%v by %s: %v, %v; want %v", c.t, c.who.User, events, err, c.want)
@@ -201,7 +205,7 @@ func TestRunNowGang(t *testing.T) {
 }
 
 // urge asks for tasks to run now, or denies that, at random.
-func (d *testQueue) urge(rng *rand.Rand, t TaskSelector) (events []JobEvent) {
+func (d *testQueue) urge(rng *rand.Rand, t TaskSelector) (events []eventlog.JobEvent) {
 	if rng.IntN(2) == 0 {
 		return d.queue.DenyRun(d.now, RequestID(1+rng.IntN(int(d.queue.lastRequest)+1)), "no room")
 	}

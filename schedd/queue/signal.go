@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
 )
 
 // ErrSignal says that there is no signal of that name.
@@ -15,9 +16,9 @@ var ErrSignal = fmt.Errorf("%w: there is no signal of that name or number", roos
 // either. It reaches only what runs (POSIX, qsig): a name of "" is that of no signal, and
 // refused where any other would be taken.
 func (q taskDecisions) SignalTasks(now time.Time, who CallerIdentity, t TaskSelector,
-	name string) ([]JobEvent, []roost.AttemptID, error) {
+	name string) ([]eventlog.JobEvent, []roost.AttemptID, error) {
 	running := func(s roost.TaskState) bool { return s == roost.Running || s == roost.Starting } // both are R in PBS
-	events, err := q.decideChange(now, who, t, JobEvent{Type: Signalled, Reason: name}, running)
+	events, err := q.decideChange(now, who, t, eventlog.JobEvent{Type: eventlog.Signalled, Reason: name}, running)
 	if err != nil {
 		return nil, nil, err
 	}

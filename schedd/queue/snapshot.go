@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
 )
 
 // Snapshot returns the whole truth about one job in its form on disk; false when it is
@@ -15,11 +16,11 @@ func (q *Queue) Snapshot(seq uint64) ([]byte, bool) {
 	}
 	sub := *j.submission
 	sub.DeferredAdmission = q.deferredJobs[seq]
-	s := JobSnapshot{
-		Submitted: JobEvent{Type: Submitted, Time: j.submitted, Job: j.seq, Submission: &sub},
+	s := eventlog.JobSnapshot{
+		Submitted: eventlog.JobEvent{Type: eventlog.Submitted, Time: j.submitted, Job: j.seq, Submission: &sub},
 		States:    j.state, Records: j.records, Unblocked: !j.isBlocked(), FirstStarted: j.firstStarted,
-		LastEnded: j.lastEnded, OldAds: j.oldAds(), Waits: j.savedWaits(), Eligible: EligibleTime(j.eligible),
-		Damage: RecordDamage(j.distrust), RunOrders: j.savedOrders(), RunDenied: j.runDenied,
+		LastEnded: j.lastEnded, OldAds: j.oldAds(), Waits: j.savedWaits(), Eligible: eventlog.EligibleTime(j.eligible),
+		Damage: eventlog.RecordDamage(j.distrust), RunOrders: j.savedOrders(), RunDenied: j.runDenied,
 	}
 	for i, w := range j.submission.Dependencies {
 		if !slices.Contains(j.dependencies, w) {
@@ -33,12 +34,12 @@ func (q *Queue) Snapshot(seq uint64) ([]byte, bool) {
 }
 
 // oldAds lists what tasks that run began with, where the job has been altered since.
-func (j *job) oldAds() (list []OldAd) {
+func (j *job) oldAds() (list []eventlog.OldAd) {
 	if j.active == 0 || !slices.ContainsFunc(j.classes, func(c *taskClass) bool { return c.oldAd != nil }) {
 		return nil
 	}
 	var all []*oldAd
-	tasks := map[*oldAd][]IndexRange{}
+	tasks := map[*oldAd][]eventlog.IndexRange{}
 	for i, s := range j.state {
 		if p := j.class(i).oldAd; p != nil && s.IsActive() {
 			if tasks[p] == nil {
@@ -48,7 +49,7 @@ func (j *job) oldAds() (list []OldAd) {
 		}
 	}
 	for _, p := range all {
-		list = append(list, OldAd{p.ad, tasks[p]})
+		list = append(list, eventlog.OldAd{Ad: p.ad, Tasks: tasks[p]})
 	}
 	return list
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
 )
 
 // RestoreSnapshot puts a job back that Snapshot wrote down. After an error the queue is
@@ -15,7 +16,7 @@ func (q *Queue) RestoreSnapshot(snapshot []byte) (err error) {
 			err = fmt.Errorf("snapshot of a job: %w: %v", roost.Invalid, r)
 		}
 	}()
-	s, err := DecodeSnapshot(snapshot)
+	s, err := eventlog.DecodeSnapshot(snapshot)
 	if err != nil {
 		return err
 	}
@@ -27,7 +28,7 @@ func (q *Queue) RestoreSnapshot(snapshot []byte) (err error) {
 }
 
 // restoreJob admits the job anew and brings its tasks to where they stood.
-func (q *Queue) restoreJob(s *JobSnapshot) {
+func (q *Queue) restoreJob(s *eventlog.JobSnapshot) {
 	q.eventTime = s.Submitted.Time
 	q.applySubmitted(s.Submitted)
 	j := q.jobs[s.Submitted.Job]
@@ -37,7 +38,7 @@ func (q *Queue) restoreJob(s *JobSnapshot) {
 	if len(s.Resolved) > 0 {
 		j.dependencies = nil
 		for i, w := range j.submission.Dependencies {
-			if !s.Unblocked && w.Type.blocks() && !slices.Contains(s.Resolved, i) {
+			if !s.Unblocked && w.Type.Blocks() && !slices.Contains(s.Resolved, i) {
 				j.dependencies = append(j.dependencies, w)
 			}
 		}
@@ -52,7 +53,7 @@ func (q *Queue) restoreJob(s *JobSnapshot) {
 		before := &oldAd{ad: p.Ad}
 		for _, r := range p.Tasks {
 			for i := r.First; i <= r.Last; i++ {
-				if r := j.records.own(i); r == nil || !r.live {
+				if r := j.records.Own(i); r == nil || !r.Live {
 					panic(fmt.Sprintf("task %d has a past, and does not run", i))
 				}
 				q.pinOldClass(j, i, before)
@@ -71,26 +72,26 @@ func (q *Queue) restoreJob(s *JobSnapshot) {
 // restoreStates brings the tasks of a restored job to their states.
 func (q *Queue) restoreStates(j *job, states []roost.TaskState) {
 	for i, to := range states {
-		r := j.records.own(i)
-		if live := r != nil && r.live; live != to.IsActive() {
+		r := j.records.Own(i)
+		if live := r != nil && r.Live; live != to.IsActive() {
 			panic(fmt.Sprintf("task %d is %v, and its attempt is live: %v", i, to, live))
 		}
 		q.restoreState(j, i, to)
 		q.updateRestoreClass(j, i)
 		if to.IsActive() {
 			j.active++
-			if r.removeWanted {
-				q.vacates = append(q.vacates, VacateAttempt{Attempt: q.attemptOf(j, i), Fast: r.force,
-					Reason: r.reason})
-			} else if r.requeueWanted {
+			if r.RemoveWanted {
+				q.vacates = append(q.vacates, VacateAttempt{Attempt: q.attemptOf(j, i), Fast: r.Force,
+					Reason: r.Reason})
+			} else if r.RequeueWanted {
 				q.vacates = append(q.vacates, VacateAttempt{Attempt: q.attemptOf(j, i), Fast: true,
 					Reason: requeuedReason})
-			} else if r.holdWanted {
+			} else if r.HoldWanted {
 				q.vacates = append(q.vacates, VacateAttempt{Attempt: q.attemptOf(j, i),
-					Checkpoint: j.spec.Checkpoints != nil && j.spec.Checkpoints.OnVacate, Reason: r.holdReason})
+					Checkpoint: j.spec.Checkpoints != nil && j.spec.Checkpoints.OnVacate, Reason: r.HoldReason})
 			}
 		}
-		if to == roost.Completed && !j.records.hasSucceeded(i) {
+		if to == roost.Completed && !j.records.HasSucceeded(i) {
 			j.failed++
 		}
 	}

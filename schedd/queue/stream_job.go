@@ -5,13 +5,14 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
 )
 
 // HoldInfeasible decides that a stream job is held for which the cell found no room, with
 // what is missing. A service that waits for ever serves nobody, and whoever submitted it
 // thinks that it does. What has run before is not refused: it waits for its place as all
 // others do, for it is to run again after a failure with no hand laid on.
-func (q *requestIndex) HoldInfeasible(now time.Time, id RequestID, missing string) []JobEvent {
+func (q *requestIndex) HoldInfeasible(now time.Time, id RequestID, missing string) []eventlog.JobEvent {
 	r := q.requests[id]
 	if r == nil || r.Class != roost.AppStream || len(r.classes) == 0 {
 		return nil
@@ -21,6 +22,6 @@ func (q *requestIndex) HoldInfeasible(now time.Time, id RequestID, missing strin
 		return nil
 	}
 	job := j.id(q.host)
-	return []JobEvent{{Type: Held, Time: now.UnixNano(), Job: j.seq,
+	return []eventlog.JobEvent{{Type: eventlog.Held, Time: now.UnixNano(), Job: j.seq,
 		Reason: fmt.Sprintf("refused: %s; to try again: roost release %v", missing, job)}}
 }

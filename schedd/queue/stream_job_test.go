@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
 )
 
 // TestStreamStartsWhole plays the life of a stream job: its tasks start together, and
@@ -16,7 +17,7 @@ func TestStreamStartsWhole(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	apply := func(events ...JobEvent) {
+	apply := func(events ...eventlog.JobEvent) {
 		t.Helper()
 		for _, e := range events {
 			q.Apply(e)
@@ -99,7 +100,8 @@ func TestLastTaskOfGang(t *testing.T) {
 	}
 	who := CallerIdentity{User: "ann", UID: 1}
 	events, err := q.RemoveTasks(time.Unix(2, 0), who,
-		TaskSelector{Job: roost.JobID{Seq: 1, Host: "h"}, Ranges: []IndexRange{{0, 0}}}, "", false)
+		TaskSelector{Job: roost.JobID{Seq: 1, Host: "h"}, Ranges: []eventlog.IndexRange{{First: 0, Last: 0}}}, "",
+		false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/mutant"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
 	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
@@ -46,7 +47,7 @@ type SubmitLimits struct {
 // SubmitJobs decides on new jobs: all of them, or none. The same key again gives the ids
 // that it gave before.
 func (q *submissions) SubmitJobs(now time.Time, who CallerIdentity, key string, specs []jobad.SubmitSpec,
-	limits SubmitLimits) (events []JobEvent, ids []roost.JobID, repeated bool, err error) {
+	limits SubmitLimits) (events []eventlog.JobEvent, ids []roost.JobID, repeated bool, err error) {
 	if key == "" || len(key) > 256 {
 		return nil, nil, false, fmt.Errorf("submit key: %w: it has %d bytes, and 1 to 256 are wanted",
 			roost.Invalid, len(key))
@@ -105,14 +106,14 @@ func (q *submissions) submissionJobs(key string, limits SubmitLimits) (ids []roo
 
 // checkSubmission checks one job and makes the event that takes it in.
 func (q *submissions) checkSubmission(now time.Time, who CallerIdentity, spec *jobad.SubmitSpec,
-	r *dependencyResolver) (JobEvent, error) {
+	r *dependencyResolver) (eventlog.JobEvent, error) {
 	seq, limits := r.jobNumber, r.limits
 	if spec.Count < 1 || spec.Count > roost.MaxTasks {
-		return JobEvent{}, fmt.Errorf("%w: %d tasks, and 1 to %d are possible", roost.Exhausted, spec.Count,
+		return eventlog.JobEvent{}, fmt.Errorf("%w: %d tasks, and 1 to %d are possible", roost.Exhausted, spec.Count,
 			roost.MaxTasks)
 	}
 	if err := jobad.CheckColumns(spec.Columns, spec.Count); err != nil {
-		return JobEvent{}, err
+		return eventlog.JobEvent{}, err
 	}
 	ad := spec.Ad.Copy()
 	ad.SetString(roost.AttrJobID, roost.JobID{Seq: seq, Host: q.host}.String())
@@ -130,37 +131,41 @@ func (q *submissions) checkSubmission(now time.Time, who CallerIdentity, spec *j
 	}
 	p, err := jobad.ReadSpec(ad)
 	if err != nil {
-		return JobEvent{}, err
+		return eventlog.JobEvent{}, err
 	}
 	if err := jobad.CheckOverrides(p, spec.Columns); err != nil {
-		return JobEvent{}, err
+		return eventlog.JobEvent{}, err
 	}
 	if err := jobad.CheckGang(&p, spec); err != nil {
-		return JobEvent{}, err
+		return eventlog.JobEvent{}, err
 	}
 	if err := jobad.CheckIndexes(ad, spec.Count/p.TasksPerIndex()); err != nil {
-		return JobEvent{}, err
+		return eventlog.JobEvent{}, err
 	}
 	if p.Interactive && spec.Count > 1 && !p.MPIGang {
-		return JobEvent{}, fmt.Errorf("attribute %s: %w: a job with a terminal has one task, and this one has %d",
-			roost.AttrInteractive, roost.Invalid, spec.Count)
+		return eventlog.JobEvent{},
+			fmt.Errorf("attribute %s: %w: a job with a terminal has one task, and this one has %d",
+				roost.AttrInteractive, roost.Invalid, spec.Count)
 	}
 	r.fromQsub = p.FromQsub
 	waits, err := r.resolveAll(ad)
 	if err != nil {
-		return JobEvent{}, err
+		return eventlog.JobEvent{}, err
 	}
 	text := ad.String()
 	if len(text) > roost.MaxAdBytes {
-		return JobEvent{}, fmt.Errorf("%w: the job's ad has %d bytes, and %d is the most", roost.Exhausted, len(text),
+		return eventlog.JobEvent{}, fmt.Errorf("%w: the job's ad has %d bytes, and %d is the most", roost.Exhausted,
+			len(text),
 			roost.MaxAdBytes)
 	}
 	var secret []byte
 	if p.Checkpoints != nil && limits.NewSecret != nil {
 		secret = limits.NewSecret()
 	}
-	return JobEvent{Type: Submitted, Time: now.UnixNano(), Job: seq, Submission: &SubmittedJob{
-		Secret: secret, Owner: who.User, UID: who.UID, GID: who.GID, Ad: text, Count: spec.Count, Columns: spec.Columns,
-		Dependencies: waits, DeferredAdmission: spec.DeferredAdmission,
-	}}, nil
+	return eventlog.JobEvent{Type: eventlog.Submitted, Time: now.UnixNano(), Job: seq,
+		Submission: &eventlog.SubmittedJob{
+			Secret: secret, Owner: who.User, UID: who.UID, GID: who.GID, Ad: text, Count: spec.Count,
+			Columns:      spec.Columns,
+			Dependencies: waits, DeferredAdmission: spec.DeferredAdmission,
+		}}, nil
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
 )
 
 // ReturnFromHistory decides to run failed and removed tasks again of a job that is in the
@@ -13,7 +14,7 @@ import (
 // attempts have the next numbers. past holds that job and nothing else; it is of no use
 // afterwards.
 func (q *submissions) ReturnFromHistory(now time.Time, who CallerIdentity, past *Queue, t TaskSelector,
-	limits SubmitLimits) ([]JobEvent, error) {
+	limits SubmitLimits) ([]eventlog.JobEvent, error) {
 	events, err := past.RetryTasks(now, who, t)
 	if err != nil {
 		return nil, err
@@ -36,16 +37,17 @@ func (q *submissions) ReturnFromHistory(now time.Time, who CallerIdentity, past 
 		return nil, fmt.Errorf("%v: %w", t, err)
 	}
 	snapshot, _ := past.Snapshot(j.seq)
-	returned := JobEvent{Type: Returned, Time: now.UnixNano(), Job: j.seq, RequestedBy: who.User, Snapshot: snapshot}
-	return append([]JobEvent{returned}, events...), nil
+	returned := eventlog.JobEvent{Type: eventlog.Returned, Time: now.UnixNano(), Job: j.seq, RequestedBy: who.User,
+		Snapshot: snapshot}
+	return append([]eventlog.JobEvent{returned}, events...), nil
 }
 
 // dropResolved takes out of what a job of the history still waited for what has come
 // since. What cannot come any more is an error.
 func (q *submissions) dropResolved(j *job, limits SubmitLimits) error {
-	var left []JobDependency
+	var left []eventlog.JobDependency
 	for _, w := range j.dependencies {
-		if !w.Type.blocks() {
+		if !w.Type.Blocks() {
 			continue
 		}
 		met, dead, err := q.dependencyState(w, limits)
@@ -63,7 +65,7 @@ func (q *submissions) dropResolved(j *job, limits SubmitLimits) error {
 
 // applyReturned takes a job in that was in the history, which changes the state of no
 // task. Its images went when it left the queue.
-func (q *Queue) applyReturned(e JobEvent) {
+func (q *Queue) applyReturned(e eventlog.JobEvent) {
 	changes := q.changes
 	if err := q.RestoreSnapshot(e.Snapshot); err != nil {
 		panic(fmt.Sprintf("queue: job %d comes back: %v", e.Job, err))

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"testing"
 
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
 	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
@@ -21,12 +22,12 @@ func TestPreemptedGoesFirst(t *testing.T) {
 	a := d.start()
 	began, ok := d.queue.RecordStarted(d.now, a)
 	retained, err := d.queue.RecordCheckpoint(d.now,
-		a, CheckpointImage{Sequence: 1, Time: d.now.UnixNano(), Size: 100, Node: "n"})
+		a, eventlog.CheckpointImage{Sequence: 1, Time: d.now.UnixNano(), Size: 100, Node: "n"})
 	if !ok || err != nil {
 		t.Fatal(ok, err)
 	}
 	d.apply(began, retained)
-	d.end(a, AttemptExit{Cause: CauseVacate, Signal: 15})
+	d.end(a, eventlog.AttemptExit{Cause: eventlog.CauseVacate, Signal: 15})
 	var first, second *Request
 	for _, id := range d.queue.Requests() {
 		r, _ := d.queue.Request(id)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
 )
 
 // The tasks of a job are counted from 0 in here, on the wire between daemons and on disk.
@@ -36,7 +37,7 @@ func (q *jobTable) LocateTasks(t TaskSelector) (TaskSelector, error) {
 		case n > 0 && at.Ranges[n-1].Last == first-1:
 			at.Ranges[n-1].Last = end - 1
 		default:
-			at.Ranges = append(at.Ranges, IndexRange{first, end - 1})
+			at.Ranges = append(at.Ranges, eventlog.IndexRange{First: first, Last: end - 1})
 		}
 	}
 	if len(at.Ranges) == 0 {
@@ -58,7 +59,7 @@ func (j *job) firstFromIndex(index int) int {
 func (j *job) indexText(first, last int) string {
 	first, last = first/j.tasksPerIndex(), last/j.tasksPerIndex()
 	if j.indexes == nil {
-		return IndexRange{first, last}.String()
+		return eventlog.IndexRange{First: first, Last: last}.String()
 	}
 	return j.indexes.RangeText(first, last)
 }
@@ -105,7 +106,7 @@ func (q *jobTable) TaskName(t roost.TaskID) string { return q.TaskNames(t.Job.Se
 
 // TaskName is what users call a task.
 func (n TaskNames) TaskName(t roost.TaskID) string {
-	return n.Tasks(t.Job, []IndexRange{{t.Index, t.Index}})
+	return n.Tasks(t.Job, []eventlog.IndexRange{{First: t.Index, Last: t.Index}})
 }
 
 func (n TaskNames) index(task int) int {
@@ -117,13 +118,13 @@ func (n TaskNames) index(task int) int {
 }
 
 // Tasks is what users call some tasks of a job, "12[10,20].host"; without any, the job.
-func (n TaskNames) Tasks(job roost.JobID, ranges []IndexRange) string {
+func (n TaskNames) Tasks(job roost.JobID, ranges []eventlog.IndexRange) string {
 	if n.indexes == nil && n.tasksPerIndex < 2 || len(ranges) == 0 {
 		return TaskSelector{Job: job, Ranges: ranges}.String()
 	}
 	parts := make([]string, min(len(ranges), maxWritten))
 	for i, r := range ranges[:len(parts)] {
-		r = IndexRange{r.First / max(n.tasksPerIndex, 1), r.Last / max(n.tasksPerIndex, 1)}
+		r = eventlog.IndexRange{First: r.First / max(n.tasksPerIndex, 1), Last: r.Last / max(n.tasksPerIndex, 1)}
 		if n.indexes == nil {
 			parts[i] = r.String()
 			continue
@@ -166,11 +167,11 @@ func (q *jobTable) SingleTask(t TaskSelector) (roost.TaskID, bool) {
 func (t TaskSelector) Intersect(first, last int) TaskSelector {
 	part := TaskSelector{Job: t.Job, userText: t.userText}
 	if len(t.Ranges) == 0 {
-		part.Ranges = []IndexRange{{first, last}}
+		part.Ranges = []eventlog.IndexRange{{First: first, Last: last}}
 	}
 	for _, r := range t.Ranges {
 		if r.First <= last && r.Last >= first {
-			part.Ranges = append(part.Ranges, IndexRange{max(r.First, first), min(r.Last, last)})
+			part.Ranges = append(part.Ranges, eventlog.IndexRange{First: max(r.First, first), Last: min(r.Last, last)})
 		}
 	}
 	return part

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
 )
 
 // Of any array, any selection means the tasks whose indexes are in it, and what they are
@@ -91,7 +92,7 @@ func TestEndedSubjob(t *testing.T) {
 		if err == nil {
 			target, err = d.queue.LocateTasks(target)
 		}
-		var events []JobEvent
+		var events []eventlog.JobEvent
 		if err == nil {
 			events, err = d.queue.RemoveTasks(d.now, alice, target, "", false)
 		}

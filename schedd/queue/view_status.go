@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
 )
 
 // statusView is what users are shown of jobs and their tasks.
@@ -65,13 +66,13 @@ type TaskStatus struct {
 	Placement   string // see JobEvent.Placement
 	Started     int64
 	Ended       int64
-	Exit        *AttemptExit
+	Exit        *eventlog.AttemptExit
 	Reason      string
 	SuspendedBy string // Suspended: "owner" of its machine, "user", or both with a comma between them
 
-	ImageCount     int      // good checkpoints that are kept
-	LastCheckpoint int64    // when the last of them was taken, unix nanoseconds
-	EarlierUsage   CPUUsage // of earlier attempts, that the last one went on from
+	ImageCount     int               // good checkpoints that are kept
+	LastCheckpoint int64             // when the last of them was taken, unix nanoseconds
+	EarlierUsage   eventlog.CPUUsage // of earlier attempts, that the last one went on from
 }
 
 // Status tells how a job stands.
@@ -140,7 +141,7 @@ func (j *job) startAndEnd() (started, ended int64, reason string) {
 
 // stateReason explains the state of one task.
 func (j *job) stateReason(i int) (why string) {
-	r := j.records.get(i)
+	r := j.records.Get(i)
 	if r != nil {
 		why = recordReason(r, j.state[i])
 	}
@@ -226,17 +227,17 @@ func (q statusView) EachTaskIn(t TaskSelector, states []roost.TaskState, failed 
 
 func (q statusView) task(j *job, i int) TaskStatus {
 	t := TaskStatus{Index: i, UserIndex: q.UserIndex(j.id(q.host).Task(i)), State: j.state[i]}
-	if r := j.records.get(i); r != nil {
-		t.Placement = r.placement
-		t.Attempt, t.Node, t.Started, t.Exit = r.attempt, r.node, r.started, r.exit
+	if r := j.records.Get(i); r != nil {
+		t.Placement = r.Placement
+		t.Attempt, t.Node, t.Started, t.Exit = r.Attempt, r.Node, r.Started, r.Exit
 		if t.State.IsFinal() {
-			t.Ended = r.ended
+			t.Ended = r.Ended
 		}
-		if m := r.newestImage(); m != nil {
-			t.ImageCount, t.LastCheckpoint = len(r.checkpoints.images), m.Time
+		if m := r.NewestImage(); m != nil {
+			t.ImageCount, t.LastCheckpoint = len(r.Checkpoints.Images), m.Time
 		}
-		if r.checkpoints != nil {
-			t.EarlierUsage = r.checkpoints.originUsage
+		if r.Checkpoints != nil {
+			t.EarlierUsage = r.Checkpoints.OriginUsage
 		}
 	}
 	t.Reason, t.SuspendedBy = j.stateReason(i), j.suspendedBy(i)
@@ -244,27 +245,27 @@ func (q statusView) task(j *job, i int) TaskStatus {
 }
 
 // recordReason is the one line that explains a state.
-func recordReason(r *taskRecord, s roost.TaskState) string {
+func recordReason(r *eventlog.TaskRecord, s roost.TaskState) string {
 	switch {
 	case s == roost.Held:
-		return r.holdReason
+		return r.HoldReason
 	case s == roost.Removed:
-		return r.reason
-	case s.IsActive() && r.removeWanted:
-		return "being removed: " + r.reason
-	case s.IsActive() && r.holdWanted:
-		return "being held: " + r.holdReason
-	case s == roost.Suspended && r.ownerReason != "" && r.alsoByUser:
-		return r.ownerReason + "; and suspended by a user"
-	case s == roost.Suspended && r.ownerReason != "":
-		return r.ownerReason
+		return r.Reason
+	case s.IsActive() && r.RemoveWanted:
+		return "being removed: " + r.Reason
+	case s.IsActive() && r.HoldWanted:
+		return "being held: " + r.HoldReason
+	case s == roost.Suspended && r.OwnerReason != "" && r.AlsoByUser:
+		return r.OwnerReason + "; and suspended by a user"
+	case s == roost.Suspended && r.OwnerReason != "":
+		return r.OwnerReason
 	case s == roost.Suspended:
 		return "suspended by a user"
-	case s == roost.Completed && r.exit != nil && !r.exit.IsSuccess():
-		if r.newestImage() != nil {
-			return r.exit.Describe() + "; its last checkpoint is kept for a retry"
+	case s == roost.Completed && r.Exit != nil && !r.Exit.IsSuccess():
+		if r.NewestImage() != nil {
+			return r.Exit.Describe() + "; its last checkpoint is kept for a retry"
 		}
-		return r.exit.Describe()
+		return r.Exit.Describe()
 	}
 	return ""
 }

@@ -28,7 +28,7 @@ func (j *job) userState(i int) userState {
 	if j.tasksPerIndex() > 1 && s.IsFinal() && j.gangs.openTasks[i/j.tasksPerIndex()] > 0 {
 		return userState{roost.Running, false}
 	}
-	return userState{s, s == roost.Completed && !j.records.hasSucceeded(i)}
+	return userState{s, s == roost.Completed && !j.records.HasSucceeded(i)}
 }
 
 // updateUserState notes that a task, or what is known of how it ended, has changed.

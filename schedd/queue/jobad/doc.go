@@ -4,7 +4,7 @@
 // The queue of a schedd reads an ad once, when a job is submitted or altered, or when the
 // log is replayed:
 //
-//	SubmitSpec          a job as it is submitted: an ad, a number of tasks, columns of values
+//	SubmitSpec          a job as it is submitted: an ad, a task count, columns of values
 //	ReadSpec            checks an ad, and returns what the queue needs of it
 //	Spec                resources, gangs, limits, checkpoints, mail and the rest
 //	Spec.OverrideAttr   applies one task's value of a column

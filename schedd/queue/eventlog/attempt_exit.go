@@ -1,4 +1,4 @@
-package queue
+package eventlog
 
 // AttemptExit is how an attempt ended.
 type AttemptExit struct {

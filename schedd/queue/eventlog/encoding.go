@@ -1,4 +1,4 @@
-package queue
+package eventlog
 
 import "google.golang.org/protobuf/encoding/protowire"
 

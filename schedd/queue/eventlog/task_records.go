@@ -1,4 +1,4 @@
-package queue
+package eventlog
 
 import (
 	"slices"
@@ -18,17 +18,17 @@ type successRecord struct {
 // sharedRecord is a record that tasks share which were held or removed together before
 // any attempt of them was made. It is never written to.
 type sharedRecord struct {
-	taskRecord
+	TaskRecord
 	tasks int
 }
 
-// taskRecords keeps the records of a job's tasks. A million tasks that are held with one
+// TaskRecords keeps the records of a job's tasks. A million tasks that are held with one
 // word must not cost a million records, so each task has a reference of four bytes: to a
 // record of its own, to a note, or to the little that is kept of a success.
-type taskRecords struct {
-	tasks         int         // of the job
+type TaskRecords struct {
+	Tasks         int         // of the job
 	refs          []recordRef // empty while nothing is known of any task
-	ownRecords    recycledSlice[*taskRecord]
+	ownRecords    recycledSlice[*TaskRecord]
 	sharedRecords recycledSlice[*sharedRecord]
 	successes     recycledSlice[successRecord]
 	// that the finished ran on, in the order of their first mention; behind a zero byte,
@@ -76,7 +76,7 @@ func (s *recycledSlice[T]) remove(at uint32) {
 	s.free = append(s.free, at)
 }
 
-func (b *taskRecords) refOf(i int) recordRef {
+func (b *TaskRecords) refOf(i int) recordRef {
 	if i < 0 || i >= len(b.refs) {
 		return 0
 	}
@@ -84,9 +84,9 @@ func (b *taskRecords) refOf(i int) recordRef {
 }
 
 // set replaces what is known of a task.
-func (b *taskRecords) set(i int, to recordRef) {
+func (b *TaskRecords) set(i int, to recordRef) {
 	if len(b.refs) == 0 {
-		b.refs = make([]recordRef, b.tasks)
+		b.refs = make([]recordRef, b.Tasks)
 	}
 	was := b.refs[i]
 	b.refs[i] = to
@@ -106,28 +106,28 @@ func (b *taskRecords) set(i int, to recordRef) {
 	}
 }
 
-// get returns what is known of a task, to be read and not written; nil when it is
+// Get returns what is known of a task, to be read and not written; nil when it is
 // nothing.
-func (b *taskRecords) get(i int) *taskRecord {
+func (b *TaskRecords) Get(i int) *TaskRecord {
 	switch r := b.refOf(i); r.kind() {
 	case refOwn:
 		return b.ownRecords.items[r.index()]
 	case refShared:
-		return &b.sharedRecords.items[r.index()].taskRecord
+		return &b.sharedRecords.items[r.index()].TaskRecord
 	case refSuccess:
 		return b.expandSuccess(b.successes.items[r.index()])
 	}
 	return nil
 }
 
-// isShared reports whether a task shares its record with others.
-func (b *taskRecords) isShared(i int) bool { return b.refOf(i).kind() == refShared }
+// IsShared reports whether a task shares its record with others.
+func (b *TaskRecords) IsShared(i int) bool { return b.refOf(i).kind() == refShared }
 
-// hasOwn reports whether any task ever had a record of its own.
-func (b *taskRecords) hasOwn() bool { return len(b.ownRecords.items) > 0 }
+// HasOwn reports whether any task ever had a record of its own.
+func (b *TaskRecords) HasOwn() bool { return len(b.ownRecords.items) > 0 }
 
-// isUniform reports whether the same is known of all tasks, and no attempt was made.
-func (b *taskRecords) isUniform() bool {
+// IsUniform reports whether the same is known of all tasks, and no attempt was made.
+func (b *TaskRecords) IsUniform() bool {
 	for i := range b.refs {
 		if b.refs[i] != b.refs[0] {
 			return false
@@ -137,9 +137,9 @@ func (b *taskRecords) isUniform() bool {
 	return kind == refNone || kind == refShared
 }
 
-// resize gives a job of uniform records another number of tasks.
-func (b *taskRecords) resize(tasks int) {
-	b.tasks = tasks
+// Resize gives a job of uniform records another number of tasks.
+func (b *TaskRecords) Resize(tasks int) {
+	b.Tasks = tasks
 	if known := b.refOf(0); known != 0 {
 		b.refs = slices.Repeat([]recordRef{known}, tasks)
 		b.sharedRecords.items[known.index()].tasks = tasks
@@ -148,83 +148,83 @@ func (b *taskRecords) resize(tasks int) {
 	}
 }
 
-// hasImages reports whether there is a good image of any task.
-func (b *taskRecords) hasImages() bool {
+// HasImages reports whether there is a good image of any task.
+func (b *TaskRecords) HasImages() bool {
 	for _, r := range b.ownRecords.items {
-		if r.newestImage() != nil {
+		if r.NewestImage() != nil {
 			return true
 		}
 	}
 	return false
 }
 
-// own returns the record of a task's own, nil when it has none: only such tasks have had
+// Own returns the record of a task's Own, nil when it has none: only such tasks have had
 // an attempt that is live or did not succeed at once.
-func (b *taskRecords) own(i int) *taskRecord {
+func (b *TaskRecords) Own(i int) *TaskRecord {
 	if r := b.refOf(i); r.kind() == refOwn {
 		return b.ownRecords.items[r.index()]
 	}
 	return nil
 }
 
-// hasSucceeded reports whether the last attempt of a task did.
-func (b *taskRecords) hasSucceeded(i int) bool {
-	if r := b.own(i); r != nil {
-		return r.exit != nil && r.exit.IsSuccess()
+// HasSucceeded reports whether the last attempt of a task did.
+func (b *TaskRecords) HasSucceeded(i int) bool {
+	if r := b.Own(i); r != nil {
+		return r.Exit != nil && r.Exit.IsSuccess()
 	}
 	return b.refOf(i).kind() == refSuccess
 }
 
-// makeOwn returns the record of a task's own, and makes one when there is none.
-func (b *taskRecords) makeOwn(i int) *taskRecord {
-	r := b.own(i)
+// MakeOwn returns the record of a task's own, and makes one when there is none.
+func (b *TaskRecords) MakeOwn(i int) *TaskRecord {
+	r := b.Own(i)
 	if r != nil {
 		return r
 	}
-	r = &taskRecord{}
-	if known := b.get(i); known != nil {
+	r = &TaskRecord{}
+	if known := b.Get(i); known != nil {
 		*r = *known
 	}
 	b.set(i, refOwn|recordRef(b.ownRecords.add(r)))
 	return r
 }
 
-// drop drops what is known of a task.
-func (b *taskRecords) drop(i int) {
+// Drop drops what is known of a task.
+func (b *TaskRecords) Drop(i int) {
 	if b.refOf(i) != 0 {
 		b.set(i, 0)
 	}
 }
 
-// compact keeps less of a task that has just succeeded, if nothing is lost by it
+// Compact keeps less of a task that has just succeeded, if nothing is lost by it
 // that anybody can ask for.
-func (b *taskRecords) compact(i int) {
-	r := b.own(i)
-	x := r.exit
-	rest := taskRecord{
-		attempt: 1, node: r.node, address: r.address, claim: r.claim, placement: r.placement, assigned: r.assigned,
-		started: r.started, ended: r.ended, exit: x,
+func (b *TaskRecords) Compact(i int) {
+	r := b.Own(i)
+	x := r.Exit
+	rest := TaskRecord{
+		Attempt: 1, Node: r.Node, Address: r.Address, Claim: r.Claim, Placement: r.Placement, Assigned: r.Assigned,
+		Started: r.Started, Ended: r.Ended, Exit: x,
 	}
 	used, exact := compactOf(x.Used)
 	if *r != rest || !exact ||
 		*x != (AttemptExit{Wall: x.Wall, User: x.User, System: x.System, MaxRSS: x.MaxRSS, Used: x.Used}) {
 		return
 	}
-	f := successRecord{started: r.started, ended: r.ended, wall: x.Wall, user: x.User, system: x.System,
-		maxRSS: x.MaxRSS, usage: used, node: b.nodeNumber(r.node, r.placement)}
+	f := successRecord{started: r.Started, ended: r.Ended, wall: x.Wall, user: x.User, system: x.System,
+		maxRSS: x.MaxRSS, usage: used, node: b.nodeNumber(r.Node, r.Placement)}
 	b.set(i, refSuccess|recordRef(b.successes.add(f)))
 }
 
-func (b *taskRecords) expandSuccess(f successRecord) *taskRecord {
+func (b *TaskRecords) expandSuccess(f successRecord) *TaskRecord {
 	node, place, _ := strings.Cut(b.nodes[f.node], "\x00")
-	return &taskRecord{
-		attempt: 1, node: node, placement: place, started: f.started, ended: f.ended,
-		exit: &AttemptExit{Wall: f.wall, User: f.user, System: f.system, MaxRSS: f.maxRSS, Used: f.usage.usage()},
+	return &TaskRecord{
+		Attempt: 1, Node: node, Placement: place, Started: f.started, Ended: f.ended,
+		Exit: &AttemptExit{Wall: f.wall, User: f.user, System: f.system, MaxRSS: f.maxRSS, Used: f.usage.usage()},
 	}
 }
 
 // nodeNumber numbers the name of a node, with a place on it.
-func (b *taskRecords) nodeNumber(name, place string) uint32 {
+func (b *TaskRecords) nodeNumber(name, place string) uint32 {
 	if place != "" {
 		name += "\x00" + place
 	}
@@ -239,12 +239,12 @@ func (b *taskRecords) nodeNumber(name, place string) uint32 {
 	return n
 }
 
-// share gives notes of one text to tasks, each call one; the first makes the note.
-func (b *taskRecords) share(text taskRecord) func(i int) {
+// Share gives notes of one text to tasks, each call one; the first makes the note.
+func (b *TaskRecords) Share(text TaskRecord) func(i int) {
 	to := recordRef(0)
 	return func(i int) {
 		if to == 0 {
-			to = refShared | recordRef(b.sharedRecords.add(&sharedRecord{taskRecord: text}))
+			to = refShared | recordRef(b.sharedRecords.add(&sharedRecord{TaskRecord: text}))
 		}
 		b.set(i, to)
 	}

@@ -1,4 +1,4 @@
-package queue
+package eventlog
 
 import (
 	"errors"
@@ -14,7 +14,7 @@ import (
 type JobSnapshot struct {
 	Submitted JobEvent // as it is now: an alteration changes it
 	States    []roost.TaskState
-	Records   taskRecords
+	Records   TaskRecords
 	Unblocked bool  // it waits for nothing but machines
 	Resolved  []int // dependencies of the submission that are met, by their place in it
 	// when a task of it first started, and when a task last became final, unix
@@ -172,7 +172,7 @@ func (s *JobSnapshot) decodeField(f encodedField) (err error) {
 		if err == nil && (s.Submitted.Type != Submitted || s.taskCount() < 1 || s.taskCount() > roost.MaxTasks) {
 			err = errors.New("it does not begin with a submission")
 		}
-		s.Records.tasks = s.taskCount()
+		s.Records.Tasks = s.taskCount()
 	case sStates:
 		err = s.decodeStateRun(f.bytes)
 	case sRecord:
@@ -305,7 +305,7 @@ func (s *JobSnapshot) decodeStateRun(b []byte) error {
 
 // decodeRecord takes in what is known of one task, or the note of several.
 func (s *JobSnapshot) decodeRecord(b []byte) error {
-	r := &taskRecord{}
+	r := &TaskRecord{}
 	var first, last uint64
 	err := eachField(b, func(f encodedField) error {
 		switch f.number {
@@ -324,11 +324,11 @@ func (s *JobSnapshot) decodeRecord(b []byte) error {
 		return err
 	}
 	to := refShared
-	if r.attempt > 0 {
+	if r.Attempt > 0 {
 		to = refOwn | recordRef(s.Records.ownRecords.add(r))
 		last = first
 	} else {
-		to |= recordRef(s.Records.sharedRecords.add(&sharedRecord{taskRecord: *r}))
+		to |= recordRef(s.Records.sharedRecords.add(&sharedRecord{TaskRecord: *r}))
 	}
 	for i := first; i <= last; i++ {
 		s.Records.set(int(i), to)

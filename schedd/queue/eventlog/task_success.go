@@ -1,4 +1,4 @@
-package queue
+package eventlog
 
 import (
 	"encoding/binary"
@@ -13,7 +13,7 @@ import (
 
 // appendSuccesses adds a run of successes: the first index, how many, and six numbers and
 // the node of each, and what they used.
-func (b *taskRecords) appendSuccesses(buf []byte, first, last int) []byte {
+func (b *TaskRecords) appendSuccesses(buf []byte, first, last int) []byte {
 	var nums, used []byte
 	ended := int64(0)
 	for i := first; i <= last; i++ {
@@ -53,7 +53,7 @@ func (s compactUsage) usage() ResourceUsage {
 var errBadSuccess = errors.New("a run of successes is cut short, or names tasks or nodes that are not there")
 
 // decodeSuccesses reads what appendSuccesses wrote.
-func (b *taskRecords) decodeSuccesses(raw []byte) error {
+func (b *TaskRecords) decodeSuccesses(raw []byte) error {
 	var first, count uint64
 	var nums, used []byte // used is missing in what older ones wrote
 	err := eachField(raw, func(f encodedField) error {
@@ -72,7 +72,7 @@ func (b *taskRecords) decodeSuccesses(raw []byte) error {
 	if err != nil {
 		return err
 	}
-	if first >= uint64(b.tasks) || count > uint64(b.tasks)-first {
+	if first >= uint64(b.Tasks) || count > uint64(b.Tasks)-first {
 		return errBadSuccess
 	}
 	ended := int64(0)

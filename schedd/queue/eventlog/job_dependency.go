@@ -1,4 +1,4 @@
-package queue
+package eventlog
 
 import (
 	"fmt"
@@ -16,8 +16,8 @@ type JobDependency struct {
 	Count int
 }
 
-// everyTask is a Count that stands for all tasks, however many there are.
-const everyTask = -1
+// EveryTask is a Count that stands for all tasks, however many there are.
+const EveryTask = -1
 
 // DependencyType says what has to happen to the other job. The numbers stand in logs on
 // disk.
@@ -43,22 +43,22 @@ const (
 	BeforeAny
 )
 
-var dependencyTypeNames = [...]string{
+var DependencyTypeNames = [...]string{
 	AfterOK: "afterok", AfterNotOK: "afternotok", AfterAny: "afterany", After: "after", RunOne: "runone",
 	SyncWith: "syncwith", Never: "never", OnCount: "on",
 	SyncCount: "synccount", Before: "before", BeforeOK: "beforeok", BeforeNotOK: "beforenotok", BeforeAny: "beforeany",
 }
 
 func (t DependencyType) String() string {
-	if int(t) < len(dependencyTypeNames) && dependencyTypeNames[t] != "" {
-		return dependencyTypeNames[t]
+	if int(t) < len(DependencyTypeNames) && DependencyTypeNames[t] != "" {
+		return DependencyTypeNames[t]
 	}
 	return fmt.Sprintf("wait(%d)", uint8(t))
 }
 
-// mirroredType is what a type that begins with before makes of the other job; 0 for any
+// MirroredType is what a type that begins with before makes of the other job; 0 for any
 // other type.
-func (t DependencyType) mirroredType() DependencyType {
+func (t DependencyType) MirroredType() DependencyType {
 	switch t {
 	case Before:
 		return After
@@ -72,23 +72,23 @@ func (t DependencyType) mirroredType() DependencyType {
 	return 0
 }
 
-// mirrorOf is the type that mirror makes this one of; 0: there is none.
-func (t DependencyType) mirrorOf() DependencyType {
+// MirrorOf is the type that mirror makes this one of; 0: there is none.
+func (t DependencyType) MirrorOf() DependencyType {
 	for b := Before; b <= BeforeAny; b++ {
-		if b.mirroredType() == t {
+		if b.MirroredType() == t {
 			return b
 		}
 	}
 	return 0
 }
 
-// blocks reports whether a job waits for the other one by this type.
-func (t DependencyType) blocks() bool {
+// Blocks reports whether a job waits for the other one by this type.
+func (t DependencyType) Blocks() bool {
 	return t >= AfterOK && t <= After || t == SyncWith || t == Never
 }
 
-// allowsCount reports whether a type may ask for so many tasks of an array.
-func (t DependencyType) allowsCount() bool { return t >= AfterOK && t <= After }
+// AllowsCount reports whether a type may ask for so many tasks of an array.
+func (t DependencyType) AllowsCount() bool { return t >= AfterOK && t <= After }
 
 // append adds its form on disk. A count is two more there, for numbers are not negative.
 func (w JobDependency) append(b []byte) []byte {
@@ -111,7 +111,7 @@ func (w *JobDependency) decode(b []byte) error {
 		}
 		return nil
 	})
-	if err == nil && (w.Type < AfterOK || w.Type > BeforeAny || w.Count < everyTask || w.Count > roost.MaxTasks) {
+	if err == nil && (w.Type < AfterOK || w.Type > BeforeAny || w.Count < EveryTask || w.Count > roost.MaxTasks) {
 		err = fmt.Errorf("%w: a dependency of type %d and count %d", roost.Invalid, w.Type, w.Count)
 	}
 	return err

@@ -1,4 +1,4 @@
-package queue
+package eventlog
 
 import (
 	"fmt"
@@ -28,32 +28,32 @@ type CheckpointImage struct {
 // CPUUsage is time that was spent, in nanoseconds.
 type CPUUsage struct{ Wall, User, System int64 }
 
-// checkpoints is what is known of a task's checkpoints.
-type checkpoints struct {
-	images       []CheckpointImage // good ones, oldest first; at most maxImages
-	lastSequence uint64            // the highest sequence number that there was
+// Checkpoints is what is known of a task's Checkpoints.
+type Checkpoints struct {
+	Images       []CheckpointImage // good ones, oldest first; at most MaxImages
+	LastSequence uint64            // the highest sequence number that there was
 	// of the image that the present or last attempt went on from; 0: it began from
 	// nothing
-	originSequence uint64
-	originUsage    CPUUsage // that was in it
+	OriginSequence uint64
+	OriginUsage    CPUUsage // that was in it
 	// wall nanoseconds of base that do not count towards the walltime: it began anew with
 	// a retry
-	uncountedWall int64
-	frozen        bool   // the present attempt has been suspended, and may be still
-	lastFailure   string // why a checkpoint of the present attempt was not taken, the last time
-	failures      int    // how often that was told
-	quickRestarts int    // attempts in a row that asked to be started again at once
+	UncountedWall int64
+	Frozen        bool   // the present attempt has been suspended, and may be still
+	LastFailure   string // why a checkpoint of the present attempt was not taken, the last time
+	Failures      int    // how often that was told
+	QuickRestarts int    // attempts in a row that asked to be started again at once
 }
 
-// maxImages is how many images of a task are kept: the last one, and the one before,
+// MaxImages is how many images of a task are kept: the last one, and the one before,
 // should the last one turn out to be bad.
-const maxImages = 2
+const MaxImages = 2
 
-// findImage finds a good image by its number.
-func (s *checkpoints) findImage(sequence uint64) *CheckpointImage {
-	for i := range s.images {
-		if s.images[i].Sequence == sequence {
-			return &s.images[i]
+// FindImage finds a good image by its number.
+func (s *Checkpoints) FindImage(sequence uint64) *CheckpointImage {
+	for i := range s.Images {
+		if s.Images[i].Sequence == sequence {
+			return &s.Images[i]
 		}
 	}
 	return nil
@@ -135,49 +135,49 @@ func (m *CheckpointImage) decode(b []byte) error {
 	})
 }
 
-func (s *checkpoints) append(b []byte) []byte {
-	for i := range s.images {
-		b = appendMessage(b, 1, s.images[i].append)
+func (s *Checkpoints) append(b []byte) []byte {
+	for i := range s.Images {
+		b = appendMessage(b, 1, s.Images[i].append)
 	}
-	b = appendNumber(b, 2, s.lastSequence)
-	b = appendNumber(b, 3, s.originSequence)
-	b = s.originUsage.append(b, 4)
-	b = appendNumber(b, 7, uint64(s.uncountedWall))
-	b = appendBool(b, 8, s.frozen)
-	b = appendText(b, 9, s.lastFailure)
-	b = appendNumber(b, 10, uint64(s.failures))
-	return appendNumber(b, 11, uint64(s.quickRestarts))
+	b = appendNumber(b, 2, s.LastSequence)
+	b = appendNumber(b, 3, s.OriginSequence)
+	b = s.OriginUsage.append(b, 4)
+	b = appendNumber(b, 7, uint64(s.UncountedWall))
+	b = appendBool(b, 8, s.Frozen)
+	b = appendText(b, 9, s.LastFailure)
+	b = appendNumber(b, 10, uint64(s.Failures))
+	return appendNumber(b, 11, uint64(s.QuickRestarts))
 }
 
-func (s *checkpoints) decode(b []byte) error {
+func (s *Checkpoints) decode(b []byte) error {
 	err := eachField(b, func(f encodedField) error {
 		switch f.number {
 		case 1:
 			var m CheckpointImage
 			err := m.decode(f.bytes)
-			s.images = append(s.images, m)
+			s.Images = append(s.Images, m)
 			return err
 		case 2:
-			s.lastSequence = f.value
+			s.LastSequence = f.value
 		case 3:
-			s.originSequence = f.value
+			s.OriginSequence = f.value
 		case 7:
-			s.uncountedWall = int64(f.value)
+			s.UncountedWall = int64(f.value)
 		case 8:
-			s.frozen = f.value != 0
+			s.Frozen = f.value != 0
 		case 9:
-			s.lastFailure = string(f.bytes)
+			s.LastFailure = string(f.bytes)
 		case 10:
-			s.failures = int(f.value)
+			s.Failures = int(f.value)
 		case 11:
-			s.quickRestarts = int(f.value)
+			s.QuickRestarts = int(f.value)
 		default:
-			s.originUsage.decode(f, 4)
+			s.OriginUsage.decode(f, 4)
 		}
 		return nil
 	})
-	if err == nil && len(s.images) > maxImages {
-		err = fmt.Errorf("%d images of one task", len(s.images))
+	if err == nil && len(s.Images) > MaxImages {
+		err = fmt.Errorf("%d images of one task", len(s.Images))
 	}
 	return err
 }
