@@ -87,3 +87,55 @@ func eventAbout(now time.Time, what eventlog.EventType, a roost.AttemptID) event
 	return eventlog.JobEvent{Type: what, Time: now.UnixNano(), Job: a.Task.Job.Seq, Index: a.Task.Index,
 		Attempt: a.Attempt}
 }
+
+// addPreemptionCost adds to the end of an attempt that had to make room what that has
+// cost: the work that no checkpoint has. It is measured on the node's clock alone: how
+// long the attempt ran, less how much of that is in the newest image.
+func (q attemptDecisions) addPreemptionCost(a roost.AttemptID, x *eventlog.AttemptExit) *eventlog.AttemptExit {
+	if x.Cause != eventlog.CausePreemption {
+		return x
+	}
+	y := *x
+	if y.Reason == "" {
+		y.Reason = "preempted"
+	}
+	ran := time.Duration(x.Wall)
+	lost := ran
+	if r := q.jobs[a.Task.Job.Seq].records.Own(a.Task.Index); r != nil && r.NewestImage() != nil &&
+		r.NewestImage().Attempt == a.Attempt {
+		lost = min(max(ran-time.Duration(r.NewestImage().Wall-r.Checkpoints.OriginUsage.Wall), 0), ran)
+	}
+	switch whole := ran.Round(time.Second); {
+	case whole == 0:
+		y.Reason += "; it had only just begun"
+	case lost == ran:
+		y.Reason += fmt.Sprintf("; %v of work are lost", whole)
+	case lost < time.Second:
+		y.Reason += fmt.Sprintf("; its %v of work are saved", whole)
+	default:
+		y.Reason += fmt.Sprintf("; %v of its %v of work are lost, the rest is saved", lost.Round(time.Second), whole)
+	}
+	return &y
+}
+
+// failsWhenInterrupted reports whether a job ends when it is interrupted and may not be
+// run twice: one of PBS, whose users look for its end, does (OpenPBS Administrator's
+// Guide, "node_fail_requeue"). Others are held, for somebody to decide.
+func (q attemptDecisions) failsWhenInterrupted(a roost.AttemptID) bool {
+	p := &q.jobs[a.Task.Job.Seq].spec
+	return p.FromQsub && !p.Rerunnable
+}
+
+// interruptedExit is how an attempt ended that may not be made twice: what a machine
+// spoiled when its program ran already is no attempt that never was, to be made again at
+// once.
+func (q attemptDecisions) interruptedExit(a roost.AttemptID, x *eventlog.AttemptExit) *eventlog.AttemptExit {
+	j := q.jobs[a.Task.Job.Seq]
+	if r := j.records.Own(a.Task.Index); x.Cause != eventlog.CauseMachine || j.spec.Rerunnable || r == nil ||
+		r.Started == 0 {
+		return x
+	}
+	y := *x
+	y.Cause = eventlog.CauseVacate
+	return &y
+}

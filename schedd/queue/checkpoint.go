@@ -95,42 +95,6 @@ func resetWalltime(r *eventlog.TaskRecord) *eventlog.TaskRecord {
 	return r
 }
 
-// applySuspension has a user suspend a running task, or let it go on as far as he is
-// concerned, and asks for what that means.
-func (q *Queue) applySuspension(j *job, i int, on bool) {
-	s := j.state[i]
-	if s != roost.Running && s != roost.Suspended || j.suspendedByUser(i) == on {
-		return
-	}
-	r := j.records.MakeOwn(i)
-	r.OwnCheckpoints().Frozen = true
-	switch {
-	case r.OwnerReason != "":
-		r.AlsoByUser = on
-	case on:
-		q.setTaskState(j, i, roost.Suspended)
-	default:
-		q.setTaskState(j, i, roost.Running)
-	}
-	if on || !j.suspendedWithGang(i) {
-		q.freezes = append(q.freezes, FreezeAttempt{q.attemptOf(j, i), on})
-	}
-}
-
-// WantFrozen tells how a live attempt is to be, once somebody has suspended it; false
-// when nobody ever has.
-func (q *jobTable) WantFrozen(a roost.AttemptID) (FreezeAttempt, bool) {
-	if !q.IsLive(a) {
-		return FreezeAttempt{}, false
-	}
-	j := q.jobs[a.Task.Job.Seq]
-	r := j.records.Own(a.Task.Index)
-	if r.Checkpoints == nil || !r.Checkpoints.Frozen {
-		return FreezeAttempt{}, false
-	}
-	return FreezeAttempt{a, j.suspendedByUser(a.Task.Index) || j.suspendedWithGang(a.Task.Index)}, true
-}
-
 // restoreImage is what the present attempt of a task goes on from, nil for nothing.
 func (q *jobTable) restoreImage(a roost.AttemptID) *eventlog.CheckpointImage {
 	j := q.jobs[a.Task.Job.Seq]

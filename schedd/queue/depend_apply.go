@@ -187,3 +187,34 @@ func (q dependencyChanges) updateBlocked(j *job) {
 		}
 	})
 }
+
+// resolveDeparted strikes a job that leaves from what other jobs wait for, where it has
+// ended as they want. Where it has not, they are dropped.
+func (q dependencyChanges) resolveDeparted(gone *job) {
+	for seq := range q.dependents[gone.seq] {
+		j := q.jobs[seq]
+		before := len(j.dependencies)
+		j.dependencies = slices.DeleteFunc(slices.Clone(j.dependencies), func(w eventlog.JobDependency) bool {
+			met, _, _ := q.dependencyState(w, SubmitLimits{})
+			return w.Job == gone.seq && met
+		})
+		if len(j.dependencies) != before {
+			q.unsavedJobs[seq], q.toResolve[seq] = true, true
+		}
+	}
+}
+
+// updateDependencies finds out anew whether a job waits for others or for its time.
+func (q dependencyChanges) updateDependencies(j *job, e eventlog.JobEvent) {
+	j.startTimeReached = j.spec.StartAfter == 0 || j.spec.StartAfter <= e.Time/1e9
+	for _, w := range j.dependencies {
+		q.addDependent(j, w.Job)
+	}
+	for _, other := range j.runOneSet {
+		q.addDependent(j, other)
+	}
+	if !j.startTimeReached {
+		q.startTimes[j.seq] = true
+	}
+	q.updateBlocked(j)
+}

@@ -57,25 +57,3 @@ func (q *Queue) applyRequeued(j *job, i int) {
 	j.records.MakeOwn(i).RequeueWanted = true
 	q.vacates = append(q.vacates, VacateAttempt{Attempt: q.attemptOf(j, i), Fast: true, Reason: requeuedReason})
 }
-
-// failsWhenInterrupted reports whether a job ends when it is interrupted and may not be
-// run twice: one of PBS, whose users look for its end, does (OpenPBS Administrator's
-// Guide, "node_fail_requeue"). Others are held, for somebody to decide.
-func (q attemptDecisions) failsWhenInterrupted(a roost.AttemptID) bool {
-	p := &q.jobs[a.Task.Job.Seq].spec
-	return p.FromQsub && !p.Rerunnable
-}
-
-// interruptedExit is how an attempt ended that may not be made twice: what a machine
-// spoiled when its program ran already is no attempt that never was, to be made again at
-// once.
-func (q attemptDecisions) interruptedExit(a roost.AttemptID, x *eventlog.AttemptExit) *eventlog.AttemptExit {
-	j := q.jobs[a.Task.Job.Seq]
-	if r := j.records.Own(a.Task.Index); x.Cause != eventlog.CauseMachine || j.spec.Rerunnable || r == nil ||
-		r.Started == 0 {
-		return x
-	}
-	y := *x
-	y.Cause = eventlog.CauseVacate
-	return &y
-}

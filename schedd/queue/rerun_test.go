@@ -63,10 +63,10 @@ func TestRerunMeetsOthers(t *testing.T) {
 		{"it ends", eventlog.AttemptExit{}, nil, "completed 1"},
 		{"it fails", eventlog.AttemptExit{Code: 2}, nil, "completed 1 failed 1"},
 		{"it is lost", eventlog.AttemptExit{Cause: eventlog.CauseMachine}, nil, "idle 1"},
-		{"held", eventlog.AttemptExit{Cause: eventlog.CauseRemoval, Signal: 9}, func(d *testQueue,
-			t TaskSelector) ([]eventlog.JobEvent, error) {
-			return d.queue.HoldTasks(d.now, alice, t, "")
-		}, "held 1"},
+		{"held", eventlog.AttemptExit{Cause: eventlog.CauseRemoval, Signal: 9},
+			func(d *testQueue, t TaskSelector) ([]eventlog.JobEvent, error) {
+				return d.queue.HoldTasks(d.now, alice, t, "")
+			}, "held 1"},
 		{"removed", eventlog.AttemptExit{Cause: eventlog.CauseRemoval, Signal: 9},
 			func(d *testQueue, t TaskSelector) ([]eventlog.JobEvent, error) {
 				return d.queue.RemoveTasks(d.now, alice, t, "", false)

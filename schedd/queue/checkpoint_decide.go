@@ -88,23 +88,6 @@ func (q *jobTable) HasImages(seq uint64) bool {
 	return j.records.HasImages()
 }
 
-// SuspendTasks decides to freeze running tasks where they are.
-func (q taskDecisions) SuspendTasks(now time.Time, who CallerIdentity, t TaskSelector,
-	reason string) ([]eventlog.JobEvent, error) {
-	if reason == "" {
-		reason = "by " + who.User
-	}
-	return q.decideEach(now, who, t, eventlog.JobEvent{Type: eventlog.Suspended, Reason: reason}, func(j *job,
-		i int) bool {
-		return j.state[i] == roost.Running || j.state[i] == roost.Suspended && !j.suspendedByUser(i)
-	})
-}
-
-// ResumeTasks decides to let suspended tasks run on.
-func (q taskDecisions) ResumeTasks(now time.Time, who CallerIdentity, t TaskSelector) ([]eventlog.JobEvent, error) {
-	return q.decideEach(now, who, t, eventlog.JobEvent{Type: eventlog.Resumed}, (*job).suspendedByUser)
-}
-
 // CheckpointTargets lists the live attempts of a target of which a checkpoint may be
 // asked for.
 func (q taskDecisions) CheckpointTargets(now time.Time, who CallerIdentity,

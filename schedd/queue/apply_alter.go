@@ -74,21 +74,6 @@ func (q *Queue) resizeJob(j *job, n int) {
 	j.records.Resize(n)
 }
 
-// updateDependencies finds out anew whether a job waits for others or for its time.
-func (q dependencyChanges) updateDependencies(j *job, e eventlog.JobEvent) {
-	j.startTimeReached = j.spec.StartAfter == 0 || j.spec.StartAfter <= e.Time/1e9
-	for _, w := range j.dependencies {
-		q.addDependent(j, w.Job)
-	}
-	for _, other := range j.runOneSet {
-		q.addDependent(j, other)
-	}
-	if !j.startTimeReached {
-		q.startTimes[j.seq] = true
-	}
-	q.updateBlocked(j)
-}
-
 // oldAd is a job's ad as it was when tasks began that still run.
 type oldAd struct {
 	ad     string

@@ -25,3 +25,25 @@ func (q *requestIndex) HoldInfeasible(now time.Time, id RequestID, missing strin
 	return []eventlog.JobEvent{{Type: eventlog.Held, Time: now.UnixNano(), Job: j.seq,
 		Reason: fmt.Sprintf("refused: %s; to try again: roost release %v", missing, job)}}
 }
+
+// DenyRun decides that the tasks of a request to run now are like any others again, as no
+// machine can take them; why says what is missing. It returns nothing for any other
+// request.
+func (q *requestIndex) DenyRun(now time.Time, id RequestID, why string) []eventlog.JobEvent {
+	r := q.requests[id]
+	if r == nil || !r.Now || len(r.classes) == 0 {
+		return nil
+	}
+	j := r.classes[0].job
+	var tasks []eventlog.IndexRange
+	for i, s := range j.state {
+		if s == roost.Idle && j.class(i).request == r {
+			tasks = appendIndex(tasks, i)
+		}
+	}
+	if len(tasks) == 0 {
+		return nil
+	}
+	return []eventlog.JobEvent{{Type: eventlog.RunDenied, Time: now.UnixNano(), Job: j.seq,
+		Ranges: j.wholeGangs(TaskSelector{Ranges: tasks}).Ranges, Reason: why}}
+}
