@@ -48,8 +48,8 @@ var fixedAttrs = []string{
 	roost.AttrFileSystemDomain, roost.AttrArrayIndex, roost.AttrHoldOnSubmit, roost.AttrUnixGroup,
 }
 
-// alterableAttrs are the attributes that can be changed while a job runs: what the next
-// attempt begins with, and limits of this one (OpenPBS, master_job_attr_def.xml:
+// alterableAttrs are the attributes that can be changed while a job runs. They are what
+// the next attempt begins with, and limits of this one (OpenPBS, master_job_attr_def.xml:
 // ATR_DFLAG_ALTRUN).
 var alterableAttrs = []string{
 	roost.AttrPBS, roost.AttrJobName, roost.AttrEnvironment, roost.AttrStartAfter, roost.AttrPriority,
@@ -198,8 +198,8 @@ func (j *job) checkAlterable(who CallerIdentity, before, after *jobad.SubmitSpec
 	return nil
 }
 
-// isUntouched reports whether all tasks of a job stand as they did when it was submitted,
-// or were held or released together.
+// isUntouched reports whether no task of a job was ever begun, and all are in one state.
+// They are as at submit, or were held or released together.
 func (j *job) isUntouched() bool {
 	for _, s := range j.state {
 		if s != j.state[0] {
@@ -222,8 +222,8 @@ func needsMoreQuota(who CallerIdentity, before, after *jobad.SubmitSpec) bool {
 		more.Open > 0
 }
 
-// AlterationDemand is whose quota a job would be held against after an alteration, and
-// how much more of it than now.
+// AlterationDemand returns whose quota a job is held against after an alteration, and how
+// much more it needs than now.
 func (q *quotaDemands) AlterationDemand(e eventlog.JobEvent) (QuotaKey, QuotaDemand) {
 	j := q.jobs[e.Job]
 	who := CallerIdentity{User: j.submission.Owner, GID: j.submission.GID}

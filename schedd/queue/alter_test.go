@@ -48,7 +48,8 @@ func (d *testQueue) alterJob(id roost.JobID, changes string) {
 	d.apply(events...)
 }
 
-// An alteration moves what waits to another request, and leaves none behind.
+// TestAlteredRequest checks that an alteration moves what waits to another request, and
+// leaves none behind.
 func TestAlteredRequest(t *testing.T) {
 	d := newTestQueue(t)
 	id := d.submit(3, "")
@@ -74,8 +75,8 @@ func TestAlteredRequest(t *testing.T) {
 	}
 }
 
-// Tasks that run keep the request with which they began, across a restart too; they are
-// what the job is now when they run again.
+// TestAlteredWhileTasksRun checks that running tasks keep the request with which they
+// began, across a restart too. When they run again they are what the job is now.
 func TestAlteredWhileTasksRun(t *testing.T) {
 	d := newTestQueue(t)
 	id := d.submit(3, `Out = "old"`)
@@ -168,8 +169,8 @@ func TestAlterRefused(t *testing.T) {
 	d.end(a, eventlog.AttemptExit{})
 }
 
-// A job that asks for more is asked about anew, one that asks for less is not; its demand
-// is its new payer's.
+// TestAlteredDemand checks that only a job that asks for more is asked about anew. Its
+// demand is its new payer's.
 func TestAlteredDemand(t *testing.T) {
 	d := newTestQueue(t)
 	id := d.submit(2, "RequestCpus = 2")
@@ -193,7 +194,8 @@ func TestAlteredDemand(t *testing.T) {
 	}
 }
 
-// What was refused of a job that has been altered leaves alone what runs of it.
+// TestOverdrawnByAlteration checks that a refused alteration leaves alone what runs of
+// its job.
 func TestOverdrawnByAlteration(t *testing.T) {
 	d := newTestQueue(t)
 	id := d.submit(3, "")
@@ -224,7 +226,7 @@ func TestAlteredWaits(t *testing.T) {
 	d.checkState(id, "idle 1")
 }
 
-// Another number of tasks can be had while none has begun.
+// TestAlteredCount checks that the number of tasks can change while none has begun.
 func TestAlteredCount(t *testing.T) {
 	d := newTestQueue(t)
 	id := d.submit(4, "GangSize = 2")
@@ -261,7 +263,8 @@ func TestAlteredCount(t *testing.T) {
 	d.checkState(id, "completed 1")
 }
 
-// qorder has two jobs start in each other's place, after a restart too.
+// TestOrder checks that qorder has two jobs start in each other's place, after a restart
+// too.
 func TestOrder(t *testing.T) {
 	d := newTestQueue(t)
 	first, second, third := d.submit(1, ""), d.submit(1, ""), d.submit(1, "")
@@ -294,8 +297,8 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// What runs is held to the limits of its job as it is now, also when its node was away;
-// what runs of an array, and what begins later, is not told of it.
+// TestLimits checks that running tasks get the new limits of their job, also when their
+// node was away. What runs of an array, and what begins later, gets no message about it.
 func TestLimits(t *testing.T) {
 	d := newTestQueue(t)
 	id := d.submit(1, "Walltime = 100")

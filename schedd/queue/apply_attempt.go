@@ -8,13 +8,13 @@ import (
 	"github.com/roost-batch/roost/schedd/queue/eventlog"
 )
 
-// maxMachineFailures is after how many attempts in a row that a machine spoiled a task is
-// held instead of tried again.
+// maxMachineFailures is after how many machine failures in a row a task is held instead
+// of tried again.
 const maxMachineFailures = 5
 
-// failureWindow is for how long after a failure others are taken to have the same cause,
-// and do not count: a machine whose disk is full spoils five attempts in a tenth of a
-// second, and the sixth goes well on another.
+// failureWindow is for how long further machine failures count as one with the first. A
+// machine whose disk is full spoils five attempts in a tenth of a second, and the sixth
+// succeeds on another.
 const failureWindow = 10 * time.Second
 
 // maxAttempts is after how many attempts a task is held that has them counted (OpenPBS,

@@ -9,8 +9,8 @@ import (
 	"github.com/roost-batch/roost/schedd/queue/eventlog"
 )
 
-// A task is held when machines have spoiled it again and again, and not when one of them
-// has done so many times within a moment; where the count stands is kept over a restart.
+// TestMachineFailures checks that a task is held after several machine failures in a row.
+// Failures of one moment count once, and the count survives a restart.
 func TestMachineFailures(t *testing.T) {
 	d := newTestQueue(t)
 	id := d.submit(1, "")

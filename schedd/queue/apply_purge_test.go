@@ -8,8 +8,8 @@ import (
 	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
-// A job that waits for two others is neither dropped nor freed when the first of them has
-// ended and left the queue.
+// TestWaitOutlivesPurge checks a job that waits for two others when the first has ended
+// and left the queue. It is neither dropped nor unblocked.
 func TestWaitOutlivesPurge(t *testing.T) {
 	for _, c := range []struct {
 		name, waits string
@@ -47,7 +47,8 @@ func TestWaitOutlivesPurge(t *testing.T) {
 	}
 }
 
-// The snapshot of a purged job is to be deleted, so it counts as unsaved.
+// TestPurgedIsUnsaved checks that a purged job counts as unsaved, since its snapshot is
+// to be deleted.
 func TestPurgedIsUnsaved(t *testing.T) {
 	d := newTestQueue(t)
 	id := d.submit(1, "")
@@ -60,8 +61,8 @@ func TestPurgedIsUnsaved(t *testing.T) {
 	}
 }
 
-// The tasks of a job with a limit are counted as ready only so far as they could start,
-// whatever different requests they make.
+// TestReadyWithinLimit checks that of a job with a limit only those tasks count as ready
+// that could start. That holds whatever different requests they make.
 func TestReadyWithinLimit(t *testing.T) {
 	d := newTestQueue(t)
 	spec := jobad.SubmitSpec{Ad: parseTestAd(t, "MaxRunning = 3"), Count: 12, Columns: []jobad.TaskColumn{

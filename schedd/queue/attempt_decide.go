@@ -88,9 +88,9 @@ func eventAbout(now time.Time, what eventlog.EventType, a roost.AttemptID) event
 		Attempt: a.Attempt}
 }
 
-// addPreemptionCost adds to the end of an attempt that had to make room what that has
-// cost: the work that no checkpoint has. It is measured on the node's clock alone: how
-// long the attempt ran, less how much of that is in the newest image.
+// addPreemptionCost adds to the end of a preempted attempt how much work is lost with it.
+// That is the work that no checkpoint has, measured on the node's clock alone: how long
+// the attempt ran, less how much of that is in the newest image.
 func (q attemptDecisions) addPreemptionCost(a roost.AttemptID, x *eventlog.AttemptExit) *eventlog.AttemptExit {
 	if x.Cause != eventlog.CausePreemption {
 		return x
@@ -118,17 +118,16 @@ func (q attemptDecisions) addPreemptionCost(a roost.AttemptID, x *eventlog.Attem
 	return &y
 }
 
-// failsWhenInterrupted reports whether a job ends when it is interrupted and may not be
-// run twice: one of PBS, whose users look for its end, does (OpenPBS Administrator's
-// Guide, "node_fail_requeue"). Others are held, for somebody to decide.
+// failsWhenInterrupted reports whether a job that may not be run twice ends when it is
+// interrupted. A job of PBS does, since its users look for its end (OpenPBS
+// Administrator's Guide, "node_fail_requeue"). Others are held, for somebody to decide.
 func (q attemptDecisions) failsWhenInterrupted(a roost.AttemptID) bool {
 	p := &q.jobs[a.Task.Job.Seq].spec
 	return p.FromQsub && !p.Rerunnable
 }
 
-// interruptedExit is how an attempt ended that may not be made twice: what a machine
-// spoiled when its program ran already is no attempt that never was, to be made again at
-// once.
+// interruptedExit makes CauseVacate of a machine failure that ended a program which may
+// not be run twice. A machine failure is tried again at once, as if nothing had run.
 func (q attemptDecisions) interruptedExit(a roost.AttemptID, x *eventlog.AttemptExit) *eventlog.AttemptExit {
 	j := q.jobs[a.Task.Job.Seq]
 	if r := j.records.Own(a.Task.Index); x.Cause != eventlog.CauseMachine || j.spec.Rerunnable || r == nil ||

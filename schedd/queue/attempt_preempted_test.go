@@ -7,8 +7,9 @@ import (
 	"github.com/roost-batch/roost/schedd/queue/eventlog"
 )
 
-// What a preemption has cost stands in the record: all of the work, or what came after
-// the last checkpoint. The task keeps its place, and no retry is spent on it.
+// TestPreempted checks that the record of a preemption says what work was lost. That is
+// all of it, or what came after the last checkpoint. The task keeps its place, and no
+// retry is spent on it.
 func TestPreempted(t *testing.T) {
 	for _, c := range []struct {
 		name  string

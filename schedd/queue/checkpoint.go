@@ -117,7 +117,7 @@ const minWalltime = time.Second
 // addCheckpointing completes a program with what checkpoints ask for. The walltime limits
 // the work of a task, that in its image included: the attempt gets what is left.
 func (q programBuilder) addCheckpointing(j *job, a roost.AttemptID, p *TaskProgram) {
-	var s *eventlog.Checkpoints
+	var s *eventlog.CheckpointRecord
 	if r := j.records.Own(a.Task.Index); r != nil {
 		s = r.Checkpoints
 	}

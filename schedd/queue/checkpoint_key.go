@@ -15,7 +15,7 @@ const (
 	sharedSize = 32
 )
 
-// imageKey derives the key of an attempt's images from its job's secret: a node that has
+// imageKey derives the key of an attempt's images from its job's secret. A node that has
 // run an attempt can read no image of another, unless it was to go on from it, and can
 // make none. A job without a secret has no keys.
 func imageKey(secret []byte, index int, a roost.AttemptNumber) []byte {

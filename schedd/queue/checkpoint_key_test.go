@@ -7,8 +7,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// TestImageKeys: each attempt of each task has a key of its own, always the same, unless
-// the job's secret is of an earlier release.
+// TestImageKeys checks that each attempt of each task always has the same key of its own.
+// The exception is a job whose secret is of an earlier release.
 func TestImageKeys(t *testing.T) {
 	secret := bytes.Repeat([]byte{7}, SecretSize)
 	seen := map[string]bool{}

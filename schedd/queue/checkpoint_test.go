@@ -15,8 +15,8 @@ import (
 	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
-// The stories of checkpoints: each step is told to a queue that lives on, and to one that
-// is made anew from snapshots before every step.
+// TestCheckpointScripts plays the scripts of checkpoints. Each step goes to a queue that
+// lives on, and to one that is restored from snapshots before every step.
 func TestCheckpointScripts(t *testing.T) {
 	script.Run(t, "testdata/checkpoint/*.txt", func(t *testing.T) func(script.ScriptCommand) string {
 		d := &checkpointTest{testQueue: newTestQueue(t)}

@@ -95,8 +95,8 @@ var ErrNoneFailed = fmt.Errorf("%w: none of its tasks has failed", roost.Conflic
 
 func noneFailed(t TaskSelector) error { return fmt.Errorf("%v: %w", t, ErrNoneFailed) }
 
-// decideChange decides on an event for the tasks of a target, of which at least one must
-// be in a state where it means something.
+// decideChange decides on an event for the tasks of a target. At least one of them must
+// be in a state where the event makes sense.
 func (q taskDecisions) decideChange(now time.Time, who CallerIdentity, t TaskSelector, e eventlog.JobEvent,
 	sensible func(roost.TaskState) bool) ([]eventlog.JobEvent, error) {
 	return q.decideEach(now, who, t, e, func(j *job, i int) bool { return sensible(j.state[i]) })

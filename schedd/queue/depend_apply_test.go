@@ -100,8 +100,8 @@ func (o *dependencyOracle) applyAndCheck(events []eventlog.JobEvent) {
 	}
 }
 
-// mayNotRun says why a job may not run now, "" if it may; it begins with "never: " if it
-// may not ever.
+// mayNotRun says why a job may not run now; empty if it may. The reason begins with
+// "never: " if it may not ever.
 func (o *dependencyOracle) mayNotRun(seq uint64) (why string) {
 	worse := func(text string) {
 		if !strings.HasPrefix(why, "never: ") {
@@ -205,9 +205,10 @@ func (o *dependencyOracle) syncReady(master *dependencyOutcome) bool {
 	return missing <= 0
 }
 
-// Of any jobs with any dependencies none starts before it may and none is dropped that
-// might, whatever happens to the others; and when everything has ended that could run,
-// what is left still waits for something that has not come.
+// TestDependenciesAgainstLog checks random jobs with random dependencies. None starts
+// before it may, and none is dropped that might run, whatever happens to the others. When
+// everything that could run has ended, what is left still waits for something that has
+// not come.
 func TestDependenciesAgainstLog(t *testing.T) {
 	dropped, started := 0, 0
 	for seed := range uint64(250) {

@@ -8,7 +8,7 @@ import (
 	"github.com/roost-batch/roost/schedd/queue/eventlog"
 )
 
-// Followups decides what follows for jobs that wait for others or for their time: they
+// Followups decides what follows for jobs that wait for others or for their time. They
 // are unblocked, or dropped when what they wait for cannot come any more. Asking twice is
 // harmless.
 func (q *dependencyIndex) Followups(now time.Time) (events []eventlog.JobEvent) {
@@ -54,10 +54,9 @@ func (q *dependencyIndex) followup(now time.Time, j *job) []eventlog.JobEvent {
 	return nil
 }
 
-// neverRan reports whether a job of qsub waits for the end, or the failure, of one that
-// was removed while it was held or waited for others itself: that takes all with it that
-// wait for it, however they do (OpenPBS, depend_on_term). Other jobs run when such a one
-// is gone.
+// neverRan reports whether a job of qsub waits for one that was removed while held or
+// blocked. Such a removal takes all jobs with it that wait for the end, or the failure,
+// of that one (OpenPBS, depend_on_term). Other jobs run when such a one is gone.
 func (q *dependencyIndex) neverRan(j *job, w eventlog.JobDependency) bool {
 	other := q.jobs[w.Job]
 	return j.spec.FromQsub && other != nil && other.removedUnstarted && !other.hasRun() && w.Count == 0 &&

@@ -21,8 +21,8 @@ func newDependencyIndex(jobs *jobTable) *dependencyIndex {
 		countedDependents: map[uint64]bool{}, toResolve: map[uint64]bool{}, startTimes: map[uint64]bool{}}
 }
 
-// addDependent makes known that a job stands to another one, so that it is looked at when
-// something happens to that.
+// addDependent notes that a job depends on another, and has to be resolved when that one
+// changes.
 func (q *dependencyIndex) addDependent(j *job, other uint64) {
 	if other == 0 {
 		return

@@ -122,7 +122,7 @@ func (r *dependencyResolver) resolveImpossible(w eventlog.JobDependency) (eventl
 	return w, false, fmt.Errorf("%w: that job has ended otherwise already, so this one would never run", roost.Conflict)
 }
 
-// checkPredecessor checks whether a job may come before another: that one has to wait for
+// checkPredecessor checks whether a job may come before another. That one has to wait for
 // such jobs, and belong to the same user.
 func (r *dependencyResolver) checkPredecessor(w eventlog.JobDependency) error {
 	j := r.jobs[w.Job]
@@ -165,8 +165,7 @@ func (r *dependencyResolver) checkCycles(waits []eventlog.JobDependency) error {
 	return nil
 }
 
-// precedingJobs collects the jobs that a new one with these waits waits for, and that
-// those wait for in their turn.
+// precedingJobs collects the jobs that a new job waits for, directly or through others.
 func (r *dependencyResolver) precedingJobs(waits []eventlog.JobDependency) map[uint64]bool {
 	seen := map[uint64]bool{}
 	var visit func(list []eventlog.JobDependency)

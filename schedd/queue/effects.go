@@ -108,7 +108,7 @@ func (q *pendingEffects) dropAllImages(j *job, i int) {
 	}
 }
 
-// TakeDroppedImages drains the images that no attempt will go on from any more: they can
+// TakeDroppedImages drains the images that no attempt will go on from any more. They can
 // be deleted when what has been decided is on disk.
 func (q *pendingEffects) TakeDroppedImages() []StoredImage {
 	out := q.droppedImages
@@ -132,6 +132,6 @@ func (q *pendingEffects) dropImage(j *job, i int, sequence uint64) {
 	}
 }
 
-// TakeUnsaved drains the jobs that have changed since the last checkpoint; gone tells
-// which of them are not in the queue any more.
+// TakeUnsaved drains the jobs that have changed since the last checkpoint. A job that is
+// not in the queue any more is among them: its snapshot is to be deleted.
 func (q *pendingEffects) TakeUnsaved() []uint64 { return takeAll(&q.unsavedJobs) }

@@ -9,7 +9,7 @@ import (
 	"github.com/roost-batch/roost/schedd/queue/eventlog"
 )
 
-// Whatever is taken for a job can be written and read again.
+// FuzzRestore checks that whatever is taken for a job can be written and read again.
 func FuzzRestore(f *testing.F) {
 	d := newTestQueue(f)
 	d.submit(4, "MaxRetries = 1; MaxRunning = 2")
@@ -60,7 +60,8 @@ func FuzzRestore(f *testing.F) {
 	})
 }
 
-// What a target prints is read as the same target, and its ranges are in order and apart.
+// FuzzParseTarget checks that what a selector prints is read as the same selector. Its
+// ranges are in order and apart.
 func FuzzParseTarget(f *testing.F) {
 	for _, s := range []string{"12", "12.other", "12[]", "12[3]", "12[1-9:4].x", "12[5,1-3,4]", "12[3-1]", "12[", "x"} {
 		f.Add(s)

@@ -150,8 +150,8 @@ func (q *Queue) RepairGangs() {
 	}
 }
 
-// NextGang is how many tasks of a request start together next: 0 if none of its gangs is
-// whole, or it has none. ok is false if its tasks start one by one.
+// NextGang is how many tasks of a request start together next. It is 0 if none of its
+// gangs is whole, or it has none. ok is false if its tasks start one by one.
 func (q *requestIndex) NextGang(id RequestID) (size int, ok bool) {
 	r := q.requests[id]
 	if r == nil || r.gangSize == 0 {
@@ -174,8 +174,8 @@ type GangClaim struct {
 	Request       RequestID // 0: the one that all of the gang are of
 }
 
-// AssignGang decides to make the next attempts of a gang, a task on each seat; false if
-// no gang is whole that has as many tasks as there are seats.
+// AssignGang decides to make the next attempts of a gang, one task on each claim. It is
+// false if no whole gang has as many tasks as there are claims.
 func (q *requestIndex) AssignGang(now time.Time, id RequestID,
 	seats []GangClaim) (events []eventlog.JobEvent, attempts []roost.AttemptID, ok bool) {
 	r := q.requests[id]
@@ -201,8 +201,8 @@ func (q *requestIndex) AssignGang(now time.Time, id RequestID,
 	return events, attempts, true
 }
 
-// assignSeats puts tasks in the order of the seats that they are to have; false if a seat
-// is of a request that none is left of.
+// assignSeats orders tasks by the claims that they are to have. It is false if a claim is
+// of a request of which no task is left.
 func (j *job) assignSeats(tasks []int, seats []GangClaim) (order []int, ok bool) {
 	for _, s := range seats {
 		k := slices.IndexFunc(tasks, func(i int) bool { return s.Request == 0 || j.class(i).request.ID == s.Request })
@@ -215,8 +215,8 @@ func (j *job) assignSeats(tasks []int, seats []GangClaim) (order []int, ok bool)
 	return order, true
 }
 
-// GangRequest is the request that leads where the tasks of a gang are of several; false
-// for a request whose gangs are of it alone, or that has none.
+// GangRequest returns the leading request of a gang whose tasks make several requests. It
+// is false for a request whose gangs make it alone, or that has none.
 func (q *requestIndex) GangRequest(id RequestID) (lead RequestID, ok bool) {
 	r := q.requests[id]
 	if r == nil || r.gangSize == 0 || len(r.classes) == 0 {
@@ -241,8 +241,8 @@ func (q *requestIndex) GangRequest(id RequestID) (lead RequestID, ok bool) {
 	return id, false
 }
 
-// gangPeers is the rank of a task in its gang among those that are live, and the nodes of
-// all of these by rank.
+// gangPeers returns the rank of a task among the live ones of its gang, and their nodes
+// by rank.
 func (q *jobTable) gangPeers(j *job, i int) (rank int, nodes []string) {
 	if j.gangs.size == 0 || j.gangs.firstStartOnly {
 		return 0, nil
@@ -259,8 +259,8 @@ func (q *jobTable) gangPeers(j *job, i int) (rank int, nodes []string) {
 	return rank, nodes
 }
 
-// HostsOfAttempt lists where the processes of the job of a live attempt are to be, in the
-// order of its file of nodes.
+// HostsOfAttempt lists where the processes of a live attempt's job are to be. The order
+// is that of its file of nodes.
 func (q *jobTable) HostsOfAttempt(a roost.AttemptID) []HostProcesses {
 	if !q.IsLive(a) {
 		return nil
@@ -268,8 +268,8 @@ func (q *jobTable) HostsOfAttempt(a roost.AttemptID) []HostProcesses {
 	return q.hostsOf(q.jobs[a.Task.Job.Seq], a)
 }
 
-// hostsOf lists where the processes of a job are to be, of its gang or of its task alone;
-// none if it has no file of nodes.
+// hostsOf lists where the processes of a task's gang, or of the task alone, are to be. A
+// job without a file of nodes has none.
 func (q *jobTable) hostsOf(j *job, a roost.AttemptID) (list []HostProcesses) {
 	first, last := a.Task.Index, a.Task.Index
 	if j.gangs.size > 0 && !j.gangs.firstStartOnly {

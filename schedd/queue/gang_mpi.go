@@ -40,7 +40,7 @@ func (j *job) primaryOf(i int) int {
 // lastOfGang is the last task of the gang that one leads.
 func (j *job) lastOfGang(head int) int { return head + j.spec.GangSize - 1 }
 
-// TasksPerIndex is how many tasks have one index of an array between them.
+// tasksPerIndex is how many tasks have one index of an array between them.
 func (j *job) tasksPerIndex() int { return j.spec.TasksPerIndex() }
 
 // wholeGangs is what is meant where something is asked of some tasks of a job.
@@ -65,8 +65,8 @@ func (j *job) wholeGangs(t TaskSelector) TaskSelector {
 	return t
 }
 
-// failedSecondary is the first task of a gang that follows and has ended for good while
-// its leader has not; -1 for none.
+// failedSecondary is the first secondary task of a gang that has completed while its
+// leader has not; -1 for none.
 func (j *job) failedSecondary(head int) int {
 	if !j.spec.MPIGang || j.state[head].IsFinal() || j.counts[roost.Completed] == 0 {
 		return -1
@@ -79,8 +79,7 @@ func (j *job) failedSecondary(head int) int {
 	return -1
 }
 
-// absorbEnded takes in that an attempt of a task has ended when the end of its job is
-// settled already, and reports whether it was.
+// absorbEnded ends a task whose gang has ended already, and reports whether that was so.
 func (q gangChanges) absorbEnded(j *job, i int, r *eventlog.TaskRecord) bool {
 	head := j.primaryOf(i)
 	switch k := j.failedSecondary(head); {
@@ -110,8 +109,9 @@ func (q gangChanges) failPrimary(j *job, r *eventlog.TaskRecord, k int) {
 	r.Exit = &x
 }
 
-// retryMPIGangs has gangs run again whose leaders, or parts before these, have failed:
-// all of each, as what has not failed has no program of its own.
+// retryMPIGangs decides to retry the gangs whose leader, or a part before it, has failed.
+// All of such a gang runs again, as the parts that did not fail have no program of their
+// own.
 func (j *job) retryMPIGangs(t TaskSelector, events []eventlog.JobEvent) ([]eventlog.JobEvent, error) {
 	ending := false
 	var failed []eventlog.IndexRange
@@ -201,9 +201,10 @@ func (q gangChanges) repairMPIGang(j *job) {
 	}
 }
 
-// suspendGang has the others of a led gang stand still with one whose machine's owner is
-// back, and go on when none is: a program whose parts wait for each other would only burn
-// its walltime. Their states are as they were, as nobody stands in their own way.
+// suspendGang freezes the rest of a led gang while the owner of one of its machines is
+// back. A program whose parts wait for each other would only burn its walltime. They go
+// on when no owner is there. Their states do not change, as nobody uses their own
+// machines.
 func (q gangChanges) suspendGang(j *job, i int) {
 	if !j.spec.MPIGang {
 		return
@@ -223,8 +224,8 @@ func (j *job) suspendedWithGang(i int) bool {
 	return k >= 0 && k != i
 }
 
-// suspendedForOwner is the first task of a led gang that stands still for the owner of
-// its machine; -1 for none.
+// suspendedForOwner is the first task of a led gang that the owner of its machine has
+// suspended; -1 for none.
 func (j *job) suspendedForOwner(head int) int {
 	if j.spec.MPIGang && j.counts[roost.Suspended] > 0 {
 		for k := head; k <= j.lastOfGang(head); k++ {
@@ -247,8 +248,8 @@ const (
 	CountedElsewhere
 )
 
-// LimitCounting says as what limits on what runs count the tasks of a request: several of
-// a program that has several machines are one job, or one task of an array.
+// LimitCounting says how limits on running jobs count the tasks of a request. Several
+// tasks of a program that has several machines are one job, or one task of an array.
 func (q *requestIndex) LimitCounting(id RequestID) LimitCounting {
 	r := q.requests[id]
 	if r == nil || r.mpiJob == 0 {

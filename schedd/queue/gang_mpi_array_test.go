@@ -13,8 +13,8 @@ import (
 	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
-// mpiArrayTest is an array of three programs that have two machines each, of which the
-// second has to be larger: 1[10], 1[20] and 1[30].
+// mpiArrayTest is an array of three programs of two machines each: 1[10], 1[20] and
+// 1[30]. The second machine has to be larger.
 type mpiArrayTest struct {
 	*testing.T
 	queue *Queue
@@ -109,8 +109,8 @@ func (a *mpiArrayTest) status() JobStatus {
 	return s
 }
 
-// TestMPIGangArray holds that an array of programs that have several machines is to its
-// user one of as many tasks as it has programs.
+// TestMPIGangArray checks that the user of an array of MPI programs sees one task for
+// each program.
 func TestMPIGangArray(t *testing.T) {
 	a := newMPIArrayTest(t, "")
 	if s := a.status(); s.Counts[roost.Idle] != 3 || a.queue.WaitingIndexes(1) != "10-30:10" {
@@ -189,8 +189,8 @@ func TestMPIGangArrayMaxRunning(t *testing.T) {
 	}
 }
 
-// TestMPIGangArrayRandomly plays all that can happen to such an array, in any order, and
-// holds that a restart knows it as well, and that it comes to an end.
+// TestMPIGangArrayRandomly plays all that can happen to such an array, in any order. A
+// restart knows it as well, and it comes to an end.
 func TestMPIGangArrayRandomly(t *testing.T) {
 	for seed := range uint64(200) {
 		a := newMPIArrayTest(t, "")
@@ -284,8 +284,8 @@ func (a *mpiArrayTest) step(rng *rand.Rand) {
 	}
 }
 
-// TestMPIGangArrayOrder holds that of a long array only the first gangs are asked for, in
-// turn, as those before them start, are held and are released.
+// TestMPIGangArrayOrder checks that of a long array only the first gangs ask for
+// machines. Their turn comes as those before them start, are held and are released.
 func TestMPIGangArrayOrder(t *testing.T) {
 	q, err := gangQueue(t, "GangSize = 2; GangLed = true; Array = true", 400)
 	if err != nil {

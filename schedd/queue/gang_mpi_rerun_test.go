@@ -9,9 +9,8 @@ import (
 	"github.com/roost-batch/roost/schedd/queue/eventlog"
 )
 
-// TestMPIGangNotRerunnable holds that a job of PBS that may not be run twice ends when a
-// part of it is lost, whichever it is, and says why; and that a job of another kind is
-// held.
+// TestMPIGangNotRerunnable checks the loss of a part of a job that may not be run twice.
+// A job of PBS ends, whichever part it is, and says why; a job of another kind is held.
 func TestMPIGangNotRerunnable(t *testing.T) {
 	for lost := range 3 {
 		g := newMPIGangTest(t, "; Rerunnable = false; PBS = [ Join_Path = \"n\" ]")
@@ -40,8 +39,8 @@ func TestMPIGangNotRerunnable(t *testing.T) {
 	}
 }
 
-// TestNotRerunnable holds the same of a job of one task; one that was deleted is gone,
-// and one that was to be run anew is.
+// TestNotRerunnable checks the same of a job of one task. One that was deleted is gone,
+// and one that was to be run again is.
 func TestNotRerunnable(t *testing.T) {
 	who, job := CallerIdentity{User: "ann", UID: 1}, TaskSelector{Job: roost.JobID{Seq: 1, Host: "h"}}
 	for _, tt := range []struct {

@@ -127,8 +127,8 @@ func TestMPIGangEndsWithPrimary(t *testing.T) {
 	}
 }
 
-// TestMPIGangSecondaryFails holds that a part of a job that ends for good takes the
-// leader with it, and that the job says which it was.
+// TestMPIGangSecondaryFails checks that a part that ends for good takes the leader with
+// it. The job says which part it was.
 func TestMPIGangSecondaryFails(t *testing.T) {
 	g := newMPIGangTest(t, "")
 	g.start()
@@ -148,8 +148,8 @@ func TestMPIGangSecondaryFails(t *testing.T) {
 	}
 }
 
-// TestMPIGangRequeued holds that a part that is lost has all of it made again, or held
-// where it may not be run twice, and that what is asked of a part is asked of all.
+// TestMPIGangRequeued checks that all of a gang runs again when a part is lost. It is
+// held where it may not be run twice, and what is asked of a part is asked of all.
 func TestMPIGangRequeued(t *testing.T) {
 	for _, twice := range []bool{true, false} {
 		more := ""
@@ -199,8 +199,8 @@ func TestMPIGangRefused(t *testing.T) {
 	}
 }
 
-// TestMPIGangRandomly plays all that can happen to a led gang, in any order, and holds
-// that it comes to an end that a restart knows as well.
+// TestMPIGangRandomly plays all that can happen to a led gang, in any order. It comes to
+// an end that a restart knows as well.
 func TestMPIGangRandomly(t *testing.T) {
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -245,8 +245,8 @@ func TestMPIGangRandomly(t *testing.T) {
 	}
 }
 
-// endWanted ends what the queue wants ended, and what is left of gangs that were not
-// whole when the schedd ended.
+// endWanted ends what the queue wants ended, and the rest of gangs that a restart found
+// incomplete.
 func (g *mpiGangTest) endWanted() {
 	g.queue.RepairGangs()
 	for len(g.queue.vacates) > 0 {
@@ -308,7 +308,7 @@ func mpiGangStep(g *mpiGangTest, rng *rand.Rand, who CallerIdentity, job TaskSel
 	}
 }
 
-// TestMPIGangMixed holds that the tasks of a gang that ask for different things start
+// TestMPIGangMixed checks that tasks of a gang that ask for different things start
 // together, each on what it asked for.
 func TestMPIGangMixed(t *testing.T) {
 	ad, err := classad.Parse(`[Cmd = "/bin/true"; ` + mpiGangAd + "]")
@@ -355,8 +355,8 @@ func TestMPIGangMixed(t *testing.T) {
 	}
 }
 
-// TestMPIGangSuspended holds that all of a job stands still while the owner of one of its
-// machines is back, or its user wants it to.
+// TestMPIGangSuspended checks that all of a job is frozen while the owner of one machine
+// is back. So it is when its user wants that.
 func TestMPIGangSuspended(t *testing.T) {
 	g := newMPIGangTest(t, "")
 	g.start()

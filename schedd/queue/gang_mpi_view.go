@@ -8,8 +8,8 @@ import (
 	"github.com/roost-batch/roost/schedd/queue/eventlog"
 )
 
-// mpiJobStatus tells of a job whose tasks are led by the first as of one of a single
-// task, which has all that the job has.
+// mpiJobStatus shows a job of one led gang as a single task that has all of the job's
+// resources.
 func (q statusView) mpiJobStatus(j *job, s *JobStatus) {
 	*s = q.mpiTaskStatus(j, *s, 0)
 	s.Tasks, s.Counts = 1, [roost.Removed + 1]int{}
@@ -17,8 +17,8 @@ func (q statusView) mpiJobStatus(j *job, s *JobStatus) {
 	s.Failed = min(s.Failed, 1)
 }
 
-// mpiTaskStatus makes of the status of a job that of a gang of it that one leads, which
-// has all that its tasks have.
+// mpiTaskStatus turns the status of a job into that of one of its led gangs. The gang has
+// all that its tasks have.
 func (q statusView) mpiTaskStatus(j *job, s JobStatus, head int) JobStatus {
 	t, over := q.task(j, head), j.gangs.openTasks[head/j.spec.GangSize] == 0
 	ended, held := t.Ended, -1
@@ -80,9 +80,8 @@ func (j *job) gangUsage(head int, x *eventlog.AttemptExit) *eventlog.AttemptExit
 	return &sum
 }
 
-// GangOverCPULimit says of a task whose gang one leads that they have used more CPU time
-// together than they may, and which attempt is to be told. What each has used so far
-// comes in.
+// GangOverCPULimit reports whether a led gang has used more CPU time together than it
+// may, and which attempt to end. used says what each attempt has used so far.
 func (q *jobTable) GangOverCPULimit(t roost.TaskID,
 	used func(roost.AttemptID) time.Duration) (lead roost.AttemptID, reason string, over bool) {
 	j := q.jobs[t.Job.Seq]

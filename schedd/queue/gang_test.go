@@ -27,7 +27,7 @@ func gangQueue(t *testing.T, ad string, count int) (*Queue, error) {
 	return q, err
 }
 
-// TestGang plays the life of a job of two gangs: they are offered whole, and one that
+// TestGang plays the life of a job of two gangs. They are offered whole, and one that
 // loses a task starts again whole.
 func TestGang(t *testing.T) {
 	q, err := gangQueue(t, "GangSize = 2", 4)
@@ -104,8 +104,8 @@ func TestGangRefused(t *testing.T) {
 	}
 }
 
-// TestPrediction holds that the last two runs tell how long the next one will take, and
-// never more than its walltime.
+// TestPrediction checks that the last two runs predict the next one, and never more than
+// its walltime.
 func TestPrediction(t *testing.T) {
 	q, err := gangQueue(t, "JobMaxVacateTime = 1", 9)
 	if err != nil {

@@ -15,7 +15,7 @@ type job struct {
 	seq            uint64
 	submission     *eventlog.SubmittedJob
 	ad             *classad.Ad
-	spec           jobad.Spec
+	spec           jobad.JobSpec
 	submitted      int64 // unix nanoseconds
 	state          []roost.TaskState
 	counts         [roost.Removed + 1]int

@@ -8,7 +8,7 @@ type taskClass struct {
 	job     *job
 	request *Request
 	share   *jobReady
-	spec    *jobad.Spec
+	spec    *jobad.JobSpec
 	ready   indexSet
 	count   int // bits set
 	open    int // tasks that are not final
@@ -19,8 +19,8 @@ type taskClass struct {
 	oldAd     *oldAd // the job as it was when these tasks began, which still run; nil: as it is
 }
 
-// jobReady is what one job contributes to one request: the ready tasks of the classes
-// that make it, and no more of them than the job may run.
+// jobReady is how many ready tasks a job contributes to one request. They are those of
+// the classes that make it, and no more than the job may run.
 type jobReady struct {
 	request *Request
 	count   int // tasks ready

@@ -32,8 +32,8 @@ func (q attemptDecisions) HoldDamaged(now time.Time, seq uint64, above roost.Att
 	return eventlog.JobEvent{Type: eventlog.Held, Time: now.UnixNano(), Job: seq, Reason: reason, Attempt: above}, true
 }
 
-// UnrecordedLease reports whether an attempt of a job that is not on record may live, and
-// the lease that it has; 0: as the schedd has it.
+// UnrecordedLease reports whether an attempt of a job may live that is not on record, and
+// its lease. A lease of 0 is that of the schedd.
 func (q *jobTable) UnrecordedLease(seq uint64) (lease time.Duration, unsure bool) {
 	j := q.jobs[seq]
 	if j == nil {

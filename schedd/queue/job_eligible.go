@@ -5,9 +5,9 @@ import (
 	"github.com/roost-batch/roost/schedd/queue/eventlog"
 )
 
-// eligibleTime is for how long a job has waited for nothing but machines (eligible_time
-// and etime of OpenPBS's pbs_job_attributes(7B)): not while it is held, while it waits
-// for others or for its time, or while all its tasks run. Times are unix nanoseconds.
+// eligibleTime is for how long a job has waited for nothing but machines. A job that is
+// held, waits for others or for its time, or whose tasks all run, does not (eligible_time
+// and etime of OpenPBS's pbs_job_attributes(7B)). Times are unix nanoseconds.
 type eligibleTime eventlog.EligibleTime
 
 // update brings that up to date when tasks of its job have changed their states.

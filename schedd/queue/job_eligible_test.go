@@ -8,8 +8,8 @@ import (
 	"github.com/roost-batch/roost/schedd/queue/eventlog"
 )
 
-// A job is eligible while it waits for a machine, and not while it is held, waits for its
-// time, or runs; what it has waited is kept over a restart.
+// TestEligible checks that a job is eligible while it waits for a machine. It is not
+// while it is held, waits for its time, or runs; the time survives a restart.
 func TestEligible(t *testing.T) {
 	d := newTestQueue(t)
 	id := d.submit(1, "HoldOnSubmit = true")

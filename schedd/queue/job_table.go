@@ -216,8 +216,8 @@ func (q *jobTable) JobChangeCounts(seqs []uint64) map[uint64]int {
 	return out
 }
 
-// TaskCount is how many tasks of a job there are in here, which for an array of gangs are
-// more than its user knows.
+// TaskCount is how many tasks of a job the queue has. Of an array of gangs these are more
+// than its user sees.
 func (q *jobTable) TaskCount(seq uint64) int {
 	if j := q.jobs[seq]; j != nil {
 		return len(j.state)

@@ -10,8 +10,8 @@ import (
 	"github.com/roost-batch/roost/schedd/queue/eventlog"
 )
 
-// TestLock holds that what an administrator holds with a lock its owner cannot let go on,
-// whatever state it was in, also after a restart; and nobody else locks.
+// TestLock checks that an owner cannot release what an administrator has locked. That
+// holds in any state and after a restart, and nobody else can lock.
 func TestLock(t *testing.T) {
 	d := newTestQueue(t)
 	id := d.submit(3, "MaxRetries = 0")

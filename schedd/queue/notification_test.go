@@ -34,8 +34,8 @@ func notifications(t *testing.T, live func(d *testQueue)) string {
 	return strings.Join(reported, "; ")
 }
 
-// TestNotificationQueueName: people and the machines' scripts are told the queue of a job
-// that is in none by the name that qstat shows.
+// TestNotificationQueueName checks the queue in notifications of a job that is in none.
+// It is the name that qstat shows.
 func TestNotificationQueueName(t *testing.T) {
 	for ad, want := range map[string]string{`MailPoints = "e"`: roost.DefaultQueueName,
 		`MailPoints = "e"; Queue = "long"`: "long"} {
@@ -58,8 +58,8 @@ func TestNotificationQueueName(t *testing.T) {
 	}
 }
 
-// TestNotifications: -m b, e and a each tell of what they are for, of an array once, or
-// with j of each of its tasks.
+// TestNotifications checks which events -m b, e and a report. An array is reported once,
+// or with j for each of its tasks.
 func TestNotifications(t *testing.T) {
 	run := func(points string, count int, exits ...eventlog.AttemptExit) func(d *testQueue) {
 		return func(d *testQueue) {

@@ -117,9 +117,9 @@ func (q programBuilder) Program(a roost.AttemptID) (TaskProgram, error) {
 	return p, m.err
 }
 
-// becomeSecondary makes of a job's program what a task runs that holds its part of a
-// machine for the leader: nothing, for as long as that may run. Its walltime is there to
-// say when the machine is free again; it is the leader's that ends the job.
+// becomeSecondary makes the program one that does nothing, for a task that holds its
+// machine for the leader. It sleeps for as long as the leader may run. Its walltime says
+// when the machine is free again; the leader's walltime ends the job.
 func (p *TaskProgram) becomeSecondary() {
 	p.IsSecondary, p.Interactive, p.Executable, p.Arguments, p.Script = true, false, "/bin/sleep",
 		[]string{"infinity"}, ""
@@ -152,7 +152,7 @@ func (q *jobTable) UserScripts() (list []UserScript) {
 
 // taskSubstituter replaces $(Name) in the attributes of one task.
 type taskSubstituter struct {
-	jobad.Substituter
+	jobad.AdSubstituter
 	job     *job
 	attempt roost.AttemptID
 	err     error
@@ -181,7 +181,7 @@ func (q programBuilder) newSubstituter(j *job, a roost.AttemptID) (*taskSubstitu
 
 func newTaskSubstituter(ad *classad.Ad, j *job, a roost.AttemptID) *taskSubstituter {
 	m := &taskSubstituter{job: j, attempt: a}
-	m.Substituter = jobad.Substituter{Ad: ad, Value: m.valueOf}
+	m.AdSubstituter = jobad.AdSubstituter{Ad: ad, Value: m.valueOf}
 	return m
 }
 
@@ -212,8 +212,8 @@ func (m *taskSubstituter) valueOf(name string) string {
 	return ""
 }
 
-// pbsID is the id of the task as PBS writes it: that of its job, with its index in the
-// array if that is one.
+// pbsID is the id of the task as PBS writes it. For a task of an array that is the job's
+// id with the index in it.
 func (m *taskSubstituter) pbsID() string {
 	id := m.attempt.Task
 	if !m.job.spec.Array && (len(m.job.state) == 1 || m.job.spec.MPIGang) {
@@ -223,8 +223,8 @@ func (m *taskSubstituter) pbsID() string {
 	return id.String()
 }
 
-// TaskOutput says where the standard streams of a task go, and on whose behalf: for those
-// who want to read them.
+// TaskOutput says where the standard streams of a task go, and on whose behalf, for those
+// who read them.
 type TaskOutput struct {
 	Out, Err string // as in TaskProgram
 	Iwd      string

@@ -14,7 +14,7 @@ import (
 //	statusView         what users are shown of jobs and tasks
 //	taskDecisions      what users ask for, as events
 //	attemptDecisions   what becomes of attempts, as events
-//	submissions        new jobs, by their submit keys
+//	submissionIndex    new jobs, by their submit keys
 //	openTaskCounts     tasks that are not final, by user
 //	dependencyIndex    which job waits for which
 //	requestIndex       requests, and the ready tasks of each
@@ -27,7 +27,7 @@ type Queue struct {
 	statusView
 	taskDecisions
 	attemptDecisions
-	*submissions
+	*submissionIndex
 	*openTaskCounts
 	*dependencyIndex
 	*requestIndex
@@ -47,7 +47,7 @@ func New(host string) *Queue {
 	return &Queue{
 		jobTable: table, statusView: statusView{table}, taskDecisions: taskDecisions{table},
 		attemptDecisions: attemptDecisions{table}, openTaskCounts: open,
-		submissions:      &submissions{jobTable: table, openTaskCounts: open, jobsByKey: map[string][]uint64{}},
+		submissionIndex:  &submissionIndex{jobTable: table, openTaskCounts: open, jobsByKey: map[string][]uint64{}},
 		dependencyIndex:  newDependencyIndex(table),
 		requestIndex:     newRequestIndex(table, runtimes),
 		runtimePredictor: runtimes, programBuilder: programBuilder{table, runtimes},

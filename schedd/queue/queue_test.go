@@ -112,7 +112,8 @@ func (d *testQueue) checkState(id roost.JobID, want string) {
 	}
 }
 
-// After a hold or a removal nothing starts, and what ran goes where it was wanted.
+// TestHoldAndRemoveWhileRunning checks that after a hold or a removal nothing starts.
+// What ran ends as it was asked to.
 func TestHoldAndRemoveWhileRunning(t *testing.T) {
 	d := newTestQueue(t)
 	id := d.submit(2, "")

@@ -16,8 +16,8 @@ import (
 // nothing of it counts for its owner's quota. If it is refused it is held, whole, with
 // the refusal for a reason; whoever releases it has it asked about again.
 
-// DeferredJobs lists the jobs that somebody is yet to be asked about, oldest first: those
-// with a task that may run.
+// DeferredJobs lists the deferred jobs that have a task which may run, oldest first. The
+// negotiators are yet to be asked about them.
 func (q *quotaDemands) DeferredJobs() []uint64 {
 	if len(q.deferredJobs) == 0 {
 		return nil
@@ -64,8 +64,8 @@ func (q *quotaDemands) AdmitDeferred(now time.Time, seq uint64) []eventlog.JobEv
 	return []eventlog.JobEvent{{Type: eventlog.Admitted, Time: now.UnixNano(), Job: seq}}
 }
 
-// HoldOverQuota decides that a job is held that would not have been taken, had somebody
-// been asked; why says it with the numbers.
+// HoldOverQuota decides to hold a deferred job that quotas do not allow. why says it with
+// the numbers.
 func (q *quotaDemands) HoldOverQuota(now time.Time, seq uint64, why string) []eventlog.JobEvent {
 	j := q.jobs[seq]
 	if j == nil || !q.deferredJobs[seq] || !j.mayRun() {

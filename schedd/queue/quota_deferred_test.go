@@ -11,10 +11,9 @@ import (
 	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
-// TestDeferredAdmission holds that a job that was taken while nobody could be asked
-// counts for no quota until it is admitted; that one that is refused is held with the
-// reason, and asked about again when it is released; and that all that survives a
-// restart.
+// TestDeferredAdmission checks that a deferred job counts for no quota until it is
+// admitted. One that is refused is held with the reason, and asked about again when it is
+// released. All that survives a restart.
 func TestDeferredAdmission(t *testing.T) {
 	ad, err := classad.Parse(`[Cmd = "/bin/true"; RequestCpus = 2]`)
 	if err != nil {

@@ -26,10 +26,10 @@ func (p QuotaKey) Compare(o QuotaKey) int {
 		cmp.Compare(p.GID, o.GID))
 }
 
-// QuotaDemand is what jobs may hold at once when all goes well: what a quota is compared
-// with (Borg §2.5, where a job's tasks all run at once). Of a job that lets only so many
-// of its tasks run at once no more than those count: an array of a thousand tasks, ten at
-// a time, needs the quota of ten.
+// QuotaDemand is what jobs may hold at once when all goes well. It is compared with a
+// quota (Borg §2.5, where a job's tasks all run at once). Of a job with a limit of
+// running tasks no more than those count: an array of a thousand tasks, ten at a time,
+// needs the quota of ten.
 type QuotaDemand struct {
 	roost.Resources
 	Tasks int // that run at once
@@ -64,8 +64,8 @@ func (d QuotaDemand) Sub(e QuotaDemand) QuotaDemand {
 	return QuotaDemand{d.Resources.Sub(e.Resources), d.Tasks - e.Tasks, d.Open - e.Open, d.Total.Sub(e.Total)}
 }
 
-// totalDemand is what so many tasks of each kind may hold at once, of which no more than
-// most run together; 0 for all. Where the kinds differ and not all run together, each
+// totalDemand is what tasks of several kinds may hold at once when no more than most run
+// together. most is 0 for all. Where the kinds differ and not all run together, each
 // resource is counted as if those ran that want most of it.
 func totalDemand(kinds []demandKind, most int) (d QuotaDemand) {
 	var largest roost.Resources
@@ -90,9 +90,8 @@ func totalDemand(kinds []demandKind, most int) (d QuotaDemand) {
 	}, most, d.Open, d.Total}
 }
 
-// countGangOnce counts the tasks of a gang that are led by its first as the one that they
-// are to its user.
-func (d QuotaDemand) countGangOnce(p *jobad.Spec) QuotaDemand {
+// countGangOnce counts the tasks of a led gang as one, as its user does.
+func (d QuotaDemand) countGangOnce(p *jobad.JobSpec) QuotaDemand {
 	if p.MPIGang {
 		d.Open = (d.Open + p.GangSize - 1) / p.GangSize
 	}
@@ -154,8 +153,8 @@ func (j *job) payer() QuotaKey {
 	return QuotaKey{j.submission.Owner, j.spec.Group, j.spec.Band, j.spec.Queue, j.submission.GID}
 }
 
-// SubmissionDemand is whose quota a job that is about to be submitted is held against,
-// and how much it would add to what is held against it.
+// SubmissionDemand returns whose quota a new job is held against, and how much it adds to
+// that demand.
 func SubmissionDemand(who CallerIdentity, spec *jobad.SubmitSpec) (QuotaKey, QuotaDemand, error) {
 	p, err := jobad.ReadSpec(spec.Ad)
 	if err != nil {
@@ -174,7 +173,7 @@ func SubmissionDemand(who CallerIdentity, spec *jobad.SubmitSpec) (QuotaKey, Quo
 }
 
 // HasSubmission reports whether a submission with that key was taken already.
-func (q *submissions) HasSubmission(who CallerIdentity, key string, limits SubmitLimits) bool {
+func (q *submissionIndex) HasSubmission(who CallerIdentity, key string, limits SubmitLimits) bool {
 	return len(q.submissionJobs(submissionKey(who, key), limits)) > 0
 }
 

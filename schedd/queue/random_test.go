@@ -14,8 +14,8 @@ import (
 	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
-// Random work in any order keeps the invariants, and replay of the log ends in the same
-// state, from the beginning and from a snapshot on the way.
+// TestRandomAndReplay checks that random work in any order keeps the invariants. Replay
+// of the log ends in the same state, from the beginning and from a snapshot on the way.
 func TestRandomAndReplay(t *testing.T) {
 	for seed := range uint64(60) {
 		d, rng := newTestQueue(t), rand.New(rand.NewPCG(seed, 7))

@@ -64,7 +64,7 @@ func (j *job) columnKey(i int) string {
 }
 
 // addClass adds a class of tasks that want what the plan says.
-func (q *requestIndex) addClass(j *job, p *jobad.Spec) {
+func (q *requestIndex) addClass(j *job, p *jobad.JobSpec) {
 	r := q.joinRequest(j.submission, j.id(q.host), p)
 	j.classes = append(j.classes, &taskClass{job: j, request: r, share: j.readyIn(r), spec: p, heapIndex: -1})
 }
@@ -279,8 +279,8 @@ func (q *requestIndex) updateRestoreClass(j *job, i int) {
 	}
 }
 
-// restoreClassOf finds or makes the class that is as another, but for what it wants to
-// restore, and whether and where it is to run now.
+// restoreClassOf finds or makes the class like another that differs in what it restores,
+// and where it runs now.
 func (q *requestIndex) restoreClassOf(j *job, c *taskClass, restores, slot bool, now string) uint16 {
 	first := c
 	if c.twin != nil {

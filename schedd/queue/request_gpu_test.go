@@ -62,8 +62,8 @@ func TestRequestsDiffer(t *testing.T) {
 	}
 }
 
-// TestPlacementRetained holds that what an attempt was given of its node is known as long
-// as the attempt is, also of a success of which little is kept, and from a snapshot.
+// TestPlacementRetained checks that the placement of an attempt is known as long as the
+// attempt is. That includes a success with a compact record, and a restored job.
 func TestPlacementRetained(t *testing.T) {
 	q := queueWithJob(t, `[Cmd = "x"]`, jobad.TaskColumn{Name: "a", Values: []string{"1", "2", "3"}})
 	places := []string{"gpu0", "gpu1", ""}

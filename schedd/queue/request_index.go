@@ -55,7 +55,7 @@ func (q *requestIndex) Request(id RequestID) (*Request, bool) {
 }
 
 // joinRequest finds or makes the request of a class.
-func (q *requestIndex) joinRequest(s *eventlog.SubmittedJob, job roost.JobID, p *jobad.Spec) *Request {
+func (q *requestIndex) joinRequest(s *eventlog.SubmittedJob, job roost.JobID, p *jobad.JobSpec) *Request {
 	if p.Resources.GPUs == 0 {
 		p.Resources.GPUMemory = 0 // it was for those of the job's tasks that have GPUs
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
-// What is skipped is not given out while there is something else, and nothing is when all
-// of it is skipped.
+// TestNextTaskExcept checks that a skipped task is not returned. Nothing is when all are
+// skipped.
 func TestNextTaskExcept(t *testing.T) {
 	q := New("h")
 	ad, err := classad.Parse(`[Cmd = "/bin/true"]`)

@@ -26,7 +26,7 @@ func (q *requestIndex) HoldInfeasible(now time.Time, id RequestID, missing strin
 		Reason: fmt.Sprintf("refused: %s; to try again: roost release %v", missing, job)}}
 }
 
-// DenyRun decides that the tasks of a request to run now are like any others again, as no
+// DenyRun decides that the tasks of a request to run now take their turn again. No
 // machine can take them; why says what is missing. It returns nothing for any other
 // request.
 func (q *requestIndex) DenyRun(now time.Time, id RequestID, why string) []eventlog.JobEvent {

@@ -9,9 +9,8 @@ import (
 	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
-// TestSoftConstraints holds that what jobs take and wish for stands in the requests' ads
-// and tells requests apart; and that jobs that are to be spread make each a request of
-// its own.
+// TestSoftConstraints checks that soft constraints are in the ads of requests and tell
+// requests apart. Jobs that are to be spread make a request each.
 func TestSoftConstraints(t *testing.T) {
 	d := newTestQueue(t)
 	d.submit(2, `Cmd = "x"`)

@@ -11,10 +11,10 @@ import (
 	"github.com/roost-batch/roost/schedd/queue/eventlog"
 )
 
-// What each request does to a job in each state, as POSIX has it (XCU chapter 3, the
-// table of states and requests), and where Roost has states that POSIX has not: S is
-// suspended, A starting, and F final. A cell is the state after the request and, where
-// the job ran, after the end of its attempt; e stands for an error.
+// requestTable says what each request does to a job in each state. It is the table of
+// POSIX (XCU chapter 3, states and requests), with the states that Roost has and POSIX
+// has not: S is suspended, A starting, and F final. A cell is the state after the request
+// and, where the job ran, after the end of its attempt; e is an error.
 const requestTable = `
 	         Q  A  R  S  H  W  F
 	delete   F  F  F  F  F  F  e

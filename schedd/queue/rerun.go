@@ -14,10 +14,10 @@ var ErrNotRerunnable = fmt.Errorf("%w: it may not be run twice", roost.Conflict)
 // requeuedReason is why an attempt is ended that somebody wants to be made anew.
 const requeuedReason = "it is to run again"
 
-// RerunTasks decides to kill the attempts of a target's active tasks, without notice, and
-// to make new ones from the beginning (POSIX, qrerun). The next attempt begins when this
-// one has ended, as after any other end (P4). To force it is an administrator's, and
-// forces nothing more.
+// RerunTasks decides to kill the attempts of a target's active tasks, and to make new
+// ones (POSIX, qrerun). They are killed without notice, and begin anew. The next attempt
+// begins when this one has ended, as after any other end (P4). Only an administrator may
+// force it, which changes nothing else.
 func (q taskDecisions) RerunTasks(now time.Time, who CallerIdentity, t TaskSelector,
 	force bool) ([]eventlog.JobEvent, error) {
 	events, err := q.decideEach(now, who, t, eventlog.JobEvent{Type: eventlog.Requeued, Reason: requeuedReason},

@@ -8,8 +8,8 @@ import (
 	"github.com/roost-batch/roost/schedd/queue/eventlog"
 )
 
-// What is run again is killed at once, loses its checkpoints, and starts only when its
-// attempt has ended; replay asks for the same.
+// TestRerun checks that a rerun task is killed at once and loses its checkpoints. It
+// starts only when its attempt has ended; replay asks for the same.
 func TestRerun(t *testing.T) {
 	d := newTestQueue(t)
 	id := d.submit(2, "")
@@ -51,8 +51,8 @@ func TestRerun(t *testing.T) {
 	}
 }
 
-// A program that ends before it is killed has ended; a hold that was asked for meanwhile
-// holds, and a removal removes.
+// TestRerunMeetsOthers checks what else happens before a rerun task is killed. A program
+// that ends has ended; a hold holds, and a removal removes.
 func TestRerunMeetsOthers(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -122,7 +122,7 @@ func TestRerunRefused(t *testing.T) {
 	}
 }
 
-// TestRestartsWhenLost: what is said of a task whose node is silent is what comes of it
+// TestRestartsWhenLost checks that what is said of a task on a silent node comes true
 // when the attempt is lost.
 func TestRestartsWhenLost(t *testing.T) {
 	for _, c := range []struct {

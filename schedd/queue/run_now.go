@@ -19,13 +19,15 @@ import (
 //	its attempt has ended        until then it keeps the request that its claim is of
 //	the negotiator denies it     no machine can take it now
 //	it is held or removed
+
+// runNowReason is the reason of events that ask for tasks to run now.
 const runNowReason = "an operator asked for it to run now"
 
 // maxRunHosts bounds how many machines one request to run now names.
 const maxRunHosts = 1000
 
-// RunNow decides that the tasks of a target which wait for a machine ask for one before
-// all others, on the named machines if there are any.
+// RunNow decides that the waiting tasks of a target ask for a machine before all others.
+// If machines are named, only those are asked for.
 func (q taskDecisions) RunNow(now time.Time, who CallerIdentity, t TaskSelector,
 	hosts []string) ([]eventlog.JobEvent, error) {
 	if !who.Admin {

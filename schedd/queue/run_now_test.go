@@ -11,8 +11,8 @@ import (
 	"github.com/roost-batch/roost/schedd/queue/eventlog"
 )
 
-// urgent lists the requests to run now, with how many tasks each has ready, and where
-// their machines are to be.
+// urgent lists the requests to run now, with the number of ready tasks and the machines
+// of each.
 func (d *testQueue) urgent() (list []string) {
 	for _, id := range d.queue.Requests() {
 		if r, _ := d.queue.Request(id); r.Now && r.Ready > 0 {
@@ -31,8 +31,8 @@ func (d *testQueue) runNow(id roost.JobID, hosts []string, ranges ...eventlog.In
 	d.apply(events...)
 }
 
-// A job that is to run now makes a request of its own, also after a restart, until its
-// attempt has ended; then it is a job like any other.
+// TestRunNowOnce checks that a job that is to run now makes a request of its own, also
+// after a restart. When its attempt has ended it is a job like any other.
 func TestRunNowOnce(t *testing.T) {
 	d := newTestQueue(t)
 	first, second := d.submit(1, "MaxRetries = 3"), d.submit(1, "MaxRetries = 3")
@@ -73,8 +73,8 @@ func TestRunNowOnce(t *testing.T) {
 	}
 }
 
-// Of an array those tasks go first that are named, past its own limit, on the machines
-// that are named.
+// TestRunNowTasks checks that the named tasks of an array run first, past its own limit,
+// on the named machines.
 func TestRunNowTasks(t *testing.T) {
 	d := newTestQueue(t)
 	id := d.submit(5, `Array = true; MaxRunning = 1`)
@@ -107,7 +107,7 @@ func TestRunNowTasks(t *testing.T) {
 	}
 }
 
-// What cannot run now takes its turn again, and the reason is told.
+// TestRunNowDenied checks that what cannot run now takes its turn again, with a reason.
 func TestRunNowDenied(t *testing.T) {
 	d := newTestQueue(t)
 	id := d.submit(1, "")
@@ -132,7 +132,8 @@ func TestRunNowDenied(t *testing.T) {
 	}
 }
 
-// Only who administers may, and only of what waits for nothing but a machine.
+// TestRunNowRefused checks that only an administrator may ask, and only for tasks that
+// wait for nothing but a machine.
 func TestRunNowRefused(t *testing.T) {
 	d := newTestQueue(t)
 	held, running, array := d.submit(1, "HoldOnSubmit = true"), d.submit(1, ""), roost.JobID{}
@@ -163,8 +164,8 @@ func TestRunNowRefused(t *testing.T) {
 	}
 }
 
-// Gangs run now as they start at any time: whole. What has run once is asked for with the
-// rest.
+// TestRunNowGang checks that gangs run now as they start at any time: whole. What has run
+// once is asked for with the rest.
 func TestRunNowGang(t *testing.T) {
 	d := newTestQueue(t)
 	id := d.submit(4, "GangSize = 2")

@@ -11,10 +11,10 @@ import (
 // ErrSignal says that there is no signal of that name.
 var ErrSignal = fmt.Errorf("%w: there is no signal of that name or number", roost.Invalid)
 
-// SignalTasks decides to send the running tasks of a target a signal of that name, and
-// says to which attempts: the event alone sends nothing, so that a replay does not
-// either. It reaches only what runs (POSIX, qsig): a name of "" is that of no signal, and
-// refused where any other would be taken.
+// SignalTasks decides to send the running tasks of a target a signal, and returns their
+// attempts. The event alone sends nothing, so that a replay does not either. It reaches
+// only what runs (POSIX, qsig): a name of "" is that of no signal, and refused where any
+// other would be taken.
 func (q taskDecisions) SignalTasks(now time.Time, who CallerIdentity, t TaskSelector,
 	name string) ([]eventlog.JobEvent, []roost.AttemptID, error) {
 	running := func(s roost.TaskState) bool { return s == roost.Running || s == roost.Starting } // both are R in PBS

@@ -8,7 +8,8 @@ import (
 	"github.com/roost-batch/roost/schedd/queue/eventlog"
 )
 
-// A signal goes to the attempts that run, is in the log, and changes nothing.
+// TestSignal checks that a signal goes to the attempts that run, is in the log, and
+// changes nothing.
 func TestSignal(t *testing.T) {
 	d := newTestQueue(t)
 	id := d.submit(3, "")

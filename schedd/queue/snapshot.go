@@ -7,8 +7,8 @@ import (
 	"github.com/roost-batch/roost/schedd/queue/eventlog"
 )
 
-// Snapshot returns the whole truth about one job in its form on disk; false when it is
-// not in the queue.
+// Snapshot returns all that the queue knows of one job in its form on disk. It is false
+// when the job is not in the queue.
 func (q *Queue) Snapshot(seq uint64) ([]byte, bool) {
 	j := q.jobs[seq]
 	if j == nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
-// submissions is what was submitted, by submit key.
-type submissions struct {
+// submissionIndex is what was submitted, by submit key.
+type submissionIndex struct {
 	*jobTable
 	*openTaskCounts
 	jobsByKey map[string][]uint64
@@ -46,7 +46,7 @@ type SubmitLimits struct {
 
 // SubmitJobs decides on new jobs: all of them, or none. The same key again gives the ids
 // that it gave before.
-func (q *submissions) SubmitJobs(now time.Time, who CallerIdentity, key string, specs []jobad.SubmitSpec,
+func (q *submissionIndex) SubmitJobs(now time.Time, who CallerIdentity, key string, specs []jobad.SubmitSpec,
 	limits SubmitLimits) (events []eventlog.JobEvent, ids []roost.JobID, repeated bool, err error) {
 	if key == "" || len(key) > 256 {
 		return nil, nil, false, fmt.Errorf("submit key: %w: it has %d bytes, and 1 to 256 are wanted",
@@ -90,7 +90,7 @@ func submissionKey(who CallerIdentity, key string) string {
 }
 
 // submissionJobs lists all jobs of a submission, wherever they are now.
-func (q *submissions) submissionJobs(key string, limits SubmitLimits) (ids []roost.JobID) {
+func (q *submissionIndex) submissionJobs(key string, limits SubmitLimits) (ids []roost.JobID) {
 	for _, seq := range q.jobsByKey[key] {
 		if mutant.Active(mutant.KeyForgotten) && q.jobs[seq].firstStarted != 0 {
 			continue
@@ -105,7 +105,7 @@ func (q *submissions) submissionJobs(key string, limits SubmitLimits) (ids []roo
 }
 
 // checkSubmission checks one job and makes the event that takes it in.
-func (q *submissions) checkSubmission(now time.Time, who CallerIdentity, spec *jobad.SubmitSpec,
+func (q *submissionIndex) checkSubmission(now time.Time, who CallerIdentity, spec *jobad.SubmitSpec,
 	r *dependencyResolver) (eventlog.JobEvent, error) {
 	seq, limits := r.jobNumber, r.limits
 	if spec.Count < 1 || spec.Count > roost.MaxTasks {

@@ -12,7 +12,7 @@ import (
 	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
-// TestOpenTasksAreShared fills a queue as two users and looks who is still served: nobody
+// TestOpenTasksAreShared fills a queue as two users and looks who is still served. Nobody
 // has more than the bound of one user, and the last tenth is for users who have few.
 func TestOpenTasksAreShared(t *testing.T) {
 	q := New("h")

@@ -10,10 +10,10 @@ import (
 )
 
 // ReturnFromHistory decides to run failed and removed tasks again of a job that is in the
-// history: it comes back into the queue with all that is known of it, and its next
+// history. It comes back into the queue with all that is known of it, and its next
 // attempts have the next numbers. past holds that job and nothing else; it is of no use
 // afterwards.
-func (q *submissions) ReturnFromHistory(now time.Time, who CallerIdentity, past *Queue, t TaskSelector,
+func (q *submissionIndex) ReturnFromHistory(now time.Time, who CallerIdentity, past *Queue, t TaskSelector,
 	limits SubmitLimits) ([]eventlog.JobEvent, error) {
 	events, err := past.RetryTasks(now, who, t)
 	if err != nil {
@@ -44,7 +44,7 @@ func (q *submissions) ReturnFromHistory(now time.Time, who CallerIdentity, past 
 
 // dropResolved takes out of what a job of the history still waited for what has come
 // since. What cannot come any more is an error.
-func (q *submissions) dropResolved(j *job, limits SubmitLimits) error {
+func (q *submissionIndex) dropResolved(j *job, limits SubmitLimits) error {
 	var left []eventlog.JobDependency
 	for _, w := range j.dependencies {
 		if !w.Type.Blocks() {

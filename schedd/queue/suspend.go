@@ -24,8 +24,8 @@ func (q taskDecisions) ResumeTasks(now time.Time, who CallerIdentity, t TaskSele
 	return q.decideEach(now, who, t, eventlog.JobEvent{Type: eventlog.Resumed}, (*job).suspendedByUser)
 }
 
-// applySuspension has a user suspend a running task, or let it go on as far as he is
-// concerned, and asks for what that means.
+// applySuspension suspends a running task for a user, or resumes it, and asks its machine
+// to do so. The owner of the machine may still have it suspended.
 func (q *Queue) applySuspension(j *job, i int, on bool) {
 	s := j.state[i]
 	if s != roost.Running && s != roost.Suspended || j.suspendedByUser(i) == on {

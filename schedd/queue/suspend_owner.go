@@ -12,9 +12,9 @@ import (
 // wants it to: its user, who says so here, or the owner of the machine that it runs on,
 // who says so there. Its state is Suspended in either case, and why tells them apart.
 
-// SuspendForOwner decides that a running attempt stands still for the owner of its
-// machine, or with an empty reason that it does no more. It is false when that is no
-// news, or the attempt does not run.
+// SuspendForOwner decides that a running attempt is suspended for the owner of its
+// machine. With an empty reason it is not any more. It is false when that is so already,
+// or the attempt does not run.
 func (q attemptDecisions) SuspendForOwner(now time.Time, a roost.AttemptID, node, reason string) (eventlog.JobEvent,
 	bool) {
 	if !q.IsLive(a) {

@@ -9,8 +9,8 @@ import (
 	"github.com/roost-batch/roost/schedd/queue/eventlog"
 )
 
-// SwapOrder decides that two jobs change places: each starts where the other would have,
-// as far as their age decides that (OpenPBS, qorder). Neither may have begun.
+// SwapOrder decides that two jobs change places in the order by age (OpenPBS, qorder).
+// Each starts where the other would have. Neither may have begun.
 func (q taskDecisions) SwapOrder(now time.Time, who CallerIdentity, a, b TaskSelector) ([]eventlog.JobEvent, error) {
 	var events []eventlog.JobEvent
 	for _, t := range []TaskSelector{a, b} {

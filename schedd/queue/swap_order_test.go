@@ -8,8 +8,8 @@ import (
 	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
-// TestPreemptedGoesFirst: of the tasks of one job, one that had to leave its machine, and
-// whose work was saved, goes on before others begin.
+// TestPreemptedGoesFirst checks that a task that had to leave its machine, with its work
+// saved, starts before new ones.
 func TestPreemptedGoesFirst(t *testing.T) {
 	d := newTestQueue(t)
 	limits := SubmitLimits{NewSecret: func() []byte { return bytes.Repeat([]byte{7}, 32) }}

@@ -88,8 +88,8 @@ func (j *job) names() TaskNames {
 	return n
 }
 
-// GangPart is which part of its gang a task is: 0 for the one that leads, and for any
-// that none leads.
+// GangPart is which part of its gang a task is: 0 for the leader, and for tasks without
+// one.
 func (n TaskNames) GangPart(task int) int { return task % max(n.mpiGangSize, 1) }
 
 // TaskNames is what users call the tasks of a job; of one that is not here, their own
@@ -141,8 +141,8 @@ func (j *job) endedSubjob(t TaskSelector) bool {
 	return j.spec.Array && one && j.state[i].IsFinal() && !j.isFinal()
 }
 
-// singleTask is the task that a target names, if it names one of the user's: of several
-// that have an index between them, the one that leads.
+// singleTask is the task that a target names, if it names exactly one. Of several tasks
+// that have an index between them it is the one that leads.
 func (j *job) singleTask(t TaskSelector) (i int, ok bool) {
 	if len(t.Ranges) != 1 {
 		return 0, false
@@ -151,8 +151,8 @@ func (j *job) singleTask(t TaskSelector) (i int, ok bool) {
 	return r.First, r.Last-r.First+1 == j.tasksPerIndex() && r.First < len(j.state)
 }
 
-// SingleTask is the task that a located target names, if it names one; false for a job,
-// and for several tasks.
+// SingleTask is the task that a located target names. It is false for a job, and for
+// several tasks.
 func (q *jobTable) SingleTask(t TaskSelector) (roost.TaskID, bool) {
 	j := q.jobs[t.Job.Seq]
 	if j == nil {

@@ -49,8 +49,8 @@ func TestUsageRetained(t *testing.T) {
 	}
 }
 
-// TestResourceExceeded: needing more than was asked for is the job's own failure, and
-// tried again as often as the job says.
+// TestResourceExceeded checks that a task that needs more than it asked for fails by
+// itself. It is tried again as often as the job says.
 func TestResourceExceeded(t *testing.T) {
 	for _, cause := range []eventlog.ExitCause{eventlog.CauseMemory, eventlog.CauseGPUMemory, eventlog.CauseDisk} {
 		d := newTestQueue(t)

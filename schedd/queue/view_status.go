@@ -109,8 +109,8 @@ func (q statusView) status(j *job) JobStatus {
 	return s
 }
 
-// waitingRequest is the request that what waits of a job is asked for by: with a
-// checkpoint it is another one than at first.
+// waitingRequest is the request of the ready tasks of a job. With a checkpoint it is
+// another one than at first.
 func (j *job) waitingRequest() *Request {
 	for _, c := range j.classes {
 		if c.count > 0 {
@@ -120,8 +120,8 @@ func (j *job) waitingRequest() *Request {
 	return j.classes[0].request
 }
 
-// startAndEnd is when the first task of a job started and the last one ended, and the
-// first reason there is to tell.
+// startAndEnd is when the first task of a job started and the last ended, and the first
+// reason to show.
 func (j *job) startAndEnd() (started, ended int64, reason string) {
 	if j.isFinal() {
 		ended = j.lastEnded
@@ -154,8 +154,8 @@ func (j *job) stateReason(i int) (why string) {
 	return why
 }
 
-// WaitingIndexes lists the indexes of the tasks of a job that wait to be started, as
-// users know them: "3-9,12"; empty when there are none. Of a list of more than maxWritten
+// WaitingIndexes lists the indexes of the tasks that wait to be started, as users know
+// them: "3-9,12". It is empty when there are none. Of a list of more than maxWritten
 // parts the rest is left out.
 func (q statusView) WaitingIndexes(seq uint64) string {
 	j := q.jobs[seq]
@@ -203,7 +203,7 @@ func (q statusView) taskStatus(j *job, s JobStatus, i int) JobStatus {
 	return s
 }
 
-// Tasks calls f with the status of each task in a target, until f returns false.
+// EachTask calls f with the status of each task in a target, until f returns false.
 func (q statusView) EachTask(t TaskSelector, f func(JobStatus) bool) { q.EachTaskIn(t, nil, false, f) }
 
 // EachTaskIn is EachTask for the tasks that are in one of some states, or with failed

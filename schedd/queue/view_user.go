@@ -6,8 +6,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// userView is how the gangs of an array stand that are a task each to their user: what is
-// counted of the tasks behind that says nothing to anybody.
+// userView counts the gangs of an array, which are a task each to their user. The counts
+// of the tasks behind them mean nothing to a user.
 type userView struct {
 	byGang []userState // by gang; empty where each task is one to its user
 	counts [roost.Removed + 1]int
@@ -20,9 +20,8 @@ type userState struct {
 	failed bool
 }
 
-// userState is how a task stands for its user: where it leads a gang that is one of an
-// array's, with all of that. Its program may have ended while the others are still on
-// their way.
+// userState is the state of a task for its user; of the leader of a gang, that of the
+// gang. Its program may have ended while the others are still on their way.
 func (j *job) userState(i int) userState {
 	s := j.state[i]
 	if j.tasksPerIndex() > 1 && s.IsFinal() && j.gangs.openTasks[i/j.tasksPerIndex()] > 0 {
@@ -64,8 +63,8 @@ func (j *job) updateUserStates() {
 	}
 }
 
-// userCounts counts the tasks of a job as its user knows them: how many there are, in
-// which states, and how many have failed.
+// userCounts counts the tasks of a job as its user knows them. It returns how many there
+// are, in which states, and how many have failed.
 func (j *job) userCounts() (tasks int, counts [roost.Removed + 1]int, failed int) {
 	if g := &j.gangs.userView; len(g.byGang) > 0 {
 		return len(g.byGang), g.counts, g.failed

@@ -2,8 +2,8 @@ package queue
 
 import "testing"
 
-// TestWaitingIndexes holds what is told of the tasks that wait, by the array's own
-// indexes, and that a job says whether it waits for its start time alone.
+// TestWaitingIndexes checks which tasks are shown as waiting, by the array's own indexes.
+// A job also says whether it waits for its start time alone.
 func TestWaitingIndexes(t *testing.T) {
 	d := newTestQueue(t)
 	id := d.submit(6, `ArrayIndexes = "10-20:5,31-33"`)

@@ -28,8 +28,8 @@ type CheckpointImage struct {
 // CPUUsage is time that was spent, in nanoseconds.
 type CPUUsage struct{ Wall, User, System int64 }
 
-// Checkpoints is what is known of a task's Checkpoints.
-type Checkpoints struct {
+// CheckpointRecord is what is known of a task's checkpoints.
+type CheckpointRecord struct {
 	Images       []CheckpointImage // good ones, oldest first; at most MaxImages
 	LastSequence uint64            // the highest sequence number that there was
 	// of the image that the present or last attempt went on from; 0: it began from
@@ -45,12 +45,12 @@ type Checkpoints struct {
 	QuickRestarts int    // attempts in a row that asked to be started again at once
 }
 
-// MaxImages is how many images of a task are kept: the last one, and the one before,
-// should the last one turn out to be bad.
+// MaxImages is how many images of a task are stored. The second is for when the last one
+// turns out to be bad.
 const MaxImages = 2
 
 // FindImage finds a good image by its number.
-func (s *Checkpoints) FindImage(sequence uint64) *CheckpointImage {
+func (s *CheckpointRecord) FindImage(sequence uint64) *CheckpointImage {
 	for i := range s.Images {
 		if s.Images[i].Sequence == sequence {
 			return &s.Images[i]
@@ -135,7 +135,7 @@ func (m *CheckpointImage) decode(b []byte) error {
 	})
 }
 
-func (s *Checkpoints) append(b []byte) []byte {
+func (s *CheckpointRecord) append(b []byte) []byte {
 	for i := range s.Images {
 		b = appendMessage(b, 1, s.Images[i].append)
 	}
@@ -149,7 +149,7 @@ func (s *Checkpoints) append(b []byte) []byte {
 	return appendNumber(b, 11, uint64(s.QuickRestarts))
 }
 
-func (s *Checkpoints) decode(b []byte) error {
+func (s *CheckpointRecord) decode(b []byte) error {
 	err := eachField(b, func(f encodedField) error {
 		switch f.number {
 		case 1:

@@ -70,8 +70,8 @@ func DecodeEvent(b []byte) (JobEvent, error) {
 	return e, nil
 }
 
-// EncodedJob is the job that an encoded event is about, found without reading the rest; 0
-// for what is no event.
+// EncodedJob finds the job of an encoded event without reading the rest. It is 0 for what
+// is no event.
 func EncodedJob(b []byte) uint64 {
 	for len(b) > 0 {
 		num, kind, n := protowire.ConsumeTag(b)

@@ -2,8 +2,8 @@ package eventlog
 
 import "fmt"
 
-// exceededResources are PBS's exit statuses of tasks that used more of something than
-// they may (OpenPBS: JOB_EXEC_KILL_…), with what it calls that.
+// exceededResources are PBS's exit statuses and names for resources of which a task used
+// too much (OpenPBS: JOB_EXEC_KILL_…).
 var exceededResources = map[ExitCause]struct {
 	status   int
 	resource string
@@ -22,8 +22,8 @@ const (
 // cause.
 func (c ExitCause) ExceededResource() string { return exceededResources[c].resource }
 
-// Status is PBS's Exit_status: the exit code, 256 and more for a signal, or below 0 where
-// the batch system ended the task or could not begin it.
+// Status is PBS's Exit_status: the exit code, or 256 and more for a signal. It is below 0
+// where the batch system ended the task or could not begin it.
 func (x *AttemptExit) Status() int {
 	if b, ok := exceededResources[x.Cause]; ok {
 		return b.status

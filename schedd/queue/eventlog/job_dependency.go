@@ -6,8 +6,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// JobDependency is how a job stands to another job of the same schedd: what it waits for,
-// or who waits for it.
+// JobDependency says what a job waits for of another job of its schedd, or which job
+// waits for it.
 type JobDependency struct {
 	Type DependencyType
 	Job  uint64 // 0: of OnCount and SyncCount

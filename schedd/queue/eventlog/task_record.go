@@ -26,7 +26,7 @@ type TaskRecord struct {
 	AlsoByUser         bool   // and besides a user wants it to
 	RequeueWanted      bool   // desired: that the live attempt ends, and another begins
 	Exit               *AttemptExit
-	Checkpoints        *Checkpoints // nil: no checkpoint of it was ever taken or tried
+	Checkpoints        *CheckpointRecord // nil: no checkpoint of it was ever taken or tried
 }
 
 func (r *TaskRecord) append(b []byte) []byte {
@@ -117,7 +117,7 @@ func (r *TaskRecord) decodeWanted(f encodedField) error {
 	case 25:
 		r.LastMachineFailure = int64(f.value)
 	case 20:
-		r.Checkpoints = &Checkpoints{}
+		r.Checkpoints = &CheckpointRecord{}
 		return r.Checkpoints.decode(f.bytes)
 	}
 	return nil
@@ -132,9 +132,9 @@ func (r *TaskRecord) NewestImage() *CheckpointImage {
 }
 
 // OwnCheckpoints is what is known of a task's checkpoints, to be written to.
-func (r *TaskRecord) OwnCheckpoints() *Checkpoints {
+func (r *TaskRecord) OwnCheckpoints() *CheckpointRecord {
 	if r.Checkpoints == nil {
-		r.Checkpoints = &Checkpoints{}
+		r.Checkpoints = &CheckpointRecord{}
 	}
 	return r.Checkpoints
 }

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// successRecord is all that is kept of a task whose first attempt succeeded: most tasks
-// of most jobs, so it is small.
+// successRecord is the record of a task whose first attempt succeeded. Most tasks of most
+// jobs are such, so it is small.
 type successRecord struct {
 	started, ended     int64
 	wall, user, system int64
@@ -37,8 +37,8 @@ type TaskRecords struct {
 	nodeIndex map[string]uint32
 }
 
-// recordRef says what is known of a task: its two highest bits of what kind it is, the
-// rest where it is. 0 is nothing.
+// recordRef refers to the record of a task. The two highest bits say of what kind it is,
+// the rest where it is. 0 is no record.
 type recordRef uint32
 
 const (
@@ -158,8 +158,8 @@ func (b *TaskRecords) HasImages() bool {
 	return false
 }
 
-// Own returns the record of a task's Own, nil when it has none: only such tasks have had
-// an attempt that is live or did not succeed at once.
+// Own returns the record of one task alone; nil when it has none. Only tasks have one
+// that had an attempt which is live or did not succeed at once.
 func (b *TaskRecords) Own(i int) *TaskRecord {
 	if r := b.refOf(i); r.kind() == refOwn {
 		return b.ownRecords.items[r.index()]
@@ -196,8 +196,8 @@ func (b *TaskRecords) Drop(i int) {
 	}
 }
 
-// Compact keeps less of a task that has just succeeded, if nothing is lost by it
-// that anybody can ask for.
+// Compact shrinks the record of a task that has just succeeded, if that loses nothing
+// that anybody asks for.
 func (b *TaskRecords) Compact(i int) {
 	r := b.Own(i)
 	x := r.Exit

@@ -11,8 +11,8 @@ import (
 // Successes lie on disk as numbers of varying length, each as the difference from what it
 // is likely to be: an array of many tasks takes some twenty bytes for each of them.
 
-// appendSuccesses adds a run of successes: the first index, how many, and six numbers and
-// the node of each, and what they used.
+// appendSuccesses adds a run of successes. It has the first index, how many, six numbers
+// and the node of each, and what they used.
 func (b *TaskRecords) appendSuccesses(buf []byte, first, last int) []byte {
 	var nums, used []byte
 	ended := int64(0)

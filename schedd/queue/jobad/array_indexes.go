@@ -7,8 +7,8 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// IndexesOf reads the indexes that an ad gives the tasks of a job; nil where they have
-// none but their own numbers.
+// IndexesOf reads the indexes that an ad gives the tasks of a job. It is nil where they
+// have none but their own numbers.
 func IndexesOf(text string, tasks int) *roost.ArrayIndexes {
 	if text == "" {
 		return nil

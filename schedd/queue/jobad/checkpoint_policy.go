@@ -29,13 +29,13 @@ type CheckpointSettings struct {
 	intervalStated bool // the job says itself how often
 }
 
-// minCheckpointRun is from which walltime on a task is worth checkpoints from time to
-// time, where the job does not say: one that ends sooner has little to lose.
+// minCheckpointRun is the walltime from which a task is checkpointed from time to time by
+// default. One that ends sooner has little to lose.
 const minCheckpointRun = 30 * time.Minute
 
-// CheckpointSettings reads what the ad says of checkpoints; nil when none are taken.
+// checkpointSettings reads what the ad says of checkpoints; nil when none are taken.
 // Batch tasks are checkpointed unless the job forbids it, streams only when it asks for
-// it: whoever serves others is not to stand still.
+// it: a service must not be frozen.
 func (r *adReader) checkpointSettings() *CheckpointSettings {
 	stream := r.text(roost.AttrAppClass, roost.AppBatch) == roost.AppStream
 	self := r.boolean(roost.AttrCheckpointSelf, false)

@@ -12,8 +12,8 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// The columns that override an attribute of the ad for each task, and so part a job's
-// tasks into classes.
+// overridableAttrs are the columns that override an attribute of the ad for each task.
+// They divide a job's tasks into classes.
 var overridableAttrs = []string{
 	roost.AttrRequestCpus, roost.AttrRequestMemory, roost.AttrRequestDisk, roost.AttrRequestGpus,
 	roost.AttrRequestGpuMem,
@@ -24,7 +24,7 @@ var overridableAttrs = []string{
 func IsOverridable(name string) bool { return slices.Contains(overridableAttrs, name) }
 
 // OverrideAttr applies one task's value of a column to a plan.
-func (p *Spec) OverrideAttr(name, value string) error {
+func (p *JobSpec) OverrideAttr(name, value string) error {
 	bad := func(why string) error { return fmt.Errorf("column %s: %w: %q %s", name, roost.Invalid, value, why) }
 	whole := func(high int64) (int64, error) {
 		n, err := strconv.ParseInt(value, 10, 64)
@@ -98,7 +98,7 @@ func CheckColumns(columns []TaskColumn, count int) error {
 const maxTaskClasses = 10_000
 
 // CheckOverrides tries every different value of the columns that override an attribute.
-func CheckOverrides(p Spec, columns []TaskColumn) error {
+func CheckOverrides(p JobSpec, columns []TaskColumn) error {
 	kinds := 1
 	for _, c := range columns {
 		if !IsOverridable(c.Name) {

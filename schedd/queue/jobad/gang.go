@@ -10,12 +10,12 @@ import (
 // once.
 const MaxGangSize = 2048
 
-// maxMPIGangSize bounds how many tasks an array of gangs has that one of each leads: what
-// it asks for it asks for by gang.
+// maxMPIGangSize bounds how many tasks an array of led gangs has. Each gang makes
+// requests of its own.
 const maxMPIGangSize = 40_000
 
 // CheckGang refuses a job whose tasks cannot be parted into gangs.
-func CheckGang(p *Spec, spec *SubmitSpec) error {
+func CheckGang(p *JobSpec, spec *SubmitSpec) error {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("attribute %s: %w: %s", roost.AttrGangSize, roost.Invalid, fmt.Sprintf(format, args...))
 	}
@@ -50,7 +50,7 @@ func CheckGang(p *Spec, spec *SubmitSpec) error {
 }
 
 // checkStream refuses a stream job whose tasks cannot start together.
-func checkStream(p *Spec, spec *SubmitSpec) error {
+func checkStream(p *JobSpec, spec *SubmitSpec) error {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("attribute %s: %w: the tasks of a stream job start together, and %s", roost.AttrAppClass,
 			roost.Invalid, fmt.Sprintf(format, args...))
@@ -81,7 +81,7 @@ func firstDifferingColumn(columns []TaskColumn) string {
 
 // StartTogether is how many tasks of a job start together; 0 where each does for itself.
 // Stream jobs from before they did may be such that they cannot.
-func (p *Spec) StartTogether(count int, columns []TaskColumn) (size int, loose bool) {
+func (p *JobSpec) StartTogether(count int, columns []TaskColumn) (size int, loose bool) {
 	switch {
 	case p.GangSize > 1:
 		return p.GangSize, false
@@ -92,7 +92,7 @@ func (p *Spec) StartTogether(count int, columns []TaskColumn) (size int, loose b
 	return count, true
 }
 
-func (p *Spec) TasksPerIndex() int {
+func (p *JobSpec) TasksPerIndex() int {
 	if p.MPIGang && p.Array && p.GangSize > 1 {
 		return p.GangSize
 	}

@@ -8,11 +8,12 @@ type GPUNeed struct {
 	Resources roost.Resources // GPUs and GPUMemory alone
 }
 
-// GPUs lists what the tasks ask of GPUs, each different need once, with the first task
-// that has it; none for tasks without. What makes no sense is left out: Submit says so.
+// GPUs lists each different need for GPUs once, with the first task that has it. Tasks
+// without GPUs have none. What makes no sense is left out: a submission is refused for
+// it.
 func (s *SubmitSpec) GPUs() (needs []GPUNeed) {
 	r := adReader{ad: s.Ad}
-	whole := Spec{}
+	whole := JobSpec{}
 	whole.Resources.GPUs, whole.Resources.GPUMemory = r.gpus()
 	var columns []TaskColumn
 	for _, c := range s.Columns {
@@ -43,7 +44,7 @@ func (s *SubmitSpec) GPUs() (needs []GPUNeed) {
 	return needs
 }
 
-// gpus reads how many GPUs are asked for and how much memory of each: memory without a
+// gpus reads how many GPUs are asked for and how much memory of each. Memory without a
 // number means one GPU.
 func (r *adReader) gpus() (n int, memory roost.Bytes) {
 	memory = roost.Bytes(r.number(roost.AttrRequestGpuMem, 0, 0, 1<<32)) * roost.MiB

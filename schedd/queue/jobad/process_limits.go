@@ -18,7 +18,7 @@ type ProcessLimits struct {
 	Nice           int
 }
 
-// ProcessLimits reads what an ad says of them.
+// processLimits reads what an ad says of the limits of processes.
 func (r *adReader) processLimits() ProcessLimits {
 	seconds := func(name string) time.Duration { return time.Duration(r.number(name, 0, 0, maxSeconds)) * time.Second }
 	size := func(name string) roost.Bytes { return roost.Bytes(r.number(name, 0, 0, 1<<52)) * roost.KiB }

@@ -11,7 +11,7 @@ import (
 )
 
 // RequestKey tells classes of tasks apart.
-func (p *Spec) RequestKey(owner string, uid, gid uint32, job roost.JobID) string {
+func (p *JobSpec) RequestKey(owner string, uid, gid uint32, job roost.JobID) string {
 	n := p.Resources // number by number: its text rounds
 	return fmt.Sprintf("%q %q %d %d %q %d %s %d %d %d %d %d %q %q %s %q %v %v %v %s", p.Queue, owner, uid, gid,
 		p.Group, p.Band, p.AppClass,
@@ -23,7 +23,7 @@ func (p *Spec) RequestKey(owner string, uid, gid uint32, job roost.JobID) string
 // futureKey tells classes apart by what is known of their future. A job of gangs has a
 // request of its own, each gang that one of it leads has, and so has a stream job, which
 // is refused by itself.
-func (p *Spec) futureKey(job roost.JobID) string {
+func (p *JobSpec) futureKey(job roost.JobID) string {
 	if p.Now != "" {
 		return fmt.Sprintf(" %d %q %d %v %d now %s ", p.Walltime, p.Reservation, p.GangSize, job, p.ArrayMPIGang, p.Now)
 	}
@@ -33,9 +33,9 @@ func (p *Spec) futureKey(job roost.JobID) string {
 	return fmt.Sprintf(" %d %q", p.Walltime, p.Reservation)
 }
 
-// RequestAd is what a machine's policy may look at before it takes a job, and what looks
-// at machines: startd/desktop/policy knows the names.
-func (p *Spec) RequestAd(owner string, uid uint32, job roost.JobID) string {
+// RequestAd returns the ad of a request, which the policy of a machine and the negotiator
+// see. startd/desktop/policy knows the names of its attributes.
+func (p *JobSpec) RequestAd(owner string, uid uint32, job roost.JobID) string {
 	ad := classad.New()
 	ad.SetString(roost.AttrMyType, "Job")
 	ad.SetString(roost.AttrOwner, owner)

@@ -48,8 +48,8 @@ func attributeName(s string) bool {
 	return s != "" && len(s) <= 128
 }
 
-// RequestKey tells wishes apart. Tasks of two jobs that are to be spread are not alike:
-// each job is spread for itself.
+// requestKey tells soft constraints apart. Tasks of two jobs that are to be spread are
+// not alike: each job is spread for itself.
 func (w *softConstraints) requestKey(job roost.JobID) string {
 	where := fmt.Sprintf("%v %v %s", w.scatter, w.exclusive, w.placementSet)
 	if w.spread == "" {

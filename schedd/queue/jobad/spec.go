@@ -10,8 +10,8 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// SubmitSpec is a job as it is to be submitted: an ad, how many tasks, and one value a
-// task for each column.
+// SubmitSpec is a job to be submitted: an ad, a number of tasks, and columns of values.
+// A column has one value for each task.
 type SubmitSpec struct {
 	Ad                *classad.Ad
 	Count             int
@@ -19,8 +19,8 @@ type SubmitSpec struct {
 	DeferredAdmission bool // nobody could say whether quotas allow it
 }
 
-// Spec is what the queue itself needs to know of an ad, read once.
-type Spec struct {
+// JobSpec is what the queue itself needs to know of an ad, read once.
+type JobSpec struct {
 	Name              string
 	Group             string
 	Band              roost.PriorityBand
@@ -61,7 +61,7 @@ type Spec struct {
 }
 
 // ReadSpec reads and checks an ad. Errors name the attribute.
-func ReadSpec(ad *classad.Ad) (p Spec, err error) {
+func ReadSpec(ad *classad.Ad) (p JobSpec, err error) {
 	r := adReader{ad: ad}
 	p.Name, p.Group = r.text(roost.AttrJobName, "job"), r.text(roost.AttrGroup, "")
 	if p.Band, err = roost.ParsePriorityBand(r.text(roost.AttrBand, roost.BatchBand.String())); err != nil {

@@ -50,7 +50,7 @@ func TestGPUNeeds(t *testing.T) {
 
 // TestSubstituter checks that names are replaced, and that $$ is a dollar sign.
 func TestSubstituter(t *testing.T) {
-	m := Substituter{Ad: parseAd(t, `Cmd = "a$(x)b$$$(y)$"`),
+	m := AdSubstituter{Ad: parseAd(t, `Cmd = "a$(x)b$$$(y)$"`),
 		Value: func(name string) string { return "<" + name + ">" }}
 	if got, want := m.Text("Cmd"), "a<x>b$<y>$"; got != want {
 		t.Errorf("got %q, want %q", got, want)

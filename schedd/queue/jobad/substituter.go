@@ -6,18 +6,18 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// Substituter replaces $(Name) in the attributes of an ad.
-type Substituter struct {
+// AdSubstituter replaces $(Name) in the attributes of an ad.
+type AdSubstituter struct {
 	Ad    *classad.Ad
 	Value func(name string) string // what is written for $(name)
 }
 
-func (m *Substituter) Text(name string) string {
+func (m *AdSubstituter) Text(name string) string {
 	s, _ := m.Ad.Str(name)
 	return m.expand(s)
 }
 
-func (m *Substituter) List(name string) []string {
+func (m *AdSubstituter) List(name string) []string {
 	list, _ := m.Ad.Strings(name)
 	out := make([]string, len(list))
 	for i, s := range list {
@@ -27,7 +27,7 @@ func (m *Substituter) List(name string) []string {
 }
 
 // expand replaces $(Name) and $$.
-func (m *Substituter) expand(s string) string {
+func (m *AdSubstituter) expand(s string) string {
 	if strings.IndexByte(s, '$') < 0 {
 		return s
 	}

@@ -13,7 +13,7 @@ type UniformTasks struct {
 	roost.Resources
 	Walltime          time.Duration // 0: for ever
 	Bounds            ProcessLimits
-	ConcurrencyLimits string // of each, as [roost.ParseLicences] reads it
+	ConcurrencyLimits string // of each, as [roost.ParseLimitRequests] reads it
 	Gang              int    // so many of them start together; below 2: each for itself
 	Tasks             int
 }
@@ -60,8 +60,8 @@ func requestedLimits(ad *classad.Ad) string {
 	return text
 }
 
-// StreamTasks is what each task of a stream job asks for; false for a batch job, and for
-// one that makes no sense.
+// StreamTasks is what each task of a stream job asks for. It is false for a batch job,
+// and for one that makes no sense.
 func (s *SubmitSpec) StreamTasks() (each roost.Resources, ok bool) {
 	p, err := ReadSpec(s.Ad)
 	return p.Resources, err == nil && p.AppClass == roost.AppStream
