@@ -9,6 +9,8 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
+	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
 // What a job asks for may be changed after it was submitted (POSIX, qalter), by anything
@@ -31,12 +33,12 @@ type JobAlteration struct {
 	// how many tasks it is to have; 0: as many as it has. It can be another number while
 	// none of them was ever begun
 	Count   int
-	Columns []TaskColumn // with Count: in the place of those that it has
+	Columns []jobad.TaskColumn // with Count: in the place of those that it has
 	// how often it had been altered when this was thought out; below 0: whatever happened
 	// meanwhile
 	ExpectedVersion int64
-	OnlyIdle        bool                    // it is refused if any task runs
-	ApplyDefaults   func(*SubmitSpec) error // may fill in what is not said, and refuse the whole
+	OnlyIdle        bool                          // it is refused if any task runs
+	ApplyDefaults   func(*jobad.SubmitSpec) error // may fill in what is not said, and refuse the whole
 }
 
 // fixedAttrs are the attributes that say what a job is, and not what it asks for.
@@ -46,8 +48,8 @@ var fixedAttrs = []string{
 	roost.AttrFileSystemDomain, roost.AttrArrayIndex, roost.AttrHoldOnSubmit, roost.AttrUnixGroup,
 }
 
-// alterableAttrs are the attributes that can be changed while a job runs: what the next
-// attempt begins with, and limits of this one (OpenPBS, master_job_attr_def.xml:
+// alterableAttrs are the attributes that can be changed while a job runs. They are what
+// the next attempt begins with, and limits of this one (OpenPBS, master_job_attr_def.xml:
 // ATR_DFLAG_ALTRUN).
 var alterableAttrs = []string{
 	roost.AttrPBS, roost.AttrJobName, roost.AttrEnvironment, roost.AttrStartAfter, roost.AttrPriority,
@@ -57,9 +59,9 @@ var alterableAttrs = []string{
 }
 
 // AlterJob decides to change a job. That it is so already is no error, and no event.
-func (q *Queue) AlterJob(now time.Time, who CallerIdentity, t TaskSelector, a JobAlteration,
-	limits SubmitLimits) ([]JobEvent, error) {
-	events, err := q.decideEach(now, who, t, JobEvent{Type: Altered}, (*job).remainsQueued)
+func (q taskDecisions) AlterJob(now time.Time, who CallerIdentity, t TaskSelector, a JobAlteration,
+	limits SubmitLimits) ([]eventlog.JobEvent, error) {
+	events, err := q.decideEach(now, who, t, eventlog.JobEvent{Type: eventlog.Altered}, (*job).remainsQueued)
 	if err != nil {
 		return nil, err
 	}
@@ -79,13 +81,13 @@ func (q *Queue) AlterJob(now time.Time, who CallerIdentity, t TaskSelector, a Jo
 				roost.Invalid)
 		}
 	}
-	before := SubmitSpec{Ad: q.parsedAd(j), Count: len(j.state), Columns: j.submission.Columns}
-	after := SubmitSpec{Ad: before.Ad.Copy(), Count: cmp.Or(a.Count, before.Count), Columns: before.Columns}
-	applyChanges(after.Ad, a.Changes)
+	before := jobad.SubmitSpec{Ad: parsedAd(j), Count: len(j.state), Columns: j.submission.Columns}
+	after := jobad.SubmitSpec{Ad: before.Ad.Copy(), Count: cmp.Or(a.Count, before.Count), Columns: before.Columns}
+	jobad.ApplyChanges(after.Ad, a.Changes)
 	if a.Count > 0 {
 		after.Columns = a.Columns
-		if _, ok := after.Ad.Lookup(attrArray); !ok && a.Count > 1 {
-			after.Ad.SetBool(attrArray, true)
+		if _, ok := after.Ad.Lookup(jobad.AttrArray); !ok && a.Count > 1 {
+			after.Ad.SetBool(jobad.AttrArray, true)
 		}
 	}
 	if a.ApplyDefaults != nil {
@@ -93,7 +95,7 @@ func (q *Queue) AlterJob(now time.Time, who CallerIdentity, t TaskSelector, a Jo
 			return nil, err
 		}
 	}
-	changes := adDifference(before.Ad, after.Ad)
+	changes := jobad.Difference(before.Ad, after.Ad)
 	if changes.Len() == 0 && after.Count == before.Count {
 		return nil, nil
 	}
@@ -103,41 +105,42 @@ func (q *Queue) AlterJob(now time.Time, who CallerIdentity, t TaskSelector, a Jo
 	if err != nil {
 		return nil, err
 	}
-	events[0].Submission, events[0].Reason = sub, describeChanges(changes)
+	events[0].Submission, events[0].Reason = sub, jobad.DescribeChanges(changes)
 	return events, nil
 }
 
 // remainsQueued reports whether a task has not ended and nobody wants it removed.
 func (j *job) remainsQueued(i int) bool {
-	return !j.state[i].IsFinal() && (!j.state[i].IsActive() || !j.records.own(i).removeWanted)
+	return !j.state[i].IsFinal() && (!j.state[i].IsActive() || !j.records.Own(i).RemoveWanted)
 }
 
 // runsWhole reports whether a job runs as a whole, which an array does not.
-func (j *job) runsWhole() bool { return j.active > 0 && (!j.spec.array || j.gangs.size > 0) }
+func (j *job) runsWhole() bool { return j.active > 0 && (!j.spec.Array || j.gangs.size > 0) }
 
 // checkAlteration checks what a job would become, and returns what the event has to say
 // of it.
-func (q *Queue) checkAlteration(j *job, who CallerIdentity, before, after *SubmitSpec, changes *classad.Ad,
-	limits SubmitLimits) (*SubmittedJob, error) {
+func (q taskDecisions) checkAlteration(j *job, who CallerIdentity, before, after *jobad.SubmitSpec, changes *classad.Ad,
+	limits SubmitLimits) (*eventlog.SubmittedJob, error) {
 	if err := j.checkAlterable(who, before, after, changes); err != nil {
 		return nil, err
 	}
-	p, err := readJobSpec(after.Ad)
+	p, err := jobad.ReadSpec(after.Ad)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkColumns(after.Columns, after.Count); err != nil {
+	if err := jobad.CheckColumns(after.Columns, after.Count); err != nil {
 		return nil, err
 	}
-	if err := checkOverrides(p, after.Columns); err != nil {
+	if err := jobad.CheckOverrides(p, after.Columns); err != nil {
 		return nil, err
 	}
-	if err := checkGang(&p, after); err != nil {
+	if err := jobad.CheckGang(&p, after); err != nil {
 		return nil, err
 	}
-	sub := &SubmittedJob{}
+	sub := &eventlog.SubmittedJob{}
 	if _, stated := changes.Lookup(roost.AttrDependsOn); stated {
-		others := &dependencyResolver{Queue: q, caller: who, jobNumber: j.seq, limits: limits, fromQsub: p.fromQsub}
+		others := &dependencyResolver{jobTable: q.jobTable, caller: who, jobNumber: j.seq, limits: limits,
+			fromQsub: p.FromQsub}
 		if sub.Dependencies, err = others.resolveAll(after.Ad); err != nil {
 			return nil, err
 		}
@@ -146,18 +149,18 @@ func (q *Queue) checkAlteration(j *job, who CallerIdentity, before, after *Submi
 		return nil, fmt.Errorf("%w: the job's ad would have %d bytes, and %d is the most", roost.Exhausted, size,
 			roost.MaxAdBytes)
 	}
-	if p.checkpoints != nil && len(j.submission.Secret) == 0 && limits.NewSecret != nil {
+	if p.Checkpoints != nil && len(j.submission.Secret) == 0 && limits.NewSecret != nil {
 		sub.Secret = limits.NewSecret()
 	}
 	if after.Count != before.Count {
-		if err := checkIndexes(after.Ad, after.Count/p.tasksPerIndex()); err != nil {
+		if err := jobad.CheckIndexes(after.Ad, after.Count/p.TasksPerIndex()); err != nil {
 			return nil, err
 		}
 		sub.Count, sub.Columns = after.Count, after.Columns
 	}
 	sub.DeferredAdmission = needsMoreQuota(CallerIdentity{User: j.submission.Owner, GID: j.submission.GID},
 		before, after)
-	sub.Ad = adDifference(before.Ad, after.Ad).String()
+	sub.Ad = jobad.Difference(before.Ad, after.Ad).String()
 	return sub, nil
 }
 
@@ -166,9 +169,9 @@ func (q *Queue) checkAlteration(j *job, who CallerIdentity, before, after *Submi
 const maxDifferentTasks = 50_000
 
 // checkAlterable refuses what cannot be changed as the job stands.
-func (j *job) checkAlterable(who CallerIdentity, before, after *SubmitSpec, changes *classad.Ad) error {
+func (j *job) checkAlterable(who CallerIdentity, before, after *jobad.SubmitSpec, changes *classad.Ad) error {
 	for _, name := range changes.Names() {
-		if slices.Contains(overridableAttrs, name) && slices.ContainsFunc(after.Columns, func(c TaskColumn) bool {
+		if jobad.IsOverridable(name) && slices.ContainsFunc(after.Columns, func(c jobad.TaskColumn) bool {
 			return c.Name == name
 		}) {
 			return fmt.Errorf("attribute %s: %w: each task has its own, in a column", name, roost.Conflict)
@@ -195,21 +198,20 @@ func (j *job) checkAlterable(who CallerIdentity, before, after *SubmitSpec, chan
 	return nil
 }
 
-// isUntouched reports whether all tasks of a job stand as they did when it was submitted,
-// or were held or released together.
+// isUntouched reports whether no task of a job was ever begun, and all are in one state.
+// They are as at submit, or were held or released together.
 func (j *job) isUntouched() bool {
-	for i, s := range j.state {
-		if s != j.state[0] || j.records.setRef(i) != j.records.setRef(0) {
+	for _, s := range j.state {
+		if s != j.state[0] {
 			return false
 		}
 	}
-	kind := j.records.setRef(0).kind()
-	return !j.state[0].IsFinal() && (kind == refNone || kind == refShared)
+	return !j.state[0].IsFinal() && j.records.IsUniform()
 }
 
 // needsMoreQuota reports whether a job would be held against another quota than before,
 // or ask for more.
-func needsMoreQuota(who CallerIdentity, before, after *SubmitSpec) bool {
+func needsMoreQuota(who CallerIdentity, before, after *jobad.SubmitSpec) bool {
 	was, had, err := SubmissionDemand(who, before)
 	is, wants, err2 := SubmissionDemand(who, after)
 	if err != nil || err2 != nil || was != is {
@@ -220,18 +222,18 @@ func needsMoreQuota(who CallerIdentity, before, after *SubmitSpec) bool {
 		more.Open > 0
 }
 
-// AlterationDemand is whose quota a job would be held against after an alteration, and
-// how much more of it than now.
-func (q *Queue) AlterationDemand(e JobEvent) (QuotaKey, QuotaDemand) {
+// AlterationDemand returns whose quota a job is held against after an alteration, and how
+// much more it needs than now.
+func (q *quotaDemands) AlterationDemand(e eventlog.JobEvent) (QuotaKey, QuotaDemand) {
 	j := q.jobs[e.Job]
 	who := CallerIdentity{User: j.submission.Owner, GID: j.submission.GID}
-	before := SubmitSpec{Ad: q.parsedAd(j), Count: len(j.state), Columns: j.submission.Columns}
-	after := SubmitSpec{Ad: before.Ad.Copy(), Count: before.Count, Columns: before.Columns}
+	before := jobad.SubmitSpec{Ad: parsedAd(j), Count: len(j.state), Columns: j.submission.Columns}
+	after := jobad.SubmitSpec{Ad: before.Ad.Copy(), Count: before.Count, Columns: before.Columns}
 	changes, err := classad.Parse(e.Submission.Ad)
 	if err != nil {
 		panic(fmt.Sprintf("queue: the alteration of job %d: %v", j.seq, err)) // it was decided here
 	}
-	if applyChanges(after.Ad, changes); e.Submission.Count > 0 {
+	if jobad.ApplyChanges(after.Ad, changes); e.Submission.Count > 0 {
 		after.Count, after.Columns = e.Submission.Count, e.Submission.Columns
 	}
 	was, had, _ := SubmissionDemand(who, &before)
@@ -246,67 +248,8 @@ func (q *Queue) AlterationDemand(e JobEvent) (QuotaKey, QuotaDemand) {
 	return is, more
 }
 
-// applyChanges puts changes into an ad.
-func applyChanges(ad, changes *classad.Ad) {
-	for name, e := range changes.All() {
-		if e.String() == undefinedText {
-			ad.Delete(name)
-		} else {
-			ad.Insert(name, e)
-		}
-	}
-}
-
-// undefinedText stands for what an attribute is that is to go.
-const undefinedText = "undefined"
-
-// adDifference is what makes an ad of another.
-func adDifference(before, after *classad.Ad) *classad.Ad {
-	changes := classad.New()
-	for name, e := range after.All() {
-		if was, ok := before.Lookup(name); !ok || was.String() != e.String() {
-			changes.Insert(name, e)
-		}
-	}
-	for _, name := range before.Names() {
-		if _, ok := after.Lookup(name); !ok {
-			changes.SetValue(name, classad.UndefinedValue())
-		}
-	}
-	return changes
-}
-
-// Bounds on what the job's log says of an alteration.
-const (
-	maxListedChanges = 300
-	maxListedValue   = 60
-)
-
-// describeChanges says in a line what is changed. What may be secret is named and not
-// shown.
-func describeChanges(changes *classad.Ad) string {
-	var parts []string
-	for name, e := range changes.All() {
-		value := e.String()
-		switch {
-		case name == roost.AttrPBS:
-			continue
-		case name == roost.AttrEnvironment || name == roost.AttrScript || name == roost.AttrArguments ||
-			len(value) > maxListedValue:
-			parts = append(parts, name)
-		default:
-			parts = append(parts, name+" = "+value)
-		}
-	}
-	text := strings.Join(parts, ", ")
-	if len(text) > maxListedChanges {
-		text = strings.ToValidUTF8(text[:maxListedChanges], "") + "…"
-	}
-	return text
-}
-
 // parsedAd is a job's ad.
-func (q *Queue) parsedAd(j *job) *classad.Ad {
+func parsedAd(j *job) *classad.Ad {
 	ad, err := classad.Parse(j.submission.Ad)
 	if err != nil {
 		panic(fmt.Sprintf("queue: the ad of job %d: %v", j.seq, err)) // it was taken as it is

@@ -10,6 +10,8 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
+	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
 func alteredAd(t testing.TB, src string) *classad.Ad {
@@ -46,7 +48,8 @@ func (d *testQueue) alterJob(id roost.JobID, changes string) {
 	d.apply(events...)
 }
 
-// An alteration moves what waits to another request, and leaves none behind.
+// TestAlteredRequest checks that an alteration moves what waits to another request, and
+// leaves none behind.
 func TestAlteredRequest(t *testing.T) {
 	d := newTestQueue(t)
 	id := d.submit(3, "")
@@ -72,8 +75,8 @@ func TestAlteredRequest(t *testing.T) {
 	}
 }
 
-// Tasks that run keep the request with which they began, across a restart too; they are
-// what the job is now when they run again.
+// TestAlteredWhileTasksRun checks that running tasks keep the request with which they
+// began, across a restart too. When they run again they are what the job is now.
 func TestAlteredWhileTasksRun(t *testing.T) {
 	d := newTestQueue(t)
 	id := d.submit(3, `Out = "old"`)
@@ -114,9 +117,9 @@ func TestAlterRefused(t *testing.T) {
 	a := d.start()
 	remove, _ := d.queue.RemoveTasks(d.now, alice, TaskSelector{Job: gone}, "", false)
 	d.apply(remove...)
-	spec := SubmitSpec{Ad: parseTestAd(t, ""), Count: 2,
-		Columns: []TaskColumn{{roost.AttrRequestMemory, []string{"1048576", "2097152"}}}}
-	events, ids, _, err := d.queue.SubmitJobs(d.now, alice, "k", []SubmitSpec{spec}, SubmitLimits{})
+	spec := jobad.SubmitSpec{Ad: parseTestAd(t, ""), Count: 2,
+		Columns: []jobad.TaskColumn{{Name: roost.AttrRequestMemory, Values: []string{"1048576", "2097152"}}}}
+	events, ids, _, err := d.queue.SubmitJobs(d.now, alice, "k", []jobad.SubmitSpec{spec}, SubmitLimits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +143,8 @@ func TestAlterRefused(t *testing.T) {
 		{alice, TaskSelector{Job: waits}, fmt.Sprintf(`DependsOn = {"afterok:%d"}`, waits.Seq), -1, roost.Conflict},
 		{alice, TaskSelector{Job: waits}, fmt.Sprintf(`DependsOn = {"after:%d"}`, later.Seq), -1, roost.Conflict},
 		{alice, TaskSelector{Job: waits}, "JobPrio = 4", 3, roost.Stale},
-		{alice, TaskSelector{Job: waits, Ranges: []IndexRange{{0, 0}}}, "JobPrio = 4", -1, ErrWholeJobOnly},
+		{alice, TaskSelector{Job: waits, Ranges: []eventlog.IndexRange{{First: 0, Last: 0}}}, "JobPrio = 4", -1,
+			ErrWholeJobOnly},
 		{alice, TaskSelector{Job: ids[0]}, "RequestMemory = 5", -1, roost.Conflict},
 		{bob, TaskSelector{Job: waits}, "JobPrio = 4", -1, roost.PermissionDenied},
 		{alice, TaskSelector{Job: runs}, "RequestCpus = 2", -1, ErrRunning},
@@ -162,11 +166,11 @@ func TestAlterRefused(t *testing.T) {
 			t.Errorf("%v, %s: it was decided only, and has changed the job", c.target, c.changes)
 		}
 	}
-	d.end(a, AttemptExit{})
+	d.end(a, eventlog.AttemptExit{})
 }
 
-// A job that asks for more is asked about anew, one that asks for less is not; its demand
-// is its new payer's.
+// TestAlteredDemand checks that only a job that asks for more is asked about anew. Its
+// demand is its new payer's.
 func TestAlteredDemand(t *testing.T) {
 	d := newTestQueue(t)
 	id := d.submit(2, "RequestCpus = 2")
@@ -190,7 +194,8 @@ func TestAlteredDemand(t *testing.T) {
 	}
 }
 
-// What was refused of a job that has been altered leaves alone what runs of it.
+// TestOverdrawnByAlteration checks that a refused alteration leaves alone what runs of
+// its job.
 func TestOverdrawnByAlteration(t *testing.T) {
 	d := newTestQueue(t)
 	id := d.submit(3, "")
@@ -221,7 +226,7 @@ func TestAlteredWaits(t *testing.T) {
 	d.checkState(id, "idle 1")
 }
 
-// Another number of tasks can be had while none has begun.
+// TestAlteredCount checks that the number of tasks can change while none has begun.
 func TestAlteredCount(t *testing.T) {
 	d := newTestQueue(t)
 	id := d.submit(4, "GangSize = 2")
@@ -254,11 +259,12 @@ func TestAlteredCount(t *testing.T) {
 	if err := recount(2, ""); !errors.Is(err, ErrRunning) {
 		t.Fatalf("a job that has begun: %v", err)
 	}
-	d.end(a, AttemptExit{})
+	d.end(a, eventlog.AttemptExit{})
 	d.checkState(id, "completed 1")
 }
 
-// qorder has two jobs start in each other's place, after a restart too.
+// TestOrder checks that qorder has two jobs start in each other's place, after a restart
+// too.
 func TestOrder(t *testing.T) {
 	d := newTestQueue(t)
 	first, second, third := d.submit(1, ""), d.submit(1, ""), d.submit(1, "")
@@ -285,13 +291,14 @@ func TestOrder(t *testing.T) {
 		t.Fatalf("of somebody else's: %v", err)
 	}
 	if _, err := d.queue.SwapOrder(d.now, alice, TaskSelector{Job: own},
-		TaskSelector{Job: others, Ranges: []IndexRange{{0, 0}}}); !errors.Is(err, ErrWholeJobOnly) {
+		TaskSelector{Job: others, Ranges: []eventlog.IndexRange{{First: 0, Last: 0}}}); !errors.Is(err,
+		ErrWholeJobOnly) {
 		t.Fatalf("of a task: %v", err)
 	}
 }
 
-// What runs is held to the limits of its job as it is now, also when its node was away;
-// what runs of an array, and what begins later, is not told of it.
+// TestLimits checks that running tasks get the new limits of their job, also when their
+// node was away. What runs of an array, and what begins later, gets no message about it.
 func TestLimits(t *testing.T) {
 	d := newTestQueue(t)
 	id := d.submit(1, "Walltime = 100")

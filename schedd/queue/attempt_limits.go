@@ -14,16 +14,9 @@ type AttemptLimits struct {
 	CPU      time.Duration // 0: none
 }
 
-// TakeChangedLimits drains the attempts that have other limits now.
-func (q *Queue) TakeChangedLimits() []AttemptLimits {
-	out := q.changedLimits
-	q.changedLimits = nil
-	return out
-}
-
 // AttemptLimits is what a live attempt is held to now; false where that is what it began
 // with. What runs of an array goes on as it began.
-func (q *Queue) AttemptLimits(a roost.AttemptID) (AttemptLimits, bool) {
+func (q programBuilder) AttemptLimits(a roost.AttemptID) (AttemptLimits, bool) {
 	if !q.IsLive(a) {
 		return AttemptLimits{}, false
 	}
@@ -34,9 +27,9 @@ func (q *Queue) AttemptLimits(a roost.AttemptID) (AttemptLimits, bool) {
 	return q.markLimits(j, a.Task.Index), true
 }
 
-func (q *Queue) markLimits(j *job, i int) AttemptLimits {
-	p := TaskProgram{Walltime: j.classes[j.idleClass(i)].spec.walltime}
+func (q programBuilder) markLimits(j *job, i int) AttemptLimits {
+	p := TaskProgram{Walltime: j.classes[j.idleClass(i)].spec.Walltime}
 	a := q.attemptOf(j, i)
 	q.addCheckpointing(j, a, &p)
-	return AttemptLimits{a, p.Walltime, j.spec.processLimits.CPU}
+	return AttemptLimits{a, p.Walltime, j.spec.ProcessLimits.CPU}
 }

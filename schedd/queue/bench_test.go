@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
 )
 
 func BenchmarkSubmitArray(b *testing.B) {
@@ -21,7 +22,7 @@ func BenchmarkTaskCycle(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		a := d.start()
-		d.end(a, AttemptExit{})
+		d.end(a, eventlog.AttemptExit{})
 		d.log = d.log[:0]
 	}
 }
@@ -64,7 +65,8 @@ func BenchmarkFinished(b *testing.B) {
 		b.ReportMetric(memoryGrowth(func() {
 			for i := range tasks {
 				a := d.start()
-				d.end(a, AttemptExit{Wall: 1_000_000 * int64(i), User: 4_000_000, System: 1_000_000, MaxRSS: 1 << 20})
+				d.end(a, eventlog.AttemptExit{Wall: 1_000_000 * int64(i), User: 4_000_000, System: 1_000_000,
+					MaxRSS: 1 << 20})
 				d.log = d.log[:0]
 			}
 		})/tasks, "B/task")
@@ -79,11 +81,11 @@ func BenchmarkHuge(b *testing.B) {
 	const million = 1_000_000
 	d := newTestQueue(b)
 	whole := TaskSelector{Job: d.submit(million, "")}
-	hold := func() ([]JobEvent, error) { return d.queue.HoldTasks(d.now, alice, whole, "") }
-	release := func() ([]JobEvent, error) { return d.queue.ReleaseTasks(d.now, alice, whole) }
-	remove := func() ([]JobEvent, error) { return d.queue.RemoveTasks(d.now, alice, whole, "", false) }
-	retry := func() ([]JobEvent, error) { return d.queue.RetryTasks(d.now, alice, whole) }
-	act := func(verb func() ([]JobEvent, error)) {
+	hold := func() ([]eventlog.JobEvent, error) { return d.queue.HoldTasks(d.now, alice, whole, "") }
+	release := func() ([]eventlog.JobEvent, error) { return d.queue.ReleaseTasks(d.now, alice, whole) }
+	remove := func() ([]eventlog.JobEvent, error) { return d.queue.RemoveTasks(d.now, alice, whole, "", false) }
+	retry := func() ([]eventlog.JobEvent, error) { return d.queue.RetryTasks(d.now, alice, whole) }
+	act := func(verb func() ([]eventlog.JobEvent, error)) {
 		events, err := verb()
 		if err != nil {
 			b.Fatal(err)
@@ -98,7 +100,7 @@ func BenchmarkHuge(b *testing.B) {
 	act(release)
 	for _, c := range []struct {
 		name     string
-		do, undo func() ([]JobEvent, error)
+		do, undo func() ([]eventlog.JobEvent, error)
 	}{{"hold", hold, release}, {"remove", remove, retry}} {
 		b.Run(c.name, func(b *testing.B) {
 			for b.Loop() {

@@ -11,10 +11,12 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/script"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
+	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
-// The stories of checkpoints: each step is told to a queue that lives on, and to one that
-// is made anew from snapshots before every step.
+// TestCheckpointScripts plays the scripts of checkpoints. Each step goes to a queue that
+// lives on, and to one that is restored from snapshots before every step.
 func TestCheckpointScripts(t *testing.T) {
 	script.Run(t, "testdata/checkpoint/*.txt", func(t *testing.T) func(script.ScriptCommand) string {
 		d := &checkpointTest{testQueue: newTestQueue(t)}
@@ -39,7 +41,7 @@ type checkpointTest struct {
 func (d *checkpointTest) submit(ad_ string) error {
 	limits := SubmitLimits{NewSecret: func() []byte { return bytes.Repeat([]byte{7}, 32) }}
 	events, ids, _, err := d.queue.SubmitJobs(d.now, alice, "k",
-		[]SubmitSpec{{Ad: parseTestAd(d, ad_), Count: 1}}, limits)
+		[]jobad.SubmitSpec{{Ad: parseTestAd(d, ad_), Count: 1}}, limits)
 	if err == nil {
 		d.apply(events...)
 		d.id = ids[0]
@@ -53,14 +55,14 @@ func (d *checkpointTest) currentAttempt() roost.AttemptID {
 }
 
 // applyIfValid applies events unless there is an error.
-func (d *checkpointTest) applyIfValid(events []JobEvent, err error) error {
+func (d *checkpointTest) applyIfValid(events []eventlog.JobEvent, err error) error {
 	if err == nil {
 		d.apply(events...)
 	}
 	return err
 }
 
-func (d *checkpointTest) singleEvent(e JobEvent, ok bool) error {
+func (d *checkpointTest) singleEvent(e eventlog.JobEvent, ok bool) error {
 	if !ok {
 		return errors.New("nothing is recorded")
 	}
@@ -84,9 +86,10 @@ func (d *checkpointTest) runCommand(s script.ScriptCommand) error {
 		a := d.testQueue.start()
 		return d.singleEvent(d.queue.RecordStarted(d.now, a))
 	case "keep":
-		e, err := d.queue.RecordCheckpoint(d.now, d.currentAttempt(), CheckpointImage{Sequence: uint64(n("sequence")),
-			Time: d.now.UnixNano(), Size: 100, CPUUsage: CPUUsage{Wall: minutes("wall")}, Node: "n",
-			SlotUser: args["slot"] != ""})
+		e, err := d.queue.RecordCheckpoint(d.now, d.currentAttempt(),
+			eventlog.CheckpointImage{Sequence: uint64(n("sequence")),
+				Time: d.now.UnixNano(), Size: 100, CPUUsage: eventlog.CPUUsage{Wall: minutes("wall")}, Node: "n",
+				SlotUser: args["slot"] != ""})
 		if err != nil {
 			return err
 		}
@@ -97,7 +100,7 @@ func (d *checkpointTest) runCommand(s script.ScriptCommand) error {
 	case "bad":
 		return d.singleEvent(d.queue.RejectCheckpoint(d.now, d.id.Task(0), uint64(n("sequence")), "it is not there"))
 	case "end":
-		d.end(d.currentAttempt(), AttemptExit{Cause: ExitCause(n("cause")), Code: int32(n("code")),
+		d.end(d.currentAttempt(), eventlog.AttemptExit{Cause: eventlog.ExitCause(n("cause")), Code: int32(n("code")),
 			Wall: minutes("wall"), Reason: args["why"]})
 		return nil
 	case "lose":

@@ -6,35 +6,17 @@ import (
 	"testing"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
 )
 
-func FuzzDecodeEvent(f *testing.F) {
-	e := JobEvent{Type: Ended, Time: 5, Job: 7, Index: 2, Attempt: 1, Exit: &AttemptExit{Code: 1},
-		Ranges: []IndexRange{{1, 2}}}
-	f.Add(AppendEvent(nil, &e))
-	e = JobEvent{Type: Checkpointed, Time: 5, Job: 7, Attempt: 1,
-		Image: &CheckpointImage{Sequence: 3, MAC: []byte("mac"), CPUUsage: CPUUsage{1, 2, 3}, Node: "n"}}
-	f.Add(AppendEvent(nil, &e))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		e, err := DecodeEvent(b)
-		if err != nil {
-			return
-		}
-		again, err := DecodeEvent(AppendEvent(nil, &e))
-		if err != nil || fmt.Sprint(again.Type, again.Job, again.Index) != fmt.Sprint(e.Type, e.Job, e.Index) {
-			t.Fatalf("%v became %v (%v)", e, again, err)
-		}
-	})
-}
-
-// Whatever is taken for a job can be written and read again.
+// FuzzRestore checks that whatever is taken for a job can be written and read again.
 func FuzzRestore(f *testing.F) {
 	d := newTestQueue(f)
 	d.submit(4, "MaxRetries = 1; MaxRunning = 2")
-	d.end(d.start(), AttemptExit{Wall: 5, MaxRSS: 1 << 20})
-	d.end(d.start(), AttemptExit{Code: 1})
+	d.end(d.start(), eventlog.AttemptExit{Wall: 5, MaxRSS: 1 << 20})
+	d.end(d.start(), eventlog.AttemptExit{Code: 1})
 	a := d.start()
-	retained, err := d.queue.RecordCheckpoint(d.now, a, CheckpointImage{Sequence: 2, Size: 9, Node: "n"})
+	retained, err := d.queue.RecordCheckpoint(d.now, a, eventlog.CheckpointImage{Sequence: 2, Size: 9, Node: "n"})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -78,7 +60,8 @@ func FuzzRestore(f *testing.F) {
 	})
 }
 
-// What a target prints is read as the same target, and its ranges are in order and apart.
+// FuzzParseTarget checks that what a selector prints is read as the same selector. Its
+// ranges are in order and apart.
 func FuzzParseTarget(f *testing.F) {
 	for _, s := range []string{"12", "12.other", "12[]", "12[3]", "12[1-9:4].x", "12[5,1-3,4]", "12[3-1]", "12[", "x"} {
 		f.Add(s)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
 )
 
 // The tasks of a gang start together or not at all: the first so many tasks of a job are
@@ -21,14 +22,6 @@ import (
 // task that has to be made again starts by itself, for the others go on serving
 // meanwhile: such a gang is loose.
 
-// MaxGangSize bounds how many tasks start together: as many claims have to be there at
-// once.
-const MaxGangSize = 2048
-
-// maxMPIGangSize bounds how many tasks an array of gangs has that one of each leads: what
-// it asks for it asks for by gang.
-const maxMPIGangSize = 40_000
-
 // gangState is how the gangs of a job stand. The zero value is that of a job without.
 type gangState struct {
 	size           int
@@ -40,87 +33,9 @@ type gangState struct {
 	userView       userView // how gangs stand that are a task of an array to their user
 }
 
-// checkGang refuses a job whose tasks cannot be parted into gangs.
-func checkGang(p *jobSpec, spec *SubmitSpec) error {
-	bad := func(format string, args ...any) error {
-		return fmt.Errorf("attribute %s: %w: %s", roost.AttrGangSize, roost.Invalid, fmt.Sprintf(format, args...))
-	}
-	stream := p.appClass == roost.AppStream && spec.Count > 1
-	switch {
-	case p.softConstraints.exclusive && p.appClass == roost.AppStream:
-		return fmt.Errorf("attribute %s: %w: stream tasks share their machines with batch", roost.AttrExclusive,
-			roost.Invalid)
-	case p.mpiGang && (p.gangSize < 2 || p.gangSize != spec.Count && !p.array || p.appClass == roost.AppStream):
-		return fmt.Errorf("attribute %s: %w: a gang with a leader is all tasks of a batch job, or of a task of "+
-			"an array, two at least", roost.AttrMPIGang, roost.Invalid)
-	case p.mpiGang && spec.Count > maxMPIGangSize:
-		return fmt.Errorf("%w: an array of %d tasks of %d parts each; %d parts are the most", roost.Exhausted,
-			spec.Count/p.gangSize, p.gangSize, maxMPIGangSize)
-	case stream && p.gangSize < 2:
-		return checkStream(p, spec)
-	case p.gangSize < 2:
-		return nil
-	case p.gangSize > MaxGangSize:
-		return bad("%d tasks start together, and %d is the most", p.gangSize, MaxGangSize)
-	case spec.Count%p.gangSize != 0:
-		return bad("%d tasks are no whole number of gangs of %d", spec.Count, p.gangSize)
-	case p.maxRunning > 0 && !p.mpiGang:
-		return bad("a job of gangs has no use for %s: submit fewer tasks", roost.AttrMaxRunning)
-	case stream && p.gangSize != spec.Count:
-		return bad("the %d tasks of a stream job start together: leave it out", spec.Count)
-	}
-	if name := firstDifferingColumn(spec.Columns); name != "" && !p.mpiGang {
-		return bad("all tasks of a job of gangs ask for the same, and column %s says otherwise", name)
-	}
-	return nil
-}
-
-// checkStream refuses a stream job whose tasks cannot start together.
-func checkStream(p *jobSpec, spec *SubmitSpec) error {
-	bad := func(format string, args ...any) error {
-		return fmt.Errorf("attribute %s: %w: the tasks of a stream job start together, and %s", roost.AttrAppClass,
-			roost.Invalid, fmt.Sprintf(format, args...))
-	}
-	if name := firstDifferingColumn(spec.Columns); name != "" {
-		return bad("so all ask for the same, but column %s says otherwise; submit a job for each kind", name)
-	}
-	switch {
-	case spec.Count > MaxGangSize:
-		return bad("%d is the most: submit several jobs instead of one of %d", MaxGangSize, spec.Count)
-	case p.maxRunning > 0:
-		return bad("so it has no use for %s: submit fewer tasks", roost.AttrMaxRunning)
-	}
-	return nil
-}
-
-// firstDifferingColumn is the first column by which tasks ask for different things; empty
-// if there is none.
-func firstDifferingColumn(columns []TaskColumn) string {
-	for _, c := range columns {
-		// which is nothing of the machine's
-		if slices.Contains(overridableAttrs, c.Name) && c.Name != roost.AttrProcesses {
-			return c.Name
-		}
-	}
-	return ""
-}
-
-// gangSize is how many tasks of a job start together; 0 where each does for itself.
-// Stream jobs from before they did may be such that they cannot.
-func gangSize(p *jobSpec, s *SubmittedJob) (size int, loose bool) {
-	switch {
-	case p.gangSize > 1:
-		return p.gangSize, false
-	case p.appClass != roost.AppStream || s.Count < 2 || s.Count > MaxGangSize || p.maxRunning > 0 ||
-		firstDifferingColumn(s.Columns) != "":
-		return 0, false
-	}
-	return s.Count, true
-}
-
 // formGangs parts the tasks of a new job, whose states are set, into gangs.
 func (j *job) formGangs() {
-	size, loose := gangSize(&j.spec, j.submission)
+	size, loose := j.spec.StartTogether(j.submission.Count, j.submission.Columns)
 	if size == 0 {
 		return
 	}
@@ -164,14 +79,14 @@ func (j *job) nextGang(r *Request) (tasks []int) {
 	if j.gangs.size > 0 {
 		n = j.gangs.wholeCount.first()
 	}
-	if j.spec.mpiGang && !j.gangs.wholeCount.has(r.mpiGang) || n < 0 {
+	if j.spec.MPIGang && !j.gangs.wholeCount.has(r.mpiGang) || n < 0 {
 		return nil
 	}
-	if j.spec.mpiGang {
+	if j.spec.MPIGang {
 		n = r.mpiGang
 	}
 	// some gangs are asked for by another request than the rest
-	for !j.spec.mpiGang && len(j.urgent) > 0 && j.idleIn(n, r) == 0 {
+	for !j.spec.MPIGang && len(j.urgent) > 0 && j.idleIn(n, r) == 0 {
 		if n = j.gangs.wholeCount.after(n); n < 0 {
 			return nil
 		}
@@ -194,17 +109,22 @@ func (j *job) idleIn(n int, r *Request) (idle int) {
 	return idle
 }
 
+// gangChanges folds in what becomes of a gang when one of its tasks changes.
+type gangChanges struct{ *Queue }
+
+func (q *Queue) gang() gangChanges { return gangChanges{q} }
+
 // requeueRestOfGang ends the others of a gang of which a task has to be made again.
-func (q *Queue) requeueRestOfGang(j *job, i int) {
+func (q gangChanges) requeueRestOfGang(j *job, i int) {
 	if j.gangs.size == 0 || j.gangs.firstStartOnly || j.gangs.splitCount.has(i/j.gangs.size) {
 		return
 	}
 	first := i / j.gangs.size * j.gangs.size
 	for k := first; k < first+j.gangs.size; k++ {
-		if r := j.records.own(k); k != i && r != nil && r.live {
+		if r := j.records.Own(k); k != i && r != nil && r.Live {
 			j.gangs.splitCount.set(i / j.gangs.size)
 			q.vacates = append(q.vacates, VacateAttempt{
-				Attempt: q.attemptOf(j, k), Checkpoint: j.spec.checkpoints != nil && j.spec.checkpoints.OnVacate,
+				Attempt: q.attemptOf(j, k), Checkpoint: j.spec.Checkpoints != nil && j.spec.Checkpoints.OnVacate,
 				Reason: fmt.Sprintf("task %d of its gang has to start again, and they start together", i%j.gangs.size),
 			})
 		}
@@ -216,12 +136,12 @@ func (q *Queue) requeueRestOfGang(j *job, i int) {
 func (q *Queue) RepairGangs() {
 	for _, seq := range slices.Sorted(maps.Keys(q.jobs)) {
 		j := q.jobs[seq]
-		q.repairMPIGang(j)
+		q.gang().repairMPIGang(j)
 		for n := range j.gangs.idleTasks {
 			if i := n * j.gangs.size; j.gangs.idleTasks[n] > 0 && j.gangs.idleTasks[n] < j.gangs.openTasks[n] {
 				for k := i; k < i+j.gangs.size; k++ {
 					if j.state[k] == roost.Idle {
-						q.requeueRestOfGang(j, k)
+						q.gang().requeueRestOfGang(j, k)
 						break
 					}
 				}
@@ -230,9 +150,9 @@ func (q *Queue) RepairGangs() {
 	}
 }
 
-// NextGang is how many tasks of a request start together next: 0 if none of its gangs is
-// whole, or it has none. ok is false if its tasks start one by one.
-func (q *Queue) NextGang(id RequestID) (size int, ok bool) {
+// NextGang is how many tasks of a request start together next. It is 0 if none of its
+// gangs is whole, or it has none. ok is false if its tasks start one by one.
+func (q *requestIndex) NextGang(id RequestID) (size int, ok bool) {
 	r := q.requests[id]
 	if r == nil || r.gangSize == 0 {
 		return 0, false
@@ -254,10 +174,10 @@ type GangClaim struct {
 	Request       RequestID // 0: the one that all of the gang are of
 }
 
-// AssignGang decides to make the next attempts of a gang, a task on each seat; false if
-// no gang is whole that has as many tasks as there are seats.
-func (q *Queue) AssignGang(now time.Time, id RequestID,
-	seats []GangClaim) (events []JobEvent, attempts []roost.AttemptID, ok bool) {
+// AssignGang decides to make the next attempts of a gang, one task on each claim. It is
+// false if no whole gang has as many tasks as there are claims.
+func (q *requestIndex) AssignGang(now time.Time, id RequestID,
+	seats []GangClaim) (events []eventlog.JobEvent, attempts []roost.AttemptID, ok bool) {
 	r := q.requests[id]
 	if r == nil || len(r.classes) == 0 {
 		return nil, nil, false
@@ -271,7 +191,8 @@ func (q *Queue) AssignGang(now time.Time, id RequestID,
 		return nil, nil, false
 	}
 	for n, i := range tasks {
-		e, a, err := q.AssignNext(now, j.id(q.host).Task(i), seats[n].Node, seats[n].Address, seats[n].Claim)
+		e, a, err := attemptDecisions{q.jobTable}.AssignNext(now, j.id(q.host).Task(i), seats[n].Node,
+			seats[n].Address, seats[n].Claim)
 		if err != nil {
 			panic(err) // they are idle
 		}
@@ -280,8 +201,8 @@ func (q *Queue) AssignGang(now time.Time, id RequestID,
 	return events, attempts, true
 }
 
-// assignSeats puts tasks in the order of the seats that they are to have; false if a seat
-// is of a request that none is left of.
+// assignSeats orders tasks by the claims that they are to have. It is false if a claim is
+// of a request of which no task is left.
 func (j *job) assignSeats(tasks []int, seats []GangClaim) (order []int, ok bool) {
 	for _, s := range seats {
 		k := slices.IndexFunc(tasks, func(i int) bool { return s.Request == 0 || j.class(i).request.ID == s.Request })
@@ -294,24 +215,24 @@ func (j *job) assignSeats(tasks []int, seats []GangClaim) (order []int, ok bool)
 	return order, true
 }
 
-// GangRequest is the request that leads where the tasks of a gang are of several; false
-// for a request whose gangs are of it alone, or that has none.
-func (q *Queue) GangRequest(id RequestID) (lead RequestID, ok bool) {
+// GangRequest returns the leading request of a gang whose tasks make several requests. It
+// is false for a request whose gangs make it alone, or that has none.
+func (q *requestIndex) GangRequest(id RequestID) (lead RequestID, ok bool) {
 	r := q.requests[id]
 	if r == nil || r.gangSize == 0 || len(r.classes) == 0 {
 		return id, false
 	}
 	j := r.classes[0].job
-	if !j.spec.mpiGang && r.Now { // its gangs are of it alone
+	if !j.spec.MPIGang && r.Now { // its gangs are of it alone
 		return id, false
 	}
-	if !j.spec.mpiGang {
+	if !j.spec.MPIGang {
 		first := slices.IndexFunc(j.shares, func(s *jobReady) bool { return !s.request.Now })
 		return j.shares[first].request.ID, slices.ContainsFunc(j.shares[first+1:], func(s *jobReady) bool {
 			return !s.request.Now
 		})
 	}
-	head := r.mpiGang * j.spec.gangSize
+	head := r.mpiGang * j.spec.GangSize
 	for i := head + 1; i <= j.lastOfGang(head); i++ {
 		if j.class(i).request != j.class(head).request {
 			return j.class(head).request.ID, true
@@ -320,55 +241,55 @@ func (q *Queue) GangRequest(id RequestID) (lead RequestID, ok bool) {
 	return id, false
 }
 
-// gangPeers is the rank of a task in its gang among those that are live, and the nodes of
-// all of these by rank.
-func (q *Queue) gangPeers(j *job, i int) (rank int, nodes []string) {
+// gangPeers returns the rank of a task among the live ones of its gang, and their nodes
+// by rank.
+func (q *jobTable) gangPeers(j *job, i int) (rank int, nodes []string) {
 	if j.gangs.size == 0 || j.gangs.firstStartOnly {
 		return 0, nil
 	}
 	first := i / j.gangs.size * j.gangs.size
 	for k := first; k < first+j.gangs.size; k++ {
-		if r := j.records.own(k); r != nil && r.live {
+		if r := j.records.Own(k); r != nil && r.Live {
 			if k == i {
 				rank = len(nodes)
 			}
-			nodes = append(nodes, r.node)
+			nodes = append(nodes, r.Node)
 		}
 	}
 	return rank, nodes
 }
 
-// HostsOfAttempt lists where the processes of the job of a live attempt are to be, in the
-// order of its file of nodes.
-func (q *Queue) HostsOfAttempt(a roost.AttemptID) []HostProcesses {
+// HostsOfAttempt lists where the processes of a live attempt's job are to be. The order
+// is that of its file of nodes.
+func (q *jobTable) HostsOfAttempt(a roost.AttemptID) []HostProcesses {
 	if !q.IsLive(a) {
 		return nil
 	}
 	return q.hostsOf(q.jobs[a.Task.Job.Seq], a)
 }
 
-// hostsOf lists where the processes of a job are to be, of its gang or of its task alone;
-// none if it has no file of nodes.
-func (q *Queue) hostsOf(j *job, a roost.AttemptID) (list []HostProcesses) {
+// hostsOf lists where the processes of a task's gang, or of the task alone, are to be. A
+// job without a file of nodes has none.
+func (q *jobTable) hostsOf(j *job, a roost.AttemptID) (list []HostProcesses) {
 	first, last := a.Task.Index, a.Task.Index
 	if j.gangs.size > 0 && !j.gangs.firstStartOnly {
 		first = first / j.gangs.size * j.gangs.size
 		last = first + j.gangs.size - 1
 	}
 	for i := first; i <= last; i++ {
-		n := j.class(i).spec.processes
-		if j.spec.mpiGang && n < 0 {
+		n := j.class(i).spec.Processes
+		if j.spec.MPIGang && n < 0 {
 			n = 1
 		}
-		if r := j.records.own(i); r != nil && r.live && n >= 0 && !j.released[i] {
-			list = append(list, HostProcesses{q.attemptOf(j, i), r.node, n})
+		if r := j.records.Own(i); r != nil && r.Live && n >= 0 && !j.released[i] {
+			list = append(list, HostProcesses{q.attemptOf(j, i), r.Node, n})
 		}
 	}
 	return list
 }
 
 // checkGangs panics when the counts of a job's gangs are wrong.
-func (q *Queue) checkGangs(j *job) {
+func checkGangs(j *job) {
 	if j.gangs.size == 0 {
 		return
 	}

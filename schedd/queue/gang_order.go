@@ -14,9 +14,9 @@ import (
 // maxRequestedGangs is for how many gangs of an array machines are asked at once.
 const maxRequestedGangs = 64
 
-// WaitsForEarlierGang reports whether nothing is to be asked for a request yet, since so
-// many gangs of its array go before it.
-func (q *Queue) WaitsForEarlierGang(id RequestID) bool {
+// WaitsForEarlierGang reports whether a request asks for nothing yet because enough gangs
+// of its array precede it.
+func (q *requestIndex) WaitsForEarlierGang(id RequestID) bool {
 	r := q.requests[id]
 	if r == nil || r.mpiJob == 0 || r.Now {
 		return false
@@ -36,9 +36,9 @@ func earlierGangReason() string {
 	return fmt.Sprintf("%d others of its array go before it", maxRequestedGangs)
 }
 
-// updateGangOrder notes that the turn of a gang may have come, or gone, because one
-// before it is not ready any more, or is again.
-func (q *Queue) updateGangOrder(j *job, i int, from, to roost.TaskState) {
+// updateGangOrder notes that the turn of a gang may have come or gone. An earlier gang is
+// not ready any more, or is again.
+func (q *requestIndex) updateGangOrder(j *job, i int, from, to roost.TaskState) {
 	if j.tasksPerIndex() == 1 || from != roost.Idle && to != roost.Idle {
 		return
 	}

@@ -7,6 +7,8 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
+	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
 func gangQueue(t *testing.T, ad string, count int) (*Queue, error) {
@@ -17,7 +19,7 @@ func gangQueue(t *testing.T, ad string, count int) (*Queue, error) {
 	}
 	q := New("h")
 	events, _, _, err := q.SubmitJobs(time.Unix(1, 0), CallerIdentity{User: "ann", UID: 1}, "k",
-		[]SubmitSpec{{Ad: parsed, Count: count}}, SubmitLimits{})
+		[]jobad.SubmitSpec{{Ad: parsed, Count: count}}, SubmitLimits{})
 	for _, e := range events {
 		q.Apply(e)
 	}
@@ -25,7 +27,7 @@ func gangQueue(t *testing.T, ad string, count int) (*Queue, error) {
 	return q, err
 }
 
-// TestGang plays the life of a job of two gangs: they are offered whole, and one that
+// TestGang plays the life of a job of two gangs. They are offered whole, and one that
 // loses a task starts again whole.
 func TestGang(t *testing.T) {
 	q, err := gangQueue(t, "GangSize = 2", 4)
@@ -80,7 +82,7 @@ func TestGang(t *testing.T) {
 	if again[0].Attempt != 2 || again[0].Task.Index != 2 {
 		t.Fatalf("it starts again as %v", again)
 	}
-	e, err := q.RecordEnded(time.Unix(4, 0), again[0], &AttemptExit{})
+	e, err := q.RecordEnded(time.Unix(4, 0), again[0], &eventlog.AttemptExit{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,8 +104,8 @@ func TestGangRefused(t *testing.T) {
 	}
 }
 
-// TestPrediction holds that the last two runs tell how long the next one will take, and
-// never more than its walltime.
+// TestPrediction checks that the last two runs predict the next one, and never more than
+// its walltime.
 func TestPrediction(t *testing.T) {
 	q, err := gangQueue(t, "JobMaxVacateTime = 1", 9)
 	if err != nil {
@@ -116,7 +118,8 @@ func TestPrediction(t *testing.T) {
 			t.Fatal(err)
 		}
 		q.Apply(e)
-		if e, err = q.RecordEnded(time.Unix(3, 0), a, &AttemptExit{Wall: seconds * int64(time.Second)}); err != nil {
+		if e, err = q.RecordEnded(time.Unix(3, 0), a,
+			&eventlog.AttemptExit{Wall: seconds * int64(time.Second)}); err != nil {
 			t.Fatal(err)
 		}
 		q.Apply(e)

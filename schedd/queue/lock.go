@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
 )
 
 // POSIX has three holds: the user's, the operator's and the system's, of which the owner
@@ -14,20 +15,22 @@ import (
 
 // LockTasks decides to hold tasks so that only who administers may release them, also
 // those that their user holds.
-func (q *Queue) LockTasks(now time.Time, who CallerIdentity, t TaskSelector, reason string) ([]JobEvent, error) {
+func (q taskDecisions) LockTasks(now time.Time, who CallerIdentity, t TaskSelector,
+	reason string) ([]eventlog.JobEvent, error) {
 	if !who.Admin {
 		return nil, lockAdminError(t)
 	}
 	if reason == "" {
 		reason = "by " + who.User
 	}
-	return q.decideEach(now, who, t, JobEvent{Type: Held, Reason: reason, Force: true}, func(j *job, i int) bool {
-		return !j.state[i].IsFinal() && !j.isLocked(i)
-	})
+	return q.decideEach(now, who, t, eventlog.JobEvent{Type: eventlog.Held, Reason: reason, Force: true},
+		func(j *job, i int) bool {
+			return !j.state[i].IsFinal() && !j.isLocked(i)
+		})
 }
 
 // UnlockTasks decides to release tasks that may be locked.
-func (q *Queue) UnlockTasks(now time.Time, who CallerIdentity, t TaskSelector) ([]JobEvent, error) {
+func (q taskDecisions) UnlockTasks(now time.Time, who CallerIdentity, t TaskSelector) ([]eventlog.JobEvent, error) {
 	if !who.Admin {
 		return nil, lockAdminError(t)
 	}
@@ -42,8 +45,8 @@ func lockAdminError(t TaskSelector) error {
 // isLocked reports whether somebody else than its owner holds a task, or is to when its
 // attempt has ended.
 func (j *job) isLocked(i int) bool {
-	r := j.records.get(i)
-	return r != nil && r.holdWanted && r.requestedBy != "" && r.requestedBy != j.submission.Owner
+	r := j.records.Get(i)
+	return r != nil && r.HoldWanted && r.RequestedBy != "" && r.RequestedBy != j.submission.Owner
 }
 
 // firstHeldLocked is locked of the first task of a job that is held.

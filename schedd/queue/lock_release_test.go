@@ -7,8 +7,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// TestRelease holds that what an administrator holds of a user's, idle or running, that
-// user does not release; and that he does what he, or Roost, has held.
+// TestRelease checks that a user cannot release what an administrator holds, idle or
+// running. The user can release what the user or Roost has held.
 func TestRelease(t *testing.T) {
 	root := CallerIdentity{User: "root", Admin: true}
 	for name, test := range map[string]struct {

@@ -7,22 +7,23 @@ import (
 	"testing"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
 )
 
-// TestLock holds that what an administrator holds with a lock its owner cannot let go on,
-// whatever state it was in, also after a restart; and nobody else locks.
+// TestLock checks that an owner cannot release what an administrator has locked. That
+// holds in any state and after a restart, and nobody else can lock.
 func TestLock(t *testing.T) {
 	d := newTestQueue(t)
 	id := d.submit(3, "MaxRetries = 0")
-	all, first := TaskSelector{Job: id}, TaskSelector{Job: id, Ranges: []IndexRange{{0, 0}}}
-	did := func(events []JobEvent, err error) {
+	all, first := TaskSelector{Job: id}, TaskSelector{Job: id, Ranges: []eventlog.IndexRange{{First: 0, Last: 0}}}
+	did := func(events []eventlog.JobEvent, err error) {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)
 		}
 		d.apply(events...)
 	}
-	refused := func(want error, events []JobEvent, err error) {
+	refused := func(want error, events []eventlog.JobEvent, err error) {
 		t.Helper()
 		if !errors.Is(err, want) || len(events) > 0 {
 			t.Fatalf("got %v and %v, want %v", events, err, want)
@@ -42,12 +43,12 @@ func TestLock(t *testing.T) {
 
 	a := d.start()
 	// one runs, one is held by its user, and one waits
-	did(d.queue.HoldTasks(d.now, alice, TaskSelector{Job: id, Ranges: []IndexRange{{1, 1}}}, ""))
+	did(d.queue.HoldTasks(d.now, alice, TaskSelector{Job: id, Ranges: []eventlog.IndexRange{{First: 1, Last: 1}}}, ""))
 	did(d.queue.LockTasks(d.now, root, all, "it fills the disk"))
 	_, err = d.queue.LockTasks(d.now, root, all, "")
 	refused(roost.Conflict, nil, err)
 	free("while one runs")
-	d.end(a, AttemptExit{Cause: CauseVacate})
+	d.end(a, eventlog.AttemptExit{Cause: eventlog.CauseVacate})
 	d.checkState(id, "held 3")
 	free("all held")
 	d.queue = d.restoredCopy()
@@ -66,7 +67,7 @@ func TestLock(t *testing.T) {
 }
 
 // holdTasks holds tasks as their user does, or as who administers.
-func (d *testQueue) holdTasks(rng *rand.Rand, t TaskSelector) (events []JobEvent) {
+func (d *testQueue) holdTasks(rng *rand.Rand, t TaskSelector) (events []eventlog.JobEvent) {
 	if rng.IntN(3) == 0 {
 		events, _ = d.queue.LockTasks(d.now, root, t, "")
 	} else {

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
+	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
 // NotificationEvent is what somebody is told of.
@@ -34,43 +36,25 @@ type JobNotification struct {
 	Users    string // whom to tell, with commas between; empty: the owner
 	Node     string
 	Reason   string
-	Exit     *AttemptExit // nil: there was none
-	Tasks    int          // of an array that is told of as a whole, so the next
+	Exit     *eventlog.AttemptExit // nil: there was none
+	Tasks    int                   // of an array that is told of as a whole, so the next
 	Failed   int
 	Removed  int
-}
-
-// mailOptions is what an ad says of notices.
-type mailOptions struct {
-	onBegin, onEnd, onAbort, perTask bool // each: of the tasks of an array
-	recipients                       string
-}
-
-func (r *adReader) mailOptions() *mailOptions {
-	points := r.text(roost.AttrMailPoints, "")
-	if strings.Trim(points, "abej") != "" && points != "n" {
-		r.fail(roost.AttrMailPoints, "of the letters a, b, e and j, or n")
-	}
-	if points == "" || points == "n" {
-		return nil
-	}
-	has := func(letter string) bool { return strings.Contains(points, letter) }
-	return &mailOptions{has("b"), has("e"), has("a"), has("j"), r.text(roost.AttrMailUsers, "")}
 }
 
 // Notification is what is to be told of an event that has just been applied; false for
 // nothing. An array without -m j is told of as a whole: when its first task starts, and
 // when the last has ended.
-func (q *Queue) Notification(e JobEvent) (n JobNotification, ok bool) {
+func (q *Queue) Notification(e eventlog.JobEvent) (n JobNotification, ok bool) {
 	j := q.jobs[e.Job]
-	if j == nil || j.spec.mail == nil {
+	if j == nil || j.spec.Mail == nil {
 		return n, false
 	}
-	m, array := j.spec.mail, j.spec.array || len(j.state) > 1 && !j.spec.mpiGang
-	whole := array && !m.perTask
+	m, array := j.spec.Mail, j.spec.Array || len(j.state) > 1 && !j.spec.MPIGang
+	whole := array && !m.PerTask
 	n = JobNotification{
-		Time: e.Time, ID: j.id(q.host).String(), Name: j.spec.name, Queue: cmp.Or(j.spec.queue, roost.DefaultQueueName),
-		Owner: j.submission.Owner, UID: j.submission.UID, GID: j.submission.GID, Users: m.recipients,
+		Time: e.Time, ID: j.id(q.host).String(), Name: j.spec.Name, Queue: cmp.Or(j.spec.Queue, roost.DefaultQueueName),
+		Owner: j.submission.Owner, UID: j.submission.UID, GID: j.submission.GID, Users: m.Recipients,
 		Reason: e.Reason,
 	}
 	if array {
@@ -81,28 +65,28 @@ func (q *Queue) Notification(e JobEvent) (n JobNotification, ok bool) {
 		if array {
 			n.ID = q.TaskName(j.id(q.host).Task(e.Index))
 		}
-		if r := j.records.get(e.Index); r != nil {
-			n.Node = r.node
+		if r := j.records.Get(e.Index); r != nil {
+			n.Node = r.Node
 		}
 	}
-	if (e.Type == Started || e.Type == Ended) && j.isSecondary(e.Index) && !whole {
+	if (e.Type == eventlog.Started || e.Type == eventlog.Ended) && j.isSecondary(e.Index) && !whole {
 		return n, false // it has no program
 	}
 	switch e.Type {
-	case Started:
+	case eventlog.Started:
 		if n.What = BeginEvent; whole {
-			return n, m.onBegin && j.firstStarted == e.Time && j.lastEnded == 0
+			return n, m.OnBegin && j.firstStarted == e.Time && j.lastEnded == 0
 		}
 		one()
-		return n, m.onBegin
-	case Ended:
+		return n, m.OnBegin
+	case eventlog.Ended:
 		if whole {
 			return q.arrayNotification(j, n)
 		}
 		one()
 		n.Exit, n.Reason = e.Exit, e.Exit.Reason
-		return n, m.endEvent(&n, e.Exit, j.state[e.Index])
-	case RemovalRequested, Dropped:
+		return n, n.endEvent(m, e.Exit, j.state[e.Index])
+	case eventlog.RemovalRequested, eventlog.Dropped:
 		if whole && j.isFinal() {
 			return q.arrayNotification(j, n)
 		}
@@ -112,22 +96,22 @@ func (q *Queue) Notification(e JobEvent) (n JobNotification, ok bool) {
 		if e.RequestedBy != "" {
 			n.Reason = fmt.Sprintf("deleted by %s", e.RequestedBy)
 		}
-		return n, m.onAbort && !whole && e.RequestedBy != j.submission.Owner
+		return n, m.OnAbort && !whole && e.RequestedBy != j.submission.Owner
 	}
 	return n, false
 }
 
 // endEvent reports whether the end of a task is to be told, and as what.
-func (m *mailOptions) endEvent(n *JobNotification, x *AttemptExit, state roost.TaskState) bool {
+func (n *JobNotification) endEvent(m *jobad.MailOptions, x *eventlog.AttemptExit, state roost.TaskState) bool {
 	switch {
-	case x.Cause == CauseRemoval: // that was told when it was asked for
+	case x.Cause == eventlog.CauseRemoval: // that was told when it was asked for
 		return false
-	case state == roost.Completed && x.Cause == CauseExited:
+	case state == roost.Completed && x.Cause == eventlog.CauseExited:
 		n.What = EndEvent
-		return m.onEnd
+		return m.OnEnd
 	case state == roost.Completed || state == roost.Held:
 		n.What = AbortEvent
-		return m.onAbort || m.onEnd && state == roost.Completed
+		return m.OnAbort || m.OnEnd && state == roost.Completed
 	}
 	return false // it is run again
 }
@@ -142,5 +126,5 @@ func (q *Queue) arrayNotification(j *job, n JobNotification) (JobNotification, b
 	if n.Failed+n.Removed > 0 {
 		n.What = AbortEvent
 	}
-	return n, j.spec.mail.onEnd || n.What == AbortEvent && j.spec.mail.onAbort
+	return n, j.spec.Mail.OnEnd || n.What == AbortEvent && j.spec.Mail.OnAbort
 }

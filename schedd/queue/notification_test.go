@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
 )
 
 // notifications tells what is to be told of the events that a desk has logged.
@@ -33,8 +34,8 @@ func notifications(t *testing.T, live func(d *testQueue)) string {
 	return strings.Join(reported, "; ")
 }
 
-// TestNotificationQueueName: people and the machines' scripts are told the queue of a job
-// that is in none by the name that qstat shows.
+// TestNotificationQueueName checks the queue in notifications of a job that is in none.
+// It is the name that qstat shows.
 func TestNotificationQueueName(t *testing.T) {
 	for ad, want := range map[string]string{`MailPoints = "e"`: roost.DefaultQueueName,
 		`MailPoints = "e"; Queue = "long"`: "long"} {
@@ -44,7 +45,7 @@ func TestNotificationQueueName(t *testing.T) {
 		if p, err := d.queue.Program(a); err != nil || p.Queue != want {
 			t.Errorf("%s: a prologue is told of queue %q, want %q (%v)", ad, p.Queue, want, err)
 		}
-		d.end(a, AttemptExit{})
+		d.end(a, eventlog.AttemptExit{})
 		var reported string
 		for _, e := range d.log {
 			if n, ok := d.queue.Notification(e); ok {
@@ -57,10 +58,10 @@ func TestNotificationQueueName(t *testing.T) {
 	}
 }
 
-// TestNotifications: -m b, e and a each tell of what they are for, of an array once, or
-// with j of each of its tasks.
+// TestNotifications checks which events -m b, e and a report. An array is reported once,
+// or with j for each of its tasks.
 func TestNotifications(t *testing.T) {
-	run := func(points string, count int, exits ...AttemptExit) func(d *testQueue) {
+	run := func(points string, count int, exits ...eventlog.AttemptExit) func(d *testQueue) {
 		return func(d *testQueue) {
 			src := "MailPoints = \"" + points + "\""
 			if count > 1 {
@@ -76,8 +77,8 @@ func TestNotifications(t *testing.T) {
 			}
 		}
 	}
-	ok, bad := AttemptExit{}, AttemptExit{Code: 3}
-	long := AttemptExit{Cause: CauseWalltime, Signal: 15, Reason: "walltime of 1s exceeded"}
+	ok, bad := eventlog.AttemptExit{}, eventlog.AttemptExit{Code: 3}
+	long := eventlog.AttemptExit{Cause: eventlog.CauseWalltime, Signal: 15, Reason: "walltime of 1s exceeded"}
 	for _, test := range []struct {
 		name string
 		live func(d *testQueue)
@@ -89,8 +90,9 @@ func TestNotifications(t *testing.T) {
 		{"begun only", run("b", 1, bad), "begun 1.h"},
 		{"aborted", run("a", 1, long), "aborted 1.h -29 (walltime of 1s exceeded)"},
 		{"not aborted", run("a", 1, bad), ""},
-		{"run again", run("ae", 1, AttemptExit{Cause: CauseVacate, Reason: "drained"}, ok), "ended 1.h 0"},
-		{"never begun", run("a", 1, AttemptExit{Cause: CauseLaunch, Reason: "exec: no such program"}),
+		{"run again", run("ae", 1, eventlog.AttemptExit{Cause: eventlog.CauseVacate, Reason: "drained"}, ok),
+			"ended 1.h 0"},
+		{"never begun", run("a", 1, eventlog.AttemptExit{Cause: eventlog.CauseLaunch, Reason: "exec: no such program"}),
 			"aborted 1.h -1 (exec: no such program)"},
 		{"array", run("abe", 3, ok, bad, ok), "begun 1[].h; aborted 1[].h 3/1/0"},
 		{"good array", run("be", 3, ok, ok, ok), "begun 1[].h; ended 1[].h 3/0/0"},

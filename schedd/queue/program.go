@@ -9,7 +9,15 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
+	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
+
+// programBuilder makes the program of an attempt.
+type programBuilder struct {
+	*jobTable
+	*runtimePredictor
+}
 
 // TaskProgram is what one attempt of one task is to run, with every $(Name) replaced.
 type TaskProgram struct {
@@ -26,7 +34,7 @@ type TaskProgram struct {
 	RemoveOutput     string // of o and e: Out, or Err, goes when the task has succeeded
 	Umask            uint32
 	Walltime         time.Duration
-	Bounds           ProcessLimits
+	Bounds           jobad.ProcessLimits
 	PredictedRuntime time.Duration // that the attempt takes; 0: nobody knows
 	NotRerunnable    bool          // the task is not run again if it is interrupted and nothing of it was saved
 	Interactive      bool          // it runs on its user's terminal
@@ -42,11 +50,11 @@ type TaskProgram struct {
 	Account          string // the group
 	Owner            string
 	UID, GID         uint32
-	Checkpoint       *CheckpointPolicy // nil: none are taken
-	Restore          *CheckpointImage  // what the attempt goes on from
-	RestoreKey       []byte            // of that image, secret
-	Rank             int               // of its task in its gang
-	Peers            []string          // the nodes of its gang by rank; none: it is of no gang
+	Checkpoint       *jobad.CheckpointPolicy   // nil: none are taken
+	Restore          *eventlog.CheckpointImage // what the attempt goes on from
+	RestoreKey       []byte                    // of that image, secret
+	Rank             int                       // of its task in its gang
+	Peers            []string                  // the nodes of its gang by rank; none: it is of no gang
 	// of its job's processes, in the order of the file of nodes; none: it has no such
 	// file
 	Hosts       []HostProcesses
@@ -62,7 +70,7 @@ type HostProcesses struct {
 }
 
 // Program materialises the program of an attempt.
-func (q *Queue) Program(a roost.AttemptID) (TaskProgram, error) {
+func (q programBuilder) Program(a roost.AttemptID) (TaskProgram, error) {
 	j := q.jobs[a.Task.Job.Seq]
 	if j == nil || a.Task.Index >= len(j.state) {
 		return TaskProgram{}, fmt.Errorf("task %v: %w", a.Task, roost.NotFound)
@@ -72,35 +80,35 @@ func (q *Queue) Program(a roost.AttemptID) (TaskProgram, error) {
 		return TaskProgram{}, err
 	}
 	p := TaskProgram{
-		Executable: m.text(roost.AttrCmd), Arguments: m.list(roost.AttrArguments),
-		Environment: m.list(roost.AttrEnvironment),
-		Iwd:         m.text(roost.AttrIwd), In: m.text(roost.AttrIn), Out: m.text(roost.AttrOut),
-		Err:    m.text(roost.AttrErr),
-		Inputs: m.list(roost.AttrTransferIn), Outputs: m.list(roost.AttrTransferOut),
-		Walltime: j.class(a.Task.Index).spec.walltime, Bounds: j.spec.processLimits,
-		PredictedRuntime: q.predictedRuntime(j.class(a.Task.Index).request), NotRerunnable: !j.spec.rerunnable,
-		NoticePeriod: j.spec.noticePeriod, Transfer: j.spec.transfer, Domain: j.spec.domain, Name: j.spec.name,
-		FromQsub: j.spec.fromQsub, Owner: j.submission.Owner, UID: j.submission.UID, GID: j.submission.GID,
+		Executable: m.Text(roost.AttrCmd), Arguments: m.List(roost.AttrArguments),
+		Environment: m.List(roost.AttrEnvironment),
+		Iwd:         m.Text(roost.AttrIwd), In: m.Text(roost.AttrIn), Out: m.Text(roost.AttrOut),
+		Err:    m.Text(roost.AttrErr),
+		Inputs: m.List(roost.AttrTransferIn), Outputs: m.List(roost.AttrTransferOut),
+		Walltime: j.class(a.Task.Index).spec.Walltime, Bounds: j.spec.ProcessLimits,
+		PredictedRuntime: q.predictedRuntime(j.class(a.Task.Index).request), NotRerunnable: !j.spec.Rerunnable,
+		NoticePeriod: j.spec.NoticePeriod, Transfer: j.spec.Transfer, Domain: j.spec.Domain, Name: j.spec.Name,
+		FromQsub: j.spec.FromQsub, Owner: j.submission.Owner, UID: j.submission.UID, GID: j.submission.GID,
 	}
-	p.Script, _ = m.ad.Str(roost.AttrScript)
-	p.ScriptFile, _ = m.ad.Str(roost.AttrScriptFile)
+	p.Script, _ = m.Ad.Str(roost.AttrScript)
+	p.ScriptFile, _ = m.Ad.Str(roost.AttrScriptFile)
 	if p.Script != "" || p.ScriptFile != "" {
 		// which says what runs it
-		if p.Executable = m.text(roost.AttrShell); p.Executable == "" && !strings.HasPrefix(p.Script, "#!") {
+		if p.Executable = m.Text(roost.AttrShell); p.Executable == "" && !strings.HasPrefix(p.Script, "#!") {
 			p.Executable = "/bin/sh"
 		}
 	}
-	p.PBS, p.Queue, p.Account = m.pbsID(), cmp.Or(j.spec.queue, roost.DefaultQueueName), j.spec.group
-	if p.Interactive = j.spec.interactive; p.Interactive {
-		_, p.Login = m.ad.Lookup(roost.AttrShell)
+	p.PBS, p.Queue, p.Account = m.pbsID(), cmp.Or(j.spec.Queue, roost.DefaultQueueName), j.spec.Group
+	if p.Interactive = j.spec.Interactive; p.Interactive {
+		_, p.Login = m.Ad.Lookup(roost.AttrShell)
 	}
 	p.Rank, p.Peers = q.gangPeers(j, a.Task.Index)
 	p.Hosts = q.hostsOf(j, a)
 	q.addCheckpointing(j, a, &p)
-	p.JoinErr, _ = m.ad.Bool(roost.AttrJoinOutput)
-	p.RemoveOutput, _ = m.ad.Str(roost.AttrRemoveOutput)
+	p.JoinErr, _ = m.Ad.Bool(roost.AttrJoinOutput)
+	p.RemoveOutput, _ = m.Ad.Str(roost.AttrRemoveOutput)
 	p.Umask = 0o022
-	if n, ok := m.ad.Int(roost.AttrUmask); ok {
+	if n, ok := m.Ad.Int(roost.AttrUmask); ok {
 		p.Umask = uint32(n) & 0o777
 	}
 	if j.isSecondary(a.Task.Index) {
@@ -109,9 +117,9 @@ func (q *Queue) Program(a roost.AttemptID) (TaskProgram, error) {
 	return p, m.err
 }
 
-// becomeSecondary makes of a job's program what a task runs that holds its part of a
-// machine for the leader: nothing, for as long as that may run. Its walltime is there to
-// say when the machine is free again; it is the leader's that ends the job.
+// becomeSecondary makes the program one that does nothing, for a task that holds its
+// machine for the leader. It sleeps for as long as the leader may run. Its walltime says
+// when the machine is free again; the leader's walltime ends the job.
 func (p *TaskProgram) becomeSecondary() {
 	p.IsSecondary, p.Interactive, p.Executable, p.Arguments, p.Script = true, false, "/bin/sleep",
 		[]string{"infinity"}, ""
@@ -133,24 +141,24 @@ type UserScript struct {
 }
 
 // UserScripts lists those that jobs of the queue name.
-func (q *Queue) UserScripts() (list []UserScript) {
+func (q *jobTable) UserScripts() (list []UserScript) {
 	for _, j := range q.jobs {
-		if j.spec.scriptFile != "" {
-			list = append(list, UserScript{j.submission.UID, j.spec.scriptFile})
+		if j.spec.ScriptFile != "" {
+			list = append(list, UserScript{j.submission.UID, j.spec.ScriptFile})
 		}
 	}
 	return list
 }
 
-// substituter replaces $(Name) in the attributes of one task.
-type substituter struct {
-	ad      *classad.Ad
+// taskSubstituter replaces $(Name) in the attributes of one task.
+type taskSubstituter struct {
+	jobad.AdSubstituter
 	job     *job
 	attempt roost.AttemptID
 	err     error
 }
 
-func (q *Queue) newSubstituter(j *job, a roost.AttemptID) (*substituter, error) {
+func (q programBuilder) newSubstituter(j *job, a roost.AttemptID) (*taskSubstituter, error) {
 	if before := j.class(a.Task.Index).oldAd; before != nil {
 		if before.parsed == nil {
 			ad, err := classad.Parse(before.ad)
@@ -159,7 +167,7 @@ func (q *Queue) newSubstituter(j *job, a roost.AttemptID) (*substituter, error) 
 			}
 			before.parsed = ad
 		}
-		return &substituter{ad: before.parsed, job: j, attempt: a}, nil
+		return newTaskSubstituter(before.parsed, j, a), nil
 	}
 	if j.ad == nil { // parsed when it is first run, and kept while it is in the queue
 		ad, err := classad.Parse(j.submission.Ad)
@@ -168,52 +176,17 @@ func (q *Queue) newSubstituter(j *job, a roost.AttemptID) (*substituter, error) 
 		}
 		j.ad = ad
 	}
-	return &substituter{ad: j.ad, job: j, attempt: a}, nil
+	return newTaskSubstituter(j.ad, j, a), nil
 }
 
-func (m *substituter) text(name string) string {
-	s, _ := m.ad.Str(name)
-	return m.expand(s)
+func newTaskSubstituter(ad *classad.Ad, j *job, a roost.AttemptID) *taskSubstituter {
+	m := &taskSubstituter{job: j, attempt: a}
+	m.AdSubstituter = jobad.AdSubstituter{Ad: ad, Value: m.valueOf}
+	return m
 }
 
-func (m *substituter) list(name string) []string {
-	list, _ := m.ad.Strings(name)
-	out := make([]string, len(list))
-	for i, s := range list {
-		out[i] = m.expand(s)
-	}
-	return out
-}
-
-// expand replaces $(Name) and $$.
-func (m *substituter) expand(s string) string {
-	if strings.IndexByte(s, '$') < 0 {
-		return s
-	}
-	var b strings.Builder
-	for {
-		i := strings.IndexByte(s, '$')
-		if i < 0 || i+1 == len(s) {
-			b.WriteString(s)
-			return b.String()
-		}
-		b.WriteString(s[:i])
-		end := strings.IndexByte(s[i:], ')')
-		switch {
-		case s[i+1] == '$':
-			b.WriteByte('$')
-			s = s[i+2:]
-		case s[i+1] == '(' && end > 0:
-			b.WriteString(m.value(s[i+2 : i+end]))
-			s = s[i+end+1:]
-		default:
-			b.WriteByte('$')
-			s = s[i+1:]
-		}
-	}
-}
-
-func (m *substituter) value(name string) string {
+// valueOf is what is written for $(name).
+func (m *taskSubstituter) valueOf(name string) string {
 	switch name {
 	case "TaskIndex":
 		return strconv.Itoa(m.attempt.Task.Index / m.job.tasksPerIndex())
@@ -239,19 +212,19 @@ func (m *substituter) value(name string) string {
 	return ""
 }
 
-// pbsID is the id of the task as PBS writes it: that of its job, with its index in the
-// array if that is one.
-func (m *substituter) pbsID() string {
+// pbsID is the id of the task as PBS writes it. For a task of an array that is the job's
+// id with the index in it.
+func (m *taskSubstituter) pbsID() string {
 	id := m.attempt.Task
-	if !m.job.spec.array && (len(m.job.state) == 1 || m.job.spec.mpiGang) {
+	if !m.job.spec.Array && (len(m.job.state) == 1 || m.job.spec.MPIGang) {
 		return id.Job.String()
 	}
 	id.Index = m.job.names().index(id.Index)
 	return id.String()
 }
 
-// TaskOutput says where the standard streams of a task go, and on whose behalf: for those
-// who want to read them.
+// TaskOutput says where the standard streams of a task go, and on whose behalf, for those
+// who read them.
 type TaskOutput struct {
 	Out, Err string // as in TaskProgram
 	Iwd      string
@@ -268,15 +241,15 @@ type TaskOutput struct {
 }
 
 // TaskOutput tells where the streams of a task are.
-func (q *Queue) TaskOutput(t roost.TaskID) (TaskOutput, error) {
+func (q programBuilder) TaskOutput(t roost.TaskID) (TaskOutput, error) {
 	j := q.jobs[t.Job.Seq]
 	if j == nil || t.Index < 0 || t.Index >= len(j.state) {
 		return TaskOutput{}, fmt.Errorf("task %v: %w", t, roost.NotFound)
 	}
 	a := roost.AttemptID{Task: t}
 	o := TaskOutput{State: j.state[t.Index]}
-	if r := j.records.get(t.Index); r != nil {
-		a.Attempt, o.Node, o.Running = r.attempt, r.node, r.live
+	if r := j.records.Get(t.Index); r != nil {
+		a.Attempt, o.Node, o.Running = r.Attempt, r.Node, r.Live
 	}
 	p, err := q.Program(a)
 	o.Out, o.Err, o.Iwd, o.Join, o.UID, o.GID, o.Owner, o.Attempt = p.Out, p.Err, p.Iwd, p.JoinErr, p.UID,

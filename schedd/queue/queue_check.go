@@ -47,27 +47,27 @@ func (q *Queue) Check() {
 
 // checkJob checks one job, adds up its ready tasks by request, and returns how many of
 // its tasks are open.
-func (q *Queue) checkJob(j *job, ready map[RequestID]int) (open int) {
-	if e := j.eligible; (e.waitingSince != 0) != (j.counts[roost.Idle] > 0) || e.waitingSince != 0 && e.since == 0 ||
-		e.waited < 0 {
+func (q *jobTable) checkJob(j *job, ready map[RequestID]int) (open int) {
+	if e := j.eligible; (e.WaitingSince != 0) != (j.counts[roost.Idle] > 0) || e.WaitingSince != 0 && e.Since == 0 ||
+		e.Waited < 0 {
 		panic(fmt.Sprintf("queue: job %d has %d tasks that wait for a machine, and says %+v", j.seq,
 			j.counts[roost.Idle], e))
 	}
-	q.checkGangs(j)
+	checkGangs(j)
 	q.checkDependencies(j)
 	var counts [roost.Removed + 1]int
 	active, failed := 0, 0
 	for i, s := range j.state {
 		counts[s]++
-		r := j.records.get(i)
-		live := r != nil && r.live
+		r := j.records.Get(i)
+		live := r != nil && r.Live
 		if live != s.IsActive() {
 			panic(fmt.Sprintf("queue: %v is %v, and its attempt is live: %v", j.id(q.host).Task(i), s, live))
 		}
 		if live {
 			active++
 		}
-		if s == roost.Completed && !j.records.hasSucceeded(i) {
+		if s == roost.Completed && !j.records.HasSucceeded(i) {
 			failed++
 		}
 		if j.class(i).ready.has(i) != (s == roost.Idle) {
@@ -77,12 +77,12 @@ func (q *Queue) checkJob(j *job, ready map[RequestID]int) (open int) {
 			open++
 		}
 		if j.urgent[i] != nil && s != roost.Idle && !s.IsActive() ||
-			j.class(i).oldAd == nil && j.class(i).spec.now != j.whereNow(i) {
+			j.class(i).oldAd == nil && j.class(i).spec.Now != j.whereNow(i) {
 			panic(fmt.Sprintf("queue: %v is %v, and is to run now at %q, asked for at %q", j.id(q.host).Task(i), s,
-				j.whereNow(i), j.class(i).spec.now))
+				j.whereNow(i), j.class(i).spec.Now))
 		}
 	}
-	q.checkUserView(j)
+	checkUserView(j)
 	j.checkReleased()
 	if counts != j.counts || active != j.active || failed != j.failed {
 		panic(fmt.Sprintf("queue: job %d counts %v, %d active, %d failed, and says %v, %d, %d", j.seq, counts, active,
@@ -111,7 +111,7 @@ func (q *Queue) checkJob(j *job, ready map[RequestID]int) (open int) {
 }
 
 // checkDemands adds up anew what each payer may hold.
-func (q *Queue) checkDemands() {
+func (q *quotaDemands) checkDemands() {
 	q.updateDemands()
 	sums := map[QuotaKey]QuotaDemand{}
 	for seq, j := range q.jobs {
@@ -120,7 +120,7 @@ func (q *Queue) checkDemands() {
 		}
 		kinds := make([]demandKind, len(j.classes))
 		for n, c := range j.classes {
-			kinds[n].each = c.spec.resources
+			kinds[n].each = c.spec.Resources
 		}
 		for i, s := range j.state {
 			if !s.IsFinal() {
@@ -128,7 +128,7 @@ func (q *Queue) checkDemands() {
 			}
 		}
 		sums[j.payer()] = sums[j.payer()].Add(totalDemand(kinds,
-			j.spec.maxRunning*j.tasksPerIndex()).countGangOnce(&j.spec))
+			j.spec.MaxRunning*j.tasksPerIndex()).countGangOnce(&j.spec))
 	}
 	maps.DeleteFunc(sums, func(_ QuotaKey, d QuotaDemand) bool { return d == QuotaDemand{} })
 	if !maps.Equal(sums, q.demands) {
@@ -138,7 +138,7 @@ func (q *Queue) checkDemands() {
 
 // checkDependencies checks that a job's tasks stand where what it waits for has them, and
 // that rivals know each other.
-func (q *Queue) checkDependencies(j *job) {
+func (q *jobTable) checkDependencies(j *job) {
 	if j.counts[roost.Blocked] > 0 && !j.isBlocked() || j.counts[roost.Idle] > 0 && j.isBlocked() {
 		panic(fmt.Sprintf("queue: job %d is blocked: %v, and counts %v", j.seq, j.isBlocked(), j.counts))
 	}

@@ -1,17 +1,16 @@
 package queue
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"slices"
 	"strconv"
 	"testing"
 	"time"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
+	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
 var (
@@ -34,16 +33,16 @@ func parseTestAd(t testing.TB, src string) *classad.Ad {
 type testQueue struct {
 	testing.TB
 	queue *Queue
-	log   []JobEvent
+	log   []eventlog.JobEvent
 	keys  int
 	now   time.Time
 }
 
 func newTestQueue(t testing.TB) *testQueue { return &testQueue{TB: t, queue: New("h"), now: epoch} }
 
-func (d *testQueue) apply(events ...JobEvent) {
+func (d *testQueue) apply(events ...eventlog.JobEvent) {
 	for _, e := range events {
-		decoded, err := DecodeEvent(AppendEvent(nil, &e))
+		decoded, err := eventlog.DecodeEvent(eventlog.AppendEvent(nil, &e))
 		if err != nil {
 			d.Fatalf("%v: %v", e, err)
 		}
@@ -59,7 +58,7 @@ func (d *testQueue) submit(count int, src string) roost.JobID {
 	d.Helper()
 	d.keys++
 	events, ids, _, err := d.queue.SubmitJobs(d.now, alice, "k"+strconv.Itoa(d.keys),
-		[]SubmitSpec{{Ad: parseTestAd(d, src), Count: count}}, SubmitLimits{})
+		[]jobad.SubmitSpec{{Ad: parseTestAd(d, src), Count: count}}, SubmitLimits{})
 	if err != nil {
 		d.Fatal(err)
 	}
@@ -86,7 +85,7 @@ func (d *testQueue) start() roost.AttemptID {
 	return roost.AttemptID{}
 }
 
-func (d *testQueue) end(a roost.AttemptID, x AttemptExit) {
+func (d *testQueue) end(a roost.AttemptID, x eventlog.AttemptExit) {
 	d.Helper()
 	e, err := d.queue.RecordEnded(d.now, a, &x)
 	if err != nil {
@@ -113,17 +112,20 @@ func (d *testQueue) checkState(id roost.JobID, want string) {
 	}
 }
 
-// After a hold or a removal nothing starts, and what ran goes where it was wanted.
+// TestHoldAndRemoveWhileRunning checks that after a hold or a removal nothing starts.
+// What ran ends as it was asked to.
 func TestHoldAndRemoveWhileRunning(t *testing.T) {
 	d := newTestQueue(t)
 	id := d.submit(2, "")
 	first, second := d.start(), d.start()
-	hold, err := d.queue.HoldTasks(d.now, alice, TaskSelector{Job: id, Ranges: []IndexRange{{0, 0}}}, "")
+	hold, err := d.queue.HoldTasks(d.now, alice, TaskSelector{Job: id, Ranges: []eventlog.IndexRange{{First: 0,
+		Last: 0}}}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	d.apply(hold...)
-	remove, err := d.queue.RemoveTasks(d.now, alice, TaskSelector{Job: id, Ranges: []IndexRange{{1, 1}}}, "", false)
+	remove, err := d.queue.RemoveTasks(d.now, alice, TaskSelector{Job: id, Ranges: []eventlog.IndexRange{{First: 1,
+		Last: 1}}}, "", false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,14 +133,15 @@ func TestHoldAndRemoveWhileRunning(t *testing.T) {
 	if v := d.queue.TakeVacates(); len(v) != 2 {
 		t.Fatalf("got %v, want both attempts vacated", v)
 	}
-	d.end(first, AttemptExit{Cause: CauseRemoval, Signal: 15})
-	d.end(second, AttemptExit{Cause: CauseRemoval, Signal: 15})
+	d.end(first, eventlog.AttemptExit{Cause: eventlog.CauseRemoval, Signal: 15})
+	d.end(second, eventlog.AttemptExit{Cause: eventlog.CauseRemoval, Signal: 15})
 	d.checkState(id, "held 1 removed 1")
 	if _, err := d.queue.RemoveTasks(d.now, bob, TaskSelector{Job: id}, "", false); !errors.Is(err,
 		roost.PermissionDenied) {
 		t.Fatalf("bob removes alice's job: %v", err)
 	}
-	release, err := d.queue.ReleaseTasks(d.now, alice, TaskSelector{Job: id, Ranges: []IndexRange{{0, 0}}})
+	release, err := d.queue.ReleaseTasks(d.now, alice, TaskSelector{Job: id,
+		Ranges: []eventlog.IndexRange{{First: 0, Last: 0}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,9 +155,9 @@ func TestOldEventsAreDropped(t *testing.T) {
 	d := newTestQueue(t)
 	d.submit(1, "MaxRetries = 5")
 	first := d.start()
-	d.end(first, AttemptExit{Code: 1})
+	d.end(first, eventlog.AttemptExit{Code: 1})
 	second := d.start()
-	if _, err := d.queue.RecordEnded(d.now, first, &AttemptExit{}); !errors.Is(err, roost.Stale) {
+	if _, err := d.queue.RecordEnded(d.now, first, &eventlog.AttemptExit{}); !errors.Is(err, roost.Stale) {
 		t.Fatalf("the end of the first attempt during the second: %v", err)
 	}
 	if _, ok := d.queue.RecordLost(d.now, first, "gone"); ok {
@@ -173,9 +176,9 @@ func TestDependencies(t *testing.T) {
 	whatever := d.submit(1, `DependsOn = {"afterany:1"}`)
 	chained := d.submit(1, `DependsOn = {"afterok:2"}`)
 	d.checkState(ok, "blocked 1")
-	d.end(d.start(), AttemptExit{})
+	d.end(d.start(), eventlog.AttemptExit{})
 	d.checkState(ok, "blocked 1")
-	d.end(d.start(), AttemptExit{Code: 1})
+	d.end(d.start(), eventlog.AttemptExit{Code: 1})
 	d.checkState(parent, "completed 2 failed 1")
 	for events := d.queue.Followups(d.now); len(events) > 0; events = d.queue.Followups(d.now) {
 		d.apply(events...)
@@ -188,7 +191,7 @@ func TestDependencies(t *testing.T) {
 
 func TestSameKeySameJob(t *testing.T) {
 	d := newTestQueue(t)
-	specs := []SubmitSpec{{Ad: parseTestAd(t, ""), Count: 1},
+	specs := []jobad.SubmitSpec{{Ad: parseTestAd(t, ""), Count: 1},
 		{Ad: parseTestAd(t, `DependsOn = {"afterok:@0"}`), Count: 2}}
 	events, first, _, err := d.queue.SubmitJobs(d.now, alice, "key", specs, SubmitLimits{})
 	if err != nil {
@@ -207,23 +210,24 @@ func TestSameKeySameJob(t *testing.T) {
 
 func TestRefused(t *testing.T) {
 	d := newTestQueue(t)
-	for name, spec := range map[string]SubmitSpec{
+	for name, spec := range map[string]jobad.SubmitSpec{
 		"no tasks":        {Ad: parseTestAd(t, ""), Count: 0},
 		"too many tasks":  {Ad: parseTestAd(t, ""), Count: roost.MaxTasks + 1},
 		"negative memory": {Ad: parseTestAd(t, "RequestMemory = -1"), Count: 1},
 		"no cpus":         {Ad: parseTestAd(t, "RequestCpus = 0"), Count: 1},
 		"priority":        {Ad: parseTestAd(t, "JobPrio = 5000"), Count: 1},
 		"band":            {Ad: parseTestAd(t, `Band = "royal"`), Count: 1},
-		"short column":    {Ad: parseTestAd(t, ""), Count: 2, Columns: []TaskColumn{{"A", []string{"1"}}}},
+		"short column": {Ad: parseTestAd(t, ""), Count: 2, Columns: []jobad.TaskColumn{{Name: "A",
+			Values: []string{"1"}}}},
 		"bad override": {Ad: parseTestAd(t, ""), Count: 1,
-			Columns: []TaskColumn{{"RequestMemory", []string{"lots"}}}},
+			Columns: []jobad.TaskColumn{{Name: "RequestMemory", Values: []string{"lots"}}}},
 		"unknown dependency":  {Ad: parseTestAd(t, `DependsOn = {"afterok:77"}`), Count: 1},
 		"forward dependency":  {Ad: parseTestAd(t, `DependsOn = {"afterok:@0"}`), Count: 1},
 		"type of dependency":  {Ad: parseTestAd(t, `DependsOn = {"whenever:1"}`), Count: 1},
 		"transfer":            {Ad: parseTestAd(t, `Transfer = "maybe"`), Count: 1},
 		"wrong type of value": {Ad: parseTestAd(t, `Walltime = "soon"`), Count: 1},
 	} {
-		if _, _, _, err := d.queue.SubmitJobs(d.now, alice, "k", []SubmitSpec{spec}, SubmitLimits{}); err == nil {
+		if _, _, _, err := d.queue.SubmitJobs(d.now, alice, "k", []jobad.SubmitSpec{spec}, SubmitLimits{}); err == nil {
 			t.Errorf("%s: it was taken", name)
 		}
 	}
@@ -245,7 +249,7 @@ func TestOrderAndLimits(t *testing.T) {
 	if r, _ := d.queue.Request(1); r.Ready != 0 {
 		t.Fatalf("%d tasks are ready, want none", r.Ready)
 	}
-	d.end(a, AttemptExit{})
+	d.end(a, eventlog.AttemptExit{})
 	if b := d.start(); b.Task != low.Task(1) {
 		t.Fatalf("got %v, want the next task", b)
 	}
@@ -253,12 +257,13 @@ func TestOrderAndLimits(t *testing.T) {
 
 func TestLaunch(t *testing.T) {
 	d := newTestQueue(t)
-	spec := SubmitSpec{
+	spec := jobad.SubmitSpec{
 		Ad: parseTestAd(t,
-			`Arguments = {"--n=$(TaskIndex)", "$(Seed)", "$$HOME", "5$"}; Out = "$(JobSeq).$(JobHost).$(Seed).out"; Environment = {"ID=$(JobId)"}`),
-		Count: 2, Columns: []TaskColumn{{"Seed", []string{"a", "$(x)"}}},
+			`Arguments = {"--n=$(TaskIndex)", "$(Seed)", "$$HOME", "5$"}; `+
+				`Out = "$(JobSeq).$(JobHost).$(Seed).out"; Environment = {"ID=$(JobId)"}`),
+		Count: 2, Columns: []jobad.TaskColumn{{Name: "Seed", Values: []string{"a", "$(x)"}}},
 	}
-	events, ids, _, err := d.queue.SubmitJobs(d.now, alice, "k", []SubmitSpec{spec}, SubmitLimits{})
+	events, ids, _, err := d.queue.SubmitJobs(d.now, alice, "k", []jobad.SubmitSpec{spec}, SubmitLimits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -275,10 +280,11 @@ func TestLaunch(t *testing.T) {
 
 func TestLaunchOfArray(t *testing.T) {
 	d := newTestQueue(t)
-	job := func(indexes string) SubmitSpec {
-		return SubmitSpec{Ad: parseTestAd(t, `Arguments = {"$(ArrayIndex)"}; ArrayIndexes = "`+indexes+`"`), Count: 3}
+	job := func(indexes string) jobad.SubmitSpec {
+		return jobad.SubmitSpec{Ad: parseTestAd(t, `Arguments = {"$(ArrayIndex)"}; ArrayIndexes = "`+indexes+`"`),
+			Count: 3}
 	}
-	events, ids, _, err := d.queue.SubmitJobs(d.now, alice, "k", []SubmitSpec{job("1-3:2,10")}, SubmitLimits{})
+	events, ids, _, err := d.queue.SubmitJobs(d.now, alice, "k", []jobad.SubmitSpec{job("1-3:2,10")}, SubmitLimits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -290,7 +296,7 @@ func TestLaunchOfArray(t *testing.T) {
 		}
 	}
 	for _, indexes := range []string{"7", "x", ""} {
-		if _, _, _, err := d.queue.SubmitJobs(d.now, alice, "bad", []SubmitSpec{job(indexes)},
+		if _, _, _, err := d.queue.SubmitJobs(d.now, alice, "bad", []jobad.SubmitSpec{job(indexes)},
 			SubmitLimits{}); !errors.Is(err, roost.Invalid) {
 			t.Errorf("indexes %q for three tasks: %v", indexes, err)
 		}
@@ -312,180 +318,4 @@ func TestParseSelector(t *testing.T) {
 			t.Errorf("%q: got %v, %v, want %q", in, got, err, want)
 		}
 	}
-}
-
-// Random work in any order keeps the invariants, and replay of the log ends in the same
-// state, from the beginning and from a snapshot on the way.
-func TestRandomAndReplay(t *testing.T) {
-	for seed := range uint64(60) {
-		d, rng := newTestQueue(t), rand.New(rand.NewPCG(seed, 7))
-		var restored *Queue
-		from, restart := 0, rng.IntN(300)
-		for i := range 300 {
-			d.randomStep(rng)
-			if i == restart {
-				restored, from = d.restoredCopy(), len(d.log)
-			}
-		}
-		replayed := New("h")
-		for _, e := range d.log {
-			replayed.Apply(e)
-		}
-		for _, e := range d.log[from:] {
-			restored.Apply(e)
-			restored.Check()
-		}
-		replayed.Check()
-		d.checkSame(replayed)
-		d.checkSame(restored)
-		d.checkSame(d.restoredCopy())
-	}
-}
-
-// restoredCopy is a queue made of the snapshots of the desk's.
-func (d *testQueue) restoredCopy() *Queue {
-	d.Helper()
-	q := New("h")
-	for seq := range d.queue.jobs {
-		b, _ := d.queue.Snapshot(seq)
-		if err := q.RestoreSnapshot(b); err != nil {
-			d.Fatal(err)
-		}
-	}
-	q.RaiseLastSeq(d.queue.LastSeq())
-	q.Check()
-	return q
-}
-
-// checkSame fails unless a queue holds what the desk's does.
-func (d *testQueue) checkSame(q *Queue) {
-	d.Helper()
-	if q.Len() != d.queue.Len() || q.OpenTaskCount() != d.queue.OpenTaskCount() {
-		d.Fatalf("got %d jobs and %d tasks, want %d and %d", q.Len(), q.OpenTaskCount(), d.queue.Len(),
-			d.queue.OpenTaskCount())
-	}
-	for seq := range d.queue.jobs {
-		want, _ := d.queue.Snapshot(seq)
-		got, _ := q.Snapshot(seq)
-		a, _ := d.queue.Status(seq)
-		b, _ := q.Status(seq)
-		a.Request, b.Request = 0, 0
-		if !bytes.Equal(got, want) || fmt.Sprintf("%+v", a) != fmt.Sprintf("%+v", b) && a.Task == nil {
-			d.Fatalf("job %d is %+v, want %+v\n%x\n%x", seq, b, a, got, want)
-		}
-	}
-}
-
-func (d *testQueue) randomStep(rng *rand.Rand) {
-	d.now = d.now.Add(time.Second)
-	seq := uint64(1 + rng.IntN(int(d.queue.lastSeq)+1))
-	target := TaskSelector{Job: roost.JobID{Seq: seq, Host: "h"}}
-	if rng.IntN(2) == 0 {
-		target.Ranges = []IndexRange{{0, rng.IntN(3)}}
-	}
-	var events []JobEvent
-	switch rng.IntN(16) {
-	case 14, 15:
-		events = d.urge(rng, target)
-	case 12:
-		a := JobAlteration{Changes: alteredAd(d, randomChange(rng)), ExpectedVersion: -1}
-		if rng.IntN(8) == 0 {
-			a.Count = 1 + rng.IntN(5)
-		}
-		target.Ranges = nil
-		events, _ = d.queue.AlterJob(d.now, alice, target, a, SubmitLimits{})
-	case 13:
-		other := TaskSelector{Job: roost.JobID{Seq: 1 + rng.Uint64N(d.queue.lastSeq+1), Host: "h"}}
-		events, _ = d.queue.SwapOrder(d.now, alice, TaskSelector{Job: target.Job}, other)
-	case 0:
-		extra := []string{"", "MaxRetries = 1", "MaxRunning = 2", "Rerunnable = false", "HoldOnSubmit = true",
-			"DeferralTime = 1700000200", "PBS = []", "GangSize = 2"}[rng.IntN(8)]
-		spec := SubmitSpec{Ad: parseTestAd(d, extra), Count: 1 + rng.IntN(5)}
-		if d.queue.jobs[seq] != nil && rng.IntN(3) == 0 {
-			spec.Ad.SetStrings(roost.AttrDependsOn, d.anyDependencies(rng))
-		}
-		if rng.IntN(3) == 0 {
-			c := TaskColumn{Name: []string{roost.AttrRequestMemory, roost.AttrWalltime}[rng.IntN(2)]}
-			for range spec.Count {
-				c.Values = append(c.Values, strconv.Itoa(1024*(1+rng.IntN(2))))
-			}
-			spec.Columns = []TaskColumn{c}
-		}
-		d.keys++
-		events, _, _, _ = d.queue.SubmitJobs(d.now, alice, strconv.Itoa(d.keys), []SubmitSpec{spec}, SubmitLimits{})
-	case 1:
-		events = d.holdTasks(rng, target)
-	case 2:
-		events, _ = d.queue.ReleaseTasks(d.now, []CallerIdentity{alice, root}[rng.IntN(2)], target)
-	case 3:
-		events, _ = d.queue.RemoveTasks(d.now, alice, target, "", false)
-	case 4:
-		events, _ = d.queue.RetryTasks(d.now, alice, target)
-	case 5:
-		if done := d.queue.TakeFinal(); len(done) > 0 && rng.IntN(3) == 0 {
-			if e, ok := d.queue.PurgeJob(d.now, done[0]); ok {
-				events = []JobEvent{e}
-			}
-		}
-	case 6:
-		events, _ = d.queue.SuspendTasks(d.now, alice, target, "")
-	case 7:
-		events, _ = d.queue.ResumeTasks(d.now, alice, target)
-	case 8:
-		events, _ = d.queue.RerunTasks(d.now, alice, target, false)
-	default:
-		events = d.advanceRandom(rng)
-	}
-	d.apply(events...)
-	d.apply(d.queue.Followups(d.now)...)
-}
-
-// advanceRandom moves some task a step on.
-func (d *testQueue) advanceRandom(rng *rand.Rand) []JobEvent {
-	if live := d.queue.ActiveAttempts(); len(live) > 0 && rng.IntN(2) == 0 {
-		a := live[rng.IntN(len(live))].Attempt
-		switch rng.IntN(6) {
-		case 3:
-			if e, err := d.queue.RecordCheckpoint(d.now,
-				a, CheckpointImage{Sequence: uint64(len(d.log)), CPUUsage: CPUUsage{Wall: 1}}); err == nil {
-				return []JobEvent{e}
-			}
-		case 4:
-			if e, ok := d.queue.RecordCheckpointFailure(d.now, a, "no", rng.IntN(2) == 0); ok {
-				return []JobEvent{e}
-			}
-		case 0:
-			if e, ok := d.queue.RecordStarted(d.now, a); ok {
-				return []JobEvent{e}
-			}
-		case 1:
-			if e, ok := d.queue.RecordLost(d.now, a, "node gone"); ok {
-				return []JobEvent{e}
-			}
-		}
-		e, err := d.queue.RecordEnded(d.now, a,
-			&AttemptExit{Code: int32(rng.IntN(2)), Cause: ExitCause(rng.IntN(int(CauseRestore) + 1))})
-		if err != nil {
-			d.Fatal(err)
-		}
-		return []JobEvent{e}
-	}
-	for _, r := range d.queue.Requests() {
-		if size, ok := d.queue.NextGang(r); ok && size > 1 {
-			events, _, ok := d.queue.AssignGang(d.now,
-				r, slices.Repeat([]GangClaim{{Node: "n", Address: "unix:/n", Claim: 1}}, size))
-			if !ok {
-				d.Fatalf("a gang of %d of request %d is whole, and cannot be assigned", size, r)
-			}
-			return events
-		}
-		if t, ok := d.queue.NextTask(r); ok {
-			e, _, err := d.queue.AssignNext(d.now, t, "n", "unix:/n", 1)
-			if err != nil {
-				d.Fatal(err)
-			}
-			return []JobEvent{e}
-		}
-	}
-	return nil
 }

@@ -2,14 +2,12 @@ package queue
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
 // QuotaKey is whose quota a job is held against, and at which band, and whose count of
@@ -28,10 +26,10 @@ func (p QuotaKey) Compare(o QuotaKey) int {
 		cmp.Compare(p.GID, o.GID))
 }
 
-// QuotaDemand is what jobs may hold at once when all goes well: what a quota is compared
-// with (Borg §2.5, where a job's tasks all run at once). Of a job that lets only so many
-// of its tasks run at once no more than those count: an array of a thousand tasks, ten at
-// a time, needs the quota of ten.
+// QuotaDemand is what jobs may hold at once when all goes well. It is compared with a
+// quota (Borg §2.5, where a job's tasks all run at once). Of a job with a limit of
+// running tasks no more than those count: an array of a thousand tasks, ten at a time,
+// needs the quota of ten.
 type QuotaDemand struct {
 	roost.Resources
 	Tasks int // that run at once
@@ -40,6 +38,20 @@ type QuotaDemand struct {
 	Open int
 
 	Total roost.Resources // what these would hold all together
+}
+
+// quotaDemands is what the jobs of each payer may hold, as quotas count it.
+type quotaDemands struct {
+	*jobTable
+	demands        map[QuotaKey]QuotaDemand
+	changedDemands map[QuotaKey]bool // of those, which have changed
+	demandChanged  map[uint64]bool   // jobs whose demand may have changed
+	deferredJobs   map[uint64]bool   // jobs that were taken while nobody could say whether quotas allow them
+}
+
+func newQuotaDemands(jobs *jobTable) *quotaDemands {
+	return &quotaDemands{jobTable: jobs, demands: map[QuotaKey]QuotaDemand{}, changedDemands: map[QuotaKey]bool{},
+		demandChanged: map[uint64]bool{}, deferredJobs: map[uint64]bool{}}
 }
 
 // Add returns the sum.
@@ -52,8 +64,8 @@ func (d QuotaDemand) Sub(e QuotaDemand) QuotaDemand {
 	return QuotaDemand{d.Resources.Sub(e.Resources), d.Tasks - e.Tasks, d.Open - e.Open, d.Total.Sub(e.Total)}
 }
 
-// totalDemand is what so many tasks of each kind may hold at once, of which no more than
-// most run together; 0 for all. Where the kinds differ and not all run together, each
+// totalDemand is what tasks of several kinds may hold at once when no more than most run
+// together. most is 0 for all. Where the kinds differ and not all run together, each
 // resource is counted as if those ran that want most of it.
 func totalDemand(kinds []demandKind, most int) (d QuotaDemand) {
 	var largest roost.Resources
@@ -78,11 +90,10 @@ func totalDemand(kinds []demandKind, most int) (d QuotaDemand) {
 	}, most, d.Open, d.Total}
 }
 
-// countGangOnce counts the tasks of a gang that are led by its first as the one that they
-// are to its user.
-func (d QuotaDemand) countGangOnce(p *jobSpec) QuotaDemand {
-	if p.mpiGang {
-		d.Open = (d.Open + p.gangSize - 1) / p.gangSize
+// countGangOnce counts the tasks of a led gang as one, as its user does.
+func (d QuotaDemand) countGangOnce(p *jobad.JobSpec) QuotaDemand {
+	if p.MPIGang {
+		d.Open = (d.Open + p.GangSize - 1) / p.GangSize
 	}
 	return d
 }
@@ -106,13 +117,13 @@ func multiply(r roost.Resources, n int) roost.Resources {
 func (j *job) demand() QuotaDemand {
 	kinds := make([]demandKind, len(j.classes))
 	for n, c := range j.classes {
-		kinds[n] = demandKind{c.spec.resources, c.open}
+		kinds[n] = demandKind{c.spec.Resources, c.open}
 	}
-	return totalDemand(kinds, j.spec.maxRunning*j.tasksPerIndex()).countGangOnce(&j.spec)
+	return totalDemand(kinds, j.spec.MaxRunning*j.tasksPerIndex()).countGangOnce(&j.spec)
 }
 
 // updateDemands brings the sums of those jobs up to date of which something has changed.
-func (q *Queue) updateDemands() {
+func (q *quotaDemands) updateDemands() {
 	for seq := range q.demandChanged {
 		j := q.jobs[seq]
 		if j == nil {
@@ -139,69 +150,17 @@ func (q *Queue) updateDemands() {
 }
 
 func (j *job) payer() QuotaKey {
-	return QuotaKey{j.submission.Owner, j.spec.group, j.spec.band, j.spec.queue, j.submission.GID}
+	return QuotaKey{j.submission.Owner, j.spec.Group, j.spec.Band, j.spec.Queue, j.submission.GID}
 }
 
-// UniformTasks is so many tasks of a job that ask for the same.
-type UniformTasks struct {
-	roost.Resources
-	Walltime          time.Duration // 0: for ever
-	Bounds            ProcessLimits
-	ConcurrencyLimits string // of each, as [roost.ParseLicences] reads it
-	Gang              int    // so many of them start together; below 2: each for itself
-	Tasks             int
-}
-
-// TaskKinds lists what the tasks of a job that is about to be submitted ask for.
-func TaskKinds(spec *SubmitSpec) ([]UniformTasks, error) {
-	p, err := readJobSpec(spec.Ad)
-	if err != nil {
-		return nil, err
-	}
-	var split []TaskColumn
-	for _, c := range spec.Columns {
-		if slices.Contains(overridableAttrs, c.Name) && len(c.Values) == spec.Count {
-			split = append(split, c)
-		}
-	}
-	if len(split) == 0 {
-		return []UniformTasks{{p.resources, p.walltime, p.processLimits, requestedLimits(spec.Ad), p.gangSize,
-			spec.Count}}, nil
-	}
-	index, licences := map[UniformTasks]int{}, requestedLimits(spec.Ad)
-	var all []UniformTasks
-	for i := range spec.Count {
-		one := p
-		for _, c := range split {
-			if err := one.overrideAttr(c.Name, c.Values[i]); err != nil {
-				return nil, fmt.Errorf("task %d: %w", i, err)
-			}
-		}
-		k := UniformTasks{Resources: one.resources, Walltime: one.walltime, Bounds: one.processLimits,
-			ConcurrencyLimits: licences, Gang: one.gangSize}
-		at, found := index[k]
-		if !found {
-			at = len(all)
-			index[k], all = at, append(all, k)
-		}
-		all[at].Tasks++
-	}
-	return all, nil
-}
-
-func requestedLimits(ad *classad.Ad) string {
-	text, _ := ad.Str(roost.AttrLimits)
-	return text
-}
-
-// SubmissionDemand is whose quota a job that is about to be submitted is held against,
-// and how much it would add to what is held against it.
-func SubmissionDemand(who CallerIdentity, spec *SubmitSpec) (QuotaKey, QuotaDemand, error) {
-	p, err := readJobSpec(spec.Ad)
+// SubmissionDemand returns whose quota a new job is held against, and how much it adds to
+// that demand.
+func SubmissionDemand(who CallerIdentity, spec *jobad.SubmitSpec) (QuotaKey, QuotaDemand, error) {
+	p, err := jobad.ReadSpec(spec.Ad)
 	if err != nil {
 		return QuotaKey{}, QuotaDemand{}, err
 	}
-	all, err := TaskKinds(spec)
+	all, err := jobad.TaskKinds(spec)
 	if err != nil {
 		return QuotaKey{}, QuotaDemand{}, err
 	}
@@ -209,36 +168,36 @@ func SubmissionDemand(who CallerIdentity, spec *SubmitSpec) (QuotaKey, QuotaDema
 	for i, k := range all {
 		kinds[i] = demandKind{k.Resources, k.Tasks}
 	}
-	return QuotaKey{who.User, p.group, p.band, p.queue, who.GID},
-		totalDemand(kinds, p.maxRunning*p.tasksPerIndex()).countGangOnce(&p), nil
+	return QuotaKey{who.User, p.Group, p.Band, p.Queue, who.GID},
+		totalDemand(kinds, p.MaxRunning*p.TasksPerIndex()).countGangOnce(&p), nil
 }
 
 // HasSubmission reports whether a submission with that key was taken already.
-func (q *Queue) HasSubmission(who CallerIdentity, key string, limits SubmitLimits) bool {
+func (q *submissionIndex) HasSubmission(who CallerIdentity, key string, limits SubmitLimits) bool {
 	return len(q.submissionJobs(submissionKey(who, key), limits)) > 0
 }
 
 // ReportDemand has those payers told anew, though nothing of theirs may have changed.
-func (q *Queue) ReportDemand(all []QuotaKey) {
+func (q *quotaDemands) ReportDemand(all []QuotaKey) {
 	for _, who := range all {
 		q.changedDemands[who] = true
 	}
 }
 
 // DemandOf is what all jobs of a payer may hold at once.
-func (q *Queue) DemandOf(who QuotaKey) QuotaDemand {
+func (q *quotaDemands) DemandOf(who QuotaKey) QuotaDemand {
 	q.updateDemands()
 	return q.demands[who]
 }
 
 // QuotaKeys lists who has any demand, in order.
-func (q *Queue) QuotaKeys() []QuotaKey {
+func (q *quotaDemands) QuotaKeys() []QuotaKey {
 	q.updateDemands()
 	return slices.SortedFunc(maps.Keys(q.demands), QuotaKey.Compare)
 }
 
 // TakeChangedDemands drains the payers whose demand has changed.
-func (q *Queue) TakeChangedDemands() []QuotaKey {
+func (q *quotaDemands) TakeChangedDemands() []QuotaKey {
 	q.updateDemands()
 	if len(q.changedDemands) == 0 {
 		return nil
@@ -246,4 +205,19 @@ func (q *Queue) TakeChangedDemands() []QuotaKey {
 	all := slices.SortedFunc(maps.Keys(q.changedDemands), QuotaKey.Compare)
 	clear(q.changedDemands)
 	return all
+}
+
+// removeDemand takes a job out of its payer's sum, which may be another's afterwards.
+func (q *quotaDemands) removeDemand(j *job) {
+	if j.countedDemand == (QuotaDemand{}) {
+		return
+	}
+	who := j.payer()
+	q.changedDemands[who] = true
+	if sum := q.demands[who].Sub(j.countedDemand); sum == (QuotaDemand{}) {
+		delete(q.demands, who)
+	} else {
+		q.demands[who] = sum
+	}
+	j.countedDemand = QuotaDemand{}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
 )
 
 // TestDemand holds what a payer's jobs may hold at once, from their submission to their
@@ -36,7 +37,7 @@ func TestDemand(t *testing.T) {
 
 	a := d.start()
 	want(batch, 12, "16") // what runs counts as what waits does
-	d.end(a, AttemptExit{})
+	d.end(a, eventlog.AttemptExit{})
 	want(batch, 11, "13")
 	e, err := d.queue.RemoveTasks(d.now, alice, TaskSelector{Job: id}, "", false)
 	if err != nil {
@@ -44,7 +45,7 @@ func TestDemand(t *testing.T) {
 	}
 	d.apply(e...)
 	want(batch, 10, "10")
-	e, err = d.queue.RetryTasks(d.now, alice, TaskSelector{Job: id, Ranges: []IndexRange{{1, 1}}})
+	e, err = d.queue.RetryTasks(d.now, alice, TaskSelector{Job: id, Ranges: []eventlog.IndexRange{{First: 1, Last: 1}}})
 	if err != nil {
 		t.Fatal(err)
 	}

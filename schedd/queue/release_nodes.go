@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
 )
 
 // The program of an MPI gang may give back machines that it needs no more, and go on on
@@ -46,9 +47,9 @@ const releasedReason = "its job has given the machine back"
 
 // ReleaseNodes decides that a running MPI gang gives machines back.
 func (q *Queue) ReleaseNodes(now time.Time, who CallerIdentity, t TaskSelector, r NodeRelease) ([]JobEvent, error) {
-	events, err := q.decideEach(now, who, t, JobEvent{Type: NodesReleased}, (*job).mayReleaseNodes)
+	events, err := q.decideEach(now, who, t, JobEvent{Type: eventlog.NodesReleased}, (*job).mayReleaseNodes)
 	j, head := q.jobs[t.Job.Seq], 0
-	if (err == nil || errors.Is(err, roost.Conflict)) && (j.spec.array || len(j.state) > 1 && !j.spec.mpiGang) {
+	if (err == nil || errors.Is(err, roost.Conflict)) && (j.spec.Array || len(j.state) > 1 && !j.spec.MPIGang) {
 		whole := j.wholeGangs(t).Ranges
 		if len(whole) != 1 || whole[0].Last-whole[0].First+1 != j.tasksPerIndex() {
 			return nil, fmt.Errorf("%v: %w: name one task, as in %d[3]", t, ErrOneTaskOnly, j.seq)
@@ -63,14 +64,14 @@ func (q *Queue) ReleaseNodes(now time.Time, who CallerIdentity, t TaskSelector, 
 		return nil, fmt.Errorf("%v: %w", t, err)
 	}
 	e := &events[0]
-	e.Index, e.Attempt, e.Ranges = head, j.records.own(head).attempt, nil
+	e.Index, e.Attempt, e.Ranges = head, j.records.Own(head).Attempt, nil
 	for _, k := range parts {
 		e.Ranges = appendIndex(e.Ranges, k)
-		if node := j.records.own(k).node; !slices.Contains(e.Hosts, node) {
+		if node := j.records.Own(k).Node; !slices.Contains(e.Hosts, node) {
 			e.Hosts = append(e.Hosts, node)
 		}
 	}
-	e.Reason = fmt.Sprintf("%d of its %d chunks, on %s", len(parts), j.spec.gangSize, strings.Join(e.Hosts, ", "))
+	e.Reason = fmt.Sprintf("%d of its %d chunks, on %s", len(parts), j.spec.GangSize, strings.Join(e.Hosts, ", "))
 	return events, nil
 }
 
@@ -81,32 +82,32 @@ var ErrOneTaskOnly = fmt.Errorf("%w: that is done to one task of an array", roos
 // just being started: its program may run before the queue knows.
 func (j *job) mayReleaseNodes(i int) bool {
 	return j.primaryOf(i) == i && (j.state[i] == roost.Running || j.state[i] == roost.Starting) &&
-		!j.records.own(i).removeWanted
+		!j.records.Own(i).RemoveWanted
 }
 
 // partsToRelease lists the tasks of a gang that a release means.
 func (q *Queue) partsToRelease(j *job, head int, r NodeRelease) (parts []int, err error) {
-	first := j.records.own(head).node
-	var kept []string // in the order of the gang
+	first := j.records.Own(head).Node
+	var staying []string // in the order of the gang
 	known := map[string]bool{}
-	for k := head + 1; k <= head+max(j.spec.gangSize, 1)-1 && j.spec.mpiGang; k++ {
-		task := j.records.own(k)
-		if task == nil || !task.live || j.released[k] || task.node == first {
+	for k := head + 1; k <= head+max(j.spec.GangSize, 1)-1 && j.spec.MPIGang; k++ {
+		task := j.records.Own(k)
+		if task == nil || !task.Live || j.released[k] || task.Node == first {
 			continue
 		}
-		named := func(name string) bool { return isNodeName(task.node, name) }
+		named := func(name string) bool { return isNodeName(task.Node, name) }
 		switch {
 		case len(r.Chunks) > 0 && !slices.Contains(r.Chunks, k-head):
 			continue
 		case len(r.Nodes) > 0 && !slices.ContainsFunc(r.Nodes, named):
 			continue
-		case len(r.Chunks)+len(r.Nodes) == 0 && slices.Contains(kept, task.node):
+		case len(r.Chunks)+len(r.Nodes) == 0 && slices.Contains(staying, task.Node):
 			continue
-		case len(r.Chunks)+len(r.Nodes) == 0 && len(kept) < r.Keep:
-			kept = append(kept, task.node)
+		case len(r.Chunks)+len(r.Nodes) == 0 && len(staying) < r.Keep:
+			staying = append(staying, task.Node)
 			continue
 		}
-		known[task.node] = true
+		known[task.Node] = true
 		parts = append(parts, k)
 	}
 	for _, name := range r.Nodes {
@@ -128,11 +129,11 @@ func (q *Queue) partsToRelease(j *job, head int, r NodeRelease) (parts []int, er
 // releasable says in words which machines a gang could give back.
 func (j *job) releasable(head int) string {
 	var nodes []string
-	first := j.records.own(head).node
-	for k := head + 1; j.spec.mpiGang && k <= j.lastOfGang(head); k++ {
-		if r := j.records.own(k); r != nil && r.live && !j.released[k] && r.node != first &&
-			!slices.Contains(nodes, r.node) {
-			nodes = append(nodes, r.node)
+	first := j.records.Own(head).Node
+	for k := head + 1; j.spec.MPIGang && k <= j.lastOfGang(head); k++ {
+		if r := j.records.Own(k); r != nil && r.Live && !j.released[k] && r.Node != first &&
+			!slices.Contains(nodes, r.Node) {
+			nodes = append(nodes, r.Node)
 		}
 	}
 	if len(nodes) == 0 {
@@ -152,7 +153,7 @@ func isNodeName(node, name string) bool {
 func (q *Queue) applyNodesReleased(j *job, e JobEvent) {
 	for _, r := range e.Ranges {
 		for k := r.First; k <= r.Last; k++ {
-			if task := j.records.own(k); !j.isSecondary(k) || task == nil || !task.live || j.released[k] {
+			if task := j.records.Own(k); !j.isSecondary(k) || task == nil || !task.Live || j.released[k] {
 				continue
 			}
 			if j.released == nil {
@@ -164,7 +165,7 @@ func (q *Queue) applyNodesReleased(j *job, e JobEvent) {
 	}
 	head := j.primaryOf(e.Index)
 	for k := head; k <= j.lastOfGang(head); k++ {
-		if r := j.records.own(k); r != nil && r.live && !j.released[k] {
+		if r := j.records.Own(k); r != nil && r.Live && !j.released[k] {
 			q.changedHosts = append(q.changedHosts, q.attemptOf(j, k))
 		}
 	}
@@ -175,7 +176,7 @@ func (q *Queue) reclaimReleased(j *job, head int) {
 	if len(j.released) == 0 || !j.isPrimary(head) {
 		return
 	}
-	primary := j.records.get(head)
+	primary := j.records.Get(head)
 	for k := head + 1; k <= j.lastOfGang(head); k++ {
 		if !j.released[k] {
 			continue
@@ -184,10 +185,10 @@ func (q *Queue) reclaimReleased(j *job, head int) {
 		if j.state[k] != roost.Completed {
 			continue // its attempt ends, and it waits like the others then
 		}
-		q.requeueOrHold(j, k, &taskRecord{})
-		if primary != nil && primary.holdWanted {
-			r := j.ownRecord(k)
-			r.holdWanted, r.holdReason, r.requestedBy = true, primary.holdReason, primary.requestedBy
+		q.requeueOrHold(j, k, &eventlog.TaskRecord{})
+		if primary != nil && primary.HoldWanted {
+			r := j.records.MakeOwn(k)
+			r.HoldWanted, r.HoldReason, r.RequestedBy = true, primary.HoldReason, primary.RequestedBy
 			q.setTaskState(j, k, roost.Held)
 		}
 	}
@@ -207,8 +208,8 @@ func (j *job) releasedActive() (n int) {
 // releasedUsage is the CPU time that the tasks of a gang used which were given back.
 func (j *job) releasedUsage(head int) (u CPUUsage) {
 	for k := head + 1; len(j.released) > 0 && k <= j.lastOfGang(head); k++ {
-		if r := j.records.get(k); j.released[k] && r != nil && !r.live && r.exit != nil {
-			u.User, u.System = u.User+r.exit.User, u.System+r.exit.System
+		if r := j.records.Get(k); j.released[k] && r != nil && !r.Live && r.Exit != nil {
+			u.User, u.System = u.User+r.Exit.User, u.System+r.Exit.System
 		}
 	}
 	return u
@@ -240,18 +241,12 @@ func (q *Queue) HasReleasedNodes(a roost.AttemptID) bool {
 	return false
 }
 
-// appendReleased adds the tasks that were given back to a snapshot.
-func (j *job) appendReleased(b []byte) []byte {
-	var ranges []IndexRange
+// releasedRanges are the tasks that were given back, for a snapshot.
+func (j *job) releasedRanges() (ranges []IndexRange) {
 	for _, k := range slices.Sorted(maps.Keys(j.released)) {
 		ranges = appendIndex(ranges, k)
 	}
-	for _, r := range ranges {
-		b = appendMessage(b, sReleased, func(b []byte) []byte {
-			return appendNumber(appendNumber(b, 1, uint64(r.First)), 2, uint64(r.Last))
-		})
-	}
-	return b
+	return ranges
 }
 
 // restoreReleased brings back which tasks were given back.

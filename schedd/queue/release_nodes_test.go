@@ -57,7 +57,7 @@ func TestReleasedNodes(t *testing.T) {
 	whole := g.status().Resources
 	e, err := g.release(NodeRelease{Nodes: []string{"B"}})
 	if err != nil || e.Index != 0 || e.Attempt != 1 || !slices.Equal(e.Hosts, []string{"b.pool"}) ||
-		!slices.Equal(e.Ranges, []IndexRange{{1, 1}}) {
+		!slices.Equal(e.Ranges, []IndexRange{{First: 1, Last: 1}}) {
 		t.Fatalf("%+v, %v", e, err)
 	}
 	if got := g.vacates(); !slices.Equal(got, []int{1}) {
@@ -250,7 +250,7 @@ func TestReleasedArrayTask(t *testing.T) {
 		t.Errorf("of a whole array: %v", err)
 	}
 	for n := range 2 {
-		job.Ranges = []IndexRange{{3 * n, 3*n + 2}}
+		job.Ranges = []IndexRange{{First: 3 * n, Last: 3*n + 2}}
 		events, err := q.ReleaseNodes(time.Unix(4, 0), who, job, NodeRelease{})
 		if err != nil {
 			t.Fatal(err)

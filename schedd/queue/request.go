@@ -1,13 +1,9 @@
 package queue
 
 import (
-	"container/heap"
-	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/classad"
 )
 
 // RequestID names a request within one start of the schedd.
@@ -50,22 +46,26 @@ type Request struct {
 type classHeap []*taskClass
 
 func (h classHeap) Len() int { return len(h) }
+
 func (h classHeap) Less(i, k int) bool {
 	a, b := h[i].job, h[k].job
-	if a.spec.priority != b.spec.priority {
-		return a.spec.priority > b.spec.priority
+	if a.spec.Priority != b.spec.Priority {
+		return a.spec.Priority > b.spec.Priority
 	}
 	return a.orderRank < b.orderRank
 }
+
 func (h classHeap) Swap(i, k int) {
 	h[i], h[k] = h[k], h[i]
 	h[i].heapIndex, h[k].heapIndex = i, k
 }
+
 func (h *classHeap) Push(x any) {
 	c := x.(*taskClass)
 	c.heapIndex = len(*h)
 	*h = append(*h, c)
 }
+
 func (h *classHeap) Pop() any {
 	old := *h
 	c := old[len(old)-1]
@@ -73,184 +73,4 @@ func (h *classHeap) Pop() any {
 	*h = old[:len(old)-1]
 	c.heapIndex = -1
 	return c
-}
-
-// requestKey tells classes of tasks apart.
-func requestKey(s *SubmittedJob, job roost.JobID, p *jobSpec) string {
-	n := p.resources // number by number: its text rounds
-	return fmt.Sprintf("%q %q %d %d %q %d %s %d %d %d %d %d %q %q %s %q %v %v %v %s", p.queue, s.Owner, s.UID, s.GID,
-		p.group, p.band, p.appClass,
-		int64(n.CPU), int64(n.Memory), int64(n.Disk), n.GPUs, int64(n.GPUMemory), p.requirements, p.rank, p.transfer,
-		p.domain, p.lease, p.needsRestore, p.slotUser,
-		p.softConstraints.requestKey(job)) + p.futureKey(job) + p.queueRequirements
-}
-
-// futureKey tells classes apart by what is known of their future. A job of gangs has a
-// request of its own, each gang that one of it leads has, and so has a stream job, which
-// is refused by itself.
-func (p *jobSpec) futureKey(job roost.JobID) string {
-	if p.now != "" {
-		return fmt.Sprintf(" %d %q %d %v %d now %s ", p.walltime, p.reservation, p.gangSize, job, p.arrayMPIGang, p.now)
-	}
-	if p.gangSize > 1 || p.appClass == roost.AppStream {
-		return fmt.Sprintf(" %d %q %d %v %d", p.walltime, p.reservation, p.gangSize, job, p.arrayMPIGang)
-	}
-	return fmt.Sprintf(" %d %q", p.walltime, p.reservation)
-}
-
-// joinRequest finds or makes the request of a class.
-func (q *Queue) joinRequest(s *SubmittedJob, job roost.JobID, p *jobSpec) *Request {
-	if p.resources.GPUs == 0 {
-		p.resources.GPUMemory = 0 // it was for those of the job's tasks that have GPUs
-	}
-	key := requestKey(s, job, p)
-	r := q.requestByKey[key]
-	if r == nil {
-		size, _ := gangSize(p, s)
-		q.lastRequest++
-		r = &Request{
-			ID: q.lastRequest, Owner: s.Owner, UID: s.UID, GID: s.GID, Group: p.group, Queue: p.queue, Band: p.band,
-			Resources: p.resources, Class: p.appClass, JobLease: p.lease,
-			Now: p.now != "", Walltime: p.walltime, Reservation: p.reservation, gangSize: size,
-			Ad: requestAd(s, job, p), key: key,
-		}
-		if p.mpiGang {
-			r.mpiJob, r.mpiGang = job.Seq, p.arrayMPIGang
-		}
-		q.requestByKey[key], q.requests[r.ID] = r, r
-	}
-	r.members++
-	return r
-}
-
-// requestAd is what a machine's policy may look at before it takes a job, and what looks
-// at machines: startd/desktop/policy knows the names.
-func requestAd(s *SubmittedJob, job roost.JobID, p *jobSpec) string {
-	ad := classad.New()
-	ad.SetString(roost.AttrMyType, "Job")
-	ad.SetString(roost.AttrOwner, s.Owner)
-	ad.SetInt(roost.AttrOwnerUID, int64(s.UID))
-	ad.SetString(roost.AttrGroup, p.group)
-	ad.SetString(roost.AttrBand, p.band.String())
-	ad.SetReal(roost.AttrRequestCpus, p.resources.CPU.Cores())
-	ad.SetInt(roost.AttrRequestMemory, int64((p.resources.Memory+roost.MiB-1)/roost.MiB))
-	ad.SetInt(roost.AttrRequestDisk, int64((p.resources.Disk+roost.KiB-1)/roost.KiB))
-	ad.SetInt(roost.AttrRequestGpus, int64(p.resources.GPUs))
-	if p.resources.GPUMemory > 0 {
-		ad.SetInt(roost.AttrRequestGpuMem, int64((p.resources.GPUMemory+roost.MiB-1)/roost.MiB))
-	}
-	if p.appClass != roost.AppBatch {
-		ad.SetString(roost.AttrAppClass, p.appClass)
-	}
-	if p.domain != "" {
-		ad.SetString(roost.AttrFileSystemDomain, p.domain)
-	}
-	if p.queue != "" {
-		ad.SetString(roost.AttrQueue, p.queue)
-	}
-	if p.walltime > 0 {
-		ad.SetInt(roost.AttrWalltime, int64(p.walltime/time.Second))
-	}
-	if p.reservation != "" {
-		ad.SetString(roost.AttrReservation, p.reservation)
-	}
-	if p.gangSize > 1 {
-		ad.SetInt(roost.AttrGangSize, int64(p.gangSize))
-	}
-	require := p.requirements
-	if require == "" {
-		require = "true"
-	}
-	if p.queueRequirements != "" {
-		require = "(" + require + ") && (" + p.queueRequirements + ")"
-	}
-	if p.now != "" && p.now != anywhere {
-		require = "(" + require + ") && (" + onlyOn(p.now) + ")"
-	}
-	if p.transfer == "never" { // it needs the files where they are
-		require = "(" + require + ") && TARGET." + roost.AttrFileSystemDomain + " == MY." + roost.AttrFileSystemDomain
-	}
-	if p.needsRestore {
-		require = "(" + require + ") && TARGET." + roost.AttrHasCheckpoint + " =?= true"
-		if p.slotUser {
-			require += " && TARGET." + roost.AttrSlotUsers + " =!= false"
-		} else { // at home its user is itself
-			require += " && (TARGET." + roost.AttrSlotUsers + " =!= true || TARGET." + roost.AttrMachine + " == " +
-				strconv.Quote(job.Host) + ")"
-		}
-	}
-	set := func(name, src string) {
-		if err := ad.SetExpr(name, src); err != nil {
-			panic(fmt.Sprintf("queue: %s: %v", name, err)) // it was printed by the parser's own printer
-		}
-	}
-	set(roost.AttrRequirements, require)
-	if p.rank != "" {
-		set(roost.AttrRank, p.rank)
-	}
-	p.softConstraints.describeInAd(ad, job)
-	return ad.String()
-}
-
-// updateHeap puts a class into its request's heap, or takes it out, as it has become.
-func (q *Queue) updateHeap(c *taskClass) {
-	want := c.count > 0 && !c.full()
-	switch {
-	case want && c.heapIndex < 0:
-		heap.Push(&c.request.classes, c)
-	case !want && c.heapIndex >= 0:
-		heap.Remove(&c.request.classes, c.heapIndex)
-	default:
-		return
-	}
-	q.markDirty(c.request)
-}
-
-// updateReady counts the ready tasks of a job's share in its request: as many as could
-// start. A job whose tasks make several requests may run some of any of them, and so
-// counts its whole room in each.
-func (q *Queue) updateReady(j *job, s *jobReady) {
-	if reported := s.most(j); reported != s.counted {
-		s.request.Ready += reported - s.counted
-		s.counted = reported
-		q.markDirty(s.request)
-	}
-}
-
-// markDirty notes that a request has changed.
-func (q *Queue) markDirty(r *Request) {
-	if !r.dirty {
-		r.dirty, q.dirtyRequests[r.ID] = true, true
-	}
-}
-
-// setReady changes whether a task is among the ready of its class.
-func (q *Queue) setReady(j *job, i int, ready bool) {
-	c := j.class(i)
-	if c.ready.has(i) == ready {
-		return
-	}
-	step := 1
-	if ready {
-		c.ready.set(i)
-	} else {
-		c.ready.clear(i)
-		step = -1
-	}
-	c.count += step
-	c.share.count += step
-	if !j.readyDeferred {
-		q.updateHeap(c)
-		q.updateReady(j, c.share)
-	}
-}
-
-// updateJobReady settles all classes and shares of a job.
-func (q *Queue) updateJobReady(j *job) {
-	for _, c := range j.classes {
-		q.updateHeap(c)
-	}
-	for _, s := range j.shares {
-		q.updateReady(j, s)
-	}
 }

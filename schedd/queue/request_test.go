@@ -8,12 +8,13 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
 )
 
-// What each request does to a job in each state, as POSIX has it (XCU chapter 3, the
-// table of states and requests), and where Roost has states that POSIX has not: S is
-// suspended, A starting, and F final. A cell is the state after the request and, where
-// the job ran, after the end of its attempt; e stands for an error.
+// requestTable says what each request does to a job in each state. It is the table of
+// POSIX (XCU chapter 3, states and requests), with the states that Roost has and POSIX
+// has not: S is suspended, A starting, and F final. A cell is the state after the request
+// and, where the job ran, after the end of its attempt; e is an error.
 const requestTable = `
 	         Q  A  R  S  H  W  F
 	delete   F  F  F  F  F  F  e
@@ -32,40 +33,40 @@ const requestTable = `
 `
 
 func TestRequestTable(t *testing.T) {
-	requests := map[string]func(*Queue, time.Time, TaskSelector) ([]JobEvent, error){
-		"delete": func(q *Queue, now time.Time, t TaskSelector) ([]JobEvent, error) {
+	requests := map[string]func(*Queue, time.Time, TaskSelector) ([]eventlog.JobEvent, error){
+		"delete": func(q *Queue, now time.Time, t TaskSelector) ([]eventlog.JobEvent, error) {
 			return q.RemoveTasks(now, alice, t, "", false)
 		},
-		"hold": func(q *Queue, now time.Time, t TaskSelector) ([]JobEvent, error) {
+		"hold": func(q *Queue, now time.Time, t TaskSelector) ([]eventlog.JobEvent, error) {
 			return q.HoldTasks(now, alice, t, "")
 		},
-		"release": func(q *Queue, now time.Time, t TaskSelector) ([]JobEvent, error) {
+		"release": func(q *Queue, now time.Time, t TaskSelector) ([]eventlog.JobEvent, error) {
 			return q.ReleaseTasks(now, alice, t)
 		},
-		"rerun": func(q *Queue, now time.Time, t TaskSelector) ([]JobEvent, error) {
+		"rerun": func(q *Queue, now time.Time, t TaskSelector) ([]eventlog.JobEvent, error) {
 			return q.RerunTasks(now, alice, t, false)
 		},
-		"signal": func(q *Queue, now time.Time, t TaskSelector) ([]JobEvent, error) {
+		"signal": func(q *Queue, now time.Time, t TaskSelector) ([]eventlog.JobEvent, error) {
 			events, _, err := q.SignalTasks(now, alice, t, "SIGTERM")
 			return events, err
 		},
-		"message": func(q *Queue, now time.Time, t TaskSelector) ([]JobEvent, error) {
+		"message": func(q *Queue, now time.Time, t TaskSelector) ([]eventlog.JobEvent, error) {
 			_, err := q.OutputMessageTargets(now, alice, t)
 			return nil, err
 		},
-		"suspend": func(q *Queue, now time.Time, t TaskSelector) ([]JobEvent, error) {
+		"suspend": func(q *Queue, now time.Time, t TaskSelector) ([]eventlog.JobEvent, error) {
 			return q.SuspendTasks(now, alice, t, "")
 		},
-		"resume": func(q *Queue, now time.Time, t TaskSelector) ([]JobEvent, error) {
+		"resume": func(q *Queue, now time.Time, t TaskSelector) ([]eventlog.JobEvent, error) {
 			return q.ResumeTasks(now, alice, t)
 		},
-		"retry": func(q *Queue, now time.Time, t TaskSelector) ([]JobEvent, error) {
+		"retry": func(q *Queue, now time.Time, t TaskSelector) ([]eventlog.JobEvent, error) {
 			return q.RetryTasks(now, alice, t)
 		},
 		"modify": alterationOf(t, "RequestMemory = 512"),
 		"hurry":  alterationOf(t, "JobPrio = 7"),
 		"defer":  alterationOf(t, "DeferralTime = 1900000000"),
-		"order": func(q *Queue, now time.Time, t TaskSelector) ([]JobEvent, error) {
+		"order": func(q *Queue, now time.Time, t TaskSelector) ([]eventlog.JobEvent, error) {
 			for seq := range q.jobs {
 				if seq != t.Job.Seq {
 					return q.SwapOrder(now, alice, t, TaskSelector{Job: roost.JobID{Seq: seq, Host: "h"}})
@@ -99,7 +100,7 @@ func TestRequestTable(t *testing.T) {
 				}
 				d.apply(events...)
 				for _, v := range d.queue.TakeVacates() {
-					d.end(v.Attempt, AttemptExit{Cause: CauseRemoval, Signal: 15})
+					d.end(v.Attempt, eventlog.AttemptExit{Cause: eventlog.CauseRemoval, Signal: 15})
 				}
 				if got := d.stateLetter(id); got != cells[n+1] {
 					t.Fatalf("it is %s then, want %s", got, cells[n+1])
@@ -110,8 +111,8 @@ func TestRequestTable(t *testing.T) {
 }
 
 // alterationOf is the request to change what that ad says.
-func alterationOf(t *testing.T, changes string) func(*Queue, time.Time, TaskSelector) ([]JobEvent, error) {
-	return func(q *Queue, now time.Time, to TaskSelector) ([]JobEvent, error) {
+func alterationOf(t *testing.T, changes string) func(*Queue, time.Time, TaskSelector) ([]eventlog.JobEvent, error) {
+	return func(q *Queue, now time.Time, to TaskSelector) ([]eventlog.JobEvent, error) {
 		return q.AlterJob(now, alice, to, JobAlteration{Changes: alteredAd(t, changes), ExpectedVersion: -1},
 			SubmitLimits{})
 	}
@@ -139,7 +140,7 @@ func (d *testQueue) inState(state string) roost.JobID {
 		d.apply(events...)
 		d.queue.TakeFreezes()
 	case "F":
-		d.end(a, AttemptExit{Code: 1})
+		d.end(a, eventlog.AttemptExit{Code: 1})
 	}
 	return id
 }

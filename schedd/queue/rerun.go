@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
 )
 
 // ErrNotRerunnable says that a job may not be run twice.
@@ -13,19 +14,21 @@ var ErrNotRerunnable = fmt.Errorf("%w: it may not be run twice", roost.Conflict)
 // requeuedReason is why an attempt is ended that somebody wants to be made anew.
 const requeuedReason = "it is to run again"
 
-// RerunTasks decides to kill the attempts of a target's active tasks, without notice, and
-// to make new ones from the beginning (POSIX, qrerun). The next attempt begins when this
-// one has ended, as after any other end (P4). To force it is an administrator's, and
-// forces nothing more.
-func (q *Queue) RerunTasks(now time.Time, who CallerIdentity, t TaskSelector, force bool) ([]JobEvent, error) {
-	events, err := q.decideEach(now, who, t, JobEvent{Type: Requeued, Reason: requeuedReason}, (*job).isRequeuable)
+// RerunTasks decides to kill the attempts of a target's active tasks, and to make new
+// ones (POSIX, qrerun). They are killed without notice, and begin anew. The next attempt
+// begins when this one has ended, as after any other end (P4). Only an administrator may
+// force it, which changes nothing else.
+func (q taskDecisions) RerunTasks(now time.Time, who CallerIdentity, t TaskSelector,
+	force bool) ([]eventlog.JobEvent, error) {
+	events, err := q.decideEach(now, who, t, eventlog.JobEvent{Type: eventlog.Requeued, Reason: requeuedReason},
+		(*job).isRequeuable)
 	if err != nil {
 		return nil, err
 	}
 	if force && !who.Admin {
 		return nil, fmt.Errorf("%v: %w: only an administrator may force it", t, roost.PermissionDenied)
 	}
-	if !q.jobs[t.Job.Seq].spec.rerunnable {
+	if !q.jobs[t.Job.Seq].spec.Rerunnable {
 		return nil, fmt.Errorf("%v: %w", t, ErrNotRerunnable)
 	}
 	return events, nil
@@ -33,45 +36,24 @@ func (q *Queue) RerunTasks(now time.Time, who CallerIdentity, t TaskSelector, fo
 
 // RestartsWhenLost reports whether a task is started again when its attempt is lost.
 // Otherwise it is held, or removed, as somebody wanted.
-func (q *Queue) RestartsWhenLost(t roost.TaskID) bool {
+func (q *jobTable) RestartsWhenLost(t roost.TaskID) bool {
 	j := q.jobs[t.Job.Seq]
 	if j == nil || t.Index >= len(j.state) || !j.state[t.Index].IsActive() {
 		return false
 	}
-	r := j.records.own(t.Index)
-	return !r.removeWanted && !r.holdWanted && (j.spec.rerunnable || r.requeueWanted || r.newestImage() != nil)
+	r := j.records.Own(t.Index)
+	return !r.RemoveWanted && !r.HoldWanted && (j.spec.Rerunnable || r.RequeueWanted || r.NewestImage() != nil)
 }
 
 // isRequeuable reports whether a task has an attempt that nobody wants removed.
 func (j *job) isRequeuable(i int) bool {
-	return j.state[i].IsActive() && !j.records.own(i).removeWanted
+	return j.state[i].IsActive() && !j.records.Own(i).RemoveWanted
 }
 
 func (q *Queue) applyRequeued(j *job, i int) {
-	if r := j.records.own(i); r == nil || !j.isRequeuable(i) || r.requeueWanted {
+	if r := j.records.Own(i); r == nil || !j.isRequeuable(i) || r.RequeueWanted {
 		return
 	}
-	j.ownRecord(i).requeueWanted = true
+	j.records.MakeOwn(i).RequeueWanted = true
 	q.vacates = append(q.vacates, VacateAttempt{Attempt: q.attemptOf(j, i), Fast: true, Reason: requeuedReason})
-}
-
-// failsWhenInterrupted reports whether a job ends when it is interrupted and may not be
-// run twice: one of PBS, whose users look for its end, does (OpenPBS Administrator's
-// Guide, "node_fail_requeue"). Others are held, for somebody to decide.
-func (q *Queue) failsWhenInterrupted(a roost.AttemptID) bool {
-	p := &q.jobs[a.Task.Job.Seq].spec
-	return p.fromQsub && !p.rerunnable
-}
-
-// interruptedExit is how an attempt ended that may not be made twice: what a machine
-// spoiled when its program ran already is no attempt that never was, to be made again at
-// once.
-func (q *Queue) interruptedExit(a roost.AttemptID, x *AttemptExit) *AttemptExit {
-	j := q.jobs[a.Task.Job.Seq]
-	if r := j.records.own(a.Task.Index); x.Cause != CauseMachine || j.spec.rerunnable || r == nil || r.started == 0 {
-		return x
-	}
-	y := *x
-	y.Cause = CauseVacate
-	return &y
 }

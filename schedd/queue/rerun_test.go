@@ -5,15 +5,17 @@ import (
 	"testing"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
 )
 
-// What is run again is killed at once, loses its checkpoints, and starts only when its
-// attempt has ended; replay asks for the same.
+// TestRerun checks that a rerun task is killed at once and loses its checkpoints. It
+// starts only when its attempt has ended; replay asks for the same.
 func TestRerun(t *testing.T) {
 	d := newTestQueue(t)
 	id := d.submit(2, "")
 	first := d.start()
-	retain, err := d.queue.RecordCheckpoint(d.now, first, CheckpointImage{Sequence: 1, CPUUsage: CPUUsage{Wall: 1}})
+	retain, err := d.queue.RecordCheckpoint(d.now, first, eventlog.CheckpointImage{Sequence: 1,
+		CPUUsage: eventlog.CPUUsage{Wall: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +39,7 @@ func TestRerun(t *testing.T) {
 	if v := d.queue.TakeVacates(); len(v) != 0 {
 		t.Fatalf("asked twice, it is killed twice: %v", v)
 	}
-	d.end(first, AttemptExit{Cause: CauseRemoval, Signal: 9})
+	d.end(first, eventlog.AttemptExit{Cause: eventlog.CauseRemoval, Signal: 9})
 	d.checkState(id, "idle 2")
 	for range 2 {
 		if a := d.start(); a.Task == first.Task && a.Attempt != 2 {
@@ -49,23 +51,24 @@ func TestRerun(t *testing.T) {
 	}
 }
 
-// A program that ends before it is killed has ended; a hold that was asked for meanwhile
-// holds, and a removal removes.
+// TestRerunMeetsOthers checks what else happens before a rerun task is killed. A program
+// that ends has ended; a hold holds, and a removal removes.
 func TestRerunMeetsOthers(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		exit AttemptExit
-		also func(*testQueue, TaskSelector) ([]JobEvent, error)
+		exit eventlog.AttemptExit
+		also func(*testQueue, TaskSelector) ([]eventlog.JobEvent, error)
 		want string
 	}{
-		{"it ends", AttemptExit{}, nil, "completed 1"},
-		{"it fails", AttemptExit{Code: 2}, nil, "completed 1 failed 1"},
-		{"it is lost", AttemptExit{Cause: CauseMachine}, nil, "idle 1"},
-		{"held", AttemptExit{Cause: CauseRemoval, Signal: 9}, func(d *testQueue, t TaskSelector) ([]JobEvent, error) {
-			return d.queue.HoldTasks(d.now, alice, t, "")
-		}, "held 1"},
-		{"removed", AttemptExit{Cause: CauseRemoval, Signal: 9},
-			func(d *testQueue, t TaskSelector) ([]JobEvent, error) {
+		{"it ends", eventlog.AttemptExit{}, nil, "completed 1"},
+		{"it fails", eventlog.AttemptExit{Code: 2}, nil, "completed 1 failed 1"},
+		{"it is lost", eventlog.AttemptExit{Cause: eventlog.CauseMachine}, nil, "idle 1"},
+		{"held", eventlog.AttemptExit{Cause: eventlog.CauseRemoval, Signal: 9},
+			func(d *testQueue, t TaskSelector) ([]eventlog.JobEvent, error) {
+				return d.queue.HoldTasks(d.now, alice, t, "")
+			}, "held 1"},
+		{"removed", eventlog.AttemptExit{Cause: eventlog.CauseRemoval, Signal: 9},
+			func(d *testQueue, t TaskSelector) ([]eventlog.JobEvent, error) {
 				return d.queue.RemoveTasks(d.now, alice, t, "", false)
 			}, "removed 1"},
 	} {
@@ -119,7 +122,7 @@ func TestRerunRefused(t *testing.T) {
 	}
 }
 
-// TestRestartsWhenLost: what is said of a task whose node is silent is what comes of it
+// TestRestartsWhenLost checks that what is said of a task on a silent node comes true
 // when the attempt is lost.
 func TestRestartsWhenLost(t *testing.T) {
 	for _, c := range []struct {

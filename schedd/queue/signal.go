@@ -5,19 +5,20 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
 )
 
 // ErrSignal says that there is no signal of that name.
 var ErrSignal = fmt.Errorf("%w: there is no signal of that name or number", roost.Invalid)
 
-// SignalTasks decides to send the running tasks of a target a signal of that name, and
-// says to which attempts: the event alone sends nothing, so that a replay does not
-// either. It reaches only what runs (POSIX, qsig): a name of "" is that of no signal, and
-// refused where any other would be taken.
-func (q *Queue) SignalTasks(now time.Time, who CallerIdentity, t TaskSelector,
-	name string) ([]JobEvent, []roost.AttemptID, error) {
+// SignalTasks decides to send the running tasks of a target a signal, and returns their
+// attempts. The event alone sends nothing, so that a replay does not either. It reaches
+// only what runs (POSIX, qsig): a name of "" is that of no signal, and refused where any
+// other would be taken.
+func (q taskDecisions) SignalTasks(now time.Time, who CallerIdentity, t TaskSelector,
+	name string) ([]eventlog.JobEvent, []roost.AttemptID, error) {
 	running := func(s roost.TaskState) bool { return s == roost.Running || s == roost.Starting } // both are R in PBS
-	events, err := q.decideChange(now, who, t, JobEvent{Type: Signalled, Reason: name}, running)
+	events, err := q.decideChange(now, who, t, eventlog.JobEvent{Type: eventlog.Signalled, Reason: name}, running)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -32,4 +33,21 @@ func (q *Queue) SignalTasks(now time.Time, who CallerIdentity, t TaskSelector,
 		}
 	})
 	return events, to, nil
+}
+
+// OutputMessageTargets lists the attempts of a target's running tasks, into whose output
+// a line may be written (POSIX, qmsg). That changes nothing here.
+func (q taskDecisions) OutputMessageTargets(now time.Time, who CallerIdentity,
+	t TaskSelector) (list []roost.AttemptID, err error) {
+	running := func(s roost.TaskState) bool { return s == roost.Running || s == roost.Starting } // both are R in PBS
+	if _, err := q.decideChange(now, who, t, eventlog.JobEvent{}, running); err != nil {
+		return nil, err
+	}
+	j := q.jobs[t.Job.Seq]
+	j.wholeGangs(t).eachIndex(len(j.state), func(i int) {
+		if running(j.state[i]) && !j.isSecondary(i) {
+			list = append(list, q.attemptOf(j, i))
+		}
+	})
+	return list, nil
 }

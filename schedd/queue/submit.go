@@ -8,7 +8,16 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/mutant"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
+	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
+
+// submissionIndex is what was submitted, by submit key.
+type submissionIndex struct {
+	*jobTable
+	*openTaskCounts
+	jobsByKey map[string][]uint64
+}
 
 // CallerIdentity is who asks, as the kernel says.
 type CallerIdentity struct {
@@ -37,8 +46,8 @@ type SubmitLimits struct {
 
 // SubmitJobs decides on new jobs: all of them, or none. The same key again gives the ids
 // that it gave before.
-func (q *Queue) SubmitJobs(now time.Time, who CallerIdentity, key string, specs []SubmitSpec,
-	limits SubmitLimits) (events []JobEvent, ids []roost.JobID, repeated bool, err error) {
+func (q *submissionIndex) SubmitJobs(now time.Time, who CallerIdentity, key string, specs []jobad.SubmitSpec,
+	limits SubmitLimits) (events []eventlog.JobEvent, ids []roost.JobID, repeated bool, err error) {
 	if key == "" || len(key) > 256 {
 		return nil, nil, false, fmt.Errorf("submit key: %w: it has %d bytes, and 1 to 256 are wanted",
 			roost.Invalid, len(key))
@@ -56,7 +65,7 @@ func (q *Queue) SubmitJobs(now time.Time, who CallerIdentity, key string, specs 
 	total := q.tasks
 	seq := max(q.lastSeq, limits.LastSeq)
 	for part := range specs {
-		e, err := q.checkSubmission(now, who, &specs[part], &dependencyResolver{Queue: q, caller: who,
+		e, err := q.checkSubmission(now, who, &specs[part], &dependencyResolver{jobTable: q.jobTable, caller: who,
 			jobNumber: seq + uint64(part) + 1, part: part, earlier: events, limits: limits})
 		if err != nil {
 			if len(specs) > 1 {
@@ -81,7 +90,7 @@ func submissionKey(who CallerIdentity, key string) string {
 }
 
 // submissionJobs lists all jobs of a submission, wherever they are now.
-func (q *Queue) submissionJobs(key string, limits SubmitLimits) (ids []roost.JobID) {
+func (q *submissionIndex) submissionJobs(key string, limits SubmitLimits) (ids []roost.JobID) {
 	for _, seq := range q.jobsByKey[key] {
 		if mutant.Active(mutant.KeyForgotten) && q.jobs[seq].firstStarted != 0 {
 			continue
@@ -96,15 +105,15 @@ func (q *Queue) submissionJobs(key string, limits SubmitLimits) (ids []roost.Job
 }
 
 // checkSubmission checks one job and makes the event that takes it in.
-func (q *Queue) checkSubmission(now time.Time, who CallerIdentity, spec *SubmitSpec,
-	r *dependencyResolver) (JobEvent, error) {
+func (q *submissionIndex) checkSubmission(now time.Time, who CallerIdentity, spec *jobad.SubmitSpec,
+	r *dependencyResolver) (eventlog.JobEvent, error) {
 	seq, limits := r.jobNumber, r.limits
 	if spec.Count < 1 || spec.Count > roost.MaxTasks {
-		return JobEvent{}, fmt.Errorf("%w: %d tasks, and 1 to %d are possible", roost.Exhausted, spec.Count,
+		return eventlog.JobEvent{}, fmt.Errorf("%w: %d tasks, and 1 to %d are possible", roost.Exhausted, spec.Count,
 			roost.MaxTasks)
 	}
-	if err := checkColumns(spec.Columns, spec.Count); err != nil {
-		return JobEvent{}, err
+	if err := jobad.CheckColumns(spec.Columns, spec.Count); err != nil {
+		return eventlog.JobEvent{}, err
 	}
 	ad := spec.Ad.Copy()
 	ad.SetString(roost.AttrJobID, roost.JobID{Seq: seq, Host: q.host}.String())
@@ -117,70 +126,46 @@ func (q *Queue) checkSubmission(now time.Time, who CallerIdentity, spec *SubmitS
 	if _, ok := ad.Lookup(roost.AttrFileSystemDomain); !ok && limits.Domain != "" {
 		ad.SetString(roost.AttrFileSystemDomain, limits.Domain)
 	}
-	if _, ok := ad.Lookup(attrArray); !ok && spec.Count > 1 {
-		ad.SetBool(attrArray, true)
+	if _, ok := ad.Lookup(jobad.AttrArray); !ok && spec.Count > 1 {
+		ad.SetBool(jobad.AttrArray, true)
 	}
-	p, err := readJobSpec(ad)
+	p, err := jobad.ReadSpec(ad)
 	if err != nil {
-		return JobEvent{}, err
+		return eventlog.JobEvent{}, err
 	}
-	if err := checkOverrides(p, spec.Columns); err != nil {
-		return JobEvent{}, err
+	if err := jobad.CheckOverrides(p, spec.Columns); err != nil {
+		return eventlog.JobEvent{}, err
 	}
-	if err := checkGang(&p, spec); err != nil {
-		return JobEvent{}, err
+	if err := jobad.CheckGang(&p, spec); err != nil {
+		return eventlog.JobEvent{}, err
 	}
-	if err := checkIndexes(ad, spec.Count/p.tasksPerIndex()); err != nil {
-		return JobEvent{}, err
+	if err := jobad.CheckIndexes(ad, spec.Count/p.TasksPerIndex()); err != nil {
+		return eventlog.JobEvent{}, err
 	}
-	if p.interactive && spec.Count > 1 && !p.mpiGang {
-		return JobEvent{}, fmt.Errorf("attribute %s: %w: a job with a terminal has one task, and this one has %d",
-			roost.AttrInteractive, roost.Invalid, spec.Count)
+	if p.Interactive && spec.Count > 1 && !p.MPIGang {
+		return eventlog.JobEvent{},
+			fmt.Errorf("attribute %s: %w: a job with a terminal has one task, and this one has %d",
+				roost.AttrInteractive, roost.Invalid, spec.Count)
 	}
-	r.fromQsub = p.fromQsub
+	r.fromQsub = p.FromQsub
 	waits, err := r.resolveAll(ad)
 	if err != nil {
-		return JobEvent{}, err
+		return eventlog.JobEvent{}, err
 	}
 	text := ad.String()
 	if len(text) > roost.MaxAdBytes {
-		return JobEvent{}, fmt.Errorf("%w: the job's ad has %d bytes, and %d is the most", roost.Exhausted, len(text),
+		return eventlog.JobEvent{}, fmt.Errorf("%w: the job's ad has %d bytes, and %d is the most", roost.Exhausted,
+			len(text),
 			roost.MaxAdBytes)
 	}
 	var secret []byte
-	if p.checkpoints != nil && limits.NewSecret != nil {
+	if p.Checkpoints != nil && limits.NewSecret != nil {
 		secret = limits.NewSecret()
 	}
-	return JobEvent{Type: Submitted, Time: now.UnixNano(), Job: seq, Submission: &SubmittedJob{
-		Secret: secret, Owner: who.User, UID: who.UID, GID: who.GID, Ad: text, Count: spec.Count, Columns: spec.Columns,
-		Dependencies: waits, DeferredAdmission: spec.DeferredAdmission,
-	}}, nil
-}
-
-// maxTaskClasses bounds into how many requests a job's tasks may fall.
-const maxTaskClasses = 10_000
-
-// checkOverrides tries every different value of the columns that override an attribute.
-func checkOverrides(p jobSpec, columns []TaskColumn) error {
-	kinds := 1
-	for _, c := range columns {
-		if !slices.Contains(overridableAttrs, c.Name) {
-			continue
-		}
-		seen := map[string]bool{}
-		for i, v := range c.Values {
-			if seen[v] {
-				continue
-			}
-			seen[v] = true
-			if err := p.overrideAttr(c.Name, v); err != nil {
-				return fmt.Errorf("task %d: %w", i, err)
-			}
-		}
-		if kinds *= len(seen); kinds > maxTaskClasses {
-			return fmt.Errorf("%w: the tasks differ in more than %d ways in what they ask of a machine",
-				roost.Exhausted, maxTaskClasses)
-		}
-	}
-	return nil
+	return eventlog.JobEvent{Type: eventlog.Submitted, Time: now.UnixNano(), Job: seq,
+		Submission: &eventlog.SubmittedJob{
+			Secret: secret, Owner: who.User, UID: who.UID, GID: who.GID, Ad: text, Count: spec.Count,
+			Columns:      spec.Columns,
+			Dependencies: waits, DeferredAdmission: spec.DeferredAdmission,
+		}}, nil
 }

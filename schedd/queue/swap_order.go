@@ -6,14 +6,15 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
 )
 
-// SwapOrder decides that two jobs change places: each starts where the other would have,
-// as far as their age decides that (OpenPBS, qorder). Neither may have begun.
-func (q *Queue) SwapOrder(now time.Time, who CallerIdentity, a, b TaskSelector) ([]JobEvent, error) {
-	var events []JobEvent
+// SwapOrder decides that two jobs change places in the order by age (OpenPBS, qorder).
+// Each starts where the other would have. Neither may have begun.
+func (q taskDecisions) SwapOrder(now time.Time, who CallerIdentity, a, b TaskSelector) ([]eventlog.JobEvent, error) {
+	var events []eventlog.JobEvent
 	for _, t := range []TaskSelector{a, b} {
-		one, err := q.decideEach(now, who, t, JobEvent{Type: Ordered}, (*job).remainsQueued)
+		one, err := q.decideEach(now, who, t, eventlog.JobEvent{Type: eventlog.Ordered}, (*job).remainsQueued)
 		if err != nil {
 			return nil, err
 		}
@@ -36,10 +37,12 @@ func (q *Queue) SwapOrder(now time.Time, who CallerIdentity, a, b TaskSelector) 
 	return events, nil
 }
 
-func (q *Queue) applyOrdered(j *job, e JobEvent) { q.setOrderRank(j, e.OrderRank, e.OrderTime) }
+func (q *Queue) applyOrdered(j *job, e eventlog.JobEvent) {
+	q.setOrderRank(j, e.OrderRank, e.OrderTime)
+}
 
 // setOrderRank gives a job its place among those of its priority.
-func (q *Queue) setOrderRank(j *job, rank uint64, since int64) {
+func (q *requestIndex) setOrderRank(j *job, rank uint64, since int64) {
 	j.orderRank, j.orderTime = rank, since
 	for _, c := range j.classes {
 		if c.heapIndex >= 0 {

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
 )
 
 // The tasks of a job are counted from 0 in here, on the wire between daemons and on disk.
@@ -24,7 +24,7 @@ var ErrEndedSubjob = fmt.Errorf("%w, though its array has not", roost.Finished)
 // index that the job does not have is ErrNoSubjob; ranges stand for those indexes in them
 // that there are (OpenPBS), and one without any is ErrNoSubjob, too. A job that is not in
 // this queue is left as it was said.
-func (q *Queue) LocateTasks(t TaskSelector) (TaskSelector, error) {
+func (q *jobTable) LocateTasks(t TaskSelector) (TaskSelector, error) {
 	j := q.jobs[t.Job.Seq]
 	if j == nil || len(t.Ranges) == 0 || t.userText != "" {
 		return t, nil
@@ -37,7 +37,7 @@ func (q *Queue) LocateTasks(t TaskSelector) (TaskSelector, error) {
 		case n > 0 && at.Ranges[n-1].Last == first-1:
 			at.Ranges[n-1].Last = end - 1
 		default:
-			at.Ranges = append(at.Ranges, IndexRange{first, end - 1})
+			at.Ranges = append(at.Ranges, eventlog.IndexRange{First: first, Last: end - 1})
 		}
 	}
 	if len(at.Ranges) == 0 {
@@ -59,13 +59,13 @@ func (j *job) firstFromIndex(index int) int {
 func (j *job) indexText(first, last int) string {
 	first, last = first/j.tasksPerIndex(), last/j.tasksPerIndex()
 	if j.indexes == nil {
-		return IndexRange{first, last}.String()
+		return eventlog.IndexRange{First: first, Last: last}.String()
 	}
 	return j.indexes.RangeText(first, last)
 }
 
 // UserIndex is the one that users know a task by.
-func (q *Queue) UserIndex(t roost.TaskID) int {
+func (q *jobTable) UserIndex(t roost.TaskID) int {
 	j := q.jobs[t.Job.Seq]
 	if j == nil || t.Index < 0 || t.Index >= len(j.state) {
 		return t.Index
@@ -82,19 +82,19 @@ type TaskNames struct {
 
 func (j *job) names() TaskNames {
 	n := TaskNames{indexes: j.indexes, tasksPerIndex: j.tasksPerIndex()}
-	if j.spec.mpiGang {
-		n.mpiGangSize = j.spec.gangSize
+	if j.spec.MPIGang {
+		n.mpiGangSize = j.spec.GangSize
 	}
 	return n
 }
 
-// GangPart is which part of its gang a task is: 0 for the one that leads, and for any
-// that none leads.
+// GangPart is which part of its gang a task is: 0 for the leader, and for tasks without
+// one.
 func (n TaskNames) GangPart(task int) int { return task % max(n.mpiGangSize, 1) }
 
 // TaskNames is what users call the tasks of a job; of one that is not here, their own
 // numbers.
-func (q *Queue) TaskNames(seq uint64) TaskNames {
+func (q *jobTable) TaskNames(seq uint64) TaskNames {
 	if j := q.jobs[seq]; j != nil {
 		return j.names()
 	}
@@ -102,11 +102,11 @@ func (q *Queue) TaskNames(seq uint64) TaskNames {
 }
 
 // TaskName is what users call a task: "12[15].host".
-func (q *Queue) TaskName(t roost.TaskID) string { return q.TaskNames(t.Job.Seq).TaskName(t) }
+func (q *jobTable) TaskName(t roost.TaskID) string { return q.TaskNames(t.Job.Seq).TaskName(t) }
 
 // TaskName is what users call a task.
 func (n TaskNames) TaskName(t roost.TaskID) string {
-	return n.Tasks(t.Job, []IndexRange{{t.Index, t.Index}})
+	return n.Tasks(t.Job, []eventlog.IndexRange{{First: t.Index, Last: t.Index}})
 }
 
 func (n TaskNames) index(task int) int {
@@ -118,13 +118,13 @@ func (n TaskNames) index(task int) int {
 }
 
 // Tasks is what users call some tasks of a job, "12[10,20].host"; without any, the job.
-func (n TaskNames) Tasks(job roost.JobID, ranges []IndexRange) string {
+func (n TaskNames) Tasks(job roost.JobID, ranges []eventlog.IndexRange) string {
 	if n.indexes == nil && n.tasksPerIndex < 2 || len(ranges) == 0 {
 		return TaskSelector{Job: job, Ranges: ranges}.String()
 	}
 	parts := make([]string, min(len(ranges), maxWritten))
 	for i, r := range ranges[:len(parts)] {
-		r = IndexRange{r.First / max(n.tasksPerIndex, 1), r.Last / max(n.tasksPerIndex, 1)}
+		r = eventlog.IndexRange{First: r.First / max(n.tasksPerIndex, 1), Last: r.Last / max(n.tasksPerIndex, 1)}
 		if n.indexes == nil {
 			parts[i] = r.String()
 			continue
@@ -138,11 +138,11 @@ func (n TaskNames) Tasks(job roost.JobID, ranges []IndexRange) string {
 // array has not.
 func (j *job) endedSubjob(t TaskSelector) bool {
 	i, one := j.singleTask(t)
-	return j.spec.array && one && j.state[i].IsFinal() && !j.isFinal()
+	return j.spec.Array && one && j.state[i].IsFinal() && !j.isFinal()
 }
 
-// singleTask is the task that a target names, if it names one of the user's: of several
-// that have an index between them, the one that leads.
+// singleTask is the task that a target names, if it names exactly one. Of several tasks
+// that have an index between them it is the one that leads.
 func (j *job) singleTask(t TaskSelector) (i int, ok bool) {
 	if len(t.Ranges) != 1 {
 		return 0, false
@@ -151,9 +151,9 @@ func (j *job) singleTask(t TaskSelector) (i int, ok bool) {
 	return r.First, r.Last-r.First+1 == j.tasksPerIndex() && r.First < len(j.state)
 }
 
-// SingleTask is the task that a located target names, if it names one; false for a job,
-// and for several tasks.
-func (q *Queue) SingleTask(t TaskSelector) (roost.TaskID, bool) {
+// SingleTask is the task that a located target names. It is false for a job, and for
+// several tasks.
+func (q *jobTable) SingleTask(t TaskSelector) (roost.TaskID, bool) {
 	j := q.jobs[t.Job.Seq]
 	if j == nil {
 		return roost.TaskID{}, false
@@ -162,45 +162,16 @@ func (q *Queue) SingleTask(t TaskSelector) (roost.TaskID, bool) {
 	return t.Job.Task(i), ok
 }
 
-// indexesOf reads the indexes that an ad gives the tasks of a job; nil where they have
-// none but their own numbers.
-func indexesOf(text string, tasks int) *roost.ArrayIndexes {
-	if text == "" {
-		return nil
-	}
-	x, err := roost.ParseArrayIndexes(text)
-	if err != nil || x.Len() != tasks {
-		return nil
-	}
-	return &x
-}
-
-// checkIndexes checks that an ad that names indexes has one for each task.
-func checkIndexes(ad *classad.Ad, tasks int) error {
-	if _, ok := ad.Lookup(roost.AttrArrayIndex); !ok {
-		return nil
-	}
-	text, _ := ad.Str(roost.AttrArrayIndex)
-	switch x, err := roost.ParseArrayIndexes(text); {
-	case err != nil:
-		return fmt.Errorf("attribute %s: %w: %w", roost.AttrArrayIndex, roost.Invalid, err)
-	case x.Len() != tasks:
-		return fmt.Errorf("attribute %s: %w: %q are %d indexes, and the job has %d tasks", roost.AttrArrayIndex,
-			roost.Invalid, text, x.Len(), tasks)
-	}
-	return nil
-}
-
 // Intersect is what of a target lies between two tasks, both included; without a range if
 // nothing does.
 func (t TaskSelector) Intersect(first, last int) TaskSelector {
 	part := TaskSelector{Job: t.Job, userText: t.userText}
 	if len(t.Ranges) == 0 {
-		part.Ranges = []IndexRange{{first, last}}
+		part.Ranges = []eventlog.IndexRange{{First: first, Last: last}}
 	}
 	for _, r := range t.Ranges {
 		if r.First <= last && r.Last >= first {
-			part.Ranges = append(part.Ranges, IndexRange{max(r.First, first), min(r.Last, last)})
+			part.Ranges = append(part.Ranges, eventlog.IndexRange{First: max(r.First, first), Last: min(r.Last, last)})
 		}
 	}
 	return part

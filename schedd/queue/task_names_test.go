@@ -9,10 +9,11 @@ import (
 	"testing"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
 )
 
-// Of any array, any selection means the tasks whose indexes are in it, and what they are
-// called then means them again.
+// TestLocate checks that a selection means the tasks of any array whose indexes are in
+// it. The names of those tasks mean them again.
 func TestLocate(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for round := range 300 {
@@ -80,8 +81,8 @@ func TestLocate(t *testing.T) {
 	}
 }
 
-// A task that has ended is another thing than an index that there is not, and than a
-// whole array that has ended.
+// TestEndedSubjob checks the error for a task of an array that has ended. It differs from
+// that for an index that is not there, and for an array that has ended as a whole.
 func TestEndedSubjob(t *testing.T) {
 	d := newTestQueue(t)
 	id := d.submit(3, `ArrayIndexes = "10-20:5"; Array = true`)
@@ -91,7 +92,7 @@ func TestEndedSubjob(t *testing.T) {
 		if err == nil {
 			target, err = d.queue.LocateTasks(target)
 		}
-		var events []JobEvent
+		var events []eventlog.JobEvent
 		if err == nil {
 			events, err = d.queue.RemoveTasks(d.now, alice, target, "", false)
 		}

@@ -3,19 +3,20 @@ package queue
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
 )
 
 // TaskSelector is a job, or some tasks of it, that a selector names.
 type TaskSelector struct {
-	Job      roost.JobID
-	Ranges   []IndexRange // none: the whole job; of tasks, or before LocateTasks of the indexes that a user said
-	userText string       // how the user spelled them; empty before LocateTasks
+	Job roost.JobID
+	// none: the whole job; of tasks, or before LocateTasks of the indexes that a user said
+	Ranges   []eventlog.IndexRange
+	userText string // how the user spelled them; empty before LocateTasks
 }
 
 func (t TaskSelector) String() string {
@@ -23,13 +24,6 @@ func (t TaskSelector) String() string {
 		return t.Job.String()
 	}
 	return fmt.Sprintf("%d[%s].%s", t.Job.Seq, t.rangeText(), t.Job.Host)
-}
-
-func (r IndexRange) String() string {
-	if r.Last == r.First {
-		return strconv.Itoa(r.First)
-	}
-	return strconv.Itoa(r.First) + "-" + strconv.Itoa(r.Last)
 }
 
 // eachIndex calls f with each index of the target in a job of that many tasks.
@@ -58,12 +52,12 @@ func (t TaskSelector) firstMissingIndex(tasks int) (int, bool) {
 }
 
 // appendIndex adds an index that is higher than all in the list.
-func appendIndex(list []IndexRange, i int) []IndexRange {
+func appendIndex(list []eventlog.IndexRange, i int) []eventlog.IndexRange {
 	if n := len(list); n > 0 && list[n-1].Last == i-1 {
 		list[n-1].Last = i
 		return list
 	}
-	return append(list, IndexRange{i, i})
+	return append(list, eventlog.IndexRange{First: i, Last: i})
 }
 
 // maxSelectedRanges bounds how many separate indexes one selector may name.
@@ -94,9 +88,9 @@ func ParseSelector(s, host string) (TaskSelector, error) {
 
 // parseIndexes reads "7", "1-9", "1-9:2" and lists of those; the result is in order and
 // without repetition.
-func parseIndexes(s string) ([]IndexRange, error) {
+func parseIndexes(s string) ([]eventlog.IndexRange, error) {
 	bad := fmt.Errorf("%w: %q is no list of task indexes: write it as 7, 1-9, 1-9:2 or 1,3,5", roost.Invalid, s)
-	var picked []IndexRange
+	var picked []eventlog.IndexRange
 	for part := range strings.SplitSeq(s, ",") {
 		span, by, stepped := strings.Cut(part, ":")
 		first, last, ranged := strings.Cut(span, "-")
@@ -112,17 +106,17 @@ func parseIndexes(s string) ([]IndexRange, error) {
 			return nil, bad
 		}
 		if step == 1 {
-			picked = append(picked, IndexRange{int(a), int(b)})
+			picked = append(picked, eventlog.IndexRange{First: int(a), Last: int(b)})
 			continue
 		}
 		if (b-a)/step > maxSelectedRanges {
 			return nil, fmt.Errorf("%w: %q names more than %d tasks one by one", roost.Exhausted, s, maxSelectedRanges)
 		}
 		for i := a; i <= b; i += step {
-			picked = append(picked, IndexRange{int(i), int(i)})
+			picked = append(picked, eventlog.IndexRange{First: int(i), Last: int(i)})
 		}
 	}
-	slices.SortFunc(picked, func(a, b IndexRange) int { return cmp.Compare(a.First, b.First) })
+	slices.SortFunc(picked, func(a, b eventlog.IndexRange) int { return cmp.Compare(a.First, b.First) })
 	merged := picked[:1]
 	for _, r := range picked[1:] {
 		if top := &merged[len(merged)-1]; r.First <= top.Last+1 {
@@ -132,47 +126,4 @@ func parseIndexes(s string) ([]IndexRange, error) {
 		}
 	}
 	return merged, nil
-}
-
-// JobFilter says which of the jobs in the queue are meant where no id is given.
-type JobFilter struct {
-	Owner          string // empty: anybody's
-	States         []roost.TaskState
-	WithFailedTask bool // jobs with a failed task
-	Name           string
-}
-
-// MatchingJobs lists the jobs that a filter lets through, oldest first.
-func (q *Queue) MatchingJobs(f JobFilter) []roost.JobID {
-	var out []roost.JobID
-	for _, seq := range slices.Sorted(maps.Keys(q.jobs)) {
-		if j := q.jobs[seq]; f.passes(j) {
-			out = append(out, j.id(q.host))
-		}
-	}
-	return out
-}
-
-func (f JobFilter) passes(j *job) bool {
-	if f.Owner != "" && j.submission.Owner != f.Owner || f.Name != "" && j.spec.name != f.Name {
-		return false
-	}
-	if len(f.States) == 0 && !f.WithFailedTask {
-		return true
-	}
-	_, counts, failed := j.userCounts()
-	return f.WithFailedTask && failed > 0 || slices.ContainsFunc(f.States, func(s roost.TaskState) bool {
-		return counts[s] > 0
-	})
-}
-
-// NewestJob returns the newest job of an owner.
-func (q *Queue) NewestJob(owner string) (roost.JobID, bool) {
-	var last uint64
-	for seq, j := range q.jobs {
-		if j.submission.Owner == owner {
-			last = max(last, seq)
-		}
-	}
-	return roost.JobID{Seq: last, Host: q.host}, last > 0
 }

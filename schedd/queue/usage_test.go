@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
 )
 
 // TestUsageRetained: what attempts used outlives the log and the snapshot, of successes
@@ -11,15 +12,17 @@ import (
 func TestUsageRetained(t *testing.T) {
 	const kib = 1 << 10
 	tests := []struct {
-		exit  AttemptExit
+		exit  eventlog.AttemptExit
 		small bool
 	}{
-		{AttemptExit{Wall: 5, Used: ResourceUsage{Peak: 300 * kib, Read: 4 * kib, Written: 8 * kib}}, true},
-		{AttemptExit{Wall: 5}, true},
-		{AttemptExit{Wall: 5, Used: ResourceUsage{Peak: 5 << 40}}, false},
-		{AttemptExit{Wall: 5, Used: ResourceUsage{Peak: 4 * kib, PeakGPU: 7 * kib}}, false},
-		{AttemptExit{Wall: 5, Used: ResourceUsage{Disk: 7 * kib}}, false},
-		{AttemptExit{Cause: CauseMemory, Signal: 9, Reason: "too much", Used: ResourceUsage{Peak: 64 << 20}}, false},
+		{eventlog.AttemptExit{Wall: 5, Used: eventlog.ResourceUsage{Peak: 300 * kib, Read: 4 * kib,
+			Written: 8 * kib}}, true},
+		{eventlog.AttemptExit{Wall: 5}, true},
+		{eventlog.AttemptExit{Wall: 5, Used: eventlog.ResourceUsage{Peak: 5 << 40}}, false},
+		{eventlog.AttemptExit{Wall: 5, Used: eventlog.ResourceUsage{Peak: 4 * kib, PeakGPU: 7 * kib}}, false},
+		{eventlog.AttemptExit{Wall: 5, Used: eventlog.ResourceUsage{Disk: 7 * kib}}, false},
+		{eventlog.AttemptExit{Cause: eventlog.CauseMemory, Signal: 9, Reason: "too much",
+			Used: eventlog.ResourceUsage{Peak: 64 << 20}}, false},
 	}
 	d := newTestQueue(t)
 	id := d.submit(len(tests), "")
@@ -32,60 +35,31 @@ func TestUsageRetained(t *testing.T) {
 			if !ok || st.Task.Exit == nil || *st.Task.Exit != c.exit {
 				t.Errorf("task %d: got %+v, want %+v", i, st.Task.Exit, c.exit)
 			}
-			if small := q.jobs[id.Seq].records.setRef(i).kind() == refSuccess; small != c.small {
+			if small := q.jobs[id.Seq].records.Own(i) == nil; small != c.small {
 				t.Errorf("task %d: kept small %v, want %v", i, small, c.small)
 			}
 		}
 	}
 	for _, c := range tests {
-		e := JobEvent{Type: Ended, Time: 5, Job: 7, Attempt: 1, Exit: &c.exit}
-		again, err := DecodeEvent(AppendEvent(nil, &e))
+		e := eventlog.JobEvent{Type: eventlog.Ended, Time: 5, Job: 7, Attempt: 1, Exit: &c.exit}
+		again, err := eventlog.DecodeEvent(eventlog.AppendEvent(nil, &e))
 		if err != nil || *again.Exit != c.exit {
 			t.Errorf("event: got %+v, %v, want %+v", again.Exit, err, c.exit)
 		}
 	}
 }
 
-// TestSuccessesWithoutUsage: runs of successes that were written before usage was kept
-// are read as if nothing had been used.
-func TestSuccessesWithoutUsage(t *testing.T) {
-	d := newTestQueue(t)
-	id := d.submit(2, "")
-	d.end(d.start(), AttemptExit{Wall: 5, Used: ResourceUsage{Peak: 1 << 20}})
-	b := d.queue.jobs[id.Seq].records.appendSuccesses(nil, 0, 0)
-	var old []byte
-	if err := eachField(b, func(f encodedField) error {
-		switch f.number {
-		case 3:
-			old = appendMessage(old, 3, func([]byte) []byte { return f.bytes })
-		case 1, 2:
-			old = appendNumber(old, f.number, f.value)
-		}
-		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
-	var k taskRecords
-	k.nodes = d.queue.jobs[id.Seq].records.nodes
-	if err := k.decodeSuccesses(old, 2); err != nil {
-		t.Fatal(err)
-	}
-	if x := k.get(0).exit; x.Wall != 5 || x.Used != (ResourceUsage{}) {
-		t.Errorf("got %+v", x)
-	}
-}
-
-// TestResourceExceeded: needing more than was asked for is the job's own failure, and
-// tried again as often as the job says.
+// TestResourceExceeded checks that a task that needs more than it asked for fails by
+// itself. It is tried again as often as the job says.
 func TestResourceExceeded(t *testing.T) {
-	for _, cause := range []ExitCause{CauseMemory, CauseGPUMemory, CauseDisk} {
+	for _, cause := range []eventlog.ExitCause{eventlog.CauseMemory, eventlog.CauseGPUMemory, eventlog.CauseDisk} {
 		d := newTestQueue(t)
 		id := d.submit(1, "MaxRetries = 1")
-		d.end(d.start(), AttemptExit{Cause: cause, Signal: 9, Reason: "too much"})
+		d.end(d.start(), eventlog.AttemptExit{Cause: cause, Signal: 9, Reason: "too much"})
 		if st, _ := d.queue.TaskStatus(id.Task(0)); st.Task.State != roost.Idle {
 			t.Errorf("cause %d: after the first attempt it is %v", cause, st.Task.State)
 		}
-		d.end(d.start(), AttemptExit{Cause: cause, Signal: 9, Reason: "too much"})
+		d.end(d.start(), eventlog.AttemptExit{Cause: cause, Signal: 9, Reason: "too much"})
 		st, _ := d.queue.TaskStatus(id.Task(0))
 		if whole, _ := d.queue.Status(id.Seq); st.Task.State != roost.Completed || whole.Failed != 1 ||
 			st.Reason != "too much" {

@@ -1,0 +1,92 @@
+package queue
+
+import (
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
+	"github.com/roost-batch/roost/schedd/queue/jobad"
+)
+
+// The callers of a queue know what goes in and comes out by these names.
+type (
+	// SubmitSpec is a job as it is to be submitted.
+	SubmitSpec = jobad.SubmitSpec
+	// TaskColumn holds one value for each task.
+	TaskColumn = jobad.TaskColumn
+	// UniformTasks counts tasks of a job that ask for the same.
+	UniformTasks = jobad.UniformTasks
+	// ProcessLimits are what the processes of a task may use.
+	ProcessLimits = jobad.ProcessLimits
+	// CheckpointPolicy is what a machine does about checkpoints of an attempt.
+	CheckpointPolicy = jobad.CheckpointPolicy
+
+	// JobEvent is a fact about one job.
+	JobEvent = eventlog.JobEvent
+	// EventType says what happened.
+	EventType = eventlog.EventType
+	// SubmittedJob is what was submitted.
+	SubmittedJob = eventlog.SubmittedJob
+	// IndexRange is the indexes First to Last, both included.
+	IndexRange = eventlog.IndexRange
+	// AttemptExit is how an attempt ended.
+	AttemptExit = eventlog.AttemptExit
+	// ExitCause says why an attempt ended.
+	ExitCause = eventlog.ExitCause
+	// ResourceUsage is what an attempt used beside time.
+	ResourceUsage = eventlog.ResourceUsage
+	// CheckpointImage is a checkpoint of a task.
+	CheckpointImage = eventlog.CheckpointImage
+	// CPUUsage is time that was spent, in nanoseconds.
+	CPUUsage = eventlog.CPUUsage
+)
+
+// Types of events, see package eventlog.
+const (
+	Submitted        = eventlog.Submitted
+	Assigned         = eventlog.Assigned
+	Started          = eventlog.Started
+	Ended            = eventlog.Ended
+	Lost             = eventlog.Lost
+	Held             = eventlog.Held
+	RemovalRequested = eventlog.RemovalRequested
+	Dropped          = eventlog.Dropped
+	Retried          = eventlog.Retried
+	Purged           = eventlog.Purged
+	Checkpointed     = eventlog.Checkpointed
+	Altered          = eventlog.Altered
+	Returned         = eventlog.Returned
+)
+
+// Causes of ends, see package eventlog.
+const (
+	CauseExited        = eventlog.CauseExited
+	CauseWalltime      = eventlog.CauseWalltime
+	CauseRemoval       = eventlog.CauseRemoval
+	CauseVacate        = eventlog.CauseVacate
+	CauseLaunch        = eventlog.CauseLaunch
+	CauseMachine       = eventlog.CauseMachine
+	CauseMemory        = eventlog.CauseMemory
+	CauseGPUMemory     = eventlog.CauseGPUMemory
+	CauseDisk          = eventlog.CauseDisk
+	CauseRestore       = eventlog.CauseRestore
+	CausePreemption    = eventlog.CausePreemption
+	CauseCPUTime       = eventlog.CauseCPUTime
+	CauseVirtualMemory = eventlog.CauseVirtualMemory
+	CausePrologue      = eventlog.CausePrologue
+)
+
+// MaxGangSize bounds how many tasks start together.
+const MaxGangSize = jobad.MaxGangSize
+
+// TaskKinds lists what the tasks of a job that is about to be submitted ask for.
+func TaskKinds(spec *SubmitSpec) ([]UniformTasks, error) { return jobad.TaskKinds(spec) }
+
+// AppendEvent adds the form of an event on disk to buf.
+func AppendEvent(buf []byte, e *JobEvent) []byte { return eventlog.AppendEvent(buf, e) }
+
+// DecodeEvent reads what AppendEvent wrote.
+func DecodeEvent(b []byte) (JobEvent, error) { return eventlog.DecodeEvent(b) }
+
+// EncodedJob is the job that an encoded event is about; 0 for what is no event.
+func EncodedJob(b []byte) uint64 { return eventlog.EncodedJob(b) }
+
+// DecodeSubmission reads the submission of a snapshot, for the history.
+func DecodeSubmission(snapshot []byte) (JobEvent, error) { return eventlog.DecodeSubmission(snapshot) }

@@ -1,0 +1,154 @@
+package queue
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
+	"github.com/roost-batch/roost/schedd/queue/jobad"
+)
+
+// Apply folds an event into the state. It panics on one that the state does not allow:
+// what stands in the log was decided on this very state.
+func (q *Queue) Apply(e eventlog.JobEvent) {
+	q.eventTime = e.Time
+	if e.Type == eventlog.Submitted {
+		q.applySubmitted(e)
+		q.dependencies().applyToOthers(q.jobs[e.Job])
+		return
+	}
+	if e.Type == eventlog.Returned {
+		q.applyReturned(e)
+		return
+	}
+	j := q.jobs[e.Job]
+	if j == nil {
+		panic(fmt.Sprintf("queue: %v of job %d, which is not there", e.Type, e.Job))
+	}
+	switch e.Type {
+	case eventlog.Assigned:
+		q.applyAssigned(j, e)
+	case eventlog.Checkpointed, eventlog.CheckpointFailed, eventlog.CheckpointBad:
+		q.applyCheckpointEvent(j, e)
+	case eventlog.Started:
+		r := q.liveRecord(j, e)
+		r.Started, r.Placement = e.Time, e.Placement
+		if j.firstStarted == 0 {
+			j.firstStarted = e.Time
+		}
+		q.setTaskState(j, e.Index, roost.Running)
+		q.markToResolve(j)
+	case eventlog.OwnerSuspended, eventlog.OwnerResumed:
+		q.applyOwnerSuspension(j, e)
+	case eventlog.Ended:
+		q.applyEnded(j, e)
+		q.updateMaxRunning(j)
+	case eventlog.Lost:
+		q.applyLost(j, e)
+		q.updateMaxRunning(j)
+	case eventlog.Held, eventlog.Released, eventlog.RemovalRequested, eventlog.Dropped, eventlog.Retried,
+		eventlog.Suspended, eventlog.Resumed, eventlog.Requeued:
+		j.distrust.apply(e)
+		q.changeTasks(j, e, q.taskChange(j, e))
+	case eventlog.Unblocked:
+		q.applyUnblocked(j)
+	case eventlog.Signalled: // a word to its processes, and none of ours
+	case eventlog.Admitted:
+		delete(q.deferredJobs, j.seq)
+	case eventlog.Altered:
+		q.applyAltered(j, e)
+	case eventlog.Ordered:
+		q.applyOrdered(j, e)
+	case eventlog.RunRequested:
+		q.runRequested(j, e)
+	case eventlog.RunDenied:
+		q.runDenied(j, e)
+	case eventlog.NodesReleased:
+		q.applyNodesReleased(j, e)
+	case eventlog.Purged:
+		q.applyPurged(j)
+		return
+	default:
+		panic(fmt.Sprintf("queue: event %v", e.Type))
+	}
+	q.dependencies().updateRunOne(j)
+	q.markChanged(j)
+}
+
+// applySubmitted takes a job in.
+func (q *Queue) applySubmitted(e eventlog.JobEvent) {
+	s := e.Submission
+	ad, err := classad.Parse(s.Ad)
+	if err != nil {
+		panic(fmt.Sprintf("queue: the ad of job %d: %v", e.Job, err))
+	}
+	p, err := jobad.ReadSpec(ad)
+	if err != nil {
+		panic(fmt.Sprintf("queue: the ad of job %d: %v", e.Job, err))
+	}
+	j := &job{seq: e.Job, submission: s, spec: p, submitted: e.Time, orderTime: e.Time, orderRank: e.Job,
+		jobWaits: jobWaits{startTimeReached: p.StartAfter == 0}}
+	j.alterations, _ = ad.Int(roost.AttrAlterations)
+	indexes, _ := ad.Str(roost.AttrArrayIndex)
+	j.indexes = jobad.IndexesOf(indexes, s.Count/p.TasksPerIndex())
+	j.state, j.records.Tasks = make([]roost.TaskState, s.Count), s.Count
+	q.lastSeq = max(q.lastSeq, e.Job)
+	q.jobs[j.seq] = j
+	if s.DeferredAdmission {
+		q.deferredJobs[j.seq] = true
+	}
+	q.jobsByKey[s.Key] = append(q.jobsByKey[s.Key], j.seq)
+	q.formClasses(j)
+	for i := range j.state {
+		j.class(i).open++
+	}
+	q.dependencies().applyOwnDependencies(j)
+	if !j.startTimeReached {
+		q.startTimes[j.seq] = true
+	}
+	first := roost.Idle
+	if p.HoldOnSubmit {
+		first = roost.Held
+	} else if j.isBlocked() {
+		first = roost.Blocked
+	}
+	for i := range j.state {
+		j.state[i] = first
+	}
+	j.counts[first] = s.Count
+	j.formGangs()
+	q.countOpen(j, s.Count)
+	q.changes += s.Count
+	if first == roost.Idle {
+		q.makeAllReady(j)
+	}
+	q.markChanged(j)
+}
+
+func (q *Queue) applyPurged(j *job) {
+	if !j.isFinal() {
+		panic(fmt.Sprintf("queue: job %d is purged and not final", j.seq))
+	}
+	q.clearDependencies(j)
+	q.updateDemands()
+	q.dependencies().resolveDeparted(j)
+	delete(q.dependents, j.seq)
+	delete(q.countedDependents, j.seq)
+	for i := range j.state {
+		q.dropAllImages(j, i)
+	}
+	for _, c := range j.classes {
+		q.leaveRequest(c)
+	}
+	delete(q.jobs, j.seq)
+	delete(q.deferredJobs, j.seq)
+	delete(q.finalJobs, j.seq)
+	q.unsavedJobs[j.seq] = true // its snapshot is to go, too
+	rest := slices.DeleteFunc(q.jobsByKey[j.submission.Key], func(seq uint64) bool { return seq == j.seq })
+	if q.jobsByKey[j.submission.Key] = rest; len(rest) == 0 {
+		delete(q.jobsByKey, j.submission.Key)
+	}
+	q.changedJobs[j.seq] = true
+}

@@ -1,0 +1,81 @@
+package queue
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
+	"github.com/roost-batch/roost/schedd/queue/jobad"
+)
+
+// applyAltered folds an alteration in.
+func (q *Queue) applyAltered(j *job, e eventlog.JobEvent) {
+	changes, err := classad.Parse(e.Submission.Ad)
+	if err != nil {
+		panic(fmt.Sprintf("queue: the alteration of job %d: %v", j.seq, err))
+	}
+	ad := parsedAd(j)
+	jobad.ApplyChanges(ad, changes)
+	p, err := jobad.ReadSpec(ad)
+	if err != nil {
+		panic(fmt.Sprintf("queue: the altered ad of job %d: %v", j.seq, err))
+	}
+	q.removeDemand(j)
+	_, stated := changes.Lookup(roost.AttrDependsOn)
+	if stated {
+		q.dependencies().withdrawDependencies(j)
+	}
+	q.clearDependencies(j)
+	q.leaveRequests(j)
+	limited := j.runsWhole() && (p.Walltime != j.spec.Walltime || p.ProcessLimits.CPU != j.spec.ProcessLimits.CPU)
+	was, sub := j.submission.Ad, *j.submission
+	sub.Ad = ad.String()
+	if stated {
+		sub.Dependencies = e.Submission.Dependencies
+	}
+	if n := e.Submission.Count; n > 0 {
+		sub.Count, sub.Columns = n, e.Submission.Columns
+		q.resizeJob(j, n)
+		indexes, _ := ad.Str(roost.AttrArrayIndex)
+		j.indexes = jobad.IndexesOf(indexes, n/p.TasksPerIndex())
+	}
+	if len(e.Submission.Secret) > 0 {
+		sub.Secret = e.Submission.Secret
+	}
+	if e.Submission.DeferredAdmission {
+		q.deferredJobs[j.seq] = true
+	}
+	j.submission, j.spec, j.ad = &sub, p, nil
+	j.alterations, _ = ad.Int(roost.AttrAlterations)
+	q.reclassify(j, was)
+	if stated {
+		q.dependencies().applyOwnDependencies(j)
+		q.dependencies().applyToOthers(j)
+	}
+	q.dependencies().updateDependencies(j, e)
+	for i, s := range j.state {
+		if limited && s.IsActive() {
+			q.changedLimits = append(q.changedLimits, q.markLimits(j, i))
+		}
+	}
+}
+
+// resizeJob gives a fresh job another number of tasks.
+func (q *Queue) resizeJob(j *job, n int) {
+	s := j.state[0]
+	maps.DeleteFunc(j.urgent, func(i int, _ *eventlog.RunOrder) bool { return i >= n })
+	q.countOpen(j, n-len(j.state))
+	q.changes++
+	j.counts[s] = n
+	j.state = slices.Repeat([]roost.TaskState{s}, n)
+	j.records.Resize(n)
+}
+
+// oldAd is a job's ad as it was when tasks began that still run.
+type oldAd struct {
+	ad     string
+	parsed *classad.Ad // once somebody has asked
+}

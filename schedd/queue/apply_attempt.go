@@ -1,0 +1,188 @@
+package queue
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
+)
+
+// maxMachineFailures is after how many machine failures in a row a task is held instead
+// of tried again.
+const maxMachineFailures = 5
+
+// failureWindow is for how long further machine failures count as one with the first. A
+// machine whose disk is full spoils five attempts in a tenth of a second, and the sixth
+// succeeds on another.
+const failureWindow = 10 * time.Second
+
+// maxAttempts is after how many attempts a task is held that has them counted (OpenPBS,
+// qsub -W run_count).
+const maxAttempts = 20
+
+func (q *Queue) applyAssigned(j *job, e eventlog.JobEvent) {
+	r := j.records.MakeOwn(e.Index)
+	if r.Live || e.Attempt != j.distrust.nextAttempt(j.records.Get(e.Index)) {
+		panic(fmt.Sprintf("queue: attempt %d of %v after %d (live: %v)", e.Attempt, j.id(q.host).Task(e.Index),
+			r.Attempt, r.Live))
+	}
+	r.Attempt, r.Live, r.Node, r.Address, r.Claim = e.Attempt, true, e.Node, e.Address, e.Claim
+	r.Placement, r.OwnerReason, r.AlsoByUser, r.RequeueWanted = "", "", false, false
+	r.Assigned, r.Started, r.Ended, r.Exit = e.Time, 0, 0, nil
+	setOrigin(r, e.Image)
+	j.active++
+	q.setTaskState(j, e.Index, roost.Starting)
+	q.updateMaxRunning(j)
+}
+
+// endAttempt ends the live attempt of a task.
+func (q *Queue) endAttempt(j *job, e eventlog.JobEvent) *eventlog.TaskRecord {
+	r := q.liveRecord(j, e)
+	r.Live, r.Ended, j.lastEnded = false, e.Time, max(j.lastEnded, e.Time)
+	if r.RequeueWanted { // from the beginning
+		q.dropAllImages(j, e.Index)
+	}
+	r.OwnerReason, r.AlsoByUser = "", false
+	j.active--
+	return r
+}
+
+func (q *Queue) applyEnded(j *job, e eventlog.JobEvent) {
+	r, x := q.endAttempt(j, e), e.Exit
+	r.Exit = x
+	if q.gang().absorbEnded(j, e.Index, r) {
+		return
+	}
+	switch x.Cause {
+	case eventlog.CauseExited, eventlog.CauseWalltime, eventlog.CauseMemory, eventlog.CauseGPUMemory,
+		eventlog.CauseDisk, eventlog.CauseCPUTime, eventlog.CauseVirtualMemory,
+		eventlog.CausePrologue:
+		r.MachineFailures = 0
+		q.recordRuntime(j, e.Index, x.Wall)
+		if isRestartExit(j.spec.Checkpoints, x) {
+			q.requeueOrHold(j, e.Index, countRestart(r, x))
+			return
+		}
+		if x.Cause != eventlog.CauseWalltime { // what went wrong would go wrong again
+			q.dropAllImages(j, e.Index)
+		}
+		if x.IsSuccess() {
+			q.completeTask(j, e.Index, false)
+		} else if r.JobFailures++; r.JobFailures <= j.spec.Retries && !r.RemoveWanted {
+			q.requeueOrHold(j, e.Index, resetWalltime(r))
+		} else {
+			q.completeTask(j, e.Index, true)
+		}
+	case eventlog.CauseRestore:
+		if r.Checkpoints == nil || r.Checkpoints.OriginSequence == 0 { // there was none
+			q.machineFailure(j, e.Index, r, x.Reason)
+			return
+		}
+		q.dropImage(j, e.Index, r.Checkpoints.OriginSequence)
+		q.requeueInterrupted(j, e, r, x.Reason)
+	case eventlog.CauseLaunch:
+		if j.spec.FromQsub { // whose users wait for its end, and look there for what was wrong
+			r.MachineFailures = 0
+			q.dropAllImages(j, e.Index)
+			q.completeTask(j, e.Index, true)
+			return
+		}
+		if r.HoldReason == "" {
+			r.HoldWanted, r.HoldReason = true, x.Reason
+		}
+		q.requeueOrHold(j, e.Index, r)
+	case eventlog.CauseMachine:
+		q.machineFailure(j, e.Index, r, x.Reason)
+	default:
+		q.requeueInterrupted(j, e, r, x.Reason)
+	}
+}
+
+func (q *Queue) applyLost(j *job, e eventlog.JobEvent) {
+	r := q.endAttempt(j, e)
+	r.Exit = nil
+	if !q.gang().absorbEnded(j, e.Index, r) {
+		q.requeueInterrupted(j, e, r, e.Reason)
+	}
+}
+
+// completeTask makes a task final by its own doing, whatever was asked of it meanwhile.
+func (q *Queue) completeTask(j *job, i int, failed bool) {
+	if failed {
+		j.failed++
+	} else {
+		j.records.Compact(i)
+	}
+	q.setTaskState(j, i, roost.Completed)
+	q.gang().endMPIGang(j, i)
+}
+
+// machineFailure is for an attempt that a machine spoiled.
+func (q *Queue) machineFailure(j *job, i int, r *eventlog.TaskRecord, why string) {
+	if r.MachineFailures > 0 && time.Duration(r.Ended-r.LastMachineFailure) < failureWindow &&
+		r.Ended >= r.LastMachineFailure {
+		q.requeueOrHold(j, i, r)
+		return
+	}
+	r.LastMachineFailure = r.Ended
+	if r.MachineFailures++; r.MachineFailures >= maxMachineFailures && !r.HoldWanted {
+		r.HoldWanted, r.HoldReason, r.MachineFailures = true,
+			fmt.Sprintf("%d attempts in a row were spoiled by machines, the last one: %s", maxMachineFailures, why), 0
+	}
+	q.requeueOrHold(j, i, r)
+}
+
+// requeueInterrupted is for an attempt that was ended before it was finished: it is made
+// again, if it may be.
+func (q *Queue) requeueInterrupted(j *job, e eventlog.JobEvent, r *eventlog.TaskRecord, why string) {
+	once := !j.spec.Rerunnable && !r.HoldWanted && !r.RequeueWanted && r.NewestImage() == nil
+	switch {
+	case once && e.Force && !r.RemoveWanted:
+		q.failNotRerunnable(j, e.Index, r, why)
+		return
+	case once:
+		r.HoldWanted, r.HoldReason = true, "it was interrupted and may not be run twice: "+why
+	}
+	q.requeueOrHold(j, e.Index, r)
+}
+
+// failNotRerunnable ends a task that was interrupted and may not be run twice.
+func (q *Queue) failNotRerunnable(j *job, i int, r *eventlog.TaskRecord, why string) {
+	x := eventlog.AttemptExit{Cause: eventlog.CauseMachine, Signal: sigkill}
+	if r.Exit != nil {
+		x = *r.Exit
+	}
+	if x.Code == 0 && x.Signal == 0 { // whatever it said before that, it has not succeeded
+		x.Signal = sigkill
+	}
+	x.Reason, r.MachineFailures = "it was interrupted and may not be run twice: "+why, 0
+	r.Exit = &x
+	q.dropAllImages(j, i)
+	q.completeTask(j, i, true)
+}
+
+// requeueOrHold puts a task back, or where somebody wanted it meanwhile.
+func (q *Queue) requeueOrHold(j *job, i int, r *eventlog.TaskRecord) {
+	delete(j.urgent, i)
+	q.updateRestoreClass(j, i)
+	if n := j.spec.RunCount + j.distrust.attemptCount(r); j.spec.RunCount >= 0 && n > maxAttempts && !r.HoldWanted {
+		r.HoldWanted, r.HoldReason = true, fmt.Sprintf("run_count: it was run %d times, and %d are the most", n,
+			maxAttempts)
+	}
+	switch {
+	case r.RemoveWanted:
+		q.dropAllImages(j, i)
+		q.setTaskState(j, i, roost.Removed)
+	case r.HoldWanted:
+		q.setTaskState(j, i, roost.Held)
+	case j.isBlocked():
+		q.setTaskState(j, i, roost.Blocked)
+	default:
+		q.setTaskState(j, i, roost.Idle)
+	}
+	if !j.state[i].IsFinal() {
+		q.gang().requeueRestOfGang(j, i)
+		q.reclaimReleased(j, i)
+	}
+}

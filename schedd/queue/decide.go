@@ -1,0 +1,146 @@
+package queue
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
+)
+
+// taskDecisions decides what users ask for of jobs and tasks.
+type taskDecisions struct{ *jobTable }
+
+// HoldTasks decides to hold tasks. What runs is to be ended first; no new attempt starts
+// from then on (P8).
+func (q taskDecisions) HoldTasks(now time.Time, who CallerIdentity, t TaskSelector,
+	reason string) ([]eventlog.JobEvent, error) {
+	if reason == "" {
+		reason = "by " + who.User
+	}
+	return q.decideChange(now, who, t, eventlog.JobEvent{Type: eventlog.Held, Reason: reason},
+		func(s roost.TaskState) bool {
+			return !s.IsFinal() && s != roost.Held
+		})
+}
+
+// ReleaseTasks decides to let held tasks go on. What somebody else holds than the owner,
+// who is an administrator then, only an administrator releases (POSIX XCU 3.2.2,
+// Hold_Types).
+func (q taskDecisions) ReleaseTasks(now time.Time, who CallerIdentity, t TaskSelector) ([]eventlog.JobEvent, error) {
+	if j := q.jobs[t.Job.Seq]; j != nil && !who.Admin {
+		by := ""
+		j.wholeGangs(t).eachIndex(len(j.state), func(i int) {
+			if j.state[i].IsFinal() || by != "" {
+				return
+			}
+			if r := j.records.Get(i); r != nil && r.HoldWanted && r.RequestedBy != j.submission.Owner {
+				by = r.RequestedBy
+			}
+		})
+		if by != "" && who.UID == j.submission.UID {
+			return nil, fmt.Errorf("%v: %w: %s holds it, and only an administrator may let it go on", t,
+				roost.PermissionDenied, by)
+		}
+	}
+	return q.decideChange(now, who, t, eventlog.JobEvent{Type: eventlog.Released}, func(s roost.TaskState) bool {
+		return s == roost.Held || s.IsActive()
+	})
+}
+
+// RemoveTasks decides to take tasks out. What runs is ended first.
+func (q taskDecisions) RemoveTasks(now time.Time, who CallerIdentity, t TaskSelector, reason string,
+	force bool) ([]eventlog.JobEvent, error) {
+	if reason == "" {
+		reason = "by " + who.User
+	}
+	events, err := q.decideChange(now, who, t, eventlog.JobEvent{Type: eventlog.RemovalRequested, Reason: reason,
+		Force: force},
+		func(s roost.TaskState) bool {
+			return !s.IsFinal()
+		})
+	if j := q.jobs[t.Job.Seq]; errors.Is(err, roost.Finished) && len(t.Ranges) > 0 && !j.isFinal() &&
+		!j.endedSubjob(t) {
+		return nil, nil // a range stands for those that there are, and of those none is left (OpenPBS)
+	}
+	return events, err
+}
+
+// RetryTasks decides to run failed and removed tasks again.
+func (q taskDecisions) RetryTasks(now time.Time, who CallerIdentity, t TaskSelector) ([]eventlog.JobEvent, error) {
+	j := q.jobs[t.Job.Seq]
+	events, err := q.decideChange(now, who, t, eventlog.JobEvent{Type: eventlog.Retried}, roost.TaskState.IsFinal)
+	if err != nil || j == nil {
+		return events, err
+	}
+	if j.spec.MPIGang {
+		return j.retryMPIGangs(t, events)
+	}
+	var failed []eventlog.IndexRange
+	t.eachIndex(len(j.state), func(i int) {
+		if j.state[i] == roost.Removed || j.state[i] == roost.Completed && !j.records.HasSucceeded(i) {
+			failed = appendIndex(failed, i)
+		}
+	})
+	if len(failed) == 0 {
+		return nil, noneFailed(t)
+	}
+	events[0].Ranges = failed
+	return events, nil
+}
+
+// ErrNoneFailed says that there is nothing to run again.
+var ErrNoneFailed = fmt.Errorf("%w: none of its tasks has failed", roost.Conflict)
+
+func noneFailed(t TaskSelector) error { return fmt.Errorf("%v: %w", t, ErrNoneFailed) }
+
+// decideChange decides on an event for the tasks of a target. At least one of them must
+// be in a state where the event makes sense.
+func (q taskDecisions) decideChange(now time.Time, who CallerIdentity, t TaskSelector, e eventlog.JobEvent,
+	sensible func(roost.TaskState) bool) ([]eventlog.JobEvent, error) {
+	return q.decideEach(now, who, t, e, func(j *job, i int) bool { return sensible(j.state[i]) })
+}
+
+// decideEach is change where more than its state says whether it makes sense for a task.
+func (q taskDecisions) decideEach(now time.Time, who CallerIdentity, t TaskSelector, e eventlog.JobEvent,
+	sensible func(j *job, i int) bool) ([]eventlog.JobEvent, error) {
+	j := q.jobs[t.Job.Seq]
+	if j == nil {
+		return nil, fmt.Errorf("%v: %w: there is no such job", t, roost.NotFound)
+	}
+	if !who.Admin && who.UID != j.submission.UID {
+		return nil, fmt.Errorf("%v: %w: it belongs to %s", t, roost.PermissionDenied, j.submission.Owner)
+	}
+	if bad, ok := t.firstMissingIndex(len(j.state)); ok {
+		return nil, fmt.Errorf("%v: %w: the job has %d tasks, and none of number %d", t, ErrNoSubjob, len(j.state), bad)
+	}
+	t = j.wholeGangs(t)
+	any, final := false, true
+	t.eachIndex(len(j.state), func(i int) {
+		any = any || sensible(j, i)
+		final = final && j.state[i].IsFinal()
+	})
+	switch {
+	case !any && final && e.Type != eventlog.Retried && j.endedSubjob(t):
+		return nil, fmt.Errorf("%v: %w", t, ErrEndedSubjob)
+	case !any && final && e.Type != eventlog.Retried:
+		return nil, fmt.Errorf("%v: %w", t, roost.Finished)
+	case !any:
+		return nil, fmt.Errorf("%v: %w: it is %s", t, roost.Conflict, q.describeState(j, t))
+	}
+	e.Time, e.Job, e.RequestedBy, e.Ranges = now.UnixNano(), j.seq, who.User, t.Ranges
+	return []eventlog.JobEvent{e}, nil
+}
+
+// describeState names the state of a target's first task.
+func (q taskDecisions) describeState(j *job, t TaskSelector) string {
+	i := 0
+	if len(t.Ranges) > 0 {
+		i = t.Ranges[0].First
+	}
+	if j.suspendedByOwner(i) {
+		return j.state[i].String() + ": " + j.stateReason(i)
+	}
+	return j.state[i].String()
+}

@@ -1,0 +1,220 @@
+package queue
+
+import (
+	"slices"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
+)
+
+// What becomes of one job has consequences for those that stand to it: they are
+// unblocked, or dropped. Those are decided here (Followups) as if somebody asked for
+// them, so that the log tells them. That of rivals only one runs cannot wait for a
+// decision: it is folded in with the very event by which one of them starts.
+
+// dependencyChanges folds in what the events of one job change for the others.
+type dependencyChanges struct{ *Queue }
+
+func (q *Queue) dependencies() dependencyChanges { return dependencyChanges{q} }
+
+// applyOwnDependencies takes in what a new job says of others, as far as it is a matter
+// of its own.
+func (q dependencyChanges) applyOwnDependencies(j *job) {
+	for _, w := range j.submission.Dependencies {
+		switch {
+		case w.Type == eventlog.OnCount:
+			j.expectedBefore += w.Count
+		case w.Type == eventlog.SyncCount:
+			j.expectedSync += w.Count
+		case w.Type.Blocks():
+			j.dependencies = append(j.dependencies, w)
+			q.addDependent(j, w.Job)
+			if w.Count != 0 {
+				q.countedDependents[w.Job] = true
+			}
+		}
+	}
+}
+
+// applyToOthers takes in what a new job says of others, as far as it changes them. It is
+// for a job that is submitted, and not for one that is restored: the others have been
+// told, then.
+func (q dependencyChanges) applyToOthers(j *job) {
+	counted := map[uint64]bool{}
+	for _, w := range j.submission.Dependencies {
+		other := q.jobs[w.Job]
+		if other == nil || other.isFinal() {
+			continue
+		}
+		switch mirror := w.Type.MirroredType(); {
+		case mirror != 0:
+			if !counted[w.Job] {
+				counted[w.Job] = true
+				other.expectedBefore = max(other.expectedBefore-1, 0)
+			}
+			other.dependencies = append(slices.Clone(other.dependencies), eventlog.JobDependency{Type: mirror,
+				Job: j.seq, Count: 0})
+			q.addDependent(other, j.seq)
+		case w.Type == eventlog.SyncWith:
+			other.expectedSync = max(other.expectedSync-1, 0)
+			q.markToResolve(other)
+		case w.Type == eventlog.RunOne:
+			q.linkRunOne(j, other)
+		default:
+			continue
+		}
+		q.updateBlocked(other)
+		q.markChanged(other)
+	}
+	q.updateBlocked(j)
+}
+
+// withdrawDependencies takes back all that a job said of others, and they of it (OpenPBS,
+// alter_unreg).
+func (q dependencyChanges) withdrawDependencies(j *job) {
+	for _, w := range j.submission.Dependencies {
+		if other, mirror := q.jobs[w.Job], w.Type.MirroredType(); other != nil && mirror != 0 && !other.isFinal() {
+			other.dependencies = slices.DeleteFunc(slices.Clone(other.dependencies),
+				func(o eventlog.JobDependency) bool {
+					return o == eventlog.JobDependency{Type: mirror, Job: j.seq, Count: 0}
+				})
+			q.removeDependent(other, j.seq)
+			q.toResolve[other.seq] = true
+			q.updateBlocked(other)
+			q.markChanged(other)
+		}
+	}
+	q.unlinkRunOne(j)
+	q.clearDependencies(j)
+	j.dependencies, j.expectedBefore, j.expectedSync, j.runOneStarted = nil, 0, 0, false
+}
+
+// unlinkRunOne makes a job nobody's rival any more.
+func (q dependencyChanges) unlinkRunOne(j *job) {
+	rivals := j.runOneSet
+	j.runOneSet, j.runOneStarted = nil, false
+	for _, seq := range rivals {
+		q.removeDependent(j, seq)
+		if o := q.jobs[seq]; o != nil {
+			o.runOneSet = slices.DeleteFunc(slices.Clone(o.runOneSet), func(s uint64) bool { return s == j.seq })
+			q.removeDependent(o, j.seq)
+			q.blockRunOne(o)
+			q.markChanged(o)
+		}
+	}
+}
+
+// linkRunOne makes a new job one of those of which only one is run: each of them knows
+// all others.
+func (q dependencyChanges) linkRunOne(j, other *job) {
+	for _, seq := range append([]uint64{other.seq}, other.runOneSet...) {
+		o := q.jobs[seq]
+		if o == nil || o == j || slices.Contains(j.runOneSet, seq) {
+			continue
+		}
+		for _, known := range j.runOneSet {
+			q.linkRunOnePair(q.jobs[known], o)
+		}
+		q.linkRunOnePair(j, o)
+	}
+	for _, seq := range append([]uint64{j.seq}, j.runOneSet...) {
+		q.blockRunOne(q.jobs[seq])
+		q.markChanged(q.jobs[seq])
+	}
+}
+
+func (q dependencyChanges) linkRunOnePair(a, b *job) {
+	if !slices.Contains(a.runOneSet, b.seq) {
+		a.runOneSet, b.runOneSet = append(a.runOneSet, b.seq), append(b.runOneSet, a.seq)
+		q.addDependent(a, b.seq)
+		q.addDependent(b, a.seq)
+	}
+}
+
+// hasBegun reports whether a task of the job has an attempt, or has ended by itself.
+func (j *job) hasBegun() bool { return j.active > 0 || j.counts[roost.Completed] > 0 }
+
+// blockRunOne has a job wait, or not any more, as a rival of it has begun.
+func (q dependencyChanges) blockRunOne(j *job) {
+	stopped := slices.ContainsFunc(j.runOneSet, func(seq uint64) bool {
+		o := q.jobs[seq]
+		return o != nil && o.hasBegun()
+	})
+	if stopped != j.runOneStarted {
+		j.runOneStarted = stopped
+		q.updateBlocked(j)
+		q.markChanged(j)
+	}
+}
+
+// updateRunOne is for when a job with rivals may have begun, or be as if it had not. One
+// that ends without that is nobody's rival any more.
+func (q dependencyChanges) updateRunOne(j *job) {
+	if len(j.runOneSet) == 0 {
+		return
+	}
+	rivals := j.runOneSet
+	if j.isFinal() && !j.hasRun() {
+		q.unlinkRunOne(j)
+	}
+	for _, seq := range rivals {
+		if o := q.jobs[seq]; o != nil {
+			q.blockRunOne(o)
+			q.toResolve[seq] = true
+		}
+	}
+	q.blockRunOne(j) // it may be back among those that have not ended
+}
+
+// hasRun reports whether the processes of a task of the job were started, whatever came
+// of it.
+func (j *job) hasRun() bool { return j.firstStarted != 0 || j.counts[roost.Completed] > 0 }
+
+// updateBlocked brings the tasks of a job to where they stand by what it waits for.
+func (q dependencyChanges) updateBlocked(j *job) {
+	from, to := roost.Idle, roost.Blocked
+	if !j.isBlocked() {
+		from, to = to, from
+	}
+	if j.counts[from] == 0 {
+		return
+	}
+	q.batchReady(j, func() {
+		for i := range j.state {
+			if j.state[i] == from {
+				q.setTaskState(j, i, to)
+			}
+		}
+	})
+}
+
+// resolveDeparted strikes a job that leaves from what other jobs wait for, where it has
+// ended as they want. Where it has not, they are dropped.
+func (q dependencyChanges) resolveDeparted(gone *job) {
+	for seq := range q.dependents[gone.seq] {
+		j := q.jobs[seq]
+		before := len(j.dependencies)
+		j.dependencies = slices.DeleteFunc(slices.Clone(j.dependencies), func(w eventlog.JobDependency) bool {
+			met, _, _ := q.dependencyState(w, SubmitLimits{})
+			return w.Job == gone.seq && met
+		})
+		if len(j.dependencies) != before {
+			q.unsavedJobs[seq], q.toResolve[seq] = true, true
+		}
+	}
+}
+
+// updateDependencies finds out anew whether a job waits for others or for its time.
+func (q dependencyChanges) updateDependencies(j *job, e eventlog.JobEvent) {
+	j.startTimeReached = j.spec.StartAfter == 0 || j.spec.StartAfter <= e.Time/1e9
+	for _, w := range j.dependencies {
+		q.addDependent(j, w.Job)
+	}
+	for _, other := range j.runOneSet {
+		q.addDependent(j, other)
+	}
+	if !j.startTimeReached {
+		q.startTimes[j.seq] = true
+	}
+	q.updateBlocked(j)
+}

@@ -1,0 +1,82 @@
+package queue
+
+import (
+	"slices"
+	"time"
+
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
+)
+
+// dependencyIndex is which job waits for which, and for which of them something follows.
+type dependencyIndex struct {
+	*jobTable
+	dependents        map[uint64]map[uint64]bool // job -> jobs that wait for it
+	countedDependents map[uint64]bool            // of those, jobs of which a number of tasks is waited for
+	toResolve         map[uint64]bool            // jobs that may be unblocked, or dropped
+	startTimes        map[uint64]bool            // jobs that wait for their start time
+}
+
+func newDependencyIndex(jobs *jobTable) *dependencyIndex {
+	return &dependencyIndex{jobTable: jobs, dependents: map[uint64]map[uint64]bool{},
+		countedDependents: map[uint64]bool{}, toResolve: map[uint64]bool{}, startTimes: map[uint64]bool{}}
+}
+
+// addDependent notes that a job depends on another, and has to be resolved when that one
+// changes.
+func (q *dependencyIndex) addDependent(j *job, other uint64) {
+	if other == 0 {
+		return
+	}
+	if q.dependents[other] == nil {
+		q.dependents[other] = map[uint64]bool{}
+	}
+	q.dependents[other][j.seq] = true
+	q.toResolve[j.seq] = true
+}
+
+// removeDependent forgets that a job stands to another one, unless it still does in
+// another way.
+func (q *dependencyIndex) removeDependent(j *job, other uint64) {
+	if slices.Contains(j.runOneSet, other) || slices.ContainsFunc(j.dependencies, func(w eventlog.JobDependency) bool {
+		return w.Job == other
+	}) {
+		return
+	}
+	delete(q.dependents[other], j.seq)
+	if len(q.dependents[other]) == 0 {
+		delete(q.dependents, other)
+	}
+}
+
+// NextDue is when the next job may start that waits for its time; zero when none does.
+func (q *dependencyIndex) NextDue() (at time.Time) {
+	for seq := range q.startTimes {
+		if t := time.Unix(q.jobs[seq].spec.StartAfter, 0); at.IsZero() || t.Before(at) {
+			at = t
+		}
+	}
+	return at
+}
+
+// markToResolve marks the jobs that wait for this one.
+func (q *dependencyIndex) markToResolve(j *job) {
+	for seq := range q.dependents[j.seq] {
+		q.toResolve[seq] = true
+	}
+}
+
+// clearDependencies forgets that a job waits for anything.
+func (q *dependencyIndex) clearDependencies(j *job) {
+	others := slices.Clone(j.runOneSet)
+	for _, w := range append(slices.Clone(j.submission.Dependencies), j.dependencies...) {
+		others = append(others, w.Job)
+	}
+	for _, other := range others {
+		delete(q.dependents[other], j.seq)
+		if len(q.dependents[other]) == 0 {
+			delete(q.dependents, other)
+		}
+	}
+	delete(q.startTimes, j.seq)
+	delete(q.toResolve, j.seq)
+}

@@ -1,0 +1,122 @@
+package queue
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
+)
+
+// maxDependencies bounds how many jobs OnCount and SyncCount may ask for.
+const maxDependencies = 1_000_000
+
+func parseDependencyType(s string) (eventlog.DependencyType, bool) {
+	for t, name := range eventlog.DependencyTypeNames {
+		if s == name && name != "" && eventlog.DependencyType(t) != eventlog.Never {
+			return eventlog.DependencyType(t), true
+		}
+	}
+	return 0, false
+}
+
+// parseDependency reads an entry of DependsOn: "afterok:12", "12",
+// "afterokarray:12[][3]", "on:2", "runone:12.host", … . The job is returned as text.
+func parseDependency(text string) (w eventlog.JobDependency, job string, err error) {
+	kind, job, found := strings.Cut(text, ":")
+	if !found {
+		return eventlog.JobDependency{Type: eventlog.AfterOK}, text, nil
+	}
+	name, ofArray := strings.CutSuffix(kind, "array")
+	if ofArray {
+		name = strings.Replace(name, "afterstart", "after", 1)
+		name = strings.Replace(name, "beforestart", "before", 1)
+	}
+	t, ok := parseDependencyType(name)
+	switch {
+	case !ok || ofArray && !t.AllowsCount() && t.MirroredType() == 0:
+		return w, "", fmt.Errorf("%q is not a type of dependency: use one of after, afterok, afternotok, afterany, "+
+			"before and its like, on, runone, synccount, syncwith: %w", kind, roost.Invalid)
+	case t == eventlog.OnCount || t == eventlog.SyncCount:
+		n, err := strconv.Atoi(job)
+		if err != nil || n < 1 || n > maxDependencies {
+			return w, "", fmt.Errorf("%w: %q is no number of jobs", roost.Invalid, job)
+		}
+		return eventlog.JobDependency{Type: t, Count: n}, "", nil
+	}
+	w.Type = t
+	if ofArray && t.AllowsCount() {
+		w.Count = eventlog.EveryTask
+		job, w.Count, err = cutCount(job)
+	}
+	return w, job, err
+}
+
+// cutCount takes "[3]" off "12[3].host" or "12[][3].host".
+func cutCount(job string) (rest string, count int, err error) {
+	open, end := strings.LastIndexByte(job, '['), strings.LastIndexByte(job, ']')
+	if open < 0 || end != strings.IndexByte(job[open:], ']')+open || end == open+1 {
+		return job, eventlog.EveryTask, nil
+	}
+	n, err := strconv.Atoi(job[open+1 : end])
+	if err != nil || n < 1 || n > roost.MaxTasks {
+		return "", 0, fmt.Errorf("%w: %q is no number of tasks", roost.Invalid, job[open+1:end])
+	}
+	return job[:open] + job[end+1:], n, nil
+}
+
+// dependencyText writes a dependency as PBS does.
+func dependencyText(w eventlog.JobDependency, host string) string {
+	switch {
+	case w.Type == eventlog.OnCount || w.Type == eventlog.SyncCount:
+		return fmt.Sprintf("%v:%d", w.Type, w.Count)
+	case w.Count != 0:
+		name := w.Type.String() + "array"
+		if w.Type == eventlog.After {
+			name = "afterstartarray"
+		}
+		count := ""
+		if w.Count > 0 {
+			count = fmt.Sprintf("[%d]", w.Count)
+		}
+		return fmt.Sprintf("%s:%d[]%s.%s", name, w.Job, count, host)
+	}
+	return fmt.Sprintf("%v:%d.%s", w.Type, w.Job, host)
+}
+
+// DependencyText tells what a job still says of others, and others of it, as PBS writes
+// it: "afterok:12.host", "on:2", "beforeok:14.host".
+func (q *dependencyIndex) DependencyText(seq uint64) (list []string) {
+	j := q.jobs[seq]
+	if j == nil {
+		return nil
+	}
+	if j.expectedBefore > 0 {
+		list = append(list, dependencyText(eventlog.JobDependency{Type: eventlog.OnCount, Count: j.expectedBefore},
+			q.host))
+	}
+	if j.expectedSync > 0 {
+		list = append(list, dependencyText(eventlog.JobDependency{Type: eventlog.SyncCount, Count: j.expectedSync},
+			q.host))
+	}
+	for _, w := range j.dependencies {
+		list = append(list, dependencyText(w, q.host))
+	}
+	for _, other := range slices.Sorted(slices.Values(j.runOneSet)) {
+		list = append(list, dependencyText(eventlog.JobDependency{Type: eventlog.RunOne, Job: other}, q.host))
+	}
+	for _, other := range slices.Sorted(maps.Keys(q.dependents[seq])) {
+		if o := q.jobs[other]; o != nil {
+			for _, w := range o.dependencies {
+				if mirror := w.Type.MirrorOf(); w.Job == seq && mirror != 0 {
+					list = append(list, dependencyText(eventlog.JobDependency{Type: mirror, Job: other, Count: 0},
+						q.host))
+				}
+			}
+		}
+	}
+	return list
+}

@@ -1,0 +1,104 @@
+package eventlog
+
+// AttemptExit is how an attempt ended.
+type AttemptExit struct {
+	Code   int32
+	Signal int32
+	Core   bool
+	Cause  ExitCause
+	Reason string
+	Wall   int64 // nanoseconds
+	User   int64
+	System int64
+	MaxRSS int64 // bytes, of its largest process
+	Used   ResourceUsage
+}
+
+// ResourceUsage is what an attempt used beside time, in bytes, as its machine measured
+// it; 0 where it could not. On their way into the queue the amounts are rounded up to
+// whole KiB.
+type ResourceUsage struct {
+	Peak    int64 // memory that cannot be dropped, at its highest
+	Read    int64 // from block devices
+	Written int64
+	PeakGPU int64 // memory of all its GPUs together, at its highest
+	Disk    int64 // in its scratch directory
+}
+
+// ExitCause says why an attempt ended. The numbers are those of the wire.
+type ExitCause uint8
+
+// The causes.
+const (
+	CauseExited ExitCause = iota
+	CauseWalltime
+	CauseRemoval
+	CauseVacate
+	CauseLease
+	CauseLaunch
+	CauseMachine
+	CauseMemory
+	CauseGPUMemory
+	CauseDisk
+	CauseRestore    // the image that it was to go on from could not be restored
+	CausePreemption // its place was needed by somebody who comes before it
+	CauseCPUTime
+	CauseVirtualMemory // its processes addressed too much memory
+	CausePrologue      // the prologue of its machine would not have it
+)
+
+// IsSuccess reports whether the program ended by itself with exit code 0.
+func (e *AttemptExit) IsSuccess() bool { return e.Cause == CauseExited && e.Code == 0 && e.Signal == 0 }
+
+func (e *AttemptExit) append(b []byte) []byte {
+	b = appendNumber(b, 1, uint64(uint32(e.Code)))
+	b = appendNumber(b, 2, uint64(uint32(e.Signal)))
+	b = appendBool(b, 3, e.Core)
+	b = appendNumber(b, 4, uint64(e.Cause))
+	b = appendText(b, 5, e.Reason)
+	b = appendNumber(b, 6, uint64(e.Wall))
+	b = appendNumber(b, 7, uint64(e.User))
+	b = appendNumber(b, 8, uint64(e.System))
+	b = appendNumber(b, 9, uint64(e.MaxRSS))
+	b = appendNumber(b, 10, uint64(e.Used.Peak))
+	b = appendNumber(b, 11, uint64(e.Used.Read))
+	b = appendNumber(b, 12, uint64(e.Used.Written))
+	b = appendNumber(b, 13, uint64(e.Used.PeakGPU))
+	return appendNumber(b, 14, uint64(e.Used.Disk))
+}
+
+func (x *AttemptExit) decode(b []byte) error {
+	return eachField(b, func(f encodedField) error {
+		switch f.number {
+		case 1:
+			x.Code = int32(f.value)
+		case 2:
+			x.Signal = int32(f.value)
+		case 3:
+			x.Core = f.value != 0
+		case 4:
+			x.Cause = ExitCause(f.value)
+		case 5:
+			x.Reason = string(f.bytes)
+		case 6:
+			x.Wall = int64(f.value)
+		case 7:
+			x.User = int64(f.value)
+		case 8:
+			x.System = int64(f.value)
+		case 9:
+			x.MaxRSS = int64(f.value)
+		case 10:
+			x.Used.Peak = int64(f.value)
+		case 11:
+			x.Used.Read = int64(f.value)
+		case 12:
+			x.Used.Written = int64(f.value)
+		case 13:
+			x.Used.PeakGPU = int64(f.value)
+		case 14:
+			x.Used.Disk = int64(f.value)
+		}
+		return nil
+	})
+}

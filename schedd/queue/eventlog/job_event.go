@@ -1,0 +1,164 @@
+package eventlog
+
+import (
+	"fmt"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/roost-batch/roost"
+)
+
+// EventType says what happened.
+type EventType uint8
+
+// What can happen to jobs. The numbers stand in logs on disk: they are never used for
+// anything else.
+const (
+	Submitted EventType = iota + 1
+	Assigned            // an attempt is recorded, on its way to a machine
+	Started             // its processes run
+	Ended               // its processes are gone, its output is home
+	Lost                // it is gone without an exit status
+	Held
+	Released
+	RemovalRequested // of active tasks: they end first
+	Dropped          // removed by Roost itself: what the job waited for cannot come
+	Retried
+	Unblocked        // what the job waited for has come
+	Purged           // the job is in the history
+	Checkpointed     // an image of an attempt is kept
+	CheckpointFailed // none could be taken, or kept
+	CheckpointBad    // an image that was kept cannot be used
+	Suspended        // active tasks are to be frozen
+	Resumed          // and thawed
+	Admitted         // quotas allow a job that was taken while nobody could be asked
+	OwnerSuspended   // a running task stands still for the owner of its machine
+	OwnerResumed     // and does not any more
+	Signalled        // running tasks are sent a signal
+	Requeued         // active tasks are to be killed and run again
+	Altered          // it asks for something else
+	Ordered          // its place among others is another
+	Returned         // a job of the history is in the queue again; what is done with it comes next
+	RunRequested     // tasks that wait ask for a machine before all others
+	RunDenied        // and do not any more: none can take them now
+	NodesReleased    // a gang that runs gives machines back
+)
+
+var eventTypeNames = [...]string{
+	Submitted: "submitted", Assigned: "assigned", Started: "started", Ended: "ended", Lost: "lost", Held: "held",
+	Released:         "released",
+	RemovalRequested: "removed", Dropped: "dropped", Retried: "retried", Unblocked: "unblocked", Purged: "purged",
+	Checkpointed: "checkpointed", CheckpointFailed: "checkpoint-failed", CheckpointBad: "checkpoint-bad",
+	Suspended: "suspended", Resumed: "resumed",
+	Admitted:       "admitted",
+	OwnerSuspended: "suspended", OwnerResumed: "resumed", Signalled: "signalled", Requeued: "requeued",
+	Altered: "altered", Ordered: "reordered", Returned: "returned",
+	RunRequested: "run-now", RunDenied: "run-denied", NodesReleased: "nodes-released",
+}
+
+func (w EventType) String() string {
+	if int(w) < len(eventTypeNames) && eventTypeNames[w] != "" {
+		return eventTypeNames[w]
+	}
+	return fmt.Sprintf("what(%d)", uint8(w))
+}
+
+// JobEvent is a fact about one job. Which fields are set depends on What.
+type JobEvent struct {
+	Type EventType
+	Time int64 // unix nanoseconds
+	Job  uint64
+	// Held, Released, RemovalRequested, Dropped, Retried, Suspended, Resumed, Signalled,
+	// Requeued, RunRequested, RunDenied: which tasks; none means all; NodesReleased: the
+	// secondary tasks there
+	Ranges []IndexRange
+	// Assigned, Started, Ended, Lost, OwnerSuspended, OwnerResumed, and of checkpoints;
+	// NodesReleased: the primary task
+	Index int
+	// Held: where the job's record was damaged, the highest number that an attempt of it
+	// may have had; 0 otherwise
+	Attempt roost.AttemptNumber
+	Node    string // Assigned, OwnerSuspended, OwnerResumed
+	Address string
+	Claim   uint64
+	// Started: what the attempt was given of its node, in a form that the queue does not
+	// look into; empty for nothing to tell
+	Placement   string
+	Exit        *AttemptExit // Ended
+	RequestedBy string       // who asked; empty for Roost itself
+	Reason      string
+	// RemovalRequested: without notice; Held: also what is held already, see LockTasks;
+	// Ended, Lost: a task that may not be run twice ends with its attempt, and is not
+	// held
+	Force bool
+	// Submitted; Altered: what changes, and as an ad of changes, and counts of 0 for what
+	// does not
+	Submission *SubmittedJob
+	Image      *CheckpointImage // Checkpointed, CheckpointBad; Assigned and Started: what the attempt goes on from
+	OrderRank  uint64           // Ordered: its place
+	OrderTime  int64            // Ordered: its age, unix nanoseconds
+	Snapshot   []byte           // Returned: the job, as Queue.Snapshot has it
+	// RunRequested: the only machines for it, none: any; NodesReleased: those given back
+	Hosts []string
+}
+
+// The fields of an event on disk, as protobuf would lay them out: unknown ones are
+// skipped, so an older Roost can read what a newer one wrote.
+const (
+	fType = iota + 1
+	fTime
+	fJob
+	fRange
+	fIndex
+	fAttempt
+	fNode
+	fAddress
+	fClaim
+	fExit
+	fBy
+	fReason
+	fForce
+	fSubmission
+	fImage
+	fPlacement
+	fRank
+	fSince
+	fSnapshot
+	fHosts
+)
+
+// AppendEvent adds the event's form on disk to buf.
+func AppendEvent(buf []byte, e *JobEvent) []byte {
+	buf = appendNumber(buf, fType, uint64(e.Type))
+	buf = appendNumber(buf, fTime, uint64(e.Time))
+	buf = appendNumber(buf, fJob, e.Job)
+	buf = appendRanges(buf, fRange, e.Ranges)
+	buf = appendNumber(buf, fIndex, uint64(e.Index))
+	buf = appendNumber(buf, fAttempt, uint64(e.Attempt))
+	buf = appendText(buf, fNode, e.Node)
+	buf = appendText(buf, fAddress, e.Address)
+	buf = appendNumber(buf, fClaim, e.Claim)
+	if e.Exit != nil {
+		buf = appendMessage(buf, fExit, e.Exit.append)
+	}
+	buf = appendText(buf, fBy, e.RequestedBy)
+	buf = appendText(buf, fReason, e.Reason)
+	buf = appendBool(buf, fForce, e.Force)
+	if e.Submission != nil {
+		buf = appendMessage(buf, fSubmission, e.Submission.append)
+	}
+	if e.Image != nil {
+		buf = appendMessage(buf, fImage, e.Image.append)
+	}
+	buf = appendText(buf, fPlacement, e.Placement)
+	buf = appendNumber(appendNumber(buf, fRank, e.OrderRank), fSince, uint64(e.OrderTime))
+	return appendHosts(appendText(buf, fSnapshot, string(e.Snapshot)), e.Hosts)
+}
+
+// appendHosts adds the machines that an event names.
+func appendHosts(b []byte, hosts []string) []byte {
+	for _, h := range hosts {
+		b = protowire.AppendString(protowire.AppendTag(b, fHosts, protowire.BytesType), h)
+	}
+	return b
+}

@@ -1,0 +1,140 @@
+package eventlog
+
+import "github.com/roost-batch/roost"
+
+// TaskRecord is what is known of a task beyond its state.
+type TaskRecord struct {
+	Attempt            roost.AttemptNumber
+	Node               string
+	Address            string
+	Claim              uint64
+	Placement          string // of the node, what it was given: see JobEvent.Placement
+	Assigned           int64
+	Started            int64
+	Ended              int64
+	JobFailures        int   // attempts that failed by the job's own doing
+	MachineFailures    int   // attempts in a row that failed by a machine's
+	LastMachineFailure int64 // when such a one last counted
+	Live               bool
+	HoldReason         string // why it is held, or will be when its attempt has ended
+	HoldWanted         bool   // desired: held
+	RequestedBy        string
+	RemoveWanted       bool // desired: removed
+	Reason             string
+	Force              bool
+	OwnerReason        string // why it stands still for the owner of its machine; empty: it does not
+	AlsoByUser         bool   // and besides a user wants it to
+	RequeueWanted      bool   // desired: that the live attempt ends, and another begins
+	Exit               *AttemptExit
+	Checkpoints        *CheckpointRecord // nil: no checkpoint of it was ever taken or tried
+}
+
+func (r *TaskRecord) append(b []byte) []byte {
+	b = appendNumber(b, 2, uint64(r.Attempt))
+	b = appendText(b, 3, r.Node)
+	b = appendText(b, 4, r.Address)
+	b = appendNumber(b, 5, r.Claim)
+	b = appendNumber(b, 6, uint64(r.Assigned))
+	b = appendNumber(b, 7, uint64(r.Started))
+	b = appendNumber(b, 8, uint64(r.Ended))
+	b = appendNumber(b, 9, uint64(r.JobFailures))
+	b = appendNumber(b, 10, uint64(r.MachineFailures))
+	b = appendBool(b, 11, r.Live)
+	b = appendText(b, 12, r.HoldReason)
+	b = appendBool(b, 13, r.HoldWanted)
+	b = appendText(b, 14, r.RequestedBy)
+	b = appendBool(b, 15, r.RemoveWanted)
+	b = appendText(b, 16, r.Reason)
+	b = appendBool(b, 17, r.Force)
+	if r.Exit != nil {
+		b = appendMessage(b, 18, r.Exit.append)
+	}
+	if r.Checkpoints != nil {
+		b = appendMessage(b, 20, r.Checkpoints.append)
+	}
+	b = appendText(b, 21, r.Placement)
+	b = appendText(b, 22, r.OwnerReason)
+	b = appendBool(b, 23, r.AlsoByUser)
+	b = appendBool(b, 24, r.RequeueWanted)
+	b = appendNumber(b, 25, uint64(r.LastMachineFailure))
+	return b
+}
+
+func (r *TaskRecord) decode(f encodedField) error {
+	switch f.number {
+	case 2:
+		r.Attempt = roost.AttemptNumber(f.value)
+	case 3:
+		r.Node = string(f.bytes)
+	case 4:
+		r.Address = string(f.bytes)
+	case 5:
+		r.Claim = f.value
+	case 6:
+		r.Assigned = int64(f.value)
+	case 7:
+		r.Started = int64(f.value)
+	case 8:
+		r.Ended = int64(f.value)
+	case 9:
+		r.JobFailures = int(f.value)
+	case 10:
+		r.MachineFailures = int(f.value)
+	default:
+		return r.decodeWanted(f)
+	}
+	return nil
+}
+
+// decodeWanted reads what was wanted of the task, and how its attempt ended.
+func (r *TaskRecord) decodeWanted(f encodedField) error {
+	switch f.number {
+	case 11:
+		r.Live = f.value != 0
+	case 12:
+		r.HoldReason = string(f.bytes)
+	case 13:
+		r.HoldWanted = f.value != 0
+	case 14:
+		r.RequestedBy = string(f.bytes)
+	case 15:
+		r.RemoveWanted = f.value != 0
+	case 16:
+		r.Reason = string(f.bytes)
+	case 17:
+		r.Force = f.value != 0
+	case 18:
+		r.Exit = &AttemptExit{}
+		return r.Exit.decode(f.bytes)
+	case 21:
+		r.Placement = string(f.bytes)
+	case 22:
+		r.OwnerReason = string(f.bytes)
+	case 23:
+		r.AlsoByUser = f.value != 0
+	case 24:
+		r.RequeueWanted = f.value != 0
+	case 25:
+		r.LastMachineFailure = int64(f.value)
+	case 20:
+		r.Checkpoints = &CheckpointRecord{}
+		return r.Checkpoints.decode(f.bytes)
+	}
+	return nil
+}
+
+// NewestImage is the image to go on from, nil for none.
+func (r *TaskRecord) NewestImage() *CheckpointImage {
+	if r == nil || r.Checkpoints == nil || len(r.Checkpoints.Images) == 0 {
+		return nil
+	}
+	return &r.Checkpoints.Images[len(r.Checkpoints.Images)-1]
+}
+
+// OwnCheckpoints is what is known of a task's checkpoints, to be written to.
+func (r *TaskRecord) OwnCheckpoints() *CheckpointRecord {
+	if r.Checkpoints == nil {
+		r.Checkpoints = &CheckpointRecord{}
+	}
+	return r.Checkpoints
+}

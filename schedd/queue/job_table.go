@@ -1,0 +1,240 @@
+package queue
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
+	"github.com/roost-batch/roost/schedd/queue/jobad"
+)
+
+// jobTable is the jobs of the queue by their numbers. All parts of the queue share it.
+type jobTable struct {
+	host    string
+	lastSeq uint64 // the highest number that was given to a job
+	jobs    map[uint64]*job
+}
+
+// Len is the number of jobs.
+func (q *jobTable) Len() int { return len(q.jobs) }
+
+// IsLive reports whether an attempt is its task's present one and has not ended.
+func (q *jobTable) IsLive(a roost.AttemptID) bool {
+	j := q.jobs[a.Task.Job.Seq]
+	if j == nil {
+		return false
+	}
+	r := j.records.Own(a.Task.Index)
+	return r != nil && r.Live && r.Attempt == a.Attempt
+}
+
+// IsRemoving reports whether an attempt is live and its task is to be removed when it has
+// ended.
+func (q *jobTable) IsRemoving(a roost.AttemptID) bool {
+	return q.IsLive(a) && q.jobs[a.Task.Job.Seq].records.Own(a.Task.Index).RemoveWanted
+}
+
+// IsFinal reports whether a task has ended for good, or is not there.
+func (q *jobTable) IsFinal(t roost.TaskID) bool {
+	j := q.jobs[t.Job.Seq]
+	return j == nil || t.Index < 0 || t.Index >= len(j.state) || j.state[t.Index].IsFinal()
+}
+
+// NodeOf is where a live attempt is; empty for any other.
+func (q *jobTable) NodeOf(a roost.AttemptID) string {
+	if !q.IsLive(a) {
+		return ""
+	}
+	return q.jobs[a.Task.Job.Seq].records.Own(a.Task.Index).Node
+}
+
+// ActiveAttempt is an attempt that is live, as recovery wants to know it.
+type ActiveAttempt struct {
+	Attempt   roost.AttemptID
+	Request   *Request
+	Node      string
+	Address   string
+	Claim     uint64
+	StartTime bool
+}
+
+// ActiveAttempts lists the live attempts, in order of their ids.
+func (q *jobTable) ActiveAttempts() []ActiveAttempt {
+	var out []ActiveAttempt
+	for _, seq := range slices.Sorted(maps.Keys(q.jobs)) {
+		j := q.jobs[seq]
+		if j.active == 0 {
+			continue
+		}
+		for i := range j.state {
+			if r := j.records.Own(i); r != nil && r.Live {
+				id := roost.AttemptID{Task: j.id(q.host).Task(i), Attempt: r.Attempt}
+				out = append(out, ActiveAttempt{id, j.class(i).request, r.Node, r.Address, r.Claim, r.Started != 0})
+			}
+		}
+	}
+	return out
+}
+
+// RequestOf returns the request that a task belongs to.
+func (q *jobTable) RequestOf(t roost.TaskID) (*Request, bool) {
+	j := q.jobs[t.Job.Seq]
+	if j == nil || t.Index < 0 || t.Index >= len(j.state) {
+		return nil, false
+	}
+	return j.class(t.Index).request, true
+}
+
+// LastSeq is the highest number that was given to a job; Resume raises it after a
+// restart.
+func (q *jobTable) LastSeq() uint64 { return q.lastSeq }
+
+// RaiseLastSeq makes the next job's number higher than seq.
+func (q *jobTable) RaiseLastSeq(seq uint64) { q.lastSeq = max(q.lastSeq, seq) }
+
+// JobFilter says which of the jobs in the queue are meant where no id is given.
+type JobFilter struct {
+	Owner          string // empty: anybody's
+	States         []roost.TaskState
+	WithFailedTask bool // jobs with a failed task
+	Name           string
+}
+
+// MatchingJobs lists the jobs that a filter lets through, oldest first.
+func (q *jobTable) MatchingJobs(f JobFilter) []roost.JobID {
+	var out []roost.JobID
+	for _, seq := range slices.Sorted(maps.Keys(q.jobs)) {
+		if j := q.jobs[seq]; f.passes(j) {
+			out = append(out, j.id(q.host))
+		}
+	}
+	return out
+}
+
+func (f JobFilter) passes(j *job) bool {
+	if f.Owner != "" && j.submission.Owner != f.Owner || f.Name != "" && j.spec.Name != f.Name {
+		return false
+	}
+	if len(f.States) == 0 && !f.WithFailedTask {
+		return true
+	}
+	_, counts, failed := j.userCounts()
+	return f.WithFailedTask && failed > 0 || slices.ContainsFunc(f.States, func(s roost.TaskState) bool {
+		return counts[s] > 0
+	})
+}
+
+// NewestJob returns the newest job of an owner.
+func (q *jobTable) NewestJob(owner string) (roost.JobID, bool) {
+	var last uint64
+	for seq, j := range q.jobs {
+		if j.submission.Owner == owner {
+			last = max(last, seq)
+		}
+	}
+	return roost.JobID{Seq: last, Host: q.host}, last > 0
+}
+
+// SubmitSpec is a job as it would be submitted now.
+func (q *jobTable) SubmitSpec(seq uint64) (jobad.SubmitSpec, bool) {
+	j := q.jobs[seq]
+	if j == nil {
+		return jobad.SubmitSpec{}, false
+	}
+	return jobad.SubmitSpec{Ad: parsedAd(j), Count: len(j.state), Columns: j.submission.Columns}, true
+}
+
+// SubmitGID is the gid that a job was submitted with.
+func (q *jobTable) SubmitGID(seq uint64) uint32 {
+	if j := q.jobs[seq]; j != nil {
+		return j.submission.GID
+	}
+	return 0
+}
+
+// JobAd returns a job's ad as text.
+func (q *jobTable) JobAd(seq uint64) (string, bool) {
+	j := q.jobs[seq]
+	if j == nil {
+		return "", false
+	}
+	return j.submission.Ad, true
+}
+
+// MatchesAd reports whether an expression is true of a job's ad, looked at without the
+// attributes that are hidden.
+func (q *jobTable) MatchesAd(seq uint64, e classad.Expr, env *classad.EvalEnv, hidden ...string) bool {
+	j := q.jobs[seq]
+	if j == nil {
+		return false
+	}
+	ad := j.ad
+	if ad == nil {
+		var err error
+		if ad, err = classad.Parse(j.submission.Ad); err != nil {
+			return false
+		}
+	}
+	if len(hidden) > 0 {
+		ad = ad.Copy()
+		for _, name := range hidden {
+			ad.Delete(name)
+		}
+	}
+	ok, isBool := classad.Eval(e, ad, nil, env).Truth()
+	return ok && isBool
+}
+
+// IsRerunnable reports whether the tasks of a job may be run again after an attempt was
+// interrupted.
+func (q *jobTable) IsRerunnable(seq uint64) bool {
+	j := q.jobs[seq]
+	return j != nil && j.spec.Rerunnable
+}
+
+// SubmitKey returns the submit key of a job, with its owner's uid before it.
+func (q *jobTable) SubmitKey(seq uint64) (string, bool) {
+	j := q.jobs[seq]
+	if j == nil {
+		return "", false
+	}
+	return j.submission.Key, true
+}
+
+// JobChangeCounts counts what has happened to each of the jobs, so that one can see later
+// whether something has.
+func (q *jobTable) JobChangeCounts(seqs []uint64) map[uint64]int {
+	out := make(map[uint64]int, len(seqs))
+	for _, seq := range seqs {
+		if j := q.jobs[seq]; j != nil {
+			out[seq] = j.changes
+		}
+	}
+	return out
+}
+
+// TaskCount is how many tasks of a job the queue has. Of an array of gangs these are more
+// than its user sees.
+func (q *jobTable) TaskCount(seq uint64) int {
+	if j := q.jobs[seq]; j != nil {
+		return len(j.state)
+	}
+	return 0
+}
+
+func (q *jobTable) attemptOf(j *job, i int) roost.AttemptID {
+	return roost.AttemptID{Task: j.id(q.host).Task(i), Attempt: j.records.Own(i).Attempt}
+}
+
+// liveRecord is the record of the attempt that an event is of, which must be live.
+func (q *jobTable) liveRecord(j *job, e eventlog.JobEvent) *eventlog.TaskRecord {
+	r := j.records.Own(e.Index)
+	if r == nil || !r.Live || r.Attempt != e.Attempt {
+		panic(fmt.Sprintf("queue: %v of attempt %d of %v, which is not live", e.Type, e.Attempt,
+			j.id(q.host).Task(e.Index)))
+	}
+	return r
+}

@@ -1,0 +1,100 @@
+package jobad
+
+import (
+	"fmt"
+
+	"github.com/roost-batch/roost"
+)
+
+// MaxGangSize bounds how many tasks start together: as many claims have to be there at
+// once.
+const MaxGangSize = 2048
+
+// maxMPIGangSize bounds how many tasks an array of led gangs has. Each gang makes
+// requests of its own.
+const maxMPIGangSize = 40_000
+
+// CheckGang refuses a job whose tasks cannot be parted into gangs.
+func CheckGang(p *JobSpec, spec *SubmitSpec) error {
+	bad := func(format string, args ...any) error {
+		return fmt.Errorf("attribute %s: %w: %s", roost.AttrGangSize, roost.Invalid, fmt.Sprintf(format, args...))
+	}
+	stream := p.AppClass == roost.AppStream && spec.Count > 1
+	switch {
+	case p.softConstraints.exclusive && p.AppClass == roost.AppStream:
+		return fmt.Errorf("attribute %s: %w: stream tasks share their machines with batch", roost.AttrExclusive,
+			roost.Invalid)
+	case p.MPIGang && (p.GangSize < 2 || p.GangSize != spec.Count && !p.Array || p.AppClass == roost.AppStream):
+		return fmt.Errorf("attribute %s: %w: a gang with a leader is all tasks of a batch job, or of a task of "+
+			"an array, two at least", roost.AttrMPIGang, roost.Invalid)
+	case p.MPIGang && spec.Count > maxMPIGangSize:
+		return fmt.Errorf("%w: an array of %d tasks of %d parts each; %d parts are the most", roost.Exhausted,
+			spec.Count/p.GangSize, p.GangSize, maxMPIGangSize)
+	case stream && p.GangSize < 2:
+		return checkStream(p, spec)
+	case p.GangSize < 2:
+		return nil
+	case p.GangSize > MaxGangSize:
+		return bad("%d tasks start together, and %d is the most", p.GangSize, MaxGangSize)
+	case spec.Count%p.GangSize != 0:
+		return bad("%d tasks are no whole number of gangs of %d", spec.Count, p.GangSize)
+	case p.MaxRunning > 0 && !p.MPIGang:
+		return bad("a job of gangs has no use for %s: submit fewer tasks", roost.AttrMaxRunning)
+	case stream && p.GangSize != spec.Count:
+		return bad("the %d tasks of a stream job start together: leave it out", spec.Count)
+	}
+	if name := firstDifferingColumn(spec.Columns); name != "" && !p.MPIGang {
+		return bad("all tasks of a job of gangs ask for the same, and column %s says otherwise", name)
+	}
+	return nil
+}
+
+// checkStream refuses a stream job whose tasks cannot start together.
+func checkStream(p *JobSpec, spec *SubmitSpec) error {
+	bad := func(format string, args ...any) error {
+		return fmt.Errorf("attribute %s: %w: the tasks of a stream job start together, and %s", roost.AttrAppClass,
+			roost.Invalid, fmt.Sprintf(format, args...))
+	}
+	if name := firstDifferingColumn(spec.Columns); name != "" {
+		return bad("so all ask for the same, but column %s says otherwise; submit a job for each kind", name)
+	}
+	switch {
+	case spec.Count > MaxGangSize:
+		return bad("%d is the most: submit several jobs instead of one of %d", MaxGangSize, spec.Count)
+	case p.MaxRunning > 0:
+		return bad("so it has no use for %s: submit fewer tasks", roost.AttrMaxRunning)
+	}
+	return nil
+}
+
+// firstDifferingColumn is the first column by which tasks ask for different things; empty
+// if there is none.
+func firstDifferingColumn(columns []TaskColumn) string {
+	for _, c := range columns {
+		// which is nothing of the machine's
+		if IsOverridable(c.Name) && c.Name != roost.AttrProcesses {
+			return c.Name
+		}
+	}
+	return ""
+}
+
+// StartTogether is how many tasks of a job start together; 0 where each does for itself.
+// Stream jobs from before they did may be such that they cannot.
+func (p *JobSpec) StartTogether(count int, columns []TaskColumn) (size int, loose bool) {
+	switch {
+	case p.GangSize > 1:
+		return p.GangSize, false
+	case p.AppClass != roost.AppStream || count < 2 || count > MaxGangSize || p.MaxRunning > 0 ||
+		firstDifferingColumn(columns) != "":
+		return 0, false
+	}
+	return count, true
+}
+
+func (p *JobSpec) TasksPerIndex() int {
+	if p.MPIGang && p.Array && p.GangSize > 1 {
+		return p.GangSize
+	}
+	return 1
+}

@@ -1,0 +1,121 @@
+package jobad
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+)
+
+// RequestKey tells classes of tasks apart.
+func (p *JobSpec) RequestKey(owner string, uid, gid uint32, job roost.JobID) string {
+	n := p.Resources // number by number: its text rounds
+	return fmt.Sprintf("%q %q %d %d %q %d %s %d %d %d %d %d %q %q %s %q %v %v %v %s", p.Queue, owner, uid, gid,
+		p.Group, p.Band, p.AppClass,
+		int64(n.CPU), int64(n.Memory), int64(n.Disk), n.GPUs, int64(n.GPUMemory), p.requirements, p.rank, p.Transfer,
+		p.Domain, p.Lease, p.NeedsRestore, p.SlotUser,
+		p.softConstraints.requestKey(job)) + p.futureKey(job) + p.queueRequirements
+}
+
+// futureKey tells classes apart by what is known of their future. A job of gangs has a
+// request of its own, each gang that one of it leads has, and so has a stream job, which
+// is refused by itself.
+func (p *JobSpec) futureKey(job roost.JobID) string {
+	if p.Now != "" {
+		return fmt.Sprintf(" %d %q %d %v %d now %s ", p.Walltime, p.Reservation, p.GangSize, job, p.ArrayMPIGang, p.Now)
+	}
+	if p.GangSize > 1 || p.AppClass == roost.AppStream {
+		return fmt.Sprintf(" %d %q %d %v %d", p.Walltime, p.Reservation, p.GangSize, job, p.ArrayMPIGang)
+	}
+	return fmt.Sprintf(" %d %q", p.Walltime, p.Reservation)
+}
+
+// RequestAd returns the ad of a request, which the policy of a machine and the negotiator
+// see. startd/desktop/policy knows the names of its attributes.
+func (p *JobSpec) RequestAd(owner string, uid uint32, job roost.JobID) string {
+	ad := classad.New()
+	ad.SetString(roost.AttrMyType, "Job")
+	ad.SetString(roost.AttrOwner, owner)
+	ad.SetInt(roost.AttrOwnerUID, int64(uid))
+	ad.SetString(roost.AttrGroup, p.Group)
+	ad.SetString(roost.AttrBand, p.Band.String())
+	ad.SetReal(roost.AttrRequestCpus, p.Resources.CPU.Cores())
+	ad.SetInt(roost.AttrRequestMemory, int64((p.Resources.Memory+roost.MiB-1)/roost.MiB))
+	ad.SetInt(roost.AttrRequestDisk, int64((p.Resources.Disk+roost.KiB-1)/roost.KiB))
+	ad.SetInt(roost.AttrRequestGpus, int64(p.Resources.GPUs))
+	if p.Resources.GPUMemory > 0 {
+		ad.SetInt(roost.AttrRequestGpuMem, int64((p.Resources.GPUMemory+roost.MiB-1)/roost.MiB))
+	}
+	if p.AppClass != roost.AppBatch {
+		ad.SetString(roost.AttrAppClass, p.AppClass)
+	}
+	if p.Domain != "" {
+		ad.SetString(roost.AttrFileSystemDomain, p.Domain)
+	}
+	if p.Queue != "" {
+		ad.SetString(roost.AttrQueue, p.Queue)
+	}
+	if p.Walltime > 0 {
+		ad.SetInt(roost.AttrWalltime, int64(p.Walltime/time.Second))
+	}
+	if p.Reservation != "" {
+		ad.SetString(roost.AttrReservation, p.Reservation)
+	}
+	if p.GangSize > 1 {
+		ad.SetInt(roost.AttrGangSize, int64(p.GangSize))
+	}
+	require := p.requirements
+	if require == "" {
+		require = "true"
+	}
+	if p.queueRequirements != "" {
+		require = "(" + require + ") && (" + p.queueRequirements + ")"
+	}
+	if p.Now != "" && p.Now != Anywhere {
+		require = "(" + require + ") && (" + onlyOn(p.Now) + ")"
+	}
+	if p.Transfer == "never" { // it needs the files where they are
+		require = "(" + require + ") && TARGET." + roost.AttrFileSystemDomain + " == MY." + roost.AttrFileSystemDomain
+	}
+	if p.NeedsRestore {
+		require = "(" + require + ") && TARGET." + roost.AttrHasCheckpoint + " =?= true"
+		if p.SlotUser {
+			require += " && TARGET." + roost.AttrSlotUsers + " =!= false"
+		} else { // at home its user is itself
+			require += " && (TARGET." + roost.AttrSlotUsers + " =!= true || TARGET." + roost.AttrMachine + " == " +
+				strconv.Quote(job.Host) + ")"
+		}
+	}
+	set := func(name, src string) {
+		if err := ad.SetExpr(name, src); err != nil {
+			panic(fmt.Sprintf("queue: %s: %v", name, err)) // it was printed by the parser's own printer
+		}
+	}
+	set(roost.AttrRequirements, require)
+	if p.rank != "" {
+		set(roost.AttrRank, p.rank)
+	}
+	p.softConstraints.describeInAd(ad, job)
+	return ad.String()
+}
+
+// Anywhere is the request to run now on whichever machine; else the names of the machines
+// are joined with "+".
+const Anywhere = "*"
+
+// onlyOn is the requirement that a machine is one of those named. A name without a domain
+// is also that of a machine with one.
+func onlyOn(where string) string {
+	var any []string
+	for _, host := range strings.Split(where, "+") {
+		for _, attr := range []string{"TARGET." + roost.AttrMachine, "TARGET." + roost.AttrName} {
+			if any = append(any, attr+" == "+strconv.Quote(host)); !strings.Contains(host, ".") {
+				any = append(any, fmt.Sprintf("substr(%s, 0, %d) == %q", attr, len(host)+1, host+"."))
+			}
+		}
+	}
+	return strings.Join(any, " || ")
+}

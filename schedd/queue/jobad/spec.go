@@ -1,0 +1,137 @@
+package jobad
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+)
+
+// SubmitSpec is a job to be submitted: an ad, a number of tasks, and columns of values.
+// A column has one value for each task.
+type SubmitSpec struct {
+	Ad                *classad.Ad
+	Count             int
+	Columns           []TaskColumn
+	DeferredAdmission bool // nobody could say whether quotas allow it
+}
+
+// JobSpec is what the queue itself needs to know of an ad, read once.
+type JobSpec struct {
+	Name              string
+	Group             string
+	Band              roost.PriorityBand
+	Priority          int
+	Resources         roost.Resources
+	AppClass          string // of the application: roost.AppBatch or roost.AppStream
+	requirements      string // the user's Requirements, as text
+	queueRequirements string // and its queue's
+	rank              string
+	softConstraints   softConstraints
+	Walltime          time.Duration
+	GangSize          int  // so many tasks start together; below 2: each for itself
+	MPIGang           bool // by the first of them
+	Processes         int  // of a task, in the file of nodes; below 0: there is none
+	Reservation       string
+	NoticePeriod      time.Duration
+	Lease             time.Duration
+	Retries           int
+	Rerunnable        bool
+	Interactive       bool // it has a terminal, and ends with it
+	MaxRunning        int
+	StartAfter        int64 // unix seconds
+	HoldOnSubmit      bool
+	Transfer          string
+	Domain            string // FileSystemDomain
+	Array             bool
+	ArrayMPIGang      int // the gang of tasks that one of them leads
+	Queue             string
+	Checkpoints       *CheckpointSettings // nil: no checkpoints
+	NeedsRestore      bool                // wants a machine that can restore an image
+	SlotUser          bool                // of a slot user's processes
+	Now               string              // to start now, out of turn: anywhere, or the machines; empty: in turn
+	ProcessLimits     ProcessLimits
+	Mail              *MailOptions // nil: nobody is told of anything
+	RunCount          int          // attempts that are counted before the first; below 0: none are counted
+	FromQsub          bool         // it came by qsub
+	ScriptFile        string
+}
+
+// ReadSpec reads and checks an ad. Errors name the attribute.
+func ReadSpec(ad *classad.Ad) (p JobSpec, err error) {
+	r := adReader{ad: ad}
+	p.Name, p.Group = r.text(roost.AttrJobName, "job"), r.text(roost.AttrGroup, "")
+	if p.Band, err = roost.ParsePriorityBand(r.text(roost.AttrBand, roost.BatchBand.String())); err != nil {
+		r.fail(roost.AttrBand, err.Error())
+	}
+	p.Priority = int(r.number(roost.AttrPriority, 0, roost.MinPriority, roost.MaxPriority))
+	p.Resources = roost.Resources{
+		CPU: roost.MilliCPU(math.Ceil(r.real(roost.AttrRequestCpus, roost.DefaultCPU.Cores(), 1e6) * 1000)),
+		Memory: roost.Bytes(r.number(roost.AttrRequestMemory, int64(roost.DefaultMemory/roost.MiB), 0, 1<<32)) *
+			roost.MiB,
+		Disk: roost.Bytes(r.number(roost.AttrRequestDisk, 0, 0, 1<<42)) * roost.KiB,
+	}
+	p.Resources.GPUs, p.Resources.GPUMemory = r.gpus()
+	if p.AppClass = r.text(roost.AttrAppClass, roost.AppBatch); p.AppClass != roost.AppBatch &&
+		p.AppClass != roost.AppStream {
+		r.fail(roost.AttrAppClass, fmt.Sprintf("%q is none of %s, %s", p.AppClass, roost.AppBatch, roost.AppStream))
+	}
+	if p.Resources.CPU < 1 {
+		r.fail(roost.AttrRequestCpus, "a task needs some part of a core")
+	}
+	p.Walltime = time.Duration(r.number(roost.AttrWalltime, 0, 0, maxSeconds)) * time.Second
+	p.NoticePeriod = time.Duration(r.number(roost.AttrNoticePeriod, defaultNotice, 0, maxSeconds)) * time.Second
+	p.ProcessLimits, p.Mail = r.processLimits(), r.mailOptions()
+	p.RunCount = int(r.number(roost.AttrRunCount, -1, 0, math.MaxInt32))
+	p.Lease = time.Duration(r.number(roost.AttrJobLease, 0, 0, maxSeconds)) * time.Second
+	p.Retries = int(r.number(roost.AttrMaxRetries, 0, 0, 1_000_000))
+	p.GangSize, p.Reservation = int(r.number(roost.AttrGangSize, 0, 0, roost.MaxTasks)),
+		r.text(roost.AttrReservation, "")
+	p.MPIGang, p.Processes = r.boolean(roost.AttrMPIGang, false),
+		int(r.number(roost.AttrProcesses, -1, 0, maxProcesses))
+	p.Array = r.boolean(AttrArray, false)
+	p.MaxRunning = int(r.number(roost.AttrMaxRunning, 0, 0, roost.MaxTasks))
+	p.StartAfter = r.number(roost.AttrStartAfter, 0, 0, math.MaxInt64/int64(time.Second))
+	p.Rerunnable, p.HoldOnSubmit = r.boolean(roost.AttrRerunnable, true), r.boolean(roost.AttrHoldOnSubmit, false)
+	// whoever sat there sits there no more the second time
+	if p.Interactive = r.boolean(roost.AttrInteractive, false); p.Interactive {
+		p.Rerunnable, p.Retries = false, 0
+	}
+	p.Transfer, p.Domain, p.Queue = r.text(roost.AttrTransfer, "auto"), r.text(roost.AttrFileSystemDomain, ""),
+		r.text(roost.AttrQueue, "")
+	if !slices.Contains([]string{"auto", "always", "never"}, p.Transfer) {
+		r.fail(roost.AttrTransfer, fmt.Sprintf("%q is none of auto, always, never", p.Transfer))
+	}
+	if p.Checkpoints = r.checkpointSettings(); p.Interactive {
+		p.Checkpoints = nil // neither the terminal nor what runs on it could be brought back
+	} else if p.GangSize > 1 && p.Checkpoints != nil && (p.MPIGang || !p.Checkpoints.Self) {
+		p.Checkpoints = nil // images of processes that talk to each other would be of different moments
+	}
+	p.FromQsub, p.ScriptFile = r.has(roost.AttrPBS), r.text(roost.AttrScriptFile, "")
+	p.requirements, p.rank, p.queueRequirements = r.expression(roost.AttrRequirements), r.expression(roost.AttrRank),
+		r.expression(roost.AttrQueueRequires)
+	p.softConstraints = r.softConstraints()
+	if r.text(roost.AttrCmd, "") == "" && r.text(roost.AttrScript, "") == "" && r.text(roost.AttrScriptFile, "") == "" {
+		r.fail(roost.AttrCmd, "the job names neither a program nor a script")
+	}
+	return p, r.err
+}
+
+const (
+	maxSeconds    = 100 * 365 * 86400
+	maxProcesses  = 1 << 16
+	defaultNotice = 10
+)
+
+// TaskColumn holds one value for each task.
+type TaskColumn struct {
+	Name   string
+	Values []string
+}
+
+// AttrArray marks jobs that were submitted as several tasks, though it may be one
+// ("0-0").
+const AttrArray = "Array"

@@ -1,0 +1,87 @@
+package queue
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
+	"github.com/roost-batch/roost/schedd/queue/jobad"
+)
+
+// requestIndex is the requests of the queue, and the ready tasks of each.
+type requestIndex struct {
+	*jobTable
+	*runtimePredictor
+	requests      map[RequestID]*Request
+	requestByKey  map[string]*Request
+	lastRequest   RequestID
+	dirtyRequests map[RequestID]bool // of which something has changed
+}
+
+func newRequestIndex(jobs *jobTable, runtimes *runtimePredictor) *requestIndex {
+	return &requestIndex{jobTable: jobs, runtimePredictor: runtimes, requests: map[RequestID]*Request{},
+		requestByKey: map[string]*Request{}, dirtyRequests: map[RequestID]bool{}}
+}
+
+// TakeDirtyRequests drains the requests of which something has changed.
+func (q *requestIndex) TakeDirtyRequests() []RequestID {
+	ids := takeAll(&q.dirtyRequests)
+	for _, id := range ids {
+		if r := q.requests[id]; r != nil {
+			r.dirty = false
+		}
+	}
+	return ids
+}
+
+// Requests lists the ids of all requests.
+func (q *requestIndex) Requests() []RequestID { return slices.Sorted(maps.Keys(q.requests)) }
+
+// Request returns a request as it is now.
+func (q *requestIndex) Request(id RequestID) (*Request, bool) {
+	r, ok := q.requests[id]
+	if ok && len(r.classes) > 0 {
+		top := r.classes[0].job
+		r.PredictedRuntime = q.predictedRuntime(r)
+		r.Priority, r.OldestSubmit = top.spec.Priority, time.Unix(0, top.orderTime)
+		if r.classes[0].spec.NeedsRestore {
+			// what had to leave a machine goes on before the rest of its job begins
+			r.OldestSubmit = r.OldestSubmit.Add(-1)
+		}
+	}
+	return r, ok
+}
+
+// joinRequest finds or makes the request of a class.
+func (q *requestIndex) joinRequest(s *eventlog.SubmittedJob, job roost.JobID, p *jobad.JobSpec) *Request {
+	if p.Resources.GPUs == 0 {
+		p.Resources.GPUMemory = 0 // it was for those of the job's tasks that have GPUs
+	}
+	key := p.RequestKey(s.Owner, s.UID, s.GID, job)
+	r := q.requestByKey[key]
+	if r == nil {
+		size, _ := p.StartTogether(s.Count, s.Columns)
+		q.lastRequest++
+		r = &Request{
+			ID: q.lastRequest, Owner: s.Owner, UID: s.UID, GID: s.GID, Group: p.Group, Queue: p.Queue, Band: p.Band,
+			Resources: p.Resources, Class: p.AppClass, JobLease: p.Lease,
+			Now: p.Now != "", Walltime: p.Walltime, Reservation: p.Reservation, gangSize: size,
+			Ad: p.RequestAd(s.Owner, s.UID, job), key: key,
+		}
+		if p.MPIGang {
+			r.mpiJob, r.mpiGang = job.Seq, p.ArrayMPIGang
+		}
+		q.requestByKey[key], q.requests[r.ID] = r, r
+	}
+	r.members++
+	return r
+}
+
+// markDirty notes that a request has changed.
+func (q *requestIndex) markDirty(r *Request) {
+	if !r.dirty {
+		r.dirty, q.dirtyRequests[r.ID] = true, true
+	}
+}

@@ -1,0 +1,101 @@
+package queue
+
+import (
+	"container/heap"
+	"math"
+)
+
+// updateHeap puts a class into its request's heap, or takes it out, as it has become.
+func (q *requestIndex) updateHeap(c *taskClass) {
+	want := c.count > 0 && !c.full()
+	switch {
+	case want && c.heapIndex < 0:
+		heap.Push(&c.request.classes, c)
+	case !want && c.heapIndex >= 0:
+		heap.Remove(&c.request.classes, c.heapIndex)
+	default:
+		return
+	}
+	q.markDirty(c.request)
+}
+
+// updateReady counts the ready tasks of a job's share in its request: as many as could
+// start. A job whose tasks make several requests may run some of any of them, and so
+// counts its whole room in each.
+func (q *requestIndex) updateReady(j *job, s *jobReady) {
+	if reported := s.most(j); reported != s.counted {
+		s.request.Ready += reported - s.counted
+		s.counted = reported
+		q.markDirty(s.request)
+	}
+}
+
+// setReady changes whether a task is among the ready of its class.
+func (q *requestIndex) setReady(j *job, i int, ready bool) {
+	c := j.class(i)
+	if c.ready.has(i) == ready {
+		return
+	}
+	step := 1
+	if ready {
+		c.ready.set(i)
+	} else {
+		c.ready.clear(i)
+		step = -1
+	}
+	c.count += step
+	c.share.count += step
+	if !j.readyDeferred {
+		q.updateHeap(c)
+		q.updateReady(j, c.share)
+	}
+}
+
+// updateJobReady settles all classes and shares of a job.
+func (q *requestIndex) updateJobReady(j *job) {
+	for _, c := range j.classes {
+		q.updateHeap(c)
+	}
+	for _, s := range j.shares {
+		q.updateReady(j, s)
+	}
+}
+
+// batchReady has the ready tasks of a job counted once, when f has changed any number of
+// them.
+func (q *requestIndex) batchReady(j *job, f func()) {
+	j.readyDeferred = true
+	f()
+	j.readyDeferred = false
+	q.updateJobReady(j)
+}
+
+// updateMaxRunning is for when a job's limit of active tasks may have come or gone.
+func (q *requestIndex) updateMaxRunning(j *job) {
+	if j.spec.MaxRunning > 0 {
+		q.updateJobReady(j)
+	}
+}
+
+// makeAllReady makes every task of a new job ready.
+func (q *requestIndex) makeAllReady(j *job) {
+	if len(j.classes) > 1 {
+		q.batchReady(j, func() {
+			for i := range j.state {
+				q.setReady(j, i, true)
+			}
+		})
+		return
+	}
+	c, n := j.classes[0], len(j.state)
+	c.ready.words = make([]uint64, (n+63)/64)
+	for w := range c.ready.words {
+		c.ready.words[w] = math.MaxUint64
+	}
+	if n%64 != 0 {
+		c.ready.words[n/64] = 1<<(n%64) - 1
+	}
+	c.count, c.share.count = n, n
+	q.updateHeap(c)
+	q.updateReady(j, c.share)
+}
