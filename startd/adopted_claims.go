@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/boottime"
 	"github.com/roost-batch/roost/internal/userfiles"
 	"github.com/roost-batch/roost/startd/slot"
 	"github.com/roost-batch/roost/startd/starter/proto"
@@ -85,7 +86,7 @@ func (m *claimHost) connectStarter(id slot.ClaimID) *adoptedClaim {
 	f.runner.findFiles()
 	for range adoptTries {
 		f.runner.starter, f.state, err = starterclient.Adopt(dir, func(e starterclient.Event) {
-			f.runner.queue.put(starterEvent{e})
+			f.runner.queue.Put(starterEvent{e})
 		})
 		if !errors.Is(err, roost.Unavailable) {
 			break
@@ -138,7 +139,7 @@ func (l *machineLoop) adopt(f *adoptedClaim) bool {
 		Owner: h.file.Owner, Info: h.file.About,
 		UID: h.file.UID, GID: h.file.GID, Class: h.file.Class, CanQueue: h.file.MayWait, Resources: h.file.Resources,
 		State: slot.Idle,
-		Lease: bootTime() + h.file.Lease, LeasePeriod: h.file.Lease,
+		Lease: boottime.Now() + h.file.Lease, LeasePeriod: h.file.Lease,
 	}
 	if f.state.Phase != proto.Idle {
 		h.attempt = adoptedAttempt(h.file.Schedd, f.state.Attempt, h.dir, h.cred)
@@ -164,11 +165,11 @@ func (l *machineLoop) adopt(f *adoptedClaim) bool {
 		claim.Placement, err = l.table.Free().Restore(*h.file.Placed)
 	}
 	if err == nil || claim.State != slot.Busy || claim.ProcessesGone {
-		err = l.table.Adopt(bootTime(), claim)
+		err = l.table.Adopt(boottime.Now(), claim)
 	}
 	if err != nil {
 		l.host.log.Error("claim cannot be taken over", "claim", h.id, "err", err)
-		h.queue.put(removeClaimCmd{})
+		h.queue.Put(removeClaimCmd{})
 		return false
 	}
 	l.pids[h.id] = f.state.PID
@@ -178,7 +179,7 @@ func (l *machineLoop) adopt(f *adoptedClaim) bool {
 	l.host.log.Info("claim taken over", "claim", h.id, "schedd", claim.Schedd, "phase", f.state.Phase, "starter gone",
 		f.starterDead)
 	if f.starterDead {
-		h.queue.put(starterEvent{starterclient.ProcessDied{LastState: f.state, Err: starterclient.ErrGone}})
+		h.queue.Put(starterEvent{starterclient.ProcessDied{LastState: f.state, Err: starterclient.ErrGone}})
 	}
 	return true
 }
@@ -247,11 +248,11 @@ func (m *claimHost) removeForeign(path string) error {
 	}
 	owner := info.Sys().(*syscall.Stat_t)
 	cred := userfiles.UserCredential{UID: owner.Uid, GID: owner.Gid}
-	agent, err := m.fileAgents.acquire(cred)
+	agent, err := m.agents.Acquire(cred)
 	if err != nil {
 		return err
 	}
-	defer m.fileAgents.release(cred)
+	defer m.agents.Release(cred)
 	return m.removeScratch(path, func() (*userfiles.Agent, error) { return agent, nil })
 }
 

@@ -37,7 +37,7 @@ func (h *claimRunner) onExit(a *claimAttempt, status *wire.ExitStatus) {
 	}
 	h.stopCheckpoints(a)
 	h.writeKillMessage(a, status)
-	a.recordedExit = &wire.Exited{Attempt: reference(a.id), Status: status, Unkept: a.checkpoint.unstored}
+	a.recordedExit = &wire.Exited{Attempt: wire.FromAttempt(a.id), Status: status, Unkept: a.checkpoint.unstored}
 	if !h.startEpilogue(a) {
 		h.reportExit(a)
 	}

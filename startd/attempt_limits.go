@@ -99,7 +99,7 @@ func (m *attemptMeter) checkLimits() {
 	m.limitExceeded = true
 	m.mu.Unlock()
 	if first {
-		m.runnerQueue.put(vacateCmd{id: m.id, cause: cause, reason: reason})
+		m.runnerQueue.Put(vacateCmd{id: m.id, cause: cause, reason: reason})
 	}
 }
 

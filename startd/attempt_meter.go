@@ -10,7 +10,9 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/boottime"
 	"github.com/roost-batch/roost/internal/cgroup"
+	"github.com/roost-batch/roost/internal/sendqueue"
 	"github.com/roost-batch/roost/internal/userfiles"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/startd/slot"
@@ -33,7 +35,7 @@ type attemptMeter struct {
 	starter     int                // the process that all of the task's descend from, and that is in their group
 	origin      usageBaseline
 	gpu         func(slot.ClaimID) (busy float64, memory, peak int64)
-	runnerQueue *sendQueue[any] // of the hand
+	runnerQueue *sendqueue.Queue[any] // of the hand
 	cred        userfiles.UserCredential
 	scratch     string      // where it runs; empty: not in a directory of its own
 	temp        string      // its private /tmp, with the scratch directory in it; empty: it has none
@@ -57,7 +59,7 @@ type attemptMeter struct {
 
 // sample measures, and keeps what it found.
 func (m *attemptMeter) sample() {
-	now := &wire.TaskUsage{Time: time.Now().UnixNano(), Wall: int64(bootTime() - m.origin.Began)}
+	now := &wire.TaskUsage{Time: time.Now().UnixNano(), Wall: int64(boottime.Now() - m.origin.Began)}
 	if m.group == nil || !m.measureGroup(now) {
 		treeUsage(m.starter, now)
 	}
@@ -107,7 +109,7 @@ func (m *attemptMeter) unsentUsage(now time.Time) *wire.AttemptUsage {
 		return nil
 	}
 	m.sent, m.sentAt, m.sentDumpable = m.last, now, m.dumpable
-	return &wire.AttemptUsage{Attempt: reference(m.id), Usage: m.last, Dumpable: m.dumpable}
+	return &wire.AttemptUsage{Attempt: wire.FromAttempt(m.id), Usage: m.last, Dumpable: m.dumpable}
 }
 
 func sameUsage(a, b *wire.TaskUsage) bool {

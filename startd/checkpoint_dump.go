@@ -14,6 +14,8 @@ import (
 	"github.com/roost-batch/roost/checkpoint/criu"
 	"github.com/roost-batch/roost/checkpoint/image"
 	"github.com/roost-batch/roost/checkpoint/store"
+	"github.com/roost-batch/roost/internal/boottime"
+	"github.com/roost-batch/roost/internal/userfiles"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/startd/starter/proto"
 )
@@ -47,7 +49,7 @@ func (h *claimRunner) newDumpRequest(a *claimAttempt, why string) dumpRequest {
 	if h.group == nil && s.suspended {
 		j.header.Notes[stoppedProcessesNote] = "true"
 	}
-	j.taken.Image.Wall += int64(bootTime() - s.startedAt)
+	j.taken.Image.Wall += int64(boottime.Now() - s.startedAt)
 	if u := h.host.meters.lastUsage(h.id, a.id); u != nil {
 		j.taken.Image.UserCpu += u.GetUserCpu()
 		j.taken.Image.SystemCpu += u.GetSystemCpu()
@@ -69,7 +71,7 @@ func (h *claimRunner) newImageRequest(a *claimAttempt, why string) dumpRequest {
 			GID: h.cred.GID, Node: h.host.config.Name,
 			Notes: map[string]string{},
 		},
-		taken: &wire.CheckpointTaken{Attempt: reference(a.id), Reason: why, Image: &wire.Image{
+		taken: &wire.CheckpointTaken{Attempt: wire.FromAttempt(a.id), Reason: why, Image: &wire.Image{
 			Sequence: sequence, Attempt: r.Attempt, Node: h.host.config.Name, Wall: r.Work.Wall, UserCpu: r.Work.User,
 			SystemCpu: r.Work.System,
 			Method:    a.checkpoint.policy.GetMethod(), SlotUser: h.isSlotUser(),
@@ -196,7 +198,7 @@ func (m *claimHost) writeImage(ctx context.Context, j *dumpRequest) (result criu
 // was in the way may be gone then: a connection that was just being made, for one.
 func (m *claimHost) dumpWithRetry(ctx context.Context, j *dumpRequest) (result criu.DumpResult, err error) {
 	for n := 1; ; n++ {
-		result, err = criu.Dump(ctx, starterBinary, j.spec)
+		result, err = criu.Dump(ctx, userfiles.SelfExecutable, j.spec)
 		f, ok := errors.AsType[*criu.CheckpointError](err)
 		if !ok || f.Class != criu.Retry || n == dumpTries || ctx.Err() != nil {
 			return result, err

@@ -99,7 +99,7 @@ func (h *claimRunner) unpackScratch(a *claimAttempt, path string) error {
 		return err
 	}
 	defer f.Close()
-	_, err = userfiles.Unpack(a.ctx, h.cred, starterBinary, a.record.Base, image.MaxRaw, f)
+	_, err = userfiles.Unpack(a.ctx, h.cred, userfiles.SelfExecutable, a.record.Base, image.MaxRaw, f)
 	return err
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/checkpoint/image"
+	"github.com/roost-batch/roost/internal/boottime"
 	"github.com/roost-batch/roost/internal/userfiles"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/startd/starter/proto"
@@ -82,7 +83,7 @@ func (h *claimRunner) onProgramEnded(a *claimAttempt, status *wire.ExitStatus) {
 		defer a.releaseFiles()
 		defer cancel()
 		taken, result := h.host.takeCheckpoint(ctx, job)
-		h.queue.put(checkpointDone{a.id, taken, result, true})
+		h.queue.Put(checkpointDone{a.id, taken, result, true})
 	}()
 }
 
@@ -107,10 +108,10 @@ func (h *claimRunner) requestSelfCheckpoint(a *claimAttempt, why string) {
 		return
 	}
 	h.starter.Signal(a.ref, signal)
-	s.lastCheckpoint = bootTime()
+	s.lastCheckpoint = boottime.Now()
 	h.scheduleCheckpoint(a)
 	if why == reasonRequested && s.policy.GetExitCode() == 0 { // nobody hears when it is done
-		h.reportCheckpoint(&wire.CheckpointTaken{Attempt: reference(a.id), Reason: why, Error: fmt.Sprintf(
+		h.reportCheckpoint(&wire.CheckpointTaken{Attempt: wire.FromAttempt(a.id), Reason: why, Error: fmt.Sprintf(
 			"the program was told by %v to save its state and runs on: its files are kept when it has to leave its "+
 				"machine", signal)})
 	}
@@ -174,7 +175,8 @@ func (m *claimHost) stageSelfCheckpoint(ctx context.Context, j *dumpRequest) err
 	if err != nil {
 		return err
 	}
-	_, err = userfiles.Pack(ctx, j.selfCheckpoint.user, starterBinary, j.selfCheckpoint.scratch, j.selfCheckpoint.limit,
+	_, err = userfiles.Pack(ctx, j.selfCheckpoint.user, userfiles.SelfExecutable, j.selfCheckpoint.scratch,
+		j.selfCheckpoint.limit,
 		to, j.selfCheckpoint.patterns...)
 	return errors.Join(err, to.Close())
 }
@@ -233,7 +235,7 @@ func (h *claimRunner) restoreSelfCheckpoint(a *claimAttempt) error {
 		return nil
 	}
 	defer from.Close()
-	if _, err := userfiles.UnpackInto(a.ctx, h.cred, starterBinary, a.record.Scratch,
+	if _, err := userfiles.UnpackInto(a.ctx, h.cred, userfiles.SelfExecutable, a.record.Scratch,
 		cmp.Or(int64(h.file.Resources.Disk), image.MaxRaw), from); err != nil {
 		return fmt.Errorf("%w: scratch directory: %w", errRestore, err)
 	}

@@ -88,7 +88,7 @@ func (h *claimRunner) fetchImage(a *claimAttempt) {
 		for {
 			err := h.host.getImage(ctx, at.Schedd, a, i)
 			if err == nil || !errors.Is(err, roost.Unavailable) || ctx.Err() != nil {
-				h.queue.put(imageFetched{a.id, err})
+				h.queue.Put(imageFetched{a.id, err})
 				return
 			}
 			h.host.log.Info("the checkpoint server does not answer", "server", i.GetServer(), "attempt", a.label(),
@@ -107,7 +107,7 @@ func (m *claimHost) getImage(ctx context.Context, schedd string, a *claimAttempt
 		return err
 	}
 	defer conn.Close()
-	of := reference(a.id)
+	of := wire.FromAttempt(a.id)
 	of.Attempt = i.GetAttempt()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

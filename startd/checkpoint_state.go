@@ -11,6 +11,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/checkpoint"
 	"github.com/roost-batch/roost/checkpoint/criu"
+	"github.com/roost-batch/roost/internal/boottime"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/startd/slot"
 	"github.com/roost-batch/roost/startd/starterclient"
@@ -113,7 +114,7 @@ func (h *claimRunner) startCheckpoints(a *claimAttempt, pid int) {
 	if s.pid != 0 {
 		return
 	}
-	s.pid, s.startedAt = pid, bootTime()
+	s.pid, s.startedAt = pid, boottime.Now()
 	s.lastCheckpoint = s.startedAt
 	if s.policy == nil {
 		return
@@ -122,7 +123,7 @@ func (h *claimRunner) startCheckpoints(a *claimAttempt, pid int) {
 		s.cost = selfCheckpointCost
 		h.reportCheckpointInfo(a)
 	}
-	time.AfterFunc(firstDumpableProbe, func() { h.queue.put(probeDumpableCmd{a.id}) })
+	time.AfterFunc(firstDumpableProbe, func() { h.queue.Put(probeDumpableCmd{a.id}) })
 	h.scheduleCheckpoint(a)
 }
 
@@ -162,7 +163,7 @@ func (h *claimRunner) scheduleCheckpoint(a *claimAttempt) {
 	if !ok {
 		return
 	}
-	s.timer = time.AfterFunc(max(at-bootTime(), 0), func() { h.queue.put(checkpointDue{a.id}) })
+	s.timer = time.AfterFunc(max(at-boottime.Now(), 0), func() { h.queue.Put(checkpointDue{a.id}) })
 }
 
 // nextCheckpointTime is when the next checkpoint is to be taken.
@@ -189,13 +190,13 @@ func walltimeLead(walltime, cost time.Duration) time.Duration {
 // onCheckpointDue takes a checkpoint if its time has come.
 func (h *claimRunner) onCheckpointDue(a *claimAttempt) {
 	at, ok := h.nextCheckpointTime(a)
-	if !ok || at > bootTime()+time.Second {
+	if !ok || at > boottime.Now()+time.Second {
 		h.scheduleCheckpoint(a)
 		return
 	}
 	why := reasonPeriodic
 	if limit := a.record.Walltime; a.checkpoint.policy.GetBeforeWalltime() && limit > 0 &&
-		bootTime()+time.Second >= a.checkpoint.startedAt+limit-walltimeLead(limit, a.checkpoint.cost) {
+		boottime.Now()+time.Second >= a.checkpoint.startedAt+limit-walltimeLead(limit, a.checkpoint.cost) {
 		why = reasonWalltime
 	}
 	h.beginCheckpoint(a, why)
@@ -207,7 +208,7 @@ func (h *claimRunner) beginCheckpoint(a *claimAttempt, why string) {
 	s := &a.checkpoint
 	if held := h.ownerSuspension.reason(); held != "" && why != reasonVacate { // it is saved when it leaves
 		if why == reasonRequested {
-			h.reportCheckpoint(&wire.CheckpointTaken{Attempt: reference(a.id), Reason: why,
+			h.reportCheckpoint(&wire.CheckpointTaken{Attempt: wire.FromAttempt(a.id), Reason: why,
 				Error: errOwnerSuspended.Error() + ": " + held})
 		}
 		return
@@ -218,7 +219,7 @@ func (h *claimRunner) beginCheckpoint(a *claimAttempt, why string) {
 		return
 	}
 	if cannot := h.checkpointObstacle(a); cannot != "" {
-		h.reportCheckpoint(&wire.CheckpointTaken{Attempt: reference(a.id), Error: cannot, Reason: why})
+		h.reportCheckpoint(&wire.CheckpointTaken{Attempt: wire.FromAttempt(a.id), Error: cannot, Reason: why})
 		return
 	}
 	if s.cancel != nil {
@@ -243,14 +244,14 @@ func (h *claimRunner) beginCheckpoint(a *claimAttempt, why string) {
 	job := h.newDumpRequest(a, why)
 	job.done = func() {
 		h.ownerSuspension.endDump()
-		h.queue.put(dumpDone{a.id})
+		h.queue.Put(dumpDone{a.id})
 	}
 	go func() {
 		defer a.releaseFiles()
 		defer cancel()
 		taken, result := h.host.takeCheckpoint(ctx, job)
 		h.ownerSuspension.endDump()
-		h.queue.put(checkpointDone{a.id, taken, result, false})
+		h.queue.Put(checkpointDone{a.id, taken, result, false})
 	}()
 }
 
@@ -265,7 +266,7 @@ func (h *claimRunner) onCheckpointDone(o checkpointDone) {
 	}
 	a := h.attempt
 	s := &a.checkpoint
-	s.cancel, s.lastCheckpoint = nil, bootTime()
+	s.cancel, s.lastCheckpoint = nil, boottime.Now()
 	if o.taken.GetError() == "" {
 		s.failures, s.cost = 0, o.result.Frozen
 		s.lastStored, s.dumpable = time.Unix(0, o.taken.GetImage().GetTime()), true

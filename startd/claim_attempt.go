@@ -78,7 +78,8 @@ func (a *claimAttempt) label() string {
 // does not know of it, it does without.
 func adoptedAttempt(schedd string, ref starterclient.TaskAttempt, dir string,
 	cred userfiles.UserCredential) *claimAttempt {
-	a := newAttempt(attemptID(schedd, &wire.AttemptRef{Job: ref.Job, Index: ref.Index, Attempt: ref.Number}), cred, nil)
+	a := newAttempt((&wire.AttemptRef{Job: ref.Job, Index: ref.Index, Attempt: ref.Number}).AttemptID(schedd), cred,
+		nil)
 	close(a.launchDone)
 	a.outputMessages.filesReady = true
 	r, err := readAttempt(dir)
@@ -92,17 +93,6 @@ func adoptedAttempt(schedd string, ref starterclient.TaskAttempt, dir string,
 
 // defaultNotice is for an attempt of which the notice period is not known any more.
 const defaultNotice = 10 * time.Second
-
-// attemptID is the id that a reference of that schedd stands for.
-func attemptID(schedd string, r *wire.AttemptRef) roost.AttemptID {
-	job := roost.JobID{Seq: r.GetJob(), Host: schedd}
-	return roost.AttemptID{Task: job.Task(int(r.GetIndex())), Attempt: roost.AttemptNumber(r.GetAttempt())}
-}
-
-// reference is what stands for an attempt in a conversation with its schedd.
-func reference(id roost.AttemptID) *wire.AttemptRef {
-	return &wire.AttemptRef{Job: id.Task.Job.Seq, Index: uint32(id.Task.Index), Attempt: uint32(id.Attempt)}
-}
 
 // acquireFiles keeps the attempt's files until leave.
 func (a *claimAttempt) acquireFiles() error {

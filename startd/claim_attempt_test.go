@@ -10,7 +10,7 @@ import (
 // In the log a task of an array goes by the index that its owner gave it, and every other
 // task by its number.
 func TestLabel(t *testing.T) {
-	id := attemptID("host1", &wire.AttemptRef{Job: 12, Index: 1, Attempt: 3})
+	id := (&wire.AttemptRef{Job: 12, Index: 1, Attempt: 3}).AttemptID("host1")
 	for pbs, want := range map[string]string{"12[15].host1": "12[15].host1/3", "12.host1": "12[1].host1/3",
 		"": "12[1].host1/3"} {
 		if got := newAttempt(id, userfiles.UserCredential{}, &wire.Program{PbsId: pbs}).label(); got != want {

@@ -35,7 +35,7 @@ func (l *machineLoop) suspendClaim(h *claimRunner, why string) {
 func (l loopClaimController) Resume(id slot.ClaimID) {
 	h := l.runners[id]
 	l.suspendClaim(h, "")
-	h.queue.put(ownerResumed{})
+	h.queue.Put(ownerResumed{})
 }
 
 // ReportSuspended implements desktop.ClaimController.
@@ -44,12 +44,12 @@ func (l loopClaimController) ReportSuspended(c *slot.Claim, why string) {
 		l.host.stats.addInterruption(time.Now())
 	}
 	l.sendTo(c.Schedd, &wire.FromStartd{Of: &wire.FromStartd_Suspended{Suspended: &wire.Suspended{
-		Attempt: reference(c.Attempt), Frozen: why != "", Reason: why,
+		Attempt: wire.FromAttempt(c.Attempt), Frozen: why != "", Reason: why,
 	}}})
 }
 
 // TrimMemory implements desktop.ClaimController.
-func (l loopClaimController) TrimMemory(id slot.ClaimID) { l.runners[id].queue.put(trimMemoryCmd{}) }
+func (l loopClaimController) TrimMemory(id slot.ClaimID) { l.runners[id].queue.Put(trimMemoryCmd{}) }
 
 // Kill implements desktop.ClaimController.
 func (l loopClaimController) Kill(id slot.ClaimID) { go l.runners[id].ownerSuspension.kill() }

@@ -9,8 +9,10 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/checkpoint/criu"
+	"github.com/roost-batch/roost/internal/boottime"
 	"github.com/roost-batch/roost/internal/cgroup"
 	"github.com/roost-batch/roost/internal/failpoint"
+	"github.com/roost-batch/roost/internal/sendqueue"
 	"github.com/roost-batch/roost/internal/userfiles"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/startd/slot"
@@ -26,7 +28,7 @@ type claimRunner struct {
 	dir   string
 	file  claimFile
 	cred  userfiles.UserCredential
-	queue *sendQueue[any]
+	queue *sendqueue.Queue[any]
 
 	ownerSuspension ownerSuspension    // for the machine's owner
 	group           *cgroup.ClaimGroup // nil: the claim has none
@@ -47,20 +49,20 @@ type claimRunner struct {
 func (m *claimHost) newClaimRunner(file claimFile) *claimRunner {
 	return &claimRunner{
 		host: m, id: slot.ClaimID(file.ID), dir: filepath.Join(m.claimsDir(), slot.ClaimID(file.ID).String()),
-		file: file, queue: newSendQueue[any](),
+		file: file, queue: sendqueue.New[any](),
 	}
 }
 
 // run obeys until the claim and its starter are gone.
 func (h *claimRunner) run() {
 	for !h.done {
-		<-h.queue.ready
-		for _, o := range h.queue.take() {
+		<-h.queue.Ready()
+		for _, o := range h.queue.Take() {
 			h.handle(o)
 		}
 	}
 	if h.agent != nil {
-		h.host.fileAgents.release(h.cred)
+		h.host.agents.Release(h.cred)
 	}
 	if h.attemptFile != nil {
 		h.attemptFile.Close()
@@ -86,7 +88,7 @@ func (h *claimRunner) handle(order any) {
 		h.vacateAttempt(o)
 	case renewLeaseCmd:
 		if h.starter != nil {
-			h.starter.RenewLease(o.deadline - bootTime())
+			h.starter.RenewLease(o.deadline - boottime.Now())
 		}
 	case discardAttemptCmd:
 		h.discardAttempt(o.id)
@@ -181,7 +183,7 @@ func (h *claimRunner) createClaim(o createClaimCmd) {
 		join, tasks := h.cgroupJoin()
 		h.starter, err = starterclient.Spawn(starterclient.SpawnOptions{
 			Binary: h.host.starterPath, Dir: h.dir, Lease: o.lease, Events: func(e starterclient.Event) {
-				h.queue.put(starterEvent{e})
+				h.queue.Put(starterEvent{e})
 			}, Join: join, TaskGroup: tasks,
 		})
 	}
@@ -296,7 +298,7 @@ func (h *claimRunner) stopAttempt(a *claimAttempt, o vacateCmd) {
 	h.starter.Vacate(stop)
 	if o.cause == wire.Cause_CAUSE_LEASE {
 		a.leaseOverReason = o.reason
-		time.AfterFunc(leaseEndTimeout, func() { h.queue.put(leaseOverdue{a.id}) })
+		time.AfterFunc(leaseEndTimeout, func() { h.queue.Put(leaseOverdue{a.id}) })
 	}
 }
 
@@ -472,7 +474,7 @@ func (h *claimRunner) userAgent() (*userfiles.Agent, error) {
 	if h.agent != nil {
 		return h.agent, nil
 	}
-	agent, err := h.host.fileAgents.acquire(h.cred)
+	agent, err := h.host.agents.Acquire(h.cred)
 	if err == nil {
 		h.agent = agent
 	}

@@ -129,7 +129,7 @@ func (m *claimHost) endForDiskLimit(t *attemptMeter, reason string) {
 	t.diskExceeded = true
 	t.mu.Unlock()
 	if first {
-		t.runnerQueue.put(vacateCmd{id: t.id, cause: wire.Cause_CAUSE_DISK, reason: reason})
+		t.runnerQueue.Put(vacateCmd{id: t.id, cause: wire.Cause_CAUSE_DISK, reason: reason})
 	}
 }
 
@@ -179,11 +179,11 @@ func (m *claimHost) measureFor(ctx context.Context, t *attemptMeter, dir string)
 	if dir == "" {
 		return userfiles.TreeSize{Complete: true}, nil
 	}
-	agent, err := m.fileAgents.acquire(t.cred)
+	agent, err := m.agents.Acquire(t.cred)
 	if err != nil {
 		return userfiles.TreeSize{}, err
 	}
-	defer m.fileAgents.release(t.cred)
+	defer m.agents.Release(t.cred)
 	return agent.Measure(ctx, dir, m.disks.files)
 }
 

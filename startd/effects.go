@@ -44,7 +44,7 @@ func (l *machineLoop) performEffect(effect slot.Effect) {
 		l.sendCommand(e.Claim, vacateCmd{e.Attempt, wire.Cause(e.Cause), e.Fast, e.Reason, l.maxNotice})
 	case slot.ReportStarted:
 		l.sendTo(e.Claim.Schedd, &wire.FromStartd{Of: &wire.FromStartd_Started{Started: &wire.Started{
-			Attempt: reference(e.Attempt), Pid: l.pids[e.Claim.ID],
+			Attempt: wire.FromAttempt(e.Attempt), Pid: l.pids[e.Claim.ID],
 		}}})
 	case slot.ReportExited:
 		failpoint.Point(failpoint.StartdBeforeExitSent)
@@ -82,7 +82,7 @@ func (l *machineLoop) performEffect(effect slot.Effect) {
 // sendCommand gives the hand of a claim something to do.
 func (l *machineLoop) sendCommand(c *slot.Claim, what any) {
 	if h := l.runners[c.ID]; h != nil {
-		h.queue.put(what)
+		h.queue.Put(what)
 	}
 }
 
@@ -105,7 +105,7 @@ func (l *machineLoop) createClaim(c *slot.Claim) {
 	l.host.log.Info("claim made", "claim", c.ID, "grant", c.Grant.ID, "epoch", c.Grant.Epoch, "schedd", c.Schedd,
 		"owner", c.Owner, "runs as", as.UID)
 	go h.run()
-	h.queue.put(createClaimCmd{c.LeasePeriod})
+	h.queue.Put(createClaimCmd{c.LeasePeriod})
 }
 
 func (l *machineLoop) answerClaim(session uint64, c *slot.Claim) {
@@ -124,7 +124,7 @@ func (l *machineLoop) rejectActivation(e slot.RejectActivation) {
 
 func (l *machineLoop) rejectActivationFor(e slot.RejectActivation, cause wire.Cause) {
 	if c, ok := l.table.Claim(e.Claim); !ok ||
-		c.Schedd == e.Schedd && attemptID(e.Schedd, l.programs[e.Claim].GetAttempt()) == e.Attempt {
+		c.Schedd == e.Schedd && l.programs[e.Claim].GetAttempt().AttemptID(e.Schedd) == e.Attempt {
 		delete(l.programs, e.Claim)
 	}
 	l.logRefusal("attempt declined", "attempt", e.Attempt, "reason", e.Reason)
@@ -134,18 +134,18 @@ func (l *machineLoop) rejectActivationFor(e slot.RejectActivation, cause wire.Ca
 		return
 	}
 	l.sendTo(e.Schedd, &wire.FromStartd{Of: &wire.FromStartd_Exited{Exited: &wire.Exited{
-		Attempt: reference(e.Attempt), Status: &wire.ExitStatus{Cause: cause, Reason: e.Reason},
+		Attempt: wire.FromAttempt(e.Attempt), Status: &wire.ExitStatus{Cause: cause, Reason: e.Reason},
 	}}})
 }
 
 // exitReport is the news of the end of the claim's attempt. One that ended without its
 // hand's doing is the machine's fault.
 func (l *machineLoop) exitReport(c *slot.Claim) *wire.Exited {
-	if x := l.exits[c.ID]; x != nil && attemptID(c.Schedd, x.GetAttempt()) == c.Attempt {
+	if x := l.exits[c.ID]; x != nil && x.GetAttempt().AttemptID(c.Schedd) == c.Attempt {
 		return x
 	}
 	x := &wire.Exited{
-		Attempt: reference(c.Attempt), Status: &wire.ExitStatus{Cause: wire.Cause_CAUSE_MACHINE,
+		Attempt: wire.FromAttempt(c.Attempt), Status: &wire.ExitStatus{Cause: wire.Cause_CAUSE_MACHINE,
 			Reason: "its claim has ended under it"},
 	}
 	l.exits[c.ID] = x

@@ -30,7 +30,7 @@ func (m *claimHost) acquireAttempt(ctx context.Context, schedd string, ref *wire
 	if err := checkScheddIdentity(ctx, schedd); err != nil {
 		return nil, err
 	}
-	id := attemptID(schedd, ref)
+	id := ref.AttemptID(schedd)
 	var h *claimRunner
 	q := loopQuery{func(l *machineLoop) {
 		if c, ok := l.table.Find(id); ok {
@@ -209,11 +209,11 @@ func (m *claimHost) fetchCaptured(ctx context.Context, send func(*wire.FileChunk
 			info.Size())
 	}
 	self := userfiles.UserCredential{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid())}
-	agent, err := m.fileAgents.acquire(self)
+	agent, err := m.agents.Acquire(self)
 	if err != nil {
 		return err
 	}
-	defer m.fileAgents.release(self)
+	defer m.agents.Release(self)
 	return userfiles.SendEntries(ctx, send, agent, a.record.IO, []userfiles.TransferEntry{{Name: name, Source: path,
 		Size: size, Mode: 0o600}}, userfiles.SendOptions{MayGrow: true})
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/gpu"
+	"github.com/roost-batch/roost/internal/boottime"
 	"github.com/roost-batch/roost/startd/slot"
 )
 
@@ -39,7 +40,7 @@ func (c *gpuMonitor) addAttempt(claim slot.ClaimID, shares []gpu.SavedShare, sta
 		return
 	}
 	c.mu.Lock()
-	c.attempts[claim] = &gpuAttempt{shares: shares, starter: starter, startedAt: bootTime(), stop: stop}
+	c.attempts[claim] = &gpuAttempt{shares: shares, starter: starter, startedAt: boottime.Now(), stop: stop}
 	c.mu.Unlock()
 	select {
 	case c.attemptAdded <- struct{}{}:
@@ -81,7 +82,7 @@ func (c *gpuMonitor) watch(ctx context.Context) {
 	watching.Go(func() {
 		for ctx.Err() == nil {
 			if events := c.lister.Wait(gpuEventTimeout); len(events) > 0 {
-				c.onDriverEvent(events, bootTime())
+				c.onDriverEvent(events, boottime.Now())
 			}
 		}
 	})

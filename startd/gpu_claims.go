@@ -3,6 +3,7 @@ package startd
 import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/gpu"
+	"github.com/roost-batch/roost/internal/boottime"
 	"github.com/roost-batch/roost/internal/cgroup"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -17,7 +18,7 @@ func (f *claimFile) gpuShares() []gpu.SavedShare {
 
 // onHealthChanged tells the books how the devices are.
 func (l *machineLoop) onHealthChanged() {
-	if unknown := l.table.SetDevices(bootTime(), l.host.gpus.listDevices()); len(unknown) > 0 {
+	if unknown := l.table.SetDevices(boottime.Now(), l.host.gpus.listDevices()); len(unknown) > 0 {
 		l.host.log.Warn("GPUs have come that were not there at the start: restart the startd to use them",
 			"uuids", unknown)
 	}
@@ -47,6 +48,6 @@ func (h *claimRunner) watchGPUs(id roost.AttemptID) {
 		return
 	}
 	h.host.gpus.addAttempt(h.id, h.file.gpuShares(), h.starter.PID(), func(reason string) {
-		h.queue.put(vacateCmd{id: id, cause: wire.Cause_CAUSE_GPU_MEMORY, fast: true, reason: reason})
+		h.queue.Put(vacateCmd{id: id, cause: wire.Cause_CAUSE_GPU_MEMORY, fast: true, reason: reason})
 	})
 }

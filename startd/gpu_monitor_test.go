@@ -17,6 +17,7 @@ import (
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/gpu"
 	"github.com/roost-batch/roost/gpu/nvml/fakelib"
+	"github.com/roost-batch/roost/internal/boottime"
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -207,15 +208,15 @@ func TestBlame(t *testing.T) {
 	if got := c.gpuFault(1); got != "" {
 		t.Errorf("before: %q", got)
 	}
-	c.onDriverEvent([]gpu.XIDEvent{{UUID: "GPU-b", XID: 79}}, bootTime())
+	c.onDriverEvent([]gpu.XIDEvent{{UUID: "GPU-b", XID: 79}}, boottime.Now())
 	if got := c.gpuFault(1); got != "" || changes != 1 {
 		t.Errorf("another device: %q, and %d changes", got, changes)
 	}
-	c.onDriverEvent([]gpu.XIDEvent{{UUID: "GPU-a", XID: 31}}, bootTime())
+	c.onDriverEvent([]gpu.XIDEvent{{UUID: "GPU-a", XID: 31}}, boottime.Now())
 	if got := c.gpuFault(1); !strings.Contains(got, "GPU 0") || !strings.Contains(got, "XID 31") {
 		t.Errorf("its own error: %q", got)
 	}
-	c.onDriverEvent([]gpu.XIDEvent{{UUID: "GPU-a", XID: 79}}, bootTime())
+	c.onDriverEvent([]gpu.XIDEvent{{UUID: "GPU-a", XID: 79}}, boottime.Now())
 	if got := c.gpuFault(1); !strings.Contains(got, "sick") || changes != 2 {
 		t.Errorf("a sick device: %q, and %d changes", got, changes)
 	}

@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/roost-batch/roost/internal/boottime"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/startd/slot"
 )
@@ -74,7 +75,7 @@ func (l *machineLoop) taskReport(c *slot.Claim, h *claimRunner) *wire.Tenant {
 		t.State = "suspended"
 	}
 	if c.Running {
-		t.Since = time.Now().Add(c.RunningSince - bootTime()).UnixNano()
+		t.Since = time.Now().Add(c.RunningSince - boottime.Now()).UnixNano()
 	}
 	if m := l.host.meters.find(c.ID, c.Attempt); m != nil {
 		m.mu.Lock()

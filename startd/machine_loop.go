@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/boottime"
 	"github.com/roost-batch/roost/internal/userfiles"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/startd/slot"
@@ -124,7 +125,7 @@ func (l *machineLoop) run(ctx context.Context) {
 			return
 		}
 		begin, up := end.wakeups(ctx)
-		timer.Reset(min(max(wake-bootTime(), 0), time.Hour))
+		timer.Reset(min(max(wake-boottime.Now(), 0), time.Hour))
 		if l.onGuardMessage() {
 			continue // before anything else
 		}
@@ -160,7 +161,7 @@ func (l *machineLoop) performEffects() slot.BootTime {
 		if l.ownerState != nil {
 			wake = l.applyOwnerPolicy()
 		}
-		effects, next := l.table.Todo(bootTime())
+		effects, next := l.table.Todo(boottime.Now())
 		if l.table.Version() != l.advertisedVersion || l.ownerState != nil && l.ownerState.IsAdStale() {
 			l.publishAd(true)
 		}
@@ -193,7 +194,7 @@ func (l *machineLoop) handleEvent(update any) {
 		n.refused <- l.openSession(n.session, n.hello)
 	case sessionClosed:
 		delete(l.sessions, n.session.id)
-		l.table.Disconnected(bootTime(), n.session.id, n.session.schedd)
+		l.table.Disconnected(boottime.Now(), n.session.id, n.session.schedd)
 	case scheddMessage:
 		n.session.room.Release(n.size)
 		if l.sessions[n.session.id] == n.session {
@@ -202,25 +203,25 @@ func (l *machineLoop) handleEvent(update any) {
 	case claimCreated:
 		l.table.ClaimCreated(n.claim)
 	case claimFailed:
-		l.table.ClaimFailed(bootTime(), n.claim, n.reason)
+		l.table.ClaimFailed(boottime.Now(), n.claim, n.reason)
 	case inputReady:
 		if c, ok := l.table.Find(n.id); ok {
 			l.sendTo(c.Schedd, &wire.FromStartd{Of: &wire.FromStartd_Input{
-				Input: &wire.InputReady{Attempt: reference(n.id), Scratch: n.scratch, Holes: true},
+				Input: &wire.InputReady{Attempt: wire.FromAttempt(n.id), Scratch: n.scratch, Holes: true},
 			}})
 		}
 	case attemptStarted:
 		l.pids[n.claim] = n.pid
-		l.table.Started(bootTime(), n.claim, n.id)
+		l.table.Started(boottime.Now(), n.claim, n.id)
 	case attemptEnded:
 		l.exits[n.claim] = n.exited
-		l.table.Ended(bootTime(), n.claim, n.id)
+		l.table.Ended(boottime.Now(), n.claim, n.id)
 	case usageReport:
 		l.sendTo(n.schedd, &wire.FromStartd{Of: &wire.FromStartd_Usage{Usage: n.report}})
 	case checkpointReport:
 		l.sendTo(n.schedd, &wire.FromStartd{Of: &wire.FromStartd_Taken{Taken: n.taken}})
 	case usageSample:
-		l.table.AddUsageSamples(bootTime(), n.usage, n.pressure)
+		l.table.AddUsageSamples(boottime.Now(), n.usage, n.pressure)
 	case runnerGone:
 		delete(l.runners, n.claim)
 		delete(l.firstAdSequence, n.claim)
@@ -241,7 +242,7 @@ func (l *machineLoop) handleEvent(update any) {
 func (l *machineLoop) publishAd(major bool) {
 	running := l.table.Running()
 	if !major && running == l.advertisedRunning && time.Since(l.lastFullAd) < fullAdInterval &&
-		!l.host.gpus.isAdStale() && !l.table.IsClaimsAdStale(bootTime(), l.host.meters.checkpointInfo) &&
+		!l.host.gpus.isAdStale() && !l.table.IsClaimsAdStale(boottime.Now(), l.host.meters.checkpointInfo) &&
 		!l.table.IsReclaimableAdStale() {
 		return
 	}
@@ -250,7 +251,7 @@ func (l *machineLoop) publishAd(major bool) {
 	if l.ownerState != nil {
 		l.ownerState.Describe(ad)
 	}
-	l.table.DescribeClaims(ad, slot.ClockReading{Now: bootTime(), Wall: time.Now()}, l.host.meters.checkpointInfo)
+	l.table.DescribeClaims(ad, slot.ClockReading{Now: boottime.Now(), Wall: time.Now()}, l.host.meters.checkpointInfo)
 	l.host.gpus.describeUsage(ad)
 	l.host.describeUsage(ad)
 	ad.SetInt(roost.AttrUpdateSequence, int64(l.sequence+1))

@@ -112,11 +112,11 @@ func (m *claimHost) appendToStream(ctx context.Context, a *claimAttempt, path st
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(a.record.Cwd, path)
 	}
-	agent, err := m.fileAgents.acquire(a.cred)
+	agent, err := m.agents.Acquire(a.cred)
 	if err != nil {
 		return err
 	}
-	defer m.fileAgents.release(a.cred)
+	defer m.agents.Release(a.cred)
 	return agent.Append(ctx, filepath.Dir(path), filepath.Base(path), []byte(line))
 }
 

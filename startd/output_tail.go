@@ -108,7 +108,7 @@ func (m *claimHost) outputSource(ctx context.Context, a *claimAttempt,
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(r.Cwd, path)
 	}
-	agent, err := m.fileAgents.acquire(a.cred)
+	agent, err := m.agents.Acquire(a.cred)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -116,5 +116,5 @@ func (m *claimHost) outputSource(ctx context.Context, a *claimAttempt,
 		data, _, err := agent.ReadAt(ctx, filepath.Dir(path), filepath.Base(path), offset)
 		return data, err
 	}
-	return read, func() { m.fileAgents.release(a.cred) }, nil
+	return read, func() { m.agents.Release(a.cred) }, nil
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/boottime"
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/startd/slot"
 )
@@ -28,7 +29,7 @@ func (l *machineLoop) reloadRules() {
 	}
 	if now != l.ownerState.rules {
 		l.ownerState.rules = now
-		l.readRules(bootTime())
+		l.readRules(boottime.Now())
 	}
 }
 

@@ -107,7 +107,7 @@ func (h *claimRunner) startPrologue(a *claimAttempt) bool {
 			err = fmt.Errorf("%w: %s", errPrologueRefused, strings.TrimPrefix(err.Error(), "exit status 1: "))
 		}
 		close(begun)
-		h.queue.put(prologueDone{a.id, err})
+		h.queue.Put(prologueDone{a.id, err})
 	}()
 	return true
 }
@@ -164,7 +164,7 @@ func (h *claimRunner) startEpilogue(a *claimAttempt) bool {
 		ctx, cancel := context.WithTimeout(context.Background(), own.Within)
 		defer cancel()
 		_, err := h.host.runScript(ctx, own.Epilogue, arguments, environment)
-		h.queue.put(epilogueDone{a.id, err})
+		h.queue.Put(epilogueDone{a.id, err})
 	}()
 	return true
 }

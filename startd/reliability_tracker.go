@@ -16,7 +16,9 @@ import (
 	"github.com/roost-batch/roost/checkpoint/criu"
 	"github.com/roost-batch/roost/checkpoint/store"
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/internal/boottime"
 	"github.com/roost-batch/roost/internal/filesum"
+	"github.com/roost-batch/roost/internal/userfiles"
 )
 
 // reliabilityTracker remembers how often this machine fails: a boot that this startd did
@@ -42,7 +44,7 @@ type reliabilityRecord struct {
 // openReliability reads what is known, and takes a boot since then that nobody announced
 // for a failure.
 func openReliability(dir, boot string) (*reliabilityTracker, error) {
-	r := &reliabilityTracker{path: filepath.Join(dir, "reliability"), boot: boot, uptime: bootTime()}
+	r := &reliabilityTracker{path: filepath.Join(dir, "reliability"), boot: boot, uptime: boottime.Now()}
 	var last reliabilityRecord
 	text, err := os.ReadFile(r.path)
 	if err == nil {
@@ -77,7 +79,7 @@ func damagedFileError(path string, err error) error {
 func (r *reliabilityTracker) mtbf() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.history.After(bootTime(), 0).MTBF()
+	return r.history.After(boottime.Now(), 0).MTBF()
 }
 
 // saveState writes down how long the machine is up by now, and whether the startd ends on
@@ -85,7 +87,7 @@ func (r *reliabilityTracker) mtbf() time.Duration {
 func (r *reliabilityTracker) saveState(left bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	text, err := json.Marshal(reliabilityRecord{Boot: r.boot, Up: bootTime(), Left: left, History: r.history})
+	text, err := json.Marshal(reliabilityRecord{Boot: r.boot, Up: boottime.Now(), Left: left, History: r.history})
 	if err != nil {
 		return err
 	}
@@ -145,7 +147,7 @@ func (m *claimHost) openCheckpoints(ad *classad.Ad) (err error) {
 	default:
 		ctx, stop := context.WithTimeout(context.Background(), checkpointCheckTimeout)
 		defer stop()
-		m.criu = criu.Check(ctx, starterBinary, path, m.checkpointsDir())
+		m.criu = criu.Check(ctx, userfiles.SelfExecutable, path, m.checkpointsDir())
 	}
 	if !m.criu.Works {
 		m.log.Warn("no checkpoints of processes are taken", "why", m.criu.Why)

@@ -21,11 +21,13 @@ import (
 	"github.com/roost-batch/roost/checkpoint/criu"
 	"github.com/roost-batch/roost/checkpoint/store"
 	"github.com/roost-batch/roost/internal/adclient"
+	"github.com/roost-batch/roost/internal/boottime"
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/daemon"
 	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/identity/pki"
 	"github.com/roost-batch/roost/internal/rpc"
+	"github.com/roost-batch/roost/internal/userfiles"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/startd/slot"
 )
@@ -45,7 +47,7 @@ type claimHost struct {
 	log               *slog.Logger
 	boot              string
 	starterPath       string
-	fileAgents        *fileAgents
+	agents            *userfiles.AgentPool
 	accounts          *taskAccounts
 	spawnRequests     spawnRequests
 	sandboxed         bool   // tasks are shut in boxes
@@ -80,10 +82,6 @@ func Run(ctx context.Context, node *config.Node, name string) error {
 	return run(ctx, node, name, filepath.Join(filepath.Dir(exe), "roost-starter"))
 }
 
-// starterBinary is this program for the kernel, also where the user that an agent is of
-// may not enter its directory, and after an upgrade.
-const starterBinary = "/proc/self/exe"
-
 // run is Run with the starter named.
 func run(ctx context.Context, node *config.Node, name, starterPath string) error {
 	own, ok := node.Startd(name)
@@ -103,7 +101,8 @@ func run(ctx context.Context, node *config.Node, name, starterPath string) error
 	}
 	m := &claimHost{
 		node: node, config: own, log: daemon.Logger("startd").With("name", name), boot: boot, identity: id,
-		starterPath: starterPath, fileAgents: newFileAgents(starterBinary), accounts: newAccounts(node, own),
+		starterPath: starterPath, agents: userfiles.NewAgentPool(userfiles.SelfExecutable), accounts: newAccounts(node,
+			own),
 		meters:   newAttemptMeters(),
 		grantKey: make([]byte, 32), inbox: make(chan any, maxInboxEvents),
 		guardObservations: make(chan *wire.GuardSigns), guardLost: make(chan guardLost), guardReport: newGuardReport(),
@@ -252,7 +251,7 @@ func (m *claimHost) serveLoop(ctx context.Context, l *machineLoop, id *rpc.Ident
 // privateAd is what only negotiators may see of the ad.
 func (m *claimHost) privateAd() map[string]string {
 	return map[string]string{"GrantKey": hex.EncodeToString(m.grantKey), "GrantNames": "schedd",
-		"Clock": strconv.FormatInt(int64(bootTime()), 10)}
+		"Clock": strconv.FormatInt(int64(boottime.Now()), 10)}
 }
 
 // postEvent puts news for the loop into its inbox; after the loop's end it is dropped.

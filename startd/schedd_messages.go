@@ -9,6 +9,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/gpu"
+	"github.com/roost-batch/roost/internal/boottime"
 	"github.com/roost-batch/roost/internal/userfiles"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/startd/slot"
@@ -29,12 +30,12 @@ func (l *machineLoop) onScheddMessage(s *scheddSession, message *wire.ToStartd, 
 	case *wire.ToStartd_Activate:
 		l.activateClaim(s, m.Activate)
 	case *wire.ToStartd_Launch:
-		if c, ok := l.table.Find(attemptID(s.schedd, m.Launch.GetAttempt())); ok && c.Schedd == s.schedd {
+		if c, ok := l.table.Find(m.Launch.GetAttempt().AttemptID(s.schedd)); ok && c.Schedd == s.schedd {
 			l.sendCommand(c, inputReadyCmd{c.Attempt})
 		}
 	case *wire.ToStartd_Vacate:
 		v := m.Vacate
-		l.table.RequestVacate(s.id, s.schedd, attemptID(s.schedd, v.GetAttempt()),
+		l.table.RequestVacate(s.id, s.schedd, v.GetAttempt().AttemptID(s.schedd),
 			slot.CauseFromWire(int32(v.GetCause())), v.GetFast(), v.GetReason())
 	case *wire.ToStartd_Checkpoint:
 		l.sendToAttempt(s, m.Checkpoint.GetAttempt(), func(id roost.AttemptID) any {
@@ -68,7 +69,7 @@ func (l *machineLoop) onScheddMessage(s *scheddSession, message *wire.ToStartd, 
 		})
 	case *wire.ToStartd_Acknowledge:
 		for _, a := range m.Acknowledge.GetAttempts() {
-			l.table.Acknowledged(s.id, s.schedd, attemptID(s.schedd, a))
+			l.table.Acknowledged(s.id, s.schedd, a.AttemptID(s.schedd))
 		}
 	case *wire.ToStartd_Release:
 		if c, ok := l.table.Claim(slot.ClaimID(m.Release.GetClaim())); ok && c.Schedd != s.schedd {
@@ -78,7 +79,7 @@ func (l *machineLoop) onScheddMessage(s *scheddSession, message *wire.ToStartd, 
 	case *wire.ToStartd_Renew:
 		r := slot.LeaseRenewal{LastHeard: m.Renew.GetHeard(), Since: time.Duration(m.Renew.GetSinceNs()),
 			Lease: time.Duration(m.Renew.GetLeaseS()) * time.Second}
-		if word, ok := l.table.RenewClaims(bootTime(), s.id, s.schedd, r); ok {
+		if word, ok := l.table.RenewClaims(boottime.Now(), s.id, s.schedd, r); ok {
 			l.sendOn(s.id, &wire.FromStartd{Of: &wire.FromStartd_Renewed{Renewed: &wire.LeasesRenewed{Word: word}}})
 		}
 	}
@@ -86,7 +87,7 @@ func (l *machineLoop) onScheddMessage(s *scheddSession, message *wire.ToStartd, 
 
 // sendToAttempt gives the hand of an attempt an order, if it is here.
 func (l *machineLoop) sendToAttempt(s *scheddSession, ref *wire.AttemptRef, order func(roost.AttemptID) any) {
-	if c, ok := l.table.Find(attemptID(s.schedd, ref)); ok && c.Schedd == s.schedd {
+	if c, ok := l.table.Find(ref.AttemptID(s.schedd)); ok && c.Schedd == s.schedd {
 		l.sendCommand(c, order(c.Attempt))
 	}
 }
@@ -131,14 +132,14 @@ func (l *machineLoop) requestClaim(s *scheddSession, r *wire.ClaimRequest, who a
 		as, claimReq.AccountError = l.claimCredential(s.schedd, r.GetUid(), who.rights)
 	}
 	claimReq.Victims = preemptionReason(r)
-	if c, err := l.table.DecideClaim(bootTime(), claimReq); err == nil { // the effects answer
+	if c, err := l.table.DecideClaim(boottime.Now(), claimReq); err == nil { // the effects answer
 		l.rights[c.ID] = as
 	}
 }
 
 // activateClaim starts an attempt, as the user for whom the claim was made.
 func (l *machineLoop) activateClaim(s *scheddSession, a *wire.Activate) {
-	claim, id := slot.ClaimID(a.GetClaim()), attemptID(s.schedd, a.GetAttempt())
+	claim, id := slot.ClaimID(a.GetClaim()), a.GetAttempt().AttemptID(s.schedd)
 	c, ok := l.table.Claim(claim)
 	own := ok && c.Schedd == s.schedd
 	if own && a.GetProgram().GetUid() != c.UID {
@@ -152,7 +153,7 @@ func (l *machineLoop) activateClaim(s *scheddSession, a *wire.Activate) {
 	if own {
 		l.programs[claim] = a
 	}
-	if err := l.table.Activate(bootTime(), s.id, s.schedd, claim, id, attemptInfo(a.GetProgram())); err != nil {
+	if err := l.table.Activate(boottime.Now(), s.id, s.schedd, claim, id, attemptInfo(a.GetProgram())); err != nil {
 		if l.programs[claim] = before; before == nil {
 			delete(l.programs, claim)
 		}
@@ -166,7 +167,7 @@ const maxLoggedRefusals = 20
 
 // logRefusal logs what a schedd was refused, each kind by itself.
 func (l *machineLoop) logRefusal(what string, more ...any) {
-	if now := bootTime(); now-l.refusedFrom >= time.Second {
+	if now := boottime.Now(); now-l.refusedFrom >= time.Second {
 		for kind, times := range l.refusals {
 			if times > maxLoggedRefusals {
 				l.host.log.Warn("more was refused than is told", "what", kind, "times", times-maxLoggedRefusals)

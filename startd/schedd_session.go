@@ -11,8 +11,10 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/attack"
+	"github.com/roost-batch/roost/internal/boottime"
 	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
+	"github.com/roost-batch/roost/internal/sendqueue"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
@@ -20,7 +22,7 @@ import (
 type scheddSession struct {
 	id     uint64
 	schedd string
-	queue  *sendQueue[*wire.FromStartd]
+	queue  *sendqueue.Queue[*wire.FromStartd]
 	once   sync.Once
 	ended  chan struct{}
 	room   *semaphore.Weighted // for the bytes that the loop has not taken in yet
@@ -35,7 +37,7 @@ const (
 )
 
 func newScheddSession(schedd string) *scheddSession {
-	return &scheddSession{schedd: schedd, queue: newSendQueue[*wire.FromStartd](), ended: make(chan struct{}),
+	return &scheddSession{schedd: schedd, queue: sendqueue.New[*wire.FromStartd](), ended: make(chan struct{}),
 		room: semaphore.NewWeighted(sessionBytes)}
 }
 
@@ -118,9 +120,9 @@ func (s *scheddSession) writeMessages(stream grpc.BidiStreamingServer[wire.ToSta
 			return nil
 		case <-stream.Context().Done():
 			return nil
-		case <-s.queue.ready:
+		case <-s.queue.Ready():
 		}
-		for _, message := range s.queue.take() {
+		for _, message := range s.queue.Take() {
 			if err := rpc.CheckDeliverable(message); err != nil && !attack.Is(attack.OversizedMessages) {
 				giveBack(message, err)
 				continue
@@ -136,7 +138,8 @@ func (s *scheddSession) writeMessages(stream grpc.BidiStreamingServer[wire.ToSta
 // it, and is built when nothing more is heard from an older one.
 func (l *machineLoop) openSession(s *scheddSession, hello *wire.SessionHello) error {
 	s.id = l.lastSession + 1
-	if err := l.table.Connected(bootTime(), s.id, s.schedd, hello.GetStarted(), hello.GetIncarnation()); err != nil {
+	if err := l.table.Connected(boottime.Now(), s.id, s.schedd, hello.GetStarted(),
+		hello.GetIncarnation()); err != nil {
 		return err
 	}
 	l.lastSession = s.id
@@ -159,7 +162,8 @@ func (l *machineLoop) resendInputReady(s *scheddSession) {
 			continue
 		}
 		if a := h.sharedAttempt.Load(); a != nil && a.id == c.Attempt && a.mustAwaitInput && a.awaitsInput() {
-			s.queue.put(&wire.FromStartd{Of: &wire.FromStartd_Input{Input: &wire.InputReady{Attempt: reference(a.id),
+			s.queue.Put(&wire.FromStartd{Of: &wire.FromStartd_Input{Input: &wire.InputReady{Attempt: wire.FromAttempt(
+				a.id),
 				Scratch: a.record.Scratch, Holes: true}}})
 		}
 	}
@@ -169,7 +173,7 @@ func (l *machineLoop) resendInputReady(s *scheddSession) {
 // schedd.
 func (l *machineLoop) sendOn(session uint64, message *wire.FromStartd) {
 	if s := l.sessions[session]; s != nil {
-		s.queue.put(message)
+		s.queue.Put(message)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cgroup"
+	"github.com/roost-batch/roost/internal/userfiles"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/startd/shell"
 )
@@ -89,8 +90,9 @@ func (m *claimHost) openShell(ctx context.Context, a *claimAttempt, first *wire.
 	}
 	defer task.Close()
 	o := shell.StartOptions{
-		Program: starterBinary, UID: a.cred.UID, GID: a.cred.GID, Groups: a.cred.Groups, Command: first.GetCommand(),
-		Login: first.GetLogin(), Terminal: first.GetTerminal(), Term: first.GetTerm(),
+		Program: userfiles.SelfExecutable, UID: a.cred.UID, GID: a.cred.GID, Groups: a.cred.Groups,
+		Command: first.GetCommand(),
+		Login:   first.GetLogin(), Terminal: first.GetTerminal(), Term: first.GetTerm(),
 		Rows: terminalSize(first.GetRows()), Cols: terminalSize(first.GetColumns()),
 	}
 	if p.group != nil {
@@ -131,7 +133,7 @@ func (m *claimHost) findProcess(ctx context.Context, a *claimAttempt) (p shellPl
 					roost.Conflict)
 			}
 			asked = nil
-			h.queue.put(processesCmd{a.id, answer})
+			h.queue.Put(processesCmd{a.id, answer})
 		case found := <-answer:
 			found.pid = p.pid
 			return found, nil

@@ -65,7 +65,7 @@ func (f *shutdownSequence) advance(l *machineLoop, up bool) bool {
 		f.phase = stoppingStarters
 		f.deadline.Reset(starterExitTimeout)
 		for _, h := range l.runners {
-			h.queue.put(detachCmd{}) // of no effect on those that were dismissed
+			h.queue.Put(detachCmd{}) // of no effect on those that were dismissed
 		}
 	case f.phase == stoppingStarters && (up || len(l.runners) == 0):
 		if up {

@@ -178,7 +178,7 @@ func (m *claimHost) serveSpawnRequest(a *claimAttempt, conn *net.UnixConn) error
 	defer m.spawnRequests.drop(ticket)
 	q := loopQuery{func(l *machineLoop) {
 		l.sendTo(a.id.Task.Job.Host, &wire.FromStartd{
-			Of: &wire.FromStartd_Reach{Reach: &wire.ReachWanted{Attempt: reference(a.id), Ticket: ticket}},
+			Of: &wire.FromStartd_Reach{Reach: &wire.ReachWanted{Attempt: wire.FromAttempt(a.id), Ticket: ticket}},
 		})
 	}, make(chan struct{})}
 	m.postEvent(q)

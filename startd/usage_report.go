@@ -6,6 +6,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/internal/boottime"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/startd/slot"
 )
@@ -87,7 +88,7 @@ func (h *claimRunner) measureFrom(a *claimAttempt, from usageBaseline) {
 // newUsageBaseline is where the measurement of an attempt that is about to start counts
 // from.
 func (h *claimRunner) newUsageBaseline() usageBaseline {
-	o := usageBaseline{Began: bootTime()}
+	o := usageBaseline{Began: boottime.Now()}
 	if h.group != nil {
 		o.Group, _ = h.group.Usage()
 	}

@@ -58,6 +58,7 @@ func packageOrders() []packageOrder {
 
 		{"internal/failpoint", false},
 		{"internal/boottime", false},
+		{"internal/sendqueue", false},
 		{"internal/account", false},
 		{"internal/identity/peer", false},
 		{"internal/wire", false},
