@@ -14,6 +14,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/userfiles"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/startd/meter"
 	"github.com/roost-batch/roost/startd/starter/proto"
 	"github.com/roost-batch/roost/startd/starterclient"
 )
@@ -31,7 +32,7 @@ func (h *claimRunner) onExit(a *claimAttempt, status *wire.ExitStatus) {
 	if a.recordedExit != nil {
 		return // told again after a reconnection
 	}
-	h.addFinalUsage(a, status)
+	h.host.meters.Finish(h.id, a.id, status)
 	if status.Reason == "" && (status.Code != 0 || status.Signal != 0) {
 		status.Reason = h.host.gpus.gpuFault(h.id)
 	}
@@ -67,7 +68,7 @@ func (h *claimRunner) reportExit(a *claimAttempt) {
 // truncateOutput cuts what was captured where it is more than a task may have, so that no
 // more than that comes to a submit node.
 func (h *claimRunner) truncateOutput(a *claimAttempt, e *wire.Exited) {
-	limit := int64(h.host.disks.output)
+	limit := int64(h.host.disks.Output)
 	for _, s := range []struct {
 		size   *int64
 		stderr bool
@@ -80,7 +81,7 @@ func (h *claimRunner) truncateOutput(a *claimAttempt, e *wire.Exited) {
 		}
 		if e.Status.Cause == wire.Cause_CAUSE_EXITED {
 			e.Status.Cause, e.Status.Reason = wire.Cause_CAUSE_DISK,
-				outputLimitReason(roost.Bytes(*s.size), roost.Bytes(limit))
+				meter.OutputLimitReason(roost.Bytes(*s.size), roost.Bytes(limit))
 		}
 		*s.size = limit
 	}

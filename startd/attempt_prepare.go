@@ -15,6 +15,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/userfiles"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/startd/meter"
 	"github.com/roost-batch/roost/startd/slot"
 	"github.com/roost-batch/roost/startd/starter/proto"
 	"github.com/roost-batch/roost/startd/starterclient"
@@ -41,7 +42,7 @@ func (h *claimRunner) prepareAttempt(a *claimAttempt) error {
 		p.GetStderr(), p.GetJoinOutput()
 	r.IO, r.Boxed = h.host.boxPath(h.id), h.host.sandboxed
 	r.OwnTemp = r.Boxed && !usesHostTemp(p)
-	r.Bounds, r.Scripts = attemptLimitsOf(p.GetBounds()), h.newPrologueContext(p)
+	r.Bounds, r.Scripts = meter.LimitsOf(p.GetBounds()), h.newPrologueContext(p)
 	r.Walltime, r.Expected, r.Once = time.Duration(p.GetWalltimeNs()), time.Duration(p.GetExpectedNs()), p.GetOnce()
 	r.Interactive, r.PBS = p.GetInteractive(), isQsubJob(p)
 	if policy := p.GetCheckpoint(); policy != nil {
@@ -147,7 +148,7 @@ func (h *claimRunner) launchAttempt(a *claimAttempt) error {
 		}
 		a.record.Before = fileAges(there)
 	}
-	a.record.Origin = h.newUsageBaseline()
+	a.record.Origin = meter.NewBaseline(h.group)
 	if err := writeAttempt(h.attemptFile, &a.record); err != nil {
 		return err
 	}
@@ -183,7 +184,7 @@ func (h *claimRunner) startCmd(a *claimAttempt) starterclient.StartCmd {
 		Umask: p.GetUmask(), UID: h.cred.UID, GID: h.cred.GID, Groups: h.cred.Groups, Walltime: p.GetWalltimeNs(),
 		Notice: p.GetNoticeNs(),
 		IO:     r.IO, Sandbox: h.sandboxOf(a), Append: a.restoresImage(), OOMScore: h.oomScore(),
-		Limits: r.Bounds.perProcess(),
+		Limits: r.Bounds.PerProcess(),
 	}
 	if r.Interactive {
 		o.Arguments = waitForTerminal(a)

@@ -50,7 +50,7 @@ func (h *claimRunner) newDumpRequest(a *claimAttempt, why string) dumpRequest {
 		j.header.Notes[stoppedProcessesNote] = "true"
 	}
 	j.taken.Image.Wall += int64(boottime.Now() - s.startedAt)
-	if u := h.host.meters.lastUsage(h.id, a.id); u != nil {
+	if u := h.host.meters.LastUsage(h.id, a.id); u != nil {
 		j.taken.Image.UserCpu += u.GetUserCpu()
 		j.taken.Image.SystemCpu += u.GetSystemCpu()
 	}

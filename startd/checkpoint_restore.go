@@ -113,7 +113,7 @@ func (h *claimRunner) writeSpec(a *claimAttempt, dir string) error {
 	spec := criu.RestoreSpec{
 		CRIU: h.host.criu.Path, Dir: dir, Root: root, User: h.cred, InitStop: true, PIDFile: to.PID,
 		Init: filepath.Join(h.dir, "dev", "init"), InitFiles: []string{filepath.Join(a.record.IO, proto.StatusFile)},
-		Limits: processRlimits(a.record.Bounds.perProcess()), Nice: int(min(max(a.record.Bounds.Nice, 0), 19)),
+		Limits: processRlimits(a.record.Bounds.PerProcess()), Nice: int(min(max(a.record.Bounds.Nice, 0), 19)),
 		External: map[string]string{"/dev": filepath.Join(h.dir, "dev"), proto.SandboxIODir: a.record.IO},
 	}
 	if a.record.OwnTemp {

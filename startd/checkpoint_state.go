@@ -142,7 +142,7 @@ func (h *claimRunner) probeDumpable(a *claimAttempt) {
 			why = f.Reason
 		}
 	}
-	h.host.meters.setDumpable(h.id, a.id, cmp.Or(why, "yes"))
+	h.host.meters.SetDumpable(h.id, a.id, cmp.Or(why, "yes"))
 	a.checkpoint.dumpable = why == ""
 	h.reportCheckpointInfo(a)
 }

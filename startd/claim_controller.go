@@ -56,12 +56,8 @@ func (l loopClaimController) Kill(id slot.ClaimID) { go l.runners[id].ownerSuspe
 
 // TaskUsage implements desktop.ClaimController.
 func (l loopClaimController) TaskUsage(c *slot.Claim) (memory roost.Bytes, savable bool) {
-	if u := l.host.meters.find(c.ID, c.Attempt); u != nil {
-		u.mu.Lock()
-		memory = roost.Bytes(u.last.GetMemory())
-		u.mu.Unlock()
-	}
-	return memory, l.host.meters.checkpointInfo(c).Possible
+	_, memory, _ = l.host.meters.CurrentUse(c.ID, c.Attempt)
+	return memory, l.host.meters.CheckpointInfo(c).Possible
 }
 
 // LogEffect implements desktop.ClaimController.

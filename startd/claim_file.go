@@ -17,6 +17,7 @@ import (
 	"github.com/roost-batch/roost/gpu"
 	"github.com/roost-batch/roost/internal/filesum"
 	"github.com/roost-batch/roost/internal/userfiles"
+	"github.com/roost-batch/roost/startd/meter"
 	"github.com/roost-batch/roost/startd/slot"
 )
 
@@ -57,7 +58,7 @@ type attemptRecord struct {
 	Base     string          `json:",omitempty"`
 	Boxed    bool            `json:",omitempty"` // it runs in a box
 	Walltime time.Duration   `json:",omitempty"`
-	Bounds   attemptLimits   `json:",omitzero"`
+	Bounds   meter.Limits    `json:",omitzero"`
 	Scripts  prologueContext `json:",omitzero"`  // what the machine's scripts are told of it
 	Owes     bool            `json:",omitempty"` // the epilogue is to be run when it has ended
 	Expected time.Duration   `json:",omitempty"`
@@ -75,7 +76,7 @@ type attemptRecord struct {
 	Stdout  string             `json:",omitempty"` // empty: captured; so the next one
 	Stderr  string             `json:",omitempty"`
 	Join    bool               `json:",omitempty"`
-	Origin  usageBaseline      `json:",omitzero"` // of its measurement
+	Origin  meter.Baseline     `json:",omitzero"` // of its measurement
 	Outputs []string           `json:",omitempty"`
 	Before  map[string]fileAge `json:",omitempty"` // what was in the scratch directory when the program started
 

@@ -45,6 +45,6 @@ func preemptionReason(r *wire.ClaimRequest) slot.PreemptionReason {
 // program that saves its own state is taken at its word.
 func (h *claimRunner) reportCheckpointInfo(a *claimAttempt) {
 	s := &a.checkpoint
-	h.host.meters.setCheckpointInfo(h.id, a.id, slot.CheckpointInfo{Possible: s.policy.GetOnVacate() &&
+	h.host.meters.SetCheckpointInfo(h.id, a.id, slot.CheckpointInfo{Possible: s.policy.GetOnVacate() &&
 		(s.dumpable || a.isSelfCheckpointing()), Last: s.lastStored})
 }

@@ -346,3 +346,8 @@ func (c *gpuMonitor) isAdStale() bool {
 	}
 	return false
 }
+
+func readProcFile(pid int, name string) string {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, name))
+	return string(text)
+}

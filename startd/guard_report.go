@@ -77,10 +77,8 @@ func (l *machineLoop) taskReport(c *slot.Claim, h *claimRunner) *wire.Tenant {
 	if c.Running {
 		t.Since = time.Now().Add(c.RunningSince - boottime.Now()).UnixNano()
 	}
-	if m := l.host.meters.find(c.ID, c.Attempt); m != nil {
-		m.mu.Lock()
-		t.MilliCpu, t.Memory = int64(m.rate*1000), m.last.GetMemory()
-		m.mu.Unlock()
+	if cores, memory, ok := l.host.meters.CurrentUse(c.ID, c.Attempt); ok {
+		t.MilliCpu, t.Memory = int64(cores*1000), int64(memory)
 	}
 	return t
 }

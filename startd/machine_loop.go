@@ -9,6 +9,7 @@ import (
 	"github.com/roost-batch/roost/internal/boottime"
 	"github.com/roost-batch/roost/internal/userfiles"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/startd/meter"
 	"github.com/roost-batch/roost/startd/slot"
 )
 
@@ -220,8 +221,8 @@ func (l *machineLoop) handleEvent(update any) {
 		l.sendTo(n.schedd, &wire.FromStartd{Of: &wire.FromStartd_Usage{Usage: n.report}})
 	case checkpointReport:
 		l.sendTo(n.schedd, &wire.FromStartd{Of: &wire.FromStartd_Taken{Taken: n.taken}})
-	case usageSample:
-		l.table.AddUsageSamples(boottime.Now(), n.usage, n.pressure)
+	case meter.Sample:
+		l.table.AddUsageSamples(boottime.Now(), n.Usage, n.Pressure)
 	case runnerGone:
 		delete(l.runners, n.claim)
 		delete(l.firstAdSequence, n.claim)
@@ -242,7 +243,7 @@ func (l *machineLoop) handleEvent(update any) {
 func (l *machineLoop) publishAd(major bool) {
 	running := l.table.Running()
 	if !major && running == l.advertisedRunning && time.Since(l.lastFullAd) < fullAdInterval &&
-		!l.host.gpus.isAdStale() && !l.table.IsClaimsAdStale(boottime.Now(), l.host.meters.checkpointInfo) &&
+		!l.host.gpus.isAdStale() && !l.table.IsClaimsAdStale(boottime.Now(), l.host.meters.CheckpointInfo) &&
 		!l.table.IsReclaimableAdStale() {
 		return
 	}
@@ -251,9 +252,9 @@ func (l *machineLoop) publishAd(major bool) {
 	if l.ownerState != nil {
 		l.ownerState.Describe(ad)
 	}
-	l.table.DescribeClaims(ad, slot.ClockReading{Now: boottime.Now(), Wall: time.Now()}, l.host.meters.checkpointInfo)
+	l.table.DescribeClaims(ad, slot.ClockReading{Now: boottime.Now(), Wall: time.Now()}, l.host.meters.CheckpointInfo)
 	l.host.gpus.describeUsage(ad)
-	l.host.describeUsage(ad)
+	l.host.meters.Describe(ad)
 	ad.SetInt(roost.AttrUpdateSequence, int64(l.sequence+1))
 	l.sequence = l.host.ads.Update(ad.String(), l.host.privateAd())
 	l.advertisedVersion, l.lastFullAd, l.advertisedRunning = l.table.Version(), time.Now(), running

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost/internal/cgroup"
+	"github.com/roost-batch/roost/startd/meter"
 	"github.com/roost-batch/roost/startd/starter/proto"
 	"github.com/roost-batch/roost/startd/starterclient"
 )
@@ -153,7 +154,7 @@ func (s *ownerSuspension) quiesced() bool {
 	case group == nil && by == nil:
 		return true
 	case group == nil || group.FreezeDir() == "":
-		return treeStopped(by.PID(), sandboxed)
+		return meter.TreeStopped(by.PID(), sandboxed)
 	}
 	return group.Quiesced()
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/startd/meter"
 )
 
 // TestKilled holds what a job of qsub finds in its standard error against what PBS writes
@@ -26,7 +27,7 @@ func TestKilled(t *testing.T) {
 			&wire.ExitStatus{Cause: wire.Cause_CAUSE_WALLTIME, Wall: 60 * s},
 		},
 		"cput 12 exceeded limit 10": {
-			attemptRecord{Bounds: attemptLimits{CPU: 8 * time.Second}, Work: priorUsage{User: s, System: s}},
+			attemptRecord{Bounds: meter.Limits{CPU: 8 * time.Second}, Work: priorUsage{User: s, System: s}},
 			&wire.ExitStatus{Cause: wire.Cause_CAUSE_CPU_TIME, UserCpu: 7 * s,
 				Usage: &wire.TaskUsage{UserCpu: 6 * s, SystemCpu: 3 * s}},
 		},
@@ -35,10 +36,10 @@ func TestKilled(t *testing.T) {
 				Usage: &wire.TaskUsage{PeakMemory: 1000 * kb}},
 		},
 		"pmem exceeded limit 100kb": {
-			attemptRecord{Bounds: attemptLimits{ProcessMemory: 100 * kb}},
+			attemptRecord{Bounds: meter.Limits{ProcessMemory: 100 * kb}},
 			&wire.ExitStatus{Cause: wire.Cause_CAUSE_MEMORY, Usage: &wire.TaskUsage{PeakMemory: 200 * kb}},
 		},
-		"vmem exceeded limit 100kb": {attemptRecord{Bounds: attemptLimits{Virtual: 100 * kb}},
+		"vmem exceeded limit 100kb": {attemptRecord{Bounds: meter.Limits{Virtual: 100 * kb}},
 			&wire.ExitStatus{Cause: wire.Cause_CAUSE_VIRTUAL}},
 	} {
 		if got := killMessage(&c.record, 1000*roost.KiB, c.exit); got != want {

@@ -29,6 +29,7 @@ import (
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/userfiles"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/startd/meter"
 	"github.com/roost-batch/roost/startd/slot"
 )
 
@@ -60,8 +61,8 @@ type claimHost struct {
 	stats             dailyStats
 	groups            *claimCgroups
 	gpus              *gpuMonitor
-	meters            *attemptMeters
-	disks             diskLimits
+	meters            *meter.Meters
+	disks             meter.DiskLimits
 	grantKey          []byte // of this start: grants made for an earlier one are void
 	ads               *adclient.Client
 	identity          *rpc.Identity
@@ -103,7 +104,6 @@ func run(ctx context.Context, node *config.Node, name, starterPath string) error
 		node: node, config: own, log: daemon.Logger("startd").With("name", name), boot: boot, identity: id,
 		starterPath: starterPath, agents: userfiles.NewAgentPool(userfiles.SelfExecutable), accounts: newAccounts(node,
 			own),
-		meters:   newAttemptMeters(),
 		grantKey: make([]byte, 32), inbox: make(chan any, maxInboxEvents),
 		guardObservations: make(chan *wire.GuardSigns), guardLost: make(chan guardLost), guardReport: newGuardReport(),
 		loopDone: make(chan struct{}),
@@ -175,7 +175,8 @@ func (m *claimHost) openState() (*machineLoop, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.disks = diskLimitsOf(m.config.Limits, m.config.Dir, total.Disk)
+	m.disks = meter.DiskLimitsOf(m.config.Limits, m.config.Dir, total.Disk)
+	m.meters = meter.New(meter.Options{Log: m.log, Dir: m.config.Dir, Disks: m.disks, Agents: m.agents})
 	ad, err := machineAd(m.node, m.config, m.boot, config.AdvertisedAddress(m.config.Listen))
 	if err != nil {
 		return nil, err
@@ -229,9 +230,9 @@ func (m *claimHost) serveLoop(ctx context.Context, l *machineLoop, id *rpc.Ident
 		running.Go(func() { m.watchGuard(ctx) })
 	}
 	running.Go(func() { l.run(ctx); server.Stop() })
-	running.Go(func() { m.watchUsage(ctx) })
-	running.Go(func() { m.watchDisks(ctx) })
-	running.Go(func() { m.watchLimits(ctx) })
+	running.Go(func() { m.meters.WatchUsage(ctx, m) })
+	running.Go(func() { m.meters.WatchDisks(ctx) })
+	running.Go(func() { m.meters.WatchLimits(ctx) })
 	broken := make(chan error, len(listeners))
 	for _, listener := range listeners {
 		running.Go(func() { broken <- server.Serve(listener) })

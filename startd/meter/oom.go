@@ -1,4 +1,4 @@
-package startd
+package meter
 
 import (
 	"fmt"
@@ -15,14 +15,14 @@ import (
 // the loss of a process, and succeeded, has succeeded. What had another cause keeps it.
 func (m *attemptMeter) attributeFailure(status *wire.ExitStatus) {
 	if status.Reason == "" {
-		status.Reason = m.bounds.exceededLimit(status)
+		status.Reason = m.Limits.exceededLimit(status)
 	}
 	failed := status.Cause == wire.Cause_CAUSE_EXITED && (status.Signal != 0 || status.Code != 0)
-	if m.group == nil || !failed && status.Cause != wire.Cause_CAUSE_MACHINE {
+	if m.Group == nil || !failed && status.Cause != wire.Cause_CAUSE_MACHINE {
 		return
 	}
-	o, err := m.group.OOM()
-	if err != nil || o.Kills <= m.origin.Group.Kills {
+	o, err := m.Group.OOM()
+	if err != nil || o.Kills <= m.Baseline.Group.Kills {
 		return
 	}
 	// The kernel killed because the group was full of what it could not drop. Of memory
@@ -34,7 +34,7 @@ func (m *attemptMeter) attributeFailure(status *wire.ExitStatus) {
 	}
 	status.Cause, status.Reason = wire.Cause_CAUSE_MEMORY, oomReason(o, roost.Bytes(m.last.PeakMemory))
 	// it asked for nothing but a bound of what it addresses, and held as much
-	if v := m.bounds.Virtual; v > 0 && v <= o.MemoryLimit {
+	if v := m.Limits.Virtual; v > 0 && v <= o.MemoryLimit {
 		status.Cause = wire.Cause_CAUSE_VIRTUAL
 	}
 }

@@ -1,4 +1,4 @@
-package startd
+package meter
 
 import (
 	"cmp"
@@ -36,56 +36,56 @@ const (
 	defaultDiskPart   = 10 // of the machine's disk, and of its file system's inodes, one part
 )
 
-// diskLimits are what a task may have on the machine's disk.
-type diskLimits struct {
-	disk   roost.Bytes // without asking for any
-	files  int
-	output roost.Bytes // captured
+// DiskLimits are what a task may have on the machine's disk.
+type DiskLimits struct {
+	Disk   roost.Bytes // without asking for any
+	Files  int
+	Output roost.Bytes // captured, of each standard stream
 }
 
-// diskLimitsOf is what the owner of a machine with so much disk has set.
-func diskLimitsOf(set config.LimitSettings, dir string, disk roost.Bytes) diskLimits {
-	l := diskLimits{disk: set.TaskDisk, files: set.TaskFiles, output: set.TaskOutput}
-	if l.disk == 0 {
-		l.disk = disk / defaultDiskPart
+// DiskLimitsOf returns what the owner of a machine with so much disk has set.
+func DiskLimitsOf(set config.LimitSettings, dir string, disk roost.Bytes) DiskLimits {
+	l := DiskLimits{Disk: set.TaskDisk, Files: set.TaskFiles, Output: set.TaskOutput}
+	if l.Disk == 0 {
+		l.Disk = disk / defaultDiskPart
 	}
-	if l.output == 0 {
-		l.output = min(defaultTaskOutput, disk/defaultDiskPart)
+	if l.Output == 0 {
+		l.Output = min(defaultTaskOutput, disk/defaultDiskPart)
 	}
-	if l.files == 0 {
-		l.files = defaultTaskFiles
+	if l.Files == 0 {
+		l.Files = defaultTaskFiles
 		var fs unix.Statfs_t
 		if unix.Statfs(dir, &fs) == nil && fs.Files > 0 { // some make inodes as they are needed, and say 0
-			l.files = min(l.files, max(int(fs.Files/defaultDiskPart), 1))
+			l.Files = min(l.Files, max(int(fs.Files/defaultDiskPart), 1))
 		}
 	}
 	return l
 }
 
-// watchDisks holds attempts to what they may have on disk until ctx ends, one after the
-// other: measuring is what the disk has to do beside their work. Between two measurements
-// a task may write more than it may keep.
-func (m *claimHost) watchDisks(ctx context.Context) {
+// WatchDisks ends attempts that have too much on disk, until ctx ends. It measures one
+// after the other: that is what the disk has to do beside their work. Between two
+// measurements a task may write more than it may have.
+func (s *Meters) WatchDisks(ctx context.Context) {
 	tick := time.NewTicker(outputCheckInterval)
 	defer tick.Stop()
-	room := freeSpace(m.config.Dir)
+	room := freeSpace(s.opt.Dir)
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
-		now, free := time.Now(), freeSpace(m.config.Dir)
+		now, free := time.Now(), freeSpace(s.opt.Dir)
 		hurry := free < room/2
 		if hurry || free > room {
 			room = free
 		}
-		for _, t := range m.meters.sortedMeters() {
+		for _, t := range s.sortedMeters() {
 			if ctx.Err() != nil {
 				return
 			}
-			if !m.checkOutput(t) && (hurry || !now.Before(t.measureAt)) {
-				m.checkDisk(ctx, t)
+			if !s.checkOutput(t) && (hurry || !now.Before(t.measureAt)) {
+				s.checkDisk(ctx, t)
 			}
 		}
 	}
@@ -102,48 +102,48 @@ func freeSpace(dir string) uint64 {
 
 // checkOutput ends an attempt that has written too much to what is captured, and reports
 // whether it did.
-func (m *claimHost) checkOutput(t *attemptMeter) bool {
+func (s *Meters) checkOutput(t *attemptMeter) bool {
 	written := roost.Bytes(0)
 	for _, stderr := range []bool{false, true} {
-		if info, err := os.Lstat(starterclient.CapturedPath(t.io, stderr)); err == nil {
+		if info, err := os.Lstat(starterclient.CapturedPath(t.IO, stderr)); err == nil {
 			written = max(written, roost.Bytes(info.Size()))
 		}
 	}
-	if written <= m.disks.output {
+	if written <= s.opt.Disks.Output {
 		return false
 	}
-	m.endForDiskLimit(t, outputLimitReason(written, m.disks.output))
+	s.endForDiskLimit(t, OutputLimitReason(written, s.opt.Disks.Output))
 	return true
 }
 
-// outputLimitReason is the sentence.
-func outputLimitReason(written, limit roost.Bytes) string {
+// OutputLimitReason says that an attempt wrote more captured output than it may.
+func OutputLimitReason(written, limit roost.Bytes) string {
 	return fmt.Sprintf("it wrote too much output: the limit of what is captured of a standard stream is %v here, "+
 		"and it wrote %v; send it to a file with stdout", limit, written)
 }
 
 // endForDiskLimit tells an attempt to go, once.
-func (m *claimHost) endForDiskLimit(t *attemptMeter, reason string) {
+func (s *Meters) endForDiskLimit(t *attemptMeter, reason string) {
 	t.mu.Lock()
 	first := !t.diskExceeded
 	t.diskExceeded = true
 	t.mu.Unlock()
 	if first {
-		t.runnerQueue.Put(vacateCmd{id: t.id, cause: wire.Cause_CAUSE_DISK, reason: reason})
+		t.End(wire.Cause_CAUSE_DISK, reason)
 	}
 }
 
 // checkDisk measures what an attempt has on disk, and ends it when that is too much.
-func (m *claimHost) checkDisk(ctx context.Context, t *attemptMeter) {
+func (s *Meters) checkDisk(ctx context.Context, t *attemptMeter) {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, diskMeasureTimeout)
 	defer cancel()
-	base := cmp.Or(t.temp, t.scratch)
-	found, err := m.measureFor(ctx, t, base)
+	base := cmp.Or(t.Temp, t.Scratch)
+	found, err := s.measureFor(ctx, t, base)
 	if err != nil {
-		m.log.Info("a scratch directory was not measured", "attempt", t.id, "err", err)
+		s.opt.Log.Info("a scratch directory was not measured", "attempt", t.ID, "err", err)
 	}
-	written, deleted := directoryUsage(t.io), t.deletedFileUsage(base)
+	written, deleted := directoryUsage(t.IO), t.deletedFileUsage(base)
 	used := roost.Bytes(found.DiskUsed + written + deleted)
 	t.mu.Lock()
 	if t.last != nil {
@@ -151,12 +151,12 @@ func (m *claimHost) checkDisk(ctx context.Context, t *attemptMeter) {
 	}
 	t.measureAt = time.Now().Add(max(diskCheckInterval, diskMeasureShare*time.Since(began)))
 	t.mu.Unlock()
-	limit := cmp.Or(t.disk, m.disks.disk)
+	limit := cmp.Or(t.Disk, s.opt.Disks.Disk)
 	switch {
 	case used > limit:
 		largest := found.Largest
-		if t.scratch != "" && t.temp != "" {
-			if own, err := m.measureFor(ctx, t, t.scratch); err == nil {
+		if t.Scratch != "" && t.Temp != "" {
+			if own, err := s.measureFor(ctx, t, t.Scratch); err == nil {
 				largest = own.Largest // for the names that its user knows
 			}
 		}
@@ -166,25 +166,25 @@ func (m *claimHost) checkDisk(ctx context.Context, t *attemptMeter) {
 				largest = append([]userfiles.TransferEntry{part}, largest...)
 			}
 		}
-		m.endForDiskLimit(t, diskLimitReason(used, limit, t.disk > 0, largest, found.Complete))
-	case found.Files > m.disks.files:
-		m.endForDiskLimit(t, fmt.Sprintf("it made too many files: the limit is %d here, and its directories hold more",
-			m.disks.files))
+		s.endForDiskLimit(t, diskLimitReason(used, limit, t.Disk > 0, largest, found.Complete))
+	case found.Files > s.opt.Disks.Files:
+		s.endForDiskLimit(t, fmt.Sprintf("it made too many files: the limit is %d here, and its directories hold more",
+			s.opt.Disks.Files))
 	}
 }
 
 // measureFor measures a directory of an attempt with the rights of its user. There may be
 // none.
-func (m *claimHost) measureFor(ctx context.Context, t *attemptMeter, dir string) (userfiles.TreeSize, error) {
+func (s *Meters) measureFor(ctx context.Context, t *attemptMeter, dir string) (userfiles.TreeSize, error) {
 	if dir == "" {
 		return userfiles.TreeSize{Complete: true}, nil
 	}
-	agent, err := m.agents.Acquire(t.cred)
+	agent, err := s.opt.Agents.Acquire(t.Credential)
 	if err != nil {
 		return userfiles.TreeSize{}, err
 	}
-	defer m.agents.Release(t.cred)
-	return agent.Measure(ctx, dir, m.disks.files)
+	defer s.opt.Agents.Release(t.Credential)
+	return agent.Measure(ctx, dir, s.opt.Disks.Files)
 }
 
 // directoryUsage is how much disk the user's files in an attempt's directory take. Their
@@ -205,11 +205,11 @@ func directoryUsage(dir string) (used int64) {
 // maxOpenFiles bounds how many descriptors of a task are looked at.
 const maxOpenFiles = 20_000
 
-// deletedFileUsage is how much disk is in files that have no name any more, and that the
-// attempt's processes keep open, on the file system of its directories.
+// deletedFileUsage returns how much disk is in deleted files that the attempt's processes
+// have open, on the file system of its directories.
 func (t *attemptMeter) deletedFileUsage(base string) (used int64) {
 	var at unix.Stat_t
-	if unix.Stat(base, &at) != nil && unix.Stat(t.io, &at) != nil {
+	if unix.Stat(base, &at) != nil && unix.Stat(t.IO, &at) != nil {
 		return 0
 	}
 	seen, looked := map[uint64]bool{}, 0

@@ -1,4 +1,4 @@
-package startd
+package meter
 
 import (
 	"os"
@@ -25,7 +25,8 @@ func TestOwnPrograms(t *testing.T) {
 		{"the task's", os.Getpid(), other.Process.Pid, false},
 		{"one that is gone", os.Getpid(), 1 << 30, false},
 	} {
-		if got := runsProgram(tt.pid, (&attemptMeter{starter: tt.starter}).startupPrograms()); got != tt.want {
+		if got := runsProgram(tt.pid,
+			(&attemptMeter{Attempt: Attempt{Starter: tt.starter}}).startupPrograms()); got != tt.want {
 			t.Errorf("%s: got %v", tt.name, got)
 		}
 	}

@@ -1,4 +1,4 @@
-package startd
+package meter
 
 import (
 	"bytes"
@@ -50,11 +50,11 @@ func treeUsage(starter int, now *wire.TaskUsage) {
 // session finds the session of a task's first process: the first below its starter that
 // runs no program of Roost's, and is not the init of its sandbox. 0: there is none yet.
 func (m *attemptMeter) session() int {
-	if m.starter <= 0 {
+	if m.Starter <= 0 {
 		return 0
 	}
 	own := m.startupPrograms()
-	todo := children(m.starter)
+	todo := children(m.Starter)
 	for looked := 0; len(todo) > 0 && looked < maxTree; looked++ {
 		if pid := todo[0]; !runsProgram(pid, own) && !isInit(pid) {
 			return sessionNumber(pid)
@@ -138,9 +138,9 @@ func anonSharedRSS(pid int) int64 {
 	return total
 }
 
-// treeStopped reports whether all descendants of a starter are stopped, or have ended.
+// TreeStopped reports whether all descendants of a starter are stopped or have ended.
 // The first process of a box does nothing but wait for its children.
-func treeStopped(starter int, sandboxed bool) bool {
+func TreeStopped(starter int, sandboxed bool) bool {
 	if starter <= 0 {
 		return true
 	}

@@ -1,4 +1,4 @@
-package startd
+package meter
 
 import (
 	"context"
@@ -13,14 +13,15 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/startd/slot"
 	"github.com/roost-batch/roost/startd/starter/proto"
 )
 
-// attemptLimits are what the processes of an attempt may use beside walltime and memory;
-// 0 is no bound. The kernel holds each process to what is each process's, and the startd
+// Limits are what the processes of an attempt may use beside walltime and memory; 0 is
+// no bound. The kernel holds each process to what is each process's, and the startd
 // looks at the rest: what they use together, and what one holds, for which the kernel has
 // no limit (getrlimit(2), RLIMIT_RSS).
-type attemptLimits struct {
+type Limits struct {
 	CPU            time.Duration `json:",omitempty"` // of all together; so Virtual
 	Virtual        roost.Bytes   `json:",omitempty"` // that they address
 	ProcessCPU     time.Duration `json:",omitempty"` // of each
@@ -30,8 +31,9 @@ type attemptLimits struct {
 	Nice           int32         `json:",omitempty"`
 }
 
-func attemptLimitsOf(b *wire.Bounds) attemptLimits {
-	return attemptLimits{
+// LimitsOf returns the limits that a program comes with.
+func LimitsOf(b *wire.Bounds) Limits {
+	return Limits{
 		CPU: time.Duration(b.GetCpuNs()), Virtual: roost.Bytes(b.GetVirtual()),
 		ProcessCPU:     time.Duration(b.GetProcessCpuS()) * time.Second,
 		ProcessVirtual: roost.Bytes(b.GetProcessVirtual()), ProcessMemory: roost.Bytes(b.GetProcessMemory()),
@@ -39,22 +41,22 @@ func attemptLimitsOf(b *wire.Bounds) attemptLimits {
 	}
 }
 
-// perProcess is what the kernel holds each process to.
-func (b attemptLimits) perProcess() proto.ProcessLimits {
+// PerProcess returns what the kernel holds each process to.
+func (b Limits) PerProcess() proto.ProcessLimits {
 	return proto.ProcessLimits{CPU: int64(b.ProcessCPU / time.Second), AddressSpace: int64(b.ProcessVirtual),
 		File: int64(b.File), Nice: b.Nice}
 }
 
 // needsWatching reports whether there is anything that the kernel does not see to.
-func (b attemptLimits) needsWatching() bool { return b.CPU > 0 || b.Virtual > 0 || b.ProcessMemory > 0 }
+func (b Limits) needsWatching() bool { return b.CPU > 0 || b.Virtual > 0 || b.ProcessMemory > 0 }
 
-// limitCheckInterval is how often attempts are held to what they may use: one that has
+// limitCheckInterval is how often attempts are held to what they may use. One that has
 // all of n cores is found when it has had n times that too much.
 const limitCheckInterval = 500 * time.Millisecond
 
-// watchLimits ends attempts that are over a bound, until ctx ends, in one goroutine.
+// WatchLimits ends attempts that are over a bound, until ctx ends, in one goroutine.
 // Those that have none cost nothing.
-func (m *claimHost) watchLimits(ctx context.Context) {
+func (s *Meters) WatchLimits(ctx context.Context) {
 	tick := time.NewTicker(limitCheckInterval)
 	defer tick.Stop()
 	for {
@@ -63,14 +65,14 @@ func (m *claimHost) watchLimits(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		for _, t := range m.meters.limitedMeters() {
+		for _, t := range s.limitedMeters() {
 			t.checkLimits()
 		}
 	}
 }
 
 // limitedMeters are the meters of attempts that have to be looked at.
-func (s *attemptMeters) limitedMeters() (all []*attemptMeter) {
+func (s *Meters) limitedMeters() (all []*attemptMeter) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, m := range s.all {
@@ -82,10 +84,10 @@ func (s *attemptMeters) limitedMeters() (all []*attemptMeter) {
 }
 
 // currentLimits is what the attempt is held to.
-func (m *attemptMeter) currentLimits() attemptLimits {
+func (m *attemptMeter) currentLimits() Limits {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.bounds
+	return m.Limits
 }
 
 // checkLimits ends the attempt when it is over a bound.
@@ -99,7 +101,7 @@ func (m *attemptMeter) checkLimits() {
 	m.limitExceeded = true
 	m.mu.Unlock()
 	if first {
-		m.runnerQueue.Put(vacateCmd{id: m.id, cause: cause, reason: reason})
+		m.End(cause, reason)
 	}
 }
 
@@ -138,11 +140,11 @@ func (m *attemptMeter) exceededLimit() (cause wire.Cause, reason string) {
 	return 0, ""
 }
 
-// startupPrograms are those of Roost's that a process of the task runs before it becomes
-// the task's, or while it is brought back from an image. They address a gigabyte, of
-// which they use next to nothing.
+// startupPrograms are Roost's own, which a process runs before it becomes the task's.
+// Tasks that are restored from an image run them, too. They address a gigabyte, and use
+// next to nothing of it.
 func (m *attemptMeter) startupPrograms() (own []os.FileInfo) {
-	for _, path := range []string{"/proc/self/exe", fmt.Sprintf("/proc/%d/exe", m.starter)} {
+	for _, path := range []string{"/proc/self/exe", fmt.Sprintf("/proc/%d/exe", m.Starter)} {
 		if info, err := os.Stat(path); err == nil {
 			own = append(own, info)
 		}
@@ -158,23 +160,23 @@ func runsProgram(pid int, programs []os.FileInfo) bool {
 
 // processes are those of the attempt: in its group, or below its starter.
 func (m *attemptMeter) processes() []int {
-	if m.group != nil {
-		if dir := m.group.TaskDir(); dir != "" {
+	if m.Group != nil {
+		if dir := m.Group.TaskDir(); dir != "" {
 			return groupProcesses(dir)
 		}
 	}
-	if m.starter <= 0 {
+	if m.Starter <= 0 {
 		return nil
 	}
-	all := children(m.starter)
+	all := children(m.Starter)
 	for i := 0; i < len(all) && len(all) < maxTree; i++ {
 		all = append(all, children(all[i])...)
 	}
 	return all
 }
 
-// groupProcesses are the processes of a group; those in groups that they made below it
-// are their own affair, as no rights are theirs to make any.
+// groupProcesses are the processes of a group, without those in groups below it: a task
+// has no right to make any.
 func groupProcesses(dir string) (all []int) {
 	text, _ := os.ReadFile(dir + "/cgroup.procs")
 	for word := range strings.FieldsSeq(string(text)) {
@@ -195,9 +197,9 @@ func virtualMemory(pid int) roost.Bytes {
 
 func processName(pid int) string { return strings.TrimSpace(readProcFile(pid, "comm")) }
 
-// exceededLimit says which of the kernel's bounds an attempt has died of, by the signal
-// that its program got, or that its shell tells of (128 and the number).
-func (b attemptLimits) exceededLimit(status *wire.ExitStatus) string {
+// exceededLimit says which of the kernel's limits an attempt has died of. It goes by the
+// signal that its program got, or that its shell reports (128 and the number).
+func (b Limits) exceededLimit(status *wire.ExitStatus) string {
 	if status.GetCause() != wire.Cause_CAUSE_EXITED {
 		return ""
 	}
@@ -212,4 +214,13 @@ func (b attemptLimits) exceededLimit(status *wire.ExitStatus) string {
 		return fmt.Sprintf("size of %v for each file exceeded", b.File)
 	}
 	return ""
+}
+
+// SetCPULimit holds an attempt to so much CPU time from now on; 0: to none.
+func (s *Meters) SetCPULimit(claim slot.ClaimID, id roost.AttemptID, cpu time.Duration) {
+	if m := s.find(claim, id); m != nil {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.Limits.CPU = cpu
+	}
 }
