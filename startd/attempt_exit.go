@@ -34,7 +34,7 @@ func (h *claimRunner) onExit(a *claimAttempt, status *wire.ExitStatus) {
 	}
 	h.host.meters.Finish(h.id, a.id, status)
 	if status.Reason == "" && (status.Code != 0 || status.Signal != 0) {
-		status.Reason = h.host.gpus.gpuFault(h.id)
+		status.Reason = h.host.gpus.FailureReason(h.id)
 	}
 	h.stopCheckpoints(a)
 	h.writeKillMessage(a, status)

@@ -248,7 +248,7 @@ func (h *claimRunner) environment(a *claimAttempt) []string {
 	if isQsubJob(a.program) {
 		own = append(own, h.pbsVariables(a)...)
 	}
-	own = append(append(own, hostFileVariables(a, given)...), h.host.gpus.environment(h.file.gpuShares())...)
+	own = append(append(own, hostFileVariables(a, given)...), h.host.gpus.Environment(h.file.gpuShares())...)
 	all := make([]string, 0, len(given)+len(own))
 	for _, v := range given {
 		if !setsVariable(own, v) {
@@ -299,7 +299,7 @@ func (h *claimRunner) removeAttemptFiles(a *claimAttempt) {
 	if t := a.checkpoint.unstored; t != nil {
 		h.host.deleteImage(h.file.Schedd, t)
 	}
-	h.host.gpus.removeAttempt(h.id)
+	h.host.gpus.RemoveAttempt(h.id)
 	for _, err := range []error{h.emptyBase(), h.emptyIO()} {
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			h.host.log.Warn("cannot clean up", "attempt", a.label(), "err", err)

@@ -18,7 +18,7 @@ func (f *claimFile) gpuShares() []gpu.SavedShare {
 
 // onHealthChanged tells the books how the devices are.
 func (l *machineLoop) onHealthChanged() {
-	if unknown := l.table.SetDevices(boottime.Now(), l.host.gpus.listDevices()); len(unknown) > 0 {
+	if unknown := l.table.SetDevices(boottime.Now(), l.host.gpus.Devices()); len(unknown) > 0 {
 		l.host.log.Warn("GPUs have come that were not there at the start: restart the startd to use them",
 			"uuids", unknown)
 	}
@@ -33,11 +33,11 @@ func (h *claimRunner) openableDevices() []cgroup.DeviceNode {
 	shares := h.file.gpuShares()
 	if h.file.MayWait && h.file.Resources.GPUs > 0 {
 		shares = nil
-		for _, d := range h.host.gpus.listDevices() {
+		for _, d := range h.host.gpus.Devices() {
 			shares = append(shares, gpu.SavedShare{UUID: d.UUID})
 		}
 	}
-	return h.host.gpus.deviceNodes(shares)
+	return h.host.gpus.DeviceNodes(shares)
 }
 
 // watchGPUs begins to look at what the attempt on the claim does with the devices. One
@@ -47,7 +47,7 @@ func (h *claimRunner) watchGPUs(id roost.AttemptID) {
 	if h.starter == nil {
 		return
 	}
-	h.host.gpus.addAttempt(h.id, h.file.gpuShares(), h.starter.PID(), func(reason string) {
+	h.host.gpus.AddAttempt(h.id, h.file.gpuShares(), h.starter.PID(), func(reason string) {
 		h.queue.Put(vacateCmd{id: id, cause: wire.Cause_CAUSE_GPU_MEMORY, fast: true, reason: reason})
 	})
 }

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/gpu"
 	"github.com/roost-batch/roost/gpu/nvml/fakelib"
+	"github.com/roost-batch/roost/internal/cgroup"
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -91,35 +91,39 @@ func TestOthersCardIsClosed(t *testing.T) {
 		t.Skip("SKIP: this machine cannot keep devices from tasks: no devices controller, or no right to it")
 	}
 	t.Cleanup(g.close)
-	c, _ := newFakeGPUs(t, config.GPUSettings{}, testGPU(0, "GPU-a"), testGPU(1, "GPU-b"))
-	c.deviceDir = t.TempDir()
+	dir, nodes := t.TempDir(), map[string]cgroup.DeviceNode{}
 	for i, name := range []string{"nvidia0", "nvidia1", "nvidiactl", "mem"} {
-		if err := unix.Mknod(filepath.Join(c.deviceDir, name), unix.S_IFCHR|0o666,
-			int(unix.Mkdev(1, uint32(200+i)))); errors.Is(err, unix.EPERM) {
+		n := cgroup.DeviceNode{Path: filepath.Join(dir, name), Major: 1, Minor: uint32(200 + i)}
+		if err := unix.Mknod(n.Path, unix.S_IFCHR|0o666, int(unix.Mkdev(n.Major, n.Minor))); errors.Is(err,
+			unix.EPERM) {
 			t.Skip("SKIP: device files can only be made by root")
 		} else if err != nil {
 			t.Fatal(err)
 		}
+		nodes[name] = n
 	}
 	tests := []struct {
-		name   string
-		shares []gpu.SavedShare
-		open   string // those that it may
+		name string
+		open string // device files that it may open
 	}{
-		{"no GPU", nil, ""},
-		{"GPU 0", []gpu.SavedShare{{UUID: "GPU-a", Whole: true}}, "nvidia0 nvidiactl"},
-		{"GPU 1", []gpu.SavedShare{{UUID: "GPU-b", Memory: roost.GiB}}, "nvidia1 nvidiactl"},
+		{"no GPU", ""},
+		{"GPU 0", "nvidia0 nvidiactl"},
+		{"GPU 1", "nvidia1 nvidiactl"},
 	}
 	for i, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			group, err := g.create(claimFile{ID: uint64(i + 1)}, c.deviceNodes(tt.shares))
+			own := []cgroup.DeviceNode{} // not nil: the machine has GPUs
+			for name := range strings.FieldsSeq(tt.open) {
+				own = append(own, nodes[name])
+			}
+			group, err := g.create(claimFile{ID: uint64(i + 1)}, own)
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer group.Delete()
 			attack := exec.Command("/bin/sh", "-c",
 				`read go; for f in *; do (exec 3<"$f") 2>&1 | grep -q "not permitted" || echo "$f"; done; echo >/dev/null`)
-			attack.Dir, attack.Stderr = c.deviceDir, os.Stderr
+			attack.Dir, attack.Stderr = dir, os.Stderr
 			in, err := attack.StdinPipe()
 			if err != nil {
 				t.Fatal(err)

@@ -243,7 +243,7 @@ func (l *machineLoop) handleEvent(update any) {
 func (l *machineLoop) publishAd(major bool) {
 	running := l.table.Running()
 	if !major && running == l.advertisedRunning && time.Since(l.lastFullAd) < fullAdInterval &&
-		!l.host.gpus.isAdStale() && !l.table.IsClaimsAdStale(boottime.Now(), l.host.meters.CheckpointInfo) &&
+		!l.host.gpus.IsAdStale() && !l.table.IsClaimsAdStale(boottime.Now(), l.host.meters.CheckpointInfo) &&
 		!l.table.IsReclaimableAdStale() {
 		return
 	}
@@ -253,7 +253,7 @@ func (l *machineLoop) publishAd(major bool) {
 		l.ownerState.Describe(ad)
 	}
 	l.table.DescribeClaims(ad, slot.ClockReading{Now: boottime.Now(), Wall: time.Now()}, l.host.meters.CheckpointInfo)
-	l.host.gpus.describeUsage(ad)
+	l.host.gpus.DescribeUsage(ad)
 	l.host.meters.Describe(ad)
 	ad.SetInt(roost.AttrUpdateSequence, int64(l.sequence+1))
 	l.sequence = l.host.ads.Update(ad.String(), l.host.privateAd())

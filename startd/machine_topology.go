@@ -22,7 +22,7 @@ const nodesDir = "/sys/devices/system/node"
 // topology is what the machine has for tasks: the cores that this process may run on,
 // each with its memory node, and what measure has found.
 func (m *claimHost) topology(total roost.Resources) (gpu.MachineTopology, error) {
-	t := gpu.MachineTopology{CPU: total.CPU, Memory: total.Memory, Devices: m.gpus.listDevices()}
+	t := gpu.MachineTopology{CPU: total.CPU, Memory: total.Memory, Devices: m.gpus.Devices()}
 	var set unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &set); err != nil {
 		return t, fmt.Errorf("list the processors: %w", err)

@@ -193,7 +193,7 @@ func (h *claimRunner) scriptEnvironment(a *claimAttempt) []string {
 		fmt.Sprintf("ROOST_UID=%d", h.cred.UID), fmt.Sprintf("ROOST_GID=%d", h.cred.GID),
 		"ROOST_SCRATCH=" + a.record.Scratch,
 	}
-	return append(all, h.host.gpus.environment(h.file.gpuShares())...)
+	return append(all, h.host.gpus.Environment(h.file.gpuShares())...)
 }
 
 // maxScriptText bounds what is kept of what a script prints.

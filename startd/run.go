@@ -29,6 +29,7 @@ import (
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/userfiles"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/startd/gpuwatch"
 	"github.com/roost-batch/roost/startd/meter"
 	"github.com/roost-batch/roost/startd/slot"
 )
@@ -60,7 +61,7 @@ type claimHost struct {
 	reliability       *reliabilityTracker
 	stats             dailyStats
 	groups            *claimCgroups
-	gpus              *gpuMonitor
+	gpus              *gpuwatch.Monitor
 	meters            *meter.Meters
 	disks             meter.DiskLimits
 	grantKey          []byte // of this start: grants made for an earlier one are void
@@ -114,8 +115,8 @@ func run(ctx context.Context, node *config.Node, name, starterPath string) error
 	if err := m.detectSandbox(); err != nil {
 		return err
 	}
-	m.gpus = openGPUMonitor(own.GPUs, m.log, func() { m.postEvent(gpusChanged{}) })
-	defer m.gpus.close()
+	m.gpus = gpuwatch.Open(own.GPUs, m.log, func() { m.postEvent(gpusChanged{}) })
+	defer m.gpus.Close()
 	rand.Read(m.grantKey)
 	m.ads = adclient.New(adclient.ClientConfig{Collectors: node.Collectors, Identity: id, Type: "Machine", Name: name,
 		Log: m.log})
@@ -185,7 +186,7 @@ func (m *claimHost) openState() (*machineLoop, error) {
 		return nil, err
 	}
 	m.groups.describe(ad)
-	m.gpus.describeStatic(ad)
+	m.gpus.DescribeStatic(ad)
 	claims, err := claimDirs(m.claimsDir())
 	if err != nil {
 		return nil, err
@@ -225,7 +226,7 @@ func (m *claimHost) serveLoop(ctx context.Context, l *machineLoop, id *rpc.Ident
 			m.log.Warn("cannot keep how reliable the machine is", "err", err)
 		})
 	})
-	running.Go(func() { m.gpus.watch(ctx) })
+	running.Go(func() { m.gpus.Watch(ctx) })
 	if l.ownerState != nil {
 		running.Go(func() { m.watchGuard(ctx) })
 	}

@@ -57,7 +57,7 @@ func (h *claimRunner) sandboxOf(a *claimAttempt) proto.Sandbox {
 	if a.record.OwnTemp {
 		b.TempDir = a.record.Base
 	}
-	for _, n := range h.host.gpus.deviceNodes(h.file.gpuShares()) {
+	for _, n := range h.host.gpus.DeviceNodes(h.file.gpuShares()) {
 		b.Devices = append(b.Devices, proto.DeviceNode{Path: n.Path, Major: n.Major, Minor: n.Minor})
 	}
 	return b

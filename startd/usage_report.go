@@ -20,7 +20,7 @@ func (h *claimRunner) measureFrom(a *claimAttempt, from meter.Baseline) {
 		ID: a.id, Schedd: h.file.Schedd, Claim: h.id, Group: h.group, Baseline: from, Limits: a.record.Bounds,
 		Credential: h.cred, Scratch: a.record.Scratch, Temp: a.record.Base, IO: a.record.IO,
 		Disk: h.file.Resources.Disk,
-		GPU:  func() (busy float64, memory, peak roost.Bytes) { return h.host.gpus.attemptUsage(h.id) },
+		GPU:  func() (busy float64, memory, peak roost.Bytes) { return h.host.gpus.AttemptUsage(h.id) },
 		End: func(cause wire.Cause, reason string) {
 			h.queue.Put(vacateCmd{id: a.id, cause: cause, reason: reason})
 		},

@@ -87,6 +87,7 @@ func packageOrders() []packageOrder {
 		{"startd/starterclient", false},
 		{"startd/shell", false},
 		{"startd/meter", false},
+		{"startd/gpuwatch", false},
 		{"startd/desktop/idle", false},
 		{"startd/desktop/guard", false},
 
@@ -173,7 +174,8 @@ func libraries() map[string][]string {
 		"golang.org/x/sys": {"internal/boottime", "internal/kernfs", "internal/cgroup",
 			"checkpoint/image", "checkpoint/criu", "internal/daemon", "internal/userfiles", "internal/rpc",
 			"internal/identity/caclient", "internal/enroll", "internal/master", "internal/cli", "startd",
-			"startd/starterclient", "startd/starter", "startd/shell", "startd/meter", "startd/desktop/idle",
+			"startd/starterclient", "startd/starter", "startd/shell", "startd/meter", "startd/gpuwatch",
+			"startd/desktop/idle",
 			"startd/desktop/guard", "schedd",
 			"schedd/journal", "cmd/roost", "cmd/roost-starter", "internal/e2e", "bench", "bench/peers"},
 	}

@@ -39,29 +39,29 @@ func writtenFiles() map[string]string {
 		"internal/replica/disk_store.go":      kernel,
 
 		"internal/replica/member_identity.go": "a checksum, and a second copy: internal/replica TestDamage",
-		"internal/identity/login/store.go":             sum,
-		"internal/identity/pki/files.go":               signed,
+		"internal/identity/login/store.go":    sum,
+		"internal/identity/pki/files.go":      signed,
 		"internal/master/logfile.go":          people,
 		"internal/master/node_state.go":       remade,
 		"internal/master/up_pool.go":          people,
 		"internal/daemon/profile.go":          people,
 
-		"startd/claim_file.go":          sum,
-		"startd/reliability_tracker.go": sum,
-		"startd/daily_stats.go":         sum,
-		"startd/adopted_claims.go":      sum,
-		"startd/claim_runner.go":        sum,
-		"startd/desktop/guard/owner_pause.go":   sum,
-		"startd/desktop/guard/run.go":           kernel,
-		"startd/checkpoint_self.go":     image,
-		"startd/output_message.go":      people,
-		"startd/attempt_prepare.go":     userdata,
-		"startd/file_transfer.go":       userdata,
-		"startd/checkpoint_restore.go":  userdata,
-		"checkpoint/store/x":            digest,
-		"checkpoint/image/x":            image,
-		"checkpoint/criu/x":             image,
-		"startd/starterclient/x":        "a checksum for each record of its journal: startd/starter/proto",
+		"startd/claim_file.go":                sum,
+		"startd/reliability_tracker.go":       sum,
+		"startd/daily_stats.go":               sum,
+		"startd/adopted_claims.go":            sum,
+		"startd/claim_runner.go":              sum,
+		"startd/desktop/guard/owner_pause.go": sum,
+		"startd/desktop/guard/run.go":         kernel,
+		"startd/checkpoint_self.go":           image,
+		"startd/output_message.go":            people,
+		"startd/attempt_prepare.go":           userdata,
+		"startd/file_transfer.go":             userdata,
+		"startd/checkpoint_restore.go":        userdata,
+		"checkpoint/store/x":                  digest,
+		"checkpoint/image/x":                  image,
+		"checkpoint/criu/x":                   image,
+		"startd/starterclient/x":              "a checksum for each record of its journal: startd/starter/proto",
 	}
 }
 
@@ -69,7 +69,8 @@ func writtenFiles() map[string]string {
 func TestWrittenFiles(t *testing.T) {
 	table, used := writtenFiles(), map[string]bool{}
 	for _, tree := range []string{"schedd", "startd", "negotiator", "collector", "checkpoint", "internal/replica",
-		"internal/identity/login", "internal/identity/pki", "internal/identity/ca", "internal/master", "internal/daemon",
+		"internal/identity/login", "internal/identity/pki", "internal/identity/ca", "internal/master",
+		"internal/daemon",
 		"internal/userfiles", "internal/boltfile", "internal/cgroup"} {
 		err := filepath.WalkDir(filepath.Join("..", "..", tree), func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {

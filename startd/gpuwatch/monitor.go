@@ -1,4 +1,4 @@
-package startd
+package gpuwatch
 
 import (
 	"errors"
@@ -22,8 +22,8 @@ import (
 	"github.com/roost-batch/roost/startd/slot"
 )
 
-// gpuLister is what knows the machine's GPUs: NVML, or a test.
-type gpuLister interface {
+// deviceLister is what knows the machine's GPUs: NVML, or a test.
+type deviceLister interface {
 	// Devices finds them, in the order of the PCI bus. One that was there once and is
 	// gone comes as sick.
 	Devices() ([]gpu.Device, error)
@@ -37,12 +37,12 @@ type gpuLister interface {
 	Close() error
 }
 
-// gpuMonitor are the GPUs that the startd hands out: which there are, how they are, what
-// the attempts on them use. Its methods may be called by several goroutines. A machine
-// without GPUs has one too, with nothing in it.
-type gpuMonitor struct {
+// Monitor follows the GPUs that the startd hands out, and what the attempts on them use.
+// Its methods may be called by several goroutines. A machine without GPUs has one too,
+// with nothing in it.
+type Monitor struct {
 	log             *slog.Logger
-	lister          gpuLister // nil: there are none
+	lister          deviceLister // nil: there are none
 	config          config.GPUSettings
 	changed         func()        // called when the health of a device is another
 	deviceDir       string        // where device files are
@@ -65,12 +65,12 @@ type deviceError struct {
 	at    slot.BootTime
 }
 
-// openGPUMonitor finds the machine's GPUs. No library and no driver is no error: then
-// there are none. A library that was named in the node file and cannot be loaded is worth
-// a warning.
-func openGPUMonitor(own config.GPUSettings, log *slog.Logger, changed func()) *gpuMonitor {
+// Open finds the machine's GPUs. No library and no driver is no error: then there are
+// none. A library that was named in the node file and cannot be loaded is worth a
+// warning.
+func Open(own config.GPUSettings, log *slog.Logger, changed func()) *Monitor {
 	if own.None {
-		return newGPUMonitor(nil, own, log, changed)
+		return newMonitor(nil, own, log, changed)
 	}
 	lib, err := nvml.Open(own.Library)
 	if err != nil {
@@ -79,16 +79,16 @@ func openGPUMonitor(own config.GPUSettings, log *slog.Logger, changed func()) *g
 		} else {
 			log.Info("no GPUs", "why", err)
 		}
-		return newGPUMonitor(nil, own, log, changed)
+		return newMonitor(nil, own, log, changed)
 	}
-	c := newGPUMonitor(lib, own, log, nil)
+	c := newMonitor(lib, own, log, nil)
 	c.refresh()
 	c.changed = changed // from now on
 	return c
 }
 
-func newGPUMonitor(inv gpuLister, own config.GPUSettings, log *slog.Logger, changed func()) *gpuMonitor {
-	return &gpuMonitor{
+func newMonitor(inv deviceLister, own config.GPUSettings, log *slog.Logger, changed func()) *Monitor {
+	return &Monitor{
 		log: log, lister: inv, config: own, changed: changed, deviceDir: "/dev",
 		capabilityDir: "/proc/driver/nvidia/capabilities",
 		attemptAdded:  make(chan struct{}, 1), measureInterval: time.Second,
@@ -98,8 +98,8 @@ func newGPUMonitor(inv gpuLister, own config.GPUSettings, log *slog.Logger, chan
 	}
 }
 
-// listDevices returns the devices that are handed out, with their health as it is now.
-func (c *gpuMonitor) listDevices() []gpu.Device {
+// Devices returns the devices that are handed out, with their health as it is now.
+func (c *Monitor) Devices() []gpu.Device {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.devices)
@@ -107,7 +107,7 @@ func (c *gpuMonitor) listDevices() []gpu.Device {
 
 // hasDevices reports whether the machine has GPUs: then tasks without one are kept from
 // them.
-func (c *gpuMonitor) hasDevices() bool {
+func (c *Monitor) hasDevices() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.devices) > 0
@@ -115,7 +115,7 @@ func (c *gpuMonitor) hasDevices() bool {
 
 // refresh looks for the devices anew, and tells whoever wants to know when the health of
 // one is another.
-func (c *gpuMonitor) refresh() {
+func (c *Monitor) refresh() {
 	found, err := c.lister.Devices()
 	if err != nil {
 		c.log.Error("GPUs cannot be listed", "err", err)
@@ -130,7 +130,7 @@ func (c *gpuMonitor) refresh() {
 
 // configuredDevices are those of the devices that the node file names, with what the
 // driver has reported of them. The caller holds the lock.
-func (c *gpuMonitor) configuredDevices(found []gpu.Device) []gpu.Device {
+func (c *Monitor) configuredDevices(found []gpu.Device) []gpu.Device {
 	var all []gpu.Device
 	for _, d := range found {
 		named := c.config.Use == nil || slices.ContainsFunc(c.config.Use, func(name string) bool {
@@ -147,9 +147,9 @@ func (c *gpuMonitor) configuredDevices(found []gpu.Device) []gpu.Device {
 }
 
 // logChanges logs how the devices differ from those before, and passes it on.
-func (c *gpuMonitor) logChanges(before []gpu.Device) {
+func (c *Monitor) logChanges(before []gpu.Device) {
 	differ := false
-	for _, d := range c.listDevices() {
+	for _, d := range c.Devices() {
 		i := slices.IndexFunc(before, func(b gpu.Device) bool { return b.UUID == d.UUID })
 		switch {
 		case i < 0:
@@ -171,7 +171,7 @@ func (c *gpuMonitor) logChanges(before []gpu.Device) {
 
 // onDriverEvent takes in what the driver has reported. An error after which a device is
 // sick, or may be, has the devices looked at anew.
-func (c *gpuMonitor) onDriverEvent(events []gpu.XIDEvent, now slot.BootTime) {
+func (c *Monitor) onDriverEvent(events []gpu.XIDEvent, now slot.BootTime) {
 	again := false
 	c.mu.Lock()
 	for _, e := range events {
@@ -198,8 +198,8 @@ func (c *gpuMonitor) onDriverEvent(events []gpu.XIDEvent, now slot.BootTime) {
 	}
 }
 
-// close lets the library go.
-func (c *gpuMonitor) close() {
+// Close lets the library go.
+func (c *Monitor) Close() {
 	if c.lister == nil {
 		return
 	}
@@ -210,7 +210,7 @@ func (c *gpuMonitor) close() {
 
 // devicesOf returns the devices of shares, in their order. One that is not there any more
 // is left out.
-func (c *gpuMonitor) devicesOf(shares []gpu.SavedShare) []gpu.Device {
+func (c *Monitor) devicesOf(shares []gpu.SavedShare) []gpu.Device {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var all []gpu.Device
@@ -222,16 +222,16 @@ func (c *gpuMonitor) devicesOf(shares []gpu.SavedShare) []gpu.Device {
 	return all
 }
 
-// environment is what a program, and the libraries below it, read to find the GPUs that
-// are its own. On a machine that has some, a task without is told that there are none:
-// where devices are not kept apart by the kernel, that keeps it from taking the first it
-// sees.
+// Environment returns what a program, and the libraries below it, read to find the GPUs
+// that are its own. On a machine that has some, a task without is told that there are
+// none: where devices are not kept apart by the kernel, that keeps it from taking the
+// first it sees.
 //
 // NVIDIA_VISIBLE_DEVICES is for NVIDIA's container tools, where "void" stands for none
 // and leaves everything as it is. The memory limit is a hint that the MPS daemon follows,
 // where one runs (CUDA Multi-Process Service, "Memory limits"); its devices are numbered
 // as the program sees them.
-func (c *gpuMonitor) environment(shares []gpu.SavedShare) []string {
+func (c *Monitor) Environment(shares []gpu.SavedShare) []string {
 	if !c.hasDevices() {
 		return nil
 	}
@@ -258,11 +258,11 @@ func (c *gpuMonitor) environment(shares []gpu.SavedShare) []string {
 	return env
 }
 
-// deviceNodes are the device files that a task with those shares may open: the cards,
-// what all of them have in common, and what opens the parts of a card. Nil on a machine
-// without GPUs, which has nothing to keep apart; empty, and not nil, for a task without
-// GPUs on one that has some.
-func (c *gpuMonitor) deviceNodes(shares []gpu.SavedShare) []cgroup.DeviceNode {
+// DeviceNodes returns the device files that a task with those shares may open. They are
+// the cards, what all of them have in common, and what opens the parts of a card. Nil on
+// a machine without GPUs, which has nothing to keep apart; empty, and not nil, for a
+// task without GPUs on one that has some.
+func (c *Monitor) DeviceNodes(shares []gpu.SavedShare) []cgroup.DeviceNode {
 	if !c.hasDevices() {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package startd
+package gpuwatch
 
 import (
 	"cmp"
@@ -33,9 +33,9 @@ type gpuAttempt struct {
 	peak   roost.Bytes
 }
 
-// addAttempt begins to measure the attempt on a claim, all of whose processes descend
+// AddAttempt begins to measure the attempt on a claim, all of whose processes descend
 // from its starter.
-func (c *gpuMonitor) addAttempt(claim slot.ClaimID, shares []gpu.SavedShare, starter int, stop func(reason string)) {
+func (c *Monitor) AddAttempt(claim slot.ClaimID, shares []gpu.SavedShare, starter int, stop func(reason string)) {
 	if !c.hasDevices() {
 		return
 	}
@@ -48,16 +48,16 @@ func (c *gpuMonitor) addAttempt(claim slot.ClaimID, shares []gpu.SavedShare, sta
 	}
 }
 
-// removeAttempt ends it.
-func (c *gpuMonitor) removeAttempt(claim slot.ClaimID) {
+// RemoveAttempt ends the measurement of the attempt on a claim.
+func (c *Monitor) RemoveAttempt(claim slot.ClaimID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.attempts, claim)
 }
 
-// attemptUsage is what the attempt on a claim uses of its GPUs: busy is 1 for one that
-// always computes; memory of all together, now and at most.
-func (c *gpuMonitor) attemptUsage(claim slot.ClaimID) (busy float64, memory, peak roost.Bytes) {
+// AttemptUsage returns what the attempt on a claim uses of its GPUs. Busy is 1 for one
+// GPU that always computes; memory is that of all together, now and at most.
+func (c *Monitor) AttemptUsage(claim slot.ClaimID) (busy float64, memory, peak roost.Bytes) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if t := c.attempts[claim]; t != nil {
@@ -66,15 +66,15 @@ func (c *gpuMonitor) attemptUsage(claim slot.ClaimID) (busy float64, memory, pea
 	return 0, 0, 0
 }
 
-// gpuIdleInterval is how often the devices are measured while nothing runs: so that the
-// ad knows what others do on them.
+// gpuIdleInterval is how often the devices are measured while nothing runs. So the ad
+// shows what others do on them.
 const gpuIdleInterval = 10 * time.Second
 
 // gpuEventTimeout bounds how long one question for news takes.
 const gpuEventTimeout = time.Second
 
-// watch follows the devices until ctx ends.
-func (c *gpuMonitor) watch(ctx context.Context) {
+// Watch follows the devices until ctx ends.
+func (c *Monitor) Watch(ctx context.Context) {
 	if c.lister == nil {
 		return
 	}
@@ -90,7 +90,7 @@ func (c *gpuMonitor) watch(ctx context.Context) {
 	watching.Wait()
 }
 
-func (c *gpuMonitor) measureAll(ctx context.Context) {
+func (c *Monitor) measureAll(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -111,9 +111,9 @@ func (c *gpuMonitor) measureAll(ctx context.Context) {
 	}
 }
 
-// measure asks every device who uses how much of it, gives each attempt its part, and
-// stops those that take what is another's.
-func (c *gpuMonitor) measure() {
+// measure asks every device who uses how much of it, and gives each attempt its part. It
+// stops attempts that take what is another's.
+func (c *Monitor) measure() {
 	usage, err := c.lister.Usage()
 	if err != nil {
 		c.log.Warn("GPUs cannot be measured", "err", err)
@@ -148,7 +148,7 @@ func (c *gpuMonitor) measure() {
 
 // recordUsage takes in what the processes of one attempt use, and says what is wrong with
 // it. The caller holds the lock.
-func (c *gpuMonitor) recordUsage(t *gpuAttempt, pids []int) (reason string) {
+func (c *Monitor) recordUsage(t *gpuAttempt, pids []int) (reason string) {
 	t.busy, t.memory = 0, 0
 	for _, d := range c.devices {
 		memory, busy, largest := c.usage[d.UUID].UsageOf(pids)
@@ -187,9 +187,9 @@ func deviceName(d gpu.Device) string {
 	return fmt.Sprintf("GPU %d (%s, %s)", d.Index, d.Model, d.UUID)
 }
 
-// gpuFault says what was wrong with the devices of an attempt that failed: that one is
+// FailureReason says what was wrong with the devices of an attempt that failed. One is
 // sick, or reported an error while the attempt ran. Empty: nothing is known.
-func (c *gpuMonitor) gpuFault(claim slot.ClaimID) string {
+func (c *Monitor) FailureReason(claim slot.ClaimID) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t := c.attempts[claim]
@@ -264,8 +264,8 @@ const (
 	attrCUDA    = "CudaVersion"
 )
 
-// describeStatic writes into the machine's ad what does not change.
-func (c *gpuMonitor) describeStatic(ad *classad.Ad) {
+// DescribeStatic writes into the machine's ad what does not change.
+func (c *Monitor) DescribeStatic(ad *classad.Ad) {
 	if !c.hasDevices() {
 		return
 	}
@@ -281,9 +281,9 @@ func (c *gpuMonitor) describeStatic(ad *classad.Ad) {
 	}
 }
 
-// describeUsage writes into the machine's ad how the devices are and what they do. What
+// DescribeUsage writes into the machine's ad how the devices are and what they do. What
 // is not known is left out.
-func (c *gpuMonitor) describeUsage(ad *classad.Ad) {
+func (c *Monitor) DescribeUsage(ad *classad.Ad) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.devices) == 0 {
@@ -332,8 +332,8 @@ const (
 	temperatureNewsStep = 5
 )
 
-// isAdStale reports whether the devices do something else than the last ad says.
-func (c *gpuMonitor) isAdStale() bool {
+// IsAdStale reports whether the devices do something else than the last ad says.
+func (c *Monitor) IsAdStale() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for uuid, u := range c.usage {

@@ -1,4 +1,4 @@
-package startd
+package gpuwatch
 
 import (
 	"errors"
@@ -14,12 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/gpu"
-	"github.com/roost-batch/roost/gpu/nvml/fakelib"
 	"github.com/roost-batch/roost/internal/boottime"
 	"github.com/roost-batch/roost/internal/config"
-	"github.com/roost-batch/roost/internal/wire"
 )
 
 // fakeGPULister is an inventory of made-up cards.
@@ -38,10 +35,10 @@ func testGPU(i int, uuid string) gpu.Device {
 		Health: gpu.HealthyDevice()}
 }
 
-func newFakeGPUs(t *testing.T, own config.GPUSettings, devices ...gpu.Device) (*gpuMonitor, *fakeGPULister) {
+func newFakeGPUs(t *testing.T, own config.GPUSettings, devices ...gpu.Device) (*Monitor, *fakeGPULister) {
 	t.Helper()
 	s := &fakeGPULister{devices: devices}
-	c := newGPUMonitor(s, own, slog.New(slog.DiscardHandler), nil)
+	c := newMonitor(s, own, slog.New(slog.DiscardHandler), nil)
 	c.refresh()
 	return c, s
 }
@@ -58,7 +55,7 @@ func TestUse(t *testing.T) {
 	} {
 		c, _ := newFakeGPUs(t, config.GPUSettings{Use: tt.use}, testGPU(0, "GPU-a"), testGPU(1, "GPU-b"), part)
 		var got []string
-		for _, d := range c.listDevices() {
+		for _, d := range c.Devices() {
 			got = append(got, d.UUID)
 		}
 		if strings.Join(got, " ") != tt.want {
@@ -69,7 +66,7 @@ func TestUse(t *testing.T) {
 
 func TestGPUEnvironment(t *testing.T) {
 	none, _ := newFakeGPUs(t, config.GPUSettings{})
-	if got := none.environment(nil); got != nil {
+	if got := none.Environment(nil); got != nil {
 		t.Errorf("without GPUs: %q", got)
 	}
 	c, _ := newFakeGPUs(t, config.GPUSettings{}, testGPU(0, "GPU-a"), testGPU(1, "GPU-b"))
@@ -86,7 +83,7 @@ func TestGPUEnvironment(t *testing.T) {
 				"CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=0=1024M,1=1024M"}},
 	}
 	for _, tt := range tests {
-		got := c.environment(tt.shares)
+		got := c.Environment(tt.shares)
 		for _, w := range tt.want {
 			if !slices.Contains(got, w) {
 				t.Errorf("%v: got %q, want %s in it", tt.shares, got, w)
@@ -130,7 +127,7 @@ func TestDeviceNodes(t *testing.T) {
 		if tt.uuid != "" {
 			shares = append(shares, gpu.SavedShare{UUID: tt.uuid})
 		}
-		nodes := c.deviceNodes(shares)
+		nodes := c.DeviceNodes(shares)
 		var got []string
 		for _, n := range nodes {
 			got = append(got, filepath.Base(n.Path))
@@ -177,7 +174,7 @@ func TestOveruse(t *testing.T) {
 			s.usage = []gpu.DeviceUsage{{UUID: tt.uuid, BusyFraction: 0.5, Memory: 2 * roost.GiB,
 				Processes: []gpu.DeviceProcess{{PID: tt.pid, Memory: 2 * roost.GiB, Busy: 0.5}}}}
 			var reasons []string
-			c.addAttempt(7, tt.shares, os.Getpid(), func(reason string) { reasons = append(reasons, reason) })
+			c.AddAttempt(7, tt.shares, os.Getpid(), func(reason string) { reasons = append(reasons, reason) })
 			c.measure()
 			c.measure()
 			if (len(tt.want) > 0) != (len(reasons) == 1) {
@@ -190,7 +187,7 @@ func TestOveruse(t *testing.T) {
 			}
 			s.usage = nil
 			c.measure()
-			if _, memory, peak := c.attemptUsage(7); memory != 0 || (peak == 2*roost.GiB) != (tt.pid == pid) {
+			if _, memory, peak := c.AttemptUsage(7); memory != 0 || (peak == 2*roost.GiB) != (tt.pid == pid) {
 				t.Errorf("used %v now and %v at most", memory, peak)
 			}
 		})
@@ -204,89 +201,25 @@ func TestBlame(t *testing.T) {
 	changes := 0
 	c.changed = func() { changes++ }
 	c.onDriverEvent([]gpu.XIDEvent{{UUID: "GPU-a", XID: 31}}, 0)
-	c.addAttempt(1, []gpu.SavedShare{{UUID: "GPU-a"}}, os.Getpid(), nil)
-	if got := c.gpuFault(1); got != "" {
+	c.AddAttempt(1, []gpu.SavedShare{{UUID: "GPU-a"}}, os.Getpid(), nil)
+	if got := c.FailureReason(1); got != "" {
 		t.Errorf("before: %q", got)
 	}
 	c.onDriverEvent([]gpu.XIDEvent{{UUID: "GPU-b", XID: 79}}, boottime.Now())
-	if got := c.gpuFault(1); got != "" || changes != 1 {
+	if got := c.FailureReason(1); got != "" || changes != 1 {
 		t.Errorf("another device: %q, and %d changes", got, changes)
 	}
 	c.onDriverEvent([]gpu.XIDEvent{{UUID: "GPU-a", XID: 31}}, boottime.Now())
-	if got := c.gpuFault(1); !strings.Contains(got, "GPU 0") || !strings.Contains(got, "XID 31") {
+	if got := c.FailureReason(1); !strings.Contains(got, "GPU 0") || !strings.Contains(got, "XID 31") {
 		t.Errorf("its own error: %q", got)
 	}
 	c.onDriverEvent([]gpu.XIDEvent{{UUID: "GPU-a", XID: 79}}, boottime.Now())
-	if got := c.gpuFault(1); !strings.Contains(got, "sick") || changes != 2 {
+	if got := c.FailureReason(1); !strings.Contains(got, "sick") || changes != 2 {
 		t.Errorf("a sick device: %q, and %d changes", got, changes)
 	}
-	for _, d := range c.listDevices() {
+	for _, d := range c.Devices() {
 		if d.Health.OK {
 			t.Errorf("%s is well", d.UUID)
 		}
-	}
-}
-
-// newGPUStartd is a place whose startd has the cards of a fake library.
-func newGPUStartd(t *testing.T, d fakelib.MachineDescription) (*testStartd, *fakelib.FakeMachine) {
-	t.Helper()
-	m := fakelib.New(t, d)
-	p := newTestStartd(t)
-	p.stop()
-	p.node.Startds[0].GPUs.Library = m.Library
-	p.start()
-	return p, m
-}
-
-// TestStartdWithGPUs goes through the whole startd: its ad shows the cards and what they
-// do, a task without a GPU sees none, and one that takes a GPU nevertheless is stopped.
-func TestStartdWithGPUs(t *testing.T) {
-	t.Parallel()
-	p, m := newGPUStartd(t, fakelib.MachineDescription{Devices: []fakelib.FakeDevice{
-		{UUID: "GPU-a", Model: "NVIDIA Test", Memory: 16 * roost.GiB, UsedMemory: roost.GiB, Celsius: 41},
-	}})
-	first := func(ad *classad.Ad) *classad.Ad {
-		list, _ := ad.Eval(attrDevices, nil).Elements(nil)
-		if len(list) != 1 {
-			return classad.New()
-		}
-		a, _ := list[0].Ad()
-		return a
-	}
-	p.ads.awaitAd(t, "shows the card", func(_ *wire.AdUpdate, ad *classad.Ad) bool {
-		a := first(ad)
-		uuid, _ := a.Str("UUID")
-		well, _ := a.Bool("Healthy")
-		used, _ := a.Int("MemoryUsed")
-		driver, _ := ad.Str(attrDriver)
-		return uuid == "GPU-a" && well && used == 1024 && driver == "550.54.15"
-	})
-	s := p.connect("host1", 1)
-	claim := s.claim()
-	x := s.run(claim, s.shell(`echo "[$CUDA_VISIBLE_DEVICES] $NVIDIA_VISIBLE_DEVICES"`))
-	if got, want := string(x.GetStdout()), "[] void\n"; got != want {
-		t.Errorf("a task without GPUs sees %q, want %q", got, want)
-	}
-	a := s.activate(claim, s.shell("sleep 1000"), false)
-	pid := s.awaitStarted(a).GetPid()
-	m.Update(func(d *fakelib.MachineDescription) {
-		d.Processes = []fakelib.DeviceProcess{{DeviceUUID: "GPU-a", PID: int(pid), Memory: roost.GiB}}
-	})
-	x = s.awaitOnlyExit(a)
-	if st := x.GetStatus(); st.GetCause() != wire.Cause_CAUSE_GPU_MEMORY ||
-		!strings.Contains(st.GetReason(), "was not given") {
-		t.Errorf("a task that takes a GPU: %v", st)
-	}
-	m.Update(func(d *fakelib.MachineDescription) { d.XIDs = []fakelib.XIDEvent{{DeviceUUID: "GPU-a", Code: 79}} })
-	p.ads.awaitAd(t, "says that the card is sick", func(_ *wire.AdUpdate, ad *classad.Ad) bool {
-		well, ok := first(ad).Bool("Healthy")
-		why, _ := first(ad).Str("Why")
-		return ok && !well && strings.Contains(why, "XID 79")
-	})
-	reply := s.requestClaim(func(r *wire.ClaimRequest) {
-		r.Resources = &wire.Resources{MilliCpu: 1000, Memory: 256 << 20, Gpus: 1}
-	})
-	if reply.GetClaim() != 0 || reply.GetReason() == "" {
-		t.Errorf("a sick card is handed out: %v", reply)
 	}
 }
