@@ -7,6 +7,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/startd/claim"
 	"github.com/roost-batch/roost/startd/desktop/policy"
 	"github.com/roost-batch/roost/startd/slot"
 )
@@ -25,9 +26,9 @@ func (l loopClaimController) SetSuspended(id slot.ClaimID, why string) {
 	l.suspendClaim(l.runners[id], why)
 }
 
-func (l *machineLoop) suspendClaim(h *claimRunner, why string) {
-	if err := h.ownerSuspension.set(why); err != nil {
-		l.host.log.Error("a claim cannot be stopped for the machine's owner", "claim", h.id, "err", err)
+func (l *machineLoop) suspendClaim(h *claim.Runner, why string) {
+	if err := h.Suspension().Set(why); err != nil {
+		l.host.log.Error("a claim cannot be stopped for the machine's owner", "claim", h.ID(), "err", err)
 	}
 }
 
@@ -35,7 +36,7 @@ func (l *machineLoop) suspendClaim(h *claimRunner, why string) {
 func (l loopClaimController) Resume(id slot.ClaimID) {
 	h := l.runners[id]
 	l.suspendClaim(h, "")
-	h.queue.Put(ownerResumed{})
+	h.Send(claim.OwnerResumedCmd{})
 }
 
 // ReportSuspended implements desktop.ClaimController.
@@ -49,10 +50,10 @@ func (l loopClaimController) ReportSuspended(c *slot.Claim, why string) {
 }
 
 // TrimMemory implements desktop.ClaimController.
-func (l loopClaimController) TrimMemory(id slot.ClaimID) { l.runners[id].queue.Put(trimMemoryCmd{}) }
+func (l loopClaimController) TrimMemory(id slot.ClaimID) { l.runners[id].Send(claim.TrimMemoryCmd{}) }
 
 // Kill implements desktop.ClaimController.
-func (l loopClaimController) Kill(id slot.ClaimID) { go l.runners[id].ownerSuspension.kill() }
+func (l loopClaimController) Kill(id slot.ClaimID) { go l.runners[id].Suspension().Kill() }
 
 // TaskUsage implements desktop.ClaimController.
 func (l loopClaimController) TaskUsage(c *slot.Claim) (memory roost.Bytes, savable bool) {
@@ -75,17 +76,17 @@ func (l *machineLoop) waitQuiesced() {
 	o := l.ownerState
 	o.freezeBatch++
 	o.batchPending = true
-	all := make([]*ownerSuspension, 0, len(o.Suspended()))
+	all := make([]*claim.OwnerSuspension, 0, len(o.Suspended()))
 	for id := range o.Suspended() {
 		if h := l.runners[id]; h != nil {
-			all = append(all, &h.ownerSuspension)
+			all = append(all, h.Suspension())
 		}
 	}
 	batch, began := o.freezeBatch, o.freezeStarted
 	go func() {
-		l.host.groups.expedite(true)
-		left := waitQuiesced(all)
-		l.host.groups.expedite(false)
+		l.host.groups.Expedite(true)
+		left := claim.WaitQuiesced(all)
+		l.host.groups.Expedite(false)
 		l.host.postEvent(quiescedEvent{batch, time.Since(began), left})
 	}()
 }

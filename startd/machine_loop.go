@@ -9,11 +9,13 @@ import (
 	"github.com/roost-batch/roost/internal/boottime"
 	"github.com/roost-batch/roost/internal/userfiles"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/startd/claim"
 	"github.com/roost-batch/roost/startd/meter"
 	"github.com/roost-batch/roost/startd/slot"
 )
 
-// News for the loop: of sessions, and of the hands of claims.
+// News for the loop of sessions and devices. The runners of claims send those of package
+// claim.
 type (
 	sessionOpened struct {
 		session *scheddSession
@@ -26,32 +28,6 @@ type (
 		message *wire.ToStartd
 		who     accountDecision // of a claim request: as whom its tasks run
 		size    int64           // that it holds of the session's room
-	}
-	claimCreated struct{ claim slot.ClaimID }
-	claimFailed  struct {
-		claim  slot.ClaimID
-		reason string
-	}
-	inputReady struct {
-		claim   slot.ClaimID
-		id      roost.AttemptID
-		scratch string
-	}
-	attemptStarted struct {
-		claim slot.ClaimID
-		id    roost.AttemptID
-		pid   int64
-	}
-	attemptEnded struct {
-		claim  slot.ClaimID
-		id     roost.AttemptID
-		exited *wire.Exited
-	}
-	runnerGone struct{ claim slot.ClaimID }
-	// checkpointReport is for a schedd: a checkpoint was taken, or not.
-	checkpointReport struct {
-		schedd string
-		taken  *wire.CheckpointTaken
 	}
 	// gpusChanged: a device is sick, or well again, or gone.
 	gpusChanged struct{}
@@ -75,7 +51,7 @@ const (
 type machineLoop struct {
 	host     *claimHost
 	table    *slot.ClaimTable
-	runners  map[slot.ClaimID]*claimRunner
+	runners  map[slot.ClaimID]*claim.Runner
 	exits    map[slot.ClaimID]*wire.Exited // of attempts that ended and are not forgotten
 	pids     map[slot.ClaimID]int64
 	programs map[slot.ClaimID]*wire.Activate // between the word and the start
@@ -99,7 +75,7 @@ type machineLoop struct {
 
 func newMachineLoop(m *claimHost, core *slot.ClaimTable) *machineLoop {
 	return &machineLoop{
-		host: m, table: core, runners: make(map[slot.ClaimID]*claimRunner), exits: make(map[slot.ClaimID]*wire.Exited),
+		host: m, table: core, runners: make(map[slot.ClaimID]*claim.Runner), exits: make(map[slot.ClaimID]*wire.Exited),
 		pids:   make(map[slot.ClaimID]int64),
 		pinned: make(map[slot.ClaimID][]int), programs: make(map[slot.ClaimID]*wire.Activate),
 		firstAdSequence: make(map[slot.ClaimID]uint64), sessions: make(map[uint64]*scheddSession),
@@ -201,31 +177,31 @@ func (l *machineLoop) handleEvent(update any) {
 		if l.sessions[n.session.id] == n.session {
 			l.onScheddMessage(n.session, n.message, n.who)
 		}
-	case claimCreated:
-		l.table.ClaimCreated(n.claim)
-	case claimFailed:
-		l.table.ClaimFailed(boottime.Now(), n.claim, n.reason)
-	case inputReady:
-		if c, ok := l.table.Find(n.id); ok {
+	case claim.CreatedEvent:
+		l.table.ClaimCreated(n.Claim)
+	case claim.FailedEvent:
+		l.table.ClaimFailed(boottime.Now(), n.Claim, n.Reason)
+	case claim.InputAwaitedEvent:
+		if c, ok := l.table.Find(n.ID); ok {
 			l.sendTo(c.Schedd, &wire.FromStartd{Of: &wire.FromStartd_Input{
-				Input: &wire.InputReady{Attempt: wire.FromAttempt(n.id), Scratch: n.scratch, Holes: true},
+				Input: &wire.InputReady{Attempt: wire.FromAttempt(n.ID), Scratch: n.Scratch, Holes: true},
 			}})
 		}
-	case attemptStarted:
-		l.pids[n.claim] = n.pid
-		l.table.Started(boottime.Now(), n.claim, n.id)
-	case attemptEnded:
-		l.exits[n.claim] = n.exited
-		l.table.Ended(boottime.Now(), n.claim, n.id)
+	case claim.StartedEvent:
+		l.pids[n.Claim] = n.PID
+		l.table.Started(boottime.Now(), n.Claim, n.ID)
+	case claim.EndedEvent:
+		l.exits[n.Claim] = n.Exited
+		l.table.Ended(boottime.Now(), n.Claim, n.ID)
 	case usageReport:
 		l.sendTo(n.schedd, &wire.FromStartd{Of: &wire.FromStartd_Usage{Usage: n.report}})
-	case checkpointReport:
-		l.sendTo(n.schedd, &wire.FromStartd{Of: &wire.FromStartd_Taken{Taken: n.taken}})
+	case claim.CheckpointReport:
+		l.sendTo(n.Schedd, &wire.FromStartd{Of: &wire.FromStartd_Taken{Taken: n.Taken}})
 	case meter.Sample:
 		l.table.AddUsageSamples(boottime.Now(), n.Usage, n.Pressure)
-	case runnerGone:
-		delete(l.runners, n.claim)
-		delete(l.firstAdSequence, n.claim)
+	case claim.GoneEvent:
+		delete(l.runners, n.Claim)
+		delete(l.firstAdSequence, n.Claim)
 	case gpusChanged:
 		l.onHealthChanged()
 	case quiescedEvent:

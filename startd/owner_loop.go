@@ -78,7 +78,7 @@ func (l *machineLoop) guardFrozeClaims(s *wire.GuardSigns) bool {
 		theirs[dir] = true
 	}
 	for _, h := range l.runners {
-		if theirs[h.ownerSuspension.freezeDir()] {
+		if theirs[h.Suspension().FreezeDir()] {
 			return true
 		}
 	}

@@ -46,7 +46,7 @@ func (l *machineLoop) readRules(now slot.BootTime) {
 		return
 	}
 	l.table.SetOwnerLimits(now, rules.CPU, rules.Memory, l.host.ownerLimitsReason(rules.CPU, rules.Memory))
-	l.host.groups.setCPUMax(rules.CPU)
+	l.host.groups.SetCPUMax(rules.CPU)
 }
 
 // ownerLimitsReason says to those who have to go what the owner lends.

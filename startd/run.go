@@ -12,14 +12,11 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/checkpoint/criu"
-	"github.com/roost-batch/roost/checkpoint/store"
 	"github.com/roost-batch/roost/internal/adclient"
 	"github.com/roost-batch/roost/internal/boottime"
 	"github.com/roost-batch/roost/internal/config"
@@ -29,9 +26,11 @@ import (
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/userfiles"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/startd/claim"
 	"github.com/roost-batch/roost/startd/gpuwatch"
 	"github.com/roost-batch/roost/startd/meter"
 	"github.com/roost-batch/roost/startd/slot"
+	"github.com/roost-batch/roost/startd/streams"
 )
 
 // maxInboxEvents bounds what waits for the loop; whoever has more to say waits.
@@ -43,27 +42,21 @@ const exitRetention = 24 * time.Hour
 
 // claimHost is what all goroutines of a startd share; it does not change while they run.
 type claimHost struct {
-	wire.UnimplementedStartdServer
+	*streams.Server   // all of its service but Session
 	node              *config.Node
 	config            *config.StartdSettings
 	log               *slog.Logger
 	boot              string
-	starterPath       string
 	agents            *userfiles.AgentPool
-	accounts          *taskAccounts
-	spawnRequests     spawnRequests
-	sandboxed         bool   // tasks are shut in boxes
-	program           string // path of this program, for starters
-	criu              criu.CheckResult
-	images            *store.Store // of checkpoints that were taken here, or are to be gone on from
-	packSlots         chan struct{}
-	vacateCheckpoints atomic.Int32 // attempts that are saved on their way out
+	accounts          *claim.Accounts
+	claims            *claim.Machine
+	checkpoints       *claim.Checkpoints
+	sandboxed         bool // tasks are shut in boxes
 	reliability       *reliabilityTracker
 	stats             dailyStats
-	groups            *claimCgroups
+	groups            *claim.Cgroups
 	gpus              *gpuwatch.Monitor
 	meters            *meter.Meters
-	disks             meter.DiskLimits
 	grantKey          []byte // of this start: grants made for an earlier one are void
 	ads               *adclient.Client
 	identity          *rpc.Identity
@@ -103,16 +96,16 @@ func run(ctx context.Context, node *config.Node, name, starterPath string) error
 	}
 	m := &claimHost{
 		node: node, config: own, log: daemon.Logger("startd").With("name", name), boot: boot, identity: id,
-		starterPath: starterPath, agents: userfiles.NewAgentPool(userfiles.SelfExecutable), accounts: newAccounts(node,
+		agents: userfiles.NewAgentPool(userfiles.SelfExecutable), accounts: claim.NewAccounts(node,
 			own),
 		grantKey: make([]byte, 32), inbox: make(chan any, maxInboxEvents),
 		guardObservations: make(chan *wire.GuardSigns), guardLost: make(chan guardLost), guardReport: newGuardReport(),
 		loopDone: make(chan struct{}),
 	}
-	if m.groups, err = openClaimCgroups(own, m.log); err != nil {
+	if m.groups, err = claim.OpenCgroups(own, m.log); err != nil {
 		return err
 	}
-	if err := m.detectSandbox(); err != nil {
+	if m.sandboxed, err = claim.DetectSandbox(own, m.log); err != nil {
 		return err
 	}
 	m.gpus = gpuwatch.Open(own.GPUs, m.log, func() { m.postEvent(gpusChanged{}) })
@@ -126,7 +119,7 @@ func run(ctx context.Context, node *config.Node, name, starterPath string) error
 	if err != nil {
 		return err
 	}
-	l, err := m.openState()
+	l, err := m.openState(starterPath)
 	if err != nil {
 		closeAll(listeners)
 		return err
@@ -153,20 +146,16 @@ func closeAll(listeners []net.Listener) {
 	}
 }
 
-func (m *claimHost) claimsDir() string  { return filepath.Join(m.config.Dir, "claims") }
-func (m *claimHost) scratchDir() string { return filepath.Join(m.config.Dir, "scratch") }
-func (m *claimHost) ioDir() string      { return filepath.Join(m.config.Dir, "io") }
-
-func (m *claimHost) checkpointsDir() string { return filepath.Join(m.config.Dir, "checkpoints") }
+func (m *claimHost) dirs() claim.Dirs { return claim.Dirs(m.config.Dir) }
 
 // openState makes the directories and the books, and takes over what an earlier start has
 // left.
-func (m *claimHost) openState() (*machineLoop, error) {
+func (m *claimHost) openState(starterPath string) (*machineLoop, error) {
 	for _, d := range []struct {
 		path string
 		mode os.FileMode
-	}{{m.config.Dir, 0o711}, {m.claimsDir(), 0o700}, {m.scratchDir(), 0o711}, {m.ioDir(), 0o711},
-		{m.checkpointsDir(), 0o700}} {
+	}{{m.config.Dir, 0o711}, {m.dirs().Claims(), 0o700}, {m.dirs().Scratch(), 0o711},
+		{m.dirs().IO(), 0o711}, {m.dirs().Checkpoints(), 0o700}} {
 		// users pass through to their scratch directories
 		if err := errors.Join(os.MkdirAll(d.path, d.mode), os.Chmod(d.path, d.mode)); err != nil {
 			return nil, err
@@ -176,8 +165,8 @@ func (m *claimHost) openState() (*machineLoop, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.disks = meter.DiskLimitsOf(m.config.Limits, m.config.Dir, total.Disk)
-	m.meters = meter.New(meter.Options{Log: m.log, Dir: m.config.Dir, Disks: m.disks, Agents: m.agents})
+	disks := meter.DiskLimitsOf(m.config.Limits, m.config.Dir, total.Disk)
+	m.meters = meter.New(meter.Options{Log: m.log, Dir: m.config.Dir, Disks: disks, Agents: m.agents})
 	ad, err := machineAd(m.node, m.config, m.boot, config.AdvertisedAddress(m.config.Listen))
 	if err != nil {
 		return nil, err
@@ -185,13 +174,19 @@ func (m *claimHost) openState() (*machineLoop, error) {
 	if err := m.openCheckpoints(ad); err != nil {
 		return nil, err
 	}
-	m.groups.describe(ad)
+	m.claims = claim.NewMachine(claim.Options{
+		Log: m.log, Settings: m.config, BootID: m.boot, StarterPath: starterPath, Sandboxed: m.sandboxed,
+		OutputLimit: disks.Output, Host: m, Agents: m.agents, Accounts: m.accounts, Cgroups: m.groups, GPUs: m.gpus,
+		Meters: m.meters, Checkpoints: m.checkpoints,
+	})
+	m.Server = streams.New(streams.Options{Log: m.log, Loop: m, Agents: m.agents, Checkpoints: m.checkpoints})
+	m.groups.Describe(ad)
 	m.gpus.DescribeStatic(ad)
-	claims, err := claimDirs(m.claimsDir())
+	claims, err := claim.IDs(m.dirs().Claims())
 	if err != nil {
 		return nil, err
 	}
-	first, err := nextGeneration(m.claimsDir(), claims)
+	first, err := claim.NextGeneration(m.dirs().Claims(), claims)
 	if err != nil {
 		return nil, err
 	}
@@ -246,7 +241,7 @@ func (m *claimHost) serveLoop(ctx context.Context, l *machineLoop, id *rpc.Ident
 	}
 	cancel()
 	running.Wait()
-	m.groups.close()
+	m.groups.Close()
 	return err
 }
 
@@ -262,4 +257,32 @@ func (m *claimHost) postEvent(update any) {
 	case m.inbox <- update:
 	case <-m.loopDone:
 	}
+}
+
+// Post implements claim.Host.
+func (m *claimHost) Post(event any) { m.postEvent(event) }
+
+// Done implements claim.Host and streams.Loop.
+func (m *claimHost) Done() <-chan struct{} { return m.loopDone }
+
+// Find implements streams.Loop.
+func (m *claimHost) Find(id roost.AttemptID, found func(*claim.Runner, int)) <-chan struct{} {
+	q := loopQuery{func(l *machineLoop) {
+		c, ok := l.table.Find(id)
+		if !ok || l.runners[c.ID] == nil {
+			return
+		}
+		pid := 0
+		if c.Running {
+			pid = int(l.pids[c.ID])
+		}
+		found(l.runners[c.ID], pid)
+	}, make(chan struct{})}
+	m.postEvent(q)
+	return q.done
+}
+
+// SendTo implements streams.Loop.
+func (m *claimHost) SendTo(schedd string, message *wire.FromStartd) {
+	m.postEvent(loopQuery{func(l *machineLoop) { l.sendTo(schedd, message) }, make(chan struct{})})
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/roost-batch/roost/internal/boottime"
 	"github.com/roost-batch/roost/internal/userfiles"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/startd/claim"
 	"github.com/roost-batch/roost/startd/slot"
 )
 
@@ -31,7 +32,7 @@ func (l *machineLoop) onScheddMessage(s *scheddSession, message *wire.ToStartd, 
 		l.activateClaim(s, m.Activate)
 	case *wire.ToStartd_Launch:
 		if c, ok := l.table.Find(m.Launch.GetAttempt().AttemptID(s.schedd)); ok && c.Schedd == s.schedd {
-			l.sendCommand(c, inputReadyCmd{c.Attempt})
+			l.sendCommand(c, claim.InputReadyCmd{ID: c.Attempt})
 		}
 	case *wire.ToStartd_Vacate:
 		v := m.Vacate
@@ -39,33 +40,34 @@ func (l *machineLoop) onScheddMessage(s *scheddSession, message *wire.ToStartd, 
 			slot.CauseFromWire(int32(v.GetCause())), v.GetFast(), v.GetReason())
 	case *wire.ToStartd_Checkpoint:
 		l.sendToAttempt(s, m.Checkpoint.GetAttempt(), func(id roost.AttemptID) any {
-			return checkpointCmd{id, reasonRequested}
+			return claim.CheckpointCmd{ID: id, Reason: claim.ReasonRequested}
 		})
 	case *wire.ToStartd_Freeze:
 		l.sendToAttempt(s, m.Freeze.GetAttempt(), func(id roost.AttemptID) any {
-			return freezeCmd{id, m.Freeze.GetFrozen()}
+			return claim.FreezeCmd{ID: id, Frozen: m.Freeze.GetFrozen()}
 		})
 	case *wire.ToStartd_Signal:
 		if n := m.Signal.GetSignal(); n <= maxSignal {
 			l.sendToAttempt(s, m.Signal.GetAttempt(), func(id roost.AttemptID) any {
-				return signalCmd{id, unix.Signal(n)}
+				return claim.SignalCmd{ID: id, Signal: unix.Signal(n)}
 			})
 		}
 	case *wire.ToStartd_Limit:
 		walltime, cpu := max(time.Duration(m.Limit.GetWalltimeNs()), 0), max(time.Duration(m.Limit.GetCpuNs()), 0)
 		l.sendToAttempt(s, m.Limit.GetAttempt(), func(id roost.AttemptID) any {
 			l.table.SetWalltime(id, walltime)
-			return setLimitsCmd{id, walltime, cpu}
+			return claim.SetLimitsCmd{ID: id, Walltime: walltime, CPUTime: cpu}
 		})
 	case *wire.ToStartd_Message:
-		if m := m.Message; len(m.GetLine()) <= maxOutputMessage {
+		if m := m.Message; len(m.GetLine()) <= claim.MaxOutputMessage {
 			l.sendToAttempt(s, m.GetAttempt(), func(id roost.AttemptID) any {
-				return outputMessageCmd{id, string(m.GetLine()) + "\n", m.GetOut(), m.GetErr()}
+				return claim.OutputMessageCmd{ID: id, Line: string(m.GetLine()) + "\n", Stdout: m.GetOut(),
+					Stderr: m.GetErr()}
 			})
 		}
 	case *wire.ToStartd_Kept:
 		l.sendToAttempt(s, m.Kept.GetAttempt(), func(id roost.AttemptID) any {
-			return imageStored{id, m.Kept.GetSequence()}
+			return claim.ImageStoredCmd{ID: id, Sequence: m.Kept.GetSequence()}
 		})
 	case *wire.ToStartd_Acknowledge:
 		for _, a := range m.Acknowledge.GetAttempts() {
@@ -122,7 +124,7 @@ func (l *machineLoop) requestClaim(s *scheddSession, r *wire.ClaimRequest, who a
 		claimReq.AccountError = err
 	}
 	if claimReq.AccountError == nil {
-		claimReq.AccountError = checkDiskSpace(l.host.claimsDir())
+		claimReq.AccountError = checkDiskSpace(l.host.dirs().Claims())
 	}
 	if l.ownerState != nil && claimReq.AccountError == nil {
 		claimReq.AccountError = l.ownerState.RejectionReason(claimReq.Ad)

@@ -12,10 +12,11 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/attack"
 	"github.com/roost-batch/roost/internal/boottime"
-	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/sendqueue"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/startd/claim"
+	"github.com/roost-batch/roost/startd/streams"
 )
 
 // scheddSession is one conversation with a schedd.
@@ -55,7 +56,7 @@ func (m *claimHost) Session(stream grpc.BidiStreamingServer[wire.ToStartd, wire.
 	if hello.GetSchedd() == "" {
 		return fmt.Errorf("session: %w: the first message is no greeting of a schedd", roost.Invalid)
 	}
-	if err := checkScheddIdentity(stream.Context(), hello.GetSchedd()); err != nil {
+	if err := streams.CheckScheddIdentity(stream.Context(), hello.GetSchedd()); err != nil {
 		return err
 	}
 	if wanted := hello.GetNode(); wanted != "" && wanted != m.config.Name {
@@ -77,15 +78,6 @@ func (m *claimHost) Session(stream grpc.BidiStreamingServer[wire.ToStartd, wire.
 	return s.writeMessages(stream, func(message *wire.FromStartd, err error) {
 		m.postEvent(sendFailure{s, message, err})
 	})
-}
-
-// checkScheddIdentity checks that a peer may act for that schedd: over the network it is
-// what its certificate says. Local daemons are told apart by nothing but their user.
-func checkScheddIdentity(ctx context.Context, schedd string) error {
-	if p, ok := peer.FromContext(ctx); !ok || !p.Local && p.Name != schedd {
-		return fmt.Errorf("schedd %s: %w: %s may not speak for it", schedd, roost.PermissionDenied, p.Name)
-	}
-	return nil
 }
 
 // readMessages passes on what the schedd says, no faster than the loop takes it in.
@@ -148,7 +140,7 @@ func (l *machineLoop) openSession(s *scheddSession, hello *wire.SessionHello) er
 	sendHostileSession(s)
 	l.resendInputReady(s)
 	for _, c := range l.table.ClaimsOf(s.schedd) {
-		l.sendCommand(c, resendPendingCmd{})
+		l.sendCommand(c, claim.ResendPendingCmd{})
 	}
 	return nil
 }
@@ -161,10 +153,9 @@ func (l *machineLoop) resendInputReady(s *scheddSession) {
 		if h == nil {
 			continue
 		}
-		if a := h.sharedAttempt.Load(); a != nil && a.id == c.Attempt && a.mustAwaitInput && a.awaitsInput() {
-			s.queue.Put(&wire.FromStartd{Of: &wire.FromStartd_Input{Input: &wire.InputReady{Attempt: wire.FromAttempt(
-				a.id),
-				Scratch: a.record.Scratch, Holes: true}}})
+		if a := h.Attempt(); a != nil && a.ID() == c.Attempt && a.MustAwaitInput() {
+			s.queue.Put(&wire.FromStartd{Of: &wire.FromStartd_Input{Input: &wire.InputReady{
+				Attempt: wire.FromAttempt(a.ID()), Scratch: a.ScratchDir(), Holes: true}}})
 		}
 	}
 }

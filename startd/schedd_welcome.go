@@ -6,6 +6,7 @@ import (
 	"github.com/roost-batch/roost/internal/attack"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/startd/claim"
 	"github.com/roost-batch/roost/startd/slot"
 )
 
@@ -61,7 +62,7 @@ func (l *machineLoop) claimState(c *slot.Claim) *wire.ClaimState {
 		state.Attempt = wire.FromAttempt(c.Attempt)
 	}
 	if l.ownerState != nil && c.Running {
-		state.Suspended = printableReason(l.ownerState.SuspendReason(c.ID))
+		state.Suspended = claim.PrintableReason(l.ownerState.SuspendReason(c.ID))
 	}
 	return state
 }
@@ -83,7 +84,7 @@ func (l *machineLoop) onSendFailure(n sendFailure) {
 		c, ok := l.table.Find(m.Exited.GetAttempt().AttemptID(n.session.schedd))
 		short := &wire.Exited{Attempt: m.Exited.GetAttempt(), Waiting: m.Exited.GetWaiting(), Status: &wire.ExitStatus{
 			Cause:  wire.Cause_CAUSE_LAUNCH,
-			Reason: printableReason("it has ended, and its submit node cannot be told how: " + n.err.Error()),
+			Reason: claim.PrintableReason("it has ended, and its submit node cannot be told how: " + n.err.Error()),
 		}}
 		if ok && l.exits[c.ID] == m.Exited {
 			l.exits[c.ID] = short
@@ -100,7 +101,7 @@ func (l *machineLoop) onSendFailure(n sendFailure) {
 		return
 	}
 	if c, ok := l.table.Find(about.AttemptID(n.session.schedd)); ok {
-		l.sendCommand(c, vacateCmd{id: c.Attempt, cause: wire.Cause_CAUSE_LAUNCH, fast: true,
-			reason: printableReason("its submit node cannot be told of it: " + n.err.Error())})
+		l.sendCommand(c, claim.VacateCmd{ID: c.Attempt, Cause: wire.Cause_CAUSE_LAUNCH, Fast: true,
+			Reason: claim.PrintableReason("its submit node cannot be told of it: " + n.err.Error())})
 	}
 }

@@ -3,7 +3,6 @@ package startd
 import (
 	"time"
 
-	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/startd/meter"
 )
@@ -12,23 +11,6 @@ import (
 type usageReport struct {
 	schedd string
 	report *wire.UsageReport
-}
-
-// measureFrom begins to measure an attempt.
-func (h *claimRunner) measureFrom(a *claimAttempt, from meter.Baseline) {
-	m := meter.Attempt{
-		ID: a.id, Schedd: h.file.Schedd, Claim: h.id, Group: h.group, Baseline: from, Limits: a.record.Bounds,
-		Credential: h.cred, Scratch: a.record.Scratch, Temp: a.record.Base, IO: a.record.IO,
-		Disk: h.file.Resources.Disk,
-		GPU:  func() (busy float64, memory, peak roost.Bytes) { return h.host.gpus.AttemptUsage(h.id) },
-		End: func(cause wire.Cause, reason string) {
-			h.queue.Put(vacateCmd{id: a.id, cause: cause, reason: reason})
-		},
-	}
-	if h.starter != nil {
-		m.Starter = h.starter.PID()
-	}
-	h.host.meters.Start(m)
 }
 
 // OnUsageSample implements meter.Host.

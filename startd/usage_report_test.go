@@ -145,7 +145,8 @@ func (s *fakeSchedd) awaitLateExit() (x *wire.Exited) {
 	return x
 }
 
-// TestDiskQuotaOfCapturedOutput: what is captured lies on the machine's disk as well, and counts.
+// TestDiskQuotaOfCapturedOutput: what is captured lies on the machine's disk as well,
+// and counts.
 func TestDiskQuotaOfCapturedOutput(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIPPED: disks are measured every 15 seconds")
