@@ -115,30 +115,6 @@ func (h *Runner) handle(order any) {
 		h.removeClaim(true)
 	case ProcessesCmd:
 		h.onProcessesCmd(o)
-	case CheckpointCmd:
-		if h.hasAttempt(o.ID) {
-			h.checkpointer().beginCheckpoint(h.attempt, o.Reason)
-		}
-	case checkpointDue:
-		if h.hasAttempt(o.id) && h.attempt.recordedExit == nil {
-			h.checkpointer().onCheckpointDue(h.attempt)
-		}
-	case probeDumpableCmd:
-		if h.hasAttempt(o.id) && h.attempt.recordedExit == nil {
-			h.checkpointer().probeDumpable(h.attempt)
-		}
-	case dumpDone:
-		if h.hasAttempt(o.id) {
-			h.checkpointer().reapplySuspend(h.attempt)
-		}
-	case checkpointDone:
-		h.checkpointer().onCheckpointDone(o)
-	case imageFetched:
-		h.checkpointer().onImageFetched(o)
-	case ImageStoredCmd:
-		if h.hasAttempt(o.ID) {
-			h.checkpointer().onImageStored(h.attempt, o.Sequence)
-		}
 	case FreezeCmd:
 		h.setSuspended(o)
 	case SignalCmd:
@@ -153,16 +129,8 @@ func (h *Runner) handle(order any) {
 		if h.hasAttempt(o.ID) && h.attempt.recordedExit == nil {
 			h.attempt.addOutputMessage(o)
 		}
-	case OwnerResumedCmd:
-		if h.attempt != nil && h.attempt.recordedExit == nil && h.attempt.checkpoint.cancel == nil {
-			h.checkpointer().scheduleCheckpoint(h.attempt)
-		}
 	case TrimMemoryCmd:
 		h.trimMemory()
-	case ResendPendingCmd:
-		if h.attempt != nil && h.attempt.recordedExit == nil && h.attempt.checkpoint.unstored != nil {
-			h.checkpointer().reportCheckpoint(h.attempt.checkpoint.unstored)
-		}
 	case prologueDone:
 		h.siteScripts().onPrologueDone(o)
 	case epilogueDone:
@@ -171,6 +139,8 @@ func (h *Runner) handle(order any) {
 		h.onStarterEvent(o.event)
 	case leaseOverdue:
 		h.endLeaseOverdue(o.id)
+	default:
+		h.checkpointer().handle(order)
 	}
 }
 
