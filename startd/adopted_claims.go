@@ -40,8 +40,8 @@ func (l *machineLoop) adoptAll(claims []slot.ClaimID) {
 	l.sweepGroups()
 }
 
-// sweepGroups removes the groups of claims that are not in the books. Nothing of theirs
-// runs any more but what has escaped from its starter.
+// sweepGroups removes the groups of claims that are not in the claim table. Nothing of
+// theirs runs any more but what has escaped from its starter.
 func (l *machineLoop) sweepGroups() {
 	keep := make(map[string]bool)
 	for id := range l.runners {

@@ -12,7 +12,7 @@ import (
 	"github.com/roost-batch/roost/startd/slot"
 )
 
-// loopClaimController are the hands of the loop, for the machine's owner.
+// loopClaimController is by what the loop controls claims for the machine's owner.
 type loopClaimController struct{ *machineLoop }
 
 // RunnerIDs implements desktop.ClaimController.

@@ -81,7 +81,7 @@ func (l *machineLoop) performEffect(effect slot.Effect) {
 	}
 }
 
-// sendCommand gives the hand of a claim something to do.
+// sendCommand gives the runner of a claim something to do.
 func (l *machineLoop) sendCommand(c *slot.Claim, what any) {
 	if h := l.runners[c.ID]; h != nil {
 		h.Send(what)
@@ -141,7 +141,7 @@ func (l *machineLoop) rejectActivationFor(e slot.RejectActivation, cause wire.Ca
 }
 
 // exitReport is the news of the end of the claim's attempt. One that ended without its
-// hand's doing is the machine's fault.
+// runner's doing is the machine's fault.
 func (l *machineLoop) exitReport(c *slot.Claim) *wire.Exited {
 	if x := l.exits[c.ID]; x != nil && x.GetAttempt().AttemptID(c.Schedd) == c.Attempt {
 		return x

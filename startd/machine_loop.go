@@ -47,9 +47,9 @@ const (
 	fullAdInterval  = time.Minute
 )
 
-// machineLoop owns the machine's books.
+// machineLoop owns the machine's claim table.
 type machineLoop struct {
-	host     *claimHost
+	host     *startdHost
 	table    *slot.ClaimTable
 	runners  map[slot.ClaimID]*claim.Runner
 	exits    map[slot.ClaimID]*wire.Exited // of attempts that ended and are not forgotten
@@ -63,7 +63,7 @@ type machineLoop struct {
 	sessions          map[uint64]*scheddSession
 	lastSession       uint64 // number of the last session
 	sequence          uint64 // of the last ad
-	advertisedVersion uint64 // of the books that it shows
+	advertisedVersion uint64 // of the claim table that it shows
 	lastFullAd        time.Time
 	advertisedRunning int           // attempts that it shows
 	ownerState        *ownerState   // nil: the machine is nobody's
@@ -73,7 +73,7 @@ type machineLoop struct {
 	refusals    map[string]int
 }
 
-func newMachineLoop(m *claimHost, core *slot.ClaimTable) *machineLoop {
+func newMachineLoop(m *startdHost, core *slot.ClaimTable) *machineLoop {
 	return &machineLoop{
 		host: m, table: core, runners: make(map[slot.ClaimID]*claim.Runner), exits: make(map[slot.ClaimID]*wire.Exited),
 		pids:   make(map[slot.ClaimID]int64),
@@ -131,7 +131,7 @@ func (l *machineLoop) run(ctx context.Context) {
 	}
 }
 
-// performEffects does what the books say, and returns when to ask them again.
+// performEffects does what the claim table says, and returns when to ask them again.
 func (l *machineLoop) performEffects() slot.BootTime {
 	for {
 		wake := slot.BootTime(math.MaxInt64)
@@ -164,7 +164,7 @@ func (l *machineLoop) onGuardMessage() bool {
 	return true
 }
 
-// handleEvent enters one piece of news into the books.
+// handleEvent enters one piece of news into the claim table.
 func (l *machineLoop) handleEvent(update any) {
 	switch n := update.(type) {
 	case sessionOpened:

@@ -50,7 +50,7 @@ func (l *machineLoop) readRules(now slot.BootTime) {
 }
 
 // ownerLimitsReason says to those who have to go what the owner lends.
-func (m *claimHost) ownerLimitsReason(cpu roost.MilliCPU, memory roost.Bytes) string {
+func (m *startdHost) ownerLimitsReason(cpu roost.MilliCPU, memory roost.Bytes) string {
 	var what []string
 	if cpu > 0 {
 		cpus := "cpus"

@@ -117,7 +117,7 @@ const reliabilitySaveInterval = 10 * time.Minute
 
 // openCheckpoints finds out whether this machine takes checkpoints, and says so in its
 // ad.
-func (m *claimHost) openCheckpoints(ad *classad.Ad) (err error) {
+func (m *startdHost) openCheckpoints(ad *classad.Ad) (err error) {
 	m.checkpoints, err = claim.OpenCheckpoints(claim.CheckpointOptions{
 		Log: m.log, Dir: m.dirs().Checkpoints(), Server: m.node.ImageServer, Identity: m.identity,
 		MTBF: func() time.Duration { return m.reliability.mtbf() },

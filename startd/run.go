@@ -40,8 +40,8 @@ const maxInboxEvents = 1024
 // lease is over.
 const exitRetention = 24 * time.Hour
 
-// claimHost is what all goroutines of a startd share; it does not change while they run.
-type claimHost struct {
+// startdHost is what all goroutines of a startd share; it does not change while they run.
+type startdHost struct {
 	*streams.Server   // all of its service but Session
 	node              *config.Node
 	config            *config.StartdSettings
@@ -51,7 +51,7 @@ type claimHost struct {
 	accounts          *claim.Accounts
 	claims            *claim.Machine
 	checkpoints       *claim.Checkpoints
-	sandboxed         bool // tasks are shut in boxes
+	sandboxed         bool // tasks run in sandboxes
 	reliability       *reliabilityTracker
 	stats             dailyStats
 	groups            *claim.Cgroups
@@ -94,7 +94,7 @@ func run(ctx context.Context, node *config.Node, name, starterPath string) error
 	if err != nil {
 		return err
 	}
-	m := &claimHost{
+	m := &startdHost{
 		node: node, config: own, log: daemon.Logger("startd").With("name", name), boot: boot, identity: id,
 		agents: userfiles.NewAgentPool(userfiles.SelfExecutable), accounts: claim.NewAccounts(node,
 			own),
@@ -127,7 +127,7 @@ func run(ctx context.Context, node *config.Node, name, starterPath string) error
 	return m.serveLoop(ctx, l, id, listeners)
 }
 
-func (m *claimHost) listen() ([]net.Listener, error) {
+func (m *startdHost) listen() ([]net.Listener, error) {
 	var listeners []net.Listener
 	for _, addr := range m.config.Listen {
 		listener, err := rpc.Listen(addr, 0o600)
@@ -146,11 +146,11 @@ func closeAll(listeners []net.Listener) {
 	}
 }
 
-func (m *claimHost) dirs() claim.Dirs { return claim.Dirs(m.config.Dir) }
+func (m *startdHost) dirs() claim.Dirs { return claim.Dirs(m.config.Dir) }
 
-// openState makes the directories and the books, and takes over what an earlier start has
-// left.
-func (m *claimHost) openState(starterPath string) (*machineLoop, error) {
+// openState makes the directories and the claim table, and takes over what an earlier
+// start has left.
+func (m *startdHost) openState(starterPath string) (*machineLoop, error) {
 	for _, d := range []struct {
 		path string
 		mode os.FileMode
@@ -208,7 +208,7 @@ func (m *claimHost) openState(starterPath string) (*machineLoop, error) {
 
 // serveLoop runs the loop, the advertising and the server until ctx ends and the last
 // starter is gone.
-func (m *claimHost) serveLoop(ctx context.Context, l *machineLoop, id *rpc.Identity, listeners []net.Listener) error {
+func (m *startdHost) serveLoop(ctx context.Context, l *machineLoop, id *rpc.Identity, listeners []net.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	server := rpc.NewServer(id, peer.MethodAccess(), grpc.WaitForHandlers(true), rpc.WithProgramSizes())
@@ -246,13 +246,13 @@ func (m *claimHost) serveLoop(ctx context.Context, l *machineLoop, id *rpc.Ident
 }
 
 // privateAd is what only negotiators may see of the ad.
-func (m *claimHost) privateAd() map[string]string {
+func (m *startdHost) privateAd() map[string]string {
 	return map[string]string{"GrantKey": hex.EncodeToString(m.grantKey), "GrantNames": "schedd",
 		"Clock": strconv.FormatInt(int64(boottime.Now()), 10)}
 }
 
 // postEvent puts news for the loop into its inbox; after the loop's end it is dropped.
-func (m *claimHost) postEvent(update any) {
+func (m *startdHost) postEvent(update any) {
 	select {
 	case m.inbox <- update:
 	case <-m.loopDone:
@@ -260,13 +260,13 @@ func (m *claimHost) postEvent(update any) {
 }
 
 // Post implements claim.Host.
-func (m *claimHost) Post(event any) { m.postEvent(event) }
+func (m *startdHost) Post(event any) { m.postEvent(event) }
 
 // Done implements claim.Host and streams.Loop.
-func (m *claimHost) Done() <-chan struct{} { return m.loopDone }
+func (m *startdHost) Done() <-chan struct{} { return m.loopDone }
 
 // Find implements streams.Loop.
-func (m *claimHost) Find(id roost.AttemptID, found func(*claim.Runner, int)) <-chan struct{} {
+func (m *startdHost) Find(id roost.AttemptID, found func(*claim.Runner, int)) <-chan struct{} {
 	q := loopQuery{func(l *machineLoop) {
 		c, ok := l.table.Find(id)
 		if !ok || l.runners[c.ID] == nil {
@@ -283,6 +283,6 @@ func (m *claimHost) Find(id roost.AttemptID, found func(*claim.Runner, int)) <-c
 }
 
 // SendTo implements streams.Loop.
-func (m *claimHost) SendTo(schedd string, message *wire.FromStartd) {
+func (m *startdHost) SendTo(schedd string, message *wire.FromStartd) {
 	m.postEvent(loopQuery{func(l *machineLoop) { l.sendTo(schedd, message) }, make(chan struct{})})
 }

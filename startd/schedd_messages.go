@@ -87,14 +87,14 @@ func (l *machineLoop) onScheddMessage(s *scheddSession, message *wire.ToStartd, 
 	}
 }
 
-// sendToAttempt gives the hand of an attempt an order, if it is here.
+// sendToAttempt sends the runner of an attempt a command, if the attempt is here.
 func (l *machineLoop) sendToAttempt(s *scheddSession, ref *wire.AttemptRef, order func(roost.AttemptID) any) {
 	if c, ok := l.table.Find(ref.AttemptID(s.schedd)); ok && c.Schedd == s.schedd {
 		l.sendCommand(c, order(c.Attempt))
 	}
 }
 
-// requestClaim finds out what the books cannot know of a wish, and has it decided.
+// requestClaim finds out what the claim table cannot know of a wish, and has it decided.
 func (l *machineLoop) requestClaim(s *scheddSession, r *wire.ClaimRequest, who accountDecision) {
 	grant := &wire.Grant{
 		Id: r.GetGrant(), Node: l.host.config.Name, Resources: r.GetResources(), Epoch: r.GetEpoch(),

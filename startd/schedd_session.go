@@ -47,7 +47,7 @@ func (s *scheddSession) closeSession() { s.once.Do(func() { close(s.ended) }) }
 
 // Session holds a conversation with a schedd until it breaks or a newer one takes its
 // place.
-func (m *claimHost) Session(stream grpc.BidiStreamingServer[wire.ToStartd, wire.FromStartd]) error {
+func (m *startdHost) Session(stream grpc.BidiStreamingServer[wire.ToStartd, wire.FromStartd]) error {
 	first, err := stream.Recv()
 	if err != nil {
 		return err
@@ -81,7 +81,7 @@ func (m *claimHost) Session(stream grpc.BidiStreamingServer[wire.ToStartd, wire.
 }
 
 // readMessages passes on what the schedd says, no faster than the loop takes it in.
-func (m *claimHost) readMessages(ctx context.Context, recv func() (*wire.ToStartd, error), s *scheddSession) {
+func (m *startdHost) readMessages(ctx context.Context, recv func() (*wire.ToStartd, error), s *scheddSession) {
 	defer s.closeSession()
 	for {
 		message, err := recv()

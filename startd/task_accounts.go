@@ -11,7 +11,7 @@ import (
 
 // lookUpCredential looks up as whom a request's tasks would run, before the loop hears of
 // it: that one must not wait for a directory.
-func (m *claimHost) lookUpCredential(schedd string, message *wire.ToStartd) accountDecision {
+func (m *startdHost) lookUpCredential(schedd string, message *wire.ToStartd) accountDecision {
 	r := message.GetClaim()
 	if r == nil {
 		return accountDecision{}

@@ -14,12 +14,12 @@ type usageReport struct {
 }
 
 // OnUsageSample implements meter.Host.
-func (m *claimHost) OnUsageSample(s meter.Sample) { m.postEvent(s) }
+func (m *startdHost) OnUsageSample(s meter.Sample) { m.postEvent(s) }
 
 // OnCPUTime implements meter.Host.
-func (m *claimHost) OnCPUTime(seconds float64) { m.stats.addCPUTime(time.Now(), seconds) }
+func (m *startdHost) OnCPUTime(seconds float64) { m.stats.addCPUTime(time.Now(), seconds) }
 
 // OnUsageReport implements meter.Host.
-func (m *claimHost) OnUsageReport(schedd string, report *wire.UsageReport) {
+func (m *startdHost) OnUsageReport(schedd string, report *wire.UsageReport) {
 	m.postEvent(usageReport{schedd, report})
 }

@@ -104,8 +104,8 @@ func inRanges(list []account.IDRange, id uint32) bool {
 }
 
 // runsAsOwnUID reports whether a user's tasks run by the user's own number, and not as a
-// slot user's; or says why they do not run at all. Files that several hosts share need
-// true numbers, and there is no slot user for them.
+// slot user. The error says why they do not run at all. Files that several hosts share
+// need true numbers, and there is no slot user for them.
 func (a *Accounts) runsAsOwnUID(c Claimant, user account.UserEntry) (bool, error) {
 	here := strings.EqualFold(c.Node, a.node)
 	trusted := here || a.rules.MayNameUser(c.Node, user)
@@ -134,10 +134,10 @@ func (a *Accounts) runsAsOwnUID(c Claimant, user account.UserEntry) (bool, error
 		"have an account made there", roost.PermissionDenied, who, a.node)
 }
 
-// taskGroup is the group that tasks run in: the one that is asked for if the user is a
-// member here. Otherwise it is the user's primary group here, unless the user chose the
-// other one, and would be surprised. A user whom the directory does not know is a member
-// of groups that it does not know either.
+// taskGroup returns the group that tasks run in. It is the one that is asked for if the
+// user is a member here. Otherwise it is the user's primary group here, unless the user
+// chose the other one, and would be surprised. A user whom the directory does not know
+// is a member of groups that it does not know either.
 func (a *Accounts) taskGroup(c Claimant, user account.UserEntry) (uint32, error) {
 	what := "gid " + fmt.Sprint(c.GID)
 	g, err := a.directory.Group(c.GID)
@@ -170,8 +170,8 @@ func (a *Accounts) taskGroup(c Claimant, user account.UserEntry) (uint32, error)
 	return user.GID, nil
 }
 
-// isUnknownGroup reports whether a group means nothing on this machine: it is neither the
-// system's, nor in the directory, nor a slot user's.
+// isUnknownGroup reports whether a group means nothing on this machine. It is neither
+// the system's, nor in the directory, nor a slot user's.
 func (a *Accounts) isUnknownGroup(gid uint32) (bool, error) {
 	if gid < account.FirstUser || account.CheckUID(gid) != nil || !inRanges(a.gids, gid) ||
 		a.rules.SlotUIDs.Contains(gid) {
@@ -181,9 +181,10 @@ func (a *Accounts) isUnknownGroup(gid uint32) (bool, error) {
 	return err == nil && !g.IsKnown, err
 }
 
-// ChooseSlotUser chooses the slot user of a submit node's user: always the same one, also
-// on other machines with the same slot_uids, so that a checkpoint that was taken as that
-// one can be gone on from; or the next one that is free, where another has it.
+// ChooseSlotUser chooses the slot user of a submit node's user. It is always the same
+// one, also on other machines with the same slot_uids, so that a checkpoint that was
+// taken there can be restored here. Where another has it, it is the next one that is
+// free.
 func (a *Accounts) ChooseSlotUser(node string, uid uint32,
 	taken func(slot uint32) bool) (userfiles.UserCredential, error) {
 	size := a.rules.SlotUIDs.Size()

@@ -22,7 +22,7 @@ type Adopted struct {
 	StarterDead bool
 }
 
-// adoptTries is how often a starter that is there and does not answer is asked again: to
+// adoptTries is how often a starter is asked again that is there and does not answer. To
 // give it up is to lose its task.
 const adoptTries = 4
 
@@ -85,9 +85,10 @@ func (m *Machine) removeClaim(dir string, file File) {
 	}
 }
 
-// Order is the place in which a claim is adopted: it puts claims on which something runs
-// before those that hold something, and these before those that wait: an idle claim may
-// have passed on what it held, and its file may not say so yet.
+// Order returns the claim's place among those that are adopted, lowest first. Claims on
+// which something runs come before those that hold something, and these before those
+// that wait: an idle claim may have passed on what it held, and its file may not say so
+// yet.
 func (f *Adopted) Order() int {
 	switch {
 	case f == nil:
@@ -158,9 +159,9 @@ func (m *Machine) removeForeign(path string) error {
 	return removeScratch(path, func() (*userfiles.Agent, error) { return agent, nil })
 }
 
-// Resume takes up the attempt that is on the claim, and returns the claim as the table is
-// to have it; what it holds is the table's own affair. An attempt that has ended is one
-// that runs: the runner says the rest, in the way that it always does.
+// Resume takes up the attempt on the claim, and returns the claim for the table, without
+// its placement. An attempt that has ended is one that runs: the runner reports the rest
+// as it always does.
 func (f *Adopted) Resume() slot.Claim {
 	h := f.Runner
 	claim := slot.Claim{
@@ -191,8 +192,8 @@ func (f *Adopted) Resume() slot.Claim {
 	return claim
 }
 
-// Placement returns what the claim held, by names, and the cores that its tasks are bound
-// to; nil: it waited, and they are bound to none. It is called before the runner runs.
+// Placement returns what the claim held, and the cores that its tasks are bound to. Nil:
+// it waited, and they are bound to none. It is called before the runner runs.
 func (f *Adopted) Placement() (*gpu.SavedPlacement, []int) {
 	return f.Runner.file.Placed, f.Runner.file.Cores
 }

@@ -6,9 +6,9 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// setAttemptLimits holds an attempt to other limits than it began with: the starter sees
-// to the walltime, its meter to the CPU time. One that has not been started is started
-// with them.
+// setAttemptLimits gives an attempt other limits than it began with. The starter sees to
+// the walltime, its meter to the CPU time. One that has not been started is started with
+// them.
 func (h *Runner) setAttemptLimits(a *Attempt, o SetLimitsCmd) {
 	a.record.Walltime, a.record.Bounds.CPU = o.Walltime, o.CPUTime
 	h.writeRecord(a)

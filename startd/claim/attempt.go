@@ -16,8 +16,8 @@ import (
 	"github.com/roost-batch/roost/startd/starterclient"
 )
 
-// Attempt is one execution on a claim. The hand of the claim owns it; transfers of
-// files only read what does not change, between enter and leave.
+// Attempt is one execution on a claim. The claim's runner owns it. Transfers of files
+// only read what does not change, between AcquireFiles and ReleaseFiles.
 type Attempt struct {
 	machine       *Machine
 	id            roost.AttemptID
@@ -38,7 +38,7 @@ type Attempt struct {
 	ctx            context.Context           // ended when its files are to be removed
 	cancel         context.CancelFunc
 
-	scripts        scriptProgress  // the hand's
+	scripts        scriptProgress  // the runner's
 	checkpoint     checkpointState // likewise
 	pendingSignals []unix.Signal   // likewise: what it is to be sent when it is started, each once
 	outputMessages pendingOutputMessages
@@ -49,7 +49,7 @@ type Attempt struct {
 	users          sync.WaitGroup
 	closed         bool
 
-	leaseOverReason string // the hand's: why its lease is over, once its end was ordered for that
+	leaseOverReason string // the runner's: why its lease is over, once its end was ordered for that
 }
 
 func (m *Machine) newAttempt(id roost.AttemptID, cred userfiles.UserCredential, p *wire.Program) *Attempt {
@@ -66,8 +66,8 @@ func (m *Machine) newAttempt(id roost.AttemptID, cred userfiles.UserCredential, 
 	return a
 }
 
-// Label returns what people call the attempt: "12[15].host/1" where the array's index 15
-// stands for its sixth task, as they gave it and as all commands have it.
+// Label returns what people call the attempt, such as "12[15].host/1". The array's index
+// 15 stands for its sixth task there, as its owner gave it and as all commands have it.
 func (a *Attempt) Label() string {
 	if a.record.Known == "" {
 		return a.id.String()
@@ -75,8 +75,8 @@ func (a *Attempt) Label() string {
 	return fmt.Sprintf("%s/%d", a.record.Known, a.id.Attempt)
 }
 
-// adoptedAttempt is an attempt that a startd before this one has started. What the record
-// does not know of it, it does without.
+// adoptedAttempt is an attempt that an earlier startd has started. What the record does
+// not know of it, it does without.
 func (m *Machine) adoptedAttempt(schedd string, ref starterclient.TaskAttempt, dir string,
 	cred userfiles.UserCredential) *Attempt {
 	a := m.newAttempt((&wire.AttemptRef{Job: ref.Job, Index: ref.Index, Attempt: ref.Number}).AttemptID(schedd), cred,

@@ -81,9 +81,9 @@ func (a *Attempt) IODir() string { return a.record.IO }
 // ScriptPath returns where the text of the attempt's program is.
 func (a *Attempt) ScriptPath() string { return filepath.Join(a.record.IO, scriptName) }
 
-// Stream returns where the attempt writes standard output or standard error: the path of
-// a file of the user's, or, if it is captured, that of a file of ours. It is known when
-// the attempt has been launched.
+// Stream returns where the attempt writes standard output or standard error. It is the
+// path of a file of the user's, or of a file of ours if the stream is captured. It is
+// known when the attempt has been launched.
 func (a *Attempt) Stream(stderr bool) (path string, captured bool) {
 	r := &a.record
 	if r.Join {
@@ -118,8 +118,8 @@ func (a *Attempt) Outputs() []userfiles.TransferEntry { return a.outputs }
 // needed.
 func (a *Attempt) Agent() *userfiles.Agent { return a.agent }
 
-// InputFilter returns what a schedd may send for the attempt: what its program names, as
-// much as the schedd has said now, and no more than the disk that it may use.
+// InputFilter returns what a schedd may send for the attempt. That is what its program
+// names, as much as the schedd has said now, and no more than the disk that it may use.
 func (a *Attempt) InputFilter(totals *wire.TransferTotals) *userfiles.TransferManifest {
 	m := &userfiles.TransferManifest{Totals: totals, Bytes: int64(a.disk)}
 	if len(a.inputPatterns) > 0 { // a schedd of the last version says nothing of them
@@ -128,7 +128,8 @@ func (a *Attempt) InputFilter(totals *wire.TransferTotals) *userfiles.TransferMa
 	return m
 }
 
-// AcquireFiles has the attempt's files stay until ReleaseFiles.
+// AcquireFiles has the attempt's files stay until ReleaseFiles. The error says that they
+// are gone.
 func (a *Attempt) AcquireFiles() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -158,9 +159,9 @@ func (a *Attempt) FilesContext(ctx context.Context) (context.Context, context.Ca
 	return ctx, func() { stop(); cancel() }
 }
 
-// AcquireShell counts a shell that is opened in the attempt, of those that its own job
-// wants or of others, and reports whether there are no more than most. ReleaseShell
-// follows if so.
+// AcquireShell counts a shell that is opened in the attempt, and reports whether there
+// are no more than most. Shells that the attempt's own job wants count by themselves.
+// ReleaseShell follows if it returns true.
 func (a *Attempt) AcquireShell(ofJob bool, most int32) bool {
 	if a.shells(ofJob).Add(1) > most {
 		a.shells(ofJob).Add(-1)

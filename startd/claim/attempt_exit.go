@@ -65,8 +65,8 @@ func (h *Runner) reportExit(a *Attempt) {
 	h.machine.host.Post(EndedEvent{h.id, a.id, e})
 }
 
-// truncateOutput cuts what was captured where it is more than a task may have, so that no
-// more than that comes to a submit node.
+// truncateOutput cuts captured output where it is more than a task may have. So no more
+// than that comes to a submit node.
 func (h *Runner) truncateOutput(a *Attempt, e *wire.Exited) {
 	limit := int64(h.machine.outputLimit)
 	for _, s := range []struct {
@@ -137,8 +137,8 @@ func outputFileLimit() userfiles.ListLimit {
 // maxReason is how many bytes an attempt's end may be explained in.
 const maxReason = 4 << 10
 
-// PrintableReason is an explanation that can be sent: short, and in UTF-8. What users
-// choose is in it, such as the names of their processes and files.
+// PrintableReason returns an explanation that can be sent: short, and in UTF-8. What
+// users choose is in it, such as the names of their processes and files.
 func PrintableReason(text string) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	if len(text) <= maxReason {
@@ -147,10 +147,10 @@ func PrintableReason(text string) string {
 	return strings.ToValidUTF8(text[:maxReason], "") + " …"
 }
 
-// listOutputFiles lists what the record's patterns name, or without patterns the
-// top-level files that are new or changed, and not hidden. A missing file does not keep
-// the others from being listed. What the submit side would take for something else than
-// was asked for is left out, as patterns may lead anywhere.
+// listOutputFiles lists the files that the record's patterns name. Without patterns it
+// lists top-level files that are new or changed, and not hidden. A missing file does not
+// keep the others from being listed. What the submit side would take for something else
+// than was asked for is left out, as patterns may lead anywhere.
 func listOutputFiles(ctx context.Context, agent *userfiles.Agent,
 	r *attemptRecord) (all []userfiles.TransferEntry, err error) {
 	asked := userfiles.AskedFilter(r.Outputs)
@@ -216,9 +216,9 @@ func (a *Attempt) exitReport(x starterclient.TaskExit) *wire.ExitStatus {
 }
 
 // mayBeJobFault reports whether the job may be at fault for an error that looks like the
-// machine's: it was met on files that the job names, which its user may keep open for
-// writing, or have on a server that is away; or on the bound on its user's processes.
-// Another try elsewhere is worth it, and shows which it was.
+// machine's. It was met on files that the job names, which its user may have open for
+// writing, or on a server that is away; or on the limit of its user's processes. Another
+// try elsewhere is worth it, and shows which it was.
 func mayBeJobFault(x starterclient.TaskExit) bool {
 	switch x.Step {
 	case proto.EnterCwd, proto.OpenStdin, proto.OpenStdout, proto.OpenStderr, proto.FindProgram, proto.ExecProgram:

@@ -26,8 +26,7 @@ const (
 	privateTempName = ".tmp"
 )
 
-// launcher is the runner of a claim as far as it prepares attempts and has the starter
-// run them.
+// launcher is the runner of a claim as far as it prepares attempts and has them started.
 type launcher struct{ *Runner }
 
 func (h *Runner) launcher() launcher { return launcher{h} }
@@ -77,8 +76,8 @@ func (h *Runner) isSlotUser() bool {
 	return h.file.Rights != nil && h.file.Rights.UID != h.file.UID
 }
 
-// prepareBase makes the directory for the attempt's own files, and in it the scratch
-// directory if it is to have one.
+// prepareBase makes the directory for the attempt's own files, with a scratch directory
+// in it if it needs one.
 func (h launcher) prepareBase(a *Attempt) error {
 	agent, err := h.dirs.userAgent()
 	if err != nil {
@@ -180,10 +179,9 @@ func (h launcher) startCmd(a *Attempt) starterclient.StartCmd {
 	return o
 }
 
-// resolveInterpreter is the executable; of a script without one, what its first line
-// names, with all that stands behind that as one word, as execve(2) has it. The kernel is
-// not asked to read that line, because it would want a directory from which programs may
-// be run.
+// resolveInterpreter returns the executable, or of a script what its first line names.
+// All that follows there is one word, as in execve(2). The kernel is not asked to read
+// that line, because it would want a directory from which programs may be run.
 func resolveInterpreter(p *wire.Program) []string {
 	if p.GetExecutable() != "" {
 		return []string{p.GetExecutable()}
@@ -247,9 +245,9 @@ func isQsubJob(p *wire.Program) bool {
 	return setsVariable(programTexts(p.GetEnvironment()), "PBS_JOBID")
 }
 
-// pbsVariables is what jobs of qsub are told besides (OpenPBS, "Environment of a job"): a
-// number that only this attempt's processes share, and where they are, if that is a
-// directory of their own.
+// pbsVariables are further variables of jobs of qsub (OpenPBS, "Environment of a job").
+// They are a number that only this attempt's processes share, and where they are, if
+// that is a directory of their own.
 func (h launcher) pbsVariables(a *Attempt) []string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d", h.file.Cookie, a.ref.Number))
 	list := []string{"PBS_JOBCOOKIE=" + hex.EncodeToString(sum[:16])}

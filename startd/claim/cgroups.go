@@ -23,8 +23,8 @@ type Cgroups struct {
 	log  *slog.Logger
 }
 
-// OpenCgroups finds out what the machine can enforce, and refuses to go on where it
-// must and cannot.
+// OpenCgroups finds out what the machine can enforce, and refuses to go on where it must
+// and cannot.
 func OpenCgroups(own *config.StartdSettings, log *slog.Logger) (*Cgroups, error) {
 	g := &Cgroups{own: own, log: log}
 	if own.Limits.Enforce == config.EnforceNever {
@@ -50,9 +50,9 @@ func OpenCgroups(own *config.StartdSettings, log *slog.Logger) (*Cgroups, error)
 }
 
 // OpenParentCgroup finds out what there is for the groups of a startd. On a machine with
-// an owner they are below a directory of their own, which gives way to everything else on
-// the machine; but where its policy has changed while tasks run, they stay where these
-// are.
+// an owner they are below a directory of their own, which gives way to everything else
+// on the machine. But where its policy has changed while tasks run, they stay where
+// these are.
 func OpenParentCgroup(own *config.StartdSettings) (*cgroup.ParentGroup, error) {
 	plain, err := cgroup.Open(hostCgroupPaths[0] + CgroupName(own))
 	if err != nil {
@@ -75,13 +75,13 @@ func OpenParentCgroup(own *config.StartdSettings) (*cgroup.ParentGroup, error) {
 	return host, nil
 }
 
-// hostCgroupPaths are the groups above those of all startds of a host: of machines that
-// are nobody's, and of those that have an owner.
+// hostCgroupPaths are the groups above those of all startds of a host. The first is for
+// machines that are nobody's, the second for those that have an owner.
 var hostCgroupPaths = [...]string{"/roost", "/roost-yielding"}
 
-// CgroupName is the group of a startd, in the one above. Several startds of one host may
-// have the same name, of different pools: their directories tell them apart, or one would
-// Sweep away the other's tasks.
+// CgroupName returns the group of a startd, in the one above. Several startds of one
+// host may have the same name, of different pools: their directories tell them apart, or
+// one would sweep away the other's tasks.
 func CgroupName(own *config.StartdSettings) string {
 	dir, err := filepath.Abs(own.Dir)
 	if err != nil {
@@ -142,15 +142,15 @@ func (g *Cgroups) Sweep(keep map[string]bool) {
 	}
 }
 
-// Expedite has what is to come to rest do so at once, or is over.
+// Expedite has tasks that are to be suspended come to rest at once, or ends that.
 func (g *Cgroups) Expedite(on bool) {
 	if g.host != nil {
 		g.host.SuspendYielding(on)
 	}
 }
 
-// SetCPUMax holds all tasks together to so much processor time; 0: to what there is. What
-// each of them was given is no bound on what it uses of what others leave.
+// SetCPUMax limits the CPU time of all tasks together; 0: to what there is. What each of
+// them was given is no limit of what it uses of what others leave.
 func (g *Cgroups) SetCPUMax(cpu roost.MilliCPU) {
 	if g.host == nil {
 		return
@@ -160,7 +160,7 @@ func (g *Cgroups) SetCPUMax(cpu roost.MilliCPU) {
 	}
 }
 
-// Close removes what is left of the startd's own group, if no claim is.
+// Close removes the startd's own group, if no claim has one.
 func (g *Cgroups) Close() {
 	if g.host != nil {
 		g.host.Close()

@@ -81,12 +81,12 @@ func (h checkpointer) newImageRequest(a *Attempt, why string) dumpRequest {
 	}
 }
 
-// noteScratchFiles is the note of an image that says which files were there at the start,
-// so that they do not come back as output.
+// noteScratchFiles is the note of an image that says which files were there at the
+// start. So they do not come back as output.
 const noteScratchFiles = "before"
 
-// stoppedProcessesNote says that the processes were stopped by a signal when they were
-// saved, for want of a group to freeze: they come back stopped.
+// stoppedProcessesNote says that the processes were saved while a signal had stopped
+// them. There was no group to freeze, and they come back stopped.
 const stoppedProcessesNote = "stopped"
 
 // outputStreams are the files outside of what is saved that the attempt writes its output
@@ -109,7 +109,7 @@ func (a *Attempt) outputStreams() (list []string) {
 }
 
 // thawBriefly lets a task that stands still only for its dump go on for a moment. It is
-// taken beside the hand, and uses only what does not change.
+// taken beside the runner, and uses only what does not change.
 func (h checkpointer) thawBriefly(frozen bool, pid int) func() {
 	group := h.group
 	return func() {
@@ -196,8 +196,9 @@ func (m *Checkpoints) writeImage(ctx context.Context, j *dumpRequest) (result cr
 	return result, nil
 }
 
-// dumpWithRetry dumps, and tries again after a moment in which the task goes on, if what
-// was in the way may be gone then: a connection that was just being made, for one.
+// dumpWithRetry dumps, and tries again if what was in the way may be gone soon. Between
+// two tries the task goes on for a moment. A connection that was just being made is such
+// a case.
 func (m *Checkpoints) dumpWithRetry(ctx context.Context, j *dumpRequest) (result criu.DumpResult, err error) {
 	for n := 1; ; n++ {
 		result, err = criu.Dump(ctx, userfiles.SelfExecutable, j.spec)

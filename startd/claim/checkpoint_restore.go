@@ -28,11 +28,11 @@ func (a *Attempt) restoresProcesses() bool {
 // restoresImage reports whether the attempt goes on from any image.
 func (a *Attempt) restoresImage() bool { return a.program.GetRestore() != nil }
 
-// errRestore marks what is wrong with a checkpoint: the attempt ends with cause RESTORE,
+// errRestore marks what is wrong with a checkpoint. The attempt ends with cause RESTORE,
 // and the submit side looks for another one.
 var errRestore = errors.New("checkpoint")
 
-// errForeignImage marks what another machine can do: the image is good, and is kept.
+// errForeignImage marks what another machine can do: the image is good, and stays.
 var errForeignImage = errors.New("the checkpoint is of no use here")
 
 // unpackImage verifies the image that the attempt goes on from, and puts its files where
@@ -151,8 +151,8 @@ func (m *Checkpoints) cleanRestore(a *Attempt) {
 	}
 }
 
-// restoreFailure is why the helper has not brought an attempt back, and whether that is
-// the fault of the machine that made the image.
+// restoreFailure says why the helper has not restored an attempt. Forged: that is the
+// fault of the machine that made the image.
 func (m *Checkpoints) restoreFailure(a *Attempt) (reason string, forged bool) {
 	text, err := os.ReadFile(m.restoreCommand(a).Output)
 	if err == nil {

@@ -33,8 +33,8 @@ func (a *Attempt) isSelfCheckpointing() bool {
 	return a.checkpoint.policy.GetMethod() == wire.CheckpointPolicy_METHOD_SELF
 }
 
-// selfCheckpointCost is what it is taken to cost a program to save its state and to be
-// started again: nobody measures it.
+// selfCheckpointCost is the assumed time in which a program saves its state and starts
+// again. Nobody measures it.
 const selfCheckpointCost = 10 * time.Second
 
 // storesWorkAfter reports whether what is saved is to be kept when the attempt ends from
@@ -49,9 +49,9 @@ func (a *Attempt) storesWorkAfter(c wire.Cause) bool {
 	return false
 }
 
-// hasSelfCheckpoint reports whether a program has saved its state, by how it has ended:
-// with the exit code that says so; or, if there is no such code, in the time that it was
-// given to leave.
+// hasSelfCheckpoint reports whether a program has saved its state, by how it has ended.
+// It has ended with the exit code that says so; or, if there is no such code, in the
+// time that it was given to leave.
 func (a *Attempt) hasSelfCheckpoint(x *wire.ExitStatus) bool {
 	if !a.isSelfCheckpointing() {
 		return false
@@ -87,8 +87,8 @@ func (h checkpointer) onProgramEnded(a *Attempt, status *wire.ExitStatus) {
 	}()
 }
 
-// hurryPacking is for an attempt that is to leave while its files are packed: only who
-// does not wait for anything does not get them.
+// hurryPacking is for an attempt that is to leave while its files are packed. Only a
+// vacate that does not wait for anything goes without them.
 func (h checkpointer) hurryPacking(a *Attempt, v VacateCmd) {
 	if v.Fast && a.checkpoint.cancel != nil {
 		a.checkpoint.cancel()
@@ -182,7 +182,7 @@ func (m *Checkpoints) stageSelfCheckpoint(ctx context.Context, j *dumpRequest) e
 }
 
 // copyRegular copies a regular file between directories in which only we make files.
-// Given an owner, the copy is his.
+// Given an owner, the copy is the owner's.
 func copyRegular(from, to string, owner *userfiles.UserCredential) error {
 	in, err := os.OpenFile(from, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -203,8 +203,8 @@ func copyRegular(from, to string, owner *userfiles.UserCredential) error {
 	return errors.Join(err, out.Close())
 }
 
-// restoreSelfCheckpoint verifies the image that the attempt goes on from, and puts the
-// program's files and what it has printed where they were. Its input is there already.
+// restoreSelfCheckpoint verifies the image of an attempt, and puts the program's files
+// and output where they were. Its input is there already.
 func (h checkpointer) restoreSelfCheckpoint(a *Attempt) error {
 	dir := h.machine.checkpoints.stageDir(a, "restore")
 	if _, err := h.readImage(a, dir); err != nil {

@@ -23,13 +23,13 @@ const (
 	reasonWalltime = "walltime"
 )
 
-// checkpointState is what a hand knows of the checkpoints of its present attempt. The
+// checkpointState is what a runner knows of the checkpoints of its present attempt. The
 // zero value is that of one of which none are taken.
 type checkpointState struct {
 	policy         *wire.CheckpointPolicy
 	dumpable       bool          // one of its processes could be taken, when that was tried or looked at last
 	lastStored     time.Time     // when the last good one was taken; zero: none was
-	pid            int           // of the box's first process, 0 before it runs
+	pid            int           // of the sandbox's first process, 0 before it runs
 	startedAt      slot.BootTime // when it ran
 	lastCheckpoint slot.BootTime // when the last checkpoint ended, or the attempt began
 	cost           time.Duration
@@ -91,8 +91,8 @@ func (h checkpointer) startCheckpoints(a *Attempt, pid int) {
 	h.scheduleCheckpoint(a)
 }
 
-// firstDumpableProbe is how soon after its start an attempt is looked at, whether it can
-// be dumped: by then most programs have opened what they need.
+// firstDumpableProbe is how soon after its start an attempt is probed, whether it can be
+// dumped. By then most programs have opened what they need.
 const firstDumpableProbe = 2 * time.Second
 
 // probeDumpable finds out whether the attempt can be dumped, and has that told.
@@ -145,8 +145,9 @@ func (h checkpointer) nextCheckpointTime(a *Attempt) (at slot.BootTime, ok bool)
 	return at, ok
 }
 
-// walltimeLead is how long before the end of its walltime a task is saved: twice what the
-// last checkpoint took and half a minute, but never more than a tenth of the whole.
+// walltimeLead returns how long before the end of its walltime a task is saved. It is
+// twice what the last checkpoint took and half a minute, but never more than a tenth of
+// the whole.
 func walltimeLead(walltime, cost time.Duration) time.Duration {
 	return min(2*cost+30*time.Second, walltime/10)
 }
@@ -271,8 +272,8 @@ func (h checkpointer) onCheckpointDone(o checkpointDone) {
 	h.scheduleCheckpoint(a)
 }
 
-// reapplySuspend is for a checkpoint during which an attempt was suspended, or resumed:
-// whoever takes one lets go on what he did not find standing still, and resuming waited.
+// reapplySuspend suspends or resumes an attempt as was asked for while a checkpoint was
+// taken. Whoever takes one resumes what was not suspended before, and resuming waited.
 func (h checkpointer) reapplySuspend(a *Attempt) {
 	s := &a.checkpoint
 	if a.recordedExit != nil || h.starter == nil {
@@ -370,7 +371,7 @@ func (m *Checkpoints) stageDir(a *Attempt, kind string) string {
 	return filepath.Join(m.dir, filepath.Base(a.record.IO)+"."+kind)
 }
 
-// reportCheckpointInfo has it known how much would be lost if the attempt had to leave. A
+// reportCheckpointInfo reports how much would be lost if the attempt had to leave. A
 // program that saves its own state is taken at its word.
 func (h checkpointer) reportCheckpointInfo(a *Attempt) {
 	s := &a.checkpoint

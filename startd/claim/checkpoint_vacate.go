@@ -19,9 +19,9 @@ const maxVacateTime = 5 * time.Minute
 // ShutdownTime is how long a checkpoint may take while the machine shuts down.
 const ShutdownTime = 40 * time.Second
 
-// vacateWithCheckpoint vacates an attempt with a checkpoint, if one is to be taken: it
-// stands still from now on, so that no work is lost or done twice. It reports whether it
-// does.
+// vacateWithCheckpoint vacates an attempt with a checkpoint if one is to be taken, and
+// reports whether it does. The attempt is suspended from then on, so that no work is
+// lost or done twice.
 func (h checkpointer) vacateWithCheckpoint(a *Attempt, v VacateCmd) bool {
 	s := &a.checkpoint
 	if a.isSelfCheckpointing() || v.Fast || !a.storesWorkAfter(v.Cause) || h.checkpointObstacle(a) != "" {

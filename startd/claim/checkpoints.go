@@ -61,8 +61,8 @@ func OpenCheckpoints(o CheckpointOptions) (*Checkpoints, error) {
 		images: images, packSlots: make(chan struct{}, maxPackSlots)}, nil
 }
 
-// FindCRIU finds out whether processes can be dumped on this machine, by the CRIU that
-// the node file names, and says so in the machine's ad.
+// FindCRIU finds out whether processes can be dumped on this machine, and says so in its
+// ad. The node file may name the CRIU that does it.
 func (m *Checkpoints) FindCRIU(named string, sandboxed bool, ad *classad.Ad) {
 	path, err := criu.Find(named)
 	switch {
@@ -85,8 +85,8 @@ func (m *Checkpoints) FindCRIU(named string, sandboxed bool, ad *classad.Ad) {
 	}
 }
 
-// Sweep removes images that no attempt has told of, and what an earlier start was making
-// when it ended.
+// Sweep removes images of which no attempt has told, and what an earlier start was
+// making when it ended.
 func (m *Checkpoints) Sweep(adopted []*Adopted) {
 	keep := map[store.ImageKey]bool{}
 	for _, f := range adopted {

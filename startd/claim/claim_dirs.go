@@ -55,10 +55,10 @@ func (d *claimDirs) makeBase() (string, error) {
 	return d.base, nil
 }
 
-// prepareIO makes the claim's directory for streams and script, which its attempts use
-// one after the other: a file system looks long for a place for new files where it has
-// just given some back (ext4 keeps away from those for five seconds), and short tasks
-// would do little else.
+// prepareIO makes the claim's directory for streams and script. Its attempts use it one
+// after the other: a file system looks long for a place for new files where it has just
+// given some back (ext4 keeps away from those for five seconds), and short tasks would
+// do little else.
 func (d *claimDirs) prepareIO(path string) error {
 	if d.ioMade {
 		return nil
@@ -68,8 +68,8 @@ func (d *claimDirs) prepareIO(path string) error {
 	return err
 }
 
-// writeFile writes what the user's program is to read where nobody but us can put
-// anything, and gives the file to the user, who alone can read it.
+// writeFile writes what the user's program is to read where nobody but us can write. The
+// file belongs to the user, who alone can read it.
 func (d *claimDirs) writeFile(path, text string, mode os.FileMode) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
@@ -83,8 +83,8 @@ func (d *claimDirs) writeFile(path, text string, mode os.FileMode) error {
 }
 
 // prepareTerminal makes the pipe. Only the job's user can read it, and only we write to
-// it: root can in any case, and whoever runs a startd as himself, and so his own jobs
-// alone, needs the right.
+// it. Root can in any case; a startd that runs without root runs only its own user's
+// jobs, and needs the right.
 func (d *claimDirs) prepareTerminal(path string) error {
 	own := int(d.cred.UID) == os.Geteuid()
 	mode := uint32(0o400)

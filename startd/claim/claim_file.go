@@ -41,8 +41,8 @@ type File struct {
 	Cookie    string // of the claim's processes, in their environment
 }
 
-// attemptRecord is what a restart must know of the attempt that was started last on a
-// claim, beside what the starter knows.
+// attemptRecord is what a restart must know of the attempt that was started last. The
+// starter knows more of it.
 type attemptRecord struct {
 	// a checksum follows, as it does but for the release before; it comes first, where no
 	// damage behind it hides it
@@ -54,9 +54,9 @@ type attemptRecord struct {
 	Name    string `json:",omitempty"` // of the job
 	Notice  time.Duration
 	IO      string // directory with what is captured, and the script
-	// directory with the scratch directory; in a box with its own /tmp it is that
+	// directory with the scratch directory; in a sandbox with its own /tmp it is that
 	Base     string          `json:",omitempty"`
-	Boxed    bool            `json:",omitempty"` // it runs in a box
+	Boxed    bool            `json:",omitempty"` // it runs in a sandbox
 	Walltime time.Duration   `json:",omitempty"`
 	Bounds   meter.Limits    `json:",omitzero"`
 	Scripts  prologueContext `json:",omitzero"`  // what the machine's scripts are told of it
@@ -172,9 +172,9 @@ func IDs(dir string) ([]slot.ClaimID, error) {
 // count the starts.
 const generationBits = 32
 
-// NextGeneration counts this start, on disk, and returns the id of its first claim. So no
-// id is used twice, and no claim costs a write for that. A count that is damaged goes on
-// from the clock, in seconds, which is above all that starts can have counted.
+// NextGeneration counts this start, on disk, and returns the id of its first claim. So
+// no id is used twice, and no claim costs a write for that. A count that is damaged goes
+// on from the clock, in seconds, which is above all that starts can have counted.
 func NextGeneration(dir string, claims []slot.ClaimID) (slot.ClaimID, error) {
 	path := filepath.Join(dir, "generation")
 	text, err := os.ReadFile(path)

@@ -134,8 +134,8 @@ type (
 		exitStatus bool // of an attempt that has saved itself and ended
 	}
 
-	// dumpDone tells that an attempt does not stand still for a checkpoint any more, the
-	// image of which is yet to be made.
+	// dumpDone tells that an attempt need not be frozen for a checkpoint any more. Its
+	// image is yet to be made.
 	dumpDone struct{ id roost.AttemptID }
 
 	// imageFetched tells that the image from which an attempt is to be restored is here,

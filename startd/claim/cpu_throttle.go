@@ -8,8 +8,8 @@ import (
 // isReclaimed reports whether the claim has nothing of its own.
 func (f *File) isReclaimed() bool { return f.Placed != nil && f.Placed.Reclaimed }
 
-// allCores stands for no quota of processor time at all: a limit that is set cannot be
-// taken away, only raised.
+// allCores stands for no quota of CPU time at all. A limit that is set cannot be taken
+// away, only raised.
 const allCores roost.MilliCPU = 1000 * 1000
 
 // throttleCPU holds the claim's processor time to what production leaves, or lets it have

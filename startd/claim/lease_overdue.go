@@ -9,12 +9,12 @@ import (
 
 // leaseEndTimeout is how long a starter may take to end an attempt whose lease is over.
 // One that is stopped, or hangs where a signal reaches it, the kernel deals with before
-// (startd/starter, leasetimers.go). What is left is one that waits for a disk that does
+// (startd/starter, kernel_timer.go). What is left is one that waits for a disk that does
 // not answer, and one of an earlier release.
 const leaseEndTimeout = 5 * time.Second
 
-// endLeaseOverdue ends an attempt in the starter's place: by its control group, and by
-// its mark for what is in none. The starter tells how it ended when it can.
+// endLeaseOverdue ends an attempt in the starter's place. It kills by the control group,
+// and by the mark what is in none. The starter reports how it ended when it can.
 func (h *Runner) endLeaseOverdue(id roost.AttemptID) {
 	if !h.hasAttempt(id) || h.attempt.recordedExit != nil || h.starter == nil {
 		return

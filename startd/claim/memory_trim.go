@@ -7,7 +7,7 @@ import (
 )
 
 // trimMemory has the kernel take back what the claim's task can do without. That takes
-// time, and the hand has other things to do.
+// time, and the runner has other things to do.
 func (h *Runner) trimMemory() {
 	group := h.group
 	if group == nil {

@@ -12,8 +12,8 @@ const (
 	gpusName  = "gpus"
 )
 
-// SpawnSocketName is the socket's, in the directory of an attempt's streams, by which the
-// task has something run on other machines of its job.
+// SpawnSocketName is the name of the socket by which a task has something run on other
+// machines of its job. It lies in the directory of the attempt's streams.
 const SpawnSocketName = "reach"
 
 // hostFile is one of these files, and the variable that names it.

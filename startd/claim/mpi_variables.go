@@ -11,8 +11,9 @@ import (
 // job with a file of nodes finds variables that tell them, unless it came with one of
 // that name: "mpirun ./program" then runs on all its machines.
 
-// openMPIVariables are the names that Open MPI has for it: to version 4, and from 5 on
-// (orterun(1) and prterun(1), "MCA parameters").
+// openMPIVariables are the names that Open MPI has for it. The first are those of
+// version 4, the others of version 5 and later (orterun(1) and prterun(1), "MCA
+// parameters").
 var openMPIVariables = []struct{ agent, direct, attached, hosts string }{
 	{"OMPI_MCA_plm_rsh_agent", "OMPI_MCA_plm_rsh_no_tree_spawn", "OMPI_MCA_orte_leave_session_attached",
 		"OMPI_MCA_orte_default_hostfile"},
@@ -20,8 +21,8 @@ var openMPIVariables = []struct{ agent, direct, attached, hosts string }{
 		"PRTE_MCA_prte_default_hostfile"},
 }
 
-// hydraVariables are the names that MPICH's launcher and Intel's have; they find the file
-// of nodes by themselves (mpiexec(1) of MPICH, "Environment").
+// hydraVariables are the names that the launchers of MPICH and Intel have. They find the
+// file of nodes by themselves (mpiexec(1) of MPICH, "Environment").
 var hydraVariables = []struct {
 	launcher, exec string
 }{{"HYDRA_LAUNCHER", "HYDRA_LAUNCHER_EXEC"}, {"I_MPI_HYDRA_BOOTSTRAP", "I_MPI_HYDRA_BOOTSTRAP_EXEC"}}

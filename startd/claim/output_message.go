@@ -14,8 +14,8 @@ import (
 
 // Whoever may act on a job may write lines into its output while it runs (POSIX, qmsg).
 // They are added behind what is there: captured output is a file of ours, other output
-// the user's, and written as he. A line for an attempt whose program has not begun waits
-// for that, because its files are emptied then.
+// the user's, and written with that user's rights. A line for an attempt whose program
+// has not begun waits for that, because its files are emptied then.
 
 // Bounds on lines.
 const (

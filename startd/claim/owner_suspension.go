@@ -13,13 +13,13 @@ import (
 	"github.com/roost-batch/roost/startd/starterclient"
 )
 
-// errOwnerSuspended marks what is not done because the machine's owner wants it for
-// himself.
+// errOwnerSuspended marks what is not done because the machine's owner wants the
+// machine.
 var errOwnerSuspended = errors.New("its machine is its owner's now")
 
-// OwnerSuspension is how a claim stands still for the owner of the machine. It does not
-// wait for the claim's hand, which may be busy with files for long: the loop says what is
-// wanted, and it is so. The hand says under the same lock what it is about to do, and
+// OwnerSuspension suspends a claim for the owner of the machine. It does not wait for
+// the claim's runner, which may be busy with files for long: the loop says what is
+// wanted, and it is so. The runner says under the same lock what it is about to do, and
 // does it not.
 //
 // The task stands still in a directory of its own, above the one by which it is suspended
@@ -56,7 +56,7 @@ func (s *OwnerSuspension) detach() {
 	s.group, s.starter, s.startPending = nil, nil, nil
 }
 
-// Set has the claim stand still from now on, or with an empty reason lets it go on. Of a
+// Set has the claim suspended from now on, or with an empty reason lets it go on. Of a
 // task that is just being started nothing is left: it has done nothing yet, and its
 // starter waits for it to begin.
 func (s *OwnerSuspension) Set(why string) error {
@@ -159,9 +159,9 @@ func (s *OwnerSuspension) quiesced() bool {
 	return group.Quiesced()
 }
 
-// abortingStart reports whether a task was being started when it was to stand still, and
-// its end is yet to come. Of one that goes on from an image some may run by then. The
-// guard stops it when it hears nothing in time, and what stands still does not die in
+// abortingStart reports whether a task was being started when it was to be suspended,
+// and has not ended. Of one that is restored from an image some may run by then. The
+// guard stops it when it hears nothing in time, and what is frozen does not die in
 // version 1: it is let go on.
 func (s *OwnerSuspension) abortingStart() bool {
 	s.mu.Lock()
@@ -200,8 +200,7 @@ func (s *OwnerSuspension) Kill() {
 	}
 }
 
-// IsFrozenOutside reports whether the claim was found standing still, by whoever did
-// that.
+// IsFrozenOutside reports whether the claim was found frozen, by whoever did that.
 func (s *OwnerSuspension) IsFrozenOutside() bool {
 	s.mu.Lock()
 	group := s.group
@@ -209,7 +208,8 @@ func (s *OwnerSuspension) IsFrozenOutside() bool {
 	return group != nil && group.WasFrozenOutside()
 }
 
-// FreezeDir is where others hold the claim when we do not; empty: nowhere.
+// FreezeDir returns the directory by which others freeze the claim when we do not;
+// empty: there is none.
 func (s *OwnerSuspension) FreezeDir() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -219,12 +219,12 @@ func (s *OwnerSuspension) FreezeDir() string {
 	return s.group.FreezeDir()
 }
 
-// quiesceTimeout bounds how long is waited for tasks that do not come to rest: one waits
-// in the kernel for a disk or a server.
+// quiesceTimeout bounds how long is waited for tasks that do not come to rest. Such a
+// task waits in the kernel for a disk or a server.
 const quiesceTimeout = 5 * time.Second
 
-// WaitQuiesced waits until everything stands still that has to, and returns how many do
-// not.
+// WaitQuiesced waits until everything has come to rest that is to be suspended, and
+// returns how many claims have not.
 func WaitQuiesced(all []*OwnerSuspension) (left int) {
 	end := time.Now().Add(quiesceTimeout)
 	for wait := 200 * time.Microsecond; ; wait = min(2*wait, 5*time.Millisecond) {

@@ -8,9 +8,9 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// writeKillMessage writes into the standard error of a job of qsub that it was over a
-// limit, as PBS does: people look there first, and clients look for these words. It does
-// so before the output is taken to be whole.
+// writeKillMessage writes into the standard error of a job of qsub which limit ended it,
+// as PBS does. People look there first, and clients look for these words. It does so
+// before the output is taken to be whole.
 func (h *Runner) writeKillMessage(a *Attempt, status *wire.ExitStatus) {
 	words := killMessage(&a.record, h.file.Resources.Memory, status)
 	if !a.record.PBS || words == "" {

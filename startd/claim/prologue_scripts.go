@@ -37,8 +37,8 @@ type scriptProgress struct {
 	cancel       context.CancelFunc
 }
 
-// siteScripts is the runner of a claim as far as it runs the machine's own scripts before
-// and after an attempt. Its state is that of the attempt (scriptProgress).
+// siteScripts is the runner of a claim as far as it runs the machine's own scripts
+// around an attempt. Its state is that of the attempt (scriptProgress).
 type siteScripts struct{ *Runner }
 
 func (h *Runner) siteScripts() siteScripts { return siteScripts{h} }
@@ -73,7 +73,7 @@ func formatHMS(d time.Duration) string {
 // errPrologueRefused is the answer of a prologue that will not have the job.
 var errPrologueRefused = errors.New("the machine's prologue refused the job")
 
-// startPrologue begins the machine's prologue for an attempt whose input is there, and
+// startPrologue begins the machine's prologue for an attempt whose input is there. It
 // reports whether the attempt has to wait for it. From then on the epilogue is owed.
 func (h siteScripts) startPrologue(a *Attempt) bool {
 	own, s := &h.machine.config.Scripts, &a.scripts
@@ -124,10 +124,10 @@ func (h siteScripts) onPrologueDone(o prologueDone) {
 	}
 }
 
-// startEpilogue begins the machine's epilogue for an attempt that has ended, and reports
-// whether the end is to be told after it. It is run once the prologue was begun, however
-// the attempt ended; and again after a restart of the startd that came before it was
-// noted.
+// startEpilogue begins the machine's epilogue for an attempt that has ended. It reports
+// whether the end is to be reported after it. It is run once the prologue was begun,
+// however the attempt ended; and again after a restart of the startd that came before it
+// was noted.
 func (h siteScripts) startEpilogue(a *Attempt) bool {
 	own := &h.machine.config.Scripts
 	if !a.record.Owes || own.Epilogue == "" {
@@ -193,8 +193,8 @@ func (h siteScripts) scriptEnvironment(a *Attempt) []string {
 // maxScriptText bounds what is kept of what a script prints.
 const maxScriptText = 4 << 10
 
-// runScript runs one of the machine's scripts to its end, or for as long as it may take:
-// then it and all that it has started are killed. What it prints stands in the error, or
+// runScript runs one of the machine's scripts to its end, or for as long as it may take.
+// Then it and all that it has started are killed. What it prints is in the error, or
 // else in the log.
 func (m *Machine) runScript(ctx context.Context, path string, arguments, environment []string) (code int, err error) {
 	if err := untrustedReason(path); err != nil {
@@ -241,7 +241,7 @@ func (b *limitedBuffer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// untrustedReason says why a script must not be run with our rights: somebody else than
+// untrustedReason says why a script must not be run with our rights. Somebody else than
 // root and us could have written it, or put another one in its place.
 func untrustedReason(path string) error {
 	for at := path; ; at = filepath.Dir(at) {

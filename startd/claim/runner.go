@@ -20,7 +20,7 @@ import (
 	"github.com/roost-batch/roost/startd/starterclient"
 )
 
-// Runner does the work of one claim, in a goroutine of its own: it owns the claim's
+// Runner does the work of one claim, in a goroutine of its own. It owns the claim's
 // directory, drives the starter, and prepares and cleans up after each attempt.
 type Runner struct {
 	machine *Machine
@@ -81,8 +81,8 @@ func (h *Runner) Suspension() *OwnerSuspension { return &h.ownerSuspension }
 // the runner may call it.
 func (h *Runner) Attempt() *Attempt { return h.sharedAttempt.Load() }
 
-// HasSlotUser reports whether the claim's tasks run as that slot user for another user
-// than the given one of a submit node.
+// HasSlotUser reports whether the claim's tasks run as that slot user, for another user
+// of a submit node.
 func (h *Runner) HasSlotUser(slotUID uint32, schedd string, uid uint32) bool {
 	return h.file.Rights != nil && h.file.Rights.UID == slotUID && (h.file.UID != uid || h.file.Schedd != schedd)
 }
@@ -148,8 +148,8 @@ func (h *Runner) hasAttempt(id roost.AttemptID) bool {
 	return h.attempt != nil && h.attempt.id == id
 }
 
-// createClaim writes the claim down, says so, and only then spends the time for a
-// starter: until the schedd's first attempt is here it is ready.
+// createClaim writes the claim down, reports that, and only then makes a starter. Until
+// the schedd's first attempt is here it is ready.
 func (h *Runner) createClaim(o CreateCmd) {
 	err := os.Mkdir(h.dir, 0o700)
 	if err == nil {
@@ -305,7 +305,7 @@ func (h *Runner) setSuspended(o FreezeCmd) {
 	}
 }
 
-// suspendTask stops the task at once by its group: a busy task shares its time with its
+// suspendTask stops the task at once by its group. A busy task shares its time with its
 // starter, which gets to it later, and only stops the walltime then. Without a group the
 // starter does both.
 func (h *Runner) suspendTask(a *Attempt) {
@@ -331,8 +331,8 @@ func (h *Runner) freezeCgroup(a *Attempt) bool {
 	return true
 }
 
-// detachSandboxInit has the first process of the box hear, before it is frozen, that it
-// is to live on without its parent. If it is held it is let out for that.
+// detachSandboxInit tells the first process of the sandbox, before it is frozen, to live
+// on without its parent. If the owner has it frozen, it is let out for that.
 func (h *Runner) detachSandboxInit(a *Attempt) {
 	if !h.ownerSuspension.IsFrozenOutside() {
 		criu.Detach(a.checkpoint.pid)
@@ -372,7 +372,7 @@ func (h *Runner) removeClaim(keep bool) {
 	}
 }
 
-// finish ends the hand.
+// finish ends the runner.
 func (h *Runner) finish() {
 	if h.done {
 		return

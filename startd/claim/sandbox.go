@@ -51,7 +51,7 @@ func TrySandbox() error {
 	return nil
 }
 
-// sandboxOf is the box of an attempt.
+// sandboxOf is the sandbox of an attempt.
 func (h launcher) sandboxOf(a *Attempt) proto.Sandbox {
 	b := proto.Sandbox{Wanted: a.record.Boxed}
 	if a.record.OwnTemp {

@@ -28,7 +28,7 @@ const terminalName = "terminal"
 const terminalWaitProgram = `read -r how n < "$0" || exit 129; [ "$how" = kill ] || exit "$n"; kill -"$n" $$; exit $((128 + n))`
 
 // attachTimeout is how long a job waits for its terminal. Whoever has that comes at once,
-// or after a restart of his schedd.
+// or after a restart of the schedd.
 const attachTimeout = time.Minute
 
 // waitForTerminal is what runs in place of an interactive job's program.

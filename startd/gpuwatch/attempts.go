@@ -228,8 +228,8 @@ func processChildren() map[int][]int {
 	return children
 }
 
-// parentOf is the process's parent, 0 when it is gone: the second field of stat after the
-// name in parentheses (proc(5)).
+// parentOf returns the process's parent, 0 when it is gone. It is the second field of
+// stat after the name in parentheses (proc(5)).
 func parentOf(pid int) int {
 	stat := readProcFile(pid, "stat")
 	if fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:]); len(fields) > 1 {

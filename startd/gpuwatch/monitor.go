@@ -304,8 +304,8 @@ func (c *Monitor) DeviceNodes(shares []gpu.SavedShare) []cgroup.DeviceNode {
 	return nodes
 }
 
-// readCapabilityMinor reads the number of the file that opens a part of a card (MIG User
-// Guide, "Device nodes and capabilities").
+// readCapabilityMinor reads which device file opens a part of a card
+// (MIG User Guide, "Device nodes and capabilities").
 func readCapabilityMinor(path string) (int, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -205,8 +205,8 @@ func directoryUsage(dir string) (used int64) {
 // maxOpenFiles bounds how many descriptors of a task are looked at.
 const maxOpenFiles = 20_000
 
-// deletedFileUsage returns how much disk is in deleted files that the attempt's processes
-// have open, on the file system of its directories.
+// deletedFileUsage returns how much disk the attempt's processes hold in deleted files
+// that are open. Only the file system of its directories counts.
 func (t *attemptMeter) deletedFileUsage(base string) (used int64) {
 	var at unix.Stat_t
 	if unix.Stat(base, &at) != nil && unix.Stat(t.IO, &at) != nil {

@@ -175,8 +175,8 @@ func (m *attemptMeter) processes() []int {
 	return all
 }
 
-// groupProcesses are the processes of a group, without those in groups below it: a task
-// has no right to make any.
+// groupProcesses are the processes of a group. A task has no right to make groups below
+// its own.
 func groupProcesses(dir string) (all []int) {
 	text, _ := os.ReadFile(dir + "/cgroup.procs")
 	for word := range strings.FieldsSeq(string(text)) {

@@ -157,8 +157,8 @@ func (s *Meters) totals() (cores float64, memory int64) {
 	return cores, memory
 }
 
-// CurrentUse returns the cores that an attempt keeps busy and the bytes of memory that it
-// holds, as measured last; false when it is not measured.
+// CurrentUse returns the cores and bytes of memory that an attempt uses, as measured
+// last. False: it is not measured.
 func (s *Meters) CurrentUse(claim slot.ClaimID, id roost.AttemptID) (cores float64, memory roost.Bytes, ok bool) {
 	m := s.find(claim, id)
 	if m == nil {

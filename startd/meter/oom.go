@@ -10,9 +10,9 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// attributeFailure says of an attempt that has failed whether it was the kernel that
-// killed it, or a process of it, because it was at its limit of memory. One that got over
-// the loss of a process, and succeeded, has succeeded. What had another cause keeps it.
+// attributeFailure finds out whether an attempt that has failed was killed for its limit
+// of memory. The kernel may have killed only one process of it. One that got over the
+// loss of a process, and succeeded, has succeeded. Any other cause stays.
 func (m *attemptMeter) attributeFailure(status *wire.ExitStatus) {
 	if status.Reason == "" {
 		status.Reason = m.Limits.exceededLimit(status)

@@ -11,8 +11,8 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// clockTicks is how many the kernel counts in a second for /proc (USER_HZ, proc(5)); it
-// is 100 on everything that Roost runs on.
+// clockTicks is how many ticks the kernel counts in a second for /proc (USER_HZ,
+// proc(5)). It is 100 on everything that Roost runs on.
 const clockTicks = 100
 
 // maxTree bounds how many processes are looked at for one task where there is no group
@@ -47,8 +47,9 @@ func treeUsage(starter int, now *wire.TaskUsage) {
 	}
 }
 
-// session finds the session of a task's first process: the first below its starter that
-// runs no program of Roost's, and is not the init of its sandbox. 0: there is none yet.
+// session finds the session of a task's first process. That is the first below its
+// starter that runs no program of Roost's, and is not the init of its sandbox. 0: there
+// is none yet.
 func (m *attemptMeter) session() int {
 	if m.Starter <= 0 {
 		return 0
@@ -108,9 +109,9 @@ func children(pid int) []int {
 	return all
 }
 
-// processCPUTime is the CPU time of a process and of those children that it has waited
-// for, in nanoseconds: fields 14 to 17 of stat, the twelfth after the name in parentheses
-// and on.
+// processCPUTime is the CPU time of a process and of children that it has waited for, in
+// nanoseconds. It is in fields 14 to 17 of stat, the twelfth after the name in
+// parentheses and on.
 func processCPUTime(pid int) (user, system int64) {
 	stat := readProcFile(pid, "stat")
 	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
@@ -139,7 +140,7 @@ func anonSharedRSS(pid int) int64 {
 }
 
 // TreeStopped reports whether all descendants of a starter are stopped or have ended.
-// The first process of a box does nothing but wait for its children.
+// The first process of a sandbox does nothing but wait for its children.
 func TreeStopped(starter int, sandboxed bool) bool {
 	if starter <= 0 {
 		return true

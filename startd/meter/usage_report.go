@@ -84,8 +84,8 @@ func (s *Meters) reportUsage(host Host, now time.Time) {
 	}
 }
 
-// sampleUsage has the books know what tasks use. Where nothing is lent, and nothing was
-// by a startd before this one, they learn that too: it costs little.
+// sampleUsage has the claim table know what tasks use. Where nothing is lent, and
+// nothing was by a startd before this one, they learn that too: it costs little.
 func (s *Meters) sampleUsage(host Host) {
 	update := Sample{Usage: make(map[slot.ClaimID]reclaim.ResourceAmount),
 		Pressure: availableMemory("/proc/meminfo")}

@@ -44,8 +44,8 @@ func (m *Server) runInteractiveShell(ctx context.Context, a *claim.Attempt, firs
 	return stream.Send(&wire.ShellOutput{Ended: true, Code: int32(code), Signal: int32(signal)})
 }
 
-// hangUpShell ends the shell of a session whose user has gone, as a terminal does that is
-// switched off: it may save its history, and tell what it has started.
+// hangUpShell ends the shell of a session whose user has gone, as a terminal does. It
+// may save its history, and tell what it has started.
 func hangUpShell(s *shell.Shell) {
 	s.HangUp()
 	timer := time.NewTimer(shellDrain)

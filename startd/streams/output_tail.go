@@ -21,8 +21,8 @@ const (
 	tailChunk         = 64 << 10
 )
 
-// Tail sends what an attempt has written to a stream, and with follow what it goes on to
-// write, until it ends.
+// Tail sends what an attempt has written to a stream. With follow it sends what the
+// attempt goes on to write, until it ends.
 func (m *Server) Tail(req *wire.TailRequest, stream grpc.ServerStreamingServer[wire.LogChunk]) error {
 	a, err := m.acquireAttempt(stream.Context(), req.GetSchedd(), req.GetAttempt())
 	if err != nil {
@@ -60,8 +60,8 @@ func (m *Server) Tail(req *wire.TailRequest, stream grpc.ServerStreamingServer[w
 	}
 }
 
-// waitTail waits for the next look, or the attempt's end, and returns how long to wait
-// after that; 0 when the reader has gone.
+// waitTail waits for the next look or the attempt's end, and returns how long to wait
+// after that. 0: the reader has gone.
 func waitTail(ctx context.Context, a *claim.Attempt, look time.Duration) time.Duration {
 	timer := time.NewTimer(look)
 	defer timer.Stop()
@@ -75,7 +75,7 @@ func waitTail(ctx context.Context, a *claim.Attempt, look time.Duration) time.Du
 }
 
 // outputSource finds where a stream of an attempt goes. Captured, it is a file of ours;
-// else it is the user's, and read as he.
+// else it is the user's, and read with that user's rights.
 func (m *Server) outputSource(ctx context.Context, a *claim.Attempt,
 	stderr bool) (read func(int64) ([]byte, error), done func(), err error) {
 	select {

@@ -123,7 +123,7 @@ func (r *spawnRequests) put(c *spawnRequest) uint64 {
 	return r.lastTicket
 }
 
-// take returns the call of a ticket, once, and to whoever may have the call alone: a
+// take returns the call of a ticket, once, and only to a caller that may have it. A
 // guess by another must not use it up.
 func (r *spawnRequests) take(ticket uint64, may func(*spawnRequest) error) (*spawnRequest, error) {
 	r.mu.Lock()
@@ -243,8 +243,8 @@ func (m *Server) Reach(stream grpc.BidiStreamingServer[wire.ReachOutput, wire.Re
 	}
 }
 
-// relayReplies passes on what the schedd says, no faster than it is taken, until it has
-// said all, or the conversation ends.
+// relayReplies passes on what the schedd says, no faster than it is taken, until that
+// ends.
 func (r *spawnRequest) relayReplies(stream grpc.BidiStreamingServer[wire.ReachOutput, wire.ReachCall]) error {
 	for {
 		out, err := stream.Recv()
