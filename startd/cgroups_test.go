@@ -11,17 +11,16 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
-	"github.com/roost-batch/roost/gpu"
 	"github.com/roost-batch/roost/internal/cgroup"
-	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/startd/claim"
 	"github.com/roost-batch/roost/startd/slot"
 )
 
 // cgroupsOf is the control groups of a place's startd, as somebody else sees them.
 func cgroupsOf(t *testing.T, p *testStartd) *cgroup.ParentGroup {
 	t.Helper()
-	h, err := openParentCgroup(&p.node.Startds[0])
+	h, err := claim.OpenParentCgroup(&p.node.Startds[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,20 +39,20 @@ func TestClaimHasAGroup(t *testing.T) {
 			strings.Contains(list, roost.AttrCgroupVersion)
 	})
 	s := p.connect("host1", 1)
-	claim := s.claim()
-	x := s.run(claim, s.shell("cat /proc/self/cgroup"))
-	if name := slot.ClaimID(claim).String(); !strings.Contains(string(x.GetStdout()),
-		groupParent(&p.node.Startds[0])+"/"+name) {
+	id := s.claim()
+	x := s.run(id, s.shell("cat /proc/self/cgroup"))
+	if name := slot.ClaimID(id).String(); !strings.Contains(string(x.GetStdout()),
+		claim.CgroupName(&p.node.Startds[0])+"/"+name) {
 		t.Errorf("the task was in\n%s", x.GetStdout())
 	}
-	g, ok := h.FindGroup(slot.ClaimID(claim).String())
+	g, ok := h.FindGroup(slot.ClaimID(id).String())
 	if !ok {
 		t.Fatal("the claim has no group")
 	}
 	if o, _ := g.OOM(); o.MemoryLimit != 256*roost.MiB {
 		t.Errorf("limit of memory: got %v", o.MemoryLimit)
 	}
-	s.send(&wire.ToStartd{Of: &wire.ToStartd_Release{Release: &wire.ReleaseClaim{Claim: claim}}})
+	s.send(&wire.ToStartd{Of: &wire.ToStartd_Release{Release: &wire.ReleaseClaim{Claim: id}}})
 	s.nextMessage("the end of the claim")
 	for range 500 {
 		if _, ok = h.FindGroup(g.Path()[strings.LastIndexByte(g.Path(), '/')+1:]); !ok {
@@ -65,8 +64,8 @@ func TestClaimHasAGroup(t *testing.T) {
 		t.Error("the group is still there")
 	}
 	p.stop()
-	if left, _ := filepath.Glob("/sys/fs/cgroup/*" + hostCgroupPaths[0] +
-		groupParent(&p.node.Startds[0])); len(left) > 0 {
+	if left, _ := filepath.Glob("/sys/fs/cgroup/*" + "/roost" +
+		claim.CgroupName(&p.node.Startds[0])); len(left) > 0 {
 		t.Errorf("left: %v", left)
 	}
 }
@@ -120,24 +119,4 @@ func pidOf(t *testing.T, arguments string) int {
 	}
 	t.Fatalf("no process %q", arguments)
 	return 0
-}
-
-func TestLimitsOfClaim(t *testing.T) {
-	file := claimFile{Resources: roost.Resources{CPU: 2500, Memory: roost.GiB}}
-	own := &config.StartdSettings{Limits: config.LimitSettings{Processes: 10}}
-	got := limitsOf(file, own)
-	if got.Weight != 50 || got.Quota != 0 || got.Memory != roost.GiB || got.Pids != 10 {
-		t.Errorf("got %+v", got)
-	}
-	own.Limits.CPU = true
-	if got = limitsOf(file, own); got.Quota != 2500 {
-		t.Errorf("with a hard limit: got %+v", got)
-	}
-	reclaimed := claimFile{Placed: &gpu.SavedPlacement{Reclaimed: true}, Resources: roost.Resources{CPU: 4000}}
-	if got := limitsOf(reclaimed, &config.StartdSettings{}).Weight; got != 4*reclaimedWeight {
-		t.Errorf("4 cores in reclaimed room weigh %d", got)
-	}
-	if light, heavy := weightOf(100, batchWeight), weightOf(1000, streamWeight); light != 2 || heavy != 1000 {
-		t.Errorf("weights %d and %d", light, heavy)
-	}
 }

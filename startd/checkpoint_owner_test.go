@@ -48,7 +48,7 @@ func TestOwnerStaysAndSaves(t *testing.T) {
 			break
 		}
 	}
-	if taken.GetError() != "" || taken.GetImage() == nil || taken.GetReason() != reasonVacate {
+	if taken.GetError() != "" || taken.GetImage() == nil || taken.GetReason() != "vacate" {
 		t.Errorf("taken: %v", taken)
 	}
 	if got := count(); got != frozenCount {

@@ -7,11 +7,12 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/startd/claim"
 	"github.com/roost-batch/roost/startd/desktop/policy"
 	"github.com/roost-batch/roost/startd/slot"
 )
 
-// loopClaimController are the hands of the loop, for the machine's owner.
+// loopClaimController is by what the loop controls claims for the machine's owner.
 type loopClaimController struct{ *machineLoop }
 
 // RunnerIDs implements desktop.ClaimController.
@@ -25,9 +26,9 @@ func (l loopClaimController) SetSuspended(id slot.ClaimID, why string) {
 	l.suspendClaim(l.runners[id], why)
 }
 
-func (l *machineLoop) suspendClaim(h *claimRunner, why string) {
-	if err := h.ownerSuspension.set(why); err != nil {
-		l.host.log.Error("a claim cannot be stopped for the machine's owner", "claim", h.id, "err", err)
+func (l *machineLoop) suspendClaim(h *claim.Runner, why string) {
+	if err := h.Suspension().Set(why); err != nil {
+		l.host.log.Error("a claim cannot be stopped for the machine's owner", "claim", h.ID(), "err", err)
 	}
 }
 
@@ -35,7 +36,7 @@ func (l *machineLoop) suspendClaim(h *claimRunner, why string) {
 func (l loopClaimController) Resume(id slot.ClaimID) {
 	h := l.runners[id]
 	l.suspendClaim(h, "")
-	h.queue.put(ownerResumed{})
+	h.Send(claim.OwnerResumedCmd{})
 }
 
 // ReportSuspended implements desktop.ClaimController.
@@ -44,24 +45,20 @@ func (l loopClaimController) ReportSuspended(c *slot.Claim, why string) {
 		l.host.stats.addInterruption(time.Now())
 	}
 	l.sendTo(c.Schedd, &wire.FromStartd{Of: &wire.FromStartd_Suspended{Suspended: &wire.Suspended{
-		Attempt: reference(c.Attempt), Frozen: why != "", Reason: why,
+		Attempt: wire.FromAttempt(c.Attempt), Frozen: why != "", Reason: why,
 	}}})
 }
 
 // TrimMemory implements desktop.ClaimController.
-func (l loopClaimController) TrimMemory(id slot.ClaimID) { l.runners[id].queue.put(trimMemoryCmd{}) }
+func (l loopClaimController) TrimMemory(id slot.ClaimID) { l.runners[id].Send(claim.TrimMemoryCmd{}) }
 
 // Kill implements desktop.ClaimController.
-func (l loopClaimController) Kill(id slot.ClaimID) { go l.runners[id].ownerSuspension.kill() }
+func (l loopClaimController) Kill(id slot.ClaimID) { go l.runners[id].Suspension().Kill() }
 
 // TaskUsage implements desktop.ClaimController.
 func (l loopClaimController) TaskUsage(c *slot.Claim) (memory roost.Bytes, savable bool) {
-	if u := l.host.meters.find(c.ID, c.Attempt); u != nil {
-		u.mu.Lock()
-		memory = roost.Bytes(u.last.GetMemory())
-		u.mu.Unlock()
-	}
-	return memory, l.host.meters.checkpointInfo(c).Possible
+	_, memory, _ = l.host.meters.CurrentUse(c.ID, c.Attempt)
+	return memory, l.host.meters.CheckpointInfo(c).Possible
 }
 
 // LogEffect implements desktop.ClaimController.
@@ -79,17 +76,17 @@ func (l *machineLoop) waitQuiesced() {
 	o := l.ownerState
 	o.freezeBatch++
 	o.batchPending = true
-	all := make([]*ownerSuspension, 0, len(o.Suspended()))
+	all := make([]*claim.OwnerSuspension, 0, len(o.Suspended()))
 	for id := range o.Suspended() {
 		if h := l.runners[id]; h != nil {
-			all = append(all, &h.ownerSuspension)
+			all = append(all, h.Suspension())
 		}
 	}
 	batch, began := o.freezeBatch, o.freezeStarted
 	go func() {
-		l.host.groups.expedite(true)
-		left := waitQuiesced(all)
-		l.host.groups.expedite(false)
+		l.host.groups.Expedite(true)
+		left := claim.WaitQuiesced(all)
+		l.host.groups.Expedite(false)
 		l.host.postEvent(quiescedEvent{batch, time.Since(began), left})
 	}()
 }

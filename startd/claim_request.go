@@ -40,11 +40,3 @@ func preemptionReason(r *wire.ClaimRequest) slot.PreemptionReason {
 	}
 	return e
 }
-
-// reportCheckpointInfo has it known how much would be lost if the attempt had to leave. A
-// program that saves its own state is taken at its word.
-func (h *claimRunner) reportCheckpointInfo(a *claimAttempt) {
-	s := &a.checkpoint
-	h.host.meters.setCheckpointInfo(h.id, a.id, slot.CheckpointInfo{Possible: s.policy.GetOnVacate() &&
-		(s.dumpable || a.isSelfCheckpointing()), Last: s.lastStored})
-}

@@ -119,19 +119,3 @@ func claimRequest(band string, mib int64) func(*wire.ClaimRequest) {
 		r.Resources = &wire.Resources{MilliCpu: 1000, Memory: mib << 20}
 	}
 }
-
-func TestMemoryLeft(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "meminfo")
-	text := "MemTotal:       24000000 kB\nMemFree:         1000000 kB\nMemAvailable:    2000000 " +
-		"kB\nHugePages_Total:       0\n"
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if got, want := availableMemory(path),
-		(slot.MemoryPressure{Available: 2_000_000 * roost.KiB, Total: 24_000_000 * roost.KiB}); got != want {
-		t.Errorf("got %+v, want %+v", got, want)
-	}
-	if got := availableMemory(path + "x"); got != (slot.MemoryPressure{}) {
-		t.Errorf("of no file: %+v", got)
-	}
-}

@@ -8,7 +8,7 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// What the disk with this machine's books has to have left for a claim to be given: what
+// What the disk with this machine's claims has to have left for a claim to be given: what
 // is written down for a claim, its starter and an attempt takes some kilobytes in a dozen
 // files. Without them every attempt is spoiled within milliseconds, and is back in the
 // queue for the next claim here.

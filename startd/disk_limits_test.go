@@ -10,23 +10,6 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// TestDiskLimitsOf: what the owner has set, and parts of the machine's disk where nothing
-// is set.
-func TestDiskLimitsOf(t *testing.T) {
-	set := config.LimitSettings{TaskDisk: 3 * roost.GiB, TaskFiles: 7, TaskOutput: roost.MiB}
-	if got, want := diskLimitsOf(set, "/", 100*roost.GiB), (diskLimits{3 * roost.GiB, 7, roost.MiB}); got != want {
-		t.Errorf("set: got %v, want %v", got, want)
-	}
-	got := diskLimitsOf(config.LimitSettings{}, "/", 100*roost.GiB)
-	if got.disk != 10*roost.GiB || got.output != roost.GiB || got.files < 1 || got.files > defaultTaskFiles {
-		t.Errorf("unset: got %v", got)
-	}
-	if got := diskLimitsOf(config.LimitSettings{}, "/", 50*roost.MiB); got.disk != 5*roost.MiB ||
-		got.output != 5*roost.MiB {
-		t.Errorf("unset, on a small disk: got %v", got)
-	}
-}
-
 // newSmallDiskStartd is a startd on a file system of its own, whose tasks may have 8 MiB
 // without asking, 2 MiB of captured output, and 500 files.
 func newSmallDiskStartd(t *testing.T) *testStartd {

@@ -7,6 +7,7 @@ import (
 	"github.com/roost-batch/roost/internal/attack"
 	"github.com/roost-batch/roost/internal/failpoint"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/startd/claim"
 	"github.com/roost-batch/roost/startd/slot"
 )
 
@@ -27,7 +28,7 @@ func (l *machineLoop) performEffect(effect slot.Effect) {
 			ScratchDomain: l.host.node.FileSystemDomain,
 		}}})
 	case slot.RecordPlacement:
-		l.sendCommand(e.Claim, placementCmd{*l.savedPlacement(e.Claim), l.boundCores(e.Claim)})
+		l.sendCommand(e.Claim, claim.PlacementCmd{Placement: *l.savedPlacement(e.Claim), Cores: l.boundCores(e.Claim)})
 	case slot.ReportReady:
 		l.sendTo(e.Claim.Schedd, &wire.FromStartd{Of: &wire.FromStartd_Ready{Ready: &wire.ClaimReady{
 			Claim: uint64(e.Claim.ID), Placed: l.wirePlacement(e.Claim),
@@ -37,14 +38,15 @@ func (l *machineLoop) performEffect(effect slot.Effect) {
 	case slot.StartAttempt:
 		a := l.programs[e.Claim.ID]
 		delete(l.programs, e.Claim.ID)
-		l.sendCommand(e.Claim, startAttemptCmd{e.Attempt, a.GetProgram(), a.GetHoldForInput()})
+		l.sendCommand(e.Claim, claim.StartCmd{ID: e.Attempt, Program: a.GetProgram(), AwaitInput: a.GetHoldForInput()})
 	case slot.RejectActivation:
 		l.rejectActivation(e)
 	case slot.VacateAttempt:
-		l.sendCommand(e.Claim, vacateCmd{e.Attempt, wire.Cause(e.Cause), e.Fast, e.Reason, l.maxNotice})
+		l.sendCommand(e.Claim, claim.VacateCmd{ID: e.Attempt, Cause: wire.Cause(e.Cause), Fast: e.Fast,
+			Reason: e.Reason, Notice: l.maxNotice})
 	case slot.ReportStarted:
 		l.sendTo(e.Claim.Schedd, &wire.FromStartd{Of: &wire.FromStartd_Started{Started: &wire.Started{
-			Attempt: reference(e.Attempt), Pid: l.pids[e.Claim.ID],
+			Attempt: wire.FromAttempt(e.Attempt), Pid: l.pids[e.Claim.ID],
 		}}})
 	case slot.ReportExited:
 		failpoint.Point(failpoint.StartdBeforeExitSent)
@@ -60,17 +62,17 @@ func (l *machineLoop) performEffect(effect slot.Effect) {
 			Of: &wire.FromStartd_Lost{Lost: &wire.ClaimLost{Claim: uint64(e.Claim.ID), Reason: e.Reason}},
 		})
 	case slot.ThrottleCPU:
-		l.sendCommand(e.Claim, throttleCmd{e.Claim.CPUCap})
+		l.sendCommand(e.Claim, claim.ThrottleCmd{CPUMax: e.Claim.CPUCap})
 	case slot.RenewLease:
-		l.sendCommand(e.Claim, renewLeaseCmd{e.Claim.Lease})
+		l.sendCommand(e.Claim, claim.RenewLeaseCmd{Deadline: e.Claim.Lease})
 	case slot.DiscardAttempt:
 		delete(l.exits, e.Claim.ID)
-		l.sendCommand(e.Claim, discardAttemptCmd{e.Attempt})
+		l.sendCommand(e.Claim, claim.DiscardCmd{ID: e.Attempt})
 	case slot.RemoveClaim:
 		delete(l.exits, e.Claim.ID)
 		delete(l.pids, e.Claim.ID)
 		delete(l.programs, e.Claim.ID)
-		l.sendCommand(e.Claim, removeClaimCmd{})
+		l.sendCommand(e.Claim, claim.RemoveCmd{})
 	case slot.CloseSession:
 		if s := l.sessions[e.Session]; s != nil {
 			delete(l.sessions, e.Session)
@@ -79,10 +81,10 @@ func (l *machineLoop) performEffect(effect slot.Effect) {
 	}
 }
 
-// sendCommand gives the hand of a claim something to do.
+// sendCommand gives the runner of a claim something to do.
 func (l *machineLoop) sendCommand(c *slot.Claim, what any) {
 	if h := l.runners[c.ID]; h != nil {
-		h.queue.put(what)
+		h.Send(what)
 	}
 }
 
@@ -91,7 +93,7 @@ func (l *machineLoop) createClaim(c *slot.Claim) {
 	rand.Read(cookie)
 	as := l.rights[c.ID]
 	delete(l.rights, c.ID)
-	h := l.host.newClaimRunner(claimFile{
+	h := l.host.claims.NewRunner(claim.File{
 		ID: uint64(c.ID), Epoch: c.Grant.Epoch, Grant: c.Grant.ID, Schedd: c.Schedd, Owner: c.Owner, About: c.Info,
 		UID: c.UID, GID: c.GID, Rights: &as,
 		Class: c.Class, MayWait: c.CanQueue, Resources: c.Resources, Placed: l.savedPlacement(c),
@@ -104,8 +106,8 @@ func (l *machineLoop) createClaim(c *slot.Claim) {
 	}
 	l.host.log.Info("claim made", "claim", c.ID, "grant", c.Grant.ID, "epoch", c.Grant.Epoch, "schedd", c.Schedd,
 		"owner", c.Owner, "runs as", as.UID)
-	go h.run()
-	h.queue.put(createClaimCmd{c.LeasePeriod})
+	go h.Run()
+	h.Send(claim.CreateCmd{Lease: c.LeasePeriod})
 }
 
 func (l *machineLoop) answerClaim(session uint64, c *slot.Claim) {
@@ -124,7 +126,7 @@ func (l *machineLoop) rejectActivation(e slot.RejectActivation) {
 
 func (l *machineLoop) rejectActivationFor(e slot.RejectActivation, cause wire.Cause) {
 	if c, ok := l.table.Claim(e.Claim); !ok ||
-		c.Schedd == e.Schedd && attemptID(e.Schedd, l.programs[e.Claim].GetAttempt()) == e.Attempt {
+		c.Schedd == e.Schedd && l.programs[e.Claim].GetAttempt().AttemptID(e.Schedd) == e.Attempt {
 		delete(l.programs, e.Claim)
 	}
 	l.logRefusal("attempt declined", "attempt", e.Attempt, "reason", e.Reason)
@@ -134,18 +136,18 @@ func (l *machineLoop) rejectActivationFor(e slot.RejectActivation, cause wire.Ca
 		return
 	}
 	l.sendTo(e.Schedd, &wire.FromStartd{Of: &wire.FromStartd_Exited{Exited: &wire.Exited{
-		Attempt: reference(e.Attempt), Status: &wire.ExitStatus{Cause: cause, Reason: e.Reason},
+		Attempt: wire.FromAttempt(e.Attempt), Status: &wire.ExitStatus{Cause: cause, Reason: e.Reason},
 	}}})
 }
 
 // exitReport is the news of the end of the claim's attempt. One that ended without its
-// hand's doing is the machine's fault.
+// runner's doing is the machine's fault.
 func (l *machineLoop) exitReport(c *slot.Claim) *wire.Exited {
-	if x := l.exits[c.ID]; x != nil && attemptID(c.Schedd, x.GetAttempt()) == c.Attempt {
+	if x := l.exits[c.ID]; x != nil && x.GetAttempt().AttemptID(c.Schedd) == c.Attempt {
 		return x
 	}
 	x := &wire.Exited{
-		Attempt: reference(c.Attempt), Status: &wire.ExitStatus{Cause: wire.Cause_CAUSE_MACHINE,
+		Attempt: wire.FromAttempt(c.Attempt), Status: &wire.ExitStatus{Cause: wire.Cause_CAUSE_MACHINE,
 			Reason: "its claim has ended under it"},
 	}
 	l.exits[c.ID] = x

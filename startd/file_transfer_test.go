@@ -67,7 +67,7 @@ func TestInputIsCompared(t *testing.T) {
 		}
 		in := func() []os.DirEntry {
 			list, _ := os.ReadDir(scratch)
-			return slices.DeleteFunc(list, func(e os.DirEntry) bool { return e.Name() == privateTempName })
+			return slices.DeleteFunc(list, func(e os.DirEntry) bool { return e.Name() == ".tmp" })
 		}
 		for range 200 { // what is refused is told before it is removed
 			if test.kind != nil && len(in()) > 0 {

@@ -1,52 +1,14 @@
 package startd
 
 import (
-	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/gpu"
-	"github.com/roost-batch/roost/internal/cgroup"
-	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/internal/boottime"
 )
 
-// gpuShares are the devices that the claim was given, and how much of each.
-func (f *claimFile) gpuShares() []gpu.SavedShare {
-	if f.Placed == nil {
-		return nil
-	}
-	return f.Placed.Shares
-}
-
-// onHealthChanged tells the books how the devices are.
+// onHealthChanged tells the claim table how the devices are.
 func (l *machineLoop) onHealthChanged() {
-	if unknown := l.table.SetDevices(bootTime(), l.host.gpus.listDevices()); len(unknown) > 0 {
+	if unknown := l.table.SetDevices(boottime.Now(), l.host.gpus.Devices()); len(unknown) > 0 {
 		l.host.log.Warn("GPUs have come that were not there at the start: restart the startd to use them",
 			"uuids", unknown)
 	}
 	l.publishAd(true)
-}
-
-// openableDevices are the device files that the claim's control group lets be opened. A
-// claim that may wait gets other cards with each turn, and which those are is not known
-// yet when its group is made: there the sandbox alone, which has only the nodes of its
-// own cards, keeps it from the others.
-func (h *claimRunner) openableDevices() []cgroup.DeviceNode {
-	shares := h.file.gpuShares()
-	if h.file.MayWait && h.file.Resources.GPUs > 0 {
-		shares = nil
-		for _, d := range h.host.gpus.listDevices() {
-			shares = append(shares, gpu.SavedShare{UUID: d.UUID})
-		}
-	}
-	return h.host.gpus.deviceNodes(shares)
-}
-
-// watchGPUs begins to look at what the attempt on the claim does with the devices. One
-// that uses what it was not given ends at once: others on the device may fail for want of
-// memory before a notice is over.
-func (h *claimRunner) watchGPUs(id roost.AttemptID) {
-	if h.starter == nil {
-		return
-	}
-	h.host.gpus.addAttempt(h.id, h.file.gpuShares(), h.starter.PID(), func(reason string) {
-		h.queue.put(vacateCmd{id: id, cause: wire.Cause_CAUSE_GPU_MEMORY, fast: true, reason: reason})
-	})
 }

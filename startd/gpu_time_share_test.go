@@ -1,22 +1,17 @@
 package startd
 
 import (
-	"errors"
 	"fmt"
-	"log/slog"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/gpu"
 	"github.com/roost-batch/roost/gpu/nvml/fakelib"
-	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/startd/claim"
 )
 
 // TestShares has three tasks on one card. Each knows its part; the sum of the parts is
@@ -76,71 +71,6 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// TestOthersCardIsClosed: a task that goes round the environment, and opens the device
-// file of a card that is not its own, is refused by the kernel. The files are of numbers
-// that no driver has: to get that far is to be let through.
-func TestOthersCardIsClosed(t *testing.T) {
-	own := &config.StartdSettings{Name: "gputest", Dir: t.TempDir(),
-		Limits: config.LimitSettings{Enforce: config.EnforceAuto}}
-	log := slog.New(slog.DiscardHandler)
-	g, err := openClaimCgroups(own, log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !g.enforcement().Devices {
-		t.Skip("SKIP: this machine cannot keep devices from tasks: no devices controller, or no right to it")
-	}
-	t.Cleanup(g.close)
-	c, _ := newFakeGPUs(t, config.GPUSettings{}, testGPU(0, "GPU-a"), testGPU(1, "GPU-b"))
-	c.deviceDir = t.TempDir()
-	for i, name := range []string{"nvidia0", "nvidia1", "nvidiactl", "mem"} {
-		if err := unix.Mknod(filepath.Join(c.deviceDir, name), unix.S_IFCHR|0o666,
-			int(unix.Mkdev(1, uint32(200+i)))); errors.Is(err, unix.EPERM) {
-			t.Skip("SKIP: device files can only be made by root")
-		} else if err != nil {
-			t.Fatal(err)
-		}
-	}
-	tests := []struct {
-		name   string
-		shares []gpu.SavedShare
-		open   string // those that it may
-	}{
-		{"no GPU", nil, ""},
-		{"GPU 0", []gpu.SavedShare{{UUID: "GPU-a", Whole: true}}, "nvidia0 nvidiactl"},
-		{"GPU 1", []gpu.SavedShare{{UUID: "GPU-b", Memory: roost.GiB}}, "nvidia1 nvidiactl"},
-	}
-	for i, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			group, err := g.create(claimFile{ID: uint64(i + 1)}, c.deviceNodes(tt.shares))
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer group.Delete()
-			attack := exec.Command("/bin/sh", "-c",
-				`read go; for f in *; do (exec 3<"$f") 2>&1 | grep -q "not permitted" || echo "$f"; done; echo >/dev/null`)
-			attack.Dir, attack.Stderr = c.deviceDir, os.Stderr
-			in, err := attack.StdinPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			var out strings.Builder
-			attack.Stdout = &out
-			if err := attack.Start(); err != nil {
-				t.Fatal(err)
-			}
-			err = group.Add(attack.Process.Pid)
-			fmt.Fprintln(in, "go")
-			if werr := attack.Wait(); err != nil || werr != nil {
-				t.Fatalf("%v, %v", err, werr)
-			}
-			if got := strings.Join(strings.Fields(out.String()), " "); got != tt.open {
-				t.Errorf("it can open %q, want %q", got, tt.open)
-			}
-		})
-	}
-}
-
 // TestOwnDevicesOnly has two cards whose device files exist, of numbers that no driver
 // has. A task has the file of its card in its box and no other's, and none without a
 // card; and it cannot make itself another's.
@@ -153,7 +83,7 @@ func TestOwnDevicesOnly(t *testing.T) {
 		}
 		t.Cleanup(func() { os.Remove(path) })
 	}
-	if err := trySandbox(); err != nil {
+	if err := claim.TrySandbox(); err != nil {
 		t.Skipf("SKIP: no sandbox here: %v", err)
 	}
 	p, _ := newGPUStartd(t, fakelib.MachineDescription{Devices: []fakelib.FakeDevice{

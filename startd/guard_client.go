@@ -26,7 +26,7 @@ type guardLost struct{ reason string }
 // watchGuard follows the guard of the machine until ctx ends. What it sees goes to the
 // loop past the inbox: nothing else may hold it up. Reports that wait are overtaken by
 // newer ones.
-func (m *claimHost) watchGuard(ctx context.Context) {
+func (m *startdHost) watchGuard(ctx context.Context) {
 	away := time.AfterFunc(guardConnectTimeout, func() { m.reportGuardLost("it does not answer") })
 	defer away.Stop()
 	for ctx.Err() == nil {
@@ -41,7 +41,7 @@ func (m *claimHost) watchGuard(ctx context.Context) {
 	}
 }
 
-func (m *claimHost) reportGuardLost(why string) {
+func (m *startdHost) reportGuardLost(why string) {
 	select {
 	case m.guardLost <- guardLost{why}:
 	case <-m.loopDone:
@@ -49,7 +49,7 @@ func (m *claimHost) reportGuardLost(why string) {
 }
 
 // followGuard holds one conversation with it.
-func (m *claimHost) followGuard(ctx context.Context, away *time.Timer) error {
+func (m *startdHost) followGuard(ctx context.Context, away *time.Timer) error {
 	conn, err := rpc.Dial(m.node.GuardAddress(), nil, peer.Role("")) // on a unix socket of root's
 	if err != nil {
 		return err
@@ -80,7 +80,7 @@ func (m *claimHost) followGuard(ctx context.Context, away *time.Timer) error {
 	}
 }
 
-func (m *claimHost) sendReports(ctx context.Context, cancel context.CancelFunc, stream wire.Guard_WatchClient) {
+func (m *startdHost) sendReports(ctx context.Context, cancel context.CancelFunc, stream wire.Guard_WatchClient) {
 	defer cancel()
 	for {
 		select {

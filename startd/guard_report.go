@@ -4,7 +4,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/roost-batch/roost/internal/boottime"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/startd/claim"
 	"github.com/roost-batch/roost/startd/slot"
 )
 
@@ -54,7 +56,7 @@ func (l *machineLoop) updateGuardReport() {
 		if h == nil || c.State != slot.Busy && c.State != slot.Vacating {
 			continue
 		}
-		if dir := h.ownerSuspension.freezeDir(); dir != "" && c.Running {
+		if dir := h.Suspension().FreezeDir(); dir != "" && c.Running {
 			g.TaskGroups = append(g.TaskGroups, dir)
 		}
 		g.Tenants = append(g.Tenants, l.taskReport(c, h))
@@ -62,10 +64,10 @@ func (l *machineLoop) updateGuardReport() {
 	l.host.guardReport.setReport(g)
 }
 
-func (l *machineLoop) taskReport(c *slot.Claim, h *claimRunner) *wire.Tenant {
+func (l *machineLoop) taskReport(c *slot.Claim, h *claim.Runner) *wire.Tenant {
 	t := &wire.Tenant{Task: c.Attempt.Task.String(), Owner: c.Owner, State: "running", Gpus: uint32(c.Resources.GPUs)}
-	if a := h.sharedAttempt.Load(); a != nil && a.id == c.Attempt {
-		t.Name = a.name
+	if a := h.Attempt(); a != nil && a.ID() == c.Attempt {
+		t.Name = a.JobName()
 	}
 	switch {
 	case c.State == slot.Vacating:
@@ -74,12 +76,10 @@ func (l *machineLoop) taskReport(c *slot.Claim, h *claimRunner) *wire.Tenant {
 		t.State = "suspended"
 	}
 	if c.Running {
-		t.Since = time.Now().Add(c.RunningSince - bootTime()).UnixNano()
+		t.Since = time.Now().Add(c.RunningSince - boottime.Now()).UnixNano()
 	}
-	if m := l.host.meters.find(c.ID, c.Attempt); m != nil {
-		m.mu.Lock()
-		t.MilliCpu, t.Memory = int64(m.rate*1000), m.last.GetMemory()
-		m.mu.Unlock()
+	if cores, memory, ok := l.host.meters.CurrentUse(c.ID, c.Attempt); ok {
+		t.MilliCpu, t.Memory = int64(cores*1000), int64(memory)
 	}
 	return t
 }

@@ -20,15 +20,15 @@ func sendHostileSession(s *scheddSession) {
 			sendHostileReports(s, &wire.AttemptRef{Job: job + 1, Attempt: 1})
 		}
 		for claim := range uint64(100) {
-			s.queue.put(&wire.FromStartd{Of: &wire.FromStartd_Lost{Lost: &wire.ClaimLost{Claim: claim,
+			s.queue.Put(&wire.FromStartd{Of: &wire.FromStartd_Lost{Lost: &wire.ClaimLost{Claim: claim,
 				Reason: "attacked"}}})
 		}
-		s.queue.put(&wire.FromStartd{Of: &wire.FromStartd_Welcome{Welcome: &wire.SessionWelcome{Node: attackedNode}}})
-		s.queue.put(&wire.FromStartd{Of: &wire.FromStartd_Renewed{Renewed: &wire.LeasesRenewed{Word: 1 << 40}}})
-		s.queue.put(&wire.FromStartd{})
+		s.queue.Put(&wire.FromStartd{Of: &wire.FromStartd_Welcome{Welcome: &wire.SessionWelcome{Node: attackedNode}}})
+		s.queue.Put(&wire.FromStartd{Of: &wire.FromStartd_Renewed{Renewed: &wire.LeasesRenewed{Word: 1 << 40}}})
+		s.queue.Put(&wire.FromStartd{})
 	}
 	if attack.Is(attack.OversizedMessages) {
-		s.queue.put(&wire.FromStartd{Of: &wire.FromStartd_Exited{
+		s.queue.Put(&wire.FromStartd{Of: &wire.FromStartd_Exited{
 			Exited: &wire.Exited{Attempt: &wire.AttemptRef{Job: 1, Attempt: 1}, Stdout: make([]byte, 65<<20)},
 		}})
 	}
@@ -48,7 +48,7 @@ func sendHostileReports(s *scheddSession, a *wire.AttemptRef) {
 			Status: &wire.ExitStatus{Cause: wire.Cause_CAUSE_EXITED, Code: 66}, Stdout: []byte("attacked"),
 			StdoutSize: 8}}},
 	} {
-		s.queue.put(m)
+		s.queue.Put(m)
 	}
 }
 

@@ -3,53 +3,13 @@ package startd
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"testing"
 
+	"github.com/roost-batch/roost/internal/filesum"
 	"github.com/roost-batch/roost/internal/wire"
-	"github.com/roost-batch/roost/startd/slot"
+	"github.com/roost-batch/roost/startd/streams"
 )
-
-func TestGenerationsRise(t *testing.T) {
-	dir := t.TempDir()
-	var last slot.ClaimID
-	for i := range 5 {
-		switch i {
-		case 2:
-			os.Remove(filepath.Join(dir, "generation"))
-		case 3:
-			os.WriteFile(filepath.Join(dir, "generation"), []byte("junk"), 0o600)
-		}
-		first, err := nextGeneration(dir, []slot.ClaimID{last})
-		if err != nil || first <= last {
-			t.Fatalf("start %d: got %d after %d (%v)", i, first, last, err)
-		}
-		last = first + 100
-	}
-}
-
-// TestAttemptRecord: a shorter record takes the place of a longer one.
-func TestAttemptRecord(t *testing.T) {
-	dir := t.TempDir()
-	f, err := os.Create(filepath.Join(dir, "attempt"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	for _, want := range []attemptRecord{
-		{Job: 1, Attempt: 1, Outputs: []string{"a long name of a file", "another"},
-			Before: map[string]fileAge{"x": {1, 2}}},
-		{Job: 2, Attempt: 3, Stdout: "out"},
-	} {
-		if err := writeAttempt(f, &want); err != nil {
-			t.Fatal(err)
-		}
-		got, err := readAttempt(dir)
-		if err != nil || got.Job != want.Job || got.Stdout != want.Stdout || len(got.Outputs) != len(want.Outputs) ||
-			len(got.Before) != len(want.Before) {
-			t.Errorf("got %+v (%v), want %+v", got, err, want)
-		}
-	}
-}
 
 // TestNothingSurvivesABoot: what was here before a boot, or without a starter, is gone,
 // with its processes and files.
@@ -68,13 +28,16 @@ func TestNothingSurvivesABoot(t *testing.T) {
 		t.Fatalf("claim files: %v, %v", dirs, err)
 	}
 	for _, d := range dirs {
-		f, err := readClaimFile(filepath.Dir(d))
+		killStarter(t, p)
+		text, err := os.ReadFile(d)
+		if err == nil {
+			text, err = filesum.VerifyChecksum(text)
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		killStarter(t, p)
-		f.BootID = "another"
-		if err := writeClaimFile(filepath.Dir(d), f); err != nil {
+		text = regexp.MustCompile(`"BootID":"[^"]*"`).ReplaceAll(text, []byte(`"BootID":"another"`))
+		if err := os.WriteFile(d, filesum.AppendChecksum(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -98,9 +61,9 @@ func TestBigOutput(t *testing.T) {
 		x.GetStderrSize() != 6 {
 		t.Errorf("got %d of %d bytes, %q", len(x.GetStdout()), x.GetStdoutSize(), x.GetStderr())
 	}
-	if got := fetchFile(t, s, a, fetchStdout, fetchStderr); len(got[fetchStdout]) != 100000 ||
-		got[fetchStderr] != "small\n" {
-		t.Errorf("fetched %d bytes and %q", len(got[fetchStdout]), got[fetchStderr])
+	if got := fetchFile(t, s, a, streams.FetchStdout, streams.FetchStderr); len(got[streams.FetchStdout]) != 100000 ||
+		got[streams.FetchStderr] != "small\n" {
+		t.Errorf("fetched %d bytes and %q", len(got[streams.FetchStdout]), got[streams.FetchStderr])
 	}
 }
 

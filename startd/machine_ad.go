@@ -16,7 +16,6 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/config"
-	"github.com/roost-batch/roost/startd/slot"
 )
 
 // reservedDisk is the part of the disk that is left to the system, in percent.
@@ -62,15 +61,6 @@ func loadAverage() float64 {
 	first, _, _ := strings.Cut(string(text), " ")
 	load, _ := strconv.ParseFloat(first, 64)
 	return load
-}
-
-// bootTime reads the clock that goes on counting while the machine sleeps.
-func bootTime() slot.BootTime {
-	var t unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &t); err != nil {
-		panic(err) // there is no Linux without it
-	}
-	return time.Duration(t.Nano())
 }
 
 // machineAd is what the machine says of itself that does not depend on claims. The error

@@ -6,12 +6,16 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/boottime"
 	"github.com/roost-batch/roost/internal/userfiles"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/startd/claim"
+	"github.com/roost-batch/roost/startd/meter"
 	"github.com/roost-batch/roost/startd/slot"
 )
 
-// News for the loop: of sessions, and of the hands of claims.
+// News for the loop of sessions and devices. The runners of claims send those of package
+// claim.
 type (
 	sessionOpened struct {
 		session *scheddSession
@@ -24,32 +28,6 @@ type (
 		message *wire.ToStartd
 		who     accountDecision // of a claim request: as whom its tasks run
 		size    int64           // that it holds of the session's room
-	}
-	claimCreated struct{ claim slot.ClaimID }
-	claimFailed  struct {
-		claim  slot.ClaimID
-		reason string
-	}
-	inputReady struct {
-		claim   slot.ClaimID
-		id      roost.AttemptID
-		scratch string
-	}
-	attemptStarted struct {
-		claim slot.ClaimID
-		id    roost.AttemptID
-		pid   int64
-	}
-	attemptEnded struct {
-		claim  slot.ClaimID
-		id     roost.AttemptID
-		exited *wire.Exited
-	}
-	runnerGone struct{ claim slot.ClaimID }
-	// checkpointReport is for a schedd: a checkpoint was taken, or not.
-	checkpointReport struct {
-		schedd string
-		taken  *wire.CheckpointTaken
 	}
 	// gpusChanged: a device is sick, or well again, or gone.
 	gpusChanged struct{}
@@ -69,11 +47,11 @@ const (
 	fullAdInterval  = time.Minute
 )
 
-// machineLoop owns the machine's books.
+// machineLoop owns the machine's claim table.
 type machineLoop struct {
-	host     *claimHost
+	host     *startdHost
 	table    *slot.ClaimTable
-	runners  map[slot.ClaimID]*claimRunner
+	runners  map[slot.ClaimID]*claim.Runner
 	exits    map[slot.ClaimID]*wire.Exited // of attempts that ended and are not forgotten
 	pids     map[slot.ClaimID]int64
 	programs map[slot.ClaimID]*wire.Activate // between the word and the start
@@ -85,7 +63,7 @@ type machineLoop struct {
 	sessions          map[uint64]*scheddSession
 	lastSession       uint64 // number of the last session
 	sequence          uint64 // of the last ad
-	advertisedVersion uint64 // of the books that it shows
+	advertisedVersion uint64 // of the claim table that it shows
 	lastFullAd        time.Time
 	advertisedRunning int           // attempts that it shows
 	ownerState        *ownerState   // nil: the machine is nobody's
@@ -95,9 +73,9 @@ type machineLoop struct {
 	refusals    map[string]int
 }
 
-func newMachineLoop(m *claimHost, core *slot.ClaimTable) *machineLoop {
+func newMachineLoop(m *startdHost, core *slot.ClaimTable) *machineLoop {
 	return &machineLoop{
-		host: m, table: core, runners: make(map[slot.ClaimID]*claimRunner), exits: make(map[slot.ClaimID]*wire.Exited),
+		host: m, table: core, runners: make(map[slot.ClaimID]*claim.Runner), exits: make(map[slot.ClaimID]*wire.Exited),
 		pids:   make(map[slot.ClaimID]int64),
 		pinned: make(map[slot.ClaimID][]int), programs: make(map[slot.ClaimID]*wire.Activate),
 		firstAdSequence: make(map[slot.ClaimID]uint64), sessions: make(map[uint64]*scheddSession),
@@ -124,7 +102,7 @@ func (l *machineLoop) run(ctx context.Context) {
 			return
 		}
 		begin, up := end.wakeups(ctx)
-		timer.Reset(min(max(wake-bootTime(), 0), time.Hour))
+		timer.Reset(min(max(wake-boottime.Now(), 0), time.Hour))
 		if l.onGuardMessage() {
 			continue // before anything else
 		}
@@ -153,14 +131,14 @@ func (l *machineLoop) run(ctx context.Context) {
 	}
 }
 
-// performEffects does what the books say, and returns when to ask them again.
+// performEffects does what the claim table says, and returns when to ask them again.
 func (l *machineLoop) performEffects() slot.BootTime {
 	for {
 		wake := slot.BootTime(math.MaxInt64)
 		if l.ownerState != nil {
 			wake = l.applyOwnerPolicy()
 		}
-		effects, next := l.table.Todo(bootTime())
+		effects, next := l.table.Todo(boottime.Now())
 		if l.table.Version() != l.advertisedVersion || l.ownerState != nil && l.ownerState.IsAdStale() {
 			l.publishAd(true)
 		}
@@ -186,44 +164,44 @@ func (l *machineLoop) onGuardMessage() bool {
 	return true
 }
 
-// handleEvent enters one piece of news into the books.
+// handleEvent enters one piece of news into the claim table.
 func (l *machineLoop) handleEvent(update any) {
 	switch n := update.(type) {
 	case sessionOpened:
 		n.refused <- l.openSession(n.session, n.hello)
 	case sessionClosed:
 		delete(l.sessions, n.session.id)
-		l.table.Disconnected(bootTime(), n.session.id, n.session.schedd)
+		l.table.Disconnected(boottime.Now(), n.session.id, n.session.schedd)
 	case scheddMessage:
 		n.session.room.Release(n.size)
 		if l.sessions[n.session.id] == n.session {
 			l.onScheddMessage(n.session, n.message, n.who)
 		}
-	case claimCreated:
-		l.table.ClaimCreated(n.claim)
-	case claimFailed:
-		l.table.ClaimFailed(bootTime(), n.claim, n.reason)
-	case inputReady:
-		if c, ok := l.table.Find(n.id); ok {
+	case claim.CreatedEvent:
+		l.table.ClaimCreated(n.Claim)
+	case claim.FailedEvent:
+		l.table.ClaimFailed(boottime.Now(), n.Claim, n.Reason)
+	case claim.InputAwaitedEvent:
+		if c, ok := l.table.Find(n.ID); ok {
 			l.sendTo(c.Schedd, &wire.FromStartd{Of: &wire.FromStartd_Input{
-				Input: &wire.InputReady{Attempt: reference(n.id), Scratch: n.scratch, Holes: true},
+				Input: &wire.InputReady{Attempt: wire.FromAttempt(n.ID), Scratch: n.Scratch, Holes: true},
 			}})
 		}
-	case attemptStarted:
-		l.pids[n.claim] = n.pid
-		l.table.Started(bootTime(), n.claim, n.id)
-	case attemptEnded:
-		l.exits[n.claim] = n.exited
-		l.table.Ended(bootTime(), n.claim, n.id)
+	case claim.StartedEvent:
+		l.pids[n.Claim] = n.PID
+		l.table.Started(boottime.Now(), n.Claim, n.ID)
+	case claim.EndedEvent:
+		l.exits[n.Claim] = n.Exited
+		l.table.Ended(boottime.Now(), n.Claim, n.ID)
 	case usageReport:
 		l.sendTo(n.schedd, &wire.FromStartd{Of: &wire.FromStartd_Usage{Usage: n.report}})
-	case checkpointReport:
-		l.sendTo(n.schedd, &wire.FromStartd{Of: &wire.FromStartd_Taken{Taken: n.taken}})
-	case usageSample:
-		l.table.AddUsageSamples(bootTime(), n.usage, n.pressure)
-	case runnerGone:
-		delete(l.runners, n.claim)
-		delete(l.firstAdSequence, n.claim)
+	case claim.CheckpointReport:
+		l.sendTo(n.Schedd, &wire.FromStartd{Of: &wire.FromStartd_Taken{Taken: n.Taken}})
+	case meter.Sample:
+		l.table.AddUsageSamples(boottime.Now(), n.Usage, n.Pressure)
+	case claim.GoneEvent:
+		delete(l.runners, n.Claim)
+		delete(l.firstAdSequence, n.Claim)
 	case gpusChanged:
 		l.onHealthChanged()
 	case quiescedEvent:
@@ -241,7 +219,7 @@ func (l *machineLoop) handleEvent(update any) {
 func (l *machineLoop) publishAd(major bool) {
 	running := l.table.Running()
 	if !major && running == l.advertisedRunning && time.Since(l.lastFullAd) < fullAdInterval &&
-		!l.host.gpus.isAdStale() && !l.table.IsClaimsAdStale(bootTime(), l.host.meters.checkpointInfo) &&
+		!l.host.gpus.IsAdStale() && !l.table.IsClaimsAdStale(boottime.Now(), l.host.meters.CheckpointInfo) &&
 		!l.table.IsReclaimableAdStale() {
 		return
 	}
@@ -250,9 +228,9 @@ func (l *machineLoop) publishAd(major bool) {
 	if l.ownerState != nil {
 		l.ownerState.Describe(ad)
 	}
-	l.table.DescribeClaims(ad, slot.ClockReading{Now: bootTime(), Wall: time.Now()}, l.host.meters.checkpointInfo)
-	l.host.gpus.describeUsage(ad)
-	l.host.describeUsage(ad)
+	l.table.DescribeClaims(ad, slot.ClockReading{Now: boottime.Now(), Wall: time.Now()}, l.host.meters.CheckpointInfo)
+	l.host.gpus.DescribeUsage(ad)
+	l.host.meters.Describe(ad)
 	ad.SetInt(roost.AttrUpdateSequence, int64(l.sequence+1))
 	l.sequence = l.host.ads.Update(ad.String(), l.host.privateAd())
 	l.advertisedVersion, l.lastFullAd, l.advertisedRunning = l.table.Version(), time.Now(), running

@@ -21,8 +21,8 @@ const nodesDir = "/sys/devices/system/node"
 
 // topology is what the machine has for tasks: the cores that this process may run on,
 // each with its memory node, and what measure has found.
-func (m *claimHost) topology(total roost.Resources) (gpu.MachineTopology, error) {
-	t := gpu.MachineTopology{CPU: total.CPU, Memory: total.Memory, Devices: m.gpus.listDevices()}
+func (m *startdHost) topology(total roost.Resources) (gpu.MachineTopology, error) {
+	t := gpu.MachineTopology{CPU: total.CPU, Memory: total.Memory, Devices: m.gpus.Devices()}
 	var set unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &set); err != nil {
 		return t, fmt.Errorf("list the processors: %w", err)
@@ -83,7 +83,7 @@ func cpuList(text string) []int {
 }
 
 // newClaimTable are the machine's, with nothing in them.
-func (m *claimHost) newClaimTable(total roost.Resources, opt slot.TableOptions) (*slot.ClaimTable, error) {
+func (m *startdHost) newClaimTable(total roost.Resources, opt slot.TableOptions) (*slot.ClaimTable, error) {
 	t, err := m.topology(total)
 	if err != nil {
 		return nil, err

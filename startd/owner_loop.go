@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/boottime"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/startd/desktop"
 	"github.com/roost-batch/roost/startd/desktop/policy"
@@ -46,7 +47,7 @@ func (l *machineLoop) newOwnerState() (*ownerState, error) {
 
 // onObservations takes in what the guard sees.
 func (l *machineLoop) onObservations(s *wire.GuardSigns) {
-	o, now := l.ownerState, bootTime()
+	o, now := l.ownerState, boottime.Now()
 	if o.observations == nil || o.rules.version != s.GetOwnerRules() {
 		o.rules.version = s.GetOwnerRules()
 		l.readRules(now)
@@ -63,7 +64,7 @@ func (l *machineLoop) onGuardLost(n guardLost) {
 			l.host.node.GuardAddress(), "why", n.reason,
 			"cure", "roost doctor says how it is; roost guard starts it")
 	}
-	l.ownerState.GuardLost(bootTime())
+	l.ownerState.GuardLost(boottime.Now())
 }
 
 // guardFrozeClaims reports whether the guard has stopped claims of ours itself: they are
@@ -77,7 +78,7 @@ func (l *machineLoop) guardFrozeClaims(s *wire.GuardSigns) bool {
 		theirs[dir] = true
 	}
 	for _, h := range l.runners {
-		if theirs[h.ownerSuspension.freezeDir()] {
+		if theirs[h.Suspension().FreezeDir()] {
 			return true
 		}
 	}
@@ -108,7 +109,7 @@ func observationsOf(s *wire.GuardSigns) policy.GuardObservations {
 func (l *machineLoop) applyOwnerPolicy() slot.BootTime {
 	o := l.ownerState
 	began := l.newFreezeLatencyStart()
-	did, wake := o.Apply(bootTime())
+	did, wake := o.Apply(boottime.Now())
 	if !did.Evaluated {
 		return wake
 	}
@@ -141,7 +142,7 @@ func (l *machineLoop) newFreezeLatencyStart() freezeLatencyStart {
 	b := freezeLatencyStart{now: time.Now()}
 	b.inputAt = b.now
 	if s := l.ownerState.observations; s != nil {
-		if ago := bootTime() - slot.BootTime(s.GetInput()); ago >= 0 && ago < freezeLatencyWindow {
+		if ago := boottime.Now() - slot.BootTime(s.GetInput()); ago >= 0 && ago < freezeLatencyWindow {
 			b.inputAt = b.now.Add(-ago)
 		}
 	}

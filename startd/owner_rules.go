@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/boottime"
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/startd/slot"
 )
@@ -28,7 +29,7 @@ func (l *machineLoop) reloadRules() {
 	}
 	if now != l.ownerState.rules {
 		l.ownerState.rules = now
-		l.readRules(bootTime())
+		l.readRules(boottime.Now())
 	}
 }
 
@@ -45,11 +46,11 @@ func (l *machineLoop) readRules(now slot.BootTime) {
 		return
 	}
 	l.table.SetOwnerLimits(now, rules.CPU, rules.Memory, l.host.ownerLimitsReason(rules.CPU, rules.Memory))
-	l.host.groups.setCPUMax(rules.CPU)
+	l.host.groups.SetCPUMax(rules.CPU)
 }
 
 // ownerLimitsReason says to those who have to go what the owner lends.
-func (m *claimHost) ownerLimitsReason(cpu roost.MilliCPU, memory roost.Bytes) string {
+func (m *startdHost) ownerLimitsReason(cpu roost.MilliCPU, memory roost.Bytes) string {
 	var what []string
 	if cpu > 0 {
 		cpus := "cpus"

@@ -14,6 +14,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/internal/boottime"
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
@@ -120,7 +121,7 @@ func (g *fakeGuard) setObservations(change func(*wire.GuardSigns)) uint64 {
 // pressKey is somebody who touches a key and stays; away, that he has left.
 func (g *fakeGuard) pressKey() uint64 {
 	return g.setObservations(func(s *wire.GuardSigns) {
-		s.Input, s.Busy, s.Urgent = int64(bootTime()), "a video call", true
+		s.Input, s.Busy, s.Urgent = int64(boottime.Now()), "a video call", true
 	})
 }
 

@@ -41,6 +41,6 @@ func (l *machineLoop) wirePlacement(c *slot.Claim) *wire.Placed {
 func (l *machineLoop) recordCancelled(e slot.CancelQueued) {
 	delete(l.programs, e.Claim.ID)
 	l.exits[e.Claim.ID] = &wire.Exited{
-		Attempt: reference(e.Attempt), Status: &wire.ExitStatus{Cause: wire.Cause(e.Cause), Reason: e.Reason},
+		Attempt: wire.FromAttempt(e.Attempt), Status: &wire.ExitStatus{Cause: wire.Cause(e.Cause), Reason: e.Reason},
 	}
 }

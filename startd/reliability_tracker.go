@@ -11,12 +11,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/checkpoint"
-	"github.com/roost-batch/roost/checkpoint/criu"
-	"github.com/roost-batch/roost/checkpoint/store"
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/internal/boottime"
 	"github.com/roost-batch/roost/internal/filesum"
+	"github.com/roost-batch/roost/startd/claim"
 )
 
 // reliabilityTracker remembers how often this machine fails: a boot that this startd did
@@ -42,7 +41,7 @@ type reliabilityRecord struct {
 // openReliability reads what is known, and takes a boot since then that nobody announced
 // for a failure.
 func openReliability(dir, boot string) (*reliabilityTracker, error) {
-	r := &reliabilityTracker{path: filepath.Join(dir, "reliability"), boot: boot, uptime: bootTime()}
+	r := &reliabilityTracker{path: filepath.Join(dir, "reliability"), boot: boot, uptime: boottime.Now()}
 	var last reliabilityRecord
 	text, err := os.ReadFile(r.path)
 	if err == nil {
@@ -77,7 +76,7 @@ func damagedFileError(path string, err error) error {
 func (r *reliabilityTracker) mtbf() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.history.After(bootTime(), 0).MTBF()
+	return r.history.After(boottime.Now(), 0).MTBF()
 }
 
 // saveState writes down how long the machine is up by now, and whether the startd ends on
@@ -85,7 +84,7 @@ func (r *reliabilityTracker) mtbf() time.Duration {
 func (r *reliabilityTracker) saveState(left bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	text, err := json.Marshal(reliabilityRecord{Boot: r.boot, Up: bootTime(), Left: left, History: r.history})
+	text, err := json.Marshal(reliabilityRecord{Boot: r.boot, Up: boottime.Now(), Left: left, History: r.history})
 	if err != nil {
 		return err
 	}
@@ -116,19 +115,16 @@ func (r *reliabilityTracker) saveUntilDone(ctx context.Context, complain func(er
 
 const reliabilitySaveInterval = 10 * time.Minute
 
-// maxPackSlots is how many images are compressed at once.
-const maxPackSlots = 2
-
 // openCheckpoints finds out whether this machine takes checkpoints, and says so in its
 // ad.
-func (m *claimHost) openCheckpoints(ad *classad.Ad) (err error) {
-	if m.program, err = os.Executable(); err != nil {
+func (m *startdHost) openCheckpoints(ad *classad.Ad) (err error) {
+	m.checkpoints, err = claim.OpenCheckpoints(claim.CheckpointOptions{
+		Log: m.log, Dir: m.dirs().Checkpoints(), Server: m.node.ImageServer, Identity: m.identity,
+		MTBF: func() time.Duration { return m.reliability.mtbf() },
+	})
+	if err != nil {
 		return fmt.Errorf("startd %s: %w", m.config.Name, err)
 	}
-	if m.images, err = store.Open(filepath.Join(m.checkpointsDir(), "images"), 0); err != nil {
-		return err
-	}
-	m.packSlots = make(chan struct{}, maxPackSlots)
 	var lost error
 	if m.reliability, lost = openReliability(m.config.Dir, m.boot); lost != nil {
 		m.log.Warn("how often this machine fails is counted anew", "err", lost)
@@ -136,52 +132,6 @@ func (m *claimHost) openCheckpoints(ad *classad.Ad) (err error) {
 	if lost := m.stats.load(m.config.Dir, time.Now()); lost != nil {
 		m.log.Warn("what was given today is counted anew", "err", lost)
 	}
-	path, err := criu.Find(m.config.CRIU)
-	switch {
-	case !m.sandboxed:
-		m.criu.Why = "tasks do not run in sandboxes"
-	case err != nil:
-		m.criu.Why = err.Error()
-	default:
-		ctx, stop := context.WithTimeout(context.Background(), checkpointCheckTimeout)
-		defer stop()
-		m.criu = criu.Check(ctx, starterBinary, path, m.checkpointsDir())
-	}
-	if !m.criu.Works {
-		m.log.Warn("no checkpoints of processes are taken", "why", m.criu.Why)
-	}
-	ad.SetBool(roost.AttrHasCheckpoint, m.criu.Works)
-	ad.SetBool(roost.AttrHasSandbox, m.sandboxed)
-	if m.criu.Works {
-		ad.SetString(roost.AttrCheckpointBy, "CRIU "+m.criu.Version)
-	}
+	m.checkpoints.FindCRIU(m.config.CRIU, m.sandboxed, ad)
 	return nil
-}
-
-// checkpointCheckTimeout bounds how long a start waits for the self-test of CRIU.
-const checkpointCheckTimeout = 30 * time.Second
-
-// sweepCheckpoints removes images that no attempt has told of, and what an earlier start
-// was making when it ended.
-func (m *claimHost) sweepCheckpoints(adopted []*adoptedClaim) {
-	keep := map[store.ImageKey]bool{}
-	for _, f := range adopted {
-		if f == nil || f.runner.attempt == nil || f.runner.attempt.checkpoint.unstored == nil {
-			continue
-		}
-		a, i := f.runner.attempt, f.runner.attempt.checkpoint.unstored.GetImage()
-		keep[store.ImageKey{
-			Schedd: f.runner.file.Schedd, Job: a.ref.Job, Index: int(a.ref.Index),
-			Attempt: roost.AttemptNumber(i.GetAttempt()), Sequence: i.GetSequence(),
-		}] = true
-	}
-	if _, err := m.images.Sweep(func(k store.ImageKey) bool { return keep[k] }); err != nil {
-		m.log.Warn("cannot clean up", "err", err)
-	}
-	for _, pattern := range []string{"*.dump", "*.restore", "*.root", "*.spec", "*.answer", "*.pid"} {
-		paths, _ := filepath.Glob(filepath.Join(m.checkpointsDir(), pattern))
-		for _, path := range paths {
-			os.RemoveAll(path)
-		}
-	}
 }

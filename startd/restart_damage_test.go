@@ -2,7 +2,6 @@ package startd
 
 import (
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"reflect"
 	"testing"
@@ -10,34 +9,13 @@ import (
 
 	"github.com/roost-batch/roost/checkpoint"
 	"github.com/roost-batch/roost/internal/damage"
-	"github.com/roost-batch/roost/startd/slot"
 )
 
 // Whatever is damaged in a small file of a startd: its reader gets what was written, or
-// an error, which is logged and has the claim end or the figure begin anew. No id of a
-// claim is given again.
+// an error, which is logged and has the figure begin anew.
 func TestDamage(t *testing.T) {
 	dir := t.TempDir()
 	noon := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	claim := claimFile{ID: 4<<generationBits | 7, Schedd: "s1", Owner: "ada", UID: 1000, Lease: time.Minute,
-		BootID: "boot", Cookie: "cookie", Cores: []int{1, 2}}
-	if err := writeClaimFile(dir, claim); err != nil {
-		t.Fatal(err)
-	}
-	f, err := os.Create(filepath.Join(dir, "attempt"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	attempt := attemptRecord{Job: 12, Index: 3, Attempt: 2, Name: "sim", Notice: time.Second, Scratch: "/tmp/x",
-		Outputs: []string{"a", "b"}}
-	longer := attempt
-	longer.Name = "a name that is longer, of which something is left"
-	for _, r := range []attemptRecord{longer, attempt} {
-		if err := writeAttempt(f, &r); err != nil {
-			t.Fatal(err)
-		}
-	}
-	f.Close()
 	r := &reliabilityTracker{path: filepath.Join(dir, "reliability"), boot: "boot",
 		history: checkpoint.FailureHistory{}.After(90*time.Hour, 3)}
 	if err := r.saveState(false); err != nil {
@@ -48,15 +26,7 @@ func TestDamage(t *testing.T) {
 		t.Fatal(err)
 	}
 	day.addCPUTime(noon.Add(time.Minute), 4711)
-	for range 12 {
-		if _, err := nextGeneration(dir, nil); err != nil {
-			t.Fatal(err)
-		}
-	}
 	for name, read := range map[string]func() (any, error){
-		"claim": func() (any, error) { return readClaimFile(dir) },
-		// of no task
-		"attempt":     func() (any, error) { r, err := readAttempt(dir); r.Summed = false; return r, err },
 		"reliability": func() (any, error) { r, err := openReliability(dir, "boot"); return r.history, err },
 		"today":       func() (any, error) { var d dailyStats; err := d.load(dir, noon); return d.now, err },
 	} {
@@ -79,11 +49,4 @@ func TestDamage(t *testing.T) {
 			}
 		})
 	}
-	t.Run("generation", func(t *testing.T) {
-		damage.ForEach(t, filepath.Join(dir, "generation"), 100, func(what string) {
-			if id, err := nextGeneration(dir, nil); err != nil || id <= slot.ClaimID(13<<generationBits) {
-				t.Fatalf("%s: claims begin at %x: %v", what, uint64(id), err)
-			}
-		})
-	})
 }

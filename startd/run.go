@@ -12,22 +12,25 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/checkpoint/criu"
-	"github.com/roost-batch/roost/checkpoint/store"
 	"github.com/roost-batch/roost/internal/adclient"
+	"github.com/roost-batch/roost/internal/boottime"
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/daemon"
 	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/identity/pki"
 	"github.com/roost-batch/roost/internal/rpc"
+	"github.com/roost-batch/roost/internal/userfiles"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/startd/claim"
+	"github.com/roost-batch/roost/startd/gpuwatch"
+	"github.com/roost-batch/roost/startd/meter"
 	"github.com/roost-batch/roost/startd/slot"
+	"github.com/roost-batch/roost/startd/streams"
 )
 
 // maxInboxEvents bounds what waits for the loop; whoever has more to say waits.
@@ -37,29 +40,23 @@ const maxInboxEvents = 1024
 // lease is over.
 const exitRetention = 24 * time.Hour
 
-// claimHost is what all goroutines of a startd share; it does not change while they run.
-type claimHost struct {
-	wire.UnimplementedStartdServer
+// startdHost is what all goroutines of a startd share; it does not change while they run.
+type startdHost struct {
+	*streams.Server   // all of its service but Session
 	node              *config.Node
 	config            *config.StartdSettings
 	log               *slog.Logger
 	boot              string
-	starterPath       string
-	fileAgents        *fileAgents
-	accounts          *taskAccounts
-	spawnRequests     spawnRequests
-	sandboxed         bool   // tasks are shut in boxes
-	program           string // path of this program, for starters
-	criu              criu.CheckResult
-	images            *store.Store // of checkpoints that were taken here, or are to be gone on from
-	packSlots         chan struct{}
-	vacateCheckpoints atomic.Int32 // attempts that are saved on their way out
+	agents            *userfiles.AgentPool
+	accounts          *claim.Accounts
+	claims            *claim.Machine
+	checkpoints       *claim.Checkpoints
+	sandboxed         bool // tasks run in sandboxes
 	reliability       *reliabilityTracker
 	stats             dailyStats
-	groups            *claimCgroups
-	gpus              *gpuMonitor
-	meters            *attemptMeters
-	disks             diskLimits
+	groups            *claim.Cgroups
+	gpus              *gpuwatch.Monitor
+	meters            *meter.Meters
 	grantKey          []byte // of this start: grants made for an earlier one are void
 	ads               *adclient.Client
 	identity          *rpc.Identity
@@ -80,10 +77,6 @@ func Run(ctx context.Context, node *config.Node, name string) error {
 	return run(ctx, node, name, filepath.Join(filepath.Dir(exe), "roost-starter"))
 }
 
-// starterBinary is this program for the kernel, also where the user that an agent is of
-// may not enter its directory, and after an upgrade.
-const starterBinary = "/proc/self/exe"
-
 // run is Run with the starter named.
 func run(ctx context.Context, node *config.Node, name, starterPath string) error {
 	own, ok := node.Startd(name)
@@ -101,22 +94,22 @@ func run(ctx context.Context, node *config.Node, name, starterPath string) error
 	if err != nil {
 		return err
 	}
-	m := &claimHost{
+	m := &startdHost{
 		node: node, config: own, log: daemon.Logger("startd").With("name", name), boot: boot, identity: id,
-		starterPath: starterPath, fileAgents: newFileAgents(starterBinary), accounts: newAccounts(node, own),
-		meters:   newAttemptMeters(),
+		agents: userfiles.NewAgentPool(userfiles.SelfExecutable), accounts: claim.NewAccounts(node,
+			own),
 		grantKey: make([]byte, 32), inbox: make(chan any, maxInboxEvents),
 		guardObservations: make(chan *wire.GuardSigns), guardLost: make(chan guardLost), guardReport: newGuardReport(),
 		loopDone: make(chan struct{}),
 	}
-	if m.groups, err = openClaimCgroups(own, m.log); err != nil {
+	if m.groups, err = claim.OpenCgroups(own, m.log); err != nil {
 		return err
 	}
-	if err := m.detectSandbox(); err != nil {
+	if m.sandboxed, err = claim.DetectSandbox(own, m.log); err != nil {
 		return err
 	}
-	m.gpus = openGPUMonitor(own.GPUs, m.log, func() { m.postEvent(gpusChanged{}) })
-	defer m.gpus.close()
+	m.gpus = gpuwatch.Open(own.GPUs, m.log, func() { m.postEvent(gpusChanged{}) })
+	defer m.gpus.Close()
 	rand.Read(m.grantKey)
 	m.ads = adclient.New(adclient.ClientConfig{Collectors: node.Collectors, Identity: id, Type: "Machine", Name: name,
 		Log: m.log})
@@ -126,7 +119,7 @@ func run(ctx context.Context, node *config.Node, name, starterPath string) error
 	if err != nil {
 		return err
 	}
-	l, err := m.openState()
+	l, err := m.openState(starterPath)
 	if err != nil {
 		closeAll(listeners)
 		return err
@@ -134,7 +127,7 @@ func run(ctx context.Context, node *config.Node, name, starterPath string) error
 	return m.serveLoop(ctx, l, id, listeners)
 }
 
-func (m *claimHost) listen() ([]net.Listener, error) {
+func (m *startdHost) listen() ([]net.Listener, error) {
 	var listeners []net.Listener
 	for _, addr := range m.config.Listen {
 		listener, err := rpc.Listen(addr, 0o600)
@@ -153,20 +146,16 @@ func closeAll(listeners []net.Listener) {
 	}
 }
 
-func (m *claimHost) claimsDir() string  { return filepath.Join(m.config.Dir, "claims") }
-func (m *claimHost) scratchDir() string { return filepath.Join(m.config.Dir, "scratch") }
-func (m *claimHost) ioDir() string      { return filepath.Join(m.config.Dir, "io") }
+func (m *startdHost) dirs() claim.Dirs { return claim.Dirs(m.config.Dir) }
 
-func (m *claimHost) checkpointsDir() string { return filepath.Join(m.config.Dir, "checkpoints") }
-
-// openState makes the directories and the books, and takes over what an earlier start has
-// left.
-func (m *claimHost) openState() (*machineLoop, error) {
+// openState makes the directories and the claim table, and takes over what an earlier
+// start has left.
+func (m *startdHost) openState(starterPath string) (*machineLoop, error) {
 	for _, d := range []struct {
 		path string
 		mode os.FileMode
-	}{{m.config.Dir, 0o711}, {m.claimsDir(), 0o700}, {m.scratchDir(), 0o711}, {m.ioDir(), 0o711},
-		{m.checkpointsDir(), 0o700}} {
+	}{{m.config.Dir, 0o711}, {m.dirs().Claims(), 0o700}, {m.dirs().Scratch(), 0o711},
+		{m.dirs().IO(), 0o711}, {m.dirs().Checkpoints(), 0o700}} {
 		// users pass through to their scratch directories
 		if err := errors.Join(os.MkdirAll(d.path, d.mode), os.Chmod(d.path, d.mode)); err != nil {
 			return nil, err
@@ -176,7 +165,8 @@ func (m *claimHost) openState() (*machineLoop, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.disks = diskLimitsOf(m.config.Limits, m.config.Dir, total.Disk)
+	disks := meter.DiskLimitsOf(m.config.Limits, m.config.Dir, total.Disk)
+	m.meters = meter.New(meter.Options{Log: m.log, Dir: m.config.Dir, Disks: disks, Agents: m.agents})
 	ad, err := machineAd(m.node, m.config, m.boot, config.AdvertisedAddress(m.config.Listen))
 	if err != nil {
 		return nil, err
@@ -184,13 +174,19 @@ func (m *claimHost) openState() (*machineLoop, error) {
 	if err := m.openCheckpoints(ad); err != nil {
 		return nil, err
 	}
-	m.groups.describe(ad)
-	m.gpus.describeStatic(ad)
-	claims, err := claimDirs(m.claimsDir())
+	m.claims = claim.NewMachine(claim.Options{
+		Log: m.log, Settings: m.config, BootID: m.boot, StarterPath: starterPath, Sandboxed: m.sandboxed,
+		OutputLimit: disks.Output, Host: m, Agents: m.agents, Accounts: m.accounts, Cgroups: m.groups, GPUs: m.gpus,
+		Meters: m.meters, Checkpoints: m.checkpoints,
+	})
+	m.Server = streams.New(streams.Options{Log: m.log, Loop: m, Agents: m.agents, Checkpoints: m.checkpoints})
+	m.groups.Describe(ad)
+	m.gpus.DescribeStatic(ad)
+	claims, err := claim.IDs(m.dirs().Claims())
 	if err != nil {
 		return nil, err
 	}
-	first, err := nextGeneration(m.claimsDir(), claims)
+	first, err := claim.NextGeneration(m.dirs().Claims(), claims)
 	if err != nil {
 		return nil, err
 	}
@@ -212,7 +208,7 @@ func (m *claimHost) openState() (*machineLoop, error) {
 
 // serveLoop runs the loop, the advertising and the server until ctx ends and the last
 // starter is gone.
-func (m *claimHost) serveLoop(ctx context.Context, l *machineLoop, id *rpc.Identity, listeners []net.Listener) error {
+func (m *startdHost) serveLoop(ctx context.Context, l *machineLoop, id *rpc.Identity, listeners []net.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	server := rpc.NewServer(id, peer.MethodAccess(), grpc.WaitForHandlers(true), rpc.WithProgramSizes())
@@ -225,14 +221,14 @@ func (m *claimHost) serveLoop(ctx context.Context, l *machineLoop, id *rpc.Ident
 			m.log.Warn("cannot keep how reliable the machine is", "err", err)
 		})
 	})
-	running.Go(func() { m.gpus.watch(ctx) })
+	running.Go(func() { m.gpus.Watch(ctx) })
 	if l.ownerState != nil {
 		running.Go(func() { m.watchGuard(ctx) })
 	}
 	running.Go(func() { l.run(ctx); server.Stop() })
-	running.Go(func() { m.watchUsage(ctx) })
-	running.Go(func() { m.watchDisks(ctx) })
-	running.Go(func() { m.watchLimits(ctx) })
+	running.Go(func() { m.meters.WatchUsage(ctx, m) })
+	running.Go(func() { m.meters.WatchDisks(ctx) })
+	running.Go(func() { m.meters.WatchLimits(ctx) })
 	broken := make(chan error, len(listeners))
 	for _, listener := range listeners {
 		running.Go(func() { broken <- server.Serve(listener) })
@@ -245,20 +241,48 @@ func (m *claimHost) serveLoop(ctx context.Context, l *machineLoop, id *rpc.Ident
 	}
 	cancel()
 	running.Wait()
-	m.groups.close()
+	m.groups.Close()
 	return err
 }
 
 // privateAd is what only negotiators may see of the ad.
-func (m *claimHost) privateAd() map[string]string {
+func (m *startdHost) privateAd() map[string]string {
 	return map[string]string{"GrantKey": hex.EncodeToString(m.grantKey), "GrantNames": "schedd",
-		"Clock": strconv.FormatInt(int64(bootTime()), 10)}
+		"Clock": strconv.FormatInt(int64(boottime.Now()), 10)}
 }
 
 // postEvent puts news for the loop into its inbox; after the loop's end it is dropped.
-func (m *claimHost) postEvent(update any) {
+func (m *startdHost) postEvent(update any) {
 	select {
 	case m.inbox <- update:
 	case <-m.loopDone:
 	}
+}
+
+// Post implements claim.Host.
+func (m *startdHost) Post(event any) { m.postEvent(event) }
+
+// Done implements claim.Host and streams.Loop.
+func (m *startdHost) Done() <-chan struct{} { return m.loopDone }
+
+// Find implements streams.Loop.
+func (m *startdHost) Find(id roost.AttemptID, found func(*claim.Runner, int)) <-chan struct{} {
+	q := loopQuery{func(l *machineLoop) {
+		c, ok := l.table.Find(id)
+		if !ok || l.runners[c.ID] == nil {
+			return
+		}
+		pid := 0
+		if c.Running {
+			pid = int(l.pids[c.ID])
+		}
+		found(l.runners[c.ID], pid)
+	}, make(chan struct{})}
+	m.postEvent(q)
+	return q.done
+}
+
+// SendTo implements streams.Loop.
+func (m *startdHost) SendTo(schedd string, message *wire.FromStartd) {
+	m.postEvent(loopQuery{func(l *machineLoop) { l.sendTo(schedd, message) }, make(chan struct{})})
 }

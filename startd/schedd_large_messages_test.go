@@ -91,13 +91,3 @@ func TestNameThatCannotBeSent(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 }
-
-func TestPlainReason(t *testing.T) {
-	long := printableReason(strings.Repeat("ä", maxReason))
-	if !utf8.ValidString(long) || len(long) > maxReason+8 || !strings.HasSuffix(long, " …") {
-		t.Errorf("%d bytes, which end in %q", len(long), long[len(long)-8:])
-	}
-	if got := printableReason("a\xff"); got != "a\uFFFD" {
-		t.Errorf("got %q", got)
-	}
-}

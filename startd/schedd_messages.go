@@ -9,8 +9,10 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/gpu"
+	"github.com/roost-batch/roost/internal/boottime"
 	"github.com/roost-batch/roost/internal/userfiles"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/startd/claim"
 	"github.com/roost-batch/roost/startd/slot"
 )
 
@@ -29,50 +31,51 @@ func (l *machineLoop) onScheddMessage(s *scheddSession, message *wire.ToStartd, 
 	case *wire.ToStartd_Activate:
 		l.activateClaim(s, m.Activate)
 	case *wire.ToStartd_Launch:
-		if c, ok := l.table.Find(attemptID(s.schedd, m.Launch.GetAttempt())); ok && c.Schedd == s.schedd {
-			l.sendCommand(c, inputReadyCmd{c.Attempt})
+		if c, ok := l.table.Find(m.Launch.GetAttempt().AttemptID(s.schedd)); ok && c.Schedd == s.schedd {
+			l.sendCommand(c, claim.InputReadyCmd{ID: c.Attempt})
 		}
 	case *wire.ToStartd_Vacate:
 		v := m.Vacate
-		l.table.RequestVacate(s.id, s.schedd, attemptID(s.schedd, v.GetAttempt()),
+		l.table.RequestVacate(s.id, s.schedd, v.GetAttempt().AttemptID(s.schedd),
 			slot.CauseFromWire(int32(v.GetCause())), v.GetFast(), v.GetReason())
 	case *wire.ToStartd_Checkpoint:
 		l.sendToAttempt(s, m.Checkpoint.GetAttempt(), func(id roost.AttemptID) any {
-			return checkpointCmd{id, reasonRequested}
+			return claim.CheckpointCmd{ID: id, Reason: claim.ReasonRequested}
 		})
 	case *wire.ToStartd_Freeze:
 		l.sendToAttempt(s, m.Freeze.GetAttempt(), func(id roost.AttemptID) any {
-			return freezeCmd{id, m.Freeze.GetFrozen()}
+			return claim.FreezeCmd{ID: id, Frozen: m.Freeze.GetFrozen()}
 		})
 	case *wire.ToStartd_Signal:
 		if n := m.Signal.GetSignal(); n <= maxSignal {
 			l.sendToAttempt(s, m.Signal.GetAttempt(), func(id roost.AttemptID) any {
-				return signalCmd{id, unix.Signal(n)}
+				return claim.SignalCmd{ID: id, Signal: unix.Signal(n)}
 			})
 		}
 	case *wire.ToStartd_Limit:
 		walltime, cpu := max(time.Duration(m.Limit.GetWalltimeNs()), 0), max(time.Duration(m.Limit.GetCpuNs()), 0)
 		l.sendToAttempt(s, m.Limit.GetAttempt(), func(id roost.AttemptID) any {
 			l.table.SetWalltime(id, walltime)
-			return setLimitsCmd{id, walltime, cpu}
+			return claim.SetLimitsCmd{ID: id, Walltime: walltime, CPUTime: cpu}
 		})
 	case *wire.ToStartd_HostFiles:
 		l.sendToAttempt(s, m.HostFiles.GetAttempt(), func(id roost.AttemptID) any {
-			return hostFilesCmd{id, m.HostFiles.GetNodeFile(), m.HostFiles.GetGpuFile()}
+			return claim.HostFilesCmd{ID: id, Nodes: m.HostFiles.GetNodeFile(), GPUs: m.HostFiles.GetGpuFile()}
 		})
 	case *wire.ToStartd_Message:
-		if m := m.Message; len(m.GetLine()) <= maxOutputMessage {
+		if m := m.Message; len(m.GetLine()) <= claim.MaxOutputMessage {
 			l.sendToAttempt(s, m.GetAttempt(), func(id roost.AttemptID) any {
-				return outputMessageCmd{id, string(m.GetLine()) + "\n", m.GetOut(), m.GetErr()}
+				return claim.OutputMessageCmd{ID: id, Line: string(m.GetLine()) + "\n", Stdout: m.GetOut(),
+					Stderr: m.GetErr()}
 			})
 		}
 	case *wire.ToStartd_Kept:
 		l.sendToAttempt(s, m.Kept.GetAttempt(), func(id roost.AttemptID) any {
-			return imageStored{id, m.Kept.GetSequence()}
+			return claim.ImageStoredCmd{ID: id, Sequence: m.Kept.GetSequence()}
 		})
 	case *wire.ToStartd_Acknowledge:
 		for _, a := range m.Acknowledge.GetAttempts() {
-			l.table.Acknowledged(s.id, s.schedd, attemptID(s.schedd, a))
+			l.table.Acknowledged(s.id, s.schedd, a.AttemptID(s.schedd))
 		}
 	case *wire.ToStartd_Release:
 		if c, ok := l.table.Claim(slot.ClaimID(m.Release.GetClaim())); ok && c.Schedd != s.schedd {
@@ -82,20 +85,20 @@ func (l *machineLoop) onScheddMessage(s *scheddSession, message *wire.ToStartd, 
 	case *wire.ToStartd_Renew:
 		r := slot.LeaseRenewal{LastHeard: m.Renew.GetHeard(), Since: time.Duration(m.Renew.GetSinceNs()),
 			Lease: time.Duration(m.Renew.GetLeaseS()) * time.Second}
-		if word, ok := l.table.RenewClaims(bootTime(), s.id, s.schedd, r); ok {
+		if word, ok := l.table.RenewClaims(boottime.Now(), s.id, s.schedd, r); ok {
 			l.sendOn(s.id, &wire.FromStartd{Of: &wire.FromStartd_Renewed{Renewed: &wire.LeasesRenewed{Word: word}}})
 		}
 	}
 }
 
-// sendToAttempt gives the hand of an attempt an order, if it is here.
+// sendToAttempt sends the runner of an attempt a command, if the attempt is here.
 func (l *machineLoop) sendToAttempt(s *scheddSession, ref *wire.AttemptRef, order func(roost.AttemptID) any) {
-	if c, ok := l.table.Find(attemptID(s.schedd, ref)); ok && c.Schedd == s.schedd {
+	if c, ok := l.table.Find(ref.AttemptID(s.schedd)); ok && c.Schedd == s.schedd {
 		l.sendCommand(c, order(c.Attempt))
 	}
 }
 
-// requestClaim finds out what the books cannot know of a wish, and has it decided.
+// requestClaim finds out what the claim table cannot know of a wish, and has it decided.
 func (l *machineLoop) requestClaim(s *scheddSession, r *wire.ClaimRequest, who accountDecision) {
 	grant := &wire.Grant{
 		Id: r.GetGrant(), Node: l.host.config.Name, Resources: r.GetResources(), Epoch: r.GetEpoch(),
@@ -125,7 +128,7 @@ func (l *machineLoop) requestClaim(s *scheddSession, r *wire.ClaimRequest, who a
 		claimReq.AccountError = err
 	}
 	if claimReq.AccountError == nil {
-		claimReq.AccountError = checkDiskSpace(l.host.claimsDir())
+		claimReq.AccountError = checkDiskSpace(l.host.dirs().Claims())
 	}
 	if l.ownerState != nil && claimReq.AccountError == nil {
 		claimReq.AccountError = l.ownerState.RejectionReason(claimReq.Ad)
@@ -135,14 +138,14 @@ func (l *machineLoop) requestClaim(s *scheddSession, r *wire.ClaimRequest, who a
 		as, claimReq.AccountError = l.claimCredential(s.schedd, r.GetUid(), who.rights)
 	}
 	claimReq.Victims = preemptionReason(r)
-	if c, err := l.table.DecideClaim(bootTime(), claimReq); err == nil { // the effects answer
+	if c, err := l.table.DecideClaim(boottime.Now(), claimReq); err == nil { // the effects answer
 		l.rights[c.ID] = as
 	}
 }
 
 // activateClaim starts an attempt, as the user for whom the claim was made.
 func (l *machineLoop) activateClaim(s *scheddSession, a *wire.Activate) {
-	claim, id := slot.ClaimID(a.GetClaim()), attemptID(s.schedd, a.GetAttempt())
+	claim, id := slot.ClaimID(a.GetClaim()), a.GetAttempt().AttemptID(s.schedd)
 	c, ok := l.table.Claim(claim)
 	own := ok && c.Schedd == s.schedd
 	if own && a.GetProgram().GetUid() != c.UID {
@@ -156,7 +159,7 @@ func (l *machineLoop) activateClaim(s *scheddSession, a *wire.Activate) {
 	if own {
 		l.programs[claim] = a
 	}
-	if err := l.table.Activate(bootTime(), s.id, s.schedd, claim, id, attemptInfo(a.GetProgram())); err != nil {
+	if err := l.table.Activate(boottime.Now(), s.id, s.schedd, claim, id, attemptInfo(a.GetProgram())); err != nil {
 		if l.programs[claim] = before; before == nil {
 			delete(l.programs, claim)
 		}
@@ -170,7 +173,7 @@ const maxLoggedRefusals = 20
 
 // logRefusal logs what a schedd was refused, each kind by itself.
 func (l *machineLoop) logRefusal(what string, more ...any) {
-	if now := bootTime(); now-l.refusedFrom >= time.Second {
+	if now := boottime.Now(); now-l.refusedFrom >= time.Second {
 		for kind, times := range l.refusals {
 			if times > maxLoggedRefusals {
 				l.host.log.Warn("more was refused than is told", "what", kind, "times", times-maxLoggedRefusals)

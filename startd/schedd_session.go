@@ -11,16 +11,19 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/attack"
-	"github.com/roost-batch/roost/internal/identity/peer"
+	"github.com/roost-batch/roost/internal/boottime"
 	"github.com/roost-batch/roost/internal/rpc"
+	"github.com/roost-batch/roost/internal/sendqueue"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/startd/claim"
+	"github.com/roost-batch/roost/startd/streams"
 )
 
 // scheddSession is one conversation with a schedd.
 type scheddSession struct {
 	id     uint64
 	schedd string
-	queue  *sendQueue[*wire.FromStartd]
+	queue  *sendqueue.Queue[*wire.FromStartd]
 	once   sync.Once
 	ended  chan struct{}
 	room   *semaphore.Weighted // for the bytes that the loop has not taken in yet
@@ -35,7 +38,7 @@ const (
 )
 
 func newScheddSession(schedd string) *scheddSession {
-	return &scheddSession{schedd: schedd, queue: newSendQueue[*wire.FromStartd](), ended: make(chan struct{}),
+	return &scheddSession{schedd: schedd, queue: sendqueue.New[*wire.FromStartd](), ended: make(chan struct{}),
 		room: semaphore.NewWeighted(sessionBytes)}
 }
 
@@ -44,7 +47,7 @@ func (s *scheddSession) closeSession() { s.once.Do(func() { close(s.ended) }) }
 
 // Session holds a conversation with a schedd until it breaks or a newer one takes its
 // place.
-func (m *claimHost) Session(stream grpc.BidiStreamingServer[wire.ToStartd, wire.FromStartd]) error {
+func (m *startdHost) Session(stream grpc.BidiStreamingServer[wire.ToStartd, wire.FromStartd]) error {
 	first, err := stream.Recv()
 	if err != nil {
 		return err
@@ -53,7 +56,7 @@ func (m *claimHost) Session(stream grpc.BidiStreamingServer[wire.ToStartd, wire.
 	if hello.GetSchedd() == "" {
 		return fmt.Errorf("session: %w: the first message is no greeting of a schedd", roost.Invalid)
 	}
-	if err := checkScheddIdentity(stream.Context(), hello.GetSchedd()); err != nil {
+	if err := streams.CheckScheddIdentity(stream.Context(), hello.GetSchedd()); err != nil {
 		return err
 	}
 	if wanted := hello.GetNode(); wanted != "" && wanted != m.config.Name {
@@ -77,17 +80,8 @@ func (m *claimHost) Session(stream grpc.BidiStreamingServer[wire.ToStartd, wire.
 	})
 }
 
-// checkScheddIdentity checks that a peer may act for that schedd: over the network it is
-// what its certificate says. Local daemons are told apart by nothing but their user.
-func checkScheddIdentity(ctx context.Context, schedd string) error {
-	if p, ok := peer.FromContext(ctx); !ok || !p.Local && p.Name != schedd {
-		return fmt.Errorf("schedd %s: %w: %s may not speak for it", schedd, roost.PermissionDenied, p.Name)
-	}
-	return nil
-}
-
 // readMessages passes on what the schedd says, no faster than the loop takes it in.
-func (m *claimHost) readMessages(ctx context.Context, recv func() (*wire.ToStartd, error), s *scheddSession) {
+func (m *startdHost) readMessages(ctx context.Context, recv func() (*wire.ToStartd, error), s *scheddSession) {
 	defer s.closeSession()
 	for {
 		message, err := recv()
@@ -118,9 +112,9 @@ func (s *scheddSession) writeMessages(stream grpc.BidiStreamingServer[wire.ToSta
 			return nil
 		case <-stream.Context().Done():
 			return nil
-		case <-s.queue.ready:
+		case <-s.queue.Ready():
 		}
-		for _, message := range s.queue.take() {
+		for _, message := range s.queue.Take() {
 			if err := rpc.CheckDeliverable(message); err != nil && !attack.Is(attack.OversizedMessages) {
 				giveBack(message, err)
 				continue
@@ -136,7 +130,8 @@ func (s *scheddSession) writeMessages(stream grpc.BidiStreamingServer[wire.ToSta
 // it, and is built when nothing more is heard from an older one.
 func (l *machineLoop) openSession(s *scheddSession, hello *wire.SessionHello) error {
 	s.id = l.lastSession + 1
-	if err := l.table.Connected(bootTime(), s.id, s.schedd, hello.GetStarted(), hello.GetIncarnation()); err != nil {
+	if err := l.table.Connected(boottime.Now(), s.id, s.schedd, hello.GetStarted(),
+		hello.GetIncarnation()); err != nil {
 		return err
 	}
 	l.lastSession = s.id
@@ -145,7 +140,7 @@ func (l *machineLoop) openSession(s *scheddSession, hello *wire.SessionHello) er
 	sendHostileSession(s)
 	l.resendInputReady(s)
 	for _, c := range l.table.ClaimsOf(s.schedd) {
-		l.sendCommand(c, resendPendingCmd{})
+		l.sendCommand(c, claim.ResendPendingCmd{})
 	}
 	return nil
 }
@@ -158,9 +153,9 @@ func (l *machineLoop) resendInputReady(s *scheddSession) {
 		if h == nil {
 			continue
 		}
-		if a := h.sharedAttempt.Load(); a != nil && a.id == c.Attempt && a.mustAwaitInput && a.awaitsInput() {
-			s.queue.put(&wire.FromStartd{Of: &wire.FromStartd_Input{Input: &wire.InputReady{Attempt: reference(a.id),
-				Scratch: a.record.Scratch, Holes: true}}})
+		if a := h.Attempt(); a != nil && a.ID() == c.Attempt && a.MustAwaitInput() {
+			s.queue.Put(&wire.FromStartd{Of: &wire.FromStartd_Input{Input: &wire.InputReady{
+				Attempt: wire.FromAttempt(a.ID()), Scratch: a.ScratchDir(), Holes: true}}})
 		}
 	}
 }
@@ -169,7 +164,7 @@ func (l *machineLoop) resendInputReady(s *scheddSession) {
 // schedd.
 func (l *machineLoop) sendOn(session uint64, message *wire.FromStartd) {
 	if s := l.sessions[session]; s != nil {
-		s.queue.put(message)
+		s.queue.Put(message)
 	}
 }
 

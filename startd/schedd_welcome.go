@@ -6,6 +6,7 @@ import (
 	"github.com/roost-batch/roost/internal/attack"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/startd/claim"
 	"github.com/roost-batch/roost/startd/slot"
 )
 
@@ -39,14 +40,14 @@ func (l *machineLoop) sendWelcome(s *scheddSession, parts bool) {
 		if parts {
 			n = rpc.PartLen(states)
 		}
-		s.queue.put(&wire.FromStartd{Of: &wire.FromStartd_Welcome{Welcome: &wire.SessionWelcome{
+		s.queue.Put(&wire.FromStartd{Of: &wire.FromStartd_Welcome{Welcome: &wire.SessionWelcome{
 			Node: name, BootId: l.host.boot, FileSystemDomain: l.host.node.FileSystemDomain, Claims: states[:n],
 			More: n < len(states),
 		}}})
 		states = states[n:]
 	}
 	for _, message := range later {
-		s.queue.put(message)
+		s.queue.Put(message)
 	}
 }
 
@@ -58,10 +59,10 @@ func (l *machineLoop) claimState(c *slot.Claim) *wire.ClaimState {
 		Running: c.Running, Waiting: c.IsWaiting(), Placed: l.wirePlacement(c),
 	}
 	if !c.Attempt.Task.Job.IsZero() {
-		state.Attempt = reference(c.Attempt)
+		state.Attempt = wire.FromAttempt(c.Attempt)
 	}
 	if l.ownerState != nil && c.Running {
-		state.Suspended = printableReason(l.ownerState.SuspendReason(c.ID))
+		state.Suspended = claim.PrintableReason(l.ownerState.SuspendReason(c.ID))
 	}
 	return state
 }
@@ -80,10 +81,10 @@ func (l *machineLoop) onSendFailure(n sendFailure) {
 	var about *wire.AttemptRef
 	switch m := n.message.GetOf().(type) {
 	case *wire.FromStartd_Exited:
-		c, ok := l.table.Find(attemptID(n.session.schedd, m.Exited.GetAttempt()))
+		c, ok := l.table.Find(m.Exited.GetAttempt().AttemptID(n.session.schedd))
 		short := &wire.Exited{Attempt: m.Exited.GetAttempt(), Waiting: m.Exited.GetWaiting(), Status: &wire.ExitStatus{
 			Cause:  wire.Cause_CAUSE_LAUNCH,
-			Reason: printableReason("it has ended, and its submit node cannot be told how: " + n.err.Error()),
+			Reason: claim.PrintableReason("it has ended, and its submit node cannot be told how: " + n.err.Error()),
 		}}
 		if ok && l.exits[c.ID] == m.Exited {
 			l.exits[c.ID] = short
@@ -99,8 +100,8 @@ func (l *machineLoop) onSendFailure(n sendFailure) {
 	default: // a report, which the next one replaces, or an answer that is asked for again
 		return
 	}
-	if c, ok := l.table.Find(attemptID(n.session.schedd, about)); ok {
-		l.sendCommand(c, vacateCmd{id: c.Attempt, cause: wire.Cause_CAUSE_LAUNCH, fast: true,
-			reason: printableReason("its submit node cannot be told of it: " + n.err.Error())})
+	if c, ok := l.table.Find(about.AttemptID(n.session.schedd)); ok {
+		l.sendCommand(c, claim.VacateCmd{ID: c.Attempt, Cause: wire.Cause_CAUSE_LAUNCH, Fast: true,
+			Reason: claim.PrintableReason("its submit node cannot be told of it: " + n.err.Error())})
 	}
 }

@@ -14,7 +14,7 @@ import (
 func TestWordsOfASessionAreBounded(t *testing.T) {
 	for name, bytes := range map[string]int{"long": 1 << 20, "short": 1} {
 		synctest.Test(t, func(t *testing.T) {
-			m := &claimHost{inbox: make(chan any, maxInboxEvents), loopDone: make(chan struct{})}
+			m := &startdHost{inbox: make(chan any, maxInboxEvents), loopDone: make(chan struct{})}
 			message := &wire.ToStartd{Of: &wire.ToStartd_Message{Message: &wire.Message{Line: make([]byte, bytes)}}}
 			l := &machineLoop{host: m, sessions: map[uint64]*scheddSession{}}
 			ctx, cancel := context.WithCancel(t.Context())

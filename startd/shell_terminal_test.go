@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	"google.golang.org/grpc"
 
@@ -159,42 +156,5 @@ func TestSessionAfterRestart(t *testing.T) {
 	}
 	if got, want := exitText(s.awaitOnlyExit(a)), `code 3 signal 0 cause CAUSE_EXITED out "" err ""`; got != want {
 		t.Errorf("got %s, want %s", got, want)
-	}
-}
-
-// TestNobodyComes holds that an attempt to whose terminal nobody comes ends, and that one
-// whose terminal is taken is left alone.
-func TestNobodyComes(t *testing.T) {
-	for _, comes := range []bool{false, true} {
-		dir := t.TempDir()
-		synctest.Test(t, func(t *testing.T) {
-			h := &claimRunner{host: &claimHost{log: slog.New(slog.DiscardHandler), loopDone: make(chan struct{})}}
-			h.cred.UID = uint32(os.Geteuid())
-			a := newAttempt(roost.AttemptID{}, h.cred, nil)
-			a.record.IO, a.record.Interactive = dir, true
-			if err := h.prepareTerminal(filepath.Join(dir, terminalName)); err != nil {
-				t.Fatal(err)
-			}
-			pipe, err := os.OpenFile(filepath.Join(dir, terminalName), os.O_RDWR, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer pipe.Close()
-			h.awaitTerminal(a)
-			a.sessionDecided.Store(comes)
-			waitBriefly(attachTimeout)
-			synctest.Wait()
-			h.host.endInteractive(a, shellEnd{code: 5}) // so that there is something to read in any case
-			text := make([]byte, 100)
-			n, err := pipe.Read(text)
-			want := "kill 1\nexit 5\n"
-			if comes {
-				want = "exit 5\n"
-			}
-			if err != nil || string(text[:n]) != want {
-				t.Errorf("comes: %v: got %q (%v), want %q", comes, text[:n], err, want)
-			}
-			close(a.ended)
-		})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/roost-batch/roost/startd/claim"
 	"github.com/roost-batch/roost/startd/slot"
 )
 
@@ -12,7 +13,6 @@ const (
 	taskExitTimeout    = 2 * time.Second        // until the last task has ended, after the notice that tasks get
 	exitRecordTimeout  = 500 * time.Millisecond // until the schedds have recorded their ends
 	starterExitTimeout = 2 * time.Second        // until the starters have ended
-	checkpointTimeout  = 40 * time.Second       // instead of taskExitTimeout, while checkpoints are taken
 	imageFetchTimeout  = 15 * time.Second       // instead of exitRecordTimeout, while schedds fetch them
 )
 
@@ -65,7 +65,7 @@ func (f *shutdownSequence) advance(l *machineLoop, up bool) bool {
 		f.phase = stoppingStarters
 		f.deadline.Reset(starterExitTimeout)
 		for _, h := range l.runners {
-			h.queue.put(detachCmd{}) // of no effect on those that were dismissed
+			h.Send(claim.DetachCmd{}) // of no effect on those that were dismissed
 		}
 	case f.phase == stoppingStarters && (up || len(l.runners) == 0):
 		if up {
@@ -83,8 +83,8 @@ func (f *shutdownSequence) advance(l *machineLoop, up bool) bool {
 // keep.
 func (f *shutdownSequence) extendsPhase(l *machineLoop) bool {
 	switch {
-	case f.phase == stoppingTasks && l.host.vacateCheckpoints.Load() > 0 &&
-		time.Since(f.phaseStarted) < checkpointTimeout:
+	case f.phase == stoppingTasks && l.host.claims.SavingAttempts() > 0 &&
+		time.Since(f.phaseStarted) < claim.ShutdownTime:
 		f.deadline.Reset(taskExitTimeout)
 	case f.phase == awaitingRecords && l.hasUnfetchedImages() && time.Since(f.phaseStarted) < imageFetchTimeout:
 		f.deadline.Reset(exitRecordTimeout)

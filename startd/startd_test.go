@@ -16,6 +16,8 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/startd/claim"
+	"github.com/roost-batch/roost/startd/streams"
 )
 
 func TestRun(t *testing.T) {
@@ -160,8 +162,8 @@ func testScratch(t *testing.T, p *testStartd, s *fakeSchedd) {
 	if got, want := strings.Join(names, " "), "big:1000000 result.txt:5"; got != want {
 		t.Errorf("outputs: got %s, want %s", got, want)
 	}
-	got := fetchFile(t, s, a, "result.txt", "big", fetchStdout)
-	if got["result.txt"] != "hello" || len(got["big"]) != 1000000 || got[fetchStdout] != fmt.Sprintln(s.uid) {
+	got := fetchFile(t, s, a, "result.txt", "big", streams.FetchStdout)
+	if got["result.txt"] != "hello" || len(got["big"]) != 1000000 || got[streams.FetchStdout] != fmt.Sprintln(s.uid) {
 		t.Errorf("fetched %q and %d bytes", got["result.txt"], len(got["big"]))
 	}
 	if _, err := fetchAll(s, a, "in/a.txt"); err == nil {
@@ -292,7 +294,7 @@ func TestSignal(t *testing.T) {
 func TestMessage(t *testing.T) {
 	p := newTestStartd(t)
 	s, other := p.connect("host1", 1), p.connect("host2", 1)
-	claim := s.claim()
+	own := s.claim()
 	dir := t.TempDir()
 	tell := func(s *fakeSchedd, a *wire.AttemptRef, line string, out, err bool) {
 		s.send(&wire.ToStartd{Of: &wire.ToStartd_Message{Message: &wire.Message{Attempt: a, Line: []byte(line),
@@ -315,12 +317,12 @@ func TestMessage(t *testing.T) {
 				return p
 			}},
 	} {
-		a := s.activate(claim, c.where(s.shell("echo on; while ! [ -e "+dir+"/go ]; do sleep 0.01; done; echo off")),
+		a := s.activate(own, c.where(s.shell("echo on; while ! [ -e "+dir+"/go ]; do sleep 0.01; done; echo off")),
 			false)
 		s.awaitStarted(a)
 		s.awaitOutput(a, "on\n")
 		tell(other, a, "wrong", true, true)
-		tell(s, a, strings.Repeat("x", maxOutputMessage+1), true, true)
+		tell(s, a, strings.Repeat("x", claim.MaxOutputMessage+1), true, true)
 		tell(s, a, "hello", true, false)
 		s.awaitOutput(a, "on\nhello\n")
 		tell(s, a, "late", true, true)
@@ -339,7 +341,7 @@ func TestMessage(t *testing.T) {
 	}
 	program := s.shell("echo on")
 	program.Cwd, program.Scratch = "", true
-	a := s.activate(claim, program, true)
+	a := s.activate(own, program, true)
 	if m := s.nextMessage("room for input"); m.GetInput() == nil {
 		t.Fatalf("got %v", m)
 	}

@@ -7,11 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cgroup"
-	"github.com/roost-batch/roost/internal/userfiles"
 	"github.com/roost-batch/roost/internal/wire"
-	"github.com/roost-batch/roost/startd/slot"
 )
 
 // TestOutOfMemory: the job is told that it was its memory, how much it was, and which
@@ -148,7 +145,8 @@ func (s *fakeSchedd) awaitLateExit() (x *wire.Exited) {
 	return x
 }
 
-// TestDiskQuotaOfCapturedOutput: what is captured lies on the machine's disk as well, and counts.
+// TestDiskQuotaOfCapturedOutput: what is captured lies on the machine's disk as well,
+// and counts.
 func TestDiskQuotaOfCapturedOutput(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIPPED: disks are measured every 15 seconds")
@@ -162,47 +160,5 @@ func TestDiskQuotaOfCapturedOutput(t *testing.T) {
 	if want := "most of it in its captured output (4MiB)"; x.GetAttempt().GetJob() != a.Job ||
 		x.GetStatus().GetCause() != wire.Cause_CAUSE_DISK || !strings.HasSuffix(x.GetStatus().GetReason(), want) {
 		t.Errorf("got %v, want %q", x.GetStatus(), want)
-	}
-}
-
-func TestSentences(t *testing.T) {
-	tests := []struct{ got, want string }{
-		{oomReason(cgroup.OOMEvent{Kills: 1, MemoryLimit: 64 * roost.MiB, Process: "python3", PID: 42}, 63*roost.MiB),
-			"it needed more memory than it asked for: the limit is 64MiB, the peak was 63MiB; the kernel killed its " +
-				"process python3 (42)"},
-		{oomReason(cgroup.OOMEvent{Kills: 1}, 0),
-			"it needed more memory than it asked for; the kernel killed a process of it (signal 9)"},
-		{diskLimitReason(3*roost.GiB, roost.GiB, true,
-			[]userfiles.TransferEntry{{Name: "a", Size: 2 << 30}, {Name: "b", Size: 1 << 30}}, false),
-			"it used more disk than it asked for: the limit is 1GiB, and its directories hold at least 3GiB; most " +
-				"of it in a (2GiB), b (1GiB)"},
-	}
-	for _, c := range tests {
-		if c.got != c.want {
-			t.Errorf("got  %s\nwant %s", c.got, c.want)
-		}
-	}
-}
-
-// TestReportsTakeTurns: attempts that one report leaves out come first in the next.
-func TestReportsTakeTurns(t *testing.T) {
-	m := &claimHost{meters: newAttemptMeters(), inbox: make(chan any, 10), loopDone: make(chan struct{})}
-	for i := range maxReported + 10 {
-		m.meters.add(&attemptMeter{schedd: "s", claim: slot.ClaimID(i + 1), last: &wire.TaskUsage{Memory: 1}})
-	}
-	seen := 0
-	for range 2 {
-		m.reportUsage(time.Now())
-		n := (<-m.inbox).(usageReport)
-		if len(n.report.GetAttempts()) > maxReported {
-			t.Errorf("a report of %d", len(n.report.GetAttempts()))
-		}
-		seen += len(n.report.GetAttempts())
-	}
-	if seen != maxReported+10 {
-		t.Errorf("%d were told of", seen)
-	}
-	if m.reportUsage(time.Now()); len(m.inbox) != 0 {
-		t.Error("nothing has changed, and that was told")
 	}
 }

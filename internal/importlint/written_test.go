@@ -48,19 +48,19 @@ func writtenFiles() map[string]string {
 		"internal/master/up_pool.go":          people,
 		"internal/daemon/profile.go":          people,
 
-		"startd/claim_file.go":                   sum,
+		"startd/claim/claim_file.go":             sum,
 		"startd/reliability_tracker.go":          sum,
 		"startd/daily_stats.go":                  sum,
-		"startd/adopted_claims.go":               sum,
-		"startd/claim_runner.go":                 sum,
+		"startd/claim/adopted_claim.go":          sum,
+		"startd/claim/runner.go":                 sum,
 		"startd/desktop/guard/owner_pause.go":    sum,
 		"startd/desktop/guard/startd_records.go": sum,
 		"startd/desktop/guard/run.go":            kernel,
-		"startd/checkpoint_self.go":              image,
-		"startd/output_message.go":               people,
-		"startd/attempt_prepare.go":              userdata,
-		"startd/file_transfer.go":                userdata,
-		"startd/checkpoint_restore.go":           userdata,
+		"startd/claim/checkpoint_self.go":        image,
+		"startd/claim/output_message.go":         people,
+		"startd/claim/claim_dirs.go":             userdata,
+		"startd/streams/file_transfer.go":        userdata,
+		"startd/claim/checkpoint_restore.go":     userdata,
 		"checkpoint/store/x":                     digest,
 		"checkpoint/image/x":                     image,
 		"checkpoint/criu/x":                      image,
@@ -72,7 +72,8 @@ func writtenFiles() map[string]string {
 func TestWrittenFiles(t *testing.T) {
 	table, used := writtenFiles(), map[string]bool{}
 	for _, tree := range []string{"schedd", "startd", "negotiator", "collector", "checkpoint", "internal/replica",
-		"internal/identity/login", "internal/identity/pki", "internal/identity/ca", "internal/master", "internal/daemon",
+		"internal/identity/login", "internal/identity/pki", "internal/identity/ca", "internal/master",
+		"internal/daemon",
 		"internal/userfiles", "internal/boltfile", "internal/cgroup"} {
 		err := filepath.WalkDir(filepath.Join("..", "..", tree), func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {

@@ -29,7 +29,7 @@ func (c *ClaimTable) Adopt(now BootTime, claim Claim) error {
 	holds := !own.Placement.Zero() && c.free.CanTake(own.Placement)
 	unit, waits := nowhere, false
 	if !holds && own.CanQueue && own.State != Busy {
-		unit, waits = c.unitFor(own.request())
+		unit, waits = c.nodeQueues().unitFor(own.request())
 	}
 	switch {
 	case holds || waits || own.State == Busy && own.ProcessesGone:
@@ -39,7 +39,7 @@ func (c *ClaimTable) Adopt(now BootTime, claim Claim) error {
 		own.endReason = "the machine has become smaller"
 	}
 	c.now, c.settleStart = now, now
-	own.adBytes = c.adBytes(&own)
+	own.adBytes = own.maxAdBytes()
 	c.addClaim(&own)
 	switch {
 	case holds && mutant.Active(mutant.RoomForgottenOnRestart):
@@ -47,7 +47,7 @@ func (c *ClaimTable) Adopt(now BootTime, claim Claim) error {
 		c.takeResources(&own)
 	case waits:
 		own.Placement = gpu.Placement{}
-		if c.joinQueue(&own, unit); own.State == Idle {
+		if c.nodeQueues().joinQueue(&own, unit); own.State == Idle {
 			own.State = Waiting
 		}
 	}
@@ -57,23 +57,19 @@ func (c *ClaimTable) Adopt(now BootTime, claim Claim) error {
 		if own.RunningSince == 0 {
 			own.RunningSince = now
 		}
-		s := c.sessions[own.Schedd]
-		if s == nil {
-			s = &scheddSession{fence: newAttemptFence()}
-			c.sessions[own.Schedd] = s
-		}
+		s, _ := c.sessions.find(own.Schedd)
 		s.fence.advance(own.Attempt)
 	}
 	c.version++
 	c.nextDeadline = min(c.nextDeadline, own.nextDeadline(c.opt.ExitRetention))
-	if !c.hasSession(own.Schedd) {
-		c.shortenLease(&own)
+	if !c.sessions.has(own.Schedd) {
+		c.leases().shortenLease(&own)
 	}
 	return nil
 }
 
 // unitFor is a unit that a request would fit into alone.
-func (c *ClaimTable) unitFor(r gpu.DeviceRequest) (unit int, ok bool) {
+func (c nodeQueues) unitFor(r gpu.DeviceRequest) (unit int, ok bool) {
 	f := c.free.Clone()
 	for i := range c.queues {
 		f.SetQueue(i, gpu.UnitQueue{FreePlaces: 1, WaitSeconds: float64(len(c.queues[i].claims))})

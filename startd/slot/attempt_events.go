@@ -27,7 +27,7 @@ func (c *ClaimTable) ClaimCreated(id ClaimID) {
 		c.dropClaim(claim, claim.endReason)
 		return
 	}
-	if c.isCurrentSession(claim.Schedd, claim.session) {
+	if c.sessions.isCurrent(claim.Schedd, claim.session) {
 		c.addEffect(AcceptClaim{claim.session, claim})
 	}
 }
@@ -39,18 +39,18 @@ func (c *ClaimTable) ClaimFailed(now BootTime, id ClaimID, reason string) {
 	if claim == nil {
 		return
 	}
-	if claim.State == Creating && c.isCurrentSession(claim.Schedd, claim.session) {
+	if claim.State == Creating && c.sessions.isCurrent(claim.Schedd, claim.session) {
 		c.addEffect(RejectClaim{claim.session, claim.Grant, reason})
 	}
 	switch {
 	case claim.State == Exited: // what happened is known, and kept
 		claim.endReason = reason
 		c.releaseResources(claim)
-		c.leaveQueue(claim)
+		c.nodeQueues().leaveQueue(claim)
 		c.nextDeadline = min(c.nextDeadline, claim.nextDeadline(c.opt.ExitRetention))
 	case claim.hasQueuedAttempt():
 		claim.endReason = reason
-		c.cancelQueued(claim, Machine, reason)
+		c.nodeQueues().cancelQueued(claim, Machine, reason)
 	case claim.hasLiveAttempt():
 		claim.endReason = reason
 		c.Ended(now, id, claim.Attempt)
@@ -65,7 +65,7 @@ func (c *ClaimTable) ClaimFailed(now BootTime, id ClaimID, reason string) {
 // word is old and needs no answer. All others the effects tell the schedd.
 func (c *ClaimTable) Activate(now BootTime, session uint64, schedd string, id ClaimID, a roost.AttemptID,
 	terms AttemptInfo) error {
-	if !c.isCurrentSession(schedd, session) {
+	if !c.sessions.isCurrent(schedd, session) {
 		return fmt.Errorf("attempt %v: %w: its session has ended", a, roost.Stale)
 	}
 	if on := c.tasks[a.Task]; on != nil && on.Attempt == a {
@@ -90,7 +90,7 @@ func (c *ClaimTable) activate(schedd string, id ClaimID, a roost.AttemptID, term
 	// a welcome names claims that are being made
 	case claim.State != Idle && claim.State != Creating && (claim.State != Waiting || claim.hasQueuedAttempt()):
 		return fmt.Errorf("claim %d: %w: it is %v", id, roost.Conflict, claim.State)
-	case c.isNextAttempt(a):
+	case c.deferredStarts().isNextAttempt(a):
 		c.deferred[id] = deferredActivation{c.sessions[schedd].id, schedd, a, terms}
 		return nil
 	case c.tasks[a.Task] != nil:
@@ -118,7 +118,7 @@ func (c *ClaimTable) activate(schedd string, id ClaimID, a roost.AttemptID, term
 func (c *ClaimTable) Started(now BootTime, id ClaimID, a roost.AttemptID) {
 	if claim := c.claims[id]; claim != nil && claim.hasLiveAttempt() && claim.Attempt == a && !claim.Running {
 		claim.Running, claim.RunningSince = true, now
-		c.resetUsageEstimate(claim)
+		c.reclaimer().resetUsageEstimate(claim)
 		c.addEffect(ReportStarted{claim, a})
 	}
 }
@@ -139,13 +139,13 @@ func (c *ClaimTable) Ended(now BootTime, id ClaimID, a roost.AttemptID) {
 	case claim.endReason != "":
 		c.releaseResources(claim)
 	case claim.hasPlacement:
-		c.yieldResources(claim)
+		c.nodeQueues().yieldResources(claim)
 	default:
-		c.rejoinQueue(claim)
+		c.nodeQueues().rejoinQueue(claim)
 	}
 	claim.ProcessesGone, claim.releaseAt = false, 0
-	if !c.hasSession(claim.Schedd) {
-		c.shortenLease(claim)
+	if !c.sessions.has(claim.Schedd) {
+		c.leases().shortenLease(claim)
 	}
 	c.addEffect(ReportExited{claim, a})
 	c.nextDeadline = min(c.nextDeadline, claim.nextDeadline(c.opt.ExitRetention))
@@ -155,7 +155,7 @@ func (c *ClaimTable) Ended(now BootTime, id ClaimID, a roost.AttemptID) {
 // reports whether that was news.
 func (c *ClaimTable) Acknowledged(session uint64, schedd string, a roost.AttemptID) bool {
 	claim, ok := c.Find(a)
-	if !ok || !c.isCurrentSession(schedd, session) || claim.Schedd != schedd || claim.State != Exited {
+	if !ok || !c.sessions.isCurrent(schedd, session) || claim.Schedd != schedd || claim.State != Exited {
 		return false
 	}
 	if claim.endReason != "" {
@@ -178,15 +178,15 @@ func (c *ClaimTable) Acknowledged(session uint64, schedd string, a roost.Attempt
 func (c *ClaimTable) RequestVacate(session uint64, schedd string, a roost.AttemptID, cause EndCause, fast bool,
 	reason string) bool {
 	claim, ok := c.Find(a)
-	if !ok && c.isCurrentSession(schedd, session) {
-		return c.cancelDeferred(schedd, a, reason)
+	if !ok && c.sessions.isCurrent(schedd, session) {
+		return c.deferredStarts().cancelDeferred(schedd, a, reason)
 	}
-	if !ok || !c.isCurrentSession(schedd, session) || claim.Schedd != schedd || !claim.hasLiveAttempt() &&
+	if !ok || !c.sessions.isCurrent(schedd, session) || claim.Schedd != schedd || !claim.hasLiveAttempt() &&
 		!claim.hasQueuedAttempt() {
 		return false
 	}
 	if claim.hasQueuedAttempt() {
-		c.cancelQueued(claim, cause, reason)
+		c.nodeQueues().cancelQueued(claim, cause, reason)
 	} else {
 		c.vacateAttempt(claim, cause, fast, reason)
 	}
@@ -216,7 +216,7 @@ func (c *ClaimTable) vacateAttempt(claim *Claim, cause EndCause, fast bool, reas
 // and its end reported; one that has ended is forgotten.
 func (c *ClaimTable) Release(session uint64, schedd string, id ClaimID) bool {
 	claim := c.claims[id]
-	if claim == nil || claim.Schedd != schedd || !c.isCurrentSession(schedd, session) {
+	if claim == nil || claim.Schedd != schedd || !c.sessions.isCurrent(schedd, session) {
 		return false
 	}
 	c.endWhenIdle(claim, Removed, true, "its schedd gave it back")
@@ -249,7 +249,7 @@ func (c *ClaimTable) endWhenIdle(claim *Claim, cause EndCause, fast bool, reason
 		c.vacateAttempt(claim, cause, fast, reason)
 	default:
 		if claim.hasQueuedAttempt() {
-			c.cancelQueued(claim, cause, reason)
+			c.nodeQueues().cancelQueued(claim, cause, reason)
 		} else {
 			c.dropClaim(claim, reason)
 		}

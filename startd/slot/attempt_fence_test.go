@@ -10,7 +10,8 @@ import (
 func TestFenceForgetsTheOldest(t *testing.T) {
 	f := newAttemptFence()
 	id := func(seq, attempt int) roost.AttemptID {
-		return roost.AttemptID{Task: roost.JobID{Seq: uint64(seq), Host: "s"}.Task(0), Attempt: roost.AttemptNumber(attempt)}
+		return roost.AttemptID{Task: roost.JobID{Seq: uint64(seq), Host: "s"}.Task(0),
+			Attempt: roost.AttemptNumber(attempt)}
 	}
 	for seq := range 3 * attemptFenceSize {
 		if !f.advance(id(seq+1, 2)) || f.advance(id(seq+1, 2)) || f.advance(id(seq+1, 1)) {

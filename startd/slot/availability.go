@@ -36,7 +36,7 @@ func (c *ClaimTable) ReleaseIdle(reason string) {
 // dropEnded has a claim go whose attempt has ended, when that has been acknowledged.
 func (c *ClaimTable) dropEnded(claim *Claim, reason string) {
 	claim.endReason = reason
-	c.leaveQueue(claim)
+	c.nodeQueues().leaveQueue(claim)
 }
 
 // EndClaim ends a claim, and what runs on it: with a checkpoint and its notice, or at
@@ -53,6 +53,3 @@ func (c *ClaimTable) EndClaim(id ClaimID, fast bool, reason string) bool {
 	c.endWhenIdle(claim, Vacated, fast, reason)
 	return true
 }
-
-// Claims lists the claims by their ids.
-func (c *ClaimTable) Claims() []*Claim { return c.sortedClaims() }

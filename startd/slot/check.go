@@ -8,15 +8,20 @@ import (
 	"github.com/roost-batch/roost/gpu"
 )
 
+// invariants is the claim table as far as it checks itself.
+type invariants struct{ *ClaimTable }
+
+func (c *ClaimTable) invariants() invariants { return invariants{c} }
+
 // Check panics when the books contradict themselves.
-func (c *ClaimTable) Check() { c.check() }
+func (c *ClaimTable) Check() { c.invariants().check() }
 
 // check panics when the books contradict themselves.
-func (c *ClaimTable) check() {
+func (c invariants) check() {
 	free, busy, waiting := c.free.EmptyClone(), 0, 0
 	running := make([]int, len(c.queues))
 	described := 0
-	for _, claim := range c.sortedClaims() {
+	for _, claim := range c.claims.sorted() {
 		c.checkClaim(claim)
 		described += claim.adBytes
 		if claim.hasPlacement {
@@ -78,7 +83,7 @@ func (c *ClaimTable) check() {
 
 // checkUnitSizes panics when a unit is smaller than its owner lends, or larger while
 // something of it is free.
-func (c *ClaimTable) checkUnitSizes() {
+func (c invariants) checkUnitSizes() {
 	for unit, bound := range c.ownerLimits.perUnit {
 		u := c.free.Unit(unit)
 		batch, stream := c.free.UnitFree(unit, gpu.BatchClass), c.free.UnitFree(unit, gpu.StreamClass)
@@ -91,11 +96,11 @@ func (c *ClaimTable) checkUnitSizes() {
 
 // checkOwnerLimits panics when, with everything done that was to be, more is lent than
 // the owner wants and not enough of those who have it go.
-func (c *ClaimTable) checkOwnerLimits() {
+func (c invariants) checkOwnerLimits() {
 	for unit, bound := range c.ownerLimits.perUnit {
 		for _, class := range []gpu.AppClass{gpu.BatchClass, gpu.StreamClass} {
 			over := c.free.ExcessOver(unit, class, bound)
-			for _, claim := range c.sortedClaims() {
+			for _, claim := range c.claims.sorted() {
 				if claim.endReason == "" && claim.State != Vacating {
 					continue
 				}
@@ -117,7 +122,7 @@ func (c *ClaimTable) checkOwnerLimits() {
 }
 
 // checkPreemptor holds what an heir has and gets against what its victims hold.
-func (c *ClaimTable) checkPreemptor(claim *Claim) {
+func (c invariants) checkPreemptor(claim *Claim) {
 	if v := claim.preemptor; v != nil &&
 		(!claim.hasPlacement || claim.endReason == "" || !slices.Contains(v.victims, claim)) {
 		panic(fmt.Sprintf("%v makes room for %v; holds %v, ending %q", claim, v, claim.hasPlacement, claim.endReason))
@@ -135,7 +140,7 @@ func (c *ClaimTable) checkPreemptor(claim *Claim) {
 	}
 }
 
-func (c *ClaimTable) checkClaim(claim *Claim) {
+func (c invariants) checkClaim(claim *Claim) {
 	if c.claims[claim.ID] != claim || claim.ID >= c.nextID || claim.State == Gone {
 		panic(fmt.Sprintf("%v does not stand under its id, next is %d", claim, c.nextID))
 	}
@@ -154,8 +159,8 @@ func (c *ClaimTable) checkClaim(claim *Claim) {
 	if !ok {
 		panic(fmt.Sprintf("%v: holds %v, waits %v, ending %q", claim, claim.hasPlacement, in, claim.endReason))
 	}
-	if claim.Info.Alone && claim.hasPlacement && c.placedClaims() > 1 {
-		panic(fmt.Sprintf("%v has the machine alone, with %d others", claim, c.placedClaims()-1))
+	if claim.Info.Alone && claim.hasPlacement && c.claims.placed() > 1 {
+		panic(fmt.Sprintf("%v has the machine alone, with %d others", claim, c.claims.placed()-1))
 	}
 	if claim.Placement.Reclaimed && claim.Info.Band.IsProd() {
 		panic(fmt.Sprintf("%v: production in reclaimed room", claim))
@@ -167,13 +172,13 @@ func (c *ClaimTable) checkClaim(claim *Claim) {
 
 // checkOvercommit panics when, with everything done that was to be, more is reserved than
 // there is and those in reclaimed room stay.
-func (c *ClaimTable) checkOvercommit() {
+func (c invariants) checkOvercommit() {
 	if !c.hasUsageSamples {
 		return
 	}
 	for unit := range c.free.Len() {
 		short := -c.free.Reclaimable(unit, gpu.BatchClass).Memory
-		for _, t := range c.reclaimedIn(unit) {
+		for _, t := range c.reclaimer().reclaimedIn(unit) {
 			if t.IsVacating {
 				short -= t.Freed
 			}
@@ -182,14 +187,4 @@ func (c *ClaimTable) checkOvercommit() {
 			panic(fmt.Sprintf("unit %d: %v more is reserved than there is, and nobody goes", unit, short))
 		}
 	}
-}
-
-// placedClaims is how many claims have a part of the machine.
-func (c *ClaimTable) placedClaims() (n int) {
-	for _, claim := range c.claims {
-		if claim.hasPlacement {
-			n++
-		}
-	}
-	return n
 }

@@ -34,18 +34,23 @@ type ClaimRequest struct {
 	adBytes int // bytes that the machine's ad may need for it, once it is admitted
 }
 
+// admission is the claim table as far as it decides on requests for claims.
+type admission struct{ *ClaimTable }
+
+func (c *ClaimTable) admission() admission { return admission{c} }
+
 // DecideClaim carves a claim, or refuses. Either way the effects answer the schedd; the
 // claim is returned for those who want to look at it. A wish on an old session gets no
 // answer, and its error is roost.Stale.
 func (c *ClaimTable) DecideClaim(now BootTime, r ClaimRequest) (*Claim, error) {
-	if !c.isCurrentSession(r.Schedd, r.Session) {
+	if !c.sessions.isCurrent(r.Schedd, r.Session) {
 		return nil, fmt.Errorf("claim for %s: %w: its session has ended", r.Schedd, roost.Stale)
 	}
 	c.now = now
 	// What stands in a queue holds nothing, and so the machine's ad says nothing of it:
 	// nobody would know of its licences.
 	r.CanQueue = r.CanQueue && r.Info.Limits == "" && !r.Info.Alone
-	plan, err := c.placeRequest(&r)
+	plan, err := c.admission().placeRequest(&r)
 	if err != nil {
 		c.addEffect(RejectClaim{r.Session, r.Grant, err.Error()})
 		return nil, err
@@ -64,10 +69,10 @@ func (c *ClaimTable) DecideClaim(now BootTime, r ClaimRequest) (*Claim, error) {
 	c.addEffect(CreateClaim{claim})
 	switch {
 	case len(plan.victims) > 0:
-		c.evictVictims(claim, plan, r.Victims)
+		c.preemptions().evictVictims(claim, plan, r.Victims)
 	case plan.waits:
 		claim.PredictedWait = plan.wait
-		c.joinQueue(claim, plan.unit)
+		c.nodeQueues().joinQueue(claim, plan.unit)
 	default:
 		c.takeResources(claim)
 	}
@@ -90,7 +95,7 @@ type claimPlacement struct {
 
 // placeRequest says where the claim goes, or why nowhere. An epoch counts as seen only
 // when its capability is good, or anybody could depose the negotiator.
-func (c *ClaimTable) placeRequest(r *ClaimRequest) (p claimPlacement, err error) {
+func (c admission) placeRequest(r *ClaimRequest) (p claimPlacement, err error) {
 	switch {
 	case !r.TokenValid:
 		return p, fmt.Errorf("%w: the grant was not made for this machine since its startd started, or not for "+
@@ -124,7 +129,7 @@ func (c *ClaimTable) placeRequest(r *ClaimRequest) (p claimPlacement, err error)
 	if r.Info.Alone {
 		return c.admitExclusive(r)
 	}
-	if who := c.exclusiveClaim(); who != nil && len(r.Victims.Claims) == 0 {
+	if who := c.claims.exclusive(); who != nil && len(r.Victims.Claims) == 0 {
 		return p, fmt.Errorf("%w: %s has the machine alone", roost.Exhausted, who.ownerLabel())
 	}
 	if r.Class == gpu.BatchClass {
@@ -133,20 +138,20 @@ func (c *ClaimTable) placeRequest(r *ClaimRequest) (p claimPlacement, err error)
 	if p.placement, err = c.free.PlaceOrExplain(r.request()); err == nil {
 		return p, c.matchRequirements(c.Ad(), r)
 	}
-	victims, wrong := c.preemptibleVictims(r.Victims.Claims)
+	victims, wrong := c.preemptions().preemptibleVictims(r.Victims.Claims)
 	if wrong != nil {
 		return p, wrong
 	}
 	if len(victims) > 0 {
-		return c.planPreemption(r, victims)
+		return c.preemptions().planPreemption(r, victims)
 	}
 	return c.enqueue(r, err)
 }
 
 // enqueue finds a place in a queue for a request that has no room now, or says why there
 // is none.
-func (c *ClaimTable) enqueue(r *ClaimRequest, err error) (p claimPlacement, _ error) {
-	if p.unit, p.wait, p.waits = c.findQueue(c.now, *r); !p.waits {
+func (c admission) enqueue(r *ClaimRequest, err error) (p claimPlacement, _ error) {
+	if p.unit, p.wait, p.waits = c.nodeQueues().findQueue(c.now, *r); !p.waits {
 		if !c.opt.Queue.isOff() && r.CanQueue && r.Class == gpu.BatchClass {
 			err = fmt.Errorf("%w, and no queue has room for it", err)
 		}
@@ -154,12 +159,12 @@ func (c *ClaimTable) enqueue(r *ClaimRequest, err error) (p claimPlacement, _ er
 	}
 	// What falls free until then nobody knows; that it is enough, the queue sees to. So
 	// its requirements are held against all that there is.
-	return p, c.matchRequirements(c.ad(c.free.EmptyClone()), r)
+	return p, c.matchRequirements(c.adWriter().ad(c.free.EmptyClone()), r)
 }
 
 // matchRequirements evaluates both sides' Requirements as they are now: the negotiator
 // decided on what it knew then. It notes how the machine ranks the request.
-func (c *ClaimTable) matchRequirements(machine *classad.Ad, r *ClaimRequest) error {
+func (c admission) matchRequirements(machine *classad.Ad, r *ClaimRequest) error {
 	job := r.Ad
 	if job == nil {
 		job = classad.New()
@@ -180,52 +185,4 @@ func (c *ClaimTable) matchRequirements(machine *classad.Ad, r *ClaimRequest) err
 	default:
 		return fmt.Errorf("%w: the request's Requirements are %v for this machine", roost.Conflict, m.Right)
 	}
-}
-
-// SetLoad takes in the load average. It is what requests are held against until the next,
-// so that claims are weighed by what was advertised.
-func (c *ClaimTable) SetLoad(load float64) { c.advertisedLoad = &load }
-
-// Ad is the machine's ad as it stands: what the options say, and what is free.
-func (c *ClaimTable) Ad() *classad.Ad {
-	c.setQueueAttributes(c.free)
-	return c.ad(c.free)
-}
-
-func (c *ClaimTable) ad(f *gpu.FreeResources) *classad.Ad {
-	ad := c.opt.Ad.Copy()
-	describe(ad, f.Total(), roost.AttrTotalCpus, roost.AttrTotalMemory, roost.AttrTotalDisk, roost.AttrTotalGpus)
-	describe(ad, f.LeftForBatch(), roost.AttrCpus, roost.AttrMemory, roost.AttrDisk, roost.AttrGpus)
-	f.Describe(ad)
-	state := "Unclaimed"
-	switch {
-	case c.drainReason != "":
-		state = "Drained"
-	case len(c.claims) > 0:
-		state = "Claimed"
-	}
-	ad.SetString(roost.AttrState, state)
-	if c.exclusiveClaim() != nil {
-		ad.SetBool(roost.AttrExclusive, true)
-	}
-	if c.isAdFull() {
-		ad.SetBool(roost.AttrRequirements, false)
-	}
-	ad.SetInt(roost.AttrNumClaims, int64(len(c.claims)))
-	ad.SetInt(roost.AttrNumRunning, int64(c.Running()))
-	if c.advertisedLoad != nil {
-		ad.SetReal(roost.AttrLoadAvg, *c.advertisedLoad)
-	}
-	return ad
-}
-
-func describe(ad *classad.Ad, r roost.Resources, cpus, memory, disk, gpus string) {
-	if r.CPU%1000 == 0 {
-		ad.SetInt(cpus, int64(r.CPU/1000))
-	} else {
-		ad.SetReal(cpus, r.CPU.Cores())
-	}
-	ad.SetInt(memory, int64(r.Memory/roost.MiB))
-	ad.SetInt(disk, int64(r.Disk/roost.KiB))
-	ad.SetInt(gpus, int64(r.GPUs))
 }

@@ -64,11 +64,11 @@ func (c *Claim) isWorthAdvertising(now BootTime) bool {
 // DescribeClaims writes the claims that hold something, or take over what others do, into
 // the machine's ad.
 func (c *ClaimTable) DescribeClaims(ad *classad.Ad, clock ClockReading, saved func(*Claim) CheckpointInfo) {
-	c.recordAdvertisedRoom()
+	c.reclaimer().recordAdvertisedRoom()
 	var list []classad.Value
-	for _, claim := range c.sortedClaims() {
+	for _, claim := range c.claims.sorted() {
 		if claim.hasPlacement || len(claim.victims) > 0 {
-			list = append(list, classad.AdOf(c.describeClaim(claim, clock, saved)))
+			list = append(list, classad.AdOf(claim.describe(clock, saved)))
 		}
 	}
 	if len(list) > 0 {
@@ -76,66 +76,67 @@ func (c *ClaimTable) DescribeClaims(ad *classad.Ad, clock ClockReading, saved fu
 	}
 }
 
-func (c *ClaimTable) describeClaim(claim *Claim, clock ClockReading, saved func(*Claim) CheckpointInfo) *classad.Ad {
+// describe returns what the machine's ad says of the claim, and notes what that was.
+func (c *Claim) describe(clock ClockReading, saved func(*Claim) CheckpointInfo) *classad.Ad {
 	ad := classad.New()
-	ad.SetInt(roost.AttrClaimID, int64(claim.ID))
-	ad.SetString(roost.AttrOwner, claim.Owner)
-	if claim.Info.Group != "" {
-		ad.SetString(roost.AttrClaimGroup, claim.Info.Group)
+	ad.SetInt(roost.AttrClaimID, int64(c.ID))
+	ad.SetString(roost.AttrOwner, c.Owner)
+	if c.Info.Group != "" {
+		ad.SetString(roost.AttrClaimGroup, c.Info.Group)
 	}
-	ad.SetString(roost.AttrBand, claim.Info.Band.String())
-	if claim.Class != gpu.BatchClass {
-		ad.SetString(roost.AttrAppClass, claim.Class.String())
+	ad.SetString(roost.AttrBand, c.Info.Band.String())
+	if c.Class != gpu.BatchClass {
+		ad.SetString(roost.AttrAppClass, c.Class.String())
 	}
-	describe(ad, claim.Resources, roost.AttrCpus, roost.AttrMemory, roost.AttrDisk, roost.AttrGpus)
-	if claim.hasPlacement {
-		claim.Placement.Describe(ad)
+	describe(ad, c.Resources, roost.AttrCpus, roost.AttrMemory, roost.AttrDisk, roost.AttrGpus)
+	if c.hasPlacement {
+		c.Placement.Describe(ad)
 	} else {
 		ad.SetBool(roost.AttrWaits, true)
-		claim.victimResources.Describe(ad)
+		c.victimResources.Describe(ad)
 	}
-	if claim.Info.Limits != "" {
-		ad.SetString(roost.AttrLimits, claim.Info.Limits)
+	if c.Info.Limits != "" {
+		ad.SetString(roost.AttrLimits, c.Info.Limits)
 	}
-	if claim.Info.Alone {
+	if c.Info.Alone {
 		ad.SetBool(roost.AttrExclusive, true)
 	}
-	if claim.Info.Queue != "" {
-		ad.SetString(roost.AttrQueue, claim.Info.Queue)
+	if c.Info.Queue != "" {
+		ad.SetString(roost.AttrQueue, c.Info.Queue)
 	}
-	if claim.Info.Rank != 0 {
-		ad.SetReal(roost.AttrRank, claim.Info.Rank)
+	if c.Info.Rank != 0 {
+		ad.SetReal(roost.AttrRank, c.Info.Rank)
 	}
-	if claim.endReason != "" {
+	if c.endReason != "" {
 		ad.SetBool(roost.AttrLeaving, true)
 	}
-	if claim.preemptor != nil {
+	if c.preemptor != nil {
 		ad.SetBool(roost.AttrTaken, true)
 	}
-	claim.advertised, claim.advertisedCheckpoint = roost.AttemptID{}, CheckpointInfo{}
-	if claim.hasLiveAttempt() && claim.Running {
-		claim.advertised, claim.advertisedCheckpoint = claim.Attempt, saved(claim)
-		c.describeTask(ad, claim, clock)
+	c.advertised, c.advertisedCheckpoint = roost.AttemptID{}, CheckpointInfo{}
+	if c.hasLiveAttempt() && c.Running {
+		c.advertised, c.advertisedCheckpoint = c.Attempt, saved(c)
+		c.describeTask(ad, clock)
 	}
 	return ad
 }
 
-func (c *ClaimTable) describeTask(ad *classad.Ad, claim *Claim, clock ClockReading) {
-	ad.SetString(roost.AttrJob, claim.Attempt.Task.String())
-	ad.SetInt(roost.AttrSince, clock.unix(claim.RunningSince))
-	if claim.Walltime > 0 {
-		ad.SetInt(roost.AttrEnds, clock.unix(claim.RunningSince+claim.Walltime))
+func (c *Claim) describeTask(ad *classad.Ad, clock ClockReading) {
+	ad.SetString(roost.AttrJob, c.Attempt.Task.String())
+	ad.SetInt(roost.AttrSince, clock.unix(c.RunningSince))
+	if c.Walltime > 0 {
+		ad.SetInt(roost.AttrEnds, clock.unix(c.RunningSince+c.Walltime))
 	}
-	if claim.Expected > 0 {
-		ad.SetInt(roost.AttrExpected, clock.unix(claim.RunningSince+claim.Expected))
+	if c.Expected > 0 {
+		ad.SetInt(roost.AttrExpected, clock.unix(c.RunningSince+c.Expected))
 	}
-	if claim.NotRestartable {
+	if c.NotRestartable {
 		ad.SetBool(roost.AttrOnce, true)
 	}
-	if claim.advertisedCheckpoint.Possible {
+	if c.advertisedCheckpoint.Possible {
 		ad.SetBool(roost.AttrCheckpointable, true)
 	}
-	if last := claim.advertisedCheckpoint.Last; !last.IsZero() {
+	if last := c.advertisedCheckpoint.Last; !last.IsZero() {
 		ad.SetInt(roost.AttrSaved, last.Unix())
 	}
 }

@@ -24,27 +24,27 @@ const (
 	maxNumber         = 1<<64 - 1
 )
 
-// adBytes is how long the ad of a claim can become.
-func (c *ClaimTable) adBytes(claim *Claim) int {
-	full := *claim
-	task := roost.JobID{Seq: maxNumber, Host: claim.Schedd}.Task(1 << 31)
-	full.State, full.Running, full.hasPlacement, full.endReason, full.preemptor = Busy, true, true, "ending", claim
+// maxAdBytes is how long the ad of the claim can become.
+func (c *Claim) maxAdBytes() int {
+	full := *c
+	task := roost.JobID{Seq: maxNumber, Host: c.Schedd}.Task(1 << 31)
+	full.State, full.Running, full.hasPlacement, full.endReason, full.preemptor = Busy, true, true, "ending", c
 	full.Attempt = roost.AttemptID{Task: task, Attempt: 1<<31 - 1}
 	full.AttemptInfo = AttemptInfo{Walltime: 1, Expected: 1, NotRestartable: true}
 	full.Placement.Parts, full.Placement.Shares = nil, nil
 	saved := func(*Claim) CheckpointInfo {
 		return CheckpointInfo{Possible: true, Last: time.Unix(longestTimeText, 0)}
 	}
-	ad := c.describeClaim(&full, ClockReading{Wall: time.Unix(longestTimeText, 0)}, saved)
-	return len(ad.String()) + placementPartText*(1+claim.Resources.GPUs)
+	ad := full.describe(ClockReading{Wall: time.Unix(longestTimeText, 0)}, saved)
+	return len(ad.String()) + placementPartText*(1+c.Resources.GPUs)
 }
 
 // checkAdRoom says why the machine's ad has no room for what is asked for; nil if it has,
 // and then the request knows how much that is.
-func (c *ClaimTable) checkAdRoom(r *ClaimRequest) error {
+func (c admission) checkAdRoom(r *ClaimRequest) error {
 	wanted := Claim{ID: c.nextID, Schedd: r.Schedd, Owner: r.Owner, Info: r.Info, Class: r.Class,
 		Resources: r.Resources}
-	size := c.adBytes(&wanted)
+	size := wanted.maxAdBytes()
 	if size > maxClaimText {
 		return fmt.Errorf("%w: its owner, group, queue and licences would take %d bytes of the machine's ad, and %d "+
 			"is the most", roost.Invalid, size, maxClaimText)
@@ -69,4 +69,4 @@ func (c *ClaimTable) removeClaim(claim *Claim) {
 }
 
 // isAdFull reports whether the machine's ad has no room for another claim.
-func (c *ClaimTable) isAdFull() bool { return c.claimsAdBytes+minClaimText > maxClaimsText }
+func (c adWriter) isAdFull() bool { return c.claimsAdBytes+minClaimText > maxClaimsText }

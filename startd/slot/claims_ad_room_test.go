@@ -36,7 +36,7 @@ func TestAdOfManyClaims(t *testing.T) {
 				c.Release(1, "s1", claim.ID)
 			}
 			c.Todo(now)
-			c.check()
+			c.invariants().Check()
 			if text := adText(c, now); strings.Contains(text, "Requirements = false") {
 				t.Error("claims have gone, and its ad takes nobody")
 			}
@@ -105,7 +105,7 @@ func fullMachine(t *testing.T, words int) (*ClaimTable, BootTime) {
 		c.Started(now, claim.ID, a)
 		c.Todo(now)
 	}
-	c.check()
+	c.invariants().Check()
 	return c, now
 }
 

@@ -1,8 +1,6 @@
 package slot
 
 import (
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/roost-batch/roost"
@@ -35,12 +33,12 @@ type ClaimTable struct {
 	runtimes          runtimeHistory
 	lastBatchRequest  gpu.DeviceRequest // the last batch request: what waits are predicted for
 	now               BootTime          // of the last call that had it
-	claims            map[ClaimID]*Claim
+	claims            claimSet
 	tasks             map[roost.TaskID]*Claim        // those with an attempt on them
 	deferred          map[ClaimID]deferredActivation // on their way to them
-	sessions          map[string]*scheddSession      // by schedd
-	epoch             uint64                         // highest seen
-	usedGrants        map[uint64]bool                // grants of that epoch that became claims
+	sessions          sessionTable
+	epoch             uint64          // highest seen
+	usedGrants        map[uint64]bool // grants of that epoch that became claims
 	nextID            ClaimID
 	drainReason       string      // why no claims are given; empty: they are
 	unavailableReason string      // why none are for now; empty: they are
@@ -61,8 +59,8 @@ type ClaimTable struct {
 // New returns the books of a machine that is not leased to anybody.
 func New(opt TableOptions) *ClaimTable {
 	c := &ClaimTable{
-		opt: opt, claims: make(map[ClaimID]*Claim), tasks: make(map[roost.TaskID]*Claim),
-		sessions: make(map[string]*scheddSession),
+		opt: opt, claims: make(claimSet), tasks: make(map[roost.TaskID]*Claim),
+		sessions: make(sessionTable),
 		deferred: make(map[ClaimID]deferredActivation), usedGrants: make(map[uint64]bool), nextID: max(opt.FirstID, 1),
 		nextDeadline: noDeadline, version: 1,
 	}
@@ -89,15 +87,10 @@ func (c *ClaimTable) Find(a roost.AttemptID) (*Claim, bool) {
 func (c *ClaimTable) Len() int { return len(c.claims) }
 
 // Running is the number of attempts that have not ended.
-func (c *ClaimTable) Running() int {
-	n := 0
-	for _, claim := range c.claims {
-		if claim.hasLiveAttempt() {
-			n++
-		}
-	}
-	return n
-}
+func (c *ClaimTable) Running() int { return c.claims.running() }
+
+// Claims lists the claims by their ids.
+func (c *ClaimTable) Claims() []*Claim { return c.claims.sorted() }
 
 // Free returns what is free. The caller only reads it.
 func (c *ClaimTable) Free() *gpu.FreeResources { return c.free }
@@ -111,12 +104,12 @@ func (c *ClaimTable) Version() uint64 { return c.version }
 func (c *ClaimTable) Todo(now BootTime) (effects []Effect, wake BootTime) {
 	c.now = now
 	if now >= c.nextDeadline {
-		c.handleDeadlines(now)
+		c.leases().handleDeadlines(now)
 	}
-	c.activateDeferred()
-	c.enforceOwnerLimits()
-	c.placeQueued()
-	c.reclaimUnit()
+	c.deferredStarts().activateDeferred()
+	c.ownerBounds().enforceOwnerLimits()
+	c.nodeQueues().placeQueued()
+	c.reclaimer().reclaimUnit()
 	effects, c.effects = c.effects, nil
 	return effects, c.nextDeadline
 }
@@ -138,8 +131,8 @@ func (c *ClaimTable) releaseResources(claim *Claim) {
 		c.free.ReturnPlacement(claim.Placement)
 		claim.hasPlacement = false
 		c.countClaims(claim, -1)
-		c.victimFreed(claim)
-		c.resizeUnits(c.free)
+		c.preemptions().victimFreed(claim)
+		c.ownerBounds().resizeUnits(c.free)
 	}
 }
 
@@ -148,18 +141,9 @@ func (c *ClaimTable) countClaims(claim *Claim, by int) {
 		if claim.Class == gpu.BatchClass {
 			c.queues[part.Unit].running += by
 		}
-		c.updateFreeList(part.Unit)
+		c.nodeQueues().updateFreeList(part.Unit)
 	}
 	c.version++
-}
-
-// sortedClaims returns the claims by their ids.
-func (c *ClaimTable) sortedClaims() []*Claim {
-	all := make([]*Claim, 0, len(c.claims))
-	for _, id := range slices.Sorted(maps.Keys(c.claims)) {
-		all = append(all, c.claims[id])
-	}
-	return all
 }
 
 // dropClaim removes a claim on which nothing runs.
@@ -167,7 +151,7 @@ func (c *ClaimTable) dropClaim(claim *Claim, reason string) {
 	if claim.State == Exited {
 		delete(c.tasks, claim.Attempt.Task)
 	}
-	c.leaveQueue(claim)
+	c.nodeQueues().leaveQueue(claim)
 	c.releaseResources(claim)
 	c.removeClaim(claim)
 	claim.setState(Gone)

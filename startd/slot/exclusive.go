@@ -13,7 +13,7 @@ import (
 
 // admitExclusive is admit for a claim that has the machine alone. The grant names all
 // that there is: one that names less was made for less.
-func (c *ClaimTable) admitExclusive(r *ClaimRequest) (p claimPlacement, err error) {
+func (c admission) admitExclusive(r *ClaimRequest) (p claimPlacement, err error) {
 	total, ok := c.free.Total(), false
 	switch p.placement, ok = c.free.WholeMachine(); {
 	case r.Class != gpu.BatchClass:
@@ -29,14 +29,4 @@ func (c *ClaimTable) admitExclusive(r *ClaimRequest) (p claimPlacement, err erro
 	}
 	r.Resources = total
 	return p, c.matchRequirements(c.Ad(), r)
-}
-
-// exclusiveClaim is the claim that has the machine alone; nil for none.
-func (c *ClaimTable) exclusiveClaim() *Claim {
-	for _, claim := range c.claims {
-		if claim.Info.Alone {
-			return claim
-		}
-	}
-	return nil
 }

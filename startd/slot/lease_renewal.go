@@ -29,12 +29,17 @@ type LeaseRenewal struct {
 	Lease     time.Duration // 0: as long as each claim was made for
 }
 
+// leases is the claim table as far as claims end with their leases.
+type leases struct{ *ClaimTable }
+
+func (c *ClaimTable) leases() leases { return leases{c} }
+
 // RenewClaims takes a schedd's word on a session that all its claims live on for their
 // leases, from when it sent that: by then it counts itself, and what is read late must
 // not let an attempt outlive what its schedd believes. A lease that has run out stays so.
 // It returns the number of the word that the schedd is to be told now.
 func (c *ClaimTable) RenewClaims(now BootTime, session uint64, schedd string, r LeaseRenewal) (word uint64, ok bool) {
-	if !c.isCurrentSession(schedd, session) {
+	if !c.sessions.isCurrent(schedd, session) {
 		return 0, false
 	}
 	s := c.sessions[schedd]
@@ -42,7 +47,7 @@ func (c *ClaimTable) RenewClaims(now BootTime, session uint64, schedd string, r 
 	if mutant.Active(mutant.RenewalCountedOnReceipt) {
 		sent = now
 	}
-	for _, claim := range c.claimsOf(schedd) {
+	for _, claim := range c.claims.ofSchedd(schedd) {
 		if now < claim.Lease && (claim.hasPlacement || claim.endReason == "") {
 			was := claim.Lease
 			if claim.Lease = sent + r.Lease; r.Lease <= 0 {
@@ -59,7 +64,7 @@ func (c *ClaimTable) RenewClaims(now BootTime, session uint64, schedd string, r 
 }
 
 // handleDeadlines does what is due.
-func (c *ClaimTable) handleDeadlines(now BootTime) {
+func (c leases) handleDeadlines(now BootTime) {
 	c.nextDeadline = noDeadline
 	for _, id := range slices.Sorted(maps.Keys(c.claims)) {
 		claim := c.claims[id]
@@ -79,7 +84,7 @@ const leaseOverReason = "its lease ran out: the submit node was not heard of in 
 // its schedd could not be reached.
 const roomGivenReason = "its task had ended, and the submit node was not heard of for a while"
 
-func (c *ClaimTable) expireLease(now BootTime, claim *Claim) {
+func (c leases) expireLease(now BootTime, claim *Claim) {
 	kept := claim.State == Exited && claim.endReason == "" // its news outlives its lease
 	claim.endReason = leaseOverReason
 	switch claim.State {
@@ -91,7 +96,7 @@ func (c *ClaimTable) expireLease(now BootTime, claim *Claim) {
 		if !claim.hasQueuedAttempt() {
 			c.dropClaim(claim, leaseOverReason)
 		} else {
-			c.cancelQueued(claim, LeaseOut, leaseOverReason)
+			c.nodeQueues().cancelQueued(claim, LeaseOut, leaseOverReason)
 		}
 	case Busy:
 		c.vacateAttempt(claim, LeaseOut, true, leaseOverReason)
@@ -101,7 +106,7 @@ func (c *ClaimTable) expireLease(now BootTime, claim *Claim) {
 				claim.endReason = roomGivenReason
 			}
 			c.releaseResources(claim)
-			c.leaveQueue(claim)
+			c.nodeQueues().leaveQueue(claim)
 		} else {
 			c.dropClaim(claim, "its exit was kept for "+c.opt.ExitRetention.String()+" and nobody asked for it")
 		}

@@ -23,6 +23,11 @@ type ownerLimits struct {
 	reason  string          // for those who have to go
 }
 
+// ownerBounds is the claim table as far as the owner lends only a part of the machine.
+type ownerBounds struct{ *ClaimTable }
+
+func (c *ClaimTable) ownerBounds() ownerBounds { return ownerBounds{c} }
+
 // SetOwnerLimits takes in the most processor time and memory that the owner lends, 0 for
 // all there is, and the sentence for those who have to go.
 func (c *ClaimTable) SetOwnerLimits(now BootTime, cpu roost.MilliCPU, memory roost.Bytes, why string) {
@@ -34,11 +39,11 @@ func (c *ClaimTable) SetOwnerLimits(now BootTime, cpu roost.MilliCPU, memory roo
 	c.ownerLimits.perUnit = each
 	c.lastReclaimer = "the owner of the machine"
 	c.version++
-	c.resizeUnits(c.free)
+	c.ownerBounds().resizeUnits(c.free)
 }
 
 // resizeUnits brings units to their bounds, as far as nobody holds what is beyond them.
-func (c *ClaimTable) resizeUnits(f *gpu.FreeResources) {
+func (c ownerBounds) resizeUnits(f *gpu.FreeResources) {
 	for unit, bound := range c.ownerLimits.perUnit {
 		if f.ResizeUnit(unit, bound) && f == c.free {
 			c.version++
@@ -49,7 +54,7 @@ func (c *ClaimTable) resizeUnits(f *gpu.FreeResources) {
 // enforceOwnerLimits has as many claims go as it takes for the units to be within their
 // bounds: those first that are to get what others still hold, then whoever would go if
 // memory were reclaimed. Production is no exception: it is the owner's machine.
-func (c *ClaimTable) enforceOwnerLimits() {
+func (c ownerBounds) enforceOwnerLimits() {
 	if len(c.ownerLimits.perUnit) == 0 {
 		return
 	}
@@ -75,8 +80,8 @@ func (c *ClaimTable) enforceOwnerLimits() {
 }
 
 // cancelPreemptions gives up those who were to get a part of a unit from others that go.
-func (c *ClaimTable) cancelPreemptions(unit int) {
-	for _, claim := range c.sortedClaims() {
+func (c ownerBounds) cancelPreemptions(unit int) {
+	for _, claim := range c.claims.sorted() {
 		if claim.endReason == "" && len(claim.victims) > 0 &&
 			slices.ContainsFunc(claim.target.Parts, func(p gpu.UnitPart) bool {
 				return p.Unit == unit
@@ -87,12 +92,12 @@ func (c *ClaimTable) cancelPreemptions(unit int) {
 }
 
 // endClaimsFor ends claims until so much of a unit, of whatever part counts, is got back.
-func (c *ClaimTable) endClaimsFor(need roost.MilliCPU, unit int, part func(*Claim, gpu.UnitPart) roost.MilliCPU) {
+func (c ownerBounds) endClaimsFor(need roost.MilliCPU, unit int, part func(*Claim, gpu.UnitPart) roost.MilliCPU) {
 	if need <= 0 {
 		return
 	}
 	var all []reclaim.EvictionCandidate
-	for _, claim := range c.sortedClaims() {
+	for _, claim := range c.claims.sorted() {
 		t := claim.evictionCandidate()
 		if !claim.Running {
 			t.Began = noDeadline // it has nothing to lose
@@ -121,22 +126,22 @@ func (c *Claim) heldResources() []gpu.UnitPart {
 }
 
 // endClaim has a claim go, with the news of what has ended on it kept.
-func (c *ClaimTable) endClaim(claim *Claim, reason string) {
+func (c ownerBounds) endClaim(claim *Claim, reason string) {
 	if claim.State != Exited {
 		c.endWhenIdle(claim, Vacated, false, reason)
 		return
 	}
 	claim.endReason = reason
 	c.releaseResources(claim)
-	c.leaveQueue(claim)
+	c.nodeQueues().leaveQueue(claim)
 	c.nextDeadline = min(c.nextDeadline, claim.nextDeadline(c.opt.ExitRetention))
 }
 
 // rejectUnplaceable ends the waiting of those who would not fit if they were alone.
-func (c *ClaimTable) rejectUnplaceable() {
+func (c ownerBounds) rejectUnplaceable() {
 	f := c.free.EmptyClone()
 	c.resizeUnits(f)
-	for _, claim := range c.sortedClaims() {
+	for _, claim := range c.claims.sorted() {
 		if claim.queue != nowhere && claim.endReason == "" && claim.State != Exited &&
 			f.WhyNever(claim.request()) != nil {
 			c.endWhenIdle(claim, Vacated, true, c.ownerLimits.reason)

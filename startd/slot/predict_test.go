@@ -149,7 +149,7 @@ func TestQueueLength(t *testing.T) {
 		core.runtimes.addRun(taskKind{}, c.run)
 		core.runtimes.gaps.add(c.gap)
 		core.queues[0].running = c.r
-		if got := core.queueCapacity(0); got != c.want {
+		if got := core.nodeQueues().queueCapacity(0); got != c.want {
 			t.Errorf("r = %d, 1/μ = %v, τ = %v: b = %d, want %d", c.r, c.run, c.gap, got, c.want)
 		}
 	}

@@ -27,10 +27,15 @@ type PreemptionReason struct {
 	Reason string
 }
 
+// preemptions is the claim table as far as claims go for a claim of a higher band.
+type preemptions struct{ *ClaimTable }
+
+func (c *ClaimTable) preemptions() preemptions { return preemptions{c} }
+
 // preemptibleVictims are those of the named claims that hold something and are to go. A
 // claim that has ended is none any more, and the claims of prod never are: whatever a
 // negotiator says, this machine does not let prod displace prod.
-func (c *ClaimTable) preemptibleVictims(named []ClaimID) ([]*Claim, error) {
+func (c preemptions) preemptibleVictims(named []ClaimID) ([]*Claim, error) {
 	var all []*Claim
 	for _, id := range named {
 		claim := c.claims[id]
@@ -52,7 +57,7 @@ func (c *ClaimTable) preemptibleVictims(named []ClaimID) ([]*Claim, error) {
 // planPreemption says what a request gets when the victims have gone, and which of them
 // really have to: since they were chosen, room may have been made. Those who wait in
 // queues have no say in it, for they would have had none in what the victims hold.
-func (c *ClaimTable) planPreemption(r *ClaimRequest, victims []*Claim) (claimPlacement, error) {
+func (c preemptions) planPreemption(r *ClaimRequest, victims []*Claim) (claimPlacement, error) {
 	p, claimReq := claimPlacement{victims: victims}, r.request()
 	claimReq.MayReclaim = false // nobody goes for what is only lent
 	for i := len(victims) - 1; i >= 0; i-- {
@@ -62,18 +67,18 @@ func (c *ClaimTable) planPreemption(r *ClaimRequest, victims []*Claim) (claimPla
 		}
 	}
 	if len(p.victims) == 0 { // it is only others who wait that are in its way
-		return c.enqueue(r, fmt.Errorf("%w: others wait for what falls free", roost.Exhausted))
+		return c.admission().enqueue(r, fmt.Errorf("%w: others wait for what falls free", roost.Exhausted))
 	}
 	f := c.freeWithout(p.victims)
 	if !f.FindPlacement(claimReq, gpu.AnyUnit, &p.placement) {
 		return claimPlacement{}, fmt.Errorf("%w, and what %d claims would make room for is not enough",
 			f.WhyNotNow(claimReq), len(victims))
 	}
-	return p, c.matchRequirements(c.ad(f), r)
+	return p, c.admission().matchRequirements(c.adWriter().ad(f), r)
 }
 
 // freeWithout is what would be free if some claims were gone.
-func (c *ClaimTable) freeWithout(victims []*Claim) *gpu.FreeResources {
+func (c preemptions) freeWithout(victims []*Claim) *gpu.FreeResources {
 	f := c.free.Clone()
 	for unit := range c.queues {
 		f.SetQueue(unit, gpu.UnitQueue{RunLimit: c.opt.Queue.RunLimit, Running: c.queues[unit].running})
@@ -87,12 +92,12 @@ func (c *ClaimTable) freeWithout(victims []*Claim) *gpu.FreeResources {
 			}
 		}
 	}
-	c.resizeUnits(f)
+	c.ownerBounds().resizeUnits(f)
 	return f
 }
 
 // evictVictims has the victims of a new claim go, and holds for it what is free now.
-func (c *ClaimTable) evictVictims(preemptor *Claim, p claimPlacement, e PreemptionReason) {
+func (c preemptions) evictVictims(preemptor *Claim, p claimPlacement, e PreemptionReason) {
 	preemptor.victims, preemptor.target, preemptor.Placement = slices.Clone(p.victims), p.placement, gpu.Placement{}
 	for _, v := range p.victims {
 		v.preemptor = preemptor
@@ -123,7 +128,7 @@ func (c *Claim) PreemptorDescription(e PreemptionReason) string {
 }
 
 // reserveFreed takes what an heir gets of what is free now, or gives that back.
-func (c *ClaimTable) reserveFreed(preemptor *Claim, by int) {
+func (c preemptions) reserveFreed(preemptor *Claim, by int) {
 	if by > 0 {
 		held := make([]gpu.Placement, 0, len(preemptor.victims))
 		for _, v := range preemptor.victims {
@@ -139,14 +144,14 @@ func (c *ClaimTable) reserveFreed(preemptor *Claim, by int) {
 		if preemptor.Class == gpu.BatchClass {
 			c.queues[part.Unit].running += by
 		}
-		c.updateFreeList(part.Unit)
+		c.nodeQueues().updateFreeList(part.Unit)
 	}
 	c.version++
 }
 
 // victimFreed notes that a victim has given back what it held: its heir takes of that
 // what it is to get, and has all when no victim is left.
-func (c *ClaimTable) victimFreed(victim *Claim) {
+func (c preemptions) victimFreed(victim *Claim) {
 	preemptor := victim.preemptor
 	if victim.preemptor = nil; preemptor == nil {
 		return
@@ -159,11 +164,11 @@ func (c *ClaimTable) victimFreed(victim *Claim) {
 	}
 	preemptor.Placement, preemptor.target = preemptor.target, gpu.Placement{}
 	c.takeResources(preemptor)
-	c.activateQueued(preemptor)
+	c.nodeQueues().activateQueued(preemptor)
 }
 
 // cancelPreemption is for an heir that is given up.
-func (c *ClaimTable) cancelPreemption(preemptor *Claim) {
+func (c preemptions) cancelPreemption(preemptor *Claim) {
 	if len(preemptor.victims) == 0 {
 		return
 	}
@@ -172,5 +177,5 @@ func (c *ClaimTable) cancelPreemption(preemptor *Claim) {
 		v.preemptor = nil
 	}
 	preemptor.victims, preemptor.target = nil, gpu.Placement{}
-	c.resizeUnits(c.free)
+	c.ownerBounds().resizeUnits(c.free)
 }

@@ -31,16 +31,21 @@ type nodeQueue struct {
 	running int      // batch claims that hold a part of the unit
 }
 
+// nodeQueues is the claim table as far as batch claims wait in the queues of its units.
+type nodeQueues struct{ *ClaimTable }
+
+func (c *ClaimTable) nodeQueues() nodeQueues { return nodeQueues{c} }
+
 // joinQueue puts a claim at the end of the queue of a unit; leave takes it out.
-func (c *ClaimTable) joinQueue(claim *Claim, unit int) {
+func (c nodeQueues) joinQueue(claim *Claim, unit int) {
 	claim.queue = unit
 	q := &c.queues[unit]
 	q.claims = append(q.claims, claim)
 	c.updateFreeList(unit)
 }
 
-func (c *ClaimTable) leaveQueue(claim *Claim) {
-	c.cancelPreemption(claim)
+func (c nodeQueues) leaveQueue(claim *Claim) {
+	c.preemptions().cancelPreemption(claim)
 	if unit := claim.queue; unit != nowhere {
 		claim.queue = nowhere
 		q := &c.queues[unit]
@@ -51,7 +56,7 @@ func (c *ClaimTable) leaveQueue(claim *Claim) {
 
 // updateFreeList tells the free list how the queue of a unit stands: while somebody
 // waits, nobody may go before.
-func (c *ClaimTable) updateFreeList(unit int) {
+func (c nodeQueues) updateFreeList(unit int) {
 	q := &c.queues[unit]
 	c.free.SetQueue(unit, gpu.UnitQueue{RunLimit: c.opt.Queue.RunLimit, Running: q.running, Length: len(q.claims)})
 	c.version++
@@ -75,7 +80,7 @@ func (q *nodeQueue) next() *Claim {
 // placeQueued gives those who wait what has fallen free, strictly in turn: if the next
 // does not fit, what is free stays free for it. Smaller ones are not let by, because
 // nobody knows for sure that this would not make it wait longer.
-func (c *ClaimTable) placeQueued() {
+func (c nodeQueues) placeQueued() {
 	for unit := range c.queues {
 		q := &c.queues[unit]
 		for {
@@ -98,10 +103,10 @@ func (c *ClaimTable) placeQueued() {
 }
 
 // activateQueued goes on with a claim that has got its resources.
-func (c *ClaimTable) activateQueued(claim *Claim) {
+func (c nodeQueues) activateQueued(claim *Claim) {
 	c.addEffect(RecordPlacement{claim})
 	// else its answer says that it does not wait
-	if claim.State == Waiting || !c.isCurrentSession(claim.Schedd, claim.session) {
+	if claim.State == Waiting || !c.sessions.isCurrent(claim.Schedd, claim.session) {
 		c.addEffect(ReportReady{claim})
 	}
 	if claim.State != Waiting {
@@ -118,7 +123,7 @@ func (c *ClaimTable) activateQueued(claim *Claim) {
 // yieldResources lets a claim whose attempt has ended pass its resources on, if somebody
 // in its unit's queue has something to run: the next task starts now, and not when the
 // schedd has heard of the end of this one. The claim goes to the end of the queue.
-func (c *ClaimTable) yieldResources(claim *Claim) {
+func (c nodeQueues) yieldResources(claim *Claim) {
 	if !claim.CanQueue || claim.endReason != "" || len(claim.Placement.Parts) != 1 {
 		return
 	}
@@ -132,7 +137,7 @@ func (c *ClaimTable) yieldResources(claim *Claim) {
 
 // rejoinQueue puts an adopted claim in a queue that had passed its resources on when the
 // startd before this one ended.
-func (c *ClaimTable) rejoinQueue(claim *Claim) {
+func (c nodeQueues) rejoinQueue(claim *Claim) {
 	unit, ok := c.unitFor(claim.request())
 	if !ok || !claim.CanQueue {
 		claim.endReason = "what it held is not there any more"
@@ -143,7 +148,7 @@ func (c *ClaimTable) rejoinQueue(claim *Claim) {
 }
 
 // cancelQueued ends an attempt that waits and will not start.
-func (c *ClaimTable) cancelQueued(claim *Claim, cause EndCause, reason string) {
+func (c nodeQueues) cancelQueued(claim *Claim, cause EndCause, reason string) {
 	c.addEffect(CancelQueued{claim, claim.Attempt, cause, reason})
 	claim.setState(Exited)
 	claim.Running, claim.exitedAt = false, c.now
@@ -163,7 +168,7 @@ const minGap = 0.01
 // those that run have just begun. They have not, and any of them may be the next to end;
 // so those that end meanwhile are to be there besides, b >= r·μ·τ, unless the way is next
 // to nothing against a run.
-func (c *ClaimTable) queueCapacity(unit int) int {
+func (c nodeQueues) queueCapacity(unit int) int {
 	o := c.opt.Queue
 	switch {
 	case o.Auto:
@@ -184,7 +189,7 @@ func (c *ClaimTable) queueCapacity(unit int) int {
 
 // findQueue finds the queue for a request that cannot be placed now: of those that have
 // room, and into whose unit it fits alone, the one with the shortest predicted wait.
-func (c *ClaimTable) findQueue(now BootTime, r ClaimRequest) (unit int, wait time.Duration, ok bool) {
+func (c nodeQueues) findQueue(now BootTime, r ClaimRequest) (unit int, wait time.Duration, ok bool) {
 	if !r.CanQueue || r.Class != gpu.BatchClass || c.opt.Queue.isOff() {
 		return 0, 0, false
 	}
@@ -206,18 +211,18 @@ func (c *ClaimTable) findQueue(now BootTime, r ClaimRequest) (unit int, wait tim
 }
 
 // predictedWait predicts how long a request would wait in a unit's queue if it came now.
-func (c *ClaimTable) predictedWait(now BootTime, unit int, r gpu.DeviceRequest) time.Duration {
+func (c nodeQueues) predictedWait(now BootTime, unit int, r gpu.DeviceRequest) time.Duration {
 	var running []RunningTask
-	for _, claim := range c.sortedClaims() {
+	for _, claim := range c.claims.sorted() {
 		if claim.hasPlacement && claim.Class == gpu.BatchClass && len(claim.Placement.Parts) > 0 &&
 			claim.Placement.Parts[0].Unit == unit {
-			running = append(running, RunningTask{claim.Placement, c.remainingTime(now, claim)})
+			running = append(running, RunningTask{claim.Placement, c.runtimes.remaining(now, claim)})
 		}
 	}
 	q := &c.queues[unit]
 	waiting := make([]QueuedTask, 0, len(q.claims))
 	for _, claim := range q.claims {
-		waiting = append(waiting, QueuedTask{claim.request(), c.expectedRuntime(claim)})
+		waiting = append(waiting, QueuedTask{claim.request(), c.runtimes.expected(claim)})
 	}
 	wait, ok := PredictWait(c.free, unit, c.opt.Queue.RunLimit, running, waiting, r)
 	if !ok {
@@ -231,7 +236,7 @@ func (c *ClaimTable) predictedWait(now BootTime, unit int, r gpu.DeviceRequest) 
 const unknownWait = 24 * time.Hour
 
 // setQueueAttributes puts how the queues stand into what the ad is made of.
-func (c *ClaimTable) setQueueAttributes(f *gpu.FreeResources) {
+func (c nodeQueues) setQueueAttributes(f *gpu.FreeResources) {
 	if c.opt.Queue.isOff() {
 		return
 	}

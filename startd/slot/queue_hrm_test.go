@@ -59,7 +59,7 @@ func (n *testMachine) run() {
 // measured is the waiting.
 func (n *testMachine) performEffects() {
 	for {
-		n.core.check()
+		n.core.Check()
 		effects, _ := n.core.Todo(n.now)
 		if len(effects) == 0 {
 			return

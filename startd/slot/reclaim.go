@@ -19,12 +19,18 @@ const throttlePatience = 10 * time.Minute
 // A Total of 0: nobody knows.
 type MemoryPressure struct{ Available, Total roost.Bytes }
 
+// reclaimer is the claim table as far as it lends what tasks leave of their resources,
+// and takes it back.
+type reclaimer struct{ *ClaimTable }
+
+func (c *ClaimTable) reclaimer() reclaimer { return reclaimer{c} }
+
 // AddUsageSamples takes in what each claim's task uses, and lets reservations follow.
 // What that means for those in reclaimed room, Todo sees to.
 func (c *ClaimTable) AddUsageSamples(now BootTime, use map[ClaimID]reclaim.ResourceAmount, p MemoryPressure) {
 	c.now = now
 	params := reclaim.ParamsOf(c.opt.Reclaim).ScaledTo(c.opt.SettlingTime)
-	for _, claim := range c.sortedClaims() {
+	for _, claim := range c.claims.sorted() {
 		if !claim.hasPlacement || !claim.hasLiveAttempt() || !claim.Running || claim.Info.Alone {
 			continue
 		}
@@ -39,19 +45,19 @@ func (c *ClaimTable) AddUsageSamples(now BootTime, use map[ClaimID]reclaim.Resou
 		}
 		claim.estimate.Sample(now, used, params)
 		claim.lastUsage = used
-		c.setUsageEstimate(claim, claim.estimate.Reserved())
+		c.reclaimer().setUsageEstimate(claim, claim.estimate.Reserved())
 	}
 	c.hasUsageSamples = true
 	if short := reclaim.MemoryShortfall(p.Available, p.Total); short > 0 && c.opt.Reclaim != roost.ReclaimOff {
-		c.evictOvercommitted(short, true, c.nonProdUsage(),
+		c.reclaimer().evictOvercommitted(short, true, c.reclaimer().nonProdUsage(),
 			fmt.Sprintf("the machine ran out of memory: %v of %v were left", p.Available, p.Total))
 	}
-	c.throttleReclaimed(now)
+	c.reclaimer().throttleReclaimed(now)
 }
 
 // setUsageEstimate notes what is reserved of a claim's placement, and who wants back what
 // was lent.
-func (c *ClaimTable) setUsageEstimate(claim *Claim, a reclaim.ResourceAmount) {
+func (c reclaimer) setUsageEstimate(claim *Claim, a reclaim.ResourceAmount) {
 	_, before := claim.Placement.UsageEstimate()
 	c.free.SetUsageEstimate(&claim.Placement, a.CPU, a.Memory)
 	if _, after := claim.Placement.UsageEstimate(); after > before && !claim.Placement.Reclaimed {
@@ -61,7 +67,7 @@ func (c *ClaimTable) setUsageEstimate(claim *Claim, a reclaim.ResourceAmount) {
 
 // resetUsageEstimate has all reserved again that a claim has: a task begins, of which
 // nobody knows yet what it needs.
-func (c *ClaimTable) resetUsageEstimate(claim *Claim) {
+func (c reclaimer) resetUsageEstimate(claim *Claim) {
 	claim.estimate, claim.lastUsage = nil, reclaim.ResourceAmount{}
 	if claim.hasPlacement {
 		c.setUsageEstimate(claim, reclaim.AmountOf(claim.Resources))
@@ -80,7 +86,7 @@ func (c *Claim) ownerLabel() string {
 // reclaimUnit lets those in reclaimed room have to themselves what has fallen free, and
 // ends as many of them as it takes for the reservations to be met. It waits for a first
 // look at what the tasks of an earlier start use.
-func (c *ClaimTable) reclaimUnit() {
+func (c reclaimer) reclaimUnit() {
 	var lent []*Claim
 	for _, claim := range c.claims {
 		if claim.hasPlacement && claim.Placement.Reclaimed {
@@ -107,8 +113,8 @@ func (c *ClaimTable) reclaimUnit() {
 
 // reclaimedIn are those in reclaimed room of a unit, with what their reservations hold
 // there.
-func (c *ClaimTable) reclaimedIn(unit int) (all []reclaim.EvictionCandidate) {
-	for _, claim := range c.sortedClaims() {
+func (c reclaimer) reclaimedIn(unit int) (all []reclaim.EvictionCandidate) {
+	for _, claim := range c.claims.sorted() {
 		if !claim.hasPlacement || !claim.Placement.Reclaimed {
 			continue
 		}
@@ -124,8 +130,8 @@ func (c *ClaimTable) reclaimedIn(unit int) (all []reclaim.EvictionCandidate) {
 }
 
 // nonProdUsage are all that are not production, with what they use.
-func (c *ClaimTable) nonProdUsage() (all []reclaim.EvictionCandidate) {
-	for _, claim := range c.sortedClaims() {
+func (c reclaimer) nonProdUsage() (all []reclaim.EvictionCandidate) {
+	for _, claim := range c.claims.sorted() {
 		if claim.hasPlacement && !claim.Info.Band.IsProd() {
 			t := claim.evictionCandidate()
 			t.Freed, t.Excess = claim.lastUsage.Memory, max(claim.lastUsage.Memory-claim.Resources.Memory, 0)
@@ -144,7 +150,7 @@ func (c *Claim) evictionCandidate() reclaim.EvictionCandidate {
 
 // evictOvercommitted ends claims so that need is got back. At once is for when memory
 // itself has run out: else what can be saved is.
-func (c *ClaimTable) evictOvercommitted(need roost.Bytes, atOnce bool, from []reclaim.EvictionCandidate,
+func (c reclaimer) evictOvercommitted(need roost.Bytes, atOnce bool, from []reclaim.EvictionCandidate,
 	reason string) {
 	for _, id := range reclaim.SelectVictims(need, from) {
 		c.endWhenIdle(c.claims[ClaimID(id)], Preempted, atOnce, reason)
@@ -155,7 +161,7 @@ func (c *ClaimTable) evictOvercommitted(need roost.Bytes, atOnce bool, from []re
 // room when it is short, and ends those that had too little for too long. What counts is
 // what the others use now, and not what is reserved for them: time that nobody uses is
 // lost.
-func (c *ClaimTable) throttleReclaimed(now BootTime) {
+func (c reclaimer) throttleReclaimed(now BootTime) {
 	asked, busy := make([]roost.MilliCPU, c.free.Len()), make([]roost.MilliCPU, c.free.Len())
 	for _, claim := range c.claims {
 		if unit, ok := claim.isThrottleable(); ok {
@@ -165,7 +171,7 @@ func (c *ClaimTable) throttleReclaimed(now BootTime) {
 			busy[claim.Placement.Parts[0].Unit] += claim.lastUsage.CPU
 		}
 	}
-	for _, claim := range c.sortedClaims() {
+	for _, claim := range c.claims.sorted() {
 		unit, ok := claim.isThrottleable()
 		if !ok {
 			continue
@@ -201,7 +207,7 @@ func (c *Claim) isThrottleable() (unit int, ok bool) {
 }
 
 // unthrottle lets a claim have its processor time again.
-func (c *ClaimTable) unthrottle(claim *Claim) {
+func (c reclaimer) unthrottle(claim *Claim) {
 	claim.throttledSince = 0
 	if claim.CPUCap > 0 {
 		claim.CPUCap = 0
@@ -229,7 +235,7 @@ func (c *ClaimTable) IsReclaimableAdStale() bool {
 func abs[T roost.MilliCPU | roost.Bytes](n T) T { return max(n, -n) }
 
 // recordAdvertisedRoom notes what the ad that is being made says may be lent.
-func (c *ClaimTable) recordAdvertisedRoom() {
+func (c reclaimer) recordAdvertisedRoom() {
 	c.advertisedReclaimable = c.advertisedReclaimable[:0]
 	for i := range c.free.Len() {
 		c.advertisedReclaimable = append(c.advertisedReclaimable, c.free.Reclaimable(i, gpu.BatchClass))

@@ -119,7 +119,7 @@ func (d *dayScenario) endTask(id ClaimID) {
 
 func (d *dayScenario) step(t testing.TB) {
 	production, use := 0, map[ClaimID]reclaim.ResourceAmount{}
-	for _, claim := range d.table.sortedClaims() {
+	for _, claim := range d.table.claims.sorted() {
 		task := d.tasks[claim.ID]
 		if task == nil {
 			continue
@@ -147,8 +147,8 @@ func (d *dayScenario) step(t testing.TB) {
 	for d.startTask(t, roost.BatchBand) {
 	}
 	d.performEffects()
-	d.table.check()
-	d.table.checkOvercommit()
+	d.table.invariants().Check()
+	d.table.invariants().checkOvercommit()
 	d.now += dayStep
 }
 

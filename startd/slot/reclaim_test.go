@@ -52,7 +52,7 @@ func (s *scriptRunner) showReclaimable(out io.Writer) {
 		fmt.Fprintf(out, "%s: room for %v cores, %v; news %v\n", s.core.free.Unit(i).Name, r.CPU, r.Memory,
 			s.core.IsReclaimableAdStale())
 	}
-	for _, c := range s.core.sortedClaims() {
+	for _, c := range s.core.claims.sorted() {
 		if c.hasPlacement {
 			cpu, memory := c.Placement.UsageEstimate()
 			fmt.Fprintf(out, "claim %d: %v cores and %v reserved, reclaimed %v\n", c.ID, cpu, memory,

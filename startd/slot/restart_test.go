@@ -37,7 +37,7 @@ func restartRandomly(t *testing.T, r *rand.Rand) (yields int) {
 		}
 	}
 	act := func() {
-		c.check()
+		c.invariants().Check()
 		for effects, _ := c.Todo(now); len(effects) > 0; effects, _ = c.Todo(now) {
 			for _, e := range effects {
 				switch e := e.(type) {
@@ -54,14 +54,14 @@ func restartRandomly(t *testing.T, r *rand.Rand) (yields int) {
 					delete(files, e.Claim.ID)
 				}
 			}
-			c.check()
+			c.invariants().Check()
 		}
 		checkNoIdleFit(t, c)
 	}
 	connect()
 	for step := range 300 {
 		now += BootTime(r.IntN(100)) * time.Millisecond
-		claims := c.sortedClaims()
+		claims := c.claims.sorted()
 		pick := func(ok func(*Claim) bool) *Claim {
 			some := slices.DeleteFunc(slices.Clone(claims), func(c *Claim) bool { return !ok(c) })
 			if len(some) == 0 {
@@ -123,7 +123,7 @@ func restarted(t *testing.T, old *ClaimTable, files map[ClaimID]gpu.Placement, n
 	opt := old.opt
 	opt.FirstID = old.nextID
 	c := New(opt)
-	all := old.sortedClaims()
+	all := old.claims.sorted()
 	rank := func(c *Claim) int {
 		_, placed := files[c.ID]
 		switch {
@@ -153,7 +153,7 @@ func restarted(t *testing.T, old *ClaimTable, files map[ClaimID]gpu.Placement, n
 			t.Fatalf("%v runs, and holds nothing after a restart", claim)
 		}
 	}
-	c.check()
+	c.invariants().Check()
 	for _, claim := range all { // the hands say how attempts ended that nobody has recorded
 		if claim.State == Exited {
 			c.Ended(now, claim.ID, claim.Attempt)
@@ -162,6 +162,6 @@ func restarted(t *testing.T, old *ClaimTable, files map[ClaimID]gpu.Placement, n
 			}
 		}
 	}
-	c.check()
+	c.invariants().Check()
 	return c
 }

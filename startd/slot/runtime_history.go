@@ -85,10 +85,10 @@ func (t *runtimeHistory) gap() time.Duration {
 	return t.gaps.mean
 }
 
-// expectedRuntime is how long an attempt on the claim will run: as its like have run
+// expected is how long an attempt on the claim will run: as its like have run
 // here, or else as long as it may.
-func (c *ClaimTable) expectedRuntime(claim *Claim) time.Duration {
-	if a := c.runtimes.kinds[taskKind{claim.Owner, claim.Resources}]; a != nil {
+func (t *runtimeHistory) expected(claim *Claim) time.Duration {
+	if a := t.kinds[taskKind{claim.Owner, claim.Resources}]; a != nil {
 		return a.mean
 	}
 	if claim.Walltime > 0 {
@@ -97,13 +97,13 @@ func (c *ClaimTable) expectedRuntime(claim *Claim) time.Duration {
 	return defaultRuntime
 }
 
-// remainingTime is how long a claim will still hold what it has. One that has run longer
+// remaining is how long a claim will still hold what it has. One that has run longer
 // than expected is taken to run as long again.
-func (c *ClaimTable) remainingTime(now BootTime, claim *Claim) time.Duration {
+func (t *runtimeHistory) remaining(now BootTime, claim *Claim) time.Duration {
 	if claim.State == Exited {
 		return 0
 	}
-	d := max(c.expectedRuntime(claim), time.Millisecond)
+	d := max(t.expected(claim), time.Millisecond)
 	if !claim.Running {
 		return d
 	}

@@ -2,8 +2,6 @@ package slot
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/roost-batch/roost"
@@ -23,6 +21,41 @@ type scheddSession struct {
 type sentMark struct {
 	number uint64
 	sentAt BootTime
+}
+
+// sessionTable are the conversations with schedds, by their names. It remembers those of
+// schedds that have gone.
+type sessionTable map[string]*scheddSession
+
+// find returns the conversation with a schedd, and whether there was one before.
+func (t sessionTable) find(schedd string) (s *scheddSession, known bool) {
+	if s = t[schedd]; s != nil {
+		return s, true
+	}
+	s = &scheddSession{fence: newAttemptFence()}
+	t[schedd] = s
+	return s, false
+}
+
+// current returns the present session of a schedd.
+func (t sessionTable) current(schedd string) (id uint64, ok bool) {
+	s := t[schedd]
+	if s == nil {
+		return 0, false
+	}
+	return s.id, s.id != 0
+}
+
+// has reports whether there is a session with a schedd now.
+func (t sessionTable) has(schedd string) bool {
+	_, ok := t.current(schedd)
+	return ok
+}
+
+// isCurrent reports whether that is the present session of a schedd.
+func (t sessionTable) isCurrent(schedd string, id uint64) bool {
+	s := t[schedd]
+	return s != nil && s.id == id && id != 0
 }
 
 // maxSentMarks bounds how many of them are remembered. A schedd hears of each renewal in
@@ -58,11 +91,8 @@ func (s *scheddSession) addSentMark(now BootTime) uint64 {
 // incarnations anew, but started later. The first word of a session, number 0, is what it
 // is welcomed with, now.
 func (c *ClaimTable) Connected(now BootTime, id uint64, schedd string, started int64, incarnation uint64) error {
-	s := c.sessions[schedd]
-	if s == nil {
-		s = &scheddSession{fence: newAttemptFence()}
-		c.sessions[schedd] = s
-	} else if incarnation <= s.incarnation && started <= s.started {
+	s, known := c.sessions.find(schedd)
+	if known && incarnation <= s.incarnation && started <= s.started {
 		return fmt.Errorf("session %d of %s: %w: session %d was here before", incarnation, schedd, roost.Stale,
 			s.incarnation)
 	}
@@ -70,7 +100,7 @@ func (c *ClaimTable) Connected(now BootTime, id uint64, schedd string, started i
 		c.addEffect(CloseSession{s.id})
 	}
 	s.id, s.started, s.incarnation, s.sentMarks = id, started, incarnation, []sentMark{{0, now}}
-	for _, claim := range c.claimsOf(schedd) {
+	for _, claim := range c.claims.ofSchedd(schedd) {
 		claim.releaseAt = 0
 	}
 	return nil
@@ -79,12 +109,12 @@ func (c *ClaimTable) Connected(now BootTime, id uint64, schedd string, started i
 // Disconnected notes that a session has broken. The claims live on by their leases; those
 // on which nothing runs for a moment only.
 func (c *ClaimTable) Disconnected(now BootTime, id uint64, schedd string) {
-	if !c.isCurrentSession(schedd, id) {
+	if !c.sessions.isCurrent(schedd, id) {
 		return
 	}
 	c.now, c.sessions[schedd].id = now, 0
-	for _, claim := range c.claimsOf(schedd) {
-		c.shortenLease(claim)
+	for _, claim := range c.claims.ofSchedd(schedd) {
+		c.leases().shortenLease(claim)
 	}
 }
 
@@ -99,7 +129,7 @@ const orphanLease = 15 * time.Second
 // next renewal makes it as long as it was. One whose attempt has ended keeps its lease
 // and the news, for which a schedd may come back that was away, and gives back what it
 // holds.
-func (c *ClaimTable) shortenLease(claim *Claim) {
+func (c leases) shortenLease(claim *Claim) {
 	switch {
 	case claim.State == Exited:
 		claim.releaseAt = c.now + orphanLease
@@ -111,36 +141,11 @@ func (c *ClaimTable) shortenLease(claim *Claim) {
 
 // Session returns the present session of a schedd.
 func (c *ClaimTable) Session(schedd string) (id uint64, ok bool) {
-	s := c.sessions[schedd]
-	if s == nil {
-		return 0, false
-	}
-	return s.id, s.id != 0
+	return c.sessions.current(schedd)
 }
 
 // ClaimsOf returns the claims of a schedd, by their ids.
-func (c *ClaimTable) ClaimsOf(schedd string) []*Claim { return c.claimsOf(schedd) }
-
-func (c *ClaimTable) claimsOf(schedd string) []*Claim {
-	var all []*Claim
-	for _, id := range slices.Sorted(maps.Keys(c.claims)) {
-		if claim := c.claims[id]; claim.Schedd == schedd {
-			all = append(all, claim)
-		}
-	}
-	return all
-}
-
-// hasSession reports whether there is a session with a schedd now.
-func (c *ClaimTable) hasSession(schedd string) bool {
-	_, ok := c.Session(schedd)
-	return ok
-}
-
-func (c *ClaimTable) isCurrentSession(schedd string, id uint64) bool {
-	s := c.sessions[schedd]
-	return s != nil && s.id == id && id != 0
-}
+func (c *ClaimTable) ClaimsOf(schedd string) []*Claim { return c.claims.ofSchedd(schedd) }
 
 // attemptFenceSize bounds how many tasks of a schedd are remembered. Inside a session
 // messages keep their order, and older sessions are not heard, so an old attempt can only

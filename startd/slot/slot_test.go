@@ -52,9 +52,9 @@ func (s *scriptRunner) step(step script.ScriptCommand) string {
 		fmt.Fprintf(&out, "error: %v\n", err)
 	}
 	effects, wake := s.core.Todo(s.now)
-	s.core.check()
-	s.core.checkOvercommit()
-	s.core.checkOwnerLimits()
+	s.core.Check()
+	s.core.invariants().checkOvercommit()
+	s.core.invariants().checkOwnerLimits()
 	for _, e := range effects {
 		fmt.Fprintln(&out, effectText(e))
 	}
@@ -445,11 +445,11 @@ func runRandomSteps(t *testing.T, r *rand.Rand) {
 					"its owner lends less")
 			}
 		}
-		c.check()
+		c.invariants().Check()
 		effects, _ := c.Todo(now)
-		c.check()
-		c.checkOvercommit()
-		c.checkOwnerLimits()
+		c.invariants().Check()
+		c.invariants().checkOvercommit()
+		c.invariants().checkOwnerLimits()
 		checkNoIdleFit(t, c)
 		w.performEffects(t, c, effects)
 	}

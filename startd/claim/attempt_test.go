@@ -1,0 +1,21 @@
+package claim
+
+import (
+	"testing"
+
+	"github.com/roost-batch/roost/internal/userfiles"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+// In the log a task of an array goes by the index that its owner gave it, and every other
+// task by its number.
+func TestLabel(t *testing.T) {
+	id := (&wire.AttemptRef{Job: 12, Index: 1, Attempt: 3}).AttemptID("host1")
+	for pbs, want := range map[string]string{"12[15].host1": "12[15].host1/3", "12.host1": "12[1].host1/3",
+		"": "12[1].host1/3"} {
+		if got := (&Machine{}).newAttempt(id, userfiles.UserCredential{},
+			&wire.Program{PbsId: pbs}).Label(); got != want {
+			t.Errorf("%q: got %s, want %s", pbs, got, want)
+		}
+	}
+}

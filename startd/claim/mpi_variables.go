@@ -1,0 +1,57 @@
+package claim
+
+import (
+	"slices"
+	"strings"
+)
+
+// An MPI library starts processes on other machines by ssh unless it is told of something
+// else, and finds the machines in a file that it is told of. PBS's own libraries need no
+// telling, as they are linked with its task manager; those of distributions are not. So a
+// job with a file of nodes finds variables that tell them, unless it came with one of
+// that name: "mpirun ./program" then runs on all its machines.
+
+// openMPIVariables are the names that Open MPI has for it. The first are those of
+// version 4, the others of version 5 and later (orterun(1) and prterun(1), "MCA
+// parameters").
+var openMPIVariables = []struct{ agent, direct, attached, hosts string }{
+	{"OMPI_MCA_plm_rsh_agent", "OMPI_MCA_plm_rsh_no_tree_spawn", "OMPI_MCA_orte_leave_session_attached",
+		"OMPI_MCA_orte_default_hostfile"},
+	{"PRTE_MCA_plm_ssh_agent", "PRTE_MCA_plm_ssh_no_tree_spawn", "PRTE_MCA_prte_leave_session_attached",
+		"PRTE_MCA_prte_default_hostfile"},
+}
+
+// hydraVariables are the names that the launchers of MPICH and Intel have. They find the
+// file of nodes by themselves (mpiexec(1) of MPICH, "Environment").
+var hydraVariables = []struct {
+	launcher, exec string
+}{{"HYDRA_LAUNCHER", "HYDRA_LAUNCHER_EXEC"}, {"I_MPI_HYDRA_BOOTSTRAP", "I_MPI_HYDRA_BOOTSTRAP_EXEC"}}
+
+// remoteShell starts a command on another machine of the job (pbs_tmrsh(1)).
+const remoteShell = "pbs_tmrsh"
+
+// mpiVariables are the variables that tell MPI libraries where a job is, and how to start
+// processes there. lines are those of its file of nodes.
+func mpiVariables(lines []string, file string, given []string) (list []string) {
+	add := func(name, value string) {
+		if !setsVariable(given, name+"=") {
+			list = append(list, name+"="+value)
+		}
+	}
+	several := slices.ContainsFunc(lines, func(l string) bool { return !strings.EqualFold(l, lines[0]) })
+	for _, v := range openMPIVariables {
+		add(v.agent, remoteShell)
+		add(v.direct, "1")   // it is the script's machine that reaches the others
+		add(v.attached, "1") // what its daemon leaves running behind it ends with the command that started it
+		if several {         // on one machine it is the processors that count, as they do without a file
+			add(v.hosts, file)
+		}
+	}
+	for _, v := range hydraVariables {
+		if !setsVariable(given, v.launcher+"=") && !setsVariable(given, v.exec+"=") {
+			add(v.launcher, "ssh")
+			add(v.exec, remoteShell)
+		}
+	}
+	return list
+}

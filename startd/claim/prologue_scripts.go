@@ -1,0 +1,269 @@
+package claim
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+// prologueContext are what the machine's scripts are told of an attempt.
+type prologueContext struct {
+	ID      string `json:",omitempty"` // as PBS writes it
+	User    string `json:",omitempty"`
+	Group   string `json:",omitempty"`
+	Queue   string `json:",omitempty"`
+	Account string `json:",omitempty"`
+	Asked   string `json:",omitempty"` // as of -l
+}
+
+// scriptProgress is how far the machine's scripts have come with an attempt.
+type scriptProgress struct {
+	prologueDone chan struct{} // closed when the prologue has ended; nil: it was not begun
+	mayStart     bool          // and the attempt may begin
+	cancel       context.CancelFunc
+}
+
+// siteScripts is the runner of a claim as far as it runs the machine's own scripts
+// around an attempt. Its state is that of the attempt (scriptProgress).
+type siteScripts struct{ *Runner }
+
+func (h *Runner) siteScripts() siteScripts { return siteScripts{h} }
+
+// newPrologueContext collects what scripts are told; nothing where there are none.
+func (h siteScripts) newPrologueContext(p *wire.Program) prologueContext {
+	if own := &h.machine.config.Scripts; own.Prologue+own.Epilogue == "" {
+		return prologueContext{}
+	}
+	group := strconv.FormatUint(uint64(h.cred.GID), 10)
+	if g, err := user.LookupGroupId(group); err == nil {
+		group = g.Name
+	}
+	r := h.file.Resources
+	asked := fmt.Sprintf("ncpus=%v,mem=%dkb", r.CPU, r.Memory/roost.KiB)
+	if r.GPUs > 0 {
+		asked += fmt.Sprintf(",ngpus=%d", r.GPUs)
+	}
+	if w := time.Duration(p.GetWalltimeNs()); w > 0 {
+		asked += ",walltime=" + formatHMS(w)
+	}
+	return prologueContext{ID: p.GetPbsId(), User: p.GetUser(), Group: group, Queue: p.GetQueue(),
+		Account: p.GetAccount(), Asked: asked}
+}
+
+// formatHMS is a length of time as PBS writes it.
+func formatHMS(d time.Duration) string {
+	s := int64(d / time.Second)
+	return fmt.Sprintf("%02d:%02d:%02d", s/3600, s/60%60, s%60)
+}
+
+// errPrologueRefused is the answer of a prologue that will not have the job.
+var errPrologueRefused = errors.New("the machine's prologue refused the job")
+
+// startPrologue begins the machine's prologue for an attempt whose input is there. It
+// reports whether the attempt has to wait for it. From then on the epilogue is owed.
+func (h siteScripts) startPrologue(a *Attempt) bool {
+	own, s := &h.machine.config.Scripts, &a.scripts
+	if own.Prologue+own.Epilogue == "" || s.mayStart {
+		return false
+	}
+	a.record.Owes = own.Epilogue != ""
+	if own.Prologue == "" {
+		s.mayStart = true
+		return false
+	}
+	if s.prologueDone != nil {
+		return true
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), own.Within)
+	begun := make(chan struct{})
+	s.prologueDone, s.cancel = begun, cancel
+	r := a.record.Scripts
+	arguments, environment := []string{cmp.Or(r.ID, a.id.Task.String()), r.User, r.Group, a.name, r.Asked, r.Queue,
+		r.Account}, h.scriptEnvironment(a)
+	go func() {
+		defer cancel()
+		code, err := h.machine.runScript(ctx, own.Prologue, arguments, environment)
+		if code == 1 { // others have it run elsewhere (OpenPBS, "Prologue exit values")
+			err = fmt.Errorf("%w: %s", errPrologueRefused, strings.TrimPrefix(err.Error(), "exit status 1: "))
+		}
+		close(begun)
+		h.queue.Put(prologueDone{a.id, err})
+	}()
+	return true
+}
+
+// onPrologueDone begins the attempt, or ends it.
+func (h siteScripts) onPrologueDone(o prologueDone) {
+	if !h.hasAttempt(o.id) || h.attempt.recordedExit != nil {
+		return
+	}
+	a := h.attempt
+	switch {
+	case o.err == nil:
+		a.scripts.mayStart = true
+		h.startPrepared(a)
+	case errors.Is(o.err, errPrologueRefused):
+		h.machine.log.Warn("the prologue refused a job", "attempt", a.Label(), "err", o.err)
+		h.onExit(a, &wire.ExitStatus{Cause: wire.Cause_CAUSE_REFUSED, Code: 1, Reason: o.err.Error()})
+	default:
+		h.failAttempt(a, fmt.Errorf("the machine's prologue has failed: %w", o.err))
+	}
+}
+
+// startEpilogue begins the machine's epilogue for an attempt that has ended. It reports
+// whether the end is to be reported after it. It is run once the prologue was begun,
+// however the attempt ended; and again after a restart of the startd that came before it
+// was noted.
+func (h siteScripts) startEpilogue(a *Attempt) bool {
+	own := &h.machine.config.Scripts
+	if !a.record.Owes || own.Epilogue == "" {
+		return false
+	}
+	s := &a.scripts
+	if s.cancel != nil {
+		s.cancel()
+	}
+	r, x := a.record.Scripts, a.recordedExit.Status
+	code := int64(x.GetCode())
+	if x.GetSignal() != 0 {
+		code = 256 + int64(x.GetSignal())
+	}
+	used := fmt.Sprintf("cput=%s,mem=%dkb,walltime=%s", formatHMS(time.Duration(x.GetUserCpu()+x.GetSystemCpu())),
+		x.GetUsage().GetPeakMemory()/int64(roost.KiB), formatHMS(time.Duration(x.GetWall())))
+	arguments := []string{
+		cmp.Or(r.ID, a.id.Task.String()), r.User, r.Group, a.name, "0", r.Asked, used, r.Queue, r.Account,
+		strconv.FormatInt(code, 10),
+	}
+	environment := append(h.scriptEnvironment(a), "ROOST_EXIT_CODE="+strconv.Itoa(int(x.GetCode())),
+		"ROOST_EXIT_SIGNAL="+strconv.Itoa(int(x.GetSignal())),
+		"ROOST_EXIT_REASON="+oneLine(x.GetReason()))
+	go func() {
+		if s.prologueDone != nil {
+			<-s.prologueDone
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), own.Within)
+		defer cancel()
+		_, err := h.machine.runScript(ctx, own.Epilogue, arguments, environment)
+		h.queue.Put(epilogueDone{a.id, err})
+	}()
+	return true
+}
+
+// onEpilogueDone tells the end of the attempt. That an epilogue failed is the
+// administrator's affair and not the job's.
+func (h siteScripts) onEpilogueDone(o epilogueDone) {
+	if !h.hasAttempt(o.id) {
+		return
+	}
+	if o.err != nil {
+		h.machine.log.Error("the epilogue has failed", "attempt", h.attempt.Label(), "err", o.err)
+	}
+	h.attempt.record.Owes = false
+	h.writeRecord(h.attempt)
+	h.reportExit(h.attempt)
+}
+
+// scriptEnvironment is made from scratch: of what the job says nothing comes to root.
+func (h siteScripts) scriptEnvironment(a *Attempt) []string {
+	r := a.record.Scripts
+	all := []string{
+		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8", "HOME=/", "SHELL=/bin/sh",
+		"PBS_JOBID=" + cmp.Or(r.ID, a.id.Task.String()), "ROOST_TASK_ID=" + a.id.Task.String(),
+		fmt.Sprintf("ROOST_ATTEMPT=%d", a.ref.Number), "ROOST_NODE=" + h.machine.config.Name,
+		fmt.Sprintf("ROOST_UID=%d", h.cred.UID), fmt.Sprintf("ROOST_GID=%d", h.cred.GID),
+		"ROOST_SCRATCH=" + a.record.Scratch,
+	}
+	return append(all, h.machine.gpus.Environment(h.file.gpuShares())...)
+}
+
+// maxScriptText bounds what is kept of what a script prints.
+const maxScriptText = 4 << 10
+
+// runScript runs one of the machine's scripts to its end, or for as long as it may take.
+// Then it and all that it has started are killed. What it prints is in the error, or
+// else in the log.
+func (m *Machine) runScript(ctx context.Context, path string, arguments, environment []string) (code int, err error) {
+	if err := untrustedReason(path); err != nil {
+		return -1, err
+	}
+	var text limitedBuffer
+	cmd := exec.CommandContext(ctx, path, arguments...)
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = "/", environment, &text, &text
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = time.Second // what it left behind may hold its output
+	err = cmd.Run()
+	said := oneLine(strings.TrimSpace(text.String()))
+	switch {
+	case err == nil:
+		m.log.Info("a script of the machine was run", "script", path, "job", arguments[0], "said", said)
+		return 0, nil
+	case errors.Is(err, exec.ErrWaitDelay):
+		return 0, nil
+	case ctx.Err() != nil:
+		err = fmt.Errorf("%s was not done in %v", path, m.config.Scripts.Within)
+	}
+	if said != "" {
+		err = fmt.Errorf("%w: %s", err, said)
+	}
+	return cmd.ProcessState.ExitCode(), err
+}
+
+// oneLine is text that can stand in a line of a log and in a variable.
+func oneLine(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, text)
+}
+
+// limitedBuffer keeps the beginning of what is written.
+type limitedBuffer struct{ bytes.Buffer }
+
+func (b *limitedBuffer) Write(p []byte) (int, error) {
+	b.Buffer.Write(p[:min(len(p), max(maxScriptText-b.Len(), 0))])
+	return len(p), nil
+}
+
+// untrustedReason says why a script must not be run with our rights. Somebody else than
+// root and us could have written it, or put another one in its place.
+func untrustedReason(path string) error {
+	for at := path; ; at = filepath.Dir(at) {
+		info, err := os.Lstat(at)
+		if err != nil {
+			return fmt.Errorf("%w: %w", roost.BadConfig, err)
+		}
+		owner := info.Sys().(*syscall.Stat_t).Uid
+		open := info.Mode().Perm()&0o022 != 0
+		switch {
+		case owner != 0 && int(owner) != os.Geteuid():
+			return fmt.Errorf("%s: %w: it belongs to uid %d, who could have anything run by that", at,
+				roost.PermissionDenied, owner)
+		case at == path && !info.Mode().IsRegular():
+			return fmt.Errorf("%s: %w: it is no regular file", at, roost.BadConfig)
+		case at == path && info.Mode()&0o111 == 0:
+			return fmt.Errorf("%s: %w: it cannot be executed: %w", at, roost.BadConfig, fs.ErrPermission)
+		case open && (at == path || info.Mode()&fs.ModeSticky == 0):
+			return fmt.Errorf("%s: %w: others may write there", at, roost.PermissionDenied)
+		}
+		if at == "/" {
+			return nil
+		}
+	}
+}

@@ -1,0 +1,474 @@
+package claim
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/checkpoint/criu"
+	"github.com/roost-batch/roost/internal/boottime"
+	"github.com/roost-batch/roost/internal/cgroup"
+	"github.com/roost-batch/roost/internal/failpoint"
+	"github.com/roost-batch/roost/internal/sendqueue"
+	"github.com/roost-batch/roost/internal/userfiles"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/startd/slot"
+	"github.com/roost-batch/roost/startd/starter/proto"
+	"github.com/roost-batch/roost/startd/starterclient"
+)
+
+// Runner does the work of one claim, in a goroutine of its own. It owns the claim's
+// directory, drives the starter, and prepares and cleans up after each attempt.
+type Runner struct {
+	machine *Machine
+	id      slot.ClaimID
+	dir     string
+	file    File
+	cred    userfiles.UserCredential
+	queue   *sendqueue.Queue[any]
+
+	ownerSuspension OwnerSuspension    // for the machine's owner
+	group           *cgroup.ClaimGroup // nil: the claim has none
+	starter         *starterclient.Starter
+	attemptFile     *os.File
+	dirs            claimDirs
+	attempt         *Attempt                // that is on the claim, until it is forgotten
+	sharedAttempt   atomic.Pointer[Attempt] // now, for transfers
+	stopping        bool                    // dismissed or left: the starter's end is awaited
+	keepFiles       bool                    // left
+	done            bool
+}
+
+// NewRunner returns the runner of a claim. Run starts it.
+func (m *Machine) NewRunner(file File) *Runner {
+	id, cred := slot.ClaimID(file.ID), m.accounts.credential(&file)
+	return &Runner{
+		machine: m, id: id, dir: filepath.Join(m.dirs.Claims(), id.String()), file: file, cred: cred,
+		queue: sendqueue.New[any](),
+		dirs:  claimDirs{dirs: m.dirs, id: id, cred: cred, agents: m.agents, log: m.log},
+	}
+}
+
+// Run carries out commands until the claim and its starter are gone.
+func (h *Runner) Run() {
+	for !h.done {
+		<-h.queue.Ready()
+		for _, o := range h.queue.Take() {
+			h.handle(o)
+		}
+	}
+	h.dirs.close()
+	if h.attemptFile != nil {
+		h.attemptFile.Close()
+	}
+	h.machine.host.Post(GoneEvent{h.id})
+}
+
+// ID returns the claim's id.
+func (h *Runner) ID() slot.ClaimID { return h.id }
+
+// Send gives the runner a command (commands.go), which it carries out after those before.
+func (h *Runner) Send(command any) { h.queue.Put(command) }
+
+// Suspension returns by what the claim is suspended for the machine's owner. That does
+// not wait for the runner.
+func (h *Runner) Suspension() *OwnerSuspension { return &h.ownerSuspension }
+
+// Attempt returns the attempt that is on the claim; nil while there is none. Others than
+// the runner may call it.
+func (h *Runner) Attempt() *Attempt { return h.sharedAttempt.Load() }
+
+// HasSlotUser reports whether the claim's tasks run as that slot user, for another user
+// of a submit node.
+func (h *Runner) HasSlotUser(slotUID uint32, schedd string, uid uint32) bool {
+	return h.file.Rights != nil && h.file.Rights.UID == slotUID && (h.file.UID != uid || h.file.Schedd != schedd)
+}
+
+func (h *Runner) handle(order any) {
+	switch o := order.(type) {
+	case CreateCmd:
+		h.createClaim(o)
+	case StartCmd:
+		h.startAttempt(o)
+	case PlacementCmd:
+		h.recordPlacement(o)
+	case ThrottleCmd:
+		h.throttleCPU(o)
+	case InputReadyCmd:
+		if h.hasAttempt(o.ID) && h.attempt.AwaitsInput() {
+			h.startPrepared(h.attempt)
+		}
+	case VacateCmd:
+		h.vacateAttempt(o)
+	case RenewLeaseCmd:
+		if h.starter != nil {
+			h.starter.RenewLease(o.Deadline - boottime.Now())
+		}
+	case DiscardCmd:
+		h.discardAttempt(o.ID)
+	case RemoveCmd:
+		h.removeClaim(false)
+	case DetachCmd:
+		h.removeClaim(true)
+	case ProcessesCmd:
+		h.onProcessesCmd(o)
+	case FreezeCmd:
+		h.setSuspended(o)
+	case SignalCmd:
+		if h.hasAttempt(o.ID) && h.attempt.recordedExit == nil {
+			h.signalAttempt(h.attempt, o.Signal)
+		}
+	case HostFilesCmd:
+		if h.hasAttempt(o.ID) && h.attempt.recordedExit == nil {
+			h.launcher().replaceHosts(h.attempt, o)
+		}
+	case SetLimitsCmd:
+		if h.hasAttempt(o.ID) && h.attempt.recordedExit == nil {
+			h.setAttemptLimits(h.attempt, o)
+		}
+	case OutputMessageCmd:
+		if h.hasAttempt(o.ID) && h.attempt.recordedExit == nil {
+			h.attempt.addOutputMessage(o)
+		}
+	case TrimMemoryCmd:
+		h.trimMemory()
+	case prologueDone:
+		h.siteScripts().onPrologueDone(o)
+	case epilogueDone:
+		h.siteScripts().onEpilogueDone(o)
+	case starterEvent:
+		h.onStarterEvent(o.event)
+	case leaseOverdue:
+		h.endLeaseOverdue(o.id)
+	default:
+		h.checkpointer().handle(order)
+	}
+}
+
+func (h *Runner) hasAttempt(id roost.AttemptID) bool {
+	return h.attempt != nil && h.attempt.id == id
+}
+
+// createClaim writes the claim down, reports that, and only then makes a starter. Until
+// the schedd's first attempt is here it is ready.
+func (h *Runner) createClaim(o CreateCmd) {
+	err := os.Mkdir(h.dir, 0o700)
+	if err == nil {
+		err = writeClaimFile(h.dir, h.file)
+	}
+	if err == nil {
+		h.attemptFile, err = os.OpenFile(filepath.Join(h.dir, "attempt"), os.O_WRONLY|os.O_CREATE, 0o600)
+	}
+	if err != nil {
+		h.machine.host.Post(FailedEvent{h.id, "the claim could not be written down: " + err.Error()})
+		return
+	}
+	failpoint.Point(failpoint.StartdAfterClaim)
+	h.machine.host.Post(CreatedEvent{h.id})
+	failpoint.Point(failpoint.StartdBeforeStarter)
+	if h.group, err = h.machine.groups.create(h.file, h.openableDevices()); err == nil {
+		join, tasks := h.cgroupJoin()
+		h.starter, err = starterclient.Spawn(starterclient.SpawnOptions{
+			Binary: h.machine.starterPath, Dir: h.dir, Lease: o.Lease, Events: func(e starterclient.Event) {
+				h.queue.Put(starterEvent{e})
+			}, Join: join, TaskGroup: tasks,
+		})
+	}
+	if err != nil {
+		h.machine.log.Error("no starter", "claim", h.id, "err", err)
+		h.machine.host.Post(FailedEvent{h.id, err.Error()})
+		return
+	}
+	h.ownerSuspension.attach(h.group, h.starter, h.machine.sandboxed)
+	failpoint.Point(failpoint.StartdAfterStarter)
+}
+
+// recordPlacement writes down what the claim holds now. Should that not succeed, a
+// restart finds a claim that waits, or one that holds what it held before; the attempt
+// that is about to start is lost then, and only then.
+func (h *Runner) recordPlacement(o PlacementCmd) {
+	reclaimed := h.file.isReclaimed()
+	h.file.Placed, h.file.Cores = &o.Placement, o.Cores
+	if err := writeClaimFile(h.dir, h.file); err != nil {
+		h.machine.log.Error("what a claim holds cannot be written down", "claim", h.id, "err", err)
+	}
+	if h.group != nil && (h.file.Cores != nil || h.file.isReclaimed() != reclaimed) {
+		if err := h.group.SetLimits(limitsOf(h.file, h.machine.config)); err != nil {
+			h.machine.log.Error("a claim goes with the limits of its last turn", "claim", h.id, "err", err)
+		}
+	}
+}
+
+func (h *Runner) startAttempt(o StartCmd) {
+	a := h.machine.newAttempt(o.ID, h.cred, o.Program)
+	a.disk = h.file.Resources.Disk
+	h.attempt = a
+	err := h.launcher().prepareAttempt(a)
+	a.mustAwaitInput = o.AwaitInput && err == nil
+	h.sharedAttempt.Store(a)
+	if err != nil {
+		h.failAttempt(a, err)
+		return
+	}
+	h.checkpointer().fetchImage(a)
+	if o.AwaitInput {
+		h.machine.host.Post(InputAwaitedEvent{h.id, a.id, a.record.Scratch})
+		return
+	}
+	h.startPrepared(a)
+}
+
+func (h *Runner) startPrepared(a *Attempt) {
+	if a.checkpoint.awaitsImage {
+		a.checkpoint.otherwiseReady = true // fetched follows
+		return
+	}
+	if h.siteScripts().startPrologue(a) {
+		return // prologued follows
+	}
+	if err := h.launcher().launchAttempt(a); err != nil {
+		h.failAttempt(a, err)
+		return
+	}
+	h.sendPendingSignals(a)
+}
+
+// errJobFault marks what is the job's fault, and not the machine's.
+var errJobFault = errors.New("the job cannot run here")
+
+// failAttempt ends an attempt that the machine could not start.
+func (h *Runner) failAttempt(a *Attempt, err error) {
+	h.machine.log.Warn("cannot start", "attempt", a.Label(), "err", err)
+	cause := wire.Cause_CAUSE_MACHINE
+	switch {
+	case errors.Is(err, errOwnerSuspended):
+		cause = wire.Cause_CAUSE_VACATED
+	case errors.Is(err, errRestore):
+		cause = wire.Cause_CAUSE_RESTORE
+	case errors.Is(err, errJobFault):
+		cause = wire.Cause_CAUSE_LAUNCH
+	}
+	h.onExit(a, &wire.ExitStatus{Cause: cause, Reason: err.Error(), OwnFiles: errors.Is(err, errForeignImage)})
+}
+
+func (h *Runner) vacateAttempt(o VacateCmd) {
+	if !h.hasAttempt(o.ID) || h.attempt.recordedExit != nil {
+		return
+	}
+	if h.attempt.checkpoint.packedExit != nil {
+		h.checkpointer().hurryPacking(h.attempt, o)
+		return
+	}
+	if h.attempt.AwaitsInput() || h.starter == nil {
+		h.onExit(h.attempt, &wire.ExitStatus{Cause: o.Cause, Reason: o.Reason})
+		return
+	}
+	if !h.checkpointer().vacateWithCheckpoint(h.attempt, o) {
+		h.stopAttempt(h.attempt, o)
+	}
+}
+
+// stopAttempt ends an attempt that runs. What stands still for the machine's owner does
+// not run again for that.
+func (h *Runner) stopAttempt(a *Attempt, o VacateCmd) {
+	notice := a.record.Notice
+	o.Fast = o.Fast || h.ownerSuspension.reason() != ""
+	if o.Notice > 0 {
+		notice = min(notice, o.Notice)
+	}
+	a.checkpoint.packingAborted = a.checkpoint.packingAborted || o.Fast || notice <= 0
+	stop := starterclient.StopCmd{Attempt: a.ref, Cause: proto.EndCause(o.Cause), Fast: o.Fast, Notice: int64(notice),
+		Reason: o.Reason}
+	if a.isSelfCheckpointing() && a.storesWorkAfter(o.Cause) {
+		stop.Signal = uint32(a.checkpoint.policy.GetSignal())
+	}
+	h.starter.Vacate(stop)
+	if o.Cause == wire.Cause_CAUSE_LEASE {
+		a.leaseOverReason = o.Reason
+		time.AfterFunc(leaseEndTimeout, func() { h.queue.Put(leaseOverdue{a.id}) })
+	}
+}
+
+// setSuspended suspends an attempt, or lets it go on. One that is on its way out is left
+// alone, and one that is being saved goes on when it is.
+func (h *Runner) setSuspended(o FreezeCmd) {
+	if !h.hasAttempt(o.ID) || h.starter == nil || h.attempt.recordedExit != nil ||
+		h.attempt.checkpoint.whenDone != nil {
+		return
+	}
+	h.attempt.checkpoint.suspended, h.attempt.record.Still = o.Frozen, o.Frozen
+	h.writeRecord(h.attempt)
+	switch {
+	case o.Frozen:
+		h.suspendTask(h.attempt)
+	case h.attempt.checkpoint.cancel == nil:
+		h.starter.Resume(h.attempt.ref)
+	}
+}
+
+// suspendTask stops the task at once by its group. A busy task shares its time with its
+// starter, which gets to it later, and only stops the walltime then. Without a group the
+// starter does both.
+func (h *Runner) suspendTask(a *Attempt) {
+	if h.freezeCgroup(a) {
+		h.starter.Frozen(a.ref)
+	} else {
+		h.starter.Suspend(a.ref)
+	}
+}
+
+// freezeCgroup freezes the task's group, and reports whether it did.
+func (h *Runner) freezeCgroup(a *Attempt) bool {
+	if h.group == nil {
+		return false
+	}
+	if a.record.Boxed && a.checkpoint.pid != 0 {
+		h.detachSandboxInit(a)
+	}
+	if err := h.group.Freeze(); err != nil {
+		h.machine.log.Warn("cannot freeze", "claim", h.id, "err", err)
+		return false
+	}
+	return true
+}
+
+// detachSandboxInit tells the first process of the sandbox, before it is frozen, to live
+// on without its parent. If the owner has it frozen, it is let out for that.
+func (h *Runner) detachSandboxInit(a *Attempt) {
+	if !h.ownerSuspension.IsFrozenOutside() {
+		criu.Detach(a.checkpoint.pid)
+		return
+	}
+	err := h.group.RunOneWhileFrozen(a.checkpoint.pid, func() { criu.Detach(a.checkpoint.pid) })
+	if err != nil {
+		h.machine.log.Error("the first process of a task cannot be told that it is saved", "attempt", a.Label(),
+			"err", err)
+	}
+	if errors.Is(err, roost.Conflict) { // it must not run outside
+		h.group.KillAll()
+	}
+}
+
+func (h *Runner) discardAttempt(id roost.AttemptID) {
+	if !h.hasAttempt(id) {
+		return
+	}
+	a := h.attempt
+	h.attempt = nil
+	h.sharedAttempt.Store(nil)
+	if h.starter != nil {
+		h.starter.DiscardAttempt(a.ref)
+	}
+	h.removeAttemptFiles(a)
+}
+
+// removeClaim ends the starter; the rest happens when it is gone.
+func (h *Runner) removeClaim(keep bool) {
+	if h.stopping {
+		return
+	}
+	h.stopping, h.keepFiles = true, keep
+	if h.starter == nil || h.starter.Release() != nil {
+		h.finish()
+	}
+}
+
+// finish ends the runner.
+func (h *Runner) finish() {
+	if h.done {
+		return
+	}
+	h.done = true
+	h.removeCgroup() // its starter is gone
+	if h.keepFiles {
+		if h.attempt != nil {
+			h.attempt.closeFiles()
+		}
+		return
+	}
+	if h.attempt != nil {
+		h.removeAttemptFiles(h.attempt)
+	}
+	h.dirs.remove()
+	if err := os.RemoveAll(h.dir); err != nil {
+		h.machine.log.Warn("cannot remove a claim", "claim", h.id, "err", err)
+	}
+}
+
+func (h *Runner) onStarterEvent(event starterclient.Event) {
+	switch e := event.(type) {
+	case starterclient.TaskStarted:
+		h.ownerSuspension.startConfirmed()
+		if h.attempt != nil && h.attempt.ref == e.Attempt {
+			h.machine.host.Post(StartedEvent{h.id, h.attempt.id, int64(e.PID)})
+			h.watchGPUs(h.attempt.id)
+			h.checkpointer().startCheckpoints(h.attempt, e.PID)
+			h.awaitTerminal(h.attempt)
+			h.attempt.onProgramStarted()
+		}
+	case starterclient.TaskExited:
+		h.ownerSuspension.startConfirmed()
+		if h.attempt != nil && h.attempt.ref == e.Attempt {
+			status := h.attempt.exitReport(e.Exit)
+			if e.Exit.Step == proto.FromImage && status.Cause == wire.Cause_CAUSE_RESTORE {
+				status.Reason, status.ForgedImage = h.machine.checkpoints.restoreFailure(h.attempt)
+			}
+			h.checkpointer().onProgramEnded(h.attempt, status)
+		}
+	case starterclient.ProcessDied:
+		h.onStarterDied(e)
+	}
+}
+
+// onStarterDied takes in the death of the starter. What its task had forked may still
+// live: it is found by its mark.
+func (h *Runner) onStarterDied(e starterclient.ProcessDied) {
+	h.starter = nil
+	h.ownerSuspension.detach()
+	a := h.attempt
+	if a != nil && a.recordedExit == nil && a.checkpoint.packedExit == nil && !a.AwaitsInput() {
+		if h.group != nil {
+			h.group.KillAll()
+		}
+		if _, err := starterclient.Sweep(h.file.Cookie, h.machine.dirs.ClaimIO(h.id)); err != nil {
+			h.machine.log.Error("processes are left", "claim", h.id, "err", err)
+		}
+		switch {
+		case e.LastState.Phase == proto.Ended && e.LastState.Attempt == a.ref:
+			h.checkpointer().onProgramEnded(a, a.exitReport(e.LastState.Exit))
+		// the kernel ends a starter that is late with that, and the machine is not at
+		// fault
+		case a.leaseOverReason != "":
+			h.onExit(a, &wire.ExitStatus{Cause: wire.Cause_CAUSE_LEASE, Reason: a.leaseOverReason})
+		default:
+			h.onExit(a, &wire.ExitStatus{Cause: wire.Cause_CAUSE_MACHINE,
+				Reason: "its starter died, and nobody knows how it ended"})
+		}
+	}
+	if h.stopping {
+		h.finish()
+		return
+	}
+	reason := "its starter has ended"
+	if e.Err != nil && !errors.Is(e.Err, starterclient.ErrGone) {
+		reason = e.Err.Error()
+	}
+	h.machine.host.Post(FailedEvent{h.id, reason})
+}
+
+// Processes are where an attempt's processes are.
+type Processes struct {
+	Starter int                // process id of the claim's starter; 0: there is none
+	Group   *cgroup.ClaimGroup // nil: there is none
+}
+
+func (h *Runner) onProcessesCmd(o ProcessesCmd) {
+	p := Processes{Group: h.group}
+	if h.hasAttempt(o.ID) && h.starter != nil {
+		p.Starter = h.starter.PID()
+	}
+	o.Reply <- p
+}

@@ -1,0 +1,143 @@
+package meter
+
+import (
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/boottime"
+	"github.com/roost-batch/roost/internal/cgroup"
+	"github.com/roost-batch/roost/internal/userfiles"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/startd/slot"
+)
+
+// Baseline is where a measurement counts from: a claim's group has served the attempts
+// before, too. It lies on disk in the record of an attempt.
+type Baseline struct {
+	Began slot.BootTime
+	Group cgroup.GroupUsage
+}
+
+// NewBaseline returns where the measurement of an attempt counts from that is about to
+// start. The group may be nil: the claim has none.
+func NewBaseline(group *cgroup.ClaimGroup) Baseline {
+	o := Baseline{Began: boottime.Now()}
+	if group != nil {
+		o.Group, _ = group.Usage()
+	}
+	return o
+}
+
+// Attempt is what a meter must know of the attempt that it measures.
+type Attempt struct {
+	ID         roost.AttemptID
+	Schedd     string
+	Claim      slot.ClaimID
+	Group      *cgroup.ClaimGroup // nil: the process tree is looked at
+	Starter    int                // the process from which all of the task descend, in their group; 0: there is none
+	Baseline   Baseline
+	Limits     Limits
+	Credential userfiles.UserCredential
+	Scratch    string      // where it runs; empty: not in a directory of its own
+	Temp       string      // its private /tmp, with the scratch directory in it; empty: it has none
+	IO         string      // directory of its captured streams
+	Disk       roost.Bytes // that it asked for; 0: none
+
+	// GPU returns how many GPUs it keeps busy, and bytes of their memory.
+	GPU func() (busy float64, memory, peak roost.Bytes)
+	// End has the attempt ended that uses too much. It must not wait.
+	End func(cause wire.Cause, reason string)
+}
+
+// attemptMeter measures one attempt, from its launch to its end. The goroutine that
+// samples and the runner of the claim share it.
+type attemptMeter struct {
+	Attempt // does not change, but for its limits, which mu guards
+
+	leader        int // session of its first process, once it is known; only who samples uses it
+	mu            sync.Mutex
+	last          *wire.TaskUsage
+	sent          *wire.TaskUsage
+	sentAt        time.Time // when that was sent
+	rate          float64   // cores kept busy, between the last two samples
+	dumpable      string    // "yes", or why not; empty: not known
+	sentDumpable  string
+	checkpoints   slot.CheckpointInfo
+	diskExceeded  bool      // it was told to go because of its disk
+	measureAt     time.Time // when its directories are measured next; only who measures uses it
+	limitExceeded bool      // or because of one of its bounds
+}
+
+// sample measures, and keeps what it found.
+func (m *attemptMeter) sample() {
+	now := &wire.TaskUsage{Time: time.Now().UnixNano(), Wall: int64(boottime.Now() - m.Baseline.Began)}
+	if m.Group == nil || !m.measureGroup(now) {
+		treeUsage(m.Starter, now)
+	}
+	if m.leader == 0 {
+		m.leader = m.session()
+	}
+	now.Session = int64(m.leader)
+	busy, memory, peak := m.GPU()
+	now.Gpu, now.GpuMemory, now.PeakGpuMemory = busy, int64(memory), int64(peak)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if old := m.last; old != nil {
+		now.Disk = old.Disk
+		// Without a group, what has ended and was not waited for is missing. What was
+		// used stays used.
+		now.UserCpu, now.SystemCpu = max(now.UserCpu, old.UserCpu), max(now.SystemCpu, old.SystemCpu)
+		now.ReadBytes, now.WriteBytes = max(now.ReadBytes, old.ReadBytes), max(now.WriteBytes, old.WriteBytes)
+		now.PeakMemory, now.PeakGpuMemory = old.PeakMemory, max(now.PeakGpuMemory, old.PeakGpuMemory)
+		if wall := now.Wall - old.Wall; wall > 0 {
+			m.rate = float64(now.UserCpu+now.SystemCpu-old.UserCpu-old.SystemCpu) / float64(wall)
+		}
+	}
+	now.PeakMemory = max(now.PeakMemory, now.Memory)
+	m.last = now
+}
+
+// measureGroup reads the figures of the claim's group, less those of the attempts before.
+// So its starter counts for next to nothing: it had its memory before.
+func (m *attemptMeter) measureGroup(now *wire.TaskUsage) bool {
+	u, err := m.Group.Usage()
+	if err != nil {
+		return false
+	}
+	from := m.Baseline.Group
+	now.UserCpu, now.SystemCpu = int64(max(u.UserCPU-from.UserCPU, 0)), int64(max(u.SystemCPU-from.SystemCPU, 0))
+	now.Memory, now.Cache = max(int64(u.Memory-from.Memory), 0), int64(u.Cache)
+	now.ReadBytes, now.WriteBytes = max(int64(u.Read-from.Read), 0), max(int64(u.Written-from.Written), 0)
+	now.Processes, now.Frozen = uint32(u.Processes), u.Frozen
+	return true
+}
+
+// unsentUsage is what has changed since it was sent last; nil when nothing has. Time
+// alone is no news.
+func (m *attemptMeter) unsentUsage(now time.Time) *wire.AttemptUsage {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.last == nil || sameUsage(m.last, m.sent) && m.dumpable == m.sentDumpable {
+		return nil
+	}
+	m.sent, m.sentAt, m.sentDumpable = m.last, now, m.dumpable
+	return &wire.AttemptUsage{Attempt: wire.FromAttempt(m.ID), Usage: m.last, Dumpable: m.dumpable}
+}
+
+func sameUsage(a, b *wire.TaskUsage) bool {
+	if b == nil {
+		return false
+	}
+	c := proto.CloneOf(b)
+	c.Time, c.Wall = a.Time, a.Wall
+	return proto.Equal(a, c)
+}
+
+func (m *attemptMeter) lastSentAt() time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.sentAt
+}
