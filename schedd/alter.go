@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -12,19 +11,9 @@ import (
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/admission"
 	"github.com/roost-batch/roost/schedd/queue"
 )
-
-// limitedAttributes are the attributes by which a job's queue, and quotas, allow it or do
-// not.
-func limitedAttributes() []string {
-	return []string{
-		roost.AttrRequestCpus, roost.AttrRequestMemory, roost.AttrRequestDisk, roost.AttrRequestGpus,
-		roost.AttrRequestGpuMem, roost.AttrWalltime, roost.AttrPriority,
-		roost.AttrCPUTime, roost.AttrProcessCPU, roost.AttrVirtual, roost.AttrProcessVirtual, roost.AttrProcessMemory,
-		roost.AttrFileSize, roost.AttrLimits, roost.AttrRequirements,
-	}
-}
 
 // decideAlter decides to change what a job asks for, and whether it is held.
 func (s *Schedd) decideAlter(now time.Time, who queue.CallerIdentity, t queue.TaskSelector,
@@ -73,32 +62,11 @@ func (s *Schedd) decideAlterHold(now time.Time, who queue.CallerIdentity, t queu
 	return events, err
 }
 
-// checkAltered checks what an altered job names, and has its queue fill in and refuse,
-// where what the queue looks at has changed. Administrators may have the jobs of others
-// exceed a queue's limits (OpenPBS, req_modifyjob).
+// checkAltered has an altered job admitted anew. Administrators may have the jobs of
+// others exceed a queue's limits (OpenPBS, req_modifyjob).
 func (s *Schedd) checkAltered(who queue.CallerIdentity, t queue.TaskSelector, changes *classad.Ad,
 	spec *queue.SubmitSpec) error {
-	p := s.cellPolicy()
-	stated := func(name string) bool { _, ok := changes.Lookup(name); return ok }
-	if stated(roost.AttrGroup) || stated(roost.AttrReservation) || stated(roost.AttrLimits) {
-		if err := checkJobReferences(p, spec); err != nil {
-			return err
-		}
-	}
-	if !slices.ContainsFunc(limitedAttributes(), stated) {
-		return nil
-	}
-	if filled, ok := spec.Ad.Strings(roost.AttrQueueDefaults); ok { // the job says it itself now
-		setQueueAttributes(spec.Ad, slices.DeleteFunc(filled, func(name string) bool {
-			return stated(name) || strings.HasPrefix(name, limitPrefix) && stated(roost.AttrLimits)
-		}))
-	}
-	name, _ := spec.Ad.Str(roost.AttrQueue)
-	q, ok := findQueue(p, name)
-	if !ok {
-		return nil
-	}
-	err := applyQueue(p, q, spec)
+	err := admission.ApplyAlteration(s.cellPolicy(), changes, spec)
 	if st, _ := s.queue.Status(t.Job.Seq); who.Admin && st.UID != who.UID && errors.Is(err, roost.Exhausted) {
 		return nil
 	}
@@ -118,15 +86,6 @@ func (s *Schedd) requestRecheck(seq uint64) {
 	if s.negotiator != nil {
 		s.negotiator.admission.cancelQuestion(seq)
 	}
-}
-
-// setQueueAttributes notes in an ad what its queue has given it.
-func setQueueAttributes(ad *classad.Ad, names []string) {
-	if len(names) == 0 {
-		ad.Delete(roost.AttrQueueDefaults)
-		return
-	}
-	ad.SetStrings(roost.AttrQueueDefaults, names)
 }
 
 // decideMove decides that a job goes to another queue, which gives it its own defaults
@@ -151,18 +110,7 @@ func (s *Schedd) enterNewQueue(t queue.TaskSelector, spec *queue.SubmitSpec, to 
 		return fmt.Errorf("%v: %w", t, roost.NotFound)
 	}
 	e := s.newQueueAdmission(&st)
-	if to == "" {
-		to = e.policy.GetDefaultQueue()
-	}
-	was, _ := spec.Ad.Str(roost.AttrQueue)
-	if reserved, _ := spec.Ad.Str(roost.AttrReservation); cmp.Or(reserved, was) == to {
-		return nil
-	}
-	spec.Ad.Delete(roost.AttrReservation)
-	if undefinedQueue(e.policy, to) {
-		return notFoundError("queue", to, []string{roost.DefaultQueueName})
-	}
-	return e.enterQueue(spec, to)
+	return e.MoveToQueue(spec, to)
 }
 
 // decideReorder decides that two jobs change places; of two queues they change these too,

@@ -12,6 +12,7 @@ import (
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/admission"
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
@@ -68,7 +69,8 @@ func TestMoveJob(t *testing.T) {
 	}
 	q, who := queue.New(hostName), queue.CallerIdentity{User: "ann", UID: 7}
 	specs := []queue.SubmitSpec{{Ad: ad, Count: 1}}
-	if err := enqueue(policy, who, specs); err != nil {
+	e := &admission.QueueAdmission{Policy: policy, Submitter: who, Groups: func() []string { return nil }}
+	if err := e.AdmitJobs(specs); err != nil {
 		t.Fatal(err)
 	}
 	events, ids, _, err := q.SubmitJobs(time.Unix(1000, 0), who, "k", specs, queue.SubmitLimits{})
@@ -86,10 +88,10 @@ func TestMoveJob(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, _ := classad.ParseExpr(
+	holdsNow, _ := classad.ParseExpr(
 		`Queue == "long" && Walltime == 7200 && RequestMemory =?= undefined && Band =?= undefined && Environment[1] == "PBS_QUEUE=long"`,
 	)
-	if holds, ok := classad.Eval(e, moved, nil, &classad.EvalEnv{}).Bool(); !ok || !holds {
+	if holds, ok := classad.Eval(holdsNow, moved, nil, &classad.EvalEnv{}).Bool(); !ok || !holds {
 		t.Fatalf("it is %s", text)
 	}
 	if events, err = s.decideMove(time.Unix(1000, 0), who, queue.TaskSelector{Job: ids[0]}, "long"); err != nil ||

@@ -10,6 +10,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/admission"
 	"github.com/roost-batch/roost/schedd/dispatch"
 	"github.com/roost-batch/roost/schedd/history"
 	"github.com/roost-batch/roost/schedd/journal"
@@ -200,15 +201,15 @@ func (c *LoopCore) Submit(m ClockReading, who queue.CallerIdentity, key string, 
 	c.setClock(m)
 	s, limits := c.schedd, c.submitLimits()
 	if n := s.negotiator; !s.queue.HasSubmission(who, key, limits) {
-		e := &queueAdmission{submitter: who, groups: func() []string {
+		e := &admission.QueueAdmission{Now: m.Now, Submitter: who, Groups: func() []string {
 			return nil
-		}, fullQueues: map[string]bool{}, policy: s.cellPolicy()}
+		}, FullQueues: map[string]bool{}, Policy: s.cellPolicy()}
 		if n == nil || n.admission.policy == nil {
 			markUnchecked(specs)
-		} else if e.policy.GetAdmission() {
+		} else if e.Policy.GetAdmission() {
 			return roost.Unavailable
 		}
-		if err := e.admitJobs(specs); err != nil {
+		if err := e.AdmitJobs(specs); err != nil {
 			return err
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/admission"
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
@@ -71,7 +72,7 @@ var errNotChecked = errors.New("nobody said whether quotas allow it")
 func (s *Schedd) requestAdmission(ctx context.Context, who queue.CallerIdentity, key string,
 	specs []queue.SubmitSpec) (finish func(), err error) {
 	groups := s.users.groupNames(who.UID, who.GID)
-	e := &queueAdmission{submitter: who, groups: func() []string { return groups }, fullQueues: map[string]bool{}}
+	e := &admission.QueueAdmission{Submitter: who, Groups: func() []string { return groups }, FullQueues: map[string]bool{}}
 	stated := make([]*classad.Ad, len(specs))
 	for i := range specs {
 		stated[i] = specs[i].Ad
@@ -82,11 +83,11 @@ func (s *Schedd) requestAdmission(ctx context.Context, who queue.CallerIdentity,
 		}
 		finish, err = s.requestAdmissionFor(ctx, e, key, specs)
 		var no admissionError
-		if !errors.As(err, &no) || no.fullQueue == "" || e.fullQueues[no.fullQueue] ||
-			isChosenQueue(no.fullQueue, e.policy, stated) {
+		if !errors.As(err, &no) || no.fullQueue == "" || e.FullQueues[no.fullQueue] ||
+			isChosenQueue(no.fullQueue, e.Policy, stated) {
 			return finish, err
 		}
-		e.fullQueues[no.fullQueue] = true
+		e.FullQueues[no.fullQueue] = true
 	}
 }
 
@@ -99,27 +100,28 @@ func isChosenQueue(name string, p *wire.Policy, stated []*classad.Ad) bool {
 }
 
 // requestAdmissionFor is admit for one choice of queues.
-func (s *Schedd) requestAdmissionFor(ctx context.Context, e *queueAdmission, key string,
+func (s *Schedd) requestAdmissionFor(ctx context.Context, e *admission.QueueAdmission, key string,
 	specs []queue.SubmitSpec) (finish func(), err error) {
 	finish = func() {}
 	var answer chan error
-	if aerr := s.callLoop(ctx, func(time.Time) {
-		if s.queue.HasSubmission(e.submitter, key, s.submitLimits()) {
+	if aerr := s.callLoop(ctx, func(now time.Time) {
+		e.Now = now
+		if s.queue.HasSubmission(e.Submitter, key, s.submitLimits()) {
 			return
 		}
 		n := s.negotiator
 		if n == nil || n.admission.policy == nil {
 			markUnchecked(specs)
-			e.policy = s.cellPolicy()
-			err = e.admitJobs(specs)
+			e.Policy = s.cellPolicy()
+			err = e.AdmitJobs(specs)
 			return
 		}
-		e.policy = n.admission.policy
-		if err = checkReferences(e.policy, specs); err == nil {
-			err = e.admitJobs(specs)
+		e.Policy = n.admission.policy
+		if err = admission.CheckReferences(e.Policy, specs); err == nil {
+			err = e.AdmitJobs(specs)
 		}
-		if err == nil && e.policy.GetAdmission() {
-			finish, answer, err = s.sendSubmission(n, e.submitter, specs)
+		if err == nil && e.Policy.GetAdmission() {
+			finish, answer, err = s.sendSubmission(n, e.Submitter, specs)
 		}
 	}); aerr != nil {
 		return finish, aerr
@@ -129,7 +131,7 @@ func (s *Schedd) requestAdmissionFor(ctx context.Context, e *queueAdmission, key
 	}
 	if err = awaitAdmission(ctx, answer); err == errNotChecked {
 		s.log.Warn("nobody said whether quotas allow a submission: it is taken, and asked about later", "owner",
-			e.submitter.User)
+			e.Submitter.User)
 		markUnchecked(specs)
 		err = nil
 	}

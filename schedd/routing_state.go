@@ -10,6 +10,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/admission"
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
@@ -59,7 +60,7 @@ func (s *Schedd) retryRouting(id queue.RequestID) {
 		return
 	}
 	a := &s.negotiator.admission
-	if q, ok := findQueue(a.policy, r.Queue); ok && q.GetRouting() {
+	if q, ok := admission.FindQueue(a.policy, r.Queue); ok && q.GetRouting() {
 		for _, seq := range s.queue.ReadyJobs(id) {
 			if seq != a.routes.askedJob || a.routes.askedAdmit == 0 {
 				a.routes.addDue(seq)
@@ -102,14 +103,14 @@ func (s *Schedd) tryRouting(now time.Time, n *negotiatorState, seq uint64) {
 	}
 	e := s.newQueueAdmission(&st)
 	spec, _ := s.queue.SubmitSpec(seq)
-	if err := e.routeOn(&spec, st.Queue); err != nil {
+	if err := e.RouteOn(&spec, st.Queue); err != nil {
 		return // it waits on
 	}
 	if !n.admission.policy.GetAdmission() {
 		s.moveRouted(now, seq)
 		return
 	}
-	payer, d, err := queue.SubmissionDemand(e.submitter, &spec)
+	payer, d, err := queue.SubmissionDemand(e.Submitter, &spec)
 	if err != nil {
 		s.log.Warn("a job cannot be routed", "job", st.Job, "err", err)
 		return
@@ -117,16 +118,6 @@ func (s *Schedd) tryRouting(now time.Time, n *negotiatorState, seq uint64) {
 	r := &n.admission.routes
 	r.askedAdmit, r.askedJob, r.payer = s.sendAdmit(n,
 		&wire.Admit{Asks: []*wire.Demand{s.demandMessage(payer, d)}, Moved: hasSameQuota(&st, &spec)}), seq, payer
-}
-
-// routeOn puts a job that is in a routing queue into one of its destinations.
-func (e *queueAdmission) routeOn(spec *queue.SubmitSpec, from string) error {
-	q, ok := findQueue(e.policy, from)
-	if !ok || !q.GetRouting() {
-		return errRoutingWaits
-	}
-	var asked []string
-	return e.tryDestinations(spec, q, &asked)
 }
 
 // onRouteAnswer takes in what the leader says of the job that is tried.
@@ -138,7 +129,7 @@ func (s *Schedd) onRouteAnswer(now time.Time, m *wire.Admitted) {
 		s.moveRouted(now, seq)
 	} else if name := m.GetQueue(); name != "" {
 		if st, ok := s.queue.Status(seq); ok {
-			s.newQueueAdmission(&st).fullQueues[name] = true
+			s.newQueueAdmission(&st).FullQueues[name] = true
 			a.routes.addDue(seq) // the next destination may take it
 		}
 	}
@@ -163,10 +154,10 @@ func (s *Schedd) moveRouted(now time.Time, seq uint64) {
 		queue.JobAlteration{
 			Changes: classad.New(), ExpectedVersion: -1, OnlyIdle: true,
 			ApplyDefaults: func(spec *queue.SubmitSpec) error {
-				return e.routeOn(spec, st.Queue)
+				return e.RouteOn(spec, st.Queue)
 			},
 		}, s.submitLimits())
-	if err != nil && !errors.Is(err, errRoutingWaits) {
+	if err != nil && !errors.Is(err, admission.ErrRoutingWaits) {
 		s.log.Warn("a job cannot be routed", "job", st.Job, "err", err)
 	}
 	s.commitEvents(events...)

@@ -19,6 +19,7 @@ import (
 	"github.com/roost-batch/roost/internal/identity/pki"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/admission"
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
@@ -200,7 +201,7 @@ func (s *Schedd) checkFilesLocal(ctx context.Context, who queue.CallerIdentity, 
 			_, err = agent.Stat(ctx, filepath.Dir(dir), filepath.Base(dir))
 		}
 		if err != nil {
-			return jobOrdinal(fmt.Errorf("directory %s: %w: a job's files are where its queue is, and %s cannot use "+
+			return admission.JobOrdinal(fmt.Errorf("directory %s: %w: a job's files are where its queue is, and %s cannot use "+
 				"it on %s: submit from a directory that is there, too, or name one in the job file",
 				dir, roost.NoInput, who.User, s.node.Name), i, specs)
 		}

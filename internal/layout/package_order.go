@@ -79,6 +79,7 @@ func packageOrders() []packageOrder {
 		{"checkpoint/criu", false},
 		{"checkpoint/store", false},
 
+		{"schedd/admission", true},
 		{"schedd/journal", false},
 		{"schedd/history", false},
 		{"schedd/notify", false},

@@ -3,6 +3,7 @@ package schedd
 import (
 	"context"
 	"fmt"
+
 	"io"
 	"sync/atomic"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/admission"
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
@@ -22,48 +24,53 @@ const (
 	gpuIntervalNone = 2 * time.Second
 )
 
+// checkCellCapacity refuses stream jobs that the pool could not hold if it was empty: who
+// serves others is told at once and not after a while. If no collector answers nothing is
+// known.
+func (s *Schedd) checkCellCapacity(ctx context.Context, specs []queue.SubmitSpec) error {
+	var machines []admission.MachineCapacity
+	for i := range specs {
+		each, ok := specs[i].StreamTasks()
+		if !ok {
+			continue
+		}
+		if machines == nil {
+			var err error
+			if machines, err = s.queryCapacity(ctx); err != nil {
+				return nil
+			}
+		}
+		if why := admission.CheckCapacity(machines, each, specs[i].Count); why != "" {
+			err := fmt.Errorf("%w: %s", roost.Invalid, why)
+			if len(specs) > 1 {
+				err = fmt.Errorf("job %d of the submission: %w", i, err)
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// queryCapacity asks the collectors in turn until one answers.
+func (s *Schedd) queryCapacity(ctx context.Context) (found []admission.MachineCapacity, err error) {
+	attributes := []string{roost.AttrTotalCpus, roost.AttrTotalMemory, roost.AttrTotalDisk, roost.AttrTotalGpus,
+		roost.AttrGpuMemoryMax}
+	err = roost.Unavailable
+	for _, addr := range s.node.Collectors {
+		found = []admission.MachineCapacity{}
+		if err = s.queryMachines(ctx, addr, "", attributes, func(ad *classad.Ad) {
+			found = append(found, admission.ReadCapacity(ad))
+		}); err == nil {
+			break
+		}
+	}
+	return found, err
+}
+
 // poolGPUs is what GPUs the pool has, as last heard. It is read by many goroutines and
 // written by one.
 type poolGPUs struct {
-	machines atomic.Pointer[[]gpuMachine] // nil: nobody has said yet
-}
-
-// gpuMachine is a machine with GPUs.
-type gpuMachine struct {
-	name   string
-	gpus   int
-	memory roost.Bytes // of its largest card; 0 unknown
-}
-
-// missingGPUs says why no machine can ever have what a request asks for, or returns "".
-// Without a machine with GPUs nothing is known of what will come.
-func missingGPUs(machines []gpuMachine, r roost.Resources) string {
-	if len(machines) == 0 {
-		return ""
-	}
-	var largest, most gpuMachine
-	for _, m := range machines {
-		if m.gpus >= r.GPUs && (m.memory >= r.GPUMemory || m.memory == 0) {
-			return ""
-		}
-		if m.memory > largest.memory || m.memory == largest.memory && m.gpus > largest.gpus {
-			largest = m
-		}
-		if m.gpus > most.gpus {
-			most = m
-		}
-	}
-	switch {
-	case r.GPUs > most.gpus && r.GPUMemory <= largest.memory:
-		return fmt.Sprintf("no machine of the pool has %d GPUs: the most are %d, on %s; ask for at most %d", r.GPUs,
-			most.gpus, most.name, most.gpus)
-	case r.GPUMemory > largest.memory && r.GPUs <= most.gpus:
-		return fmt.Sprintf("no GPU of the pool has %v of memory: the largest has %v, on %s; ask for at most that",
-			r.GPUMemory, largest.memory, largest.name)
-	}
-	return fmt.Sprintf("no machine of the pool has %d GPUs with %v of memory: the largest GPU has %v, on %s, and "+
-		"the most are %d, on %s",
-		r.GPUs, r.GPUMemory, largest.memory, largest.name, most.gpus, most.name)
+	machines atomic.Pointer[[]admission.GPUMachine] // nil: nobody has said yet
 }
 
 // checkFeasible says which of some jobs ask for GPUs that no machine has, or are streams
@@ -76,34 +83,14 @@ func (s *Schedd) checkFeasible(ctx context.Context, specs []queue.SubmitSpec) er
 		return err
 	}
 	known := s.poolGPUs.machines.Load()
-	if known == nil || gpuRefusal(*known, specs) == nil {
+	if known == nil || admission.GPURefusal(*known, specs) == nil {
 		return nil
 	}
 	now, err := s.queryGPUs(ctx)
 	if err != nil {
 		return nil
 	}
-	return gpuRefusal(now, specs)
-}
-
-func gpuRefusal(machines []gpuMachine, specs []queue.SubmitSpec) error {
-	for i := range specs {
-		for _, n := range specs[i].GPUs() {
-			why := missingGPUs(machines, n.Resources)
-			if why == "" {
-				continue
-			}
-			err := fmt.Errorf("%w: %s", roost.Invalid, why)
-			if specs[i].Count > 1 {
-				err = fmt.Errorf("task %d: %w", n.Task, err)
-			}
-			if len(specs) > 1 {
-				err = fmt.Errorf("job %d of the submission: %w", i, err)
-			}
-			return err
-		}
-	}
-	return nil
+	return admission.GPURefusal(now, specs)
 }
 
 // runGPUQueries keeps what is known of the GPUs fresh until ctx ends.
@@ -124,7 +111,7 @@ func (s *Schedd) runGPUQueries(ctx context.Context) {
 }
 
 // queryGPUs asks the collectors in turn until one answers.
-func (s *Schedd) queryGPUs(ctx context.Context) (found []gpuMachine, err error) {
+func (s *Schedd) queryGPUs(ctx context.Context) (found []admission.GPUMachine, err error) {
 	for _, addr := range s.node.Collectors {
 		if found, err = s.queryGPUsFrom(ctx, addr); err == nil {
 			return found, nil
@@ -133,14 +120,14 @@ func (s *Schedd) queryGPUs(ctx context.Context) (found []gpuMachine, err error) 
 	return nil, err
 }
 
-func (s *Schedd) queryGPUsFrom(ctx context.Context, addr string) ([]gpuMachine, error) {
-	found := []gpuMachine{}
+func (s *Schedd) queryGPUsFrom(ctx context.Context, addr string) ([]admission.GPUMachine, error) {
+	found := []admission.GPUMachine{}
 	err := s.queryMachines(ctx, addr, roost.AttrTotalGpus+" > 0",
 		[]string{roost.AttrName, roost.AttrTotalGpus, roost.AttrGpuMemoryMax}, func(ad *classad.Ad) {
 			name, _ := ad.Str(roost.AttrName)
 			gpus, _ := ad.Int(roost.AttrTotalGpus)
 			memory, _ := ad.Int(roost.AttrGpuMemoryMax)
-			found = append(found, gpuMachine{name, int(gpus), roost.Bytes(memory) * roost.MiB})
+			found = append(found, admission.GPUMachine{Name: name, GPUs: int(gpus), Memory: roost.Bytes(memory) * roost.MiB})
 		})
 	return found, err
 }

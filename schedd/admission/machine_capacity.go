@@ -1,23 +1,21 @@
-package schedd
+package admission
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
-	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// machineCapacity is what a machine has when nothing runs on it.
-type machineCapacity struct {
+// MachineCapacity is what a machine has when nothing runs on it.
+type MachineCapacity struct {
 	roost.Resources      // GPUMemory: of its largest card; 0 unknown
 	isUnknown       bool // its ad does not say
 }
 
 // taskRoom is how many tasks that ask for r the machine has room for when it is empty,
 // most at most. It may be fewer, by how its units are cut.
-func (c machineCapacity) taskRoom(r roost.Resources, most int) int {
+func (c MachineCapacity) taskRoom(r roost.Resources, most int) int {
 	if c.isUnknown {
 		return most
 	}
@@ -39,10 +37,9 @@ func (c machineCapacity) taskRoom(r roost.Resources, most int) int {
 	return min(n, int(min(gpuCount/int64(r.GPUs), int64(most))))
 }
 
-// checkCapacity says that the machines, even when they are empty, have no room for that
-// many tasks at once, or returns "". Without a machine nothing is known of what will
-// come.
-func checkCapacity(machines []machineCapacity, each roost.Resources, tasks int) string {
+// CheckCapacity says why empty machines have no room for that many tasks at once; "" if
+// they have. Without a machine nothing is known of what will come.
+func CheckCapacity(machines []MachineCapacity, each roost.Resources, tasks int) string {
 	room, able := 0, 0
 	for _, m := range machines {
 		if n := m.taskRoom(each, tasks); n > 0 {
@@ -64,50 +61,8 @@ func checkCapacity(machines []machineCapacity, each roost.Resources, tasks int) 
 		tasks, room, able, len(machines), each, room)
 }
 
-// checkCellCapacity refuses stream jobs that the pool could not hold if it was empty: who
-// serves others is told at once and not after a while. If no collector answers nothing is
-// known.
-func (s *Schedd) checkCellCapacity(ctx context.Context, specs []queue.SubmitSpec) error {
-	var machines []machineCapacity
-	for i := range specs {
-		each, ok := specs[i].StreamTasks()
-		if !ok {
-			continue
-		}
-		if machines == nil {
-			var err error
-			if machines, err = s.queryCapacity(ctx); err != nil {
-				return nil
-			}
-		}
-		if why := checkCapacity(machines, each, specs[i].Count); why != "" {
-			err := fmt.Errorf("%w: %s", roost.Invalid, why)
-			if len(specs) > 1 {
-				err = fmt.Errorf("job %d of the submission: %w", i, err)
-			}
-			return err
-		}
-	}
-	return nil
-}
-
-// queryCapacity asks the collectors in turn until one answers.
-func (s *Schedd) queryCapacity(ctx context.Context) (found []machineCapacity, err error) {
-	attributes := []string{roost.AttrTotalCpus, roost.AttrTotalMemory, roost.AttrTotalDisk, roost.AttrTotalGpus,
-		roost.AttrGpuMemoryMax}
-	err = roost.Unavailable
-	for _, addr := range s.node.Collectors {
-		found = []machineCapacity{}
-		if err = s.queryMachines(ctx, addr, "", attributes, func(ad *classad.Ad) {
-			found = append(found, readCapacity(ad))
-		}); err == nil {
-			break
-		}
-	}
-	return found, err
-}
-
-func readCapacity(ad *classad.Ad) (c machineCapacity) {
+// ReadCapacity reads the capacity of a machine from its ad.
+func ReadCapacity(ad *classad.Ad) (c MachineCapacity) {
 	cpus, known := ad.Real(roost.AttrTotalCpus)
 	whole := func(name string) int64 {
 		n, ok := ad.Int(name)

@@ -1,4 +1,4 @@
-package schedd
+package admission
 
 import (
 	"errors"
@@ -68,7 +68,7 @@ func TestCheckReferences(t *testing.T) {
 		spec := queue.SubmitSpec{Ad: ad, Count: 2}
 		for prefix, specs := range map[string][]queue.SubmitSpec{"": {spec},
 			"job 1 of the submission: ": {{Ad: classad.New(), Count: 1}, spec}} {
-			err := checkReferences(c.policy, specs)
+			err := CheckReferences(c.policy, specs)
 			if c.want == "" && err != nil || c.want != "" &&
 				(!errors.Is(err, roost.NotFound) || err.Error() != prefix+c.want) {
 				t.Errorf("%s: got %v, want %q", c.name, err, prefix+c.want)

@@ -1,8 +1,9 @@
-package schedd
+package admission
 
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/wire"
@@ -14,26 +15,8 @@ import (
 // it. Who submits through a job file says everything, so a job that asks for the standard
 // amount counts as one that does not say.
 
-// countsQueue reports whether the leader counts the tasks of a queue that run.
-func (n *negotiatorState) countsQueue(name string) bool {
-	p := n.admission.policy
-	q, _ := findQueue(p, name)
-	return q.GetCounted() || p.GetAll().GetCounted()
-}
-
-// isRequestStopped reports whether a request's tasks may not start, though there may be a
-// claim for them: their queue, or all the pool, is stopped, as far as is known, or none
-// starts in it.
-func (s *Schedd) isRequestStopped(r *queue.Request) bool {
-	if s.negotiator == nil {
-		return false
-	}
-	p := s.negotiator.admission.policy
-	q, _ := findQueue(p, r.Queue)
-	return (p.GetAll().GetStopped() || q.GetStopped()) && !r.Now || q.GetRouting()
-}
-
-func findQueue(p *wire.Policy, name string) (*wire.JobQueue, bool) {
+// FindQueue returns the queue of that name, if administrators have made one.
+func FindQueue(p *wire.Policy, name string) (*wire.JobQueue, bool) {
 	i := slices.IndexFunc(p.GetQueues(), func(q *wire.JobQueue) bool { return q.GetName() == name })
 	if i < 0 {
 		return nil, false
@@ -48,36 +31,37 @@ func queueNames(p *wire.Policy) (names []string) {
 	return names
 }
 
-// queueAdmission decides whether jobs of somebody may enter queues, and makes of them
+// QueueAdmission decides whether jobs of somebody may enter queues, and makes of them
 // what they are there. Submission and qmove ask it alike.
-type queueAdmission struct {
-	policy     *wire.Policy
-	submitter  queue.CallerIdentity
-	groups     func() []string  // Unix groups of who
-	fullQueues map[string]bool  // queues in which the leader has found too much just now
-	job        *queue.JobStatus // nil: it is submitted just now
+type QueueAdmission struct {
+	Now        time.Time // of the turn of the loop that decides
+	Policy     *wire.Policy
+	Submitter  queue.CallerIdentity
+	Groups     func() []string  // Unix groups of who
+	FullQueues map[string]bool  // queues in which the leader has found too much just now
+	Job        *queue.JobStatus // nil: it is submitted just now
 }
 
-// admitJobs makes jobs what their queues want them to be. Nothing is changed of a
+// AdmitJobs makes jobs what their queues want them to be. Nothing is changed of a
 // submission that is refused but for its own ads.
-func (e *queueAdmission) admitJobs(specs []queue.SubmitSpec) error {
+func (e *QueueAdmission) AdmitJobs(specs []queue.SubmitSpec) error {
 	reserves := func(spec queue.SubmitSpec) bool {
 		name, _ := spec.Ad.Str(roost.AttrQueue)
-		return isReservationName(e.policy, name)
+		return isReservationName(e.Policy, name)
 	}
-	if len(e.policy.GetQueues()) == 0 && e.policy.GetAll() == nil && !slices.ContainsFunc(specs, reserves) {
+	if len(e.Policy.GetQueues()) == 0 && e.Policy.GetAll() == nil && !slices.ContainsFunc(specs, reserves) {
 		return nil
 	}
-	if why := e.accessListExcludes(e.policy.GetAll()); why != "" {
+	if why := e.accessListExcludes(e.Policy.GetAll()); why != "" {
 		return fmt.Errorf("pool: %w: %s", roost.PermissionDenied, why)
 	}
 	for i := range specs {
 		name, _ := specs[i].Ad.Str(roost.AttrQueue)
 		if name == "" {
-			name = e.policy.GetDefaultQueue()
+			name = e.Policy.GetDefaultQueue()
 		}
 		if err := e.enterQueue(&specs[i], name); err != nil {
-			return jobOrdinal(err, i, specs)
+			return JobOrdinal(err, i, specs)
 		}
 	}
 	return nil
@@ -87,17 +71,17 @@ func (e *queueAdmission) admitJobs(specs []queue.SubmitSpec) error {
 // the job's ad names the queue afterwards, and has what the queue gives. What an earlier
 // queue gave is gone. The empty name is that of no queue, and that of a reservation
 // stands for it and the default queue. An error leaves the job as it was.
-func (e *queueAdmission) enterQueue(spec *queue.SubmitSpec, name string) error {
-	if isReservationName(e.policy, name) {
+func (e *QueueAdmission) enterQueue(spec *queue.SubmitSpec, name string) error {
+	if isReservationName(e.Policy, name) {
 		return e.enterReservation(spec, name)
 	}
-	if name == "" || len(e.policy.GetQueues()) == 0 { // where nobody knows which there are any name will do
+	if name == "" || len(e.Policy.GetQueues()) == 0 { // where nobody knows which there are any name will do
 		return e.addToQueue(spec, &wire.JobQueue{Name: name, Enabled: true})
 	}
-	q, ok := findQueue(e.policy, name)
+	q, ok := FindQueue(e.Policy, name)
 	switch {
 	case !ok:
-		return notFoundError("queue", name, queueNames(e.policy))
+		return notFoundError("queue", name, queueNames(e.Policy))
 	case !q.GetEnabled():
 		return queueError(q, errDisabled)
 	case q.GetFromRoute():
@@ -106,7 +90,7 @@ func (e *queueAdmission) enterQueue(spec *queue.SubmitSpec, name string) error {
 		return e.routeJob(spec, q)
 	}
 	own := *e
-	own.fullQueues = nil // whether there is room in a queue that somebody names the leader says
+	own.FullQueues = nil // whether there is room in a queue that somebody names the leader says
 	return own.addToQueue(spec, q)
 }
 
@@ -131,17 +115,17 @@ func applyQueue(p *wire.Policy, q *wire.JobQueue, spec *queue.SubmitSpec) error 
 }
 
 // addToQueue puts a job into a queue that routes it nowhere.
-func (e *queueAdmission) addToQueue(spec *queue.SubmitSpec, q *wire.JobQueue) error {
+func (e *QueueAdmission) addToQueue(spec *queue.SubmitSpec, q *wire.JobQueue) error {
 	own := queue.SubmitSpec{Ad: spec.Ad.Copy(), Count: spec.Count, Columns: spec.Columns}
 	if err := e.checkQueueAccess(q, &own); err != nil {
 		return queueError(q, err)
 	}
 	removeQueueDefaults(own.Ad)
 	setQueueName(own.Ad, q.GetName())
-	if err := applyQueue(e.policy, q, &own); err != nil {
+	if err := applyQueue(e.Policy, q, &own); err != nil {
 		return err
 	}
-	if !q.GetRouting() && e.fullQueues[q.GetName()] {
+	if !q.GetRouting() && e.FullQueues[q.GetName()] {
 		return queueError(q, errFull)
 	}
 	spec.Ad = own.Ad
@@ -149,36 +133,16 @@ func (e *queueAdmission) addToQueue(spec *queue.SubmitSpec, q *wire.JobQueue) er
 }
 
 // checkQueueAccess refuses a job for what its queue is, and for whose it is.
-func (e *queueAdmission) checkQueueAccess(q *wire.JobQueue, spec *queue.SubmitSpec) error {
+func (e *QueueAdmission) checkQueueAccess(q *wire.JobQueue, spec *queue.SubmitSpec) error {
 	if !q.GetEnabled() {
 		return errDisabled
 	}
 	group, _ := spec.Ad.Str(roost.AttrGroup)
-	if !queueAdmits(q, e.submitter.User, group) {
-		return fmt.Errorf("%w: %s may not use it", roost.PermissionDenied, submitterText(e.submitter.User, group))
+	if !queueAdmits(q, e.Submitter.User, group) {
+		return fmt.Errorf("%w: %s may not use it", roost.PermissionDenied, submitterText(e.Submitter.User, group))
 	}
 	if why := e.accessListExcludes(q); why != "" {
 		return fmt.Errorf("%w: %s", roost.PermissionDenied, why)
 	}
 	return nil
-}
-
-// newQueueAdmission decides for whoever has submitted a job.
-func (s *Schedd) newQueueAdmission(st *queue.JobStatus) *queueAdmission {
-	gid, full := s.queue.SubmitGID(st.Job.Seq), map[string]bool{}
-	if n := s.negotiator; n != nil {
-		r, who := &n.admission.routes, limitKey(st.Owner, st.Group, gid)
-		if r.fullQueues == nil {
-			r.fullQueues = map[string]map[string]bool{}
-		}
-		if r.fullQueues[who] == nil {
-			r.fullQueues[who] = full
-		}
-		full = r.fullQueues[who]
-	}
-	return &queueAdmission{
-		job: st, policy: s.cellPolicy(), submitter: queue.CallerIdentity{User: st.Owner, UID: st.UID, GID: gid,
-			Host: s.node.Name}, fullQueues: full,
-		groups: func() []string { return s.users.groupNames(st.UID, gid) },
-	}
 }

@@ -1,4 +1,4 @@
-package schedd
+package admission
 
 import (
 	"errors"
@@ -79,24 +79,5 @@ func TestEnterQueues(t *testing.T) {
 	if err := enqueue(&wire.Policy{}, queue.CallerIdentity{},
 		[]queue.SubmitSpec{{Ad: classad.New(), Count: 1}}); err != nil {
 		t.Errorf("without queues: %v", err)
-	}
-}
-
-// TestStopped holds which tasks are not to be put on claims that are there: of queues
-// that are stopped, of routing queues, and any while the pool is stopped.
-func TestStopped(t *testing.T) {
-	p := &wire.Policy{Queues: []*wire.JobQueue{{Name: "work", Enabled: true}, {Name: "still", Stopped: true},
-		{Name: "in", Routing: true}}}
-	s := &Schedd{negotiator: &negotiatorState{admission: quotaAdmission{policy: p}}}
-	for _, all := range []bool{false, true} {
-		p.All = &wire.JobQueue{Stopped: all}
-		for name, want := range map[string]bool{"work": all, "": all, "unknown": all, "still": true, "in": true} {
-			if got := s.isRequestStopped(&queue.Request{Queue: name}); got != want {
-				t.Errorf("queue %q, the pool stopped %v: got %v, want %v", name, all, got, want)
-			}
-		}
-	}
-	if s.negotiator = nil; s.isRequestStopped(&queue.Request{Queue: "still"}) {
-		t.Error("without a negotiator nobody knows that a queue is stopped")
 	}
 }

@@ -1,8 +1,9 @@
-package schedd
+package admission
 
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/wire"
@@ -40,10 +41,10 @@ func TestResourceBounds(t *testing.T) {
 			"queue large: limit reached: a task asks for 30s of cput, and 1h0m0s is the least here"},
 		{"", "", `cput 60 file 1048576 takes tapes`},
 	} {
-		e := &queueAdmission{policy: p, submitter: queue.CallerIdentity{User: "ann", Host: "n1"},
-			groups: func() []string {
+		e := &QueueAdmission{Now: time.Now(), Policy: p, Submitter: queue.CallerIdentity{User: "ann", Host: "n1"},
+			Groups: func() []string {
 				return nil
-			}, fullQueues: map[string]bool{}}
+			}, FullQueues: map[string]bool{}}
 		spec := parseSpec(t, c.ad)
 		before := spec.Ad.String()
 		got := ""
@@ -85,10 +86,10 @@ func TestQueueRequirements(t *testing.T) {
 		{"own", `Requirements = TARGET.Qlists == "free" && TARGET.fpga`, `TARGET.Qlist == "own \"x\""`},
 		{"", `Requirements = TARGET.fpga && TARGET.Qlist != "a"`, ""},
 	} {
-		e := &queueAdmission{policy: p, submitter: queue.CallerIdentity{User: "ann", Host: "n1"},
-			groups: func() []string {
+		e := &QueueAdmission{Now: time.Now(), Policy: p, Submitter: queue.CallerIdentity{User: "ann", Host: "n1"},
+			Groups: func() []string {
 				return nil
-			}, fullQueues: map[string]bool{}}
+			}, FullQueues: map[string]bool{}}
 		spec := parseSpec(t, c.ad)
 		before := spec.Ad.String()
 		if err := e.enterQueue(spec, c.queue); err != nil {

@@ -1,4 +1,4 @@
-package schedd
+package admission
 
 import (
 	"testing"
@@ -8,7 +8,7 @@ import (
 )
 
 func TestCellCapacity(t *testing.T) {
-	var pool []machineCapacity
+	var pool []MachineCapacity
 	for _, text := range []string{
 		"[TotalCpus = 8; TotalMemory = 16384; TotalDisk = 1000000]",
 		"[TotalCpus = 4; TotalMemory = 4096; TotalDisk = 1000000; TotalGpus = 2; GpuMemoryMax = 40960]",
@@ -17,13 +17,13 @@ func TestCellCapacity(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		pool = append(pool, readCapacity(ad))
+		pool = append(pool, ReadCapacity(ad))
 	}
-	silent := readCapacity(classad.New())
+	silent := ReadCapacity(classad.New())
 	small := roost.Resources{CPU: 1000, Memory: roost.GiB}
 	shared := roost.Resources{CPU: 100, Memory: roost.MiB, GPUs: 1, GPUMemory: 16 * roost.GiB}
 	for _, c := range []struct {
-		machines []machineCapacity
+		machines []MachineCapacity
 		each     roost.Resources
 		tasks    int
 		want     string
@@ -44,7 +44,7 @@ func TestCellCapacity(t *testing.T) {
 			"each; submit at most 4"},
 		{append(pool, silent), small, 1000, ""},
 	} {
-		if got := checkCapacity(c.machines, c.each, c.tasks); got != c.want {
+		if got := CheckCapacity(c.machines, c.each, c.tasks); got != c.want {
 			t.Errorf("%d of %v: got %q, want %q", c.tasks, c.each, got, c.want)
 		}
 	}

@@ -1,4 +1,4 @@
-package schedd
+package admission
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -103,24 +104,24 @@ func TestRoute(t *testing.T) {
 		{"a gang asks for all of it", "few", "GangSize = 9", "count 9",
 			"queue few: limit reached: its 9 parts together ask for 9 of cpus, and 8 is the most here"},
 	} {
-		e := &queueAdmission{policy: newRoutingPool(), submitter: queue.CallerIdentity{User: "ann", Host: "n1"},
-			groups: func() []string {
+		e := &QueueAdmission{Now: time.Now(), Policy: newRoutingPool(), Submitter: queue.CallerIdentity{User: "ann", Host: "n1"},
+			Groups: func() []string {
 				return []string{"users", "staff"}
-			}, fullQueues: map[string]bool{}}
+			}, FullQueues: map[string]bool{}}
 		spec := parseSpec(t, c.ad)
 		for verb, args := range map[string][]string{strings.Split(c.change, " ")[0]: strings.Split(c.change, " ")[1:]} {
 			for _, arg := range args {
-				switch q, _ := findQueue(e.policy, arg); verb {
+				switch q, _ := FindQueue(e.Policy, arg); verb {
 				case "disable":
 					q.Enabled = false
 				case "start":
 					q.Stopped = false
 				case "full":
-					e.fullQueues[arg] = true
+					e.FullQueues[arg] = true
 				case "host":
-					e.submitter.Host = arg
+					e.Submitter.Host = arg
 				case "group":
-					e.groups = func() []string { return []string{arg} }
+					e.Groups = func() []string { return []string{arg} }
 				case "count":
 					fmt.Sscan(arg, &spec.Count)
 				}
@@ -143,22 +144,22 @@ func TestRoute(t *testing.T) {
 // TestPoolAccess holds that lists of the pool keep people out of all its queues, and of
 // none.
 func TestPoolAccess(t *testing.T) {
-	e := &queueAdmission{policy: newRoutingPool(), submitter: queue.CallerIdentity{User: "ann", Host: "n1"},
-		groups: func() []string {
+	e := &QueueAdmission{Now: time.Now(), Policy: newRoutingPool(), Submitter: queue.CallerIdentity{User: "ann", Host: "n1"},
+		Groups: func() []string {
 			return []string{"users"}
-		}, fullQueues: map[string]bool{}}
-	e.policy.All.UserRoll = &wire.Roll{Entries: []string{"-eve@*", "+"}}
-	e.policy.All.HostRoll = &wire.Roll{Entries: []string{"n1"}}
+		}, FullQueues: map[string]bool{}}
+	e.Policy.All.UserRoll = &wire.Roll{Entries: []string{"-eve@*", "+"}}
+	e.Policy.All.HostRoll = &wire.Roll{Entries: []string{"n1"}}
 	for _, c := range []struct{ user, host, queue, want string }{
 		{"ann", "n1", "short", "<nil>"}, {"ann", "n1", "", "<nil>"},
 		{"eve", "n1", "short", "pool: permission denied: acl_users does not let eve in"},
 		{"eve", "n1", "", "pool: permission denied: acl_users does not let eve in"},
 		{"ann", "n2", "", "pool: permission denied: acl_hosts lets no jobs in that are submitted on n2"},
 	} {
-		e.submitter.User, e.submitter.Host = c.user, c.host
+		e.Submitter.User, e.Submitter.Host = c.user, c.host
 		spec := parseSpec(t, "")
 		setQueueName(spec.Ad, c.queue)
-		if err := e.admitJobs([]queue.SubmitSpec{*spec}); fmt.Sprint(err) != c.want {
+		if err := e.AdmitJobs([]queue.SubmitSpec{*spec}); fmt.Sprint(err) != c.want {
 			t.Errorf("%s of %s to %q: got %v, want %s", c.user, c.host, c.queue, err, c.want)
 		}
 	}
@@ -198,8 +199,8 @@ func TestEnterAnother(t *testing.T) {
 				text += a
 			}
 		}
-		e := &queueAdmission{policy: p, submitter: queue.CallerIdentity{User: "ann", Host: "n1"},
-			groups: func() []string {
+		e := &QueueAdmission{Now: time.Now(), Policy: p, Submitter: queue.CallerIdentity{User: "ann", Host: "n1"},
+			Groups: func() []string {
 				return []string{"staff"}
 			}}
 		walker := parseSpec(t, text)
@@ -245,8 +246,8 @@ func TestIsAllowed(t *testing.T) {
 }
 
 func TestRoutingRefusalIsLasting(t *testing.T) {
-	e := &queueAdmission{policy: newRoutingPool(), submitter: queue.CallerIdentity{User: "ann", Host: "n1"},
-		fullQueues: map[string]bool{}}
+	e := &QueueAdmission{Now: time.Now(), Policy: newRoutingPool(), Submitter: queue.CallerIdentity{User: "ann", Host: "n1"},
+		FullQueues: map[string]bool{}}
 	if err := e.enterQueue(parseSpec(t, "Walltime = 9000"), "in"); !errors.Is(err, roost.Exhausted) {
 		t.Errorf("got %v", err)
 	}
@@ -254,5 +255,5 @@ func TestRoutingRefusalIsLasting(t *testing.T) {
 
 // enqueue makes new jobs what their queues want them to be.
 func enqueue(p *wire.Policy, who queue.CallerIdentity, specs []queue.SubmitSpec) error {
-	return (&queueAdmission{policy: p, submitter: who, groups: func() []string { return nil }}).admitJobs(specs)
+	return (&QueueAdmission{Now: time.Now(), Policy: p, Submitter: who, Groups: func() []string { return nil }}).AdmitJobs(specs)
 }

@@ -1,11 +1,10 @@
-package schedd
+package admission
 
 import (
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/wire"
@@ -30,7 +29,7 @@ const maxHops = 10
 
 // routeJob puts a job into a destination of a routing queue, or into the queue itself to
 // wait.
-func (e *queueAdmission) routeJob(spec *queue.SubmitSpec, q *wire.JobQueue) error {
+func (e *QueueAdmission) routeJob(spec *queue.SubmitSpec, q *wire.JobQueue) error {
 	here := queue.SubmitSpec{Ad: spec.Ad.Copy(), Count: spec.Count, Columns: spec.Columns}
 	if err := e.addToQueue(&here, q); err != nil {
 		return err
@@ -42,7 +41,7 @@ func (e *queueAdmission) routeJob(spec *queue.SubmitSpec, q *wire.JobQueue) erro
 	case err == nil && !e.waitsInRouting(spec, q):
 		spec.Ad = routed.Ad
 		return nil
-	case err == nil, errors.Is(err, errRoutingWaits):
+	case err == nil, errors.Is(err, ErrRoutingWaits):
 		removeQueueDefaults(spec.Ad)
 		setQueueName(spec.Ad, q.GetName())
 		return nil
@@ -54,26 +53,26 @@ func (e *queueAdmission) routeJob(spec *queue.SubmitSpec, q *wire.JobQueue) erro
 // would take it: it is held, or waits for others or for a time, and the queue does not
 // pass such jobs on (OpenPBS: route_held_jobs, route_waiting_jobs). When it is free it
 // goes on.
-func (e *queueAdmission) waitsInRouting(spec *queue.SubmitSpec, q *wire.JobQueue) bool {
+func (e *QueueAdmission) waitsInRouting(spec *queue.SubmitSpec, q *wire.JobQueue) bool {
 	held, _ := spec.Ad.Bool(roost.AttrHoldOnSubmit)
 	_, depends := spec.Ad.Lookup(roost.AttrDependsOn)
 	after, _ := spec.Ad.Int(roost.AttrStartAfter)
-	held, waits := held || depends, after > time.Now().Unix()
-	if st := e.job; st != nil {
+	held, waits := held || depends, after > e.Now.Unix()
+	if st := e.Job; st != nil {
 		held = st.Counts[roost.Held] > 0 || st.Counts[roost.Blocked] > 0 && !st.WaitsForTimeOnly
 		waits = st.WaitsForTimeOnly
 	}
 	return held && !q.GetRouteHeld() || waits && !q.GetRouteWaiting()
 }
 
-// errRoutingWaits says that a job that no destination takes now may be taken later.
-var errRoutingWaits = errors.New("it waits in a routing queue")
+// ErrRoutingWaits says that a job that no destination takes now may be taken later.
+var ErrRoutingWaits = errors.New("it waits in a routing queue")
 
 // tryDestinations tries the destinations of a routing queue in their order; asked are the
 // routing queues that a job has come through.
-func (e *queueAdmission) tryDestinations(spec *queue.SubmitSpec, q *wire.JobQueue, asked *[]string) error {
+func (e *QueueAdmission) tryDestinations(spec *queue.SubmitSpec, q *wire.JobQueue, asked *[]string) error {
 	if q.GetStopped() {
-		return errRoutingWaits
+		return ErrRoutingWaits
 	}
 	if *asked = append(*asked, q.GetName()); len(*asked) > maxHops {
 		return fmt.Errorf("queue %s: %w: it is the end of more than %d routing queues", q.GetName(),
@@ -86,13 +85,13 @@ func (e *queueAdmission) tryDestinations(spec *queue.SubmitSpec, q *wire.JobQueu
 		switch {
 		case err == nil:
 			return nil
-		case errors.Is(err, errRoutingWaits), errors.Is(err, errDisabled), errors.Is(err, errFull):
+		case errors.Is(err, ErrRoutingWaits), errors.Is(err, errDisabled), errors.Is(err, errFull):
 			waits = true
 		}
 		why = append(why, err.Error())
 	}
 	if waits {
-		return errRoutingWaits
+		return ErrRoutingWaits
 	}
 	if len(why) == 0 {
 		why = []string{"it has none"}
@@ -102,8 +101,8 @@ func (e *queueAdmission) tryDestinations(spec *queue.SubmitSpec, q *wire.JobQueu
 }
 
 // tryDestination tries one destination.
-func (e *queueAdmission) tryDestination(spec *queue.SubmitSpec, name string, asked *[]string) error {
-	to, ok := findQueue(e.policy, name)
+func (e *QueueAdmission) tryDestination(spec *queue.SubmitSpec, name string, asked *[]string) error {
+	to, ok := FindQueue(e.Policy, name)
 	switch {
 	case !ok:
 		return fmt.Errorf("queue %s: %w: there is no such queue", name, roost.NotFound)
@@ -117,4 +116,14 @@ func (e *queueAdmission) tryDestination(spec *queue.SubmitSpec, name string, ask
 		return err
 	}
 	return e.tryDestinations(spec, to, asked)
+}
+
+// RouteOn puts a job that is in a routing queue into one of its destinations.
+func (e *QueueAdmission) RouteOn(spec *queue.SubmitSpec, from string) error {
+	q, ok := FindQueue(e.Policy, from)
+	if !ok || !q.GetRouting() {
+		return ErrRoutingWaits
+	}
+	var asked []string
+	return e.tryDestinations(spec, q, &asked)
 }

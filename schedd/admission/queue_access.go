@@ -1,4 +1,4 @@
-package schedd
+package admission
 
 import (
 	"fmt"
@@ -31,21 +31,21 @@ func queueAdmits(q *wire.JobQueue, user, group string) bool {
 
 // accessListExcludes says which list of PBS's kind keeps the submitter out; empty: none
 // does.
-func (e *queueAdmission) accessListExcludes(q *wire.JobQueue) string {
+func (e *QueueAdmission) accessListExcludes(q *wire.JobQueue) string {
 	user := func(name string) bool {
 		name, host, at := strings.Cut(name, "@")
-		return name == e.submitter.User && (!at || isHost(host, e.submitter.Host))
+		return name == e.Submitter.User && (!at || isHost(host, e.Submitter.Host))
 	}
-	group := func(name string) bool { return slices.Contains(e.groups(), name) }
-	host := func(name string) bool { return isHost(name, e.submitter.Host) }
+	group := func(name string) bool { return slices.Contains(e.Groups(), name) }
+	host := func(name string) bool { return isHost(name, e.Submitter.Host) }
 	switch {
 	case !isAllowed(q.GetUserRoll(), user):
-		return fmt.Sprintf("acl_users does not let %s in", e.submitter.User)
+		return fmt.Sprintf("acl_users does not let %s in", e.Submitter.User)
 	case !isAllowed(q.GetGroupRoll(), group):
-		return fmt.Sprintf("acl_groups does not let %s in, whose groups are %s", e.submitter.User,
-			strings.Join(e.groups(), ", "))
+		return fmt.Sprintf("acl_groups does not let %s in, whose groups are %s", e.Submitter.User,
+			strings.Join(e.Groups(), ", "))
 	case !isAllowed(q.GetHostRoll(), host):
-		return fmt.Sprintf("acl_hosts lets no jobs in that are submitted on %s", e.submitter.Host)
+		return fmt.Sprintf("acl_hosts lets no jobs in that are submitted on %s", e.Submitter.Host)
 	}
 	return ""
 }

@@ -1,4 +1,4 @@
-package schedd
+package admission
 
 import (
 	"fmt"
@@ -15,19 +15,19 @@ import (
 // its user would learn of it tomorrow. So what is known not to be there is refused at
 // once. Where no leader has said what there is the job is taken.
 
-// checkReferences refuses jobs that name a group, a reservation or a limit that is not
+// CheckReferences refuses jobs that name a group, a reservation or a limit that is not
 // there.
-func checkReferences(p *wire.Policy, specs []queue.SubmitSpec) error {
+func CheckReferences(p *wire.Policy, specs []queue.SubmitSpec) error {
 	for i := range specs {
 		if err := checkJobReferences(p, &specs[i]); err != nil {
-			return jobOrdinal(err, i, specs)
+			return JobOrdinal(err, i, specs)
 		}
 	}
 	return nil
 }
 
-// jobOrdinal says which job of a submission is meant, if there are several.
-func jobOrdinal(err error, i int, specs []queue.SubmitSpec) error {
+// JobOrdinal says which job of a submission is meant, if there are several.
+func JobOrdinal(err error, i int, specs []queue.SubmitSpec) error {
 	if len(specs) > 1 {
 		err = fmt.Errorf("job %d of the submission: %w", i, err)
 	}

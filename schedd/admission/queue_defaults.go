@@ -1,4 +1,4 @@
-package schedd
+package admission
 
 import (
 	"fmt"
