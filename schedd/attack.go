@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/roost-batch/roost/internal/attack"
@@ -161,7 +160,7 @@ func (s *Schedd) attackLeader(ctx context.Context, client wire.NegotiatorClient,
 		}
 	}
 	if attack.Is(attack.OtherJobs) {
-		go s.attackPeers(ctx)
+		go s.peerSchedds.attackPeers(ctx)
 	}
 }
 
@@ -180,38 +179,5 @@ func attackBand(send func(*wire.FromSchedd) error) func(*wire.FromSchedd) error 
 			r.Band = "monitoring"
 		}
 		return send(m)
-	}
-}
-
-// attackPeers asks the other submit nodes to act on jobs of their users, and for what
-// only these may see.
-func (s *Schedd) attackPeers(ctx context.Context) {
-	for again := time.Tick(10 * time.Millisecond); !s.peerSchedds.hasPeer(attackedSchedd) && ctx.Err() == nil; <-again {
-	}
-	err := s.callPeer(ctx, attackedSchedd, func(ctx context.Context, client wire.NeighbourClient) error {
-		for _, user := range []string{"root", "uid 12345", "12345", ""} {
-			for verb := range wire.ActRequest_Verb_name {
-				act := &wire.ActRequest{Verb: wire.ActRequest_Verb(verb),
-					Selection: &wire.Selection{Selectors: []string{"1", "2"}}, Force: true, Again: true,
-					Reason: "attacked"}
-				reply, err := client.Act(ctx, &wire.NeighbourAct{User: user, Act: act})
-				s.log.Info("attacked: a submit node was asked to act", "user", user, "verb", act.GetVerb(), "reply",
-					reply, "err", rpc.FromStatus(err))
-			}
-			q := &wire.NeighbourQuery{User: user, Query: &wire.QueryRequest{Ads: true, Tasks: true}}
-			err := attackRead(client.Query(ctx, q))(func(j *wire.JobStatus) {
-				s.log.Info("attacked: a submit node showed a job", "job", j)
-			})
-			s.log.Info("attacked: a submit node was asked for its jobs", "user", user, "err", err)
-		}
-		return nil
-	})
-	s.log.Info("attacked: submit nodes were asked", "err", err)
-}
-
-// attackRead reads a stream to its end.
-func attackRead[T any](stream grpc.ServerStreamingClient[T], err error) func(func(*T)) error {
-	return func(each func(*T)) error {
-		return forwardStream(stream, err, func(m *T) error { each(m); return nil })
 	}
 }

@@ -25,8 +25,8 @@ func (s *userService) Act(ctx context.Context, req *wire.ActRequest) (*wire.ActR
 	for i, node := range nodes {
 		var reply *wire.ActReply
 		if node != "" {
-			reply = s.actOnPeer(ctx, node, parts[i], who)
-		} else if reply, err = s.actOnLocal(ctx, parts[i], who); err != nil {
+			reply = s.peerSchedds.actOnPeer(ctx, node, parts[i], who)
+		} else if reply, err = s.ActOnJobs(ctx, parts[i], who); err != nil {
 			return nil, err
 		}
 		all.Results = append(all.Results, reply.GetResults()...)
@@ -34,8 +34,18 @@ func (s *userService) Act(ctx context.Context, req *wire.ActRequest) (*wire.ActR
 	return all, nil
 }
 
-// actOnLocal acts on jobs of this schedd.
-func (s *Schedd) actOnLocal(ctx context.Context, req *wire.ActRequest,
+// splitAct cuts an act into one for each row of jobs of one schedd that its words name;
+// the name of this schedd is empty. What a user may not do elsewhere stays here, where it
+// is refused.
+func (s *Schedd) splitAct(req *wire.ActRequest, who queue.CallerIdentity) (nodes []string, parts []*wire.ActRequest) {
+	if !s.admins.isAdmin(who.User, s.node.Name) || req.GetVerb() == wire.ActRequest_ORDER {
+		return []string{""}, []*wire.ActRequest{req}
+	}
+	return s.peerSchedds.splitAct(req)
+}
+
+// ActOnJobs acts on jobs of this schedd.
+func (s *Schedd) ActOnJobs(ctx context.Context, req *wire.ActRequest,
 	who queue.CallerIdentity) (*wire.ActReply, error) {
 	reply := &wire.ActReply{}
 	allowed, finish, refusal, err := s.checkAlterQuota(ctx, req, who)

@@ -66,7 +66,7 @@ func TestActForUsersOfOtherNodes(t *testing.T) {
 	s.daemonContext = stopped
 	act := func(p peer.Peer, user string) error {
 		ctx := grpcpeer.NewContext(t.Context(), &grpcpeer.Peer{AuthInfo: p})
-		_, err := (&peerService{Schedd: s}).Act(ctx, &wire.NeighbourAct{User: user,
+		_, err := newPeerService(s, s.node.Name, &s.admins).Act(ctx, &wire.NeighbourAct{User: user,
 			Act: &wire.ActRequest{Verb: wire.ActRequest_HOLD, Selection: &wire.Selection{Selectors: []string{"1"}}}})
 		return err
 	}

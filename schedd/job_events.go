@@ -18,14 +18,14 @@ func (s *userService) Events(req *wire.EventsRequest, stream grpc.ServerStreamin
 	if err != nil {
 		return err
 	}
-	if host, there := s.remoteHost(req.GetId()); there {
-		return s.peerEvents(stream.Context(), host, req, stream.Send)
+	if host, there := s.peerSchedds.remoteHost(req.GetId()); there {
+		return s.peerSchedds.peerEvents(stream.Context(), host, req, stream.Send)
 	}
-	return s.listEvents(stream.Context(), req.GetId(), who, stream.Send)
+	return s.ListEvents(stream.Context(), req.GetId(), who, stream.Send)
 }
 
-// listEvents tells to what has happened to a job of this schedd.
-func (s *Schedd) listEvents(ctx context.Context, id string, who queue.CallerIdentity,
+// ListEvents tells to what has happened to a job of this schedd.
+func (s *Schedd) ListEvents(ctx context.Context, id string, who queue.CallerIdentity,
 	to func(*wire.JobEvent) error) error {
 	var found []selectionTarget
 	var names queue.TaskNames

@@ -17,14 +17,14 @@ func (s *userService) Why(ctx context.Context, req *wire.WhyRequest) (*wire.WhyR
 	if err != nil {
 		return nil, err
 	}
-	if host, there := s.remoteHost(req.GetId()); there {
-		return s.whyPeer(ctx, host, req)
+	if host, there := s.peerSchedds.remoteHost(req.GetId()); there {
+		return s.peerSchedds.whyPeer(ctx, host, req)
 	}
-	return s.explainJob(ctx, req.GetId(), who)
+	return s.ExplainJob(ctx, req.GetId(), who)
 }
 
-// explainJob says it of a job of this schedd.
-func (s *Schedd) explainJob(ctx context.Context, id string, who queue.CallerIdentity) (*wire.WhyReply, error) {
+// ExplainJob says it of a job of this schedd.
+func (s *Schedd) ExplainJob(ctx context.Context, id string, who queue.CallerIdentity) (*wire.WhyReply, error) {
 	reply := &wire.WhyReply{}
 	s.awaitExplanation(ctx, id, who)
 	var past queue.TaskSelector

@@ -22,7 +22,13 @@ func (s *userService) Query(req *wire.QueryRequest, stream grpc.ServerStreamingS
 	if err != nil {
 		return err
 	}
-	return s.runListQuery(stream.Context(), req, who, sendStatus(stream.Send))
+	return s.ListJobs(stream.Context(), req, who, stream.Send)
+}
+
+// ListJobs lists jobs of this schedd, as its peers ask for it.
+func (s *Schedd) ListJobs(ctx context.Context, req *wire.QueryRequest, who queue.CallerIdentity,
+	send func(*wire.JobStatus) error) error {
+	return s.runListQuery(ctx, req, who, sendStatus(send))
 }
 
 // sendStatus sends rows as messages.

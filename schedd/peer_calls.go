@@ -9,10 +9,12 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/queue"
 )
 
 // unreachableError is that a neighbour does not answer, and why. It is not the answer to
@@ -28,8 +30,8 @@ func isUnreachable(err error) bool {
 }
 
 // callPeer asks a neighbour something.
-func (s *Schedd) callPeer(ctx context.Context, name string, f func(context.Context, wire.NeighbourClient) error) error {
-	conn, err := s.peerSchedds.connTo(ctx, name)
+func (n *peerSchedds) callPeer(ctx context.Context, name string, f func(context.Context, wire.NeighbourClient) error) error {
+	conn, err := n.connTo(ctx, name)
 	if err != nil {
 		if errors.Is(err, roost.NotFound) {
 			return err
@@ -38,7 +40,7 @@ func (s *Schedd) callPeer(ctx context.Context, name string, f func(context.Conte
 	}
 	err = f(ctx, wire.NewNeighbourClient(conn))
 	if err == nil || errors.Is(err, io.EOF) {
-		s.peerSchedds.markReachable(name, conn)
+		n.markReachable(name, conn)
 		return nil
 	}
 	err = rpc.FromStatus(err)
@@ -46,13 +48,13 @@ func (s *Schedd) callPeer(ctx context.Context, name string, f func(context.Conte
 	case ctx.Err() != nil && context.Cause(ctx) != errPeerSilent:
 		return ctx.Err()
 	case context.Cause(ctx) == errPeerSilent:
-		s.peerSchedds.markUnreachable(name, conn)
+		n.markUnreachable(name, conn)
 		return &unreachableError{fmt.Errorf("%w within %v", errPeerSilent, peerTimeout)}
 	case errors.Is(err, roost.Unavailable):
-		s.peerSchedds.markUnreachable(name, conn)
+		n.markUnreachable(name, conn)
 		return &unreachableError{fmt.Errorf("%w: %s", errPeerSilent, trimGRPCPrefix(err))}
 	}
-	s.peerSchedds.markReachable(name, conn)
+	n.markReachable(name, conn)
 	return err
 }
 
@@ -69,12 +71,12 @@ func trimGRPCPrefix(err error) string {
 
 // queryPeer passes on the rows of a neighbour: only those of its own jobs, for it speaks
 // for no others.
-func (s *Schedd) queryPeer(ctx context.Context, name string, q *wire.NeighbourQuery,
+func (n *peerSchedds) queryPeer(ctx context.Context, name string, q *wire.NeighbourQuery,
 	to func(*wire.JobStatus) error) error {
-	return s.callPeer(ctx, name, func(ctx context.Context, client wire.NeighbourClient) error {
+	return n.callPeer(ctx, name, func(ctx context.Context, client wire.NeighbourClient) error {
 		stream, err := client.Query(ctx, q)
 		return forwardStream(stream, err, func(row *wire.JobStatus) error {
-			if host, _ := s.remoteHost(row.GetId()); host != name && row.GetRefused() == nil {
+			if host, _ := n.remoteHost(row.GetId()); host != name && row.GetRefused() == nil {
 				return nil
 			}
 			return to(row)
@@ -95,13 +97,13 @@ func forwardStream[T any](from grpc.ServerStreamingClient[T], err error, to func
 
 // callPeerWithin asks a single neighbour, which has to say something within its patience;
 // alive is to be called when it does.
-func (s *Schedd) callPeerWithin(ctx context.Context, name string,
+func (n *peerSchedds) callPeerWithin(ctx context.Context, name string,
 	f func(ctx context.Context, client wire.NeighbourClient, alive func()) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	late := time.AfterFunc(peerTimeout, func() { cancel(errPeerSilent) })
 	defer late.Stop()
-	err := s.callPeer(ctx, name, func(ctx context.Context, client wire.NeighbourClient) error {
+	err := n.callPeer(ctx, name, func(ctx context.Context, client wire.NeighbourClient) error {
 		return f(ctx, client, func() { late.Reset(peerTimeout) })
 	})
 	if isUnreachable(err) {
@@ -110,21 +112,63 @@ func (s *Schedd) callPeerWithin(ctx context.Context, name string,
 	return err
 }
 
-func (s *Schedd) whyPeer(ctx context.Context, host string, req *wire.WhyRequest) (reply *wire.WhyReply, err error) {
-	err = s.callPeerWithin(ctx, host, func(ctx context.Context, client wire.NeighbourClient, _ func()) (err error) {
+func (n *peerSchedds) whyPeer(ctx context.Context, host string, req *wire.WhyRequest) (reply *wire.WhyReply, err error) {
+	err = n.callPeerWithin(ctx, host, func(ctx context.Context, client wire.NeighbourClient, _ func()) (err error) {
 		reply, err = client.Why(ctx, req)
 		return err
 	})
 	return reply, err
 }
 
-func (s *Schedd) peerEvents(ctx context.Context, host string, req *wire.EventsRequest,
+func (n *peerSchedds) peerEvents(ctx context.Context, host string, req *wire.EventsRequest,
 	to func(*wire.JobEvent) error) error {
-	return s.callPeerWithin(ctx, host, func(ctx context.Context, client wire.NeighbourClient, alive func()) error {
+	return n.callPeerWithin(ctx, host, func(ctx context.Context, client wire.NeighbourClient, alive func()) error {
 		stream, err := client.Events(ctx, req)
 		return forwardStream(stream, err, func(e *wire.JobEvent) error {
 			alive()
 			return to(e)
 		})
 	})
+}
+
+// actOnPeer has another schedd act on its jobs. Its refusals are told in the place of
+// each job.
+func (n *peerSchedds) actOnPeer(ctx context.Context, host string, req *wire.ActRequest,
+	who queue.CallerIdentity) (reply *wire.ActReply) {
+	err := n.callPeerWithin(ctx, host,
+		func(ctx context.Context, client wire.NeighbourClient, alive func()) (err error) {
+			reply, err = client.Act(ctx, &wire.NeighbourAct{User: who.User, Act: req})
+			return rpc.FromStatus(err)
+		})
+	if err == nil {
+		return reply
+	}
+	reply = &wire.ActReply{}
+	for _, word := range req.GetSelection().GetSelectors() {
+		reply.Results = append(reply.Results,
+			&wire.ActReply_Result{Id: word, Error: err.Error(), Kind: uint32(rpc.KindOf(err))})
+	}
+	return reply
+}
+
+// splitAct cuts an act into one for each row of jobs of one schedd that its words name;
+// the name of this schedd is empty.
+func (n *peerSchedds) splitAct(req *wire.ActRequest) (nodes []string, parts []*wire.ActRequest) {
+	for _, word := range req.GetSelection().GetSelectors() {
+		host, there := n.remoteHost(word)
+		if !there || !n.hasPeer(host) {
+			host = ""
+		}
+		if len(nodes) == 0 || nodes[len(nodes)-1] != host {
+			part := proto.CloneOf(req)
+			part.Selection.Selectors = nil
+			nodes, parts = append(nodes, host), append(parts, part)
+		}
+		last := parts[len(parts)-1].Selection
+		last.Selectors = append(last.Selectors, word)
+	}
+	if len(nodes) == 0 {
+		return []string{""}, []*wire.ActRequest{req}
+	}
+	return nodes, parts
 }

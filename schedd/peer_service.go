@@ -6,36 +6,70 @@ import (
 
 	"google.golang.org/grpc"
 
+	"fmt"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// peerService answers the other schedds of the pool. They are told what every user may
-// know: who asks them they know from their kernels, and this schedd does not, so what
-// only a job's owner may see is shown to none of them, and nothing can be changed but by
-// users with the capability for that.
+// Local is the schedd of this host, as the others may ask it. Each method speaks for its
+// own jobs only, and shows what that caller may see.
+type Local interface {
+	ListJobs(ctx context.Context, q *wire.QueryRequest, who queue.CallerIdentity, send func(*wire.JobStatus) error) error
+	ExplainJob(ctx context.Context, id string, who queue.CallerIdentity) (*wire.WhyReply, error)
+	ListEvents(ctx context.Context, id string, who queue.CallerIdentity, send func(*wire.JobEvent) error) error
+	ActOnJobs(ctx context.Context, req *wire.ActRequest, who queue.CallerIdentity) (*wire.ActReply, error)
+}
+
+// peerService answers the other schedds of the pool. They get what every user may know.
+// They know their users from their kernels, and this schedd does not. So what only a
+// job's owner may see is shown to none of them, and nothing can be changed but by users
+// with the capability for that.
 type peerService struct {
 	wire.UnimplementedNeighbourServer
-	*Schedd
+	local     Local
+	localName string
+	admins    *jobAdmins
+}
+
+// newPeerService returns the service of the schedd of that name.
+func newPeerService(local Local, name string, admins *jobAdmins) *peerService {
+	return &peerService{local: local, localName: name, admins: admins}
 }
 
 // remoteSubmitter is a user of another host. The name says which jobs are theirs in a
 // list; no job belongs to the uid, which is nobody's (it is (uid_t) -1, as of chown(2)).
-func (s *Schedd) remoteSubmitter(name string) queue.CallerIdentity {
-	return queue.CallerIdentity{User: name, UID: math.MaxUint32, GID: math.MaxUint32, Host: s.node.Name}
+func (n *peerService) remoteSubmitter(name string) queue.CallerIdentity {
+	return queue.CallerIdentity{User: name, UID: math.MaxUint32, GID: math.MaxUint32, Host: n.localName}
 }
 
 // Query implements wire.NeighbourServer.
 func (n *peerService) Query(req *wire.NeighbourQuery, stream grpc.ServerStreamingServer[wire.JobStatus]) error {
-	return n.runListQuery(stream.Context(), req.GetQuery(), n.remoteSubmitter(req.GetUser()), sendStatus(stream.Send))
+	return n.local.ListJobs(stream.Context(), req.GetQuery(), n.remoteSubmitter(req.GetUser()), stream.Send)
 }
 
 // Why implements wire.NeighbourServer.
 func (n *peerService) Why(ctx context.Context, req *wire.WhyRequest) (*wire.WhyReply, error) {
-	return n.explainJob(ctx, req.GetId(), n.remoteSubmitter(""))
+	return n.local.ExplainJob(ctx, req.GetId(), n.remoteSubmitter(""))
 }
 
 // Events implements wire.NeighbourServer.
 func (n *peerService) Events(req *wire.EventsRequest, stream grpc.ServerStreamingServer[wire.JobEvent]) error {
-	return n.listEvents(stream.Context(), req.GetId(), n.remoteSubmitter(""), stream.Send)
+	return n.local.ListEvents(stream.Context(), req.GetId(), n.remoteSubmitter(""), stream.Send)
+}
+
+// Act implements wire.NeighbourServer. The node in the certificate is the user's: a
+// schedd speaks for its own users only.
+func (n *peerService) Act(ctx context.Context, req *wire.NeighbourAct) (*wire.ActReply, error) {
+	p, ok := peer.FromContext(ctx)
+	if !ok || p.Local || !n.admins.isAdmin(req.GetUser(), p.Name) {
+		return nil, fmt.Errorf("%w: %s@%s lacks the capability %q here; root on a central manager gives it with: "+
+			"roost admin give %s@%s %s",
+			roost.PermissionDenied, req.GetUser(), p.Name, "jobs", req.GetUser(), p.Name, "jobs")
+	}
+	who := queue.CallerIdentity{User: req.GetUser() + "@" + p.Name, UID: math.MaxUint32, GID: math.MaxUint32,
+		Host: n.localName, Admin: true}
+	return n.local.ActOnJobs(ctx, req.GetAct(), who)
 }

@@ -7,33 +7,32 @@ import (
 	"slices"
 	"strings"
 
-	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// QueryPool lists the jobs of several schedds, the newest first. All are asked at once,
-// and their answers merged as they come, so that nobody holds more than a few rows of any
-// of them. The user waits for this schedd as long as it takes, and for all others
-// together for as long as patience has it.
-func (s *userService) QueryPool(req *wire.PoolQuery, stream grpc.ServerStreamingServer[wire.PoolRow]) error {
-	who, err := s.callerOf(stream.Context())
-	if err != nil {
-		return err
-	}
-	parts, refused, err := s.splitBySchedd(req)
+// LocalQuery sends the rows of a query that this schedd answers itself.
+type LocalQuery func(ctx context.Context, q *wire.QueryRequest, send func(tableRow) error) error
+
+// queryAll lists the jobs of several schedds for a user, the newest first. All are asked
+// at once, and their answers merged as they come, so that nobody holds more than a few
+// rows of any of them. The user waits for this schedd as long as it takes, and for all
+// others together for as long as patience has it.
+func (n *peerSchedds) queryAll(ctx context.Context, req *wire.PoolQuery, who string, local LocalQuery,
+	send func(*wire.PoolRow) error) error {
+	parts, refused, err := n.splitBySchedd(req)
 	if err != nil {
 		return err
 	}
 	for _, r := range refused {
-		if err := stream.Send(&wire.PoolRow{Of: &wire.PoolRow_Status{Status: &wire.JobStatus{Refused: r}}}); err !=
+		if err := send(&wire.PoolRow{Of: &wire.PoolRow_Status{Status: &wire.JobStatus{Refused: r}}}); err !=
 			nil {
 			return err
 		}
 	}
-	ctx, cancel := context.WithCancel(stream.Context())
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var sources []*rowSource
 	for _, p := range parts {
@@ -41,20 +40,20 @@ func (s *userService) QueryPool(req *wire.PoolQuery, stream grpc.ServerStreaming
 		sources = append(sources, src)
 		go func() {
 			defer close(src.rows)
-			send := func(row tableRow) error { return src.addRow(ctx, row) }
-			if p.node == s.node.Name {
-				src.err = s.runListQuery(ctx, p.query, who, send)
+			add := func(row tableRow) error { return src.addRow(ctx, row) }
+			if p.node == n.localName {
+				src.err = local(ctx, p.query, add)
 			} else {
-				src.err = s.queryPeer(ctx, p.node, &wire.NeighbourQuery{Query: p.query, User: who.User},
+				src.err = n.queryPeer(ctx, p.node, &wire.NeighbourQuery{Query: p.query, User: who},
 					func(row *wire.JobStatus) error {
-						return send(tableRow{submittedAt: cmp.Or(row.GetOrderTime(), row.GetSubmitted()), status: row})
+						return add(tableRow{submittedAt: cmp.Or(row.GetOrderTime(), row.GetSubmitted()), status: row})
 					})
 			}
 		}()
 	}
-	m := &rowMerger{local: s.node.Name, sources: sources, limit: int(req.GetQuery().GetLimit()),
-		asTable: req.GetQuery().GetTable(), send: stream.Send, onTimeout: func(node string) {
-			s.peerSchedds.markUnreachable(node, nil)
+	m := &rowMerger{local: n.localName, sources: sources, limit: int(req.GetQuery().GetLimit()),
+		asTable: req.GetQuery().GetTable(), send: send, onTimeout: func(node string) {
+			n.markUnreachable(node, nil)
 		}}
 	err = m.mergeRows(ctx)
 	cancel()
@@ -74,16 +73,16 @@ type peerQuery struct {
 
 // splitBySchedd gives each selector to the schedd that it is for. This one comes first.
 // Of a table, those of schedds that there are not are refused.
-func (s *Schedd) splitBySchedd(req *wire.PoolQuery) (parts []peerQuery, refused []*wire.Refused, err error) {
-	query, own := req.GetQuery(), s.node.Name
+func (n *peerSchedds) splitBySchedd(req *wire.PoolQuery) (parts []peerQuery, refused []*wire.Refused, err error) {
+	query, own := req.GetQuery(), n.localName
 	if at := req.GetAt(); at != "" {
-		if at != own && !s.peerSchedds.hasPeer(at) {
-			return nil, nil, s.unknownScheddError(at)
+		if at != own && !n.hasPeer(at) {
+			return nil, nil, n.unknownScheddError(at)
 		}
 		return []peerQuery{{at, query, true}}, nil, nil
 	}
 	words := query.GetSelection().GetSelectors()
-	everybody := slices.Sorted(slices.Values(s.peerSchedds.peerNames()))
+	everybody := slices.Sorted(slices.Values(n.peerNames()))
 	if len(words) == 0 {
 		parts = []peerQuery{{own, query, false}}
 		for _, name := range everybody {
@@ -98,11 +97,11 @@ func (s *Schedd) splitBySchedd(req *wire.PoolQuery) (parts []peerQuery, refused 
 				of[name] = append(of[name], word)
 			}
 		}
-		host, there := s.remoteHost(word)
+		host, there := n.remoteHost(word)
 		if !there {
 			host = own
-		} else if named[host] = true; !s.peerSchedds.hasPeer(host) {
-			err := fmt.Errorf("%s: %w", word, s.unknownScheddError(host))
+		} else if named[host] = true; !n.hasPeer(host) {
+			err := fmt.Errorf("%s: %w", word, n.unknownScheddError(host))
 			if !query.GetTable() {
 				return nil, nil, err
 			}
@@ -121,16 +120,16 @@ func (s *Schedd) splitBySchedd(req *wire.PoolQuery) (parts []peerQuery, refused 
 	return parts, refused, nil
 }
 
-func (s *Schedd) unknownScheddError(name string) error {
+func (n *peerSchedds) unknownScheddError(name string) error {
 	return fmt.Errorf("%w: no schedd %s is known in this pool; it has %s", roost.NotFound, name,
-		strings.Join(append([]string{s.node.Name}, s.peerSchedds.peerNames()...), ", "))
+		strings.Join(append([]string{n.localName}, n.peerNames()...), ", "))
 }
 
-// remoteHost finds the schedd that a job's id names, if it is another one.
-func (s *Schedd) remoteHost(word string) (host string, there bool) {
+// remoteHost finds the schedd that a job'n id names, if it is another one.
+func (n *peerSchedds) remoteHost(word string) (host string, there bool) {
 	if word == "" || word[0] < '0' || word[0] > '9' {
 		return "", false
 	}
 	_, host, dotted := strings.Cut(word, ".")
-	return host, dotted && host != "" && host != s.node.Name
+	return host, dotted && host != "" && host != n.localName
 }

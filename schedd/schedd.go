@@ -196,7 +196,7 @@ func (s *Schedd) runServers(ctx context.Context) error {
 	}
 	server := rpc.NewServer(serving, peer.MethodAccess())
 	wire.RegisterScheddServer(server, &userService{Schedd: s})
-	wire.RegisterNeighbourServer(server, &peerService{Schedd: s})
+	wire.RegisterNeighbourServer(server, newPeerService(s, s.node.Name, &s.admins))
 	group, ctx := errgroup.WithContext(ctx)
 	s.daemonContext = ctx
 	s.users, s.slots, s.imageSlots = newUserAgents(), newTransferSlots(maxTransfers), newTransferSlots(maxImages)

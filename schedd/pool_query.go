@@ -1,0 +1,21 @@
+package schedd
+
+import (
+	"context"
+
+	"google.golang.org/grpc"
+
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+// QueryPool lists the jobs of several schedds, the newest first.
+func (s *userService) QueryPool(req *wire.PoolQuery, stream grpc.ServerStreamingServer[wire.PoolRow]) error {
+	who, err := s.callerOf(stream.Context())
+	if err != nil {
+		return err
+	}
+	local := func(ctx context.Context, q *wire.QueryRequest, send func(tableRow) error) error {
+		return s.runListQuery(ctx, q, who, send)
+	}
+	return s.peerSchedds.queryAll(stream.Context(), req, who.User, local, stream.Send)
+}
