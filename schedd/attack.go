@@ -160,7 +160,7 @@ func (s *Schedd) attackLeader(ctx context.Context, client wire.NegotiatorClient,
 		}
 	}
 	if attack.Is(attack.OtherJobs) {
-		go s.peerSchedds.attackPeers(ctx)
+		go s.peerSchedds.AttackPeers(ctx)
 	}
 }
 

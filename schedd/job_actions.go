@@ -25,7 +25,7 @@ func (s *userService) Act(ctx context.Context, req *wire.ActRequest) (*wire.ActR
 	for i, node := range nodes {
 		var reply *wire.ActReply
 		if node != "" {
-			reply = s.peerSchedds.actOnPeer(ctx, node, parts[i], who)
+			reply = s.peerSchedds.ActOnPeer(ctx, node, parts[i], who)
 		} else if reply, err = s.ActOnJobs(ctx, parts[i], who); err != nil {
 			return nil, err
 		}
@@ -34,14 +34,14 @@ func (s *userService) Act(ctx context.Context, req *wire.ActRequest) (*wire.ActR
 	return all, nil
 }
 
-// splitAct cuts an act into one for each row of jobs of one schedd that its words name;
+// SplitAct cuts an act into one for each row of jobs of one schedd that its words name;
 // the name of this schedd is empty. What a user may not do elsewhere stays here, where it
 // is refused.
 func (s *Schedd) splitAct(req *wire.ActRequest, who queue.CallerIdentity) (nodes []string, parts []*wire.ActRequest) {
-	if !s.admins.isAdmin(who.User, s.node.Name) || req.GetVerb() == wire.ActRequest_ORDER {
+	if !s.admins.IsAdmin(who.User, s.node.Name) || req.GetVerb() == wire.ActRequest_ORDER {
 		return []string{""}, []*wire.ActRequest{req}
 	}
-	return s.peerSchedds.splitAct(req)
+	return s.peerSchedds.SplitAct(req)
 }
 
 // ActOnJobs acts on jobs of this schedd.
@@ -230,7 +230,7 @@ func (s *Schedd) mustBeQueued(t queue.TaskSelector) error {
 	if _, ok := s.queue.Status(t.Job.Seq); ok && t.Job.Host == s.node.Name {
 		return nil
 	}
-	if t.Job.Host != s.node.Name && s.peerSchedds.hasPeer(t.Job.Host) {
+	if t.Job.Host != s.node.Name && s.peerSchedds.HasPeer(t.Job.Host) {
 		return fmt.Errorf("job %v: %w: it is in %s's queue: on %s run roost token --user, then here the line that "+
 			"it prints", t, roost.Unauthenticated, t.Job.Host, t.Job.Host)
 	}

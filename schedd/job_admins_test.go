@@ -11,10 +11,12 @@ import (
 	grpcpeer "google.golang.org/grpc/peer"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/adclient"
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/peers"
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
@@ -23,9 +25,9 @@ import (
 func TestActParts(t *testing.T) {
 	s := newSchedd(&config.Node{Name: "n1", Schedd: &config.ScheddSettings{}}, nil, slog.New(slog.DiscardHandler),
 		time.Unix(0, 0))
-	s.peerSchedds = newPeerSchedds("n1", nil, s.log)
-	s.peerSchedds.byName["n2"] = &peerSchedd{}
-	s.admins.set([]string{"ann@n1", "bob"})
+	s.peerSchedds = peers.New("n1", nil, s.log)
+	s.peerSchedds.OnAdChanged(time.Unix(0, 0), []adclient.AdChange{{Name: "n2", Ad: "[]"}})
+	s.admins.Set([]string{"ann@n1", "bob"})
 	words := []string{"1", "2.n1", "3.n2", "4[7].n2", "@name", "5.n3"}
 	parts := func(user string, verb wire.ActRequest_Verb) string {
 		nodes, parts := s.splitAct(&wire.ActRequest{Verb: verb, Selection: &wire.Selection{Selectors: words}},
@@ -60,13 +62,13 @@ func TestActParts(t *testing.T) {
 func TestActForUsersOfOtherNodes(t *testing.T) {
 	s := newSchedd(&config.Node{Name: "n2", Schedd: &config.ScheddSettings{}}, nil, slog.New(slog.DiscardHandler),
 		time.Unix(0, 0))
-	s.admins.set([]string{"ann@n1"})
+	s.admins.Set([]string{"ann@n1"})
 	stopped, cancel := context.WithCancel(t.Context())
 	cancel()
 	s.daemonContext = stopped
 	act := func(p peer.Peer, user string) error {
 		ctx := grpcpeer.NewContext(t.Context(), &grpcpeer.Peer{AuthInfo: p})
-		_, err := newPeerService(s, s.node.Name, &s.admins).Act(ctx, &wire.NeighbourAct{User: user,
+		_, err := peers.NewService(s, s.node.Name, &s.admins).Act(ctx, &wire.NeighbourAct{User: user,
 			Act: &wire.ActRequest{Verb: wire.ActRequest_HOLD, Selection: &wire.Selection{Selectors: []string{"1"}}}})
 		return err
 	}

@@ -18,8 +18,8 @@ func (s *userService) Events(req *wire.EventsRequest, stream grpc.ServerStreamin
 	if err != nil {
 		return err
 	}
-	if host, there := s.peerSchedds.remoteHost(req.GetId()); there {
-		return s.peerSchedds.peerEvents(stream.Context(), host, req, stream.Send)
+	if host, there := s.peerSchedds.RemoteHost(req.GetId()); there {
+		return s.peerSchedds.PeerEvents(stream.Context(), host, req, stream.Send)
 	}
 	return s.ListEvents(stream.Context(), req.GetId(), who, stream.Send)
 }

@@ -17,8 +17,8 @@ func (s *userService) Why(ctx context.Context, req *wire.WhyRequest) (*wire.WhyR
 	if err != nil {
 		return nil, err
 	}
-	if host, there := s.peerSchedds.remoteHost(req.GetId()); there {
-		return s.peerSchedds.whyPeer(ctx, host, req)
+	if host, there := s.peerSchedds.RemoteHost(req.GetId()); there {
+		return s.peerSchedds.WhyPeer(ctx, host, req)
 	}
 	return s.ExplainJob(ctx, req.GetId(), who)
 }

@@ -160,7 +160,7 @@ func (s *Schedd) publishTable(r *tableRefresh) {
 	}
 }
 
-// tableRow makes the row of a job; nil when it is not in the queue.
+// Row makes the row of a job; nil when it is not in the queue.
 func (s *Schedd) tableRow(seq uint64) *table.JobRow {
 	v := &s.jobTable
 	st, ok := s.queue.Status(seq)

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/peers"
 	"github.com/roost-batch/roost/schedd/queue"
 	"github.com/roost-batch/roost/schedd/table"
 )
@@ -32,9 +33,9 @@ func (s *Schedd) ListJobs(ctx context.Context, req *wire.QueryRequest, who queue
 }
 
 // sendStatus sends rows as messages.
-func sendStatus(send func(*wire.JobStatus) error) func(tableRow) error {
-	return func(t tableRow) error {
-		m, err := t.statusMessage()
+func sendStatus(send func(*wire.JobStatus) error) func(peers.ListRow) error {
+	return func(t peers.ListRow) error {
+		m, err := t.StatusMessage()
 		if err == nil {
 			err = send(m)
 		}
@@ -44,7 +45,7 @@ func sendStatus(send func(*wire.JobStatus) error) func(tableRow) error {
 
 // runListQuery tells to what a query asks for, with what who may see of it.
 func (s *Schedd) runListQuery(ctx context.Context, req *wire.QueryRequest, who queue.CallerIdentity,
-	to func(tableRow) error) error {
+	to func(peers.ListRow) error) error {
 	l := &listQuery{Schedd: s, ctx: ctx, req: req, user: who, to: to, limit: int(req.GetLimit())}
 	if req.GetLimit() == 0 {
 		l.limit = -1
@@ -61,7 +62,7 @@ type listQuery struct {
 	ctx         context.Context
 	req         *wire.QueryRequest
 	user        queue.CallerIdentity
-	to          func(tableRow) error
+	to          func(peers.ListRow) error
 	limit       int // rows that may still be sent; below 0 for any number
 	seen        map[uint64]bool
 	states      selectionFilter        // of tasks, by their states
@@ -365,5 +366,5 @@ func (l *listQuery) sendRow(row *wire.JobStatus) error {
 		return nil
 	}
 	l.limit--
-	return l.to(tableRow{submittedAt: row.GetSubmitted(), status: row})
+	return l.to(peers.ListRow{SubmittedAt: row.GetSubmitted(), Status: row})
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/history"
+	"github.com/roost-batch/roost/schedd/peers"
 	"github.com/roost-batch/roost/schedd/queue"
 	"github.com/roost-batch/roost/schedd/table"
 )
@@ -44,7 +45,7 @@ func (l *listQuery) runTable() error {
 			if err := l.sendPendingRows(); err != nil { // each in its place
 				return err
 			}
-			if err := l.to(tableRow{status: &wire.JobStatus{Refused: selectionError(word, err)}}); err != nil {
+			if err := l.to(peers.ListRow{Status: &wire.JobStatus{Refused: peers.SelectionError(word, err)}}); err != nil {
 				return err
 			}
 		}
@@ -96,7 +97,7 @@ func (l *listQuery) historyFilter() history.RowFilter {
 // loop is asked once for all of them what only it knows.
 func (l *listQuery) sendTableRow(r *table.JobRow) error {
 	if !l.req.GetAds() {
-		return l.to(tableRow{submittedAt: r.OrderedAt(), text: l.jobTable.rowText(r)})
+		return l.to(peers.ListRow{SubmittedAt: r.OrderedAt(), Text: l.jobTable.rowText(r)})
 	}
 	if l.pendingRows = append(l.pendingRows, r); len(l.pendingRows) < maxPendingRows {
 		return nil
@@ -137,8 +138,8 @@ func (l *listQuery) sendPendingRows() error {
 			return err
 		}
 		text := l.jobTable.rowText(r)
-		if err := l.to(tableRow{submittedAt: r.OrderedAt(),
-			text: append(text[:len(text):len(text)], behind...)}); err != nil {
+		if err := l.to(peers.ListRow{SubmittedAt: r.OrderedAt(),
+			Text: append(text[:len(text):len(text)], behind...)}); err != nil {
 			return err
 		}
 	}
@@ -177,7 +178,7 @@ func (l *listQuery) sendSingle(word string) error {
 	req.Table, req.Selection = false, &wire.Selection{Selectors: []string{word}}
 	req.Tasks = req.Tasks || strings.Contains(word, "[") && !strings.Contains(word, "[]")
 	found := false
-	one := &listQuery{Schedd: l.Schedd, ctx: l.ctx, req: req, user: l.user, limit: -1, to: func(t tableRow) error {
+	one := &listQuery{Schedd: l.Schedd, ctx: l.ctx, req: req, user: l.user, limit: -1, to: func(t peers.ListRow) error {
 		found = true
 		return l.to(t)
 	}}

@@ -256,7 +256,7 @@ func (s *Schedd) onNegotiatorMessage(m *wire.ToSchedd) {
 		}
 	case *wire.ToSchedd_Policy:
 		s.negotiator.setPolicy(m.Policy)
-		s.admins.set(m.Policy.GetJobAdmins())
+		s.admins.Set(m.Policy.GetJobAdmins())
 		s.lastPolicy = m.Policy
 		if len(m.Policy.GetDeleting()) > 0 {
 			s.removeReservationJobs(s.queue.MatchingJobs(queue.JobFilter{}), s.clock.now)

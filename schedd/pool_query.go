@@ -6,6 +6,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/peers"
 )
 
 // QueryPool lists the jobs of several schedds, the newest first.
@@ -14,8 +15,8 @@ func (s *userService) QueryPool(req *wire.PoolQuery, stream grpc.ServerStreaming
 	if err != nil {
 		return err
 	}
-	local := func(ctx context.Context, q *wire.QueryRequest, send func(tableRow) error) error {
+	local := func(ctx context.Context, q *wire.QueryRequest, send func(peers.ListRow) error) error {
 		return s.runListQuery(ctx, q, who, send)
 	}
-	return s.peerSchedds.queryAll(stream.Context(), req, who.User, local, stream.Send)
+	return s.peerSchedds.QueryAll(stream.Context(), req, who.User, local, stream.Send)
 }

@@ -26,6 +26,7 @@ import (
 	"github.com/roost-batch/roost/schedd/history"
 	"github.com/roost-batch/roost/schedd/journal"
 	"github.com/roost-batch/roost/schedd/notify"
+	"github.com/roost-batch/roost/schedd/peers"
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
@@ -52,7 +53,7 @@ type Schedd struct {
 	inbox                chan any
 	poolGPUs             poolGPUs
 	placer               *selfPlacer // of batch requests, where schedds do that themselves
-	peerSchedds          *peerSchedds
+	peerSchedds          *peers.Peers
 	logins               *login.Store           // nil: it listens to nobody but its own host
 	sessions             atomic.Uint64          // the incarnation of the last session
 	logSize              atomic.Int64           // bytes in the log since the last checkpoint
@@ -62,7 +63,7 @@ type Schedd struct {
 	interactiveTerminals atomic.Int32           // of interactive jobs, likewise
 	leadership           atomic.Pointer[string] // how the negotiators are, in words
 	jobTable             jobTable               // of the queue, for lists
-	admins               jobAdmins
+	admins               peers.JobAdmins
 
 	effects effectRunner // what the loop has done elsewhere
 
@@ -98,7 +99,7 @@ func Run(ctx context.Context, node *config.Node, identity *rpc.Identity) error {
 	}
 	s := newSchedd(node, identity, daemon.Logger("schedd"), time.Now())
 	s.effects = daemonEffects{s}
-	s.peerSchedds = newPeerSchedds(node.Name, identity, s.log)
+	s.peerSchedds = peers.New(node.Name, identity, s.log)
 	if err := s.openState(); err != nil {
 		return err
 	}
@@ -196,7 +197,7 @@ func (s *Schedd) runServers(ctx context.Context) error {
 	}
 	server := rpc.NewServer(serving, peer.MethodAccess())
 	wire.RegisterScheddServer(server, &userService{Schedd: s})
-	wire.RegisterNeighbourServer(server, newPeerService(s, s.node.Name, &s.admins))
+	wire.RegisterNeighbourServer(server, peers.NewService(s, s.node.Name, &s.admins))
 	group, ctx := errgroup.WithContext(ctx)
 	s.daemonContext = ctx
 	s.users, s.slots, s.imageSlots = newUserAgents(), newTransferSlots(maxTransfers), newTransferSlots(maxImages)
@@ -210,7 +211,7 @@ func (s *Schedd) runServers(ctx context.Context) error {
 	group.Go(func() error { s.notifier.Run(ctx); return nil })
 	group.Go(func() error { s.runGPUQueries(ctx); return nil })
 	group.Go(func() error { s.placer.watchMachines(ctx, s.watchMachines); return nil })
-	group.Go(func() error { s.peerSchedds.watchAds(ctx, s.node.Collectors); return nil })
+	group.Go(func() error { s.peerSchedds.WatchAds(ctx, s.node.Collectors); return nil })
 	group.Go(func() error { s.runAdvertiser(ctx); return nil })
 	for _, listener := range listeners {
 		group.Go(func() error { return serveUntil(ctx, server, listener) })

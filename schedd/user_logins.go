@@ -49,7 +49,7 @@ func (s *Schedd) remoteCaller(p peer.Peer) (queue.CallerIdentity, error) {
 		return queue.CallerIdentity{}, fmt.Errorf("login at %s: %w", s.node.Name, err)
 	}
 	who := queue.CallerIdentity{User: account.User, UID: account.UID, GID: account.GID, Host: s.node.Name,
-		Admin: s.admins.isAdmin(account.User, s.node.Name)}
+		Admin: s.admins.IsAdmin(account.User, s.node.Name)}
 	return who, s.checkUser(who)
 }
 

@@ -66,7 +66,7 @@ func (s *Schedd) callerOf(ctx context.Context) (queue.CallerIdentity, error) {
 		return queue.CallerIdentity{}, err
 	}
 	return queue.CallerIdentity{User: name, UID: p.UID, GID: p.GID, Host: s.node.Name, Admin: p.Plays(peer.Schedd) ||
-		s.admins.isAdmin(name, s.node.Name)}, nil
+		s.admins.IsAdmin(name, s.node.Name)}, nil
 }
 
 // Submit takes jobs. When it returns, they are on disk.

@@ -1,4 +1,4 @@
-package schedd
+package peers
 
 import (
 	"context"
@@ -23,15 +23,15 @@ const rowBuffer = 64
 // rowSource is the rows of one schedd.
 type rowSource struct {
 	peerQuery
-	rows chan tableRow
+	rows chan ListRow
 	err  error // to be read when rows is closed
 
-	next          *tableRow // the first row that was not merged yet; nil: it has to be waited for
+	next          *ListRow // the first row that was not merged yet; nil: it has to be waited for
 	ended         bool
 	remainingWait time.Duration // what is left of it
 }
 
-func (src *rowSource) addRow(ctx context.Context, row tableRow) error {
+func (src *rowSource) addRow(ctx context.Context, row ListRow) error {
 	select {
 	case src.rows <- row:
 		return nil
@@ -60,7 +60,7 @@ func (m *rowMerger) mergeRows(ctx context.Context) error {
 			if err := m.fillSource(ctx, src); err != nil {
 				return err
 			}
-			if src.next != nil && (newest == nil || m.comesBefore(src.next.submittedAt, newest.next.submittedAt)) {
+			if src.next != nil && (newest == nil || m.comesBefore(src.next.SubmittedAt, newest.next.SubmittedAt)) {
 				newest = src
 			}
 		}
@@ -88,9 +88,9 @@ func (m *rowMerger) comesBefore(a, b int64) bool {
 const batchBytes = 32 << 10
 
 // sendRow sends a row, or puts it to others that are sent with it.
-func (m *rowMerger) sendRow(row tableRow) error {
+func (m *rowMerger) sendRow(row ListRow) error {
 	if !m.asTable {
-		status, err := row.statusMessage()
+		status, err := row.StatusMessage()
 		if err != nil {
 			return err
 		}
@@ -149,7 +149,7 @@ func (m *rowMerger) markSilent(src *rowSource, why string) error {
 // receiveRow waits for the next row of a schedd: of this one as long as it takes. While
 // one is waited for the others have time, too, and those that have nothing to show for it
 // are charged as it is.
-func (m *rowMerger) receiveRow(ctx context.Context, src *rowSource) (row tableRow, ok, inTime bool) {
+func (m *rowMerger) receiveRow(ctx context.Context, src *rowSource) (row ListRow, ok, inTime bool) {
 	select {
 	case row, ok = <-src.rows:
 		return row, ok, true

@@ -1,4 +1,4 @@
-package schedd
+package peers
 
 import (
 	"context"
@@ -20,9 +20,8 @@ import (
 	"github.com/roost-batch/roost/internal/rpc"
 )
 
-// Neighbours are the other schedds of the pool, as the collectors tell of them. One whose
-// ad has gone is remembered for a day: its jobs do not end with its host, and a list that
-// leaves them out has to say so.
+// A peer whose ad has gone is remembered for a day: its jobs do not end with its host,
+// and a list that leaves them out has to say so.
 const (
 	peerRetention = 24 * time.Hour
 	maxPeers      = 1024
@@ -32,8 +31,8 @@ const (
 	silentPeerTimeout = 100 * time.Millisecond
 )
 
-// peerSchedds knows them, and how each was when it was last asked.
-type peerSchedds struct {
+// Peers holds the other schedds, and how each was when it was last asked.
+type Peers struct {
 	localName string
 	identity  *rpc.Identity
 	log       *slog.Logger
@@ -50,15 +49,15 @@ type peerSchedd struct {
 	unreachable bool             // when it was last asked it did not answer
 }
 
-func newPeerSchedds(own string, identity *rpc.Identity, log *slog.Logger) *peerSchedds {
-	return &peerSchedds{localName: own, identity: identity, log: log, byName: map[string]*peerSchedd{}}
+func New(own string, identity *rpc.Identity, log *slog.Logger) *Peers {
+	return &Peers{localName: own, identity: identity, log: log, byName: map[string]*peerSchedd{}}
 }
 
-// watchAds follows their ads until ctx ends.
-func (n *peerSchedds) watchAds(ctx context.Context, collectors []string) {
+// WatchAds follows their ads until ctx ends.
+func (n *Peers) WatchAds(ctx context.Context, collectors []string) {
 	w := adclient.AdWatcher{Collectors: collectors, Identity: n.identity, Type: "Scheduler", Log: n.log,
 		Apply: func(all []adclient.AdChange, _ bool) {
-			n.onAdChanged(time.Now(), all)
+			n.OnAdChanged(time.Now(), all)
 		}}
 	w.Run(ctx)
 	n.mu.Lock()
@@ -68,8 +67,8 @@ func (n *peerSchedds) watchAds(ctx context.Context, collectors []string) {
 	}
 }
 
-// onAdChanged takes in what the collectors say.
-func (n *peerSchedds) onAdChanged(now time.Time, all []adclient.AdChange) {
+// OnAdChanged takes in what the collectors say.
+func (n *Peers) OnAdChanged(now time.Time, all []adclient.AdChange) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, c := range all {
@@ -85,7 +84,7 @@ func (n *peerSchedds) onAdChanged(now time.Time, all []adclient.AdChange) {
 	}
 }
 
-func (n *peerSchedds) updatePeer(now time.Time, c adclient.AdChange) {
+func (n *Peers) updatePeer(now time.Time, c adclient.AdChange) {
 	d := n.byName[c.Name]
 	if c.Removed {
 		if d != nil {
@@ -122,14 +121,14 @@ func (d *peerSchedd) closeConn() {
 }
 
 // peerNames lists all of them.
-func (n *peerSchedds) peerNames() []string {
+func (n *Peers) peerNames() []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return slices.Sorted(maps.Keys(n.byName))
 }
 
-// hasPeer reports whether there is one of that name.
-func (n *peerSchedds) hasPeer(name string) bool {
+// HasPeer reports whether there is one of that name.
+func (n *Peers) HasPeer(name string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.byName[name] != nil
@@ -141,7 +140,7 @@ var errPeerSilent = errors.New("did not answer")
 // connTo returns the connection to a neighbour. One that was silent gets a moment to
 // prove that it is back, and is not waited for again: so that one dead schedd makes one
 // list slow, and not all lists.
-func (n *peerSchedds) connTo(ctx context.Context, name string) (*grpc.ClientConn, error) {
+func (n *Peers) connTo(ctx context.Context, name string) (*grpc.ClientConn, error) {
 	n.mu.Lock()
 	d := n.byName[name]
 	if d == nil {
@@ -176,7 +175,7 @@ func (n *peerSchedds) connTo(ctx context.Context, name string) (*grpc.ClientConn
 	}
 }
 
-func (n *peerSchedds) dial(name string, d *peerSchedd) (err error) {
+func (n *Peers) dial(name string, d *peerSchedd) (err error) {
 	if d.conn == nil {
 		d.conn, err = rpc.DialNode(d.address, n.identity, peer.Schedd, name)
 	}
@@ -184,7 +183,7 @@ func (n *peerSchedds) dial(name string, d *peerSchedd) (err error) {
 }
 
 // markReachable notes that a neighbour does.
-func (n *peerSchedds) markReachable(name string, conn *grpc.ClientConn) {
+func (n *Peers) markReachable(name string, conn *grpc.ClientConn) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if d := n.byName[name]; d != nil && d.conn == conn {
@@ -196,7 +195,7 @@ func (n *peerSchedds) markReachable(name string, conn *grpc.ClientConn) {
 // more, even one that seems to be open: of a host that is cut off TCP notices nothing. So
 // another one is begun at once, and whether that comes about says when the neighbour is
 // back. A nil conn stands for whichever there is.
-func (n *peerSchedds) markUnreachable(name string, conn *grpc.ClientConn) {
+func (n *Peers) markUnreachable(name string, conn *grpc.ClientConn) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	d := n.byName[name]

@@ -1,4 +1,4 @@
-package schedd
+package peers
 
 import (
 	"context"
@@ -30,7 +30,8 @@ func isUnreachable(err error) bool {
 }
 
 // callPeer asks a neighbour something.
-func (n *peerSchedds) callPeer(ctx context.Context, name string, f func(context.Context, wire.NeighbourClient) error) error {
+func (n *Peers) callPeer(ctx context.Context, name string,
+	f func(context.Context, wire.NeighbourClient) error) error {
 	conn, err := n.connTo(ctx, name)
 	if err != nil {
 		if errors.Is(err, roost.NotFound) {
@@ -71,12 +72,12 @@ func trimGRPCPrefix(err error) string {
 
 // queryPeer passes on the rows of a neighbour: only those of its own jobs, for it speaks
 // for no others.
-func (n *peerSchedds) queryPeer(ctx context.Context, name string, q *wire.NeighbourQuery,
+func (n *Peers) queryPeer(ctx context.Context, name string, q *wire.NeighbourQuery,
 	to func(*wire.JobStatus) error) error {
 	return n.callPeer(ctx, name, func(ctx context.Context, client wire.NeighbourClient) error {
 		stream, err := client.Query(ctx, q)
 		return forwardStream(stream, err, func(row *wire.JobStatus) error {
-			if host, _ := n.remoteHost(row.GetId()); host != name && row.GetRefused() == nil {
+			if host, _ := n.RemoteHost(row.GetId()); host != name && row.GetRefused() == nil {
 				return nil
 			}
 			return to(row)
@@ -97,7 +98,7 @@ func forwardStream[T any](from grpc.ServerStreamingClient[T], err error, to func
 
 // callPeerWithin asks a single neighbour, which has to say something within its patience;
 // alive is to be called when it does.
-func (n *peerSchedds) callPeerWithin(ctx context.Context, name string,
+func (n *Peers) callPeerWithin(ctx context.Context, name string,
 	f func(ctx context.Context, client wire.NeighbourClient, alive func()) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -112,7 +113,7 @@ func (n *peerSchedds) callPeerWithin(ctx context.Context, name string,
 	return err
 }
 
-func (n *peerSchedds) whyPeer(ctx context.Context, host string, req *wire.WhyRequest) (reply *wire.WhyReply, err error) {
+func (n *Peers) WhyPeer(ctx context.Context, host string, req *wire.WhyRequest) (reply *wire.WhyReply, err error) {
 	err = n.callPeerWithin(ctx, host, func(ctx context.Context, client wire.NeighbourClient, _ func()) (err error) {
 		reply, err = client.Why(ctx, req)
 		return err
@@ -120,7 +121,7 @@ func (n *peerSchedds) whyPeer(ctx context.Context, host string, req *wire.WhyReq
 	return reply, err
 }
 
-func (n *peerSchedds) peerEvents(ctx context.Context, host string, req *wire.EventsRequest,
+func (n *Peers) PeerEvents(ctx context.Context, host string, req *wire.EventsRequest,
 	to func(*wire.JobEvent) error) error {
 	return n.callPeerWithin(ctx, host, func(ctx context.Context, client wire.NeighbourClient, alive func()) error {
 		stream, err := client.Events(ctx, req)
@@ -131,9 +132,9 @@ func (n *peerSchedds) peerEvents(ctx context.Context, host string, req *wire.Eve
 	})
 }
 
-// actOnPeer has another schedd act on its jobs. Its refusals are told in the place of
+// ActOnPeer has another schedd act on its jobs. Its refusals are told in the place of
 // each job.
-func (n *peerSchedds) actOnPeer(ctx context.Context, host string, req *wire.ActRequest,
+func (n *Peers) ActOnPeer(ctx context.Context, host string, req *wire.ActRequest,
 	who queue.CallerIdentity) (reply *wire.ActReply) {
 	err := n.callPeerWithin(ctx, host,
 		func(ctx context.Context, client wire.NeighbourClient, alive func()) (err error) {
@@ -151,12 +152,12 @@ func (n *peerSchedds) actOnPeer(ctx context.Context, host string, req *wire.ActR
 	return reply
 }
 
-// splitAct cuts an act into one for each row of jobs of one schedd that its words name;
-// the name of this schedd is empty.
-func (n *peerSchedds) splitAct(req *wire.ActRequest) (nodes []string, parts []*wire.ActRequest) {
+// SplitAct cuts an act into one for each row of jobs of one schedd. The name of this
+// schedd is empty.
+func (n *Peers) SplitAct(req *wire.ActRequest) (nodes []string, parts []*wire.ActRequest) {
 	for _, word := range req.GetSelection().GetSelectors() {
-		host, there := n.remoteHost(word)
-		if !there || !n.hasPeer(host) {
+		host, there := n.RemoteHost(word)
+		if !there || !n.HasPeer(host) {
 			host = ""
 		}
 		if len(nodes) == 0 || nodes[len(nodes)-1] != host {

@@ -1,4 +1,4 @@
-package schedd
+package peers
 
 import (
 	"context"
@@ -14,57 +14,58 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// Local is the schedd of this host, as the others may ask it. Each method speaks for its
+// LocalSchedd is the schedd of this host, as the others may ask it. Each method speaks for its
 // own jobs only, and shows what that caller may see.
-type Local interface {
-	ListJobs(ctx context.Context, q *wire.QueryRequest, who queue.CallerIdentity, send func(*wire.JobStatus) error) error
+type LocalSchedd interface {
+	ListJobs(ctx context.Context, q *wire.QueryRequest, who queue.CallerIdentity,
+		send func(*wire.JobStatus) error) error
 	ExplainJob(ctx context.Context, id string, who queue.CallerIdentity) (*wire.WhyReply, error)
 	ListEvents(ctx context.Context, id string, who queue.CallerIdentity, send func(*wire.JobEvent) error) error
 	ActOnJobs(ctx context.Context, req *wire.ActRequest, who queue.CallerIdentity) (*wire.ActReply, error)
 }
 
-// peerService answers the other schedds of the pool. They get what every user may know.
+// Service answers the other schedds of the pool. They get what every user may know.
 // They know their users from their kernels, and this schedd does not. So what only a
 // job's owner may see is shown to none of them, and nothing can be changed but by users
 // with the capability for that.
-type peerService struct {
+type Service struct {
 	wire.UnimplementedNeighbourServer
-	local     Local
+	local     LocalSchedd
 	localName string
-	admins    *jobAdmins
+	admins    *JobAdmins
 }
 
-// newPeerService returns the service of the schedd of that name.
-func newPeerService(local Local, name string, admins *jobAdmins) *peerService {
-	return &peerService{local: local, localName: name, admins: admins}
+// NewService returns the service of the schedd of that name.
+func NewService(local LocalSchedd, name string, admins *JobAdmins) *Service {
+	return &Service{local: local, localName: name, admins: admins}
 }
 
 // remoteSubmitter is a user of another host. The name says which jobs are theirs in a
 // list; no job belongs to the uid, which is nobody's (it is (uid_t) -1, as of chown(2)).
-func (n *peerService) remoteSubmitter(name string) queue.CallerIdentity {
+func (n *Service) remoteSubmitter(name string) queue.CallerIdentity {
 	return queue.CallerIdentity{User: name, UID: math.MaxUint32, GID: math.MaxUint32, Host: n.localName}
 }
 
 // Query implements wire.NeighbourServer.
-func (n *peerService) Query(req *wire.NeighbourQuery, stream grpc.ServerStreamingServer[wire.JobStatus]) error {
+func (n *Service) Query(req *wire.NeighbourQuery, stream grpc.ServerStreamingServer[wire.JobStatus]) error {
 	return n.local.ListJobs(stream.Context(), req.GetQuery(), n.remoteSubmitter(req.GetUser()), stream.Send)
 }
 
 // Why implements wire.NeighbourServer.
-func (n *peerService) Why(ctx context.Context, req *wire.WhyRequest) (*wire.WhyReply, error) {
+func (n *Service) Why(ctx context.Context, req *wire.WhyRequest) (*wire.WhyReply, error) {
 	return n.local.ExplainJob(ctx, req.GetId(), n.remoteSubmitter(""))
 }
 
 // Events implements wire.NeighbourServer.
-func (n *peerService) Events(req *wire.EventsRequest, stream grpc.ServerStreamingServer[wire.JobEvent]) error {
+func (n *Service) Events(req *wire.EventsRequest, stream grpc.ServerStreamingServer[wire.JobEvent]) error {
 	return n.local.ListEvents(stream.Context(), req.GetId(), n.remoteSubmitter(""), stream.Send)
 }
 
 // Act implements wire.NeighbourServer. The node in the certificate is the user's: a
 // schedd speaks for its own users only.
-func (n *peerService) Act(ctx context.Context, req *wire.NeighbourAct) (*wire.ActReply, error) {
+func (n *Service) Act(ctx context.Context, req *wire.NeighbourAct) (*wire.ActReply, error) {
 	p, ok := peer.FromContext(ctx)
-	if !ok || p.Local || !n.admins.isAdmin(req.GetUser(), p.Name) {
+	if !ok || p.Local || !n.admins.IsAdmin(req.GetUser(), p.Name) {
 		return nil, fmt.Errorf("%w: %s@%s lacks the capability %q here; root on a central manager gives it with: "+
 			"roost admin give %s@%s %s",
 			roost.PermissionDenied, req.GetUser(), p.Name, "jobs", req.GetUser(), p.Name, "jobs")

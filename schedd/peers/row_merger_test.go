@@ -1,4 +1,4 @@
-package schedd
+package peers
 
 import (
 	"context"
@@ -41,7 +41,7 @@ func mergedRows(t *testing.T, limit int, speakers ...scriptedSchedd) (lines []st
 		return nil
 	}}
 	for _, sp := range speakers {
-		src := &rowSource{peerQuery: peerQuery{node: sp.node, isNamed: sp.named}, rows: make(chan tableRow, rowBuffer),
+		src := &rowSource{peerQuery: peerQuery{node: sp.node, isNamed: sp.named}, rows: make(chan ListRow, rowBuffer),
 			remainingWait: peerTimeout}
 		m.sources = append(m.sources, src)
 		go func() {
@@ -50,8 +50,8 @@ func mergedRows(t *testing.T, limit int, speakers ...scriptedSchedd) (lines []st
 				if i < len(sp.pauses) {
 					time.Sleep(sp.pauses[i])
 				}
-				if src.err = src.addRow(ctx, tableRow{submittedAt: at,
-					status: &wire.JobStatus{Id: fmt.Sprintf("%d.%s", at, sp.node), Submitted: at}}); src.err != nil {
+				if src.err = src.addRow(ctx, ListRow{SubmittedAt: at,
+					Status: &wire.JobStatus{Id: fmt.Sprintf("%d.%s", at, sp.node), Submitted: at}}); src.err != nil {
 					return
 				}
 			}

@@ -1,4 +1,4 @@
-package schedd
+package peers
 
 import (
 	"slices"
@@ -11,15 +11,15 @@ import (
 // last. For a job in another schedd's queue their own schedd says who they are, and the
 // other one looks whether that user of that node may.
 
-// jobAdmins are the users who may act on everybody's jobs: "ann@n1", or "ann" of any
+// JobAdmins are the users who may act on everybody's jobs: "ann@n1", or "ann" of any
 // node.
-type jobAdmins struct{ names atomic.Pointer[[]string] }
+type JobAdmins struct{ names atomic.Pointer[[]string] }
 
-func (a *jobAdmins) set(names []string) { a.names.Store(&names) }
+func (a *JobAdmins) Set(names []string) { a.names.Store(&names) }
 
-// isAdmin reports whether a user of a node is one of them. A user's name that has an @ in
+// IsAdmin reports whether a user of a node is one of them. A user's name that has an @ in
 // it could be taken for a user of another node, and is none of them.
-func (a *jobAdmins) isAdmin(user, node string) bool {
+func (a *JobAdmins) IsAdmin(user, node string) bool {
 	names := a.names.Load()
 	return names != nil && user != "" && !strings.Contains(user, "@") &&
 		(slices.Contains(*names, user) || slices.Contains(*names, user+"@"+node))

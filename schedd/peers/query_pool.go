@@ -1,4 +1,4 @@
-package schedd
+package peers
 
 import (
 	"cmp"
@@ -14,13 +14,13 @@ import (
 )
 
 // LocalQuery sends the rows of a query that this schedd answers itself.
-type LocalQuery func(ctx context.Context, q *wire.QueryRequest, send func(tableRow) error) error
+type LocalQuery func(ctx context.Context, q *wire.QueryRequest, send func(ListRow) error) error
 
-// queryAll lists the jobs of several schedds for a user, the newest first. All are asked
+// QueryAll lists the jobs of several schedds for a user, the newest first. All are asked
 // at once, and their answers merged as they come, so that nobody holds more than a few
 // rows of any of them. The user waits for this schedd as long as it takes, and for all
 // others together for as long as patience has it.
-func (n *peerSchedds) queryAll(ctx context.Context, req *wire.PoolQuery, who string, local LocalQuery,
+func (n *Peers) QueryAll(ctx context.Context, req *wire.PoolQuery, who string, local LocalQuery,
 	send func(*wire.PoolRow) error) error {
 	parts, refused, err := n.splitBySchedd(req)
 	if err != nil {
@@ -36,17 +36,17 @@ func (n *peerSchedds) queryAll(ctx context.Context, req *wire.PoolQuery, who str
 	defer cancel()
 	var sources []*rowSource
 	for _, p := range parts {
-		src := &rowSource{peerQuery: p, rows: make(chan tableRow, rowBuffer), remainingWait: peerTimeout}
+		src := &rowSource{peerQuery: p, rows: make(chan ListRow, rowBuffer), remainingWait: peerTimeout}
 		sources = append(sources, src)
 		go func() {
 			defer close(src.rows)
-			add := func(row tableRow) error { return src.addRow(ctx, row) }
+			add := func(row ListRow) error { return src.addRow(ctx, row) }
 			if p.node == n.localName {
 				src.err = local(ctx, p.query, add)
 			} else {
 				src.err = n.queryPeer(ctx, p.node, &wire.NeighbourQuery{Query: p.query, User: who},
 					func(row *wire.JobStatus) error {
-						return add(tableRow{submittedAt: cmp.Or(row.GetOrderTime(), row.GetSubmitted()), status: row})
+						return add(ListRow{SubmittedAt: cmp.Or(row.GetOrderTime(), row.GetSubmitted()), Status: row})
 					})
 			}
 		}()
@@ -73,10 +73,10 @@ type peerQuery struct {
 
 // splitBySchedd gives each selector to the schedd that it is for. This one comes first.
 // Of a table, those of schedds that there are not are refused.
-func (n *peerSchedds) splitBySchedd(req *wire.PoolQuery) (parts []peerQuery, refused []*wire.Refused, err error) {
+func (n *Peers) splitBySchedd(req *wire.PoolQuery) (parts []peerQuery, refused []*wire.Refused, err error) {
 	query, own := req.GetQuery(), n.localName
 	if at := req.GetAt(); at != "" {
-		if at != own && !n.hasPeer(at) {
+		if at != own && !n.HasPeer(at) {
 			return nil, nil, n.unknownScheddError(at)
 		}
 		return []peerQuery{{at, query, true}}, nil, nil
@@ -97,15 +97,15 @@ func (n *peerSchedds) splitBySchedd(req *wire.PoolQuery) (parts []peerQuery, ref
 				of[name] = append(of[name], word)
 			}
 		}
-		host, there := n.remoteHost(word)
+		host, there := n.RemoteHost(word)
 		if !there {
 			host = own
-		} else if named[host] = true; !n.hasPeer(host) {
+		} else if named[host] = true; !n.HasPeer(host) {
 			err := fmt.Errorf("%s: %w", word, n.unknownScheddError(host))
 			if !query.GetTable() {
 				return nil, nil, err
 			}
-			refused = append(refused, selectionError(word, err))
+			refused = append(refused, SelectionError(word, err))
 			continue
 		}
 		of[host] = append(of[host], word)
@@ -120,13 +120,13 @@ func (n *peerSchedds) splitBySchedd(req *wire.PoolQuery) (parts []peerQuery, ref
 	return parts, refused, nil
 }
 
-func (n *peerSchedds) unknownScheddError(name string) error {
+func (n *Peers) unknownScheddError(name string) error {
 	return fmt.Errorf("%w: no schedd %s is known in this pool; it has %s", roost.NotFound, name,
 		strings.Join(append([]string{n.localName}, n.peerNames()...), ", "))
 }
 
-// remoteHost finds the schedd that a job'n id names, if it is another one.
-func (n *peerSchedds) remoteHost(word string) (host string, there bool) {
+// RemoteHost finds the schedd that a job'n id names, if it is another one.
+func (n *Peers) RemoteHost(word string) (host string, there bool) {
 	if word == "" || word[0] < '0' || word[0] > '9' {
 		return "", false
 	}

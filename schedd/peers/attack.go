@@ -1,4 +1,4 @@
-package schedd
+package peers
 
 import (
 	"context"
@@ -13,10 +13,10 @@ import (
 // attackedPeer is the submit node whose jobs a hostile schedd acts on.
 const attackedPeer = "submit"
 
-// attackPeers asks the other submit nodes to act on jobs of their users, and for what
+// AttackPeers asks the other submit nodes to act on jobs of their users, and for what
 // only these may see.
-func (n *peerSchedds) attackPeers(ctx context.Context) {
-	for again := time.Tick(10 * time.Millisecond); !n.hasPeer(attackedPeer) && ctx.Err() == nil; <-again {
+func (n *Peers) AttackPeers(ctx context.Context) {
+	for again := time.Tick(10 * time.Millisecond); !n.HasPeer(attackedPeer) && ctx.Err() == nil; <-again {
 	}
 	err := n.callPeer(ctx, attackedPeer, func(ctx context.Context, client wire.NeighbourClient) error {
 		for _, user := range []string{"root", "uid 12345", "12345", ""} {
