@@ -37,7 +37,7 @@ func (s *Schedd) decideAlter(now time.Time, who queue.CallerIdentity, t queue.Ta
 	if err != nil {
 		return nil, err
 	}
-	s.requestRecheck(t.Job.Seq)
+	s.leader.requestRecheck(t.Job.Seq)
 	return append(events, held...), nil
 }
 
@@ -66,26 +66,11 @@ func (s *Schedd) decideAlterHold(now time.Time, who queue.CallerIdentity, t queu
 // others exceed a queue's limits (OpenPBS, req_modifyjob).
 func (s *Schedd) checkAltered(who queue.CallerIdentity, t queue.TaskSelector, changes *classad.Ad,
 	spec *queue.SubmitSpec) error {
-	err := admission.ApplyAlteration(s.cellPolicy(), changes, spec)
+	err := admission.ApplyAlteration(s.leader.cellPolicy(), changes, spec)
 	if st, _ := s.queue.Status(t.Job.Seq); who.Admin && st.UID != who.UID && errors.Is(err, roost.Exhausted) {
 		return nil
 	}
 	return err
-}
-
-// cellPolicy is what administrators have set, as it was heard last.
-func (s *Schedd) cellPolicy() *wire.Policy {
-	if s.negotiator != nil && s.negotiator.admission.policy != nil {
-		return s.negotiator.admission.policy
-	}
-	return s.lastPolicy
-}
-
-// requestRecheck has a job asked about anew.
-func (s *Schedd) requestRecheck(seq uint64) {
-	if s.negotiator != nil {
-		s.negotiator.admission.cancelQuestion(seq)
-	}
 }
 
 // decideMove decides that a job goes to another queue, which gives it its own defaults
@@ -98,7 +83,7 @@ func (s *Schedd) decideMove(now time.Time, who queue.CallerIdentity, t queue.Tas
 			return s.enterNewQueue(t, spec, to)
 		}}, s.submitLimits())
 	if err == nil {
-		s.requestRecheck(t.Job.Seq)
+		s.leader.requestRecheck(t.Job.Seq)
 	}
 	return events, err
 }
@@ -109,7 +94,7 @@ func (s *Schedd) enterNewQueue(t queue.TaskSelector, spec *queue.SubmitSpec, to 
 	if !ok {
 		return fmt.Errorf("%v: %w", t, roost.NotFound)
 	}
-	e := s.newQueueAdmission(&st)
+	e := s.leader.newQueueAdmission(&st)
 	return e.MoveToQueue(spec, to)
 }
 

@@ -23,8 +23,7 @@ func (s *Schedd) checkAlterQuota(ctx context.Context, req *wire.ActRequest,
 	var answer chan error
 	var id, changes string
 	if err := s.callLoop(ctx, func(now time.Time) {
-		n := s.negotiator
-		if n == nil || !n.admission.policy.GetAdmission() {
+		if !s.leader.checksQuotas() {
 			return
 		}
 		chosen, err := s.selectTargets(req.GetSelection(), who, true)
@@ -39,7 +38,7 @@ func (s *Schedd) checkAlterQuota(ctx context.Context, req *wire.ActRequest,
 		}
 		payer, d := s.queue.AlterationDemand(events[0])
 		id, changes = t.String(), events[0].Submission.Ad
-		finish, answer = s.sendDemand(n, []queue.QuotaKey{payer}, []*wire.Demand{s.demandMessage(payer, d)})
+		finish, answer = s.leader.requestQuota(payer, d)
 	}); err != nil || answer == nil {
 		return "", finish, nil, err
 	}

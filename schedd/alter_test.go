@@ -13,6 +13,7 @@ import (
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/admission"
+	"github.com/roost-batch/roost/schedd/peers"
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
@@ -78,7 +79,10 @@ func TestMoveJob(t *testing.T) {
 		t.Fatal(err)
 	}
 	q.Apply(events[0])
-	s := &Schedd{queue: q, lastPolicy: policy, node: &config.Node{Name: hostName, Schedd: &config.ScheddSettings{}}}
+	s := &Schedd{queue: q, node: &config.Node{Name: hostName, Schedd: &config.ScheddSettings{}},
+		peerSchedds: peers.New(hostName, nil, nil), users: newUserAgents()}
+	s.assemble()
+	s.leader.lastPolicy = policy
 	if events, err = s.decideMove(time.Unix(1000, 0), who, queue.TaskSelector{Job: ids[0]}, "long"); err != nil {
 		t.Fatal(err)
 	}

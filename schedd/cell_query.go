@@ -47,8 +47,8 @@ func (s *userService) Cell(ctx context.Context, req *wire.CellRequest) (*wire.Ce
 // talks to.
 func (s *Schedd) negotiatorAddresses(ctx context.Context) (addresses []string, err error) {
 	err = s.callLoop(ctx, func(time.Time) {
-		if s.negotiator != nil {
-			addresses = append(addresses, s.negotiator.address)
+		if address := s.leader.leaderAddress(); address != "" {
+			addresses = append(addresses, address)
 		}
 	})
 	for _, address := range s.node.Negotiators {

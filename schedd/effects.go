@@ -44,7 +44,7 @@ func (s *Schedd) runEffects(effects []dispatch.Effect, now time.Time) {
 		case dispatch.RenewLeases:
 			s.renewLeases(e)
 		case dispatch.GrantResult:
-			s.sendGrantResult(e)
+			s.leader.sendGrantResult(e)
 		}
 	}
 }

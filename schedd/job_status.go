@@ -93,8 +93,8 @@ func stateCounts(st *queue.JobStatus) map[string]uint32 {
 // why its tasks wait, if they do and the negotiator has said so.
 func (s *Schedd) addLiveStatus(m *wire.JobStatus, st *queue.JobStatus) *wire.JobStatus {
 	s.addLocalStatus(m, st)
-	if waitsForMachine(m, st) && s.negotiator != nil {
-		if e := s.negotiator.explanations[st.Request]; e != nil {
+	if waitsForMachine(m, st) {
+		if e := s.leader.explanation(st.Request); e != nil {
 			m.Reason, m.Brief, m.Start = e.GetSummary(), e.GetBrief(), e.GetStart()
 		}
 	}

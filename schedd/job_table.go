@@ -212,8 +212,14 @@ func encodeRow(m *wire.JobStatus) []byte {
 	return text
 }
 
-// setReason keeps why a request waits, for the lists.
-func (v *jobTable) setReason(id queue.RequestID, e *wire.Explanation) {
+// DeleteReason drops why a request waits.
+func (v *jobTable) DeleteReason(id queue.RequestID) { v.reasons.Delete(uint64(id)) }
+
+// ClearReasons drops why all requests wait.
+func (v *jobTable) ClearReasons() { v.reasons.Clear() }
+
+// SetReason notes why a request waits, for the lists.
+func (v *jobTable) SetReason(id queue.RequestID, e *wire.Explanation) {
 	v.reasons.Store(uint64(id),
 		encodeRow(&wire.JobStatus{Reason: e.GetSummary(), Brief: e.GetBrief(), Start: e.GetStart()}))
 }

@@ -46,7 +46,8 @@ type watchedNegotiator struct {
 // again at ever longer intervals, so that news come late by as much as the cut took: a
 // negotiator that is silent is connected to anew.
 type leaderTracker struct {
-	*Schedd
+	leader           *leaderConn
+	daemonContext    context.Context
 	watchedAddresses map[string]*watchedNegotiator
 	reports          chan leaderReport
 	running          sync.WaitGroup
@@ -68,8 +69,8 @@ type negotiatorStream struct {
 
 // runLeaderTracker holds one conversation after the other with whichever negotiator
 // leads, until ctx ends.
-func (s *Schedd) runLeaderTracker(ctx context.Context) {
-	p := &leaderTracker{Schedd: s, watchedAddresses: map[string]*watchedNegotiator{}, reports: make(chan leaderReport),
+func (l *leaderConn) runLeaderTracker(ctx context.Context) {
+	p := &leaderTracker{leader: l, daemonContext: ctx, watchedAddresses: map[string]*watchedNegotiator{}, reports: make(chan leaderReport),
 		streamEnded: make(chan struct{}, 1)}
 	defer p.running.Wait()
 	for {
@@ -108,7 +109,7 @@ func (p *leaderTracker) onStreamEnded() {
 // watchNegotiators begins to watch the negotiators that are not watched yet, and lets go
 // of leaders that are none any more.
 func (p *leaderTracker) watchNegotiators(ctx context.Context) {
-	wanted := slices.Clone(p.node.Negotiators)
+	wanted := slices.Clone(p.leader.negotiators)
 	for _, address := range slices.Sorted(maps.Keys(p.watchedAddresses)) {
 		if leader := p.watchedAddresses[address].report.GetLeader(); leader != "" && !slices.Contains(wanted, leader) {
 			wanted = append(wanted, leader)
@@ -125,9 +126,9 @@ func (p *leaderTracker) watchNegotiators(ctx context.Context) {
 		if p.watchedAddresses[address] != nil {
 			continue
 		}
-		conn, err := rpc.Dial(address, p.identity, peer.Negotiator)
+		conn, err := rpc.Dial(address, p.leader.identity, peer.Negotiator)
 		if err != nil {
-			p.log.Error("cannot follow a negotiator", "address", address, "error", err)
+			p.leader.log.Error("cannot follow a negotiator", "address", address, "error", err)
 			p.watchedAddresses[address] = &watchedNegotiator{stop: func() {}}
 			continue
 		}
@@ -159,12 +160,12 @@ func (p *leaderTracker) watchNegotiator(ctx context.Context, address string, w *
 	for ctx.Err() == nil {
 		err := receiveLeaderReports(ctx, w.conn, func(event *wire.LeaderNews) { notify(event, false) })
 		if err == errHeartbeatLost {
-			p.log.Warn("negotiator is silent, connecting anew", "address", address)
+			p.leader.log.Warn("negotiator is silent, connecting anew", "address", address)
 			notify(nil, true)
 			return
 		}
 		notify(nil, false)
-		p.log.Debug("negotiator gone", "address", address, "error", rpc.FromStatus(err))
+		p.leader.log.Debug("negotiator gone", "address", address, "error", rpc.FromStatus(err))
 		select {
 		case <-ctx.Done():
 		case <-time.After(minSessionRetry):
@@ -230,7 +231,7 @@ func (p *leaderTracker) followLeader(ctx context.Context) {
 		defer func() { p.streamEnded <- struct{}{} }()
 		defer stop()
 		err := p.runNegotiatorStream(own, conn, leader)
-		p.log.Debug("conversation with the negotiator ended", "address", leader, "epoch", c.epoch, "error",
+		p.leader.log.Debug("conversation with the negotiator ended", "address", leader, "epoch", c.epoch, "error",
 			rpc.FromStatus(err))
 	})
 }
@@ -251,12 +252,12 @@ func (p *leaderTracker) describeNegotiators() {
 		}
 	}
 	text := strings.Join(parts, "; ")
-	p.leadership.Store(&text)
+	p.leader.leadership.Store(&text)
 }
 
 // leaderStatus says who leads and how the other negotiators are.
-func (s *Schedd) leaderStatus() string {
-	if text := s.leadership.Load(); text != nil && *text != "" {
+func (l *leaderConn) leaderStatus() string {
+	if text := l.leadership.Load(); text != nil && *text != "" {
 		return *text
 	}
 	return "the node file names none"

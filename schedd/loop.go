@@ -125,22 +125,11 @@ func (s *Schedd) handle(event any, now time.Time) {
 			s.onStartdMessage(p, n.message, now)
 		}
 	case negotiatorConnected:
-		if s.negotiator != nil {
-			s.negotiator.admission.releaseWaiters()
-		}
-		s.negotiator = newNegotiatorState(n)
-		s.jobTable.reasons.Clear()
-		s.log.Info("negotiator found", "name", n.name, "epoch", n.epoch)
+		s.leader.onConnected(n)
 	case negotiatorDisconnected:
-		if s.negotiator != nil && s.negotiator.out == n.out {
-			s.negotiator.admission.releaseWaiters()
-			s.negotiator = nil
-			s.jobTable.reasons.Clear()
-		}
+		s.leader.onDisconnected(n)
 	case negotiatorMessage:
-		if s.negotiator != nil && s.negotiator.out == n.out {
-			s.onNegotiatorMessage(n.message)
-		}
+		s.leader.onMessage(n)
 	case inputSent:
 		s.onInputSent(n, now)
 	case outputStored:
@@ -155,20 +144,18 @@ func (s *Schedd) handle(event any, now time.Time) {
 // react does what the changes of a turn ask for: tasks for free claims, words to nodes
 // and to the negotiator, news for those who watch.
 func (s *Schedd) react(now time.Time) {
-	s.checkDeferred(now)
+	s.leader.checkDeferred(now)
 	for events := s.queue.Followups(now); len(events) > 0; events = s.queue.Followups(now) {
 		s.commitEvents(events...)
 	}
-	s.routeWaitingJobs(now)
+	s.leader.routeWaitingJobs(now)
 	for dirty := s.queue.TakeDirtyRequests(); len(dirty) > 0; dirty = s.queue.TakeDirtyRequests() {
 		for _, r := range dirty {
 			s.dispatch.RequestChanged(s.clock.boot, dispatch.RequestID(r))
-			if s.negotiator != nil {
-				s.negotiator.dirty[r] = true
-			}
-			s.retryRouting(r)
+			s.leader.markDirty(r)
+			s.leader.retryRouting(r)
 		}
-		s.routeWaitingJobs(now)
+		s.leader.routeWaitingJobs(now)
 	}
 	for _, v := range s.queue.TakeVacates() {
 		s.dispatch.Vacate(v.Attempt, dispatch.VacateOrder{WithoutNotice: v.Fast, Checkpoint: v.Checkpoint,
@@ -186,12 +173,10 @@ func (s *Schedd) react(now time.Time) {
 		s.runEffects(effects, now)
 	}
 	for _, r := range s.dispatch.ShrunkRequests() {
-		if s.negotiator != nil {
-			s.negotiator.dirty[queue.RequestID(r)] = true // what runs of a queue may be counted
-		}
+		s.leader.markDirty(queue.RequestID(r)) // what runs of a queue may be counted
 	}
-	s.sendRequestUpdates(now)
-	s.sendDemands(now)
+	s.leader.sendRequestUpdates(now)
+	s.leader.sendDemands(now)
 	s.signalWatches()
 }
 
@@ -206,7 +191,7 @@ func (s *Schedd) commitEvents(events ...queue.JobEvent) {
 func (s *Schedd) commitEventsLazily(events ...queue.JobEvent) {
 	for _, e := range events {
 		s.queue.Apply(e)
-		s.retractOutcome(&e)
+		s.leader.retractOutcome(&e)
 		s.liveUsage.removeEnded(s.node.Name, &e)
 		if n, ok := s.queue.Notification(e); ok && s.notifier.IsConfigured() {
 			s.pending.hasNotices = append(s.pending.hasNotices, n)
@@ -249,14 +234,14 @@ func (s *Schedd) tick() {
 	s.dispatch.Tick(s.clock.boot)
 	s.archiveEnded(now)
 	s.maybeCheckpoint()
-	if s.negotiator != nil {
+	if s.leader.isConnected() {
 		for _, r := range s.dispatch.WaitingRequests() {
-			s.negotiator.dirty[queue.RequestID(r)] = true // some may have waited long enough
+			s.leader.markDirty(queue.RequestID(r)) // some may have waited long enough
 		}
 	}
 	if now.Sub(s.usageSentAt) >= time.Second {
 		s.usageSentAt = now
-		s.sendUsage()
+		s.leader.sendUsage()
 	}
 	s.react(now)
 }

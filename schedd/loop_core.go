@@ -10,7 +10,6 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/wire"
-	"github.com/roost-batch/roost/schedd/admission"
 	"github.com/roost-batch/roost/schedd/dispatch"
 	"github.com/roost-batch/roost/schedd/history"
 	"github.com/roost-batch/roost/schedd/journal"
@@ -96,6 +95,7 @@ func NewCore(name, domain string, lease, renew time.Duration, q *queue.Queue, st
 		opt.RenewEvery = renew
 	}
 	s.dispatch = dispatch.New(jobQueueAdapter{s}, opt)
+	s.assemble()
 	c := &LoopCore{schedd: s, effects: beyond}
 	s.effects = simEffects{c}
 	return c
@@ -171,7 +171,7 @@ func (c *LoopCore) SessionClosed(m ClockReading, v *StartdSession) {
 func (v *StartdSession) TakeMessages() []*wire.ToStartd { return v.stream.out.takeAll() }
 
 // HelloMessage is the first message of a conversation with a negotiator.
-func (c *LoopCore) HelloMessage() *wire.ScheddHello { return c.schedd.helloMessage() }
+func (c *LoopCore) HelloMessage() *wire.ScheddHello { return c.schedd.leader.helloMessage() }
 
 // NegotiatorConnected takes in that the leader has answered the hello.
 func (c *LoopCore) NegotiatorConnected(m ClockReading, epoch uint64, name, address string) *NegotiatorSession {
@@ -200,16 +200,8 @@ func (c *LoopCore) Submit(m ClockReading, who queue.CallerIdentity, key string, 
 	done func(ids []roost.JobID, repeated bool)) error {
 	c.setClock(m)
 	s, limits := c.schedd, c.submitLimits()
-	if n := s.negotiator; !s.queue.HasSubmission(who, key, limits) {
-		e := &admission.QueueAdmission{Now: m.Now, Submitter: who, Groups: func() []string {
-			return nil
-		}, FullQueues: map[string]bool{}, Policy: s.cellPolicy()}
-		if n == nil || n.admission.policy == nil {
-			markUnchecked(specs)
-		} else if e.Policy.GetAdmission() {
-			return roost.Unavailable
-		}
-		if err := e.AdmitJobs(specs); err != nil {
+	if !s.queue.HasSubmission(who, key, limits) {
+		if err := s.leader.admitWithoutLeader(m.Now, who, specs); err != nil {
 			return err
 		}
 	}

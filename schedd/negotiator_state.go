@@ -74,21 +74,21 @@ const maxWanted = 10_000
 const shrinkInterval = 50 * time.Millisecond
 
 // sendRequestUpdates tells the negotiator what has changed in what is wanted.
-func (s *Schedd) sendRequestUpdates(now time.Time) {
-	n := s.negotiator
+func (l *leaderConn) sendRequestUpdates(now time.Time) {
+	n := l.stream
 	if n == nil {
 		return
 	}
 	whole := n.resendAll
 	if n.resendAll && !mutant.Active(mutant.LeaderNotUpdated) {
-		s.sendUsage() // before what is wanted, or its tasks would seem to hold nothing
-		for _, r := range s.queue.Requests() {
+		l.sendUsage() // before what is wanted, or its tasks would seem to hold nothing
+		for _, r := range l.queue.Requests() {
 			n.dirty[r] = true
 		}
 		n.resendAll = false
 	}
 	for _, id := range sortedKeys(n.dirty) {
-		if s.publishRequest(n, id, now) {
+		if l.publishRequest(n, id, now) {
 			delete(n.dirty, id)
 		}
 	}
@@ -99,17 +99,17 @@ func (s *Schedd) sendRequestUpdates(now time.Time) {
 
 // publishRequest tells what is wanted for one request, and reports whether nothing is
 // left to be said.
-func (s *Schedd) publishRequest(n *negotiatorState, id queue.RequestID, now time.Time) bool {
-	r, ok := s.queue.Request(id)
+func (l *leaderConn) publishRequest(n *negotiatorState, id queue.RequestID, now time.Time) bool {
+	r, ok := l.queue.Request(id)
 	last := n.lastUpdates[id]
 	wanted, noWait, gang, lead := uint32(0), uint32(0), uint32(0), uint64(0)
-	behind := s.queue.WaitsForEarlierGang(id)
+	behind := l.queue.WaitsForEarlierGang(id)
 	if ok && !behind {
-		noWait = uint32(min(s.dispatch.Movable(s.clock.boot, dispatch.RequestID(id)), maxWanted))
-		wanted = noWait + uint32(min(max(r.Ready-s.dispatch.ClaimCounts(dispatch.RequestID(id)), 0), maxWanted))
-		if size, ok := s.queue.NextGang(id); ok {
+		noWait = uint32(min(l.dispatch.Movable(l.loop.BootTime(), dispatch.RequestID(id)), maxWanted))
+		wanted = noWait + uint32(min(max(r.Ready-l.dispatch.ClaimCounts(dispatch.RequestID(id)), 0), maxWanted))
+		if size, ok := l.queue.NextGang(id); ok {
 			gang = uint32(size)
-			if at, mixed := s.queue.GangRequest(id); !mixed || gang == 0 {
+			if at, mixed := l.queue.GangRequest(id); !mixed || gang == 0 {
 				wanted = wholeGangTasks(wanted, gang)
 			} else {
 				lead = uint64(at)
@@ -122,7 +122,7 @@ func (s *Schedd) publishRequest(n *negotiatorState, id queue.RequestID, now time
 	tries := ok && wanted == 0 && r.Ready > 0 && !behind
 	claims := uint32(0)
 	if ok && n.countsQueue(r.Queue) {
-		claims = uint32(s.dispatch.ClaimCount(dispatch.RequestID(id)))
+		claims = uint32(l.dispatch.ClaimCount(dispatch.RequestID(id)))
 	}
 	if tries {
 		claims = max(claims, 1)
@@ -137,7 +137,7 @@ func (s *Schedd) publishRequest(n *negotiatorState, id queue.RequestID, now time
 		return false // soon
 	}
 	m := &wire.RequestUpdate{Id: uint64(id), Wanted: wanted, NoWait: noWait, GrantsSeen: proto.Uint64(n.lastGrant),
-		Lost: min(uint32(s.lostTasks[id]), wanted)}
+		Lost: min(uint32(l.lostTasks[id]), wanted)}
 	if ok {
 		m.Owner, m.Group, m.Band, m.Priority = r.Owner, r.Group, r.Band.String(), int32(r.Priority)
 		m.Oldest, m.Resources = r.OldestSubmit.UnixNano(), wire.FromResources(r.Resources)
@@ -147,16 +147,16 @@ func (s *Schedd) publishRequest(n *negotiatorState, id queue.RequestID, now time
 		if last == nil || last.resendAll {
 			m.Ad = r.Ad
 		}
-		m.Counting = limitCounting(s.queue.LimitCounting(id))
-		m.Queue, m.Claims, m.UnixGroup = r.Queue, claims, s.users.groupName(r.GID)
+		m.Counting = limitCounting(l.queue.LimitCounting(id))
+		m.Queue, m.Claims, m.UnixGroup = r.Queue, claims, l.groups.GroupName(r.GID)
 		n.lastUpdates[id] = &lastUpdate{wanted: wanted, noWait: noWait, gang: gang, claims: claims,
 			lastGrant: n.lastGrant, sentAt: now}
 	}
 	if wanted == 0 && claims == 0 { // the negotiator forgets it: the next word on it is a whole one
 		delete(n.lastUpdates, id)
 		delete(n.explanations, id)
-		s.jobTable.reasons.Delete(uint64(id))
-		delete(s.lostTasks, id)
+		l.reasons.DeleteReason(id)
+		delete(l.lostTasks, id)
 		n.notifyWaiters(id)
 	}
 	n.out.enqueue(&wire.FromSchedd{Of: &wire.FromSchedd_Request{Request: m}})
@@ -209,8 +209,8 @@ func (n *negotiatorState) notifyWaiters(id queue.RequestID) {
 }
 
 // localTimes turns the negotiator's times into this machine's.
-func (t clockReading) localTimes(m *wire.Kept) []dispatch.UnavailableWindow {
-	began := t.now.Add(-t.boot)
+func (l *leaderConn) localTimes(m *wire.Kept) []dispatch.UnavailableWindow {
+	began := l.loop.Now().Add(-l.loop.BootTime())
 	all := make([]dispatch.UnavailableWindow, len(m.GetNodes()))
 	for i, k := range m.GetNodes() {
 		all[i] = dispatch.UnavailableWindow{Node: k.GetNode(), From: time.Unix(k.GetFrom(), 0).Sub(began),
@@ -223,15 +223,15 @@ func (t clockReading) localTimes(m *wire.Kept) []dispatch.UnavailableWindow {
 }
 
 // onNegotiatorMessage takes in a message of the negotiator.
-func (s *Schedd) onNegotiatorMessage(m *wire.ToSchedd) {
+func (l *leaderConn) onNegotiatorMessage(m *wire.ToSchedd) {
 	switch m := m.GetOf().(type) {
 	case *wire.ToSchedd_Grant:
 		g := m.Grant
-		s.negotiator.lastGrant = max(s.negotiator.lastGrant, g.GetId())
-		s.negotiator.dirty[queue.RequestID(g.GetRequest())] = true
+		l.stream.lastGrant = max(l.stream.lastGrant, g.GetId())
+		l.stream.dirty[queue.RequestID(g.GetRequest())] = true
 		where := formatLocation(g.GetNode(), g.GetHost(), g.GetAddress())
-		if p := s.peers[g.GetNode()]; p != nil && p.hasMoved(where) {
-			s.sendGrantResult(dispatch.GrantResult{
+		if l.loop.HasMoved(g.GetNode(), where) {
+			l.sendGrantResult(dispatch.GrantResult{
 				Grant:   dispatch.GrantID{Epoch: g.GetEpoch(), ID: g.GetId()},
 				Request: dispatch.RequestID(g.GetRequest()),
 				Reason: "another node says that the machine is its own, and what runs here on that of before may " +
@@ -239,7 +239,7 @@ func (s *Schedd) onNegotiatorMessage(m *wire.ToSchedd) {
 			})
 			return
 		}
-		s.dispatch.Granted(s.clock.boot, dispatch.Grant{
+		l.dispatch.Granted(l.loop.BootTime(), dispatch.Grant{
 			GrantID: dispatch.GrantID{Epoch: g.GetEpoch(), ID: g.GetId()}, Request: dispatch.RequestID(g.GetRequest()),
 			Node:    g.GetNode(),
 			Address: where, Resources: g.GetResources().Vector(), Token: g.GetCapability(),
@@ -247,64 +247,64 @@ func (s *Schedd) onNegotiatorMessage(m *wire.ToSchedd) {
 			GangSize: int(g.GetGangSize()), Victims: g.GetVictims(), VictimReason: g.GetWhy(),
 		})
 	case *wire.ToSchedd_Admitted:
-		if asked := s.negotiator.admission.routes.askedAdmit; asked != 0 && asked == m.Admitted.GetId() {
-			s.onRouteAnswer(s.clock.now, m.Admitted)
-		} else if seq, later := s.negotiator.admission.deferred[m.Admitted.GetId()]; later {
-			s.onDeferredCheck(seq, m.Admitted)
+		if asked := l.stream.admission.routes.askedAdmit; asked != 0 && asked == m.Admitted.GetId() {
+			l.onRouteAnswer(l.loop.Now(), m.Admitted)
+		} else if seq, later := l.stream.admission.deferred[m.Admitted.GetId()]; later {
+			l.onDeferredCheck(seq, m.Admitted)
 		} else {
-			s.negotiator.onAdmitReply(m.Admitted)
+			l.stream.onAdmitReply(m.Admitted)
 		}
 	case *wire.ToSchedd_Policy:
-		s.negotiator.setPolicy(m.Policy)
-		s.admins.Set(m.Policy.GetJobAdmins())
-		s.lastPolicy = m.Policy
+		l.stream.setPolicy(m.Policy)
+		l.admins.Set(m.Policy.GetJobAdmins())
+		l.lastPolicy = m.Policy
 		if len(m.Policy.GetDeleting()) > 0 {
-			s.removeReservationJobs(s.queue.MatchingJobs(queue.JobFilter{}), s.clock.now)
+			l.removeReservationJobs(l.queue.MatchingJobs(queue.JobFilter{}), l.loop.Now())
 		}
-		s.negotiator.admission.routes.fullQueues = nil
-		s.retryAllRouting()
+		l.stream.admission.routes.fullQueues = nil
+		l.retryAllRouting()
 	case *wire.ToSchedd_Room:
-		s.onQueueRoom(m.Room.GetQueue())
+		l.onQueueRoom(m.Room.GetQueue())
 	case *wire.ToSchedd_Kept:
-		s.dispatch.SetUnavailable(s.clock.localTimes(m.Kept))
+		l.dispatch.SetUnavailable(l.localTimes(m.Kept))
 	case *wire.ToSchedd_Unplaced:
 		id := queue.RequestID(m.Unplaced.GetRequest())
 		if refused := m.Unplaced.GetRefused(); refused != "" {
-			if events := s.queue.DenyRun(s.clock.now, id, refused); len(events) > 0 {
-				s.commitEvents(events...)
+			if events := l.queue.DenyRun(l.loop.Now(), id, refused); len(events) > 0 {
+				l.loop.CommitEvents(events...)
 				return
 			}
-			s.commitEvents(s.queue.HoldInfeasible(s.clock.now, id, refused)...)
+			l.loop.CommitEvents(l.queue.HoldInfeasible(l.loop.Now(), id, refused)...)
 			return
 		}
-		s.negotiator.explanations[id] = m.Unplaced.GetExplanation()
-		s.jobTable.setReason(id, m.Unplaced.GetExplanation())
-		s.negotiator.notifyWaiters(id)
+		l.stream.explanations[id] = m.Unplaced.GetExplanation()
+		l.reasons.SetReason(id, m.Unplaced.GetExplanation())
+		l.stream.notifyWaiters(id)
 	}
 }
 
 // sendGrantResult tells the negotiator what became of a grant, which may be one of the
 // leader before.
-func (s *Schedd) sendGrantResult(a dispatch.GrantResult) {
-	if s.negotiator == nil {
+func (l *leaderConn) sendGrantResult(a dispatch.GrantResult) {
+	if l.stream == nil {
 		return
 	}
-	s.negotiator.dirty[queue.RequestID(a.Request)] = true
-	s.negotiator.out.enqueue(&wire.FromSchedd{Of: &wire.FromSchedd_Result{Result: &wire.GrantResult{
+	l.stream.dirty[queue.RequestID(a.Request)] = true
+	l.stream.out.enqueue(&wire.FromSchedd{Of: &wire.FromSchedd_Result{Result: &wire.GrantResult{
 		Grant: a.Grant.ID, Epoch: a.Grant.Epoch, Claimed: a.Claimed, Waiting: a.Waiting, AdSequence: a.AdSequence,
 		Reason: a.Reason,
 	}}})
 }
 
 // sendUsage tells the negotiator what each submitter holds, where that has changed.
-func (s *Schedd) sendUsage() {
-	n := s.negotiator
+func (l *leaderConn) sendUsage() {
+	n := l.stream
 	if n == nil {
 		return
 	}
 	held := make(map[submitterKey]roost.Resources)
-	s.dispatch.EachTotal(func(id dispatch.RequestID, t dispatch.RequestTotal) {
-		if r, ok := s.queue.Request(queue.RequestID(id)); ok {
+	l.dispatch.EachTotal(func(id dispatch.RequestID, t dispatch.RequestTotal) {
+		if r, ok := l.queue.Request(queue.RequestID(id)); ok {
 			who := submitterKey{r.Owner, r.Group}
 			held[who] = held[who].Add(t.Resources)
 		}

@@ -73,11 +73,11 @@ func (f *nodeFailures) removeFailures(t roost.TaskID, node string) {
 }
 
 // avoidedTasks says which tasks a claim on a node is not for; nil where it is for all.
-func (s *Schedd) avoidedTasks(node string) func(roost.TaskID) bool {
-	if s.nodeFailures.pairs == 0 {
+func (l *leaderConn) avoidedTasks(node string) func(roost.TaskID) bool {
+	if l.nodeFailures.pairs == 0 {
 		return nil
 	}
-	return func(t roost.TaskID) bool { return s.nodeFailures.isAvoidPair(s.clock.now, t, node) }
+	return func(t roost.TaskID) bool { return l.nodeFailures.isAvoidPair(l.loop.Now(), t, node) }
 }
 
 // sweep drops the pairs that are not kept apart now.

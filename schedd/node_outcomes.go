@@ -49,51 +49,51 @@ const maxSuccessiveFailures = 3
 
 // reportOutcome tells of the end of an attempt that is still live, and gives its claim
 // back where it may be the machine's doing.
-func (s *Schedd) reportOutcome(a roost.AttemptID, x *queue.AttemptExit, ownFiles bool, ran int64, now time.Time) {
+func (l *leaderConn) reportOutcome(a roost.AttemptID, x *queue.AttemptExit, ownFiles bool, ran int64, now time.Time) {
 	v, ok := classifyEnd(x, ownFiles)
 	if !ok {
 		return
 	}
 	switch v {
 	case wire.Outcome_GOOD:
-		s.dispatch.Failed(a, 0)
+		l.dispatch.Failed(a, 0)
 	case wire.Outcome_FAILED:
-		s.dispatch.Failed(a, maxSuccessiveFailures)
+		l.dispatch.Failed(a, maxSuccessiveFailures)
 	default:
-		s.dispatch.Failed(a, 1)
+		l.dispatch.Failed(a, 1)
 	}
-	node := s.queue.NodeOf(a)
+	node := l.queue.NodeOf(a)
 	if v == wire.Outcome_GOOD {
-		s.nodeFailures.removeFailures(a.Task, "")
+		l.nodeFailures.removeFailures(a.Task, "")
 	} else if node != "" {
-		s.nodeFailures.noteFailure(now, a.Task, node)
+		l.nodeFailures.noteFailure(now, a.Task, node)
 	}
-	s.sendOutcome(node, a, v, ran, cmp.Or(x.Reason, x.Describe()), now)
+	l.sendOutcome(node, a, v, ran, cmp.Or(x.Reason, x.Describe()), now)
 }
 
 // reportForgedImage tells of an image that no honest machine makes. Either the node that
 // made it lies or the one that refused it: both are told of, and what is against them in
 // all is counted by the leader.
-func (s *Schedd) reportForgedImage(a roost.AttemptID, reason string, now time.Time) {
-	program, err := s.queue.Program(a)
+func (l *leaderConn) reportForgedImage(a roost.AttemptID, reason string, now time.Time) {
+	program, err := l.queue.Program(a)
 	if err != nil || program.Restore == nil || program.Restore.Node == "" {
 		return
 	}
-	maker, node := program.Restore.Node, s.queue.NodeOf(a)
-	s.log.Warn("a node has made a checkpoint that is not of its task", "node", maker, "job", a.Task.Job, "attempt", a,
+	maker, node := program.Restore.Node, l.queue.NodeOf(a)
+	l.log.Warn("a node has made a checkpoint that is not of its task", "node", maker, "job", a.Task.Job, "attempt", a,
 		"refused by", node, "error", reason)
-	s.sendOutcome(maker, a, wire.Outcome_SPOILED, 0, "it made a checkpoint that "+node+" refused: "+reason, now)
+	l.sendOutcome(maker, a, wire.Outcome_SPOILED, 0, "it made a checkpoint that "+node+" refused: "+reason, now)
 	if node != maker {
-		s.sendOutcome(node, a, wire.Outcome_FAILED, 0, "it refused a checkpoint of "+maker+": "+reason, now)
+		l.sendOutcome(node, a, wire.Outcome_FAILED, 0, "it refused a checkpoint of "+maker+": "+reason, now)
 	}
 }
 
 // sendOutcome tells the leader how an attempt went, as far as that says something of a
 // node.
-func (s *Schedd) sendOutcome(node string, a roost.AttemptID, v wire.Outcome_Verdict, ran int64, reason string,
+func (l *leaderConn) sendOutcome(node string, a roost.AttemptID, v wire.Outcome_Verdict, ran int64, reason string,
 	now time.Time) {
-	n := s.negotiator
-	r, known := s.queue.RequestOf(a.Task)
+	n := l.stream
+	r, known := l.queue.RequestOf(a.Task)
 	if n == nil || node == "" || !known {
 		return
 	}
@@ -107,7 +107,7 @@ func (s *Schedd) sendOutcome(node string, a roost.AttemptID, v wire.Outcome_Verd
 	}
 	n.outcomesSentAt[kind] = now
 	o := &wire.Outcome{
-		Node: node, Request: uint64(r.ID), Task: s.queue.TaskName(a.Task), Job: a.Task.Job.String(), Owner: r.Owner,
+		Node: node, Request: uint64(r.ID), Task: l.queue.TaskName(a.Task), Job: a.Task.Job.String(), Owner: r.Owner,
 		Verdict: v, Ran: ran,
 	}
 	if v != wire.Outcome_GOOD {
@@ -136,8 +136,8 @@ func (n *negotiatorState) noteReported(t roost.TaskID, of queue.RequestID) {
 // retractOutcome tells the negotiator which of those tasks run no more after an event:
 // where all that a request wants was kept from a machine because of them, other jobs that
 // ask for the same would be, too.
-func (s *Schedd) retractOutcome(e *queue.JobEvent) {
-	n := s.negotiator
+func (l *leaderConn) retractOutcome(e *queue.JobEvent) {
+	n := l.stream
 	if n == nil || n.reportedFailures[e.Job] == nil {
 		return
 	}
@@ -147,12 +147,12 @@ func (s *Schedd) retractOutcome(e *queue.JobEvent) {
 		touched = slices.Sorted(maps.Keys(tasks))
 	}
 	for _, i := range touched {
-		t := roost.JobID{Seq: e.Job, Host: s.node.Name}.Task(i)
-		if _, reported := tasks[i]; !reported || !s.queue.IsFinal(t) {
+		t := roost.JobID{Seq: e.Job, Host: l.host}.Task(i)
+		if _, reported := tasks[i]; !reported || !l.queue.IsFinal(t) {
 			continue
 		}
 		n.out.enqueue(&wire.FromSchedd{Of: &wire.FromSchedd_Outcome{Outcome: &wire.Outcome{
-			Request: uint64(tasks[i]), Task: s.queue.TaskName(t), Job: t.Job.String(), Verdict: wire.Outcome_GONE,
+			Request: uint64(tasks[i]), Task: l.queue.TaskName(t), Job: t.Job.String(), Verdict: wire.Outcome_GONE,
 		}}})
 		delete(tasks, i)
 	}
@@ -164,15 +164,15 @@ func (s *Schedd) retractOutcome(e *queue.JobEvent) {
 // noteNodeLost notes that an attempt is lost together with its node. How many tasks of a
 // request have gone that way and wait to start elsewhere is told to the negotiator, who
 // lets them go on at a limited rate.
-func (s *Schedd) noteNodeLost(a roost.AttemptID) {
-	if r, ok := s.queue.RequestOf(a.Task); ok {
-		s.lostTasks[r.ID]++
+func (l *leaderConn) noteNodeLost(a roost.AttemptID) {
+	if r, ok := l.queue.RequestOf(a.Task); ok {
+		l.lostTasks[r.ID]++
 	}
 }
 
 // noteRestarted notes that a task of a request starts.
-func (s *Schedd) noteRestarted(id queue.RequestID) {
-	if s.lostTasks[id]--; s.lostTasks[id] <= 0 {
-		delete(s.lostTasks, id)
+func (l *leaderConn) noteRestarted(id queue.RequestID) {
+	if l.lostTasks[id]--; l.lostTasks[id] <= 0 {
+		delete(l.lostTasks, id)
 	}
 }

@@ -52,6 +52,7 @@ func newSilentNodeTest(t *testing.T, with string, away time.Duration) (*Schedd, 
 	s := &Schedd{queue: queue.New("h"), liveUsage: liveUsage{},
 		node: &config.Node{Name: "h", Schedd: &config.ScheddSettings{JobLease: 40 * time.Minute}}}
 	s.dispatch = dispatch.New(jobQueueAdapter{s}, dispatch.DefaultOptions())
+	s.assemble()
 	now := time.Unix(1, 0)
 	events, ids, _, err := s.queue.SubmitJobs(now, queue.CallerIdentity{User: "alice", UID: 1000}, "k",
 		[]queue.SubmitSpec{{Ad: ad, Count: 1}}, queue.SubmitLimits{})

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/admission"
 	"github.com/roost-batch/roost/schedd/queue"
 )
@@ -19,19 +20,19 @@ func (n *negotiatorState) countsQueue(name string) bool {
 // isRequestStopped reports whether a request's tasks may not start, though there may be a
 // claim for them: their queue, or all the pool, is stopped, as far as is known, or none
 // starts in it.
-func (s *Schedd) isRequestStopped(r *queue.Request) bool {
-	if s.negotiator == nil {
+func (l *leaderConn) isRequestStopped(r *queue.Request) bool {
+	if l.stream == nil {
 		return false
 	}
-	p := s.negotiator.admission.policy
+	p := l.stream.admission.policy
 	q, _ := admission.FindQueue(p, r.Queue)
 	return (p.GetAll().GetStopped() || q.GetStopped()) && !r.Now || q.GetRouting()
 }
 
 // newQueueAdmission decides for whoever has submitted a job.
-func (s *Schedd) newQueueAdmission(st *queue.JobStatus) *admission.QueueAdmission {
-	gid, full := s.queue.SubmitGID(st.Job.Seq), map[string]bool{}
-	if n := s.negotiator; n != nil {
+func (l *leaderConn) newQueueAdmission(st *queue.JobStatus) *admission.QueueAdmission {
+	gid, full := l.queue.SubmitGID(st.Job.Seq), map[string]bool{}
+	if n := l.stream; n != nil {
 		r, who := &n.admission.routes, limitKey(st.Owner, st.Group, gid)
 		if r.fullQueues == nil {
 			r.fullQueues = map[string]map[string]bool{}
@@ -42,30 +43,45 @@ func (s *Schedd) newQueueAdmission(st *queue.JobStatus) *admission.QueueAdmissio
 		full = r.fullQueues[who]
 	}
 	return &admission.QueueAdmission{
-		Now: s.clock.now,
-		Job: st, Policy: s.cellPolicy(), Submitter: queue.CallerIdentity{User: st.Owner, UID: st.UID, GID: gid,
-			Host: s.node.Name}, FullQueues: full,
-		Groups: func() []string { return s.users.groupNames(st.UID, gid) },
+		Now: l.loop.Now(),
+		Job: st, Policy: l.cellPolicy(), Submitter: queue.CallerIdentity{User: st.Owner, UID: st.UID, GID: gid,
+			Host: l.host}, FullQueues: full,
+		Groups: func() []string { return l.groups.GroupNames(st.UID, gid) },
 	}
 }
 
 // removeReservationJobs removes those of some jobs that are of reservations that are
 // being deleted (OpenPBS, pbs_rdel). The leader says which these are. Whoever submits
 // while one is deleted has the policy of before: so new jobs are looked at, too.
-func (s *Schedd) removeReservationJobs(ids []roost.JobID, now time.Time) {
-	deleting := s.cellPolicy().GetDeleting()
+func (l *leaderConn) removeReservationJobs(ids []roost.JobID, now time.Time) {
+	deleting := l.cellPolicy().GetDeleting()
 	if len(deleting) == 0 {
 		return
 	}
 	for _, id := range ids {
-		st, ok := s.queue.Status(id.Seq)
+		st, ok := l.queue.Status(id.Seq)
 		if !ok || !slices.Contains(deleting, st.Reservation) {
 			continue
 		}
-		events, err := s.queue.RemoveTasks(now, queue.CallerIdentity{Admin: true}, queue.TaskSelector{Job: id},
+		events, err := l.queue.RemoveTasks(now, queue.CallerIdentity{Admin: true}, queue.TaskSelector{Job: id},
 			"with reservation "+st.Reservation, false)
 		if err == nil { // it has not ended
-			s.commitEvents(events...)
+			l.loop.CommitEvents(events...)
 		}
+	}
+}
+
+// cellPolicy is what administrators have set, as it was heard last.
+func (l *leaderConn) cellPolicy() *wire.Policy {
+	if l.stream != nil && l.stream.admission.policy != nil {
+		return l.stream.admission.policy
+	}
+	return l.lastPolicy
+}
+
+// requestRecheck has a job asked about anew.
+func (l *leaderConn) requestRecheck(seq uint64) {
+	if l.stream != nil {
+		l.stream.admission.cancelQuestion(seq)
 	}
 }

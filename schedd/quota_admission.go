@@ -69,9 +69,9 @@ var errNotChecked = errors.New("nobody said whether quotas allow it")
 //
 // Of a job that a routing queue passes on the leader may say that the destination is
 // full: then it goes to the next one, and the leader is asked again.
-func (s *Schedd) requestAdmission(ctx context.Context, who queue.CallerIdentity, key string,
+func (l *leaderConn) requestAdmission(ctx context.Context, who queue.CallerIdentity, key string,
 	specs []queue.SubmitSpec) (finish func(), err error) {
-	groups := s.users.groupNames(who.UID, who.GID)
+	groups := l.groups.GroupNames(who.UID, who.GID)
 	e := &admission.QueueAdmission{Submitter: who, Groups: func() []string { return groups }, FullQueues: map[string]bool{}}
 	stated := make([]*classad.Ad, len(specs))
 	for i := range specs {
@@ -81,7 +81,7 @@ func (s *Schedd) requestAdmission(ctx context.Context, who queue.CallerIdentity,
 		for i := range specs {
 			specs[i].Ad = stated[i].Copy()
 		}
-		finish, err = s.requestAdmissionFor(ctx, e, key, specs)
+		finish, err = l.requestAdmissionFor(ctx, e, key, specs)
 		var no admissionError
 		if !errors.As(err, &no) || no.fullQueue == "" || e.FullQueues[no.fullQueue] ||
 			isChosenQueue(no.fullQueue, e.Policy, stated) {
@@ -100,19 +100,19 @@ func isChosenQueue(name string, p *wire.Policy, stated []*classad.Ad) bool {
 }
 
 // requestAdmissionFor is admit for one choice of queues.
-func (s *Schedd) requestAdmissionFor(ctx context.Context, e *admission.QueueAdmission, key string,
+func (l *leaderConn) requestAdmissionFor(ctx context.Context, e *admission.QueueAdmission, key string,
 	specs []queue.SubmitSpec) (finish func(), err error) {
 	finish = func() {}
 	var answer chan error
-	if aerr := s.callLoop(ctx, func(now time.Time) {
+	if aerr := l.calls.CallLoop(ctx, func(now time.Time) {
 		e.Now = now
-		if s.queue.HasSubmission(e.Submitter, key, s.submitLimits()) {
+		if l.queue.HasSubmission(e.Submitter, key, l.loop.SubmitLimits()) {
 			return
 		}
-		n := s.negotiator
+		n := l.stream
 		if n == nil || n.admission.policy == nil {
 			markUnchecked(specs)
-			e.Policy = s.cellPolicy()
+			e.Policy = l.cellPolicy()
 			err = e.AdmitJobs(specs)
 			return
 		}
@@ -121,7 +121,7 @@ func (s *Schedd) requestAdmissionFor(ctx context.Context, e *admission.QueueAdmi
 			err = e.AdmitJobs(specs)
 		}
 		if err == nil && e.Policy.GetAdmission() {
-			finish, answer, err = s.sendSubmission(n, e.Submitter, specs)
+			finish, answer, err = l.sendSubmission(n, e.Submitter, specs)
 		}
 	}); aerr != nil {
 		return finish, aerr
@@ -130,7 +130,7 @@ func (s *Schedd) requestAdmissionFor(ctx context.Context, e *admission.QueueAdmi
 		return finish, err
 	}
 	if err = awaitAdmission(ctx, answer); err == errNotChecked {
-		s.log.Warn("nobody said whether quotas allow a submission: it is taken, and asked about later", "owner",
+		l.log.Warn("nobody said whether quotas allow a submission: it is taken, and asked about later", "owner",
 			e.Submitter.User)
 		markUnchecked(specs)
 		err = nil
@@ -138,13 +138,13 @@ func (s *Schedd) requestAdmissionFor(ctx context.Context, e *admission.QueueAdmi
 	if err != nil {
 		// The leader has noted nothing of what it refused, and of the rest it hears with
 		// the next word.
-		s.postEvent(context.WithoutCancel(ctx), loopCall(func(time.Time) { finish() }))
+		l.calls.PostCall(context.WithoutCancel(ctx), func(time.Time) { finish() })
 	}
 	return finish, err
 }
 
 // sendSubmission sends what a submission asks for.
-func (s *Schedd) sendSubmission(n *negotiatorState, who queue.CallerIdentity,
+func (l *leaderConn) sendSubmission(n *negotiatorState, who queue.CallerIdentity,
 	specs []queue.SubmitSpec) (finish func(), answer chan error, err error) {
 	var payers []queue.QuotaKey
 	var asks []*wire.Demand
@@ -153,31 +153,31 @@ func (s *Schedd) sendSubmission(n *negotiatorState, who queue.CallerIdentity,
 		if err != nil {
 			return func() {}, nil, err // the queue would say the same
 		}
-		payers, asks = append(payers, payer), append(asks, s.demandMessage(payer, d))
+		payers, asks = append(payers, payer), append(asks, l.demandMessage(payer, d))
 	}
-	finish, answer = s.sendDemand(n, payers, asks)
+	finish, answer = l.sendDemand(n, payers, asks)
 	return finish, answer, nil
 }
 
 // sendDemand sends what is asked for by whom.
-func (s *Schedd) sendDemand(n *negotiatorState, payers []queue.QuotaKey,
+func (l *leaderConn) sendDemand(n *negotiatorState, payers []queue.QuotaKey,
 	asks []*wire.Demand) (finish func(), answer chan error) {
-	id := s.sendAdmit(n, &wire.Admit{Asks: asks})
+	id := l.sendAdmit(n, &wire.Admit{Asks: asks})
 	answer = make(chan error, 1)
 	n.admission.waiters[id] = answer
 	return func() {
 		if _, open := n.admission.waiters[id]; open {
 			delete(n.admission.waiters, id)
-			s.queue.ReportDemand(payers)
+			l.queue.ReportDemand(payers)
 			n.admission.demandsUrgent = true
 		}
 	}, answer
 }
 
 // sendAdmit sends a question, and returns its number.
-func (s *Schedd) sendAdmit(n *negotiatorState, m *wire.Admit) uint64 {
+func (l *leaderConn) sendAdmit(n *negotiatorState, m *wire.Admit) uint64 {
 	n.admission.demandsUrgent = true // what has ended makes room
-	s.sendDemands(s.clock.now)
+	l.sendDemands(l.loop.Now())
 	n.admission.lastAdmit++
 	m.Id = n.admission.lastAdmit
 	n.out.enqueue(&wire.FromSchedd{Of: &wire.FromSchedd_Admit{Admit: m}})
@@ -210,41 +210,41 @@ func markUnchecked(specs []queue.SubmitSpec) {
 const maxDeferred = 100
 
 // checkDeferred asks about the jobs that were taken while nobody could be asked.
-func (s *Schedd) checkDeferred(now time.Time) {
-	n := s.negotiator
+func (l *leaderConn) checkDeferred(now time.Time) {
+	n := l.stream
 	if n == nil || n.admission.policy == nil {
 		return
 	}
 	a := &n.admission
-	for _, seq := range s.queue.DeferredJobs() {
+	for _, seq := range l.queue.DeferredJobs() {
 		switch {
 		case !a.policy.GetAdmission():
-			s.commitEvents(s.queue.AdmitDeferred(now, seq)...)
+			l.loop.CommitEvents(l.queue.AdmitDeferred(now, seq)...)
 		case !a.deferredJobs[seq] && len(a.deferred) < maxDeferred:
-			who, d, ok := s.queue.DeferredDemand(seq)
+			who, d, ok := l.queue.DeferredDemand(seq)
 			if !ok {
 				continue
 			}
 			a.demandsUrgent = true // what has ended makes room
-			s.sendDemands(now)
+			l.sendDemands(now)
 			a.lastAdmit++
 			a.deferred[a.lastAdmit], a.deferredJobs[seq] = seq, true
 			n.out.enqueue(&wire.FromSchedd{Of: &wire.FromSchedd_Admit{Admit: &wire.Admit{Id: a.lastAdmit,
-				Asks: []*wire.Demand{s.demandMessage(who, d)}}}})
+				Asks: []*wire.Demand{l.demandMessage(who, d)}}}})
 		}
 	}
 }
 
 // onDeferredCheck takes in the answer about a job that was taken unasked.
-func (s *Schedd) onDeferredCheck(seq uint64, m *wire.Admitted) {
-	a := &s.negotiator.admission
+func (l *leaderConn) onDeferredCheck(seq uint64, m *wire.Admitted) {
+	a := &l.stream.admission
 	delete(a.deferred, m.GetId())
 	delete(a.deferredJobs, seq)
 	a.demandsUrgent = true
 	if m.GetError() != "" {
-		s.commitEvents(s.queue.HoldOverQuota(s.clock.now, seq, m.GetError())...)
+		l.loop.CommitEvents(l.queue.HoldOverQuota(l.loop.Now(), seq, m.GetError())...)
 	} else {
-		s.commitEvents(s.queue.AdmitDeferred(s.clock.now, seq)...)
+		l.loop.CommitEvents(l.queue.AdmitDeferred(l.loop.Now(), seq)...)
 	}
 }
 
@@ -284,24 +284,24 @@ type admissionError struct {
 func (r admissionError) Error() string { return r.reason }
 func (r admissionError) Unwrap() error { return roost.Exhausted }
 
-func (s *Schedd) demandMessage(who queue.QuotaKey, d queue.QuotaDemand) *wire.Demand {
+func (l *leaderConn) demandMessage(who queue.QuotaKey, d queue.QuotaDemand) *wire.Demand {
 	return &wire.Demand{
 		Owner: who.Owner, Group: who.Group, Band: who.Band.String(), Queue: who.Queue,
 		Held:  wire.FromResources(d.Resources),
-		Tasks: uint32(d.Tasks), Open: uint32(d.Open), UnixGroup: s.users.groupName(who.GID),
+		Tasks: uint32(d.Tasks), Open: uint32(d.Open), UnixGroup: l.groups.GroupName(who.GID),
 		OpenHeld: wire.FromResources(d.Total),
 	}
 }
 
 // sendDemands tells the leader what payers' jobs here may hold, where that has changed.
-func (s *Schedd) sendDemands(now time.Time) {
-	n := s.negotiator
+func (l *leaderConn) sendDemands(now time.Time) {
+	n := l.stream
 	if n == nil || !n.admission.policy.GetAdmission() {
 		return
 	}
 	a := &n.admission
 	if !a.resendDemands {
-		s.queue.ReportDemand(s.queue.QuotaKeys())
+		l.queue.ReportDemand(l.queue.QuotaKeys())
 		a.resendDemands, a.demandsUrgent = true, true
 	}
 	if !a.demandsUrgent && now.Sub(a.demandsSentAt) < demandInterval {
@@ -309,8 +309,8 @@ func (s *Schedd) sendDemands(now time.Time) {
 	}
 	a.demandsUrgent, a.demandsSentAt = false, now
 	seen := a.ackedAdmit()
-	for _, who := range s.queue.TakeChangedDemands() {
-		m := s.demandMessage(who, s.queue.DemandOf(who))
+	for _, who := range l.queue.TakeChangedDemands() {
+		m := l.demandMessage(who, l.queue.DemandOf(who))
 		m.Seen = seen
 		n.out.enqueue(&wire.FromSchedd{Of: &wire.FromSchedd_Demand{Demand: m}})
 	}

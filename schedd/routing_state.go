@@ -47,21 +47,21 @@ func (r *routingState) addDue(seq uint64) {
 }
 
 // retryAllRouting has all jobs tried that wait in routing queues.
-func (s *Schedd) retryAllRouting() {
-	for _, id := range s.queue.Requests() {
-		s.retryRouting(id)
+func (l *leaderConn) retryAllRouting() {
+	for _, id := range l.queue.Requests() {
+		l.retryRouting(id)
 	}
 }
 
 // retryRouting has the jobs of a request tried, if they wait in a routing queue.
-func (s *Schedd) retryRouting(id queue.RequestID) {
-	r, ok := s.queue.Request(id)
-	if !ok || r.Ready == 0 || s.negotiator == nil {
+func (l *leaderConn) retryRouting(id queue.RequestID) {
+	r, ok := l.queue.Request(id)
+	if !ok || r.Ready == 0 || l.stream == nil {
 		return
 	}
-	a := &s.negotiator.admission
+	a := &l.stream.admission
 	if q, ok := admission.FindQueue(a.policy, r.Queue); ok && q.GetRouting() {
-		for _, seq := range s.queue.ReadyJobs(id) {
+		for _, seq := range l.queue.ReadyJobs(id) {
 			if seq != a.routes.askedJob || a.routes.askedAdmit == 0 {
 				a.routes.addDue(seq)
 			}
@@ -70,16 +70,16 @@ func (s *Schedd) retryRouting(id queue.RequestID) {
 }
 
 // onQueueRoom takes in that there is room in a queue again.
-func (s *Schedd) onQueueRoom(name string) {
-	for _, full := range s.negotiator.admission.routes.fullQueues {
+func (l *leaderConn) onQueueRoom(name string) {
+	for _, full := range l.stream.admission.routes.fullQueues {
 		delete(full, name)
 	}
-	s.retryAllRouting()
+	l.retryAllRouting()
 }
 
 // routeWaitingJobs tries the jobs that are to be tried.
-func (s *Schedd) routeWaitingJobs(now time.Time) {
-	n := s.negotiator
+func (l *leaderConn) routeWaitingJobs(now time.Time) {
+	n := l.stream
 	if n == nil || n.admission.policy == nil {
 		return
 	}
@@ -90,50 +90,50 @@ func (s *Schedd) routeWaitingJobs(now time.Time) {
 		}
 		seq := r.dueJobs[0]
 		r.dueJobs = r.dueJobs[1:]
-		s.tryRouting(now, n, seq)
+		l.tryRouting(now, n, seq)
 	}
-	s.effects.postLater(func(time.Time) {}) // the rest in the next turn
+	l.loop.PostLater(func(time.Time) {}) // the rest in the next turn
 }
 
 // tryRouting tries one job.
-func (s *Schedd) tryRouting(now time.Time, n *negotiatorState, seq uint64) {
-	st, ok := s.queue.Status(seq)
+func (l *leaderConn) tryRouting(now time.Time, n *negotiatorState, seq uint64) {
+	st, ok := l.queue.Status(seq)
 	if !ok {
 		return
 	}
-	e := s.newQueueAdmission(&st)
-	spec, _ := s.queue.SubmitSpec(seq)
+	e := l.newQueueAdmission(&st)
+	spec, _ := l.queue.SubmitSpec(seq)
 	if err := e.RouteOn(&spec, st.Queue); err != nil {
 		return // it waits on
 	}
 	if !n.admission.policy.GetAdmission() {
-		s.moveRouted(now, seq)
+		l.moveRouted(now, seq)
 		return
 	}
 	payer, d, err := queue.SubmissionDemand(e.Submitter, &spec)
 	if err != nil {
-		s.log.Warn("a job cannot be routed", "job", st.Job, "err", err)
+		l.log.Warn("a job cannot be routed", "job", st.Job, "err", err)
 		return
 	}
 	r := &n.admission.routes
-	r.askedAdmit, r.askedJob, r.payer = s.sendAdmit(n,
-		&wire.Admit{Asks: []*wire.Demand{s.demandMessage(payer, d)}, Moved: hasSameQuota(&st, &spec)}), seq, payer
+	r.askedAdmit, r.askedJob, r.payer = l.sendAdmit(n,
+		&wire.Admit{Asks: []*wire.Demand{l.demandMessage(payer, d)}, Moved: hasSameQuota(&st, &spec)}), seq, payer
 }
 
 // onRouteAnswer takes in what the leader says of the job that is tried.
-func (s *Schedd) onRouteAnswer(now time.Time, m *wire.Admitted) {
-	a := &s.negotiator.admission
+func (l *leaderConn) onRouteAnswer(now time.Time, m *wire.Admitted) {
+	a := &l.stream.admission
 	seq := a.routes.askedJob
 	a.routes.askedAdmit = 0
 	if m.GetError() == "" {
-		s.moveRouted(now, seq)
+		l.moveRouted(now, seq)
 	} else if name := m.GetQueue(); name != "" {
-		if st, ok := s.queue.Status(seq); ok {
-			s.newQueueAdmission(&st).FullQueues[name] = true
+		if st, ok := l.queue.Status(seq); ok {
+			l.newQueueAdmission(&st).FullQueues[name] = true
 			a.routes.addDue(seq) // the next destination may take it
 		}
 	}
-	s.queue.ReportDemand([]queue.QuotaKey{a.routes.payer}) // the leader counts what it has allowed until it hears
+	l.queue.ReportDemand([]queue.QuotaKey{a.routes.payer}) // the leader counts what it has allowed until it hears
 	a.demandsUrgent = true
 }
 
@@ -144,22 +144,22 @@ func hasSameQuota(st *queue.JobStatus, spec *queue.SubmitSpec) bool {
 }
 
 // moveRouted moves a job to where its routing queue passes it on.
-func (s *Schedd) moveRouted(now time.Time, seq uint64) {
-	st, ok := s.queue.Status(seq)
+func (l *leaderConn) moveRouted(now time.Time, seq uint64) {
+	st, ok := l.queue.Status(seq)
 	if !ok {
 		return
 	}
-	e := s.newQueueAdmission(&st)
-	events, err := s.queue.AlterJob(now, queue.CallerIdentity{Admin: true}, queue.TaskSelector{Job: st.Job},
+	e := l.newQueueAdmission(&st)
+	events, err := l.queue.AlterJob(now, queue.CallerIdentity{Admin: true}, queue.TaskSelector{Job: st.Job},
 		queue.JobAlteration{
 			Changes: classad.New(), ExpectedVersion: -1, OnlyIdle: true,
 			ApplyDefaults: func(spec *queue.SubmitSpec) error {
 				return e.RouteOn(spec, st.Queue)
 			},
-		}, s.submitLimits())
+		}, l.loop.SubmitLimits())
 	if err != nil && !errors.Is(err, admission.ErrRoutingWaits) {
-		s.log.Warn("a job cannot be routed", "job", st.Job, "err", err)
+		l.log.Warn("a job cannot be routed", "job", st.Job, "err", err)
 	}
-	s.commitEvents(events...)
-	s.commitEvents(s.queue.AdmitDeferred(now, seq)...)
+	l.loop.CommitEvents(events...)
+	l.loop.CommitEvents(l.queue.AdmitDeferred(now, seq)...)
 }

@@ -52,17 +52,15 @@ type Schedd struct {
 	notifier             *notify.Notifier
 	inbox                chan any
 	poolGPUs             poolGPUs
-	placer               *selfPlacer // of batch requests, where schedds do that themselves
 	peerSchedds          *peers.Peers
-	logins               *login.Store           // nil: it listens to nobody but its own host
-	sessions             atomic.Uint64          // the incarnation of the last session
-	logSize              atomic.Int64           // bytes in the log since the last checkpoint
-	logWriteSince        atomic.Int64           // since when the log is written, by CLOCK_BOOTTIME; 0: it is not
-	shells               atomic.Int32           // open through this schedd
-	spawnCalls           atomic.Int32           // calls of jobs under way
-	interactiveTerminals atomic.Int32           // of interactive jobs, likewise
-	leadership           atomic.Pointer[string] // how the negotiators are, in words
-	jobTable             jobTable               // of the queue, for lists
+	logins               *login.Store  // nil: it listens to nobody but its own host
+	sessions             atomic.Uint64 // the incarnation of the last session
+	logSize              atomic.Int64  // bytes in the log since the last checkpoint
+	logWriteSince        atomic.Int64  // since when the log is written, by CLOCK_BOOTTIME; 0: it is not
+	shells               atomic.Int32  // open through this schedd
+	spawnCalls           atomic.Int32  // calls of jobs under way
+	interactiveTerminals atomic.Int32  // of interactive jobs, likewise
+	jobTable             jobTable      // of the queue, for lists
 	admins               peers.JobAdmins
 
 	effects effectRunner // what the loop has done elsewhere
@@ -74,9 +72,7 @@ type Schedd struct {
 	dispatch       *dispatch.Dispatcher
 	peers          map[string]*nodeConn
 	domains        map[string]string // node -> its FileSystemDomain
-	negotiator     *negotiatorState
-	lastPolicy     *wire.Policy            // what administrators have set, as it was heard last
-	lostTasks      map[queue.RequestID]int // tasks whose node was lost and that have not started elsewhere
+	leader         *leaderConn
 	pending        *commitBatch
 	transfers      map[roost.AttemptID]context.CancelFunc
 	outputFetches  map[roost.AttemptID]*outputFetch // outputs on their way home
@@ -89,7 +85,6 @@ type Schedd struct {
 	archivedAt     time.Time       // when jobs last began to move
 	usageSentAt    time.Time       // when usage was last reported
 	liveUsage      liveUsage
-	nodeFailures   nodeFailures
 }
 
 // Run serves until ctx ends. A nil identity speaks over unix sockets only.
@@ -111,12 +106,12 @@ func Run(ctx context.Context, node *config.Node, identity *rpc.Identity) error {
 func newSchedd(node *config.Node, identity *rpc.Identity, log *slog.Logger, started time.Time) *Schedd {
 	return &Schedd{
 		node: node, identity: identity, log: log, started: started, inbox: make(chan any, inboxSize),
-		peers: make(map[string]*nodeConn), domains: make(map[string]string), lostTasks: make(map[queue.RequestID]int),
+		peers: make(map[string]*nodeConn), domains: make(map[string]string),
 		pending:   &commitBatch{},
 		transfers: make(map[roost.AttemptID]context.CancelFunc), outputFetches: make(map[roost.AttemptID]*outputFetch),
 		watches:       make(map[roost.JobID]map[*jobWatch]bool),
 		archivingJobs: make(map[uint64]bool), liveUsage: make(liveUsage),
-		imageFetches: make(map[roost.AttemptID]*imageFetch), placer: newSelfPlacer(node.Name, log),
+		imageFetches: make(map[roost.AttemptID]*imageFetch),
 	}
 }
 
@@ -170,7 +165,20 @@ func (s *Schedd) openFiles() (err error) {
 	}
 	s.sessions.Store(n << incarnationBits) // sessions of this start are numbered above those of all starts before
 	s.dispatch = dispatch.New(jobQueueAdapter{s}, dispatch.DefaultOptions())
+	s.users = newUserAgents()
+	s.assemble()
 	return nil
+}
+
+// assemble makes the parts of the loop that work on its queue and its claims.
+func (s *Schedd) assemble() {
+	loop := loopAdapter{s}
+	s.leader = newLeaderConn(LeaderConfig{
+		Host: s.node.Name, Address: s.node.Schedd.Socket, Started: s.started, Negotiators: s.node.Negotiators,
+		Identity: s.identity, Log: s.log, Queue: s.queue, Dispatch: s.dispatch, Loop: loop, Calls: loop,
+		Reasons: &s.jobTable, Groups: s.users, Admins: &s.admins, Placer: newSelfPlacer(s.node.Name, s.log),
+		AttackPeers: s.peerSchedds.AttackPeers,
+	})
 }
 
 func (s *Schedd) closeFiles() {
@@ -200,17 +208,17 @@ func (s *Schedd) runServers(ctx context.Context) error {
 	wire.RegisterNeighbourServer(server, peers.NewService(s, s.node.Name, &s.admins))
 	group, ctx := errgroup.WithContext(ctx)
 	s.daemonContext = ctx
-	s.users, s.slots, s.imageSlots = newUserAgents(), newTransferSlots(maxTransfers), newTransferSlots(maxImages)
+	s.slots, s.imageSlots = newTransferSlots(maxTransfers), newTransferSlots(maxImages)
 	defer s.users.close()
 	batches, committed := make(chan *commitBatch), make(chan struct{})
 	group.Go(func() error { defer close(committed); return s.runCommitter(ctx, batches) })
 	group.Go(func() error { defer close(batches); return s.runLoop(ctx, batches, committed) })
-	group.Go(func() error { s.runLeaderTracker(ctx); return nil })
+	group.Go(func() error { s.leader.runLeaderTracker(ctx); return nil })
 	group.Go(func() error { s.reserve.runMaintainer(ctx); return nil })
 	group.Go(func() error { s.runHistorySweeper(ctx); return nil })
 	group.Go(func() error { s.notifier.Run(ctx); return nil })
 	group.Go(func() error { s.runGPUQueries(ctx); return nil })
-	group.Go(func() error { s.placer.watchMachines(ctx, s.watchMachines); return nil })
+	group.Go(func() error { s.leader.watchMachines(ctx, s.node.Collectors); return nil })
 	group.Go(func() error { s.peerSchedds.WatchAds(ctx, s.node.Collectors); return nil })
 	group.Go(func() error { s.runAdvertiser(ctx); return nil })
 	for _, listener := range listeners {

@@ -85,11 +85,13 @@ func (p *selfPlacer) watchMachines(ctx context.Context,
 	}
 }
 
-// watchMachines follows the machines at the collectors until ctx ends.
-func (s *Schedd) watchMachines(ctx context.Context, apply func([]adclient.AdChange, bool)) {
-	w := adclient.AdWatcher{Collectors: s.node.Collectors, Identity: s.identity, Type: "Machine", Log: s.log,
-		Apply: apply}
-	w.Run(ctx)
+// watchMachines follows the machines at the collectors for as long as schedds are to
+// place, until ctx ends.
+func (l *leaderConn) watchMachines(ctx context.Context, collectors []string) {
+	l.placer.watchMachines(ctx, func(ctx context.Context, apply func([]adclient.AdChange, bool)) {
+		w := adclient.AdWatcher{Collectors: collectors, Identity: l.identity, Type: "Machine", Log: l.log, Apply: apply}
+		w.Run(ctx)
+	})
 }
 
 // onAdChanged takes in what the collectors say.

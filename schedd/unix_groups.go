@@ -13,7 +13,7 @@ import (
 // that he is in, as this machine knows them. A job that names none runs in the group that
 // he submits with (OpenPBS qsub(1B), -W group_list).
 func (s *Schedd) resolveUnixGroup(who queue.CallerIdentity, specs []queue.SubmitSpec) (queue.CallerIdentity, error) {
-	stated, own := "", s.users.groupName(who.GID)
+	stated, own := "", s.users.GroupName(who.GID)
 	for i := range specs {
 		name, _ := specs[i].Ad.Str(roost.AttrUnixGroup)
 		if name = cmp.Or(name, own); i > 0 && name != stated {
@@ -40,7 +40,7 @@ func (s *Schedd) resolveUnixGroup(who queue.CallerIdentity, specs []queue.Submit
 // memberGID is the number of a group that a user is in.
 func (u *userAgents) memberGID(uid uint32, name string) (gid uint32, ok bool) {
 	for _, gid := range unixGroups(uid) {
-		if u.groupName(gid) == name {
+		if u.GroupName(gid) == name {
 			return gid, true
 		}
 	}

@@ -16,7 +16,7 @@ import (
 func TestInGroup(t *testing.T) {
 	s := &Schedd{users: newUserAgents()}
 	who := queue.CallerIdentity{User: "ann", UID: uint32(os.Getuid()), GID: uint32(os.Getgid())}
-	own := s.users.groupName(who.GID)
+	own := s.users.GroupName(who.GID)
 	job := func(group string) queue.SubmitSpec {
 		ad := classad.New()
 		if group != "" {
@@ -41,7 +41,7 @@ func TestInGroup(t *testing.T) {
 		}
 	}
 	who.GID++ // as after newgrp(1): the group that he is in is another one than that which he submits with
-	mine := s.users.groupName(uint32(os.Getgid()))
+	mine := s.users.GroupName(uint32(os.Getgid()))
 	switch got, err := s.resolveUnixGroup(who, []queue.SubmitSpec{job(mine)}); {
 	case os.Geteuid() == 0 && (err != nil || got.GID != uint32(os.Getgid())):
 		t.Errorf("own group: gid %d, %v", got.GID, err)

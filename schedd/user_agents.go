@@ -45,8 +45,8 @@ func newUserAgents() *userAgents {
 		agents: make(map[agentKey]*userfiles.Agent)}
 }
 
-// groupName is the name of a gid, or its number.
-func (u *userAgents) groupName(gid uint32) string {
+// GroupName is the name of a gid, or its number.
+func (u *userAgents) GroupName(gid uint32) string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	name, ok := u.groups[gid]
@@ -78,18 +78,18 @@ func (u *userAgents) isSecondaryGroup(uid, gid uint32) bool {
 	return own != gid
 }
 
-// groupNames are the groups that a user is in by name, the one that he submits with
+// GroupNames are the groups that a user is in by name, the one that he submits with
 // first.
-func (u *userAgents) groupNames(uid, gid uint32) []string {
+func (u *userAgents) GroupNames(uid, gid uint32) []string {
 	u.mu.Lock()
 	known := u.unixGroups[agentKey{uid, gid}]
 	u.mu.Unlock()
 	if time.Since(known.readAt) < unixGroupsLifetime {
 		return known.groups
 	}
-	names := []string{u.groupName(gid)}
+	names := []string{u.GroupName(gid)}
 	for _, other := range unixGroups(uid) {
-		if name := u.groupName(other); !slices.Contains(names, name) {
+		if name := u.GroupName(other); !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}

@@ -1,0 +1,48 @@
+package schedd
+
+import (
+	"context"
+	"time"
+
+	"github.com/roost-batch/roost/schedd/dispatch"
+	"github.com/roost-batch/roost/schedd/queue"
+)
+
+// loopAdapter is the loop as the parts of the schedd see it: each names what it needs in
+// an interface of its own.
+type loopAdapter struct{ s *Schedd }
+
+// Now is the time of the present turn.
+func (a loopAdapter) Now() time.Time { return a.s.clock.now }
+
+// BootTime is the present turn by the clock that counts through suspend.
+func (a loopAdapter) BootTime() dispatch.BootTime { return a.s.clock.boot }
+
+// CommitEvents applies events and has them written with the present batch.
+func (a loopAdapter) CommitEvents(events ...queue.JobEvent) { a.s.commitEvents(events...) }
+
+// SubmitLimits are what a submit is held against.
+func (a loopAdapter) SubmitLimits() queue.SubmitLimits { return a.s.submitLimits() }
+
+// PostLater has f run in a later turn.
+func (a loopAdapter) PostLater(f func(now time.Time)) { a.s.effects.postLater(f) }
+
+// HasMoved reports whether another node than the connected one says that it has a
+// machine.
+func (a loopAdapter) HasMoved(machine, location string) bool {
+	p := a.s.peers[machine]
+	return p != nil && p.hasMoved(location)
+}
+
+// CallLoop runs f in the loop and waits for it.
+func (a loopAdapter) CallLoop(ctx context.Context, f func(now time.Time)) error {
+	return a.s.callLoop(ctx, f)
+}
+
+// PostCall has f run in the loop and does not wait for it.
+func (a loopAdapter) PostCall(ctx context.Context, f func(now time.Time)) bool {
+	return a.s.postEvent(ctx, loopCall(f))
+}
+
+// PostEvent brings an event to the loop.
+func (a loopAdapter) PostEvent(ctx context.Context, event any) bool { return a.s.postEvent(ctx, event) }
