@@ -37,7 +37,7 @@ func (s *Schedd) decideAlter(now time.Time, who queue.CallerIdentity, t queue.Ta
 	if err != nil {
 		return nil, err
 	}
-	s.leader.requestRecheck(t.Job.Seq)
+	s.leader.RequestRecheck(t.Job.Seq)
 	return append(events, held...), nil
 }
 
@@ -66,7 +66,7 @@ func (s *Schedd) decideAlterHold(now time.Time, who queue.CallerIdentity, t queu
 // others exceed a queue's limits (OpenPBS, req_modifyjob).
 func (s *Schedd) checkAltered(who queue.CallerIdentity, t queue.TaskSelector, changes *classad.Ad,
 	spec *queue.SubmitSpec) error {
-	err := admission.ApplyAlteration(s.leader.cellPolicy(), changes, spec)
+	err := admission.ApplyAlteration(s.leader.Policy(), changes, spec)
 	if st, _ := s.queue.Status(t.Job.Seq); who.Admin && st.UID != who.UID && errors.Is(err, roost.Exhausted) {
 		return nil
 	}
@@ -83,7 +83,7 @@ func (s *Schedd) decideMove(now time.Time, who queue.CallerIdentity, t queue.Tas
 			return s.enterNewQueue(t, spec, to)
 		}}, s.submitLimits())
 	if err == nil {
-		s.leader.requestRecheck(t.Job.Seq)
+		s.leader.RequestRecheck(t.Job.Seq)
 	}
 	return events, err
 }
@@ -94,7 +94,7 @@ func (s *Schedd) enterNewQueue(t queue.TaskSelector, spec *queue.SubmitSpec, to 
 	if !ok {
 		return fmt.Errorf("%v: %w", t, roost.NotFound)
 	}
-	e := s.leader.newQueueAdmission(&st)
+	e := s.leader.NewQueueAdmission(&st)
 	return e.MoveToQueue(spec, to)
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/negotiation"
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
@@ -23,7 +24,7 @@ func (s *Schedd) checkAlterQuota(ctx context.Context, req *wire.ActRequest,
 	var answer chan error
 	var id, changes string
 	if err := s.callLoop(ctx, func(now time.Time) {
-		if !s.leader.checksQuotas() {
+		if !s.leader.ChecksQuotas() {
 			return
 		}
 		chosen, err := s.selectTargets(req.GetSelection(), who, true)
@@ -38,14 +39,14 @@ func (s *Schedd) checkAlterQuota(ctx context.Context, req *wire.ActRequest,
 		}
 		payer, d := s.queue.AlterationDemand(events[0])
 		id, changes = t.String(), events[0].Submission.Ad
-		finish, answer = s.leader.requestQuota(payer, d)
+		finish, answer = s.leader.RequestQuota(payer, d)
 	}); err != nil || answer == nil {
 		return "", finish, nil, err
 	}
-	switch err := awaitAdmission(ctx, answer); {
+	switch err := negotiation.AwaitAdmission(ctx, answer); {
 	case err == nil:
 		return changes, finish, nil, nil
-	case err == errNotChecked:
+	case err == negotiation.ErrNotChecked:
 		s.log.Warn("nobody said whether quotas allow an alteration: it is made, and asked about later", "job", id)
 		return "", finish, nil, nil
 	default:

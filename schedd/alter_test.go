@@ -2,6 +2,7 @@ package schedd
 
 import (
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -13,8 +14,10 @@ import (
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/admission"
+	"github.com/roost-batch/roost/schedd/negotiation"
 	"github.com/roost-batch/roost/schedd/peers"
 	"github.com/roost-batch/roost/schedd/queue"
+	"github.com/roost-batch/roost/schedd/sendqueue"
 )
 
 // An alteration is on disk when it is answered, and is done to nobody's job but one's
@@ -80,9 +83,13 @@ func TestMoveJob(t *testing.T) {
 	}
 	q.Apply(events[0])
 	s := &Schedd{queue: q, node: &config.Node{Name: hostName, Schedd: &config.ScheddSettings{}},
-		peerSchedds: peers.New(hostName, nil, nil), users: newUserAgents()}
+		log: slog.New(slog.DiscardHandler), peerSchedds: peers.New(hostName, nil, nil), users: newUserAgents()}
 	s.assemble()
-	s.leader.lastPolicy = policy
+	out := sendqueue.New[*wire.FromSchedd]()
+	s.leader.OnConnected(negotiation.LeaderConnected{Epoch: 1, Name: "n", Out: out})
+	s.leader.OnMessage(negotiation.LeaderMessage{Out: out,
+		Message: &wire.ToSchedd{Of: &wire.ToSchedd_Policy{Policy: policy}}})
+	s.leader.OnDisconnected(negotiation.LeaderDisconnected{Out: out})
 	if events, err = s.decideMove(time.Unix(1000, 0), who, queue.TaskSelector{Job: ids[0]}, "long"); err != nil {
 		t.Fatal(err)
 	}

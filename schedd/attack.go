@@ -9,6 +9,7 @@ import (
 	"github.com/roost-batch/roost/internal/attack"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/dispatch"
+	"github.com/roost-batch/roost/schedd/sendqueue"
 )
 
 // What a hostile schedd says beside what an honest one does. An ordinary build has none
@@ -19,11 +20,11 @@ const attackedSchedd = "submit"
 
 // attackSession says what a hostile schedd says at the beginning of a session with a
 // startd.
-func (s *Schedd) attackSession(ctx context.Context, p *nodeConn, out *sendQueue[*wire.ToStartd]) {
+func (s *Schedd) attackSession(ctx context.Context, p *nodeConn, out *sendqueue.Queue[*wire.ToStartd]) {
 	if attack.Is(attack.NoGrant) {
 		for epoch := range uint64(4) {
 			for _, capability := range [][]byte{nil, make([]byte, 32)} {
-				out.enqueue(&wire.ToStartd{Of: &wire.ToStartd_Claim{Claim: &wire.ClaimRequest{
+				out.Enqueue(&wire.ToStartd{Of: &wire.ToStartd_Claim{Claim: &wire.ClaimRequest{
 					Grant: 1<<40 + epoch, Epoch: epoch, Capability: capability, Owner: "root", Band: "monitoring",
 					Ad: "[]", LeaseS: 1 << 30,
 					Resources: &wire.Resources{MilliCpu: 1000, Memory: 1 << 20}, Uid: 12345, Gid: 12345,
@@ -33,18 +34,18 @@ func (s *Schedd) attackSession(ctx context.Context, p *nodeConn, out *sendQueue[
 		}
 	}
 	if attack.Is(attack.LongOrders) {
-		out.enqueue(&wire.ToStartd{Of: &wire.ToStartd_Message{Message: &wire.Message{Line: make([]byte, 33<<20)}}})
+		out.Enqueue(&wire.ToStartd{Of: &wire.ToStartd_Message{Message: &wire.Message{Line: make([]byte, 33<<20)}}})
 	}
 	if attack.Is(attack.EndlessOrders) {
 		go func() {
 			order := &wire.ToStartd{Of: &wire.ToStartd_Release{Release: &wire.ReleaseClaim{Claim: 1 << 60}}}
 			long := &wire.ToStartd{Of: &wire.ToStartd_Message{Message: &wire.Message{Line: make([]byte, 8<<20)}}}
 			for again := time.Tick(time.Millisecond); ctx.Err() == nil; <-again {
-				if len(out.ready) == 0 { // the last ones were taken
+				if out.IsDrained() { // the last ones were taken
 					for range 1000 {
-						out.enqueue(order)
+						out.Enqueue(order)
 					}
-					out.enqueue(long)
+					out.Enqueue(long)
 				}
 			}
 		}()

@@ -47,7 +47,7 @@ func (s *userService) Cell(ctx context.Context, req *wire.CellRequest) (*wire.Ce
 // talks to.
 func (s *Schedd) negotiatorAddresses(ctx context.Context) (addresses []string, err error) {
 	err = s.callLoop(ctx, func(time.Time) {
-		if address := s.leader.leaderAddress(); address != "" {
+		if address := s.leader.LeaderAddress(); address != "" {
 			addresses = append(addresses, address)
 		}
 	})

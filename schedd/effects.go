@@ -44,7 +44,7 @@ func (s *Schedd) runEffects(effects []dispatch.Effect, now time.Time) {
 		case dispatch.RenewLeases:
 			s.renewLeases(e)
 		case dispatch.GrantResult:
-			s.leader.sendGrantResult(e)
+			s.leader.SendGrantResult(e)
 		}
 	}
 }
@@ -61,7 +61,7 @@ func (s *Schedd) renewLeases(e dispatch.RenewLeases) {
 		SinceNs: int64(e.Since)}}}
 	began, p := dispatch.BootTime(s.logWriteSince.Load()), s.peers[e.Node]
 	if began > 0 && s.clock.boot-began > logWaitLimit && p != nil && p.session != nil {
-		p.session.out.enqueue(m)
+		p.session.out.Enqueue(m)
 		return
 	}
 	s.sendTo(e.Node, m)

@@ -24,8 +24,8 @@ func (s *userService) Health(ctx context.Context, req *wire.HealthRequest) (*wir
 	if err := s.callLoop(ctx, func(time.Time) {
 		l := s.taskLoad()
 		h.QueuedTasks, h.RunningTasks = uint64(l.queued), uint64(l.running)
-		h.NegotiatorOk = s.leader.isConnected()
-		h.Negotiator = s.leader.leaderStatus()
+		h.NegotiatorOk = s.leader.IsConnected()
+		h.Negotiator = s.leader.LeaderStatus()
 		for name, p := range s.peers {
 			if p.session == nil {
 				h.Problems = append(h.Problems, fmt.Sprintf("node %s does not answer", name))

@@ -95,11 +95,11 @@ func (s *Schedd) requestExplanation(t queue.TaskSelector, answered chan struct{}
 	if ok && len(t.Ranges) > 0 {
 		st, ok = s.queue.TaskStatus(t.Job.Task(t.Ranges[0].First))
 	}
-	if !ok || t.Job.Host != s.node.Name || !s.leader.isConnected() || st.Task == nil && st.Counts[roost.Idle] == 0 ||
+	if !ok || t.Job.Host != s.node.Name || !s.leader.IsConnected() || st.Task == nil && st.Counts[roost.Idle] == 0 ||
 		st.Task != nil && st.Task.State != roost.Idle {
 		return false
 	}
-	return s.leader.addWaiter(st.Request, answered)
+	return s.leader.AddWaiter(st.Request, answered)
 }
 
 // fillExplanation fills a reply from the queue. A job that is not there is returned.
@@ -209,8 +209,8 @@ func mostLikelyState(st *queue.JobStatus) roost.TaskState {
 }
 
 func (s *Schedd) explainIdle(reply *wire.WhyReply, st *queue.JobStatus) {
-	if !s.leader.isConnected() {
-		reply.Summary = "it waits for the negotiator, which cannot be reached: " + s.leader.leaderStatus()
+	if !s.leader.IsConnected() {
+		reply.Summary = "it waits for the negotiator, which cannot be reached: " + s.leader.LeaderStatus()
 		reply.Advice = append(reply.Advice, "see what is wrong with: roost doctor")
 		return
 	}
@@ -218,7 +218,7 @@ func (s *Schedd) explainIdle(reply *wire.WhyReply, st *queue.JobStatus) {
 		reply.Summary = st.Reason
 		return
 	}
-	if e := s.leader.explanation(st.Request); e != nil {
+	if e := s.leader.Explanation(st.Request); e != nil {
 		reply.Explanation, reply.Summary, reply.Advice = e, e.GetSummary(),
 			append(reply.Advice, s.negotiatorAdvice(e)...)
 		return

@@ -15,7 +15,7 @@ type jobQueueAdapter struct{ *Schedd }
 
 // ReadyTasks implements dispatch.JobQueue.
 func (w jobQueueAdapter) ReadyTasks(id dispatch.RequestID) int {
-	if r, ok := w.queue.Request(queue.RequestID(id)); ok && !w.leader.isRequestStopped(r) {
+	if r, ok := w.queue.Request(queue.RequestID(id)); ok && !w.leader.IsRequestStopped(r) {
 		return r.Ready
 	}
 	return 0
@@ -31,18 +31,18 @@ func (w jobQueueAdapter) Lease(id dispatch.RequestID) time.Duration {
 
 // Assign implements dispatch.JobQueue.
 func (w jobQueueAdapter) Assign(id dispatch.RequestID, node, address string, claim uint64) (roost.AttemptID, bool) {
-	t, ok := w.queue.NextTaskExcept(queue.RequestID(id), w.leader.avoidedTasks(node))
+	t, ok := w.queue.NextTaskExcept(queue.RequestID(id), w.leader.AvoidedTasks(node))
 	if !ok { // whether the request is to be kept from the node as a whole the leader says: until then it has the claim
 		t, ok = w.queue.NextTask(queue.RequestID(id))
 	}
-	if r, found := w.queue.Request(queue.RequestID(id)); !ok || found && w.leader.isRequestStopped(r) {
+	if r, found := w.queue.Request(queue.RequestID(id)); !ok || found && w.leader.IsRequestStopped(r) {
 		return roost.AttemptID{}, false
 	}
 	e, a, err := w.queue.AssignNext(w.clock.now, t, node, address, claim)
 	if err != nil {
 		panic(err) // Next gives only what can be assigned
 	}
-	w.leader.noteRestarted(queue.RequestID(id))
+	w.leader.NoteRestarted(queue.RequestID(id))
 	w.commitEvents(e)
 	return a, true
 }
@@ -60,7 +60,7 @@ func (w jobQueueAdapter) GangRequest(id dispatch.RequestID) (dispatch.RequestID,
 
 // AssignGang implements dispatch.JobQueue.
 func (w jobQueueAdapter) AssignGang(id dispatch.RequestID, seats []dispatch.GangClaim) ([]roost.AttemptID, bool) {
-	if r, found := w.queue.Request(queue.RequestID(id)); found && w.leader.isRequestStopped(r) {
+	if r, found := w.queue.Request(queue.RequestID(id)); found && w.leader.IsRequestStopped(r) {
 		return nil, false
 	}
 	of := make([]queue.GangClaim, len(seats))
@@ -78,7 +78,7 @@ func (w jobQueueAdapter) RecordLost(a roost.AttemptID, reason string) {
 	w.cancelImageFetch(a)
 	if e, ok := w.queue.RecordLost(w.clock.now, a, reason); ok {
 		w.log.Info("attempt lost", "attempt", a, "reason", reason)
-		w.leader.noteNodeLost(a)
+		w.leader.NoteNodeLost(a)
 		w.commitEvents(e)
 	}
 }

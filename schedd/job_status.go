@@ -94,7 +94,7 @@ func stateCounts(st *queue.JobStatus) map[string]uint32 {
 func (s *Schedd) addLiveStatus(m *wire.JobStatus, st *queue.JobStatus) *wire.JobStatus {
 	s.addLocalStatus(m, st)
 	if waitsForMachine(m, st) {
-		if e := s.leader.explanation(st.Request); e != nil {
+		if e := s.leader.Explanation(st.Request); e != nil {
 			m.Reason, m.Brief, m.Start = e.GetSummary(), e.GetBrief(), e.GetStart()
 		}
 	}

@@ -45,7 +45,8 @@ func (l *listQuery) runTable() error {
 			if err := l.sendPendingRows(); err != nil { // each in its place
 				return err
 			}
-			if err := l.to(peers.ListRow{Status: &wire.JobStatus{Refused: peers.SelectionError(word, err)}}); err != nil {
+			if err := l.to(peers.ListRow{Status: &wire.JobStatus{Refused: peers.SelectionError(word,
+				err)}}); err != nil {
 				return err
 			}
 		}

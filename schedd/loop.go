@@ -7,6 +7,7 @@ import (
 	"github.com/roost-batch/roost/internal/mutant"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/dispatch"
+	"github.com/roost-batch/roost/schedd/negotiation"
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
@@ -124,12 +125,12 @@ func (s *Schedd) handle(event any, now time.Time) {
 		if p := s.peers[n.node]; p != nil && p.session == n.session {
 			s.onStartdMessage(p, n.message, now)
 		}
-	case negotiatorConnected:
-		s.leader.onConnected(n)
-	case negotiatorDisconnected:
-		s.leader.onDisconnected(n)
-	case negotiatorMessage:
-		s.leader.onMessage(n)
+	case negotiation.LeaderConnected:
+		s.leader.OnConnected(n)
+	case negotiation.LeaderDisconnected:
+		s.leader.OnDisconnected(n)
+	case negotiation.LeaderMessage:
+		s.leader.OnMessage(n)
 	case inputSent:
 		s.onInputSent(n, now)
 	case outputStored:
@@ -144,18 +145,18 @@ func (s *Schedd) handle(event any, now time.Time) {
 // react does what the changes of a turn ask for: tasks for free claims, words to nodes
 // and to the negotiator, news for those who watch.
 func (s *Schedd) react(now time.Time) {
-	s.leader.checkDeferred(now)
+	s.leader.CheckDeferred(now)
 	for events := s.queue.Followups(now); len(events) > 0; events = s.queue.Followups(now) {
 		s.commitEvents(events...)
 	}
-	s.leader.routeWaitingJobs(now)
+	s.leader.RouteWaitingJobs(now)
 	for dirty := s.queue.TakeDirtyRequests(); len(dirty) > 0; dirty = s.queue.TakeDirtyRequests() {
 		for _, r := range dirty {
 			s.dispatch.RequestChanged(s.clock.boot, dispatch.RequestID(r))
-			s.leader.markDirty(r)
-			s.leader.retryRouting(r)
+			s.leader.MarkDirty(r)
+			s.leader.RetryRouting(r)
 		}
-		s.leader.routeWaitingJobs(now)
+		s.leader.RouteWaitingJobs(now)
 	}
 	for _, v := range s.queue.TakeVacates() {
 		s.dispatch.Vacate(v.Attempt, dispatch.VacateOrder{WithoutNotice: v.Fast, Checkpoint: v.Checkpoint,
@@ -173,10 +174,10 @@ func (s *Schedd) react(now time.Time) {
 		s.runEffects(effects, now)
 	}
 	for _, r := range s.dispatch.ShrunkRequests() {
-		s.leader.markDirty(queue.RequestID(r)) // what runs of a queue may be counted
+		s.leader.MarkDirty(queue.RequestID(r)) // what runs of a queue may be counted
 	}
-	s.leader.sendRequestUpdates(now)
-	s.leader.sendDemands(now)
+	s.leader.SendRequestUpdates(now)
+	s.leader.SendDemands(now)
 	s.signalWatches()
 }
 
@@ -191,7 +192,7 @@ func (s *Schedd) commitEvents(events ...queue.JobEvent) {
 func (s *Schedd) commitEventsLazily(events ...queue.JobEvent) {
 	for _, e := range events {
 		s.queue.Apply(e)
-		s.leader.retractOutcome(&e)
+		s.leader.RetractOutcome(&e)
 		s.liveUsage.removeEnded(s.node.Name, &e)
 		if n, ok := s.queue.Notification(e); ok && s.notifier.IsConfigured() {
 			s.pending.hasNotices = append(s.pending.hasNotices, n)
@@ -234,14 +235,14 @@ func (s *Schedd) tick() {
 	s.dispatch.Tick(s.clock.boot)
 	s.archiveEnded(now)
 	s.maybeCheckpoint()
-	if s.leader.isConnected() {
+	if s.leader.IsConnected() {
 		for _, r := range s.dispatch.WaitingRequests() {
-			s.leader.markDirty(queue.RequestID(r)) // some may have waited long enough
+			s.leader.MarkDirty(queue.RequestID(r)) // some may have waited long enough
 		}
 	}
 	if now.Sub(s.usageSentAt) >= time.Second {
 		s.usageSentAt = now
-		s.leader.sendUsage()
+		s.leader.SendUsage()
 	}
 	s.react(now)
 }

@@ -13,8 +13,10 @@ import (
 	"github.com/roost-batch/roost/schedd/dispatch"
 	"github.com/roost-batch/roost/schedd/history"
 	"github.com/roost-batch/roost/schedd/journal"
+	"github.com/roost-batch/roost/schedd/negotiation"
 	"github.com/roost-batch/roost/schedd/notify"
 	"github.com/roost-batch/roost/schedd/queue"
+	"github.com/roost-batch/roost/schedd/sendqueue"
 )
 
 // EffectRunner is what a LoopCore has done by others.
@@ -76,7 +78,9 @@ type StartdSession struct {
 }
 
 // NegotiatorSession is one conversation with the leader of the negotiators.
-type NegotiatorSession struct{ out *sendQueue[*wire.FromSchedd] }
+type NegotiatorSession struct {
+	out *sendqueue.Queue[*wire.FromSchedd]
+}
 
 // NewCore returns a schedd that has read q from its log. Starts counts its starts, so
 // that the sessions of this one are numbered above those of all before. past is the
@@ -152,7 +156,7 @@ func (c *LoopCore) SessionOpened(m ClockReading, node string, welcome *wire.Sess
 	if checkWelcome(node, welcome) != nil {
 		return nil
 	}
-	v := &StartdSession{&startdSession{out: newSendQueue[*wire.ToStartd]()}, node}
+	v := &StartdSession{&startdSession{out: sendqueue.New[*wire.ToStartd]()}, node}
 	c.handleEvent(m, sessionOpened{node, v.stream, welcome})
 	return v
 }
@@ -168,31 +172,31 @@ func (c *LoopCore) SessionClosed(m ClockReading, v *StartdSession) {
 }
 
 // TakeMessages returns what is to be sent on a session.
-func (v *StartdSession) TakeMessages() []*wire.ToStartd { return v.stream.out.takeAll() }
+func (v *StartdSession) TakeMessages() []*wire.ToStartd { return v.stream.out.TakeAll() }
 
 // HelloMessage is the first message of a conversation with a negotiator.
-func (c *LoopCore) HelloMessage() *wire.ScheddHello { return c.schedd.leader.helloMessage() }
+func (c *LoopCore) HelloMessage() *wire.ScheddHello { return c.schedd.leader.HelloMessage() }
 
 // NegotiatorConnected takes in that the leader has answered the hello.
 func (c *LoopCore) NegotiatorConnected(m ClockReading, epoch uint64, name, address string) *NegotiatorSession {
-	t := &NegotiatorSession{newSendQueue[*wire.FromSchedd]()}
-	c.handleEvent(m, negotiatorConnected{epoch, name, address, t.out})
+	t := &NegotiatorSession{sendqueue.New[*wire.FromSchedd]()}
+	c.handleEvent(m, negotiation.LeaderConnected{Epoch: epoch, Name: name, Address: address, Out: t.out})
 	return t
 }
 
 // NegotiatorReport takes in one message of the leader, and NegotiatorDisconnected the end
 // of the conversation.
 func (c *LoopCore) NegotiatorReport(m ClockReading, t *NegotiatorSession, message *wire.ToSchedd) {
-	c.handleEvent(m, negotiatorMessage{t.out, message})
+	c.handleEvent(m, negotiation.LeaderMessage{Out: t.out, Message: message})
 }
 
 // NegotiatorDisconnected takes in the end of a conversation with the leader.
 func (c *LoopCore) NegotiatorDisconnected(m ClockReading, t *NegotiatorSession) {
-	c.handleEvent(m, negotiatorDisconnected{t.out, roost.Unavailable})
+	c.handleEvent(m, negotiation.LeaderDisconnected{Out: t.out, Err: roost.Unavailable})
 }
 
 // TakeMessages returns what is to be sent to the leader.
-func (t *NegotiatorSession) TakeMessages() []*wire.FromSchedd { return t.out.takeAll() }
+func (t *NegotiatorSession) TakeMessages() []*wire.FromSchedd { return t.out.TakeAll() }
 
 // Submit takes jobs in; done is called with their ids when they are on disk. Where
 // administrators have set quotas it refuses: the leader would have to be asked first.
@@ -201,7 +205,7 @@ func (c *LoopCore) Submit(m ClockReading, who queue.CallerIdentity, key string, 
 	c.setClock(m)
 	s, limits := c.schedd, c.submitLimits()
 	if !s.queue.HasSubmission(who, key, limits) {
-		if err := s.leader.admitWithoutLeader(m.Now, who, specs); err != nil {
+		if err := s.leader.AdmitWithoutLeader(m.Now, who, specs); err != nil {
 			return err
 		}
 	}
@@ -329,7 +333,7 @@ func (c *LoopCore) Batch(now time.Time) (b *CommitBatch, by time.Time, waits boo
 func (c *LoopCore) Committed(b *CommitBatch, size int) {
 	c.schedd.logSize.Store(int64(size))
 	for _, m := range b.batch.messages {
-		m.to.out.enqueue(m.message)
+		m.to.out.Enqueue(m.message)
 	}
 	for _, f := range b.batch.callbacks {
 		f()

@@ -127,7 +127,8 @@ func (s *Schedd) queryGPUsFrom(ctx context.Context, addr string) ([]admission.GP
 			name, _ := ad.Str(roost.AttrName)
 			gpus, _ := ad.Int(roost.AttrTotalGpus)
 			memory, _ := ad.Int(roost.AttrGpuMemoryMax)
-			found = append(found, admission.GPUMachine{Name: name, GPUs: int(gpus), Memory: roost.Bytes(memory) * roost.MiB})
+			found = append(found, admission.GPUMachine{Name: name, GPUs: int(gpus),
+				Memory: roost.Bytes(memory) * roost.MiB})
 		})
 	return found, err
 }

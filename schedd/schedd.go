@@ -25,6 +25,7 @@ import (
 	"github.com/roost-batch/roost/schedd/dispatch"
 	"github.com/roost-batch/roost/schedd/history"
 	"github.com/roost-batch/roost/schedd/journal"
+	"github.com/roost-batch/roost/schedd/negotiation"
 	"github.com/roost-batch/roost/schedd/notify"
 	"github.com/roost-batch/roost/schedd/peers"
 	"github.com/roost-batch/roost/schedd/queue"
@@ -72,7 +73,7 @@ type Schedd struct {
 	dispatch       *dispatch.Dispatcher
 	peers          map[string]*nodeConn
 	domains        map[string]string // node -> its FileSystemDomain
-	leader         *leaderConn
+	leader         *negotiation.LeaderConn
 	pending        *commitBatch
 	transfers      map[roost.AttemptID]context.CancelFunc
 	outputFetches  map[roost.AttemptID]*outputFetch // outputs on their way home
@@ -173,10 +174,10 @@ func (s *Schedd) openFiles() (err error) {
 // assemble makes the parts of the loop that work on its queue and its claims.
 func (s *Schedd) assemble() {
 	loop := loopAdapter{s}
-	s.leader = newLeaderConn(LeaderConfig{
+	s.leader = negotiation.New(negotiation.Config{
 		Host: s.node.Name, Address: s.node.Schedd.Socket, Started: s.started, Negotiators: s.node.Negotiators,
 		Identity: s.identity, Log: s.log, Queue: s.queue, Dispatch: s.dispatch, Loop: loop, Calls: loop,
-		Reasons: &s.jobTable, Groups: s.users, Admins: &s.admins, Placer: newSelfPlacer(s.node.Name, s.log),
+		Reasons: &s.jobTable, Groups: s.users, Admins: &s.admins,
 		AttackPeers: s.peerSchedds.AttackPeers,
 	})
 }
@@ -213,12 +214,12 @@ func (s *Schedd) runServers(ctx context.Context) error {
 	batches, committed := make(chan *commitBatch), make(chan struct{})
 	group.Go(func() error { defer close(committed); return s.runCommitter(ctx, batches) })
 	group.Go(func() error { defer close(batches); return s.runLoop(ctx, batches, committed) })
-	group.Go(func() error { s.leader.runLeaderTracker(ctx); return nil })
+	group.Go(func() error { s.leader.RunLeaderTracker(ctx); return nil })
 	group.Go(func() error { s.reserve.runMaintainer(ctx); return nil })
 	group.Go(func() error { s.runHistorySweeper(ctx); return nil })
 	group.Go(func() error { s.notifier.Run(ctx); return nil })
 	group.Go(func() error { s.runGPUQueries(ctx); return nil })
-	group.Go(func() error { s.leader.watchMachines(ctx, s.node.Collectors); return nil })
+	group.Go(func() error { s.leader.WatchMachines(ctx, s.node.Collectors); return nil })
 	group.Go(func() error { s.peerSchedds.WatchAds(ctx, s.node.Collectors); return nil })
 	group.Go(func() error { s.runAdvertiser(ctx); return nil })
 	for _, listener := range listeners {

@@ -6,13 +6,14 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/mutant"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/negotiation"
 )
 
 // hasMoved reports whether a machine is said to be of another node than the one that it
 // is dialled at. That one would say that nothing runs there.
 func (p *nodeConn) hasMoved(text string) bool {
-	before, _ := parseLocation(p.name, p.address)
-	now, _ := parseLocation(p.name, text)
+	before, _ := negotiation.ParseLocation(p.name, p.address)
+	now, _ := negotiation.ParseLocation(p.name, text)
 	return before != now
 }
 

@@ -134,7 +134,7 @@ func (s *Schedd) fetchOutputThenFinish(p *nodeConn, a roost.AttemptID, e *wire.E
 // task ride on the same batch.
 func (s *Schedd) recordEnded(a roost.AttemptID, status *wire.ExitStatus, now time.Time) {
 	if status.GetCause() == wire.Cause_CAUSE_RESTORE && status.GetForgedImage() {
-		s.leader.reportForgedImage(a, status.GetReason(), now)
+		s.leader.ReportForgedImage(a, status.GetReason(), now)
 	}
 	x := exitStatus(status)
 	s.recordEndedWithRuntime(a, x, status.GetOwnFiles(), x.Wall, now)
@@ -144,7 +144,7 @@ func (s *Schedd) recordEnded(a roost.AttemptID, status *wire.ExitStatus, now tim
 // something of its node.
 func (s *Schedd) recordEndedWithRuntime(a roost.AttemptID, x *queue.AttemptExit, ownFiles bool, ran int64,
 	now time.Time) {
-	s.leader.reportOutcome(a, x, ownFiles, ran, now)
+	s.leader.ReportOutcome(a, x, ownFiles, ran, now)
 	if x.Cause == queue.CausePreemption || x.Cause == queue.CauseVacate {
 		s.dispatch.Evicted(a)
 	}

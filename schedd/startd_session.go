@@ -15,6 +15,8 @@ import (
 	"github.com/roost-batch/roost/internal/mutant"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/negotiation"
+	"github.com/roost-batch/roost/schedd/sendqueue"
 )
 
 // How soon a broken connection is tried again: at once, then at growing distances.
@@ -72,21 +74,21 @@ type nodeConn struct {
 // comparison with what the node has. So every message is put on the session that was the
 // present one when it was decided.
 type startdSession struct {
-	out *sendQueue[*wire.ToStartd]
+	out *sendqueue.Queue[*wire.ToStartd]
 	// for the bytes that the loop has not taken in yet; nil: the loop takes in each
 	// message at once
 	byteBudget *semaphore.Weighted
 }
 
 func newSession() *startdSession {
-	return &startdSession{out: newSendQueue[*wire.ToStartd](), byteBudget: semaphore.NewWeighted(sessionBytes)}
+	return &startdSession{out: sendqueue.New[*wire.ToStartd](), byteBudget: semaphore.NewWeighted(sessionBytes)}
 }
 
 // startSession starts the upkeep of a session with a node.
 func (s *Schedd) startSession(ctx context.Context, name, address string) *nodeConn {
 	ctx, stop := context.WithCancel(ctx)
 	p := &nodeConn{name: name, address: address, stop: stop, stopped: make(chan struct{})}
-	host, at := parseLocation(name, address)
+	host, at := negotiation.ParseLocation(name, address)
 	conn, err := rpc.DialNode(at, s.identity, peer.Startd, host)
 	if err != nil {
 		s.log.Error("cannot reach node", "node", name, "error", err)
@@ -146,7 +148,7 @@ func (s *Schedd) runSession(ctx context.Context, p *nodeConn) error {
 		return err
 	}
 	now := newSession()
-	now.out.bound(maxUnsent, maxUnsentBytes, func(m *wire.ToStartd) int {
+	now.out.Limit(maxUnsent, maxUnsentBytes, func(m *wire.ToStartd) int {
 		return proto.Size(m)
 	}, func() { end(errOverfull) })
 	s.attackSession(ctx, p, now.out)
@@ -155,7 +157,7 @@ func (s *Schedd) runSession(ctx context.Context, p *nodeConn) error {
 	go func() {
 		defer close(writer)
 		defer cancel()
-		now.out.sendEach(ctx, s.signImageRights(p.name, func(m *wire.ToStartd) error {
+		now.out.SendEach(ctx, s.signImageRights(p.name, func(m *wire.ToStartd) error {
 			return s.sendToNode(p.name, m, sendInTime(end, stream.Send))
 		}))
 	}()

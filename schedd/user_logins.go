@@ -201,8 +201,8 @@ func (s *Schedd) checkFilesLocal(ctx context.Context, who queue.CallerIdentity, 
 			_, err = agent.Stat(ctx, filepath.Dir(dir), filepath.Base(dir))
 		}
 		if err != nil {
-			return admission.JobOrdinal(fmt.Errorf("directory %s: %w: a job's files are where its queue is, and %s cannot use "+
-				"it on %s: submit from a directory that is there, too, or name one in the job file",
+			return admission.JobOrdinal(fmt.Errorf("directory %s: %w: a job's files are where its queue is, and "+
+				"%s cannot use it on %s: submit from a directory that is there, too, or name one in the job file",
 				dir, roost.NoInput, who.User, s.node.Name), i, specs)
 		}
 	}

@@ -95,7 +95,7 @@ func (s *userService) Submit(ctx context.Context, req *wire.SubmitRequest) (*wir
 		return nil, err
 	}
 	impossible := s.checkFeasible(ctx, specs)
-	finish, err := s.leader.requestAdmission(ctx, who, req.GetKey(), specs)
+	finish, err := s.leader.RequestAdmission(ctx, who, req.GetKey(), specs)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +115,7 @@ func (s *userService) Submit(ctx context.Context, req *wire.SubmitRequest) (*wir
 			reply.Ids = append(reply.Ids, id.String())
 		}
 		s.commitEvents(events...)
-		s.leader.removeReservationJobs(ids, now)
+		s.leader.RemoveReservationJobs(ids, now)
 		s.afterCommit(func() { close(durable) })
 	}); aerr != nil {
 		s.postEvent(s.daemonContext, loopCall(func(time.Time) { finish() }))

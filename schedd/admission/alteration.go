@@ -31,8 +31,8 @@ func setQueueAttributes(ad *classad.Ad, names []string) {
 	ad.SetStrings(roost.AttrQueueDefaults, names)
 }
 
-// ApplyAlteration checks the names in an altered job and applies its queue again. It does so
-// only where an attribute has changed that queues look at.
+// ApplyAlteration checks the names in an altered job and applies its queue again. It does
+// so only where an attribute has changed that queues look at.
 func ApplyAlteration(p *wire.Policy, changes *classad.Ad, spec *queue.SubmitSpec) error {
 	stated := func(name string) bool { _, ok := changes.Lookup(name); return ok }
 	if stated(roost.AttrGroup) || stated(roost.AttrReservation) || stated(roost.AttrLimits) {

@@ -104,7 +104,8 @@ func TestRoute(t *testing.T) {
 		{"a gang asks for all of it", "few", "GangSize = 9", "count 9",
 			"queue few: limit reached: its 9 parts together ask for 9 of cpus, and 8 is the most here"},
 	} {
-		e := &QueueAdmission{Now: time.Now(), Policy: newRoutingPool(), Submitter: queue.CallerIdentity{User: "ann", Host: "n1"},
+		e := &QueueAdmission{Now: time.Now(), Policy: newRoutingPool(), Submitter: queue.CallerIdentity{User: "ann",
+			Host: "n1"},
 			Groups: func() []string {
 				return []string{"users", "staff"}
 			}, FullQueues: map[string]bool{}}
@@ -144,7 +145,8 @@ func TestRoute(t *testing.T) {
 // TestPoolAccess holds that lists of the pool keep people out of all its queues, and of
 // none.
 func TestPoolAccess(t *testing.T) {
-	e := &QueueAdmission{Now: time.Now(), Policy: newRoutingPool(), Submitter: queue.CallerIdentity{User: "ann", Host: "n1"},
+	e := &QueueAdmission{Now: time.Now(), Policy: newRoutingPool(), Submitter: queue.CallerIdentity{User: "ann",
+		Host: "n1"},
 		Groups: func() []string {
 			return []string{"users"}
 		}, FullQueues: map[string]bool{}}
@@ -246,7 +248,8 @@ func TestIsAllowed(t *testing.T) {
 }
 
 func TestRoutingRefusalIsLasting(t *testing.T) {
-	e := &QueueAdmission{Now: time.Now(), Policy: newRoutingPool(), Submitter: queue.CallerIdentity{User: "ann", Host: "n1"},
+	e := &QueueAdmission{Now: time.Now(), Policy: newRoutingPool(), Submitter: queue.CallerIdentity{User: "ann",
+		Host: "n1"},
 		FullQueues: map[string]bool{}}
 	if err := e.enterQueue(parseSpec(t, "Walltime = 9000"), "in"); !errors.Is(err, roost.Exhausted) {
 		t.Errorf("got %v", err)
@@ -255,5 +258,6 @@ func TestRoutingRefusalIsLasting(t *testing.T) {
 
 // enqueue makes new jobs what their queues want them to be.
 func enqueue(p *wire.Policy, who queue.CallerIdentity, specs []queue.SubmitSpec) error {
-	return (&QueueAdmission{Now: time.Now(), Policy: p, Submitter: who, Groups: func() []string { return nil }}).AdmitJobs(specs)
+	return (&QueueAdmission{Now: time.Now(), Policy: p, Submitter: who,
+		Groups: func() []string { return nil }}).AdmitJobs(specs)
 }

@@ -15,6 +15,7 @@ import (
 // node.
 type JobAdmins struct{ names atomic.Pointer[[]string] }
 
+// Set replaces all names.
 func (a *JobAdmins) Set(names []string) { a.names.Store(&names) }
 
 // IsAdmin reports whether a user of a node is one of them. A user's name that has an @ in

@@ -113,6 +113,7 @@ func (n *Peers) callPeerWithin(ctx context.Context, name string,
 	return err
 }
 
+// WhyPeer asks a peer why its job waits.
 func (n *Peers) WhyPeer(ctx context.Context, host string, req *wire.WhyRequest) (reply *wire.WhyReply, err error) {
 	err = n.callPeerWithin(ctx, host, func(ctx context.Context, client wire.NeighbourClient, _ func()) (err error) {
 		reply, err = client.Why(ctx, req)
@@ -121,6 +122,7 @@ func (n *Peers) WhyPeer(ctx context.Context, host string, req *wire.WhyRequest) 
 	return reply, err
 }
 
+// PeerEvents passes on the events of a job of a peer.
 func (n *Peers) PeerEvents(ctx context.Context, host string, req *wire.EventsRequest,
 	to func(*wire.JobEvent) error) error {
 	return n.callPeerWithin(ctx, host, func(ctx context.Context, client wire.NeighbourClient, alive func()) error {

@@ -14,8 +14,8 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// LocalSchedd is the schedd of this host, as the others may ask it. Each method speaks for its
-// own jobs only, and shows what that caller may see.
+// LocalSchedd is the schedd of this host, as the others may ask it. Each method speaks
+// for its own jobs only, and shows what that caller may see.
 type LocalSchedd interface {
 	ListJobs(ctx context.Context, q *wire.QueryRequest, who queue.CallerIdentity,
 		send func(*wire.JobStatus) error) error

@@ -49,6 +49,7 @@ type peerSchedd struct {
 	unreachable bool             // when it was last asked it did not answer
 }
 
+// New returns the peers of the schedd of that name; none is known yet.
 func New(own string, identity *rpc.Identity, log *slog.Logger) *Peers {
 	return &Peers{localName: own, identity: identity, log: log, byName: map[string]*peerSchedd{}}
 }

@@ -1,4 +1,4 @@
-package schedd
+package negotiation
 
 import (
 	"testing"

@@ -1,4 +1,4 @@
-package schedd
+package negotiation
 
 import (
 	"context"
@@ -7,29 +7,30 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/sendqueue"
 )
 
 // What the conversation with the negotiator tells the loop.
 type (
-	negotiatorConnected struct {
-		epoch   uint64
-		name    string
-		address string
-		out     *sendQueue[*wire.FromSchedd]
+	LeaderConnected struct {
+		Epoch   uint64
+		Name    string
+		Address string
+		Out     *sendqueue.Queue[*wire.FromSchedd]
 	}
-	negotiatorDisconnected struct {
-		out *sendQueue[*wire.FromSchedd]
-		err error
+	LeaderDisconnected struct {
+		Out *sendqueue.Queue[*wire.FromSchedd]
+		Err error
 	}
-	negotiatorMessage struct {
-		out     *sendQueue[*wire.FromSchedd]
-		message *wire.ToSchedd
+	LeaderMessage struct {
+		Out     *sendqueue.Queue[*wire.FromSchedd]
+		Message *wire.ToSchedd
 	}
 )
 
 // limitedGrants lists the grants with licences that this schedd acts upon or has claims
 // of, and whether those are all.
-func (l *leaderConn) limitedGrants() (all bool, list []*wire.HeldGrant) {
+func (l *LeaderConn) limitedGrants() (all bool, list []*wire.HeldGrant) {
 	held, all := l.dispatch.LimitedGrants()
 	for _, h := range held {
 		list = append(list, &wire.HeldGrant{Grant: h.Grant.ID, Epoch: h.Grant.Epoch, Claimed: h.Claimed,
@@ -38,8 +39,8 @@ func (l *leaderConn) limitedGrants() (all bool, list []*wire.HeldGrant) {
 	return all, list
 }
 
-// helloMessage is what the schedd says of itself to a negotiator.
-func (l *leaderConn) helloMessage() *wire.ScheddHello {
+// HelloMessage is what the schedd says of itself to a negotiator.
+func (l *LeaderConn) HelloMessage() *wire.ScheddHello {
 	m := &wire.ScheddHello{Name: l.host, Address: l.address, Started: l.started.UnixNano(), Tells: true}
 	m.Lists, m.Grants = l.limitedGrants()
 	return m
@@ -57,7 +58,7 @@ func (p *leaderTracker) runNegotiatorStream(ctx context.Context, conn *grpc.Clie
 	var hello *wire.ScheddHello
 	// The loop has seen the end of the conversation before: no grant of that, or of an
 	// earlier one, comes to it any more.
-	if err := p.leader.calls.CallLoop(ctx, func(time.Time) { hello = p.leader.helloMessage() }); err != nil {
+	if err := p.leader.calls.CallLoop(ctx, func(time.Time) { hello = p.leader.HelloMessage() }); err != nil {
 		return err
 	}
 	if err := stream.Send(&wire.FromSchedd{Of: &wire.FromSchedd_Hello{Hello: hello}}); err != nil {
@@ -68,13 +69,14 @@ func (p *leaderTracker) runNegotiatorStream(ctx context.Context, conn *grpc.Clie
 		return err
 	}
 	p.attackLeader(ctx, wire.NewNegotiatorClient(conn), stream.Send)
-	out := newSendQueue[*wire.FromSchedd]()
-	p.leader.calls.PostEvent(ctx, negotiatorConnected{first.GetHello().GetEpoch(), first.GetHello().GetName(), address, out})
+	out := sendqueue.New[*wire.FromSchedd]()
+	p.leader.calls.PostEvent(ctx, LeaderConnected{first.GetHello().GetEpoch(), first.GetHello().GetName(), address,
+		out})
 	writer := make(chan struct{})
 	go func() {
 		defer close(writer)
 		defer cancel()
-		out.sendAll(ctx, func(all []*wire.FromSchedd) error {
+		out.SendAll(ctx, func(all []*wire.FromSchedd) error {
 			return p.leader.placer.sendWithProposals(all, attackBand(stream.Send))
 		})
 	}()
@@ -82,11 +84,11 @@ func (p *leaderTracker) runNegotiatorStream(ctx context.Context, conn *grpc.Clie
 		var m *wire.ToSchedd
 		if m, err = stream.Recv(); err == nil {
 			p.leader.placer.onLeaderMessage(m)
-			p.leader.calls.PostEvent(ctx, negotiatorMessage{out, m})
+			p.leader.calls.PostEvent(ctx, LeaderMessage{out, m})
 		}
 	}
 	cancel()
 	<-writer
-	p.leader.calls.PostEvent(p.daemonContext, negotiatorDisconnected{out, err})
+	p.leader.calls.PostEvent(p.daemonContext, LeaderDisconnected{out, err})
 	return err
 }

@@ -1,4 +1,4 @@
-package schedd
+package sendqueue
 
 import (
 	"testing"
@@ -16,15 +16,15 @@ func TestOutboxIsBounded(t *testing.T) {
 		"too large": {3, 100, []int{60, 60, 1}, false},
 		"one large": {3, 100, []int{1000}, true}, "one after a large one": {3, 100, []int{1000, 1}, false},
 	} {
-		o, over := newSendQueue[int](), 0
-		o.bound(c.items, c.bytes, func(size int) int { return size }, func() { over++ })
+		o, over := New[int](), 0
+		o.Limit(c.items, c.bytes, func(size int) int { return size }, func() { over++ })
 		for _, size := range c.sizes {
-			o.enqueue(size)
+			o.Enqueue(size)
 		}
-		if n := len(o.takeAll()); c.fits && (n != len(c.sizes) || over != 0) || !c.fits && (n != 0 || over != 1) {
+		if n := len(o.TakeAll()); c.fits && (n != len(c.sizes) || over != 0) || !c.fits && (n != 0 || over != 1) {
 			t.Errorf("%s: %d wait, and it has overflowed %d times", name, n, over)
 		}
-		if o.enqueue(1); c.fits != (len(o.takeAll()) == 1) {
+		if o.Enqueue(1); c.fits != (len(o.TakeAll()) == 1) {
 			t.Errorf("%s: what comes after", name)
 		}
 	}

@@ -1,4 +1,4 @@
-package schedd
+package negotiation
 
 import (
 	"time"
@@ -72,8 +72,8 @@ func (f *nodeFailures) removeFailures(t roost.TaskID, node string) {
 	}
 }
 
-// avoidedTasks says which tasks a claim on a node is not for; nil where it is for all.
-func (l *leaderConn) avoidedTasks(node string) func(roost.TaskID) bool {
+// AvoidedTasks says which tasks a claim on a node is not for; nil where it is for all.
+func (l *LeaderConn) AvoidedTasks(node string) func(roost.TaskID) bool {
 	if l.nodeFailures.pairs == 0 {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package schedd
+package negotiation
 
 import (
 	"context"
@@ -85,9 +85,9 @@ func (p *selfPlacer) watchMachines(ctx context.Context,
 	}
 }
 
-// watchMachines follows the machines at the collectors for as long as schedds are to
+// WatchMachines follows the machines at the collectors for as long as schedds are to
 // place, until ctx ends.
-func (l *leaderConn) watchMachines(ctx context.Context, collectors []string) {
+func (l *LeaderConn) WatchMachines(ctx context.Context, collectors []string) {
 	l.placer.watchMachines(ctx, func(ctx context.Context, apply func([]adclient.AdChange, bool)) {
 		w := adclient.AdWatcher{Collectors: collectors, Identity: l.identity, Type: "Machine", Log: l.log, Apply: apply}
 		w.Run(ctx)

@@ -1,4 +1,4 @@
-package schedd
+package negotiation
 
 import (
 	"cmp"
@@ -13,11 +13,12 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/dispatch"
 	"github.com/roost-batch/roost/schedd/queue"
+	"github.com/roost-batch/roost/schedd/sendqueue"
 )
 
-// negotiatorState is what the loop knows of the present conversation with the negotiator.
-type negotiatorState struct {
-	out                *sendQueue[*wire.FromSchedd]
+// leaderSession is what the loop knows of the present conversation with the negotiator.
+type leaderSession struct {
+	out                *sendqueue.Queue[*wire.FromSchedd]
 	epoch              uint64
 	address            string
 	lastGrant          uint64 // the highest grant that was taken in
@@ -51,9 +52,9 @@ func (s submitterKey) compare(o submitterKey) int {
 	return cmp.Or(cmp.Compare(s.owner, o.owner), cmp.Compare(s.group, o.group))
 }
 
-func newNegotiatorState(n negotiatorConnected) *negotiatorState {
-	return &negotiatorState{
-		out: n.out, epoch: n.epoch, address: n.address, lastUpdates: make(map[queue.RequestID]*lastUpdate),
+func newLeaderSession(n LeaderConnected) *leaderSession {
+	return &leaderSession{
+		out: n.Out, epoch: n.Epoch, address: n.Address, lastUpdates: make(map[queue.RequestID]*lastUpdate),
 		explanations:       make(map[queue.RequestID]*wire.Explanation),
 		explanationWaiters: make(map[queue.RequestID][]chan struct{}),
 		dirty:              make(map[queue.RequestID]bool), usage: make(map[submitterKey]roost.Resources),
@@ -73,15 +74,15 @@ const maxWanted = 10_000
 // every second would cost more.
 const shrinkInterval = 50 * time.Millisecond
 
-// sendRequestUpdates tells the negotiator what has changed in what is wanted.
-func (l *leaderConn) sendRequestUpdates(now time.Time) {
+// SendRequestUpdates tells the negotiator what has changed in what is wanted.
+func (l *LeaderConn) SendRequestUpdates(now time.Time) {
 	n := l.stream
 	if n == nil {
 		return
 	}
 	whole := n.resendAll
 	if n.resendAll && !mutant.Active(mutant.LeaderNotUpdated) {
-		l.sendUsage() // before what is wanted, or its tasks would seem to hold nothing
+		l.SendUsage() // before what is wanted, or its tasks would seem to hold nothing
 		for _, r := range l.queue.Requests() {
 			n.dirty[r] = true
 		}
@@ -93,13 +94,13 @@ func (l *leaderConn) sendRequestUpdates(now time.Time) {
 		}
 	}
 	if whole && n.admission.policy != nil { // before that nobody knows what is counted
-		n.out.enqueue(&wire.FromSchedd{Of: &wire.FromSchedd_Told{Told: &wire.Told{}}})
+		n.out.Enqueue(&wire.FromSchedd{Of: &wire.FromSchedd_Told{Told: &wire.Told{}}})
 	}
 }
 
 // publishRequest tells what is wanted for one request, and reports whether nothing is
 // left to be said.
-func (l *leaderConn) publishRequest(n *negotiatorState, id queue.RequestID, now time.Time) bool {
+func (l *LeaderConn) publishRequest(n *leaderSession, id queue.RequestID, now time.Time) bool {
 	r, ok := l.queue.Request(id)
 	last := n.lastUpdates[id]
 	wanted, noWait, gang, lead := uint32(0), uint32(0), uint32(0), uint64(0)
@@ -159,7 +160,7 @@ func (l *leaderConn) publishRequest(n *negotiatorState, id queue.RequestID, now 
 		delete(l.lostTasks, id)
 		n.notifyWaiters(id)
 	}
-	n.out.enqueue(&wire.FromSchedd{Of: &wire.FromSchedd_Request{Request: m}})
+	n.out.Enqueue(&wire.FromSchedd{Of: &wire.FromSchedd_Request{Request: m}})
 	return true
 }
 
@@ -189,19 +190,19 @@ func wholeGangTasks(wanted, size uint32) uint32 {
 // maxExplanationWaiters bounds how many may wait for one answer.
 const maxExplanationWaiters = 1000
 
-// addWaiter asks why a request waits, and reports whether an answer is to be expected:
-// answered is closed when it is there, or when nothing waits any more.
-func (n *negotiatorState) addWaiter(id queue.RequestID, answered chan struct{}) bool {
+// addWaiter asks why a request waits, and reports whether an answer will come. answered
+// is closed when it is there, or when nothing waits any more.
+func (n *leaderSession) addWaiter(id queue.RequestID, answered chan struct{}) bool {
 	if n.lastUpdates[id] == nil || len(n.explanationWaiters[id]) >= maxExplanationWaiters {
 		return false
 	}
 	n.explanationWaiters[id] = append(n.explanationWaiters[id], answered)
-	n.out.enqueue(&wire.FromSchedd{Of: &wire.FromSchedd_Why{Why: &wire.WhyWaiting{Request: uint64(id)}}})
+	n.out.Enqueue(&wire.FromSchedd{Of: &wire.FromSchedd_Why{Why: &wire.WhyWaiting{Request: uint64(id)}}})
 	return true
 }
 
 // notifyWaiters lets those go on who have asked about a request.
-func (n *negotiatorState) notifyWaiters(id queue.RequestID) {
+func (n *leaderSession) notifyWaiters(id queue.RequestID) {
 	for _, answered := range n.explanationWaiters[id] {
 		close(answered)
 	}
@@ -209,7 +210,7 @@ func (n *negotiatorState) notifyWaiters(id queue.RequestID) {
 }
 
 // localTimes turns the negotiator's times into this machine's.
-func (l *leaderConn) localTimes(m *wire.Kept) []dispatch.UnavailableWindow {
+func (l *LeaderConn) localTimes(m *wire.Kept) []dispatch.UnavailableWindow {
 	began := l.loop.Now().Add(-l.loop.BootTime())
 	all := make([]dispatch.UnavailableWindow, len(m.GetNodes()))
 	for i, k := range m.GetNodes() {
@@ -223,7 +224,7 @@ func (l *leaderConn) localTimes(m *wire.Kept) []dispatch.UnavailableWindow {
 }
 
 // onNegotiatorMessage takes in a message of the negotiator.
-func (l *leaderConn) onNegotiatorMessage(m *wire.ToSchedd) {
+func (l *LeaderConn) onNegotiatorMessage(m *wire.ToSchedd) {
 	switch m := m.GetOf().(type) {
 	case *wire.ToSchedd_Grant:
 		g := m.Grant
@@ -231,7 +232,7 @@ func (l *leaderConn) onNegotiatorMessage(m *wire.ToSchedd) {
 		l.stream.dirty[queue.RequestID(g.GetRequest())] = true
 		where := formatLocation(g.GetNode(), g.GetHost(), g.GetAddress())
 		if l.loop.HasMoved(g.GetNode(), where) {
-			l.sendGrantResult(dispatch.GrantResult{
+			l.SendGrantResult(dispatch.GrantResult{
 				Grant:   dispatch.GrantID{Epoch: g.GetEpoch(), ID: g.GetId()},
 				Request: dispatch.RequestID(g.GetRequest()),
 				Reason: "another node says that the machine is its own, and what runs here on that of before may " +
@@ -259,7 +260,7 @@ func (l *leaderConn) onNegotiatorMessage(m *wire.ToSchedd) {
 		l.admins.Set(m.Policy.GetJobAdmins())
 		l.lastPolicy = m.Policy
 		if len(m.Policy.GetDeleting()) > 0 {
-			l.removeReservationJobs(l.queue.MatchingJobs(queue.JobFilter{}), l.loop.Now())
+			l.RemoveReservationJobs(l.queue.MatchingJobs(queue.JobFilter{}), l.loop.Now())
 		}
 		l.stream.admission.routes.fullQueues = nil
 		l.retryAllRouting()
@@ -283,21 +284,21 @@ func (l *leaderConn) onNegotiatorMessage(m *wire.ToSchedd) {
 	}
 }
 
-// sendGrantResult tells the negotiator what became of a grant, which may be one of the
+// SendGrantResult tells the negotiator what became of a grant, which may be one of the
 // leader before.
-func (l *leaderConn) sendGrantResult(a dispatch.GrantResult) {
+func (l *LeaderConn) SendGrantResult(a dispatch.GrantResult) {
 	if l.stream == nil {
 		return
 	}
 	l.stream.dirty[queue.RequestID(a.Request)] = true
-	l.stream.out.enqueue(&wire.FromSchedd{Of: &wire.FromSchedd_Result{Result: &wire.GrantResult{
+	l.stream.out.Enqueue(&wire.FromSchedd{Of: &wire.FromSchedd_Result{Result: &wire.GrantResult{
 		Grant: a.Grant.ID, Epoch: a.Grant.Epoch, Claimed: a.Claimed, Waiting: a.Waiting, AdSequence: a.AdSequence,
 		Reason: a.Reason,
 	}}})
 }
 
-// sendUsage tells the negotiator what each submitter holds, where that has changed.
-func (l *leaderConn) sendUsage() {
+// SendUsage tells the negotiator what each submitter holds, where that has changed.
+func (l *LeaderConn) SendUsage() {
 	n := l.stream
 	if n == nil {
 		return
@@ -320,7 +321,7 @@ func (l *leaderConn) sendUsage() {
 			continue
 		}
 		n.usage[who] = res
-		n.out.enqueue(&wire.FromSchedd{Of: &wire.FromSchedd_Usage{Usage: &wire.Usage{Owner: who.owner, Group: who.group,
+		n.out.Enqueue(&wire.FromSchedd{Of: &wire.FromSchedd_Usage{Usage: &wire.Usage{Owner: who.owner, Group: who.group,
 			Held: wire.FromResources(res)}}})
 	}
 }

@@ -1,4 +1,4 @@
-package schedd
+package negotiation
 
 import (
 	"testing"
@@ -12,16 +12,16 @@ import (
 func TestStopped(t *testing.T) {
 	p := &wire.Policy{Queues: []*wire.JobQueue{{Name: "work", Enabled: true}, {Name: "still", Stopped: true},
 		{Name: "in", Routing: true}}}
-	l := &leaderConn{stream: &negotiatorState{admission: quotaAdmission{policy: p}}}
+	l := &LeaderConn{stream: &leaderSession{admission: quotaAdmission{policy: p}}}
 	for _, all := range []bool{false, true} {
 		p.All = &wire.JobQueue{Stopped: all}
 		for name, want := range map[string]bool{"work": all, "": all, "unknown": all, "still": true, "in": true} {
-			if got := l.isRequestStopped(&queue.Request{Queue: name}); got != want {
+			if got := l.IsRequestStopped(&queue.Request{Queue: name}); got != want {
 				t.Errorf("queue %q, the pool stopped %v: got %v, want %v", name, all, got, want)
 			}
 		}
 	}
-	if l.stream = nil; l.isRequestStopped(&queue.Request{Queue: "still"}) {
+	if l.stream = nil; l.IsRequestStopped(&queue.Request{Queue: "still"}) {
 		t.Error("without a negotiator nobody knows that a queue is stopped")
 	}
 }

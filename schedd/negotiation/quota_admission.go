@@ -1,4 +1,4 @@
-package schedd
+package negotiation
 
 import (
 	"cmp"
@@ -58,21 +58,22 @@ func (a *quotaAdmission) ackedAdmit() uint64 {
 	return seen
 }
 
-// errNotChecked is the answer to a submission of which nobody said whether quotas allow
+// ErrNotChecked is the answer to a submission of which nobody said whether quotas allow
 // it.
-var errNotChecked = errors.New("nobody said whether quotas allow it")
+var ErrNotChecked = errors.New("nobody said whether quotas allow it")
 
-// requestAdmission asks whether jobs may be submitted, where somebody has to be asked.
+// RequestAdmission asks whether jobs may be submitted, where somebody has to be asked.
 // Where nobody can be, they are taken by the rules that were heard last, and marked:
-// checkDeferred asks about them. settle is to be called in the loop when it is decided
+// CheckDeferred asks about them. settle is to be called in the loop when it is decided
 // what became of them.
 //
 // Of a job that a routing queue passes on the leader may say that the destination is
 // full: then it goes to the next one, and the leader is asked again.
-func (l *leaderConn) requestAdmission(ctx context.Context, who queue.CallerIdentity, key string,
+func (l *LeaderConn) RequestAdmission(ctx context.Context, who queue.CallerIdentity, key string,
 	specs []queue.SubmitSpec) (finish func(), err error) {
 	groups := l.groups.GroupNames(who.UID, who.GID)
-	e := &admission.QueueAdmission{Submitter: who, Groups: func() []string { return groups }, FullQueues: map[string]bool{}}
+	e := &admission.QueueAdmission{Submitter: who, Groups: func() []string { return groups },
+		FullQueues: map[string]bool{}}
 	stated := make([]*classad.Ad, len(specs))
 	for i := range specs {
 		stated[i] = specs[i].Ad
@@ -100,7 +101,7 @@ func isChosenQueue(name string, p *wire.Policy, stated []*classad.Ad) bool {
 }
 
 // requestAdmissionFor is admit for one choice of queues.
-func (l *leaderConn) requestAdmissionFor(ctx context.Context, e *admission.QueueAdmission, key string,
+func (l *LeaderConn) requestAdmissionFor(ctx context.Context, e *admission.QueueAdmission, key string,
 	specs []queue.SubmitSpec) (finish func(), err error) {
 	finish = func() {}
 	var answer chan error
@@ -112,7 +113,7 @@ func (l *leaderConn) requestAdmissionFor(ctx context.Context, e *admission.Queue
 		n := l.stream
 		if n == nil || n.admission.policy == nil {
 			markUnchecked(specs)
-			e.Policy = l.cellPolicy()
+			e.Policy = l.Policy()
 			err = e.AdmitJobs(specs)
 			return
 		}
@@ -129,7 +130,7 @@ func (l *leaderConn) requestAdmissionFor(ctx context.Context, e *admission.Queue
 	if err != nil || answer == nil {
 		return finish, err
 	}
-	if err = awaitAdmission(ctx, answer); err == errNotChecked {
+	if err = AwaitAdmission(ctx, answer); err == ErrNotChecked {
 		l.log.Warn("nobody said whether quotas allow a submission: it is taken, and asked about later", "owner",
 			e.Submitter.User)
 		markUnchecked(specs)
@@ -144,7 +145,7 @@ func (l *leaderConn) requestAdmissionFor(ctx context.Context, e *admission.Queue
 }
 
 // sendSubmission sends what a submission asks for.
-func (l *leaderConn) sendSubmission(n *negotiatorState, who queue.CallerIdentity,
+func (l *LeaderConn) sendSubmission(n *leaderSession, who queue.CallerIdentity,
 	specs []queue.SubmitSpec) (finish func(), answer chan error, err error) {
 	var payers []queue.QuotaKey
 	var asks []*wire.Demand
@@ -160,7 +161,7 @@ func (l *leaderConn) sendSubmission(n *negotiatorState, who queue.CallerIdentity
 }
 
 // sendDemand sends what is asked for by whom.
-func (l *leaderConn) sendDemand(n *negotiatorState, payers []queue.QuotaKey,
+func (l *LeaderConn) sendDemand(n *leaderSession, payers []queue.QuotaKey,
 	asks []*wire.Demand) (finish func(), answer chan error) {
 	id := l.sendAdmit(n, &wire.Admit{Asks: asks})
 	answer = make(chan error, 1)
@@ -175,25 +176,25 @@ func (l *leaderConn) sendDemand(n *negotiatorState, payers []queue.QuotaKey,
 }
 
 // sendAdmit sends a question, and returns its number.
-func (l *leaderConn) sendAdmit(n *negotiatorState, m *wire.Admit) uint64 {
+func (l *LeaderConn) sendAdmit(n *leaderSession, m *wire.Admit) uint64 {
 	n.admission.demandsUrgent = true // what has ended makes room
-	l.sendDemands(l.loop.Now())
+	l.SendDemands(l.loop.Now())
 	n.admission.lastAdmit++
 	m.Id = n.admission.lastAdmit
-	n.out.enqueue(&wire.FromSchedd{Of: &wire.FromSchedd_Admit{Admit: m}})
+	n.out.Enqueue(&wire.FromSchedd{Of: &wire.FromSchedd_Admit{Admit: m}})
 	return m.Id
 }
 
-// awaitAdmission waits for the answer to what was asked; that nobody gives one is
-// errNotChecked.
-func awaitAdmission(ctx context.Context, answer <-chan error) error {
+// AwaitAdmission waits for the answer to what was asked; that nobody gives one is
+// ErrNotChecked.
+func AwaitAdmission(ctx context.Context, answer <-chan error) error {
 	patience := time.NewTimer(admissionTimeout)
 	defer patience.Stop()
 	select {
 	case err := <-answer:
 		return err
 	case <-patience.C:
-		return errNotChecked
+		return ErrNotChecked
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -209,8 +210,8 @@ func markUnchecked(specs []queue.SubmitSpec) {
 // maxDeferred bounds how many jobs are asked about at once that were taken unasked.
 const maxDeferred = 100
 
-// checkDeferred asks about the jobs that were taken while nobody could be asked.
-func (l *leaderConn) checkDeferred(now time.Time) {
+// CheckDeferred asks about the jobs that were taken while nobody could be asked.
+func (l *LeaderConn) CheckDeferred(now time.Time) {
 	n := l.stream
 	if n == nil || n.admission.policy == nil {
 		return
@@ -226,17 +227,17 @@ func (l *leaderConn) checkDeferred(now time.Time) {
 				continue
 			}
 			a.demandsUrgent = true // what has ended makes room
-			l.sendDemands(now)
+			l.SendDemands(now)
 			a.lastAdmit++
 			a.deferred[a.lastAdmit], a.deferredJobs[seq] = seq, true
-			n.out.enqueue(&wire.FromSchedd{Of: &wire.FromSchedd_Admit{Admit: &wire.Admit{Id: a.lastAdmit,
+			n.out.Enqueue(&wire.FromSchedd{Of: &wire.FromSchedd_Admit{Admit: &wire.Admit{Id: a.lastAdmit,
 				Asks: []*wire.Demand{l.demandMessage(who, d)}}}})
 		}
 	}
 }
 
 // onDeferredCheck takes in the answer about a job that was taken unasked.
-func (l *leaderConn) onDeferredCheck(seq uint64, m *wire.Admitted) {
+func (l *LeaderConn) onDeferredCheck(seq uint64, m *wire.Admitted) {
 	a := &l.stream.admission
 	delete(a.deferred, m.GetId())
 	delete(a.deferredJobs, seq)
@@ -260,7 +261,7 @@ func (a *quotaAdmission) cancelQuestion(seq uint64) {
 }
 
 // onAdmitReply takes in an answer.
-func (n *negotiatorState) onAdmitReply(m *wire.Admitted) {
+func (n *leaderSession) onAdmitReply(m *wire.Admitted) {
 	answer := n.admission.waiters[m.GetId()]
 	if answer == nil {
 		return
@@ -284,7 +285,7 @@ type admissionError struct {
 func (r admissionError) Error() string { return r.reason }
 func (r admissionError) Unwrap() error { return roost.Exhausted }
 
-func (l *leaderConn) demandMessage(who queue.QuotaKey, d queue.QuotaDemand) *wire.Demand {
+func (l *LeaderConn) demandMessage(who queue.QuotaKey, d queue.QuotaDemand) *wire.Demand {
 	return &wire.Demand{
 		Owner: who.Owner, Group: who.Group, Band: who.Band.String(), Queue: who.Queue,
 		Held:  wire.FromResources(d.Resources),
@@ -293,8 +294,8 @@ func (l *leaderConn) demandMessage(who queue.QuotaKey, d queue.QuotaDemand) *wir
 	}
 }
 
-// sendDemands tells the leader what payers' jobs here may hold, where that has changed.
-func (l *leaderConn) sendDemands(now time.Time) {
+// SendDemands tells the leader what payers' jobs here may hold, where that has changed.
+func (l *LeaderConn) SendDemands(now time.Time) {
 	n := l.stream
 	if n == nil || !n.admission.policy.GetAdmission() {
 		return
@@ -312,12 +313,12 @@ func (l *leaderConn) sendDemands(now time.Time) {
 	for _, who := range l.queue.TakeChangedDemands() {
 		m := l.demandMessage(who, l.queue.DemandOf(who))
 		m.Seen = seen
-		n.out.enqueue(&wire.FromSchedd{Of: &wire.FromSchedd_Demand{Demand: m}})
+		n.out.Enqueue(&wire.FromSchedd{Of: &wire.FromSchedd_Demand{Demand: m}})
 	}
 }
 
 // setPolicy takes in what administrators have set.
-func (n *negotiatorState) setPolicy(m *wire.Policy) {
+func (n *leaderSession) setPolicy(m *wire.Policy) {
 	if !m.GetAdmission() {
 		n.admission.resendDemands = false
 		n.admission.releaseWaiters() // nobody has to be asked any more
@@ -336,7 +337,7 @@ func (n *negotiatorState) setPolicy(m *wire.Policy) {
 func (a *quotaAdmission) releaseWaiters() {
 	for _, answer := range a.waiters {
 		select {
-		case answer <- errNotChecked:
+		case answer <- ErrNotChecked:
 		default:
 		}
 	}

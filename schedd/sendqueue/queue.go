@@ -1,24 +1,24 @@
-package schedd
+package sendqueue
 
 import (
 	"context"
 	"sync"
 )
 
-// sendQueue is a queue of messages for one peer. Putting never blocks, so the goroutine
+// Queue is a queue of messages for one peer. Putting never blocks, so the goroutine
 // that owns the state never waits for a slow peer. A peer gets at most a few messages for
 // each claim; where bound was called, one that reads slower than they come has its
 // session ended: nothing is left out in the middle of it, and the welcome of the next one
 // says what the peer lacks.
-type sendQueue[T any] struct {
+type Queue[T any] struct {
 	mu    sync.Mutex
 	items []T
 	ready chan struct{} // holds one token while items may be waiting
-	limit *outboxLimit[T]
+	limit *queueLimit[T]
 }
 
-// outboxLimit is how much may wait in an outbox.
-type outboxLimit[T any] struct {
+// queueLimit is how much may wait in an outbox.
+type queueLimit[T any] struct {
 	items, bytes int // at most
 	size         func(T) int
 	overflow     func() // is called once, and must not block
@@ -26,17 +26,18 @@ type outboxLimit[T any] struct {
 	over         bool
 }
 
-func newSendQueue[T any]() *sendQueue[T] { return &sendQueue[T]{ready: make(chan struct{}, 1)} }
+// New returns an empty queue without a limit.
+func New[T any]() *Queue[T] { return &Queue[T]{ready: make(chan struct{}, 1)} }
 
-// bound limits what waits. A message alone is taken whatever its size.
-func (o *sendQueue[T]) bound(items, bytes int, size func(T) int, overflow func()) {
+// Limit limits what waits. A message alone is taken whatever its size.
+func (o *Queue[T]) Limit(items, bytes int, size func(T) int, overflow func()) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.limit = &outboxLimit[T]{items: items, bytes: bytes, size: size, overflow: overflow}
+	o.limit = &queueLimit[T]{items: items, bytes: bytes, size: size, overflow: overflow}
 }
 
-// enqueue adds messages in order.
-func (o *sendQueue[T]) enqueue(items ...T) {
+// Enqueue adds messages in order.
+func (o *Queue[T]) Enqueue(items ...T) {
 	o.mu.Lock()
 	overflow := o.add(items)
 	o.mu.Unlock()
@@ -52,7 +53,7 @@ func (o *sendQueue[T]) enqueue(items ...T) {
 
 // add returns what is to be called where there are too many. From then on nothing is
 // taken in, and what waits goes.
-func (o *sendQueue[T]) add(items []T) (overflow func()) {
+func (o *Queue[T]) add(items []T) (overflow func()) {
 	l := o.limit
 	if l == nil {
 		o.items = append(o.items, items...)
@@ -72,8 +73,11 @@ func (o *sendQueue[T]) add(items []T) (overflow func()) {
 	return nil
 }
 
-// takeAll returns all that waits.
-func (o *sendQueue[T]) takeAll() []T {
+// IsDrained reports whether the last messages were taken.
+func (o *Queue[T]) IsDrained() bool { return len(o.ready) == 0 }
+
+// TakeAll returns all that waits.
+func (o *Queue[T]) TakeAll() []T {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	items := o.items
@@ -84,10 +88,10 @@ func (o *sendQueue[T]) takeAll() []T {
 	return items
 }
 
-// sendEach sends what is put until ctx ends or sending fails; whoever receives on the
+// SendEach sends what is put until ctx ends or sending fails; whoever receives on the
 // same stream gets the cause.
-func (o *sendQueue[T]) sendEach(ctx context.Context, send func(T) error) {
-	o.sendAll(ctx, func(all []T) error {
+func (o *Queue[T]) SendEach(ctx context.Context, send func(T) error) {
+	o.SendAll(ctx, func(all []T) error {
 		for _, m := range all {
 			if err := send(m); err != nil {
 				return err
@@ -97,15 +101,15 @@ func (o *sendQueue[T]) sendEach(ctx context.Context, send func(T) error) {
 	})
 }
 
-// sendAll is pump where what waits is sent together.
-func (o *sendQueue[T]) sendAll(ctx context.Context, send func([]T) error) {
+// SendAll is pump where what waits is sent together.
+func (o *Queue[T]) SendAll(ctx context.Context, send func([]T) error) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-o.ready:
 		}
-		if all := o.takeAll(); len(all) > 0 && send(all) != nil {
+		if all := o.TakeAll(); len(all) > 0 && send(all) != nil {
 			return
 		}
 	}

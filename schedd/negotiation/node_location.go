@@ -1,4 +1,4 @@
-package schedd
+package negotiation
 
 import (
 	"strings"
@@ -11,7 +11,7 @@ import (
 // "n1@10.0.0.1:9703". The node comes from the machine's ad, of which the collector has
 // compared it with the certificate.
 func formatLocation(machine, host, address string) string {
-	if named, _ := parseLocation(machine, address); named == machine && (host == "" || host == machine) {
+	if named, _ := ParseLocation(machine, address); named == machine && (host == "" || host == machine) {
 		return address
 	}
 	if host == "" {
@@ -20,9 +20,9 @@ func formatLocation(machine, host, address string) string {
 	return host + "@" + address
 }
 
-// parseLocation is the node of a machine, whose certificate it has to show, and the
+// ParseLocation is the node of a machine, whose certificate it has to show, and the
 // address where it is. No address begins with the name of a node and "@".
-func parseLocation(machine, text string) (host, address string) {
+func ParseLocation(machine, text string) (host, address string) {
 	if host, address, ok := strings.Cut(text, "@"); ok && config.IsValidName(host) {
 		return host, address
 	}

@@ -1,4 +1,4 @@
-package schedd
+package negotiation
 
 import (
 	"log/slog"
@@ -8,9 +8,9 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// SelfPlacer is how a schedd places its batch requests itself, without the streams around
-// it, as one turns it by hand. The simulator does, so that what it plays is what runs.
-// Where the leader does not want schedds to place, it proposes nothing.
+// SelfPlacer places the batch requests of a schedd without the streams around it. The
+// simulator calls it, so that what it simulates is what runs. Where the leader does not
+// want schedds to place, it proposes nothing.
 type SelfPlacer struct{ placer *selfPlacer }
 
 // NewSelfPlacer returns that of the schedd of that name.

@@ -1,4 +1,4 @@
-package schedd
+package negotiation
 
 import (
 	"context"
@@ -20,6 +20,12 @@ import (
 // maxNegotiators bounds how many are watched: those of the node file, and one that these
 // call the leader and the node file does not know.
 const maxNegotiators = 16
+
+// How soon a stream that has ended is opened again: at once, then at growing distances.
+const (
+	minStreamRetry = 20 * time.Millisecond
+	maxStreamRetry = 2 * time.Second
+)
 
 // leaderReport is what one negotiator says of who leads; nil news: it does not answer.
 type leaderReport struct {
@@ -46,31 +52,32 @@ type watchedNegotiator struct {
 // again at ever longer intervals, so that news come late by as much as the cut took: a
 // negotiator that is silent is connected to anew.
 type leaderTracker struct {
-	leader           *leaderConn
+	leader           *LeaderConn
 	daemonContext    context.Context
 	watchedAddresses map[string]*watchedNegotiator
 	reports          chan leaderReport
 	running          sync.WaitGroup
 
-	stream      *negotiatorStream // nil: there is none
-	lastStream  negotiatorStream  // the one before
-	streamEnded chan struct{}     // the present one has; has room for it
-	retryAt     time.Time         // no other is begun with the same leader before
-	retryWait   time.Duration     // from the end of one until then, if it is short
+	stream      *leaderStream // nil: there is none
+	lastStream  leaderStream  // the one before
+	streamEnded chan struct{} // the present one has; has room for it
+	retryAt     time.Time     // no other is begun with the same leader before
+	retryWait   time.Duration // from the end of one until then, if it is short
 }
 
-// negotiatorStream is one with a leader.
-type negotiatorStream struct {
+// leaderStream is one with a leader.
+type leaderStream struct {
 	address string
 	epoch   uint64
 	beganAt time.Time
 	stop    context.CancelFunc
 }
 
-// runLeaderTracker holds one conversation after the other with whichever negotiator
+// RunLeaderTracker holds one conversation after the other with whichever negotiator
 // leads, until ctx ends.
-func (l *leaderConn) runLeaderTracker(ctx context.Context) {
-	p := &leaderTracker{leader: l, daemonContext: ctx, watchedAddresses: map[string]*watchedNegotiator{}, reports: make(chan leaderReport),
+func (l *LeaderConn) RunLeaderTracker(ctx context.Context) {
+	p := &leaderTracker{leader: l, daemonContext: ctx, watchedAddresses: map[string]*watchedNegotiator{},
+		reports:     make(chan leaderReport),
 		streamEnded: make(chan struct{}, 1)}
 	defer p.running.Wait()
 	for {
@@ -99,10 +106,10 @@ func (l *leaderConn) runLeaderTracker(ctx context.Context) {
 // onStreamEnded takes note that the present conversation has ended. A leader that ends
 // each one at once is not asked ever faster.
 func (p *leaderTracker) onStreamEnded() {
-	if p.retryWait = max(2*p.retryWait, minSessionRetry); time.Since(p.stream.beganAt) > maxSessionRetry {
-		p.retryWait = minSessionRetry
+	if p.retryWait = max(2*p.retryWait, minStreamRetry); time.Since(p.stream.beganAt) > maxStreamRetry {
+		p.retryWait = minStreamRetry
 	}
-	p.retryWait = min(p.retryWait, maxSessionRetry)
+	p.retryWait = min(p.retryWait, maxStreamRetry)
 	p.lastStream, p.stream, p.retryAt = *p.stream, nil, time.Now().Add(p.retryWait)
 }
 
@@ -168,7 +175,7 @@ func (p *leaderTracker) watchNegotiator(ctx context.Context, address string, w *
 		p.leader.log.Debug("negotiator gone", "address", address, "error", rpc.FromStatus(err))
 		select {
 		case <-ctx.Done():
-		case <-time.After(minSessionRetry):
+		case <-time.After(minStreamRetry):
 		}
 	}
 }
@@ -224,7 +231,7 @@ func (p *leaderTracker) followLeader(ctx context.Context) {
 		return
 	}
 	own, stop := context.WithCancel(ctx)
-	c := &negotiatorStream{address: leader, epoch: highest, beganAt: time.Now(), stop: stop}
+	c := &leaderStream{address: leader, epoch: highest, beganAt: time.Now(), stop: stop}
 	p.stream, p.retryAt = c, time.Time{}
 	conn := p.watchedAddresses[leader].conn
 	p.running.Go(func() {
@@ -255,8 +262,8 @@ func (p *leaderTracker) describeNegotiators() {
 	p.leader.leadership.Store(&text)
 }
 
-// leaderStatus says who leads and how the other negotiators are.
-func (l *leaderConn) leaderStatus() string {
+// LeaderStatus says who leads and how the other negotiators are.
+func (l *LeaderConn) LeaderStatus() string {
 	if text := l.leadership.Load(); text != nil && *text != "" {
 		return *text
 	}

@@ -1,4 +1,4 @@
-package schedd
+package negotiation
 
 import (
 	"cmp"
@@ -47,14 +47,14 @@ func (r *routingState) addDue(seq uint64) {
 }
 
 // retryAllRouting has all jobs tried that wait in routing queues.
-func (l *leaderConn) retryAllRouting() {
+func (l *LeaderConn) retryAllRouting() {
 	for _, id := range l.queue.Requests() {
-		l.retryRouting(id)
+		l.RetryRouting(id)
 	}
 }
 
-// retryRouting has the jobs of a request tried, if they wait in a routing queue.
-func (l *leaderConn) retryRouting(id queue.RequestID) {
+// RetryRouting has the jobs of a request tried, if they wait in a routing queue.
+func (l *LeaderConn) RetryRouting(id queue.RequestID) {
 	r, ok := l.queue.Request(id)
 	if !ok || r.Ready == 0 || l.stream == nil {
 		return
@@ -70,15 +70,15 @@ func (l *leaderConn) retryRouting(id queue.RequestID) {
 }
 
 // onQueueRoom takes in that there is room in a queue again.
-func (l *leaderConn) onQueueRoom(name string) {
+func (l *LeaderConn) onQueueRoom(name string) {
 	for _, full := range l.stream.admission.routes.fullQueues {
 		delete(full, name)
 	}
 	l.retryAllRouting()
 }
 
-// routeWaitingJobs tries the jobs that are to be tried.
-func (l *leaderConn) routeWaitingJobs(now time.Time) {
+// RouteWaitingJobs tries the jobs that are to be tried.
+func (l *LeaderConn) RouteWaitingJobs(now time.Time) {
 	n := l.stream
 	if n == nil || n.admission.policy == nil {
 		return
@@ -96,12 +96,12 @@ func (l *leaderConn) routeWaitingJobs(now time.Time) {
 }
 
 // tryRouting tries one job.
-func (l *leaderConn) tryRouting(now time.Time, n *negotiatorState, seq uint64) {
+func (l *LeaderConn) tryRouting(now time.Time, n *leaderSession, seq uint64) {
 	st, ok := l.queue.Status(seq)
 	if !ok {
 		return
 	}
-	e := l.newQueueAdmission(&st)
+	e := l.NewQueueAdmission(&st)
 	spec, _ := l.queue.SubmitSpec(seq)
 	if err := e.RouteOn(&spec, st.Queue); err != nil {
 		return // it waits on
@@ -121,7 +121,7 @@ func (l *leaderConn) tryRouting(now time.Time, n *negotiatorState, seq uint64) {
 }
 
 // onRouteAnswer takes in what the leader says of the job that is tried.
-func (l *leaderConn) onRouteAnswer(now time.Time, m *wire.Admitted) {
+func (l *LeaderConn) onRouteAnswer(now time.Time, m *wire.Admitted) {
 	a := &l.stream.admission
 	seq := a.routes.askedJob
 	a.routes.askedAdmit = 0
@@ -129,7 +129,7 @@ func (l *leaderConn) onRouteAnswer(now time.Time, m *wire.Admitted) {
 		l.moveRouted(now, seq)
 	} else if name := m.GetQueue(); name != "" {
 		if st, ok := l.queue.Status(seq); ok {
-			l.newQueueAdmission(&st).FullQueues[name] = true
+			l.NewQueueAdmission(&st).FullQueues[name] = true
 			a.routes.addDue(seq) // the next destination may take it
 		}
 	}
@@ -144,12 +144,12 @@ func hasSameQuota(st *queue.JobStatus, spec *queue.SubmitSpec) bool {
 }
 
 // moveRouted moves a job to where its routing queue passes it on.
-func (l *leaderConn) moveRouted(now time.Time, seq uint64) {
+func (l *LeaderConn) moveRouted(now time.Time, seq uint64) {
 	st, ok := l.queue.Status(seq)
 	if !ok {
 		return
 	}
-	e := l.newQueueAdmission(&st)
+	e := l.NewQueueAdmission(&st)
 	events, err := l.queue.AlterJob(now, queue.CallerIdentity{Admin: true}, queue.TaskSelector{Job: st.Job},
 		queue.JobAlteration{
 			Changes: classad.New(), ExpectedVersion: -1, OnlyIdle: true,

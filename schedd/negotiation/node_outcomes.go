@@ -1,4 +1,4 @@
-package schedd
+package negotiation
 
 import (
 	"cmp"
@@ -47,9 +47,10 @@ func classifyEnd(x *queue.AttemptExit, ownFiles bool) (wire.Outcome_Verdict, boo
 // back: the next task asks the negotiator, who may know better.
 const maxSuccessiveFailures = 3
 
-// reportOutcome tells of the end of an attempt that is still live, and gives its claim
-// back where it may be the machine's doing.
-func (l *leaderConn) reportOutcome(a roost.AttemptID, x *queue.AttemptExit, ownFiles bool, ran int64, now time.Time) {
+// ReportOutcome tells the leader of the end of an attempt that is still live. It gives
+// the attempt's claim back where the machine may be the cause.
+func (l *LeaderConn) ReportOutcome(a roost.AttemptID, x *queue.AttemptExit, ownFiles bool, ran int64,
+	now time.Time) {
 	v, ok := classifyEnd(x, ownFiles)
 	if !ok {
 		return
@@ -71,10 +72,10 @@ func (l *leaderConn) reportOutcome(a roost.AttemptID, x *queue.AttemptExit, ownF
 	l.sendOutcome(node, a, v, ran, cmp.Or(x.Reason, x.Describe()), now)
 }
 
-// reportForgedImage tells of an image that no honest machine makes. Either the node that
+// ReportForgedImage tells of an image that no honest machine makes. Either the node that
 // made it lies or the one that refused it: both are told of, and what is against them in
 // all is counted by the leader.
-func (l *leaderConn) reportForgedImage(a roost.AttemptID, reason string, now time.Time) {
+func (l *LeaderConn) ReportForgedImage(a roost.AttemptID, reason string, now time.Time) {
 	program, err := l.queue.Program(a)
 	if err != nil || program.Restore == nil || program.Restore.Node == "" {
 		return
@@ -90,7 +91,7 @@ func (l *leaderConn) reportForgedImage(a roost.AttemptID, reason string, now tim
 
 // sendOutcome tells the leader how an attempt went, as far as that says something of a
 // node.
-func (l *leaderConn) sendOutcome(node string, a roost.AttemptID, v wire.Outcome_Verdict, ran int64, reason string,
+func (l *LeaderConn) sendOutcome(node string, a roost.AttemptID, v wire.Outcome_Verdict, ran int64, reason string,
 	now time.Time) {
 	n := l.stream
 	r, known := l.queue.RequestOf(a.Task)
@@ -114,12 +115,12 @@ func (l *leaderConn) sendOutcome(node string, a roost.AttemptID, v wire.Outcome_
 		o.Reason = reason
 		n.noteReported(a.Task, r.ID)
 	}
-	n.out.enqueue(&wire.FromSchedd{Of: &wire.FromSchedd_Outcome{Outcome: o}})
+	n.out.Enqueue(&wire.FromSchedd{Of: &wire.FromSchedd_Outcome{Outcome: o}})
 }
 
 // noteReported notes that the negotiator was told of a task that failed, which it may
 // keep from machines.
-func (n *negotiatorState) noteReported(t roost.TaskID, of queue.RequestID) {
+func (n *leaderSession) noteReported(t roost.TaskID, of queue.RequestID) {
 	tasks := n.reportedFailures[t.Job.Seq]
 	if tasks == nil {
 		if len(n.reportedFailures) >= maxOutcomeKeys {
@@ -133,10 +134,10 @@ func (n *negotiatorState) noteReported(t roost.TaskID, of queue.RequestID) {
 	}
 }
 
-// retractOutcome tells the negotiator which of those tasks run no more after an event:
-// where all that a request wants was kept from a machine because of them, other jobs that
+// RetractOutcome tells the leader which reported tasks run no more after an event. Where
+// all that a request wants was kept from a machine because of them, other jobs that
 // ask for the same would be, too.
-func (l *leaderConn) retractOutcome(e *queue.JobEvent) {
+func (l *LeaderConn) RetractOutcome(e *queue.JobEvent) {
 	n := l.stream
 	if n == nil || n.reportedFailures[e.Job] == nil {
 		return
@@ -151,7 +152,7 @@ func (l *leaderConn) retractOutcome(e *queue.JobEvent) {
 		if _, reported := tasks[i]; !reported || !l.queue.IsFinal(t) {
 			continue
 		}
-		n.out.enqueue(&wire.FromSchedd{Of: &wire.FromSchedd_Outcome{Outcome: &wire.Outcome{
+		n.out.Enqueue(&wire.FromSchedd{Of: &wire.FromSchedd_Outcome{Outcome: &wire.Outcome{
 			Request: uint64(tasks[i]), Task: l.queue.TaskName(t), Job: t.Job.String(), Verdict: wire.Outcome_GONE,
 		}}})
 		delete(tasks, i)
@@ -161,17 +162,17 @@ func (l *leaderConn) retractOutcome(e *queue.JobEvent) {
 	}
 }
 
-// noteNodeLost notes that an attempt is lost together with its node. How many tasks of a
+// NoteNodeLost notes that an attempt is lost together with its node. How many tasks of a
 // request have gone that way and wait to start elsewhere is told to the negotiator, who
 // lets them go on at a limited rate.
-func (l *leaderConn) noteNodeLost(a roost.AttemptID) {
+func (l *LeaderConn) NoteNodeLost(a roost.AttemptID) {
 	if r, ok := l.queue.RequestOf(a.Task); ok {
 		l.lostTasks[r.ID]++
 	}
 }
 
-// noteRestarted notes that a task of a request starts.
-func (l *leaderConn) noteRestarted(id queue.RequestID) {
+// NoteRestarted notes that a task of a request starts.
+func (l *LeaderConn) NoteRestarted(id queue.RequestID) {
 	if l.lostTasks[id]--; l.lostTasks[id] <= 0 {
 		delete(l.lostTasks, id)
 	}

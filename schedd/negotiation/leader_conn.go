@@ -1,4 +1,4 @@
-package schedd
+package negotiation
 
 import (
 	"context"
@@ -35,7 +35,8 @@ type LoopCalls interface {
 	CallLoop(ctx context.Context, f func(now time.Time)) error
 	// PostCall has f run in the loop and does not wait for it.
 	PostCall(ctx context.Context, f func(now time.Time)) bool
-	// PostEvent brings an event to the loop. It is false if ctx or the daemon ended before.
+	// PostEvent brings an event to the loop. It is false if ctx or the daemon ended
+	// before.
 	PostEvent(ctx context.Context, event any) bool
 }
 
@@ -53,8 +54,8 @@ type GroupNamer interface {
 	GroupNames(uid, gid uint32) []string
 }
 
-// LeaderConfig is what a LeaderConn needs.
-type LeaderConfig struct {
+// Config is what a LeaderConn needs.
+type Config struct {
 	Host        string // name of this schedd
 	Address     string // where it is reached
 	Started     time.Time
@@ -68,13 +69,12 @@ type LeaderConfig struct {
 	Reasons     ReasonTable
 	Groups      GroupNamer
 	Admins      *peers.JobAdmins
-	Placer      *selfPlacer
 	AttackPeers func(ctx context.Context) // of a hostile schedd
 }
 
-// leaderConn is the loop's side of the connection to the leader. What is below the line
+// LeaderConn is the loop's side of the connection to the leader. What is below the line
 // belongs to the loop.
-type leaderConn struct {
+type LeaderConn struct {
 	host        string
 	address     string
 	started     time.Time
@@ -93,97 +93,97 @@ type leaderConn struct {
 	// ---- owned by the loop ----
 	queue        *queue.Queue
 	dispatch     *dispatch.Dispatcher
-	stream       *negotiatorState        // nil: no leader is connected
+	stream       *leaderSession          // nil: no leader is connected
 	lastPolicy   *wire.Policy            // what administrators have set, as it was heard last
 	lostTasks    map[queue.RequestID]int // tasks whose node was lost and that have not started elsewhere
 	nodeFailures nodeFailures
 }
 
-// newLeaderConn returns one without a leader.
-func newLeaderConn(c LeaderConfig) *leaderConn {
-	return &leaderConn{
+// New returns one without a leader.
+func New(c Config) *LeaderConn {
+	return &LeaderConn{
 		host: c.Host, address: c.Address, started: c.Started, negotiators: c.Negotiators, identity: c.Identity,
 		log: c.Log, queue: c.Queue, dispatch: c.Dispatch, loop: c.Loop, calls: c.Calls, reasons: c.Reasons,
-		groups: c.Groups, admins: c.Admins, placer: c.Placer, attackPeers: c.AttackPeers,
+		groups: c.Groups, admins: c.Admins, placer: newSelfPlacer(c.Host, c.Log), attackPeers: c.AttackPeers,
 		lostTasks: make(map[queue.RequestID]int),
 	}
 }
 
-// onConnected takes in that a leader has answered the hello.
-func (l *leaderConn) onConnected(n negotiatorConnected) {
+// OnConnected takes in that a leader has answered the hello.
+func (l *LeaderConn) OnConnected(n LeaderConnected) {
 	if l.stream != nil {
 		l.stream.admission.releaseWaiters()
 	}
-	l.stream = newNegotiatorState(n)
+	l.stream = newLeaderSession(n)
 	l.reasons.ClearReasons()
-	l.log.Info("negotiator found", "name", n.name, "epoch", n.epoch)
+	l.log.Info("negotiator found", "name", n.Name, "epoch", n.Epoch)
 }
 
-// onDisconnected takes in the end of a stream.
-func (l *leaderConn) onDisconnected(n negotiatorDisconnected) {
-	if l.stream != nil && l.stream.out == n.out {
+// OnDisconnected takes in the end of a stream.
+func (l *LeaderConn) OnDisconnected(n LeaderDisconnected) {
+	if l.stream != nil && l.stream.out == n.Out {
 		l.stream.admission.releaseWaiters()
 		l.stream = nil
 		l.reasons.ClearReasons()
 	}
 }
 
-// onMessage takes in one message of the present stream.
-func (l *leaderConn) onMessage(n negotiatorMessage) {
-	if l.stream != nil && l.stream.out == n.out {
-		l.onNegotiatorMessage(n.message)
+// OnMessage takes in one message of the present stream.
+func (l *LeaderConn) OnMessage(n LeaderMessage) {
+	if l.stream != nil && l.stream.out == n.Out {
+		l.onNegotiatorMessage(n.Message)
 	}
 }
 
-// isConnected reports whether a leader is connected.
-func (l *leaderConn) isConnected() bool { return l.stream != nil }
+// IsConnected reports whether a leader is connected.
+func (l *LeaderConn) IsConnected() bool { return l.stream != nil }
 
-// leaderAddress is where the connected leader is; "" if there is none.
-func (l *leaderConn) leaderAddress() string {
+// LeaderAddress is where the connected leader is; "" if there is none.
+func (l *LeaderConn) LeaderAddress() string {
 	if l.stream == nil {
 		return ""
 	}
 	return l.stream.address
 }
 
-// markDirty has the leader told of a request again.
-func (l *leaderConn) markDirty(id queue.RequestID) {
+// MarkDirty has the leader told of a request again.
+func (l *LeaderConn) MarkDirty(id queue.RequestID) {
 	if l.stream != nil {
 		l.stream.dirty[id] = true
 	}
 }
 
-// explanation is the leader's last explanation of a request; nil: it gave none.
-func (l *leaderConn) explanation(id queue.RequestID) *wire.Explanation {
+// Explanation is the leader's last Explanation of a request; nil: it gave none.
+func (l *LeaderConn) Explanation(id queue.RequestID) *wire.Explanation {
 	if l.stream == nil {
 		return nil
 	}
 	return l.stream.explanations[id]
 }
 
-// addWaiter asks the leader why a request waits, and reports whether an answer is to be
-// expected: answered is closed when it is there, or when nothing waits any more.
-func (l *leaderConn) addWaiter(id queue.RequestID, answered chan struct{}) bool {
+// AddWaiter asks the leader why a request waits, and reports whether it will answer.
+// answered is closed when it is there, or when nothing waits any more.
+func (l *LeaderConn) AddWaiter(id queue.RequestID, answered chan struct{}) bool {
 	return l.stream != nil && l.stream.addWaiter(id, answered)
 }
 
-// checksQuotas reports whether the leader has to be asked before jobs ask for more.
-func (l *leaderConn) checksQuotas() bool {
+// ChecksQuotas reports whether the leader has to be asked before jobs ask for more.
+func (l *LeaderConn) ChecksQuotas() bool {
 	return l.stream != nil && l.stream.admission.policy.GetAdmission()
 }
 
-// requestQuota asks the leader for what a quota key demands. finish is to be called in the
-// loop when it is decided what became of that.
-func (l *leaderConn) requestQuota(payer queue.QuotaKey, d queue.QuotaDemand) (finish func(), answer chan error) {
+// RequestQuota asks the leader for what a quota key demands. finish is to be called in
+// the loop when it is decided what became of that.
+func (l *LeaderConn) RequestQuota(payer queue.QuotaKey, d queue.QuotaDemand) (finish func(), answer chan error) {
 	return l.sendDemand(l.stream, []queue.QuotaKey{payer}, []*wire.Demand{l.demandMessage(payer, d)})
 }
 
-// admitWithoutLeader admits jobs by the policy alone. Where a leader is connected that
+// AdmitWithoutLeader admits jobs by the policy alone. Where a leader is connected that
 // checks quotas it refuses: the leader would have to be asked first.
-func (l *leaderConn) admitWithoutLeader(now time.Time, who queue.CallerIdentity, specs []queue.SubmitSpec) error {
+func (l *LeaderConn) AdmitWithoutLeader(now time.Time, who queue.CallerIdentity, specs []queue.SubmitSpec) error {
 	e := &admission.QueueAdmission{Now: now, Submitter: who, Groups: func() []string {
 		return nil
-	}, FullQueues: map[string]bool{}, Policy: l.cellPolicy()}
+	}, FullQueues: map[string]bool{}, Policy: l.Policy()}
 	if l.stream == nil || l.stream.admission.policy == nil {
 		markUnchecked(specs)
 	} else if e.Policy.GetAdmission() {

@@ -1,4 +1,4 @@
-package schedd
+package negotiation
 
 import (
 	"slices"
@@ -11,16 +11,16 @@ import (
 )
 
 // countsQueue reports whether the leader counts the tasks of a queue that run.
-func (n *negotiatorState) countsQueue(name string) bool {
+func (n *leaderSession) countsQueue(name string) bool {
 	p := n.admission.policy
 	q, _ := admission.FindQueue(p, name)
 	return q.GetCounted() || p.GetAll().GetCounted()
 }
 
-// isRequestStopped reports whether a request's tasks may not start, though there may be a
-// claim for them: their queue, or all the pool, is stopped, as far as is known, or none
-// starts in it.
-func (l *leaderConn) isRequestStopped(r *queue.Request) bool {
+// IsRequestStopped reports whether a request's tasks may not start, even on a claim.
+// Their queue or the whole pool is stopped, as far as is known, or no job starts in that
+// queue.
+func (l *LeaderConn) IsRequestStopped(r *queue.Request) bool {
 	if l.stream == nil {
 		return false
 	}
@@ -29,8 +29,8 @@ func (l *leaderConn) isRequestStopped(r *queue.Request) bool {
 	return (p.GetAll().GetStopped() || q.GetStopped()) && !r.Now || q.GetRouting()
 }
 
-// newQueueAdmission decides for whoever has submitted a job.
-func (l *leaderConn) newQueueAdmission(st *queue.JobStatus) *admission.QueueAdmission {
+// NewQueueAdmission decides for whoever has submitted a job.
+func (l *LeaderConn) NewQueueAdmission(st *queue.JobStatus) *admission.QueueAdmission {
 	gid, full := l.queue.SubmitGID(st.Job.Seq), map[string]bool{}
 	if n := l.stream; n != nil {
 		r, who := &n.admission.routes, limitKey(st.Owner, st.Group, gid)
@@ -44,17 +44,17 @@ func (l *leaderConn) newQueueAdmission(st *queue.JobStatus) *admission.QueueAdmi
 	}
 	return &admission.QueueAdmission{
 		Now: l.loop.Now(),
-		Job: st, Policy: l.cellPolicy(), Submitter: queue.CallerIdentity{User: st.Owner, UID: st.UID, GID: gid,
+		Job: st, Policy: l.Policy(), Submitter: queue.CallerIdentity{User: st.Owner, UID: st.UID, GID: gid,
 			Host: l.host}, FullQueues: full,
 		Groups: func() []string { return l.groups.GroupNames(st.UID, gid) },
 	}
 }
 
-// removeReservationJobs removes those of some jobs that are of reservations that are
+// RemoveReservationJobs removes those of some jobs that are of reservations that are
 // being deleted (OpenPBS, pbs_rdel). The leader says which these are. Whoever submits
 // while one is deleted has the policy of before: so new jobs are looked at, too.
-func (l *leaderConn) removeReservationJobs(ids []roost.JobID, now time.Time) {
-	deleting := l.cellPolicy().GetDeleting()
+func (l *LeaderConn) RemoveReservationJobs(ids []roost.JobID, now time.Time) {
+	deleting := l.Policy().GetDeleting()
 	if len(deleting) == 0 {
 		return
 	}
@@ -71,16 +71,16 @@ func (l *leaderConn) removeReservationJobs(ids []roost.JobID, now time.Time) {
 	}
 }
 
-// cellPolicy is what administrators have set, as it was heard last.
-func (l *leaderConn) cellPolicy() *wire.Policy {
+// Policy is what administrators have set, as it was heard last.
+func (l *LeaderConn) Policy() *wire.Policy {
 	if l.stream != nil && l.stream.admission.policy != nil {
 		return l.stream.admission.policy
 	}
 	return l.lastPolicy
 }
 
-// requestRecheck has a job asked about anew.
-func (l *leaderConn) requestRecheck(seq uint64) {
+// RequestRecheck has a job asked about anew.
+func (l *LeaderConn) RequestRecheck(seq uint64) {
 	if l.stream != nil {
 		l.stream.admission.cancelQuestion(seq)
 	}

@@ -1,4 +1,4 @@
-package schedd
+package negotiation
 
 import (
 	"context"
@@ -14,7 +14,8 @@ const attackedPeer = "submit"
 
 // attackLeader does what a hostile schedd does to the negotiator that leads, and to the
 // other submit nodes, when a conversation begins.
-func (p *leaderTracker) attackLeader(ctx context.Context, client wire.NegotiatorClient, send func(*wire.FromSchedd) error) {
+func (p *leaderTracker) attackLeader(ctx context.Context, client wire.NegotiatorClient,
+	send func(*wire.FromSchedd) error) {
 	if attack.Is(attack.OtherSchedd) {
 		if stream, err := client.Negotiate(ctx); err == nil {
 			stream.Send(&wire.FromSchedd{Of: &wire.FromSchedd_Hello{Hello: &wire.ScheddHello{Name: attackedPeer}}})
