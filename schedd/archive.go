@@ -5,10 +5,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/roost-batch/roost"
@@ -214,7 +211,7 @@ func (s *Schedd) sweepHistory(now time.Time) error {
 			return err
 		}
 		for _, seq := range old {
-			if err := os.RemoveAll(filepath.Join(s.stateDir(), "spool", strconv.FormatUint(seq, 10))); err != nil {
+			if err := s.transfers.spoolFiles.removeJob(seq); err != nil {
 				return fmt.Errorf("spool: %w", err)
 			}
 		}
@@ -222,4 +219,12 @@ func (s *Schedd) sweepHistory(now time.Time) error {
 			return err
 		}
 	}
+}
+
+// sweepScripts removes the scripts that no job names any more.
+func (s *Schedd) sweepScripts(ctx context.Context, now time.Time) error {
+	return s.transfers.scripts.sweep(now, func() (used []queue.UserScript, err error) {
+		err = s.callLoop(ctx, func(time.Time) { used = s.queue.UserScripts() })
+		return used, err
+	})
 }

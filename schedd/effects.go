@@ -35,7 +35,7 @@ func (s *Schedd) runEffects(effects []dispatch.Effect, now time.Time) {
 				Attempt: attemptRef(e.Attempt), Cause: cause, Fast: e.Order.WithoutNotice, Reason: e.Order.Reason,
 			}}})
 		case dispatch.AcknowledgeExit:
-			s.stopTransfer(e.Attempt)
+			s.transfers.stopTransfer(e.Attempt)
 			s.sendToLazily(e.Node, &wire.ToStartd{Of: &wire.ToStartd_Acknowledge{Acknowledge: &wire.Acknowledge{
 				Attempts: []*wire.AttemptRef{attemptRef(e.Attempt)},
 			}}})
@@ -65,20 +65,6 @@ func (s *Schedd) renewLeases(e dispatch.RenewLeases) {
 		return
 	}
 	s.sendTo(e.Node, m)
-}
-
-// attemptRef is the wire's form of an attempt: the host of the id is the schedd's own.
-func attemptRef(a roost.AttemptID) *wire.AttemptRef {
-	return &wire.AttemptRef{Job: a.Task.Job.Seq, Index: uint32(a.Task.Index), Attempt: uint32(a.Attempt)}
-}
-
-// attemptID is the id that a reference stands for.
-func (s *Schedd) attemptID(r *wire.AttemptRef) roost.AttemptID {
-	if r == nil {
-		return roost.AttemptID{}
-	}
-	job := roost.JobID{Seq: r.GetJob(), Host: s.node.Name}
-	return roost.AttemptID{Task: job.Task(int(r.GetIndex())), Attempt: roost.AttemptNumber(r.GetAttempt())}
 }
 
 // connectNode begins the upkeep of a session with a node; a node that has moved is
@@ -134,7 +120,7 @@ func (s *Schedd) claimRequest(c *dispatch.Claim, r *queue.Request) *wire.ClaimRe
 // activate sends an attempt to its claim. Its assignment is in the batch that this
 // message rides on.
 func (s *Schedd) activate(e dispatch.ActivateClaim, now time.Time) {
-	program, plan, err := s.buildProgram(e.Attempt, e.Node)
+	program, plan, err := s.transfers.buildProgram(e.Attempt, e.Node)
 	if err != nil {
 		s.failUnlaunchable(e, err, now)
 		return
@@ -149,4 +135,10 @@ func (s *Schedd) activate(e dispatch.ActivateClaim, now time.Time) {
 	s.sendTo(e.Node, m)
 	s.attackClaims(e, program)
 	s.pending.callbacks = append(s.pending.callbacks, func() { failpoint.Point(failpoint.ScheddAfterActivate) })
+}
+
+// failUnlaunchable ends an attempt that could not even be put together. The startd never
+// heard of it.
+func (s *Schedd) failUnlaunchable(e dispatch.ActivateClaim, err error, now time.Time) {
+	s.recordEnded(e.Attempt, &wire.ExitStatus{Cause: wire.Cause_CAUSE_LAUNCH, Reason: err.Error()}, now)
 }

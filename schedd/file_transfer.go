@@ -39,56 +39,56 @@ type (
 
 // onInputRequest sends an attempt's input files to the scratch directory that its node
 // has made.
-func (s *Schedd) onInputRequest(p *nodeConn, m *wire.InputReady, _ time.Time) {
-	a := s.attemptID(m.GetAttempt())
-	if !s.queue.IsLive(a) {
+func (t *fileTransfers) onInputRequest(p *startdNode, m *wire.InputReady, _ time.Time) {
+	a := attemptID(t.host, m.GetAttempt())
+	if !t.queue.IsLive(a) {
 		return
 	}
 	if m.GetError() != "" {
-		s.log.Warn("no scratch directory", "attempt", a, "node", p.name, "error", m.GetError())
+		t.log.Warn("no scratch directory", "attempt", a, "node", p.name, "error", m.GetError())
 		return // the node reports the end of the attempt too
 	}
-	program, err := s.queue.Program(a)
+	program, err := t.queue.Program(a)
 	if err != nil {
 		return
 	}
-	pl := s.filesFor(program, p.name)
-	ctx := s.startTransfer(a)
+	pl := t.filesFor(program, p.name)
+	ctx := t.startTransfer(a)
 	go func() {
-		err := s.sendInput(ctx, p, a, pl, m.GetHoles())
-		s.postEvent(s.daemonContext, inputSent{p.name, a, err})
+		err := t.sendInput(ctx, p, a, pl, m.GetHoles())
+		t.loop.PostEvent(t.daemonContext, inputSent{p.name, a, err})
 	}()
 }
 
 // startTransfer returns the context of an attempt's transfers, which ends with the
 // attempt.
-func (s *Schedd) startTransfer(a roost.AttemptID) context.Context {
-	s.stopTransfer(a)
-	ctx, cancel := context.WithCancel(s.daemonContext)
-	s.transfers[a] = cancel
+func (t *fileTransfers) startTransfer(a roost.AttemptID) context.Context {
+	t.stopTransfer(a)
+	ctx, cancel := context.WithCancel(t.daemonContext)
+	t.transfers[a] = cancel
 	return ctx
 }
 
-func (s *Schedd) stopTransfer(a roost.AttemptID) {
-	delete(s.outputFetches, a)
-	if cancel := s.transfers[a]; cancel != nil {
+func (t *fileTransfers) stopTransfer(a roost.AttemptID) {
+	delete(t.outputFetches, a)
+	if cancel := t.transfers[a]; cancel != nil {
 		cancel()
-		delete(s.transfers, a)
+		delete(t.transfers, a)
 	}
 }
 
 // sendInput sends what an attempt needs before it starts. With holes the node takes files
 // without those that they have.
-func (s *Schedd) sendInput(ctx context.Context, p *nodeConn, a roost.AttemptID, pl sandboxFiles, holes bool) error {
+func (t *fileTransfers) sendInput(ctx context.Context, p *startdNode, a roost.AttemptID, pl sandboxFiles, holes bool) error {
 	if m := pl.Restore; m != nil && m.Server == "" {
-		if err := s.sendImage(ctx, p, a, pl.UID, m); err != nil {
+		if err := t.sendImage(ctx, p, a, pl.UID, m); err != nil {
 			return err
 		}
 	}
 	if len(pl.inputs) == 0 && pl.ScriptFile == "" {
 		return nil
 	}
-	slot, err := s.slots.acquire(ctx, pl.UID)
+	slot, err := t.slots.acquire(ctx, pl.UID)
 	if err != nil {
 		return err
 	}
@@ -97,17 +97,17 @@ func (s *Schedd) sendInput(ctx context.Context, p *nodeConn, a roost.AttemptID, 
 	defer end()
 	ctx = pace.ctx
 	if pl.ScriptFile != "" {
-		if err := s.sendScript(ctx, p, a, pl, pace); err != nil || len(pl.inputs) == 0 {
+		if err := t.sendScript(ctx, p, a, pl, pace); err != nil || len(pl.inputs) == 0 {
 			return pace.stopCause(err)
 		}
 	}
-	agent, err := s.users.agent(pl.UID, pl.GID)
+	agent, err := t.users.agent(pl.UID, pl.GID)
 	if err != nil {
 		return err
 	}
 	entries, err := agent.Expand(ctx, pl.Iwd, pl.inputs)
 	if errors.Is(err, roost.Unavailable) {
-		s.users.removeAgent(pl.UID, pl.GID) // it has died, and another is started for the next attempt
+		t.users.removeAgent(pl.UID, pl.GID) // it has died, and another is started for the next attempt
 	}
 	if err != nil {
 		return err
@@ -117,7 +117,7 @@ func (s *Schedd) sendInput(ctx context.Context, p *nodeConn, a roost.AttemptID, 
 		return err
 	}
 	send := pace.sendPaced(put.Send)
-	err = send(&wire.FileChunk{Schedd: s.node.Name, Attempt: attemptRef(a), Totals: userfiles.Totals(entries)})
+	err = send(&wire.FileChunk{Schedd: t.host, Attempt: attemptRef(a), Totals: userfiles.Totals(entries)})
 	if err == nil {
 		err = userfiles.SendEntries(ctx, send, agent, pl.Iwd, entries,
 			userfiles.SendOptions{SendHoles: holes, MayGrow: true})
@@ -132,26 +132,26 @@ func (s *Schedd) sendInput(ctx context.Context, p *nodeConn, a roost.AttemptID, 
 // onInputSent lets the attempt start, or ends it: a file that is not there is the job's
 // fault, all else the machine's. A transfer that was overtaken by another one, because
 // the node asked again on a new session, has nothing to say: the attempt may run already.
-func (s *Schedd) onInputSent(n inputSent, now time.Time) {
+func (t *fileTransfers) onInputSent(n inputSent, now time.Time) {
 	overtaken := errors.Is(n.err, context.Canceled) || errors.Is(n.err, roost.Conflict) ||
 		errors.Is(n.err, roost.NotFound) || errors.Is(n.err, roost.Finished)
-	if !s.queue.IsLive(n.attempt) || overtaken {
+	if !t.queue.IsLive(n.attempt) || overtaken {
 		return
 	}
 	if n.err == nil {
-		s.sendTo(n.node,
+		t.loop.SendTo(n.node,
 			&wire.ToStartd{Of: &wire.ToStartd_Launch{Launch: &wire.Launch{Attempt: attemptRef(n.attempt)}}})
 		return
 	}
 	var spoiled badImageError
 	if errors.As(n.err, &spoiled) {
-		s.dropBadImage(n, spoiled, now)
+		t.dropBadImage(n, spoiled, now)
 		return
 	}
-	s.log.Warn("input not sent", "attempt", n.attempt, "node", n.node, "error", n.err)
+	t.log.Warn("input not sent", "attempt", n.attempt, "node", n.node, "error", n.err)
 	if errors.Is(n.err, roost.NoInput) || errors.Is(n.err, roost.Invalid) || errors.Is(n.err, roost.Exhausted) {
-		if e, ok := s.queue.HoldTask(now, n.attempt.Task, "its input cannot be sent: "+n.err.Error()); ok {
-			s.commitEvents(e)
+		if e, ok := t.queue.HoldTask(now, n.attempt.Task, "its input cannot be sent: "+n.err.Error()); ok {
+			t.loop.CommitEvents(e)
 		}
 		return // the hold ends the attempt
 	}
@@ -159,7 +159,7 @@ func (s *Schedd) onInputSent(n inputSent, now time.Time) {
 	if errors.Is(n.err, roost.Unavailable) {
 		cause = wire.Cause_CAUSE_VACATED // the way there is broken, and the machine is as good as it was
 	}
-	s.sendTo(n.node, &wire.ToStartd{Of: &wire.ToStartd_Vacate{Vacate: &wire.Vacate{
+	t.loop.SendTo(n.node, &wire.ToStartd{Of: &wire.ToStartd_Vacate{Vacate: &wire.Vacate{
 		Attempt: attemptRef(n.attempt), Cause: cause, Fast: true,
 		Reason: "its input could not be sent: " + n.err.Error(),
 	}}})
@@ -167,62 +167,62 @@ func (s *Schedd) onInputSent(n inputSent, now time.Time) {
 
 // collectOutput brings an attempt's output home, and reports whether there is any:
 // outputStored follows then.
-func (s *Schedd) collectOutput(p *nodeConn, a roost.AttemptID, e *wire.Exited) bool {
-	program, err := s.queue.Program(a)
+func (t *fileTransfers) collectOutput(p *startdNode, a roost.AttemptID, e *wire.Exited) bool {
+	program, err := t.queue.Program(a)
 	if err != nil {
 		return false
 	}
-	pl := s.filesFor(program, p.name)
-	c := &outputFetch{Schedd: s, peer: p, attempt: a, exited: e, sandboxFiles: pl}
-	if r, ok := s.queue.RequestOf(a.Task); ok {
+	pl := t.filesFor(program, p.name)
+	c := &outputFetch{fileTransfers: t, peer: p, attempt: a, exited: e, sandboxFiles: pl}
+	if r, ok := t.queue.RequestOf(a.Task); ok {
 		c.diskLimit = r.Resources.Disk
 	}
 	if !c.isNeeded() {
 		return false
 	}
-	s.outputFetches[a] = c
-	s.effects.fetchOutput(c)
+	t.outputFetches[a] = c
+	t.fetcher.FetchOutput(c)
 	return true
 }
 
 // onOutputStored records the end of the attempt. What could not be stored is not lost:
 // the task is held, and its next attempt makes it anew.
-func (s *Schedd) onOutputStored(n outputStored, now time.Time) {
-	if !s.queue.IsLive(n.attempt) || s.daemonContext.Err() != nil {
+func (t *fileTransfers) onOutputStored(n outputStored, now time.Time) {
+	if !t.queue.IsLive(n.attempt) || t.daemonContext.Err() != nil {
 		return
 	}
 	// the transfer was stopped, or the node has moved and is reached in another way
 	if errors.Is(n.err, context.Canceled) {
-		if p := s.peers[n.node]; p != nil && s.transfers[n.attempt] != nil {
-			s.collectOutput(p, n.attempt, n.exited)
+		if p := t.loop.Node(n.node); p != nil && t.transfers[n.attempt] != nil {
+			t.collectOutput(p, n.attempt, n.exited)
 		}
 		return
 	}
-	delete(s.transfers, n.attempt)
-	delete(s.outputFetches, n.attempt)
+	delete(t.transfers, n.attempt)
+	delete(t.outputFetches, n.attempt)
 	failpoint.Point(failpoint.ScheddAfterOutputCopied)
 	status := n.exited.GetStatus()
 	switch file, bad := isNodeFault(n.err); {
 	case n.spoolReason != nil && n.err == nil:
 		status = spooledStatus(status, n.spoolReason)
 	case bad:
-		s.log.Warn("a node did not send the output that was asked for", "node", n.node, "job", n.attempt.Task.Job,
+		t.log.Warn("a node did not send the output that was asked for", "node", n.node, "job", n.attempt.Task.Job,
 			"attempt", n.attempt, "file", file, "error", n.err)
-		s.recordBadOutput(n.attempt, badOutputStatus(status, n.node, n.err), now)
+		t.recordBadOutput(n.attempt, badOutputStatus(status, n.node, n.err), now)
 		return
 	case n.err != nil:
-		s.log.Warn("output not stored", "attempt", n.attempt, "error", n.err)
+		t.log.Warn("output not stored", "attempt", n.attempt, "error", n.err)
 		status = &wire.ExitStatus{Cause: wire.Cause_CAUSE_LAUNCH,
 			Reason: "its output cannot be stored: " + n.err.Error()}
 	}
-	s.recordEnded(n.attempt, status, now)
+	t.loop.RecordEnded(n.attempt, status, now)
 }
 
 // outputFetch is the way home of one attempt's output.
 type outputFetch struct {
-	*Schedd
+	*fileTransfers
 	sandboxFiles
-	peer           *nodeConn
+	peer           *startdNode
 	attempt        roost.AttemptID
 	exited         *wire.Exited
 	diskLimit      roost.Bytes // that the job asked for; 0: none
@@ -325,7 +325,7 @@ func (c *outputFetch) fetchStream(ctx context.Context, stderr bool) (io.Reader, 
 		name, size = capturedErr, c.exited.GetStderrSize()
 	}
 	from, err := c.peer.client.Fetch(ctx,
-		&wire.FetchRequest{Schedd: c.node.Name, Attempt: attemptRef(c.attempt), Names: []string{name}})
+		&wire.FetchRequest{Schedd: c.host, Attempt: attemptRef(c.attempt), Names: []string{name}})
 	if err != nil {
 		return nil, rpc.FromStatus(err)
 	}

@@ -191,21 +191,20 @@ func TestSpoolEndsAtTheReserve(t *testing.T) {
 	p.stop()
 	dir := filepath.Join(p.node.Dir, "schedd")
 	smallDisk(t, dir, 8<<20)
-	s := newSchedd(p.node, nil, slog.New(slog.DiscardHandler), time.Now())
-	s.reserve = newDiskReserve(dir, s.log)
+	s := &spoolDir{filepath.Join(dir, "spool"), newDiskReserve(dir, slog.New(slog.DiscardHandler))}
 	if err := s.reserve.allocate(); err != nil {
 		t.Fatal(err)
 	}
 	a := roost.AttemptID{Task: roost.JobID{Seq: 7, Host: "h"}.Task(0), Attempt: 1}
-	if err := s.storeSpooled(a, false, bytes.NewReader(make([]byte, 5<<20))); err != nil {
+	if err := s.store(a, false, bytes.NewReader(make([]byte, 5<<20))); err != nil {
 		t.Fatal(err)
 	}
 	a.Attempt = 2
-	err := s.storeSpooled(a, false, bytes.NewReader(make([]byte, 5<<20)))
+	err := s.store(a, false, bytes.NewReader(make([]byte, 5<<20)))
 	if !isDiskFull(err) {
 		t.Errorf("got %v", err)
 	}
-	if _, err := os.Stat(s.spoolFile(a, false)); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(s.path(a, false)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("what is left of it: %v", err)
 	}
 	if free := s.reserve.freeBytes(); free < s.reserve.size {

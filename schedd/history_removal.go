@@ -3,9 +3,6 @@ package schedd
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
-	"strconv"
 	"time"
 
 	"github.com/roost-batch/roost"
@@ -62,7 +59,7 @@ func (s *Schedd) removeHistoryJob(ctx context.Context, who queue.CallerIdentity,
 	if st, _ := past.Status(t.Job.Seq); !who.Admin && who.UID != st.UID {
 		return fmt.Errorf("%v: %w: it belongs to %s", t, roost.PermissionDenied, st.Owner)
 	}
-	if err := os.RemoveAll(filepath.Join(s.stateDir(), "spool", strconv.FormatUint(t.Job.Seq, 10))); err != nil {
+	if err := s.transfers.spoolFiles.removeJob(t.Job.Seq); err != nil {
 		return fmt.Errorf("%v: its output: %w", t, err)
 	}
 	return s.history.Remove(t.Job.Seq)

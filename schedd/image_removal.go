@@ -29,13 +29,13 @@ const (
 
 // enqueueImageRemoval has an image on a checkpoint server deleted, at once or when the
 // server can be reached again.
-func (s *Schedd) enqueueImageRemoval(server string, image *wire.FetchImageRequest) {
-	r := &s.imageRemovals
+func (t *fileTransfers) enqueueImageRemoval(server string, image *wire.FetchImageRequest) {
+	r := &t.imageRemovals
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	list, working := r.waiting[server]
 	if len(list) >= maxRemovals {
-		s.log.Warn("checkpoint not deleted: too many wait for the server", "server", server, "job",
+		t.log.Warn("checkpoint not deleted: too many wait for the server", "server", server, "job",
 			image.GetAttempt().GetJob())
 		return
 	}
@@ -44,7 +44,7 @@ func (s *Schedd) enqueueImageRemoval(server string, image *wire.FetchImageReques
 	}
 	r.waiting[server] = append(list, image)
 	if !working {
-		go s.runImageRemovals(server)
+		go t.runImageRemovals(server)
 	}
 }
 
@@ -73,40 +73,40 @@ func (r *imageRemovals) dropServer(server string) int {
 }
 
 // runImageRemovals deletes what is to be deleted on one server.
-func (s *Schedd) runImageRemovals(server string) {
-	conn, err := rpc.Dial(server, s.identity, peer.CheckpointServer)
+func (t *fileTransfers) runImageRemovals(server string) {
+	conn, err := rpc.Dial(server, t.identity, peer.CheckpointServer)
 	if err != nil {
-		s.log.Warn("checkpoints not deleted", "server", server, "error", err, "count",
-			s.imageRemovals.dropServer(server))
+		t.log.Warn("checkpoints not deleted", "server", server, "error", err, "count",
+			t.imageRemovals.dropServer(server))
 		return
 	}
 	defer conn.Close()
 	client := wire.NewCheckpointServerClient(conn)
-	answered, wait := time.Now(), minSessionRetry
-	for image := s.imageRemovals.nextRemoval(server, false); image != nil; {
-		err := removeServerImage(s.daemonContext, client, image)
+	answered, wait := time.Now(), minTransferRetry
+	for image := t.imageRemovals.nextRemoval(server, false); image != nil; {
+		err := removeServerImage(t.daemonContext, client, image)
 		if errors.Is(err, roost.Unavailable) || errors.Is(err, context.DeadlineExceeded) {
 			if time.Since(answered) > maxRemovalRetry {
-				s.log.Warn("checkpoints not deleted: the server does not answer", "server", server, "count",
-					s.imageRemovals.dropServer(server))
+				t.log.Warn("checkpoints not deleted: the server does not answer", "server", server, "count",
+					t.imageRemovals.dropServer(server))
 				return
 			}
 			select {
-			case <-s.daemonContext.Done():
+			case <-t.daemonContext.Done():
 				return
 			case <-time.After(wait):
 			}
-			wait = min(2*wait, maxSessionRetry)
+			wait = min(2*wait, maxTransferRetry)
 			continue
 		}
-		if s.daemonContext.Err() != nil {
+		if t.daemonContext.Err() != nil {
 			return
 		}
 		if err != nil {
-			s.log.Warn("checkpoint not deleted", "server", server, "job", image.GetAttempt().GetJob(), "error", err)
+			t.log.Warn("checkpoint not deleted", "server", server, "job", image.GetAttempt().GetJob(), "error", err)
 		}
-		answered, wait = time.Now(), minSessionRetry
-		image = s.imageRemovals.nextRemoval(server, true)
+		answered, wait = time.Now(), minTransferRetry
+		image = t.imageRemovals.nextRemoval(server, true)
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/checkpoint/store"
-	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
@@ -55,17 +54,18 @@ func TestImageSlotsAreShared(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Schedd{imageSlots: newTransferSlots(maxImages), images: images, node: &config.Node{Name: "n"}}
+	files := newFileTransfers(TransferConfig{Host: "n"})
+	files.images = images
 	sum := sha256.Sum256([]byte(image))
 	whole := []*wire.FileChunk{{Entry: &wire.FileEntry{Name: "1", Size: int64(len(image))}}, {Data: []byte(image)},
 		{Eof: true, Sha256: sum[:]}}
 	begun := make(chan struct{}, 100)
-	stuck := &nodeConn{name: "stuck", client: imageNode{stream: func(ctx context.Context,
+	stuck := &startdNode{name: "stuck", client: imageNode{stream: func(ctx context.Context,
 		_ *wire.FetchImageRequest) (grpc.ServerStreamingClient[wire.FileChunk], error) {
 		begun <- struct{}{}
 		return &imageStream{ctx: ctx, stalled: true}, nil
 	}}}
-	away := &nodeConn{name: "away", client: imageNode{stream: func(context.Context,
+	away := &startdNode{name: "away", client: imageNode{stream: func(context.Context,
 		*wire.FetchImageRequest) (grpc.ServerStreamingClient[wire.FileChunk], error) {
 		select {
 		case begun <- struct{}{}:
@@ -73,25 +73,25 @@ func TestImageSlotsAreShared(t *testing.T) {
 		}
 		return nil, roost.Unavailable
 	}}}
-	good := &nodeConn{name: "good", client: imageNode{stream: func(ctx context.Context,
+	good := &startdNode{name: "good", client: imageNode{stream: func(ctx context.Context,
 		_ *wire.FetchImageRequest) (grpc.ServerStreamingClient[wire.FileChunk], error) {
 		return &imageStream{ctx: ctx, chunks: whole}, nil
 	}}}
 	job := uint64(0)
-	begin := func(ctx context.Context, p *nodeConn, uid uint32) chan error {
+	begin := func(ctx context.Context, p *startdNode, uid uint32) chan error {
 		job++
 		a := roost.AttemptID{Task: roost.JobID{Seq: job, Host: "n"}.Task(0), Attempt: 1}
 		ended := make(chan error, 1)
 		go func() {
 			ended <- retryUntilReachable(ctx, func() error {
-				return s.fetchImage(ctx, p, a, uid, &wire.Image{Sequence: 1, Size: int64(len(image))})
+				return files.fetchImage(ctx, p, a, uid, &wire.Image{Sequence: 1, Size: int64(len(image))})
 			})
 		}()
 		return ended
 	}
 	for _, tt := range []struct {
 		name string
-		node *nodeConn
+		node *startdNode
 		uid  uint32 // whose image comes beside those of ann
 	}{{"stalled", stuck, bob}, {"away", away, bob}, {"away, her own", away, ann}} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/dispatch"
 	"github.com/roost-batch/roost/schedd/queue"
 )
@@ -74,8 +73,7 @@ func (w jobQueueAdapter) AssignGang(id dispatch.RequestID, seats []dispatch.Gang
 
 // RecordLost implements dispatch.JobQueue.
 func (w jobQueueAdapter) RecordLost(a roost.AttemptID, reason string) {
-	w.stopTransfer(a)
-	w.cancelImageFetch(a)
+	w.transfers.endAttempt(a)
 	if e, ok := w.queue.RecordLost(w.clock.now, a, reason); ok {
 		w.log.Info("attempt lost", "attempt", a, "reason", reason)
 		w.leader.NoteNodeLost(a)
@@ -116,47 +114,4 @@ func (s *Schedd) resumeLogged() {
 		s.log.Info("attempts under way", "count", len(live))
 	}
 	s.react(s.clock.now)
-}
-
-// exitStatus turns the wire's form of an end into the queue's.
-func exitStatus(x *wire.ExitStatus) *queue.AttemptExit {
-	return &queue.AttemptExit{
-		Code: x.GetCode(), Signal: x.GetSignal(), Core: x.GetCore(), Cause: queue.ExitCause(x.GetCause()),
-		Reason: x.GetReason(),
-		Wall:   x.GetWall(), User: x.GetUserCpu(), System: x.GetSystemCpu(), MaxRSS: x.GetMaxRss(),
-		Used: queueUsage(x.GetUsage()),
-	}
-}
-
-// queueUsage is what a machine measured of an attempt that has ended, in whole KiB, so
-// that most of the queue's records stay small.
-func queueUsage(u *wire.TaskUsage) queue.ResourceUsage {
-	kib := func(n int64) int64 { return (min(max(n, 0), 1<<60) + 1023) >> 10 << 10 }
-	return queue.ResourceUsage{
-		Peak: kib(u.GetPeakMemory()), Read: kib(u.GetReadBytes()), Written: kib(u.GetWriteBytes()),
-		PeakGPU: kib(u.GetPeakGpuMemory()), Disk: kib(u.GetDisk()),
-	}
-}
-
-// wireUsed is the way back; nil when nothing was measured.
-func wireUsed(x *queue.AttemptExit) *wire.TaskUsage {
-	if x.Used == (queue.ResourceUsage{}) {
-		return nil
-	}
-	return &wire.TaskUsage{
-		Wall: x.Wall, UserCpu: x.User, SystemCpu: x.System, PeakMemory: x.Used.Peak, ReadBytes: x.Used.Read,
-		WriteBytes:    x.Used.Written,
-		PeakGpuMemory: x.Used.PeakGPU, Disk: x.Used.Disk,
-	}
-}
-
-// wireExit is the way back.
-func wireExit(x *queue.AttemptExit) *wire.ExitStatus {
-	if x == nil {
-		return nil
-	}
-	return &wire.ExitStatus{
-		Code: x.Code, Signal: x.Signal, Core: x.Core, Cause: wire.Cause(x.Cause), Reason: x.Reason,
-		Wall: x.Wall, UserCpu: x.User, SystemCpu: x.System, MaxRss: x.MaxRSS, Usage: wireUsed(x),
-	}
 }

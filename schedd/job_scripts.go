@@ -14,8 +14,6 @@ import (
 	"strconv"
 	"time"
 
-	"google.golang.org/grpc"
-
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
@@ -39,30 +37,21 @@ const scriptChunk = 256 << 10
 
 var scriptName = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-func (s *Schedd) scriptDir(uid uint32) string {
-	return filepath.Join(s.stateDir(), "scripts", strconv.FormatUint(uint64(uid), 10))
+// scriptStore is a directory of scripts.
+type scriptStore struct{ dir string }
+
+// store writes what comes to a file of that user's, and returns its name.
+func (d *scriptStore) store(uid uint32, recv func() ([]byte, error)) (name string, err error) {
+	return storeScript(d.userDir(uid), MaxScript, recv)
 }
 
-// KeepScript takes a script in. When it returns, the script is on disk.
-func (s *userService) KeepScript(stream grpc.ClientStreamingServer[wire.ScriptChunk, wire.ScriptReply]) error {
-	who, err := s.callerOf(stream.Context())
-	if err != nil {
-		return err
-	}
-	if err := s.checkUser(who); err != nil {
-		return err
-	}
-	if err := s.reserve.refusalReason(); err != nil {
-		return err
-	}
-	name, err := storeScript(s.scriptDir(who.UID), MaxScript, func() ([]byte, error) {
-		chunk, err := stream.Recv()
-		return chunk.GetData(), err
-	})
-	if err != nil {
-		return err
-	}
-	return stream.SendAndClose(&wire.ScriptReply{Name: name})
+// sweep removes the scripts that no job names any more.
+func (d *scriptStore) sweep(now time.Time, inUse func() ([]queue.UserScript, error)) error {
+	return sweepScripts(d.dir, now, inUse)
+}
+
+func (d *scriptStore) userDir(uid uint32) string {
+	return filepath.Join(d.dir, strconv.FormatUint(uint64(uid), 10))
 }
 
 // storeScript writes what comes to a file of that directory, and returns its name.
@@ -110,14 +99,14 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// checkScripts checks that the scripts that jobs name are here, and their user's.
-func (s *Schedd) checkScripts(who queue.CallerIdentity, specs []queue.SubmitSpec) error {
+// check checks that the scripts that jobs name are here, and their user's.
+func (d *scriptStore) check(who queue.CallerIdentity, specs []queue.SubmitSpec) error {
 	for i := range specs {
 		if _, ok := specs[i].Ad.Lookup(roost.AttrScriptFile); !ok {
 			continue
 		}
 		name, _ := specs[i].Ad.Str(roost.AttrScriptFile)
-		path := filepath.Join(s.scriptDir(who.UID), name)
+		path := filepath.Join(d.userDir(who.UID), name)
 		now := time.Now()
 		if !scriptName.MatchString(name) || os.Chtimes(path, now, now) != nil {
 			return fmt.Errorf("job %d: attribute %s: %w: no script of yours is kept under that name", i,
@@ -128,12 +117,12 @@ func (s *Schedd) checkScripts(who queue.CallerIdentity, specs []queue.SubmitSpec
 }
 
 // sendScript brings an attempt's script to its node.
-func (s *Schedd) sendScript(ctx context.Context, p *nodeConn, a roost.AttemptID, pl sandboxFiles,
+func (t *fileTransfers) sendScript(ctx context.Context, p *startdNode, a roost.AttemptID, pl sandboxFiles,
 	pace *pacedStream) error {
 	if !scriptName.MatchString(pl.ScriptFile) {
 		return fmt.Errorf("script %q: %w: that is no name of one", pl.ScriptFile, roost.Invalid)
 	}
-	f, err := os.Open(filepath.Join(s.scriptDir(pl.UID), pl.ScriptFile))
+	f, err := os.Open(filepath.Join(t.scripts.userDir(pl.UID), pl.ScriptFile))
 	if err != nil {
 		return fmt.Errorf("script: %w: %w", roost.NoInput, err)
 	}
@@ -154,7 +143,7 @@ func (s *Schedd) sendScript(ctx context.Context, p *nodeConn, a roost.AttemptID,
 	if err != nil {
 		return err
 	}
-	chunk := &wire.FileChunk{Schedd: s.node.Name, Attempt: attemptRef(a), Script: true}
+	chunk := &wire.FileChunk{Schedd: t.host, Attempt: attemptRef(a), Script: true}
 	buf, send := make([]byte, scriptChunk), pace.sendPaced(put.Send)
 	for {
 		if err := send(chunk); err != nil {
@@ -171,14 +160,6 @@ func (s *Schedd) sendScript(ctx context.Context, p *nodeConn, a roost.AttemptID,
 	}
 	_, err = put.CloseAndRecv()
 	return rpc.FromStatus(err)
-}
-
-// sweepScripts removes the scripts that no job names any more.
-func (s *Schedd) sweepScripts(ctx context.Context, now time.Time) error {
-	return sweepScripts(filepath.Join(s.stateDir(), "scripts"), now, func() (used []queue.UserScript, err error) {
-		err = s.callLoop(ctx, func(time.Time) { used = s.queue.UserScripts() })
-		return used, err
-	})
 }
 
 // sweepScripts removes what has lain below a directory for long and is not in use. What
@@ -210,4 +191,15 @@ func sweepScripts(root string, now time.Time, inUse func() ([]queue.UserScript, 
 		}
 	}
 	return err
+}
+
+// checkExist checks that the scripts are still here that jobs name which are to be
+// run again, and has them stay.
+func (d *scriptStore) checkExist(now time.Time, q *queue.Queue) error {
+	for _, script := range q.UserScripts() {
+		if err := os.Chtimes(filepath.Join(d.userDir(script.UID), script.Name), now, now); err != nil {
+			return fmt.Errorf("%w: the script of the job is not kept any more: submit it anew", roost.NoInput)
+		}
+	}
+	return nil
 }

@@ -36,7 +36,7 @@ type taskUsage struct {
 func (s *Schedd) onUsageReport(node string, report *wire.UsageReport) {
 	reported := map[roost.TaskID]bool{}
 	for _, u := range report.GetAttempts() {
-		a := s.attemptID(u.GetAttempt())
+		a := attemptID(s.node.Name, u.GetAttempt())
 		if node == "" || s.queue.NodeOf(a) != node {
 			continue
 		}

@@ -132,11 +132,11 @@ func (s *Schedd) handle(event any, now time.Time) {
 	case negotiation.LeaderMessage:
 		s.leader.OnMessage(n)
 	case inputSent:
-		s.onInputSent(n, now)
+		s.transfers.onInputSent(n, now)
 	case outputStored:
-		s.onOutputStored(n, now)
+		s.transfers.onOutputStored(n, now)
 	case imageStored:
-		s.onImageStored(n, now)
+		s.transfers.onImageStored(n, now)
 	default:
 		panic(event)
 	}
@@ -161,7 +161,7 @@ func (s *Schedd) react(now time.Time) {
 	for _, v := range s.queue.TakeVacates() {
 		s.dispatch.Vacate(v.Attempt, dispatch.VacateOrder{WithoutNotice: v.Fast, Checkpoint: v.Checkpoint,
 			Reason: v.Reason})
-		s.abandonOutput(v.Attempt)
+		s.transfers.abandonOutput(v.Attempt)
 	}
 	for _, f := range s.queue.TakeFreezes() {
 		s.sendFreeze(f)
@@ -169,7 +169,7 @@ func (s *Schedd) react(now time.Time) {
 	for _, l := range s.queue.TakeChangedLimits() {
 		s.sendLimits(l)
 	}
-	s.removeUnusedImages()
+	s.transfers.removeUnusedImages()
 	for effects := s.dispatch.Effects(); len(effects) > 0; effects = s.dispatch.Effects() {
 		s.runEffects(effects, now)
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/dispatch"
 	"github.com/roost-batch/roost/schedd/queue"
 )
@@ -46,3 +48,29 @@ func (a loopAdapter) PostCall(ctx context.Context, f func(now time.Time)) bool {
 
 // PostEvent brings an event to the loop.
 func (a loopAdapter) PostEvent(ctx context.Context, event any) bool { return a.s.postEvent(ctx, event) }
+
+// AfterCommit runs f when all that was decided so far is on disk.
+func (a loopAdapter) AfterCommit(f func()) { a.s.afterCommit(f) }
+
+// SendTo puts a message on the present session with a node, behind the present batch.
+func (a loopAdapter) SendTo(node string, m *wire.ToStartd) { a.s.sendTo(node, m) }
+
+// Node is the connection to a node; nil: there is none.
+func (a loopAdapter) Node(name string) *startdNode {
+	if p := a.s.peers[name]; p != nil {
+		return &p.startdNode
+	}
+	return nil
+}
+
+// RecordEnded records the end of an attempt.
+func (a loopAdapter) RecordEnded(attempt roost.AttemptID, status *wire.ExitStatus, now time.Time) {
+	a.s.recordEnded(attempt, status, now)
+}
+
+// RecordEndedWithRuntime records it with how long the attempt ran, as far as that says
+// something of its node.
+func (a loopAdapter) RecordEndedWithRuntime(attempt roost.AttemptID, x *queue.AttemptExit, ownFiles bool, ran int64,
+	now time.Time) {
+	a.s.recordEndedWithRuntime(attempt, x, ownFiles, ran, now)
+}

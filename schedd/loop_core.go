@@ -99,9 +99,10 @@ func NewCore(name, domain string, lease, renew time.Duration, q *queue.Queue, st
 		opt.RenewEvery = renew
 	}
 	s.dispatch = dispatch.New(jobQueueAdapter{s}, opt)
-	s.assemble()
 	c := &LoopCore{schedd: s, effects: beyond}
-	s.effects = simEffects{c}
+	s.effects, s.fetcher = simEffects{c}, simEffects{c}
+	s.assemble()
+	s.transfers.start(s.daemonContext)
 	return c
 }
 
@@ -118,15 +119,16 @@ type simEffects struct{ *LoopCore }
 
 func (d simEffects) connect(node, address string) *nodeConn {
 	d.effects.Connect(node, address)
-	return &nodeConn{name: node, address: address, stop: func() { d.effects.Disconnect(node) }}
+	return &nodeConn{startdNode: startdNode{name: node}, address: address, stop: func() { d.effects.Disconnect(node) }}
 }
 
 func (d simEffects) postLater(o loopCall) { d.pendingCalls = append(d.pendingCalls, o) }
 
-func (d simEffects) fetchOutput(c *outputFetch) {
+// FetchOutput implements OutputFetcher.
+func (d simEffects) FetchOutput(c *outputFetch) {
 	if err := c.checkManifest(); err != nil {
 		d.postLater(func(now time.Time) {
-			d.schedd.onOutputStored(outputStored{c.peer.name, c.attempt, c.exited, err, nil}, now)
+			d.schedd.transfers.onOutputStored(outputStored{c.peer.name, c.attempt, c.exited, err, nil}, now)
 		})
 		return
 	}

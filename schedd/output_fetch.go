@@ -83,7 +83,7 @@ func (c *outputFetch) transferFiles(ctx context.Context) error {
 		names = append(names, e.GetName())
 	}
 	from, err := c.peer.client.Fetch(ctx,
-		&wire.FetchRequest{Schedd: c.node.Name, Attempt: attemptRef(c.attempt), Names: names, Holes: true})
+		&wire.FetchRequest{Schedd: c.host, Attempt: attemptRef(c.attempt), Names: names, Holes: true})
 	if err != nil {
 		return rpc.FromStatus(err)
 	}
@@ -192,34 +192,34 @@ func badOutputStatus(status *wire.ExitStatus, node string, err error) *wire.Exit
 
 // recordBadOutput is finish for an attempt of which its node has told what is not so. How
 // long it ran is nothing that speaks for the node.
-func (s *Schedd) recordBadOutput(a roost.AttemptID, status *wire.ExitStatus, now time.Time) {
-	s.recordEndedWithRuntime(a, exitStatus(status), false, 0, now)
+func (t *fileTransfers) recordBadOutput(a roost.AttemptID, status *wire.ExitStatus, now time.Time) {
+	t.loop.RecordEndedWithRuntime(a, exitStatus(status), false, 0, now)
 }
 
 // abandonOutput ends, for a task that was removed, what is on its way home of an attempt
 // that has ended. Nobody waits for that any more.
-func (s *Schedd) abandonOutput(a roost.AttemptID) {
-	if !s.queue.IsRemoving(a) {
+func (t *fileTransfers) abandonOutput(a roost.AttemptID) {
+	if !t.queue.IsRemoving(a) {
 		return
 	}
-	c, pl := s.outputFetches[a], s.imageFetches[a]
+	c, pl := t.outputFetches[a], t.imageFetches[a]
 	switch {
 	case c != nil:
-		s.effects.postLater(func(now time.Time) {
-			if s.outputFetches[a] == c {
-				s.stopTransfer(a)
-				s.recordEnded(a, abandonedStatus(c.exited.GetStatus()), now)
+		t.loop.PostLater(func(now time.Time) {
+			if t.outputFetches[a] == c {
+				t.stopTransfer(a)
+				t.loop.RecordEnded(a, abandonedStatus(c.exited.GetStatus()), now)
 			}
 		})
 	case pl != nil && pl.exit != nil:
-		s.effects.postLater(func(now time.Time) {
-			if s.imageFetches[a] == pl {
-				s.cancelImageFetch(a)
-				s.recordEnded(a, abandonedStatus(pl.exit.GetStatus()), now)
+		t.loop.PostLater(func(now time.Time) {
+			if t.imageFetches[a] == pl {
+				t.cancelImageFetch(a)
+				t.loop.RecordEnded(a, abandonedStatus(pl.exit.GetStatus()), now)
 			}
 		})
 	default:
-		s.stopTransfer(a) // of its input
+		t.stopTransfer(a) // of its input
 	}
 }
 
@@ -231,4 +231,13 @@ func abandonedStatus(status *wire.ExitStatus) *wire.ExitStatus {
 	}
 	status.Cause, status.Reason = wire.Cause_CAUSE_REMOVED, "it was removed while its output was on its way"
 	return status
+}
+
+// fetchOutputThenFinish brings the output of an attempt home that has ended, and then
+// records its end.
+func (t *fileTransfers) fetchOutputThenFinish(p *startdNode, a roost.AttemptID, e *wire.Exited, now time.Time) {
+	if t.collectOutput(p, a, e) && !mutant.Active(mutant.EndBeforeOutput) {
+		return // outputStored follows
+	}
+	t.loop.RecordEnded(a, e.GetStatus(), now)
 }

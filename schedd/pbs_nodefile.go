@@ -24,9 +24,9 @@ func pbsNodeFile(hosts []queue.HostProcesses) (lines []string) {
 }
 
 // pbsGPUFile is a line for each GPU that the job has, as in "node-gpu0".
-func (s *Schedd) pbsGPUFile(hosts []queue.HostProcesses) (lines []string) {
+func (t *fileTransfers) pbsGPUFile(hosts []queue.HostProcesses) (lines []string) {
 	for _, h := range hosts {
-		for _, g := range decodePlacement(s.dispatch.Placement(h.Attempt)).GetGpus() {
+		for _, g := range decodePlacement(t.dispatch.Placement(h.Attempt)).GetGpus() {
 			// a share of it may be there twice
 			if line := fmt.Sprintf("%s-gpu%d", h.Node, g.GetIndex()); !slices.Contains(lines, line) {
 				lines = append(lines, line)

@@ -3,8 +3,6 @@ package schedd
 import (
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -53,7 +51,7 @@ func (s *Schedd) rerunEndedJob(now time.Time, who queue.CallerIdentity, past *qu
 	}
 	events, err := s.queue.ReturnFromHistory(now, who, past, t, s.submitLimits())
 	if err == nil {
-		err = s.checkScriptsExist(now, past)
+		err = s.transfers.scripts.checkExist(now, past)
 	}
 	if verb == wire.ActRequest_RERUN {
 		return rerunEndedError(past, t, events, err)
@@ -72,17 +70,6 @@ func rerunEndedError(q *queue.Queue, t queue.TaskSelector, events []queue.JobEve
 		return nil, fmt.Errorf("%v: %w", t, queue.ErrNotRerunnable)
 	}
 	return events, err
-}
-
-// checkScriptsExist checks that the scripts are still here that jobs name which are to be
-// run again, and has them stay.
-func (s *Schedd) checkScriptsExist(now time.Time, q *queue.Queue) error {
-	for _, script := range q.UserScripts() {
-		if err := os.Chtimes(filepath.Join(s.scriptDir(script.UID), script.Name), now, now); err != nil {
-			return fmt.Errorf("%w: the script of the job is not kept any more: submit it anew", roost.NoInput)
-		}
-	}
-	return nil
 }
 
 // completeEvents is what has happened to a job of which the log of the queue has these

@@ -6,12 +6,10 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/wire"
-	"github.com/roost-batch/roost/schedd/dispatch"
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
@@ -31,8 +29,8 @@ func (pl *sandboxFiles) hasTransfers() bool {
 
 // filesFor decides where an attempt runs: in place when the node sees the same files,
 // else in a scratch directory (Transfer "auto").
-func (s *Schedd) filesFor(p queue.TaskProgram, node string) sandboxFiles {
-	shared := p.Domain != "" && p.Domain == s.domains[node]
+func (t *fileTransfers) filesFor(p queue.TaskProgram, node string) sandboxFiles {
+	shared := p.Domain != "" && p.Domain == t.domains[node]
 	pl := sandboxFiles{TaskProgram: p, scratch: p.Transfer == "always" || p.Transfer == "auto" && !shared}
 	if pl.scratch {
 		pl.inputs = p.Inputs
@@ -70,15 +68,15 @@ func scratchPath(path string) string {
 }
 
 // buildProgram makes what the startd is to run.
-func (s *Schedd) buildProgram(a roost.AttemptID, node string) (*wire.Program, sandboxFiles, error) {
-	p, err := s.queue.Program(a)
+func (t *fileTransfers) buildProgram(a roost.AttemptID, node string) (*wire.Program, sandboxFiles, error) {
+	p, err := t.queue.Program(a)
 	if err != nil {
 		return nil, sandboxFiles{}, err
 	}
-	pl := s.filesFor(p, node)
+	pl := t.filesFor(p, node)
 	w := &wire.Program{
 		Executable: p.Executable, Arguments: programStrings(p.Arguments),
-		Environment: programStrings(s.buildEnvironment(p, a)), Script: []byte(p.Script),
+		Environment: programStrings(t.buildEnvironment(p, a)), Script: []byte(p.Script),
 		ScriptFollows: p.ScriptFile != "", Umask: p.Umask,
 		WalltimeNs: int64(p.Walltime), ExpectedNs: int64(p.PredictedRuntime), Once: p.NotRerunnable,
 		Interactive: p.Interactive, NoticeNs: int64(p.NoticePeriod), JobName: p.Name, Uid: p.UID, Gid: p.GID,
@@ -86,7 +84,7 @@ func (s *Schedd) buildProgram(a roost.AttemptID, node string) (*wire.Program, sa
 		Checkpoint: wireCheckpointPolicy(p.Checkpoint, pl.scratch), Restore: wireImage(p.Restore, p.RestoreKey),
 		Bounds: wireBounds(p.Bounds),
 		PbsId:  p.PBS, Queue: p.Queue, Account: p.Account,
-		NodeFile: pbsNodeFile(p.Hosts), GpuFile: s.pbsGPUFile(p.Hosts),
+		NodeFile: pbsNodeFile(p.Hosts), GpuFile: t.pbsGPUFile(p.Hosts),
 	}
 	if pl.scratch {
 		w.Outputs, w.Inputs = p.Outputs, inputPatterns(p.Iwd, pl.inputs)
@@ -153,7 +151,7 @@ func absolutePath(dir, path string) string {
 }
 
 // buildEnvironment adds what every task is told about itself.
-func (s *Schedd) buildEnvironment(p queue.TaskProgram, a roost.AttemptID) []string {
+func (t *fileTransfers) buildEnvironment(p queue.TaskProgram, a roost.AttemptID) []string {
 	hostVariables(p.Environment, p)
 	if len(p.Peers) > 0 {
 		p.Environment = append(p.Environment, "ROOST_GANG_RANK="+itoa(uint64(p.Rank)),
@@ -161,17 +159,11 @@ func (s *Schedd) buildEnvironment(p queue.TaskProgram, a roost.AttemptID) []stri
 	}
 	return append(p.Environment,
 		"ROOST_JOB_ID="+a.Task.Job.String(),
-		"ROOST_TASK_ID="+s.queue.TaskName(a.Task),
-		"ROOST_TASK_INDEX="+strconv.Itoa(s.queue.UserIndex(a.Task)),
+		"ROOST_TASK_ID="+t.queue.TaskName(a.Task),
+		"ROOST_TASK_INDEX="+strconv.Itoa(t.queue.UserIndex(a.Task)),
 		"ROOST_ATTEMPT="+itoa(uint64(a.Attempt)),
 		"ROOST_JOB_NAME="+p.Name,
 		"ROOST_SUBMIT_DIR="+p.Iwd,
-		"ROOST_SUBMIT_HOST="+s.node.Name,
+		"ROOST_SUBMIT_HOST="+t.host,
 	)
-}
-
-// failUnlaunchable ends an attempt that could not even be put together. The startd never
-// heard of it.
-func (s *Schedd) failUnlaunchable(e dispatch.ActivateClaim, err error, now time.Time) {
-	s.recordEnded(e.Attempt, &wire.ExitStatus{Cause: wire.Cause_CAUSE_LAUNCH, Reason: err.Error()}, now)
 }

@@ -15,7 +15,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/checkpoint/store"
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/daemon"
 	"github.com/roost-batch/roost/internal/identity/login"
@@ -46,10 +45,6 @@ type Schedd struct {
 	history              *history.History
 	reserve              *diskReserve // of the log's disk
 	users                *userAgents
-	slots                *transferSlots
-	images               *store.Store // checkpoints
-	imageSlots           *transferSlots
-	imageRemovals        imageRemovals // of images on checkpoint servers
 	notifier             *notify.Notifier
 	inbox                chan any
 	poolGPUs             poolGPUs
@@ -64,7 +59,8 @@ type Schedd struct {
 	jobTable             jobTable      // of the queue, for lists
 	admins               peers.JobAdmins
 
-	effects effectRunner // what the loop has done elsewhere
+	effects effectRunner  // what the loop has done elsewhere
+	fetcher OutputFetcher // of outputs; nil: the transfers themselves
 
 	// ---- owned by the loop ----
 	clock          clockReading      // of the present turn
@@ -72,12 +68,9 @@ type Schedd struct {
 	queue          *queue.Queue
 	dispatch       *dispatch.Dispatcher
 	peers          map[string]*nodeConn
-	domains        map[string]string // node -> its FileSystemDomain
 	leader         *negotiation.LeaderConn
+	transfers      *fileTransfers
 	pending        *commitBatch
-	transfers      map[roost.AttemptID]context.CancelFunc
-	outputFetches  map[roost.AttemptID]*outputFetch // outputs on their way home
-	imageFetches   map[roost.AttemptID]*imageFetch  // images on their way home
 	watches        map[roost.JobID]map[*jobWatch]bool
 	archivingJobs  map[uint64]bool // final jobs that are not in the history yet
 	lastHistorySeq uint64          // the highest number of a job in the history, when the daemon began
@@ -107,12 +100,10 @@ func Run(ctx context.Context, node *config.Node, identity *rpc.Identity) error {
 func newSchedd(node *config.Node, identity *rpc.Identity, log *slog.Logger, started time.Time) *Schedd {
 	return &Schedd{
 		node: node, identity: identity, log: log, started: started, inbox: make(chan any, inboxSize),
-		peers: make(map[string]*nodeConn), domains: make(map[string]string),
-		pending:   &commitBatch{},
-		transfers: make(map[roost.AttemptID]context.CancelFunc), outputFetches: make(map[roost.AttemptID]*outputFetch),
+		peers:         make(map[string]*nodeConn),
+		pending:       &commitBatch{},
 		watches:       make(map[roost.JobID]map[*jobWatch]bool),
 		archivingJobs: make(map[uint64]bool), liveUsage: make(liveUsage),
-		imageFetches: make(map[roost.AttemptID]*imageFetch),
 	}
 }
 
@@ -142,10 +133,6 @@ func (s *Schedd) openFiles() (err error) {
 		s.history.Close()
 		return err
 	}
-	if err := s.openImages(); err != nil {
-		s.closeFiles()
-		return err
-	}
 	s.notifier, err = notify.Open(notify.DeliveryOptions{
 		Dir: filepath.Join(s.stateDir(), "notices"), OwnUID: s.node.Schedd.Notify, Host: s.node.Name,
 		Groups: unixGroups, Log: s.log,
@@ -168,12 +155,20 @@ func (s *Schedd) openFiles() (err error) {
 	s.dispatch = dispatch.New(jobQueueAdapter{s}, dispatch.DefaultOptions())
 	s.users = newUserAgents()
 	s.assemble()
+	if err := s.transfers.openImages(); err != nil {
+		s.closeFiles()
+		return err
+	}
 	return nil
 }
 
 // assemble makes the parts of the loop that work on its queue and its claims.
 func (s *Schedd) assemble() {
 	loop := loopAdapter{s}
+	s.transfers = newFileTransfers(TransferConfig{
+		Host: s.node.Name, StateDir: s.stateDir(), Identity: s.identity, Log: s.log, Queue: s.queue,
+		Dispatch: s.dispatch, Loop: loop, Fetcher: s.fetcher, Reserve: s.reserve, Users: s.users,
+	})
 	s.leader = negotiation.New(negotiation.Config{
 		Host: s.node.Name, Address: s.node.Schedd.Socket, Started: s.started, Negotiators: s.node.Negotiators,
 		Identity: s.identity, Log: s.log, Queue: s.queue, Dispatch: s.dispatch, Loop: loop, Calls: loop,
@@ -209,7 +204,7 @@ func (s *Schedd) runServers(ctx context.Context) error {
 	wire.RegisterNeighbourServer(server, peers.NewService(s, s.node.Name, &s.admins))
 	group, ctx := errgroup.WithContext(ctx)
 	s.daemonContext = ctx
-	s.slots, s.imageSlots = newTransferSlots(maxTransfers), newTransferSlots(maxImages)
+	s.transfers.start(ctx)
 	defer s.users.close()
 	batches, committed := make(chan *commitBatch), make(chan struct{})
 	group.Go(func() error { defer close(committed); return s.runCommitter(ctx, batches) })

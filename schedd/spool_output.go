@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 
 	"google.golang.org/protobuf/proto"
 
@@ -46,11 +44,11 @@ func (c *outputFetch) spool(ctx context.Context, stderr bool, why error) error {
 // node, of which neither the job nor its user can mend anything: it is tried again until
 // there is, and the attempt waits.
 func (c *outputFetch) spoolStream(stderr bool, from io.Reader) error {
-	err := c.storeSpooled(c.attempt, stderr, from)
+	err := c.spoolFiles.store(c.attempt, stderr, from)
 	if isDiskFull(err) {
 		if !c.waitedForSpool {
 			c.log.Warn("output waits for room", "attempt", c.attempt, "error", err, "cure",
-				"make room in "+filepath.Join(c.stateDir(), "spool")+", or remove the task")
+				"make room in "+c.spoolFiles.dir+", or remove the task")
 		}
 		c.waitedForSpool = true
 		return fmt.Errorf("%w: %w", roost.Unavailable, err)
@@ -79,11 +77,4 @@ func spooledStatus(status *wire.ExitStatus, why error) *wire.ExitStatus {
 	}
 	status.Reason = text
 	return status
-}
-
-// isSpooled reports whether a stream of an attempt that was to go into a file is in the
-// spool.
-func (r *logReader) isSpooled(a roost.AttemptID, stderr bool) bool {
-	info, err := os.Lstat(r.spoolFile(a, stderr))
-	return err == nil && info.Mode().IsRegular()
 }

@@ -10,20 +10,19 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
 // Output for which the spool has no room waits until it has, and is complete then.
 func TestSpoolIsFull(t *testing.T) {
-	node := &config.Node{Name: "submit", Dir: t.TempDir()}
-	file := filepath.Join(node.Dir, "schedd", "spool", "1", "0.1.out")
-	disk := filepath.Join(node.Dir, "disk") // of which nothing is free while it is not there
+	dir := t.TempDir()
+	file := filepath.Join(dir, "schedd", "spool", "1", "0.1.out")
+	disk := filepath.Join(dir, "disk") // of which nothing is free while it is not there
 	synctest.Test(t, func(t *testing.T) {
 		a := roost.AttemptID{Task: roost.JobID{Seq: 1, Host: "submit"}.Task(0), Attempt: 1}
 		c := outputFetch{
-			Schedd: &Schedd{node: node, reserve: &diskReserve{dir: disk}, slots: newTransferSlots(maxTransfers),
-				log: slog.New(slog.DiscardHandler)},
+			fileTransfers: newFileTransfers(TransferConfig{Host: "submit", StateDir: filepath.Join(dir, "schedd"),
+				Log: slog.New(slog.DiscardHandler), Reserve: &diskReserve{dir: disk}}),
 			attempt: a, exited: exitReport(attemptRef(a), &wire.ExitStatus{}, "hello\n"),
 		}
 		done := make(chan error, 1)

@@ -8,13 +8,27 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"strconv"
+
 	"github.com/roost-batch/roost"
 )
 
-// storeSpooled writes a captured stream to disk. Nothing is written for an empty one, and
+// spoolDir is a directory of captured output: one file for each attempt and stream, below a
+// directory for each job. It leaves the reserve of its disk to the job log.
+type spoolDir struct {
+	dir     string
+	reserve *diskReserve
+}
+
+// removeJob removes all output of a job.
+func (s *spoolDir) removeJob(seq uint64) error {
+	return os.RemoveAll(filepath.Join(s.dir, strconv.FormatUint(seq, 10)))
+}
+
+// store writes a captured stream to disk. Nothing is written for an empty one, and
 // nothing is left of one that does not come to its end.
-func (s *Schedd) storeSpooled(a roost.AttemptID, stderr bool, data io.Reader) error {
-	path := s.spoolFile(a, stderr)
+func (s *spoolDir) store(a roost.AttemptID, stderr bool, data io.Reader) error {
+	path := s.path(a, stderr)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("spool: %w", err)
 	}
@@ -55,4 +69,14 @@ func (w *spoolWriter) Write(p []byte) (int, error) {
 		w.checkAfter = min(spoolStep, w.reserve.size/2) - int64(len(p))
 	}
 	return w.to.Write(p)
+}
+
+// path is where a captured stream is kept.
+func (s *spoolDir) path(a roost.AttemptID, stderr bool) string {
+	stream := "out"
+	if stderr {
+		stream = "err"
+	}
+	name := fmt.Sprintf("%d.%d.%s", a.Task.Index, a.Attempt, stream)
+	return filepath.Join(s.dir, strconv.FormatUint(a.Task.Job.Seq, 10), name)
 }

@@ -18,20 +18,20 @@ func (s *Schedd) onSessionOpened(n sessionOpened, now time.Time) {
 	}
 	p.session = n.session
 	if d := n.welcome.GetFileSystemDomain(); d != "" {
-		s.domains[n.node] = d
+		s.transfers.setDomain(n.node, d)
 	}
 	present := make([]dispatch.ReportedClaim, 0, len(n.welcome.GetClaims()))
 	for _, c := range n.welcome.GetClaims() {
 		present = append(present, dispatch.ReportedClaim{
 			Claim: c.GetClaim(), Grant: dispatch.GrantID{Epoch: c.GetEpoch(), ID: c.GetGrant()},
-			Attempt: s.attemptID(c.GetAttempt()),
+			Attempt: attemptID(s.node.Name, c.GetAttempt()),
 			Running: c.GetRunning(), Waiting: c.GetWaiting(), Placement: encodePlacement(c.GetPlaced()),
 			Exited: c.GetExited() != nil,
 		})
 	}
 	s.dispatch.Connected(s.clock.boot, n.node, present)
 	for _, c := range n.welcome.GetClaims() {
-		a := s.attemptID(c.GetAttempt())
+		a := attemptID(s.node.Name, c.GetAttempt())
 		if c.GetRunning() && s.queue.IsLive(a) && s.queue.NodeOf(a) == p.name {
 			s.recordStarted(a)
 			s.onUserSuspension(p.name, a, c.GetSuspended(), now)
@@ -60,7 +60,7 @@ func (s *Schedd) onStartdMessage(p *nodeConn, m *wire.FromStartd, now time.Time)
 	case *wire.FromStartd_Claim:
 		c := m.Claim
 		if d := c.GetScratchDomain(); d != "" {
-			s.domains[p.name] = d
+			s.transfers.setDomain(p.name, d)
 		}
 		s.dispatch.ClaimAnswered(s.clock.boot, p.name, dispatch.ClaimReply{
 			Grant: dispatch.GrantID{Epoch: c.GetEpoch(), ID: c.GetGrant()}, Claim: c.GetClaim(),
@@ -71,7 +71,7 @@ func (s *Schedd) onStartdMessage(p *nodeConn, m *wire.FromStartd, now time.Time)
 	case *wire.FromStartd_Ready:
 		s.dispatch.Allocated(s.clock.boot, p.name, m.Ready.GetClaim(), encodePlacement(m.Ready.GetPlaced()))
 	case *wire.FromStartd_Started:
-		if a := s.attemptID(m.Started.GetAttempt()); s.dispatch.Started(p.name, a) {
+		if a := attemptID(s.node.Name, m.Started.GetAttempt()); s.dispatch.Started(p.name, a) {
 			s.recordStarted(a)
 		}
 	case *wire.FromStartd_Exited:
@@ -81,8 +81,8 @@ func (s *Schedd) onStartdMessage(p *nodeConn, m *wire.FromStartd, now time.Time)
 	case *wire.FromStartd_Lost:
 		s.dispatch.ClaimLost(p.name, m.Lost.GetClaim(), m.Lost.GetReason())
 	case *wire.FromStartd_Input:
-		if s.queue.NodeOf(s.attemptID(m.Input.GetAttempt())) == p.name { // another node is given no input of it
-			s.onInputRequest(p, m.Input, now)
+		if s.queue.NodeOf(attemptID(s.node.Name, m.Input.GetAttempt())) == p.name { // another node is given no input of it
+			s.transfers.onInputRequest(&p.startdNode, m.Input, now)
 		}
 	case *wire.FromStartd_Usage:
 		s.onUsageReport(p.name, m.Usage)
@@ -91,7 +91,7 @@ func (s *Schedd) onStartdMessage(p *nodeConn, m *wire.FromStartd, now time.Time)
 	case *wire.FromStartd_Reach:
 		s.onSpawnRequest(p, m.Reach)
 	case *wire.FromStartd_Taken:
-		s.onCheckpointTaken(p, m.Taken, now)
+		s.transfers.onCheckpointTaken(&p.startdNode, m.Taken, now)
 	}
 }
 
@@ -106,7 +106,7 @@ func (s *Schedd) recordStarted(a roost.AttemptID) {
 // onExited takes in the end of an attempt: its output comes home first, and only then is
 // the end recorded.
 func (s *Schedd) onExited(p *nodeConn, e *wire.Exited, now time.Time) {
-	a := s.attemptID(e.GetAttempt())
+	a := attemptID(s.node.Name, e.GetAttempt())
 	if st, ok := s.queue.TaskStatus(a.Task); ok && mutant.Active(mutant.StaleExitAccepted) {
 		a.Attempt = st.Task.Attempt
 	}
@@ -116,18 +116,9 @@ func (s *Schedd) onExited(p *nodeConn, e *wire.Exited, now time.Time) {
 	if e.GetWaiting() {
 		s.dispatch.Yielded(s.clock.boot, p.name, a)
 	}
-	if !s.endWaitsForImage(p, a, e, now) {
-		s.fetchOutputThenFinish(p, a, e, now)
+	if !s.transfers.endWaitsForImage(&p.startdNode, a, e, now) {
+		s.transfers.fetchOutputThenFinish(&p.startdNode, a, e, now)
 	}
-}
-
-// fetchOutputThenFinish brings the output of an attempt home that has ended, and then
-// records its end.
-func (s *Schedd) fetchOutputThenFinish(p *nodeConn, a roost.AttemptID, e *wire.Exited, now time.Time) {
-	if s.collectOutput(p, a, e) && !mutant.Active(mutant.EndBeforeOutput) {
-		return // outputStored follows
-	}
-	s.recordEnded(a, e.GetStatus(), now)
 }
 
 // recordEnded records the end of an attempt. The acknowledgement and the claim's next

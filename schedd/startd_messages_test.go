@@ -56,14 +56,14 @@ func TestANodeSpeaksOfItsOwn(t *testing.T) {
 	if theirs == nil || attempts["rogue"] == nil {
 		t.Fatalf("the attempts are %v", attempts)
 	}
-	of := h.core.schedd.attemptID(theirs)
+	of := attemptID(h.core.schedd.node.Name, theirs)
 	unharmed := func(what string) {
 		t.Helper()
 		h.core.RunTurn(h.at)
 		st, _ := h.core.Queue().Status(1)
 		node := h.core.Queue().NodeOf(of)
 		if st.Counts[roost.Running] != 0 || st.Failed != 0 || node != "honest" ||
-			!h.core.Dispatch().HasAttempt("honest", of) || h.core.schedd.transfers[of] != nil ||
+			!h.core.Dispatch().HasAttempt("honest", of) || h.core.schedd.transfers.hasTransfer(of) ||
 			h.core.schedd.liveUsage[of.Task].usage != nil {
 			t.Errorf("%s: %v, on %q", what, st.Counts, node)
 		}

@@ -59,11 +59,11 @@ type (
 // nodeConn is the schedd's connection to one startd, made anew whenever it breaks, until
 // it is stopped.
 type nodeConn struct {
-	name, address string
-	conn          *grpc.ClientConn
-	client        wire.StartdClient
-	stop          context.CancelFunc
-	stopped       chan struct{}
+	startdNode
+	address string
+	conn    *grpc.ClientConn
+	stop    context.CancelFunc
+	stopped chan struct{}
 	// of the goroutine that owns the state: the one whose welcome it has seen, nil while
 	// the node is away
 	session *startdSession
@@ -87,7 +87,7 @@ func newSession() *startdSession {
 // startSession starts the upkeep of a session with a node.
 func (s *Schedd) startSession(ctx context.Context, name, address string) *nodeConn {
 	ctx, stop := context.WithCancel(ctx)
-	p := &nodeConn{name: name, address: address, stop: stop, stopped: make(chan struct{})}
+	p := &nodeConn{startdNode: startdNode{name: name}, address: address, stop: stop, stopped: make(chan struct{})}
 	host, at := negotiation.ParseLocation(name, address)
 	conn, err := rpc.DialNode(at, s.identity, peer.Startd, host)
 	if err != nil {
@@ -157,7 +157,7 @@ func (s *Schedd) runSession(ctx context.Context, p *nodeConn) error {
 	go func() {
 		defer close(writer)
 		defer cancel()
-		now.out.SendEach(ctx, s.signImageRights(p.name, func(m *wire.ToStartd) error {
+		now.out.SendEach(ctx, s.transfers.signImageRights(p.name, func(m *wire.ToStartd) error {
 			return s.sendToNode(p.name, m, sendInTime(end, stream.Send))
 		}))
 	}()

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 	"time"
 
 	"google.golang.org/grpc"
@@ -22,16 +21,6 @@ import (
 // The spool keeps what tasks wrote to the standard streams that their jobs did not send
 // anywhere else: one file an attempt and stream, below a directory for each job. Only the
 // schedd can reach it.
-
-// spoolFile is where a captured stream is kept.
-func (s *Schedd) spoolFile(a roost.AttemptID, stderr bool) string {
-	stream := "out"
-	if stderr {
-		stream = "err"
-	}
-	name := fmt.Sprintf("%d.%d.%s", a.Task.Index, a.Attempt, stream)
-	return filepath.Join(s.stateDir(), "spool", strconv.FormatUint(a.Task.Job.Seq, 10), name)
-}
 
 // logPoll is how often a file that grows is looked at while somebody follows it.
 const logPoll = 100 * time.Millisecond
@@ -107,7 +96,7 @@ func (r *logReader) copyFile(f io.ReadSeeker) error {
 
 // sendSpooled sends what the spool holds.
 func (r *logReader) sendSpooled(a roost.AttemptID, stderr bool) error {
-	f, err := os.Open(r.spoolFile(a, stderr))
+	f, err := os.Open(r.transfers.spoolFiles.path(a, stderr))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // it wrote nothing
 	}
@@ -159,7 +148,7 @@ func (r *logReader) locateStream(ctx context.Context) (o queue.TaskOutput, p *no
 		if o, err = r.queue.TaskOutput(r.task); err == nil {
 			p = r.peers[o.Node]
 			if program, lerr := r.queue.Program(o.Attempt); lerr == nil {
-				scratch = r.filesFor(program, o.Node).scratch
+				scratch = r.transfers.usesScratch(program, o.Node)
 			}
 		}
 	})
@@ -232,4 +221,11 @@ func (r *logReader) sendOutputFile(ctx context.Context, o queue.TaskOutput, path
 			return err
 		}
 	}
+}
+
+// isSpooled reports whether a stream of an attempt that was to go into a file is in the
+// spool.
+func (r *logReader) isSpooled(a roost.AttemptID, stderr bool) bool {
+	info, err := os.Lstat(r.transfers.spoolFiles.path(a, stderr))
+	return err == nil && info.Mode().IsRegular()
 }

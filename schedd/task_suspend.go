@@ -30,7 +30,7 @@ func (s *Schedd) onOwnerSuspension(p *nodeConn, m *wire.Suspended, now time.Time
 	if m.GetFrozen() {
 		reason = cmp.Or(sanitizeSentence(m.GetReason()), "the owner of "+p.name+" is back")
 	}
-	s.onUserSuspension(p.name, s.attemptID(m.GetAttempt()), reason, now)
+	s.onUserSuspension(p.name, attemptID(s.node.Name, m.GetAttempt()), reason, now)
 }
 
 func (s *Schedd) onUserSuspension(node string, a roost.AttemptID, reason string, now time.Time) {
@@ -63,19 +63,6 @@ func (s *Schedd) requestCheckpoints(now time.Time, who queue.CallerIdentity,
 		return 0, fmt.Errorf("%v: %w: its node does not answer", t, roost.Unavailable)
 	}
 	return n, nil
-}
-
-// dropBadImage drops an image that was kept and cannot be sent. The attempt is given up,
-// and the next one goes on from the image before.
-func (s *Schedd) dropBadImage(n inputSent, bad badImageError, now time.Time) {
-	s.log.Error("a kept checkpoint cannot be used", "attempt", n.attempt, "checkpoint", bad.sequence, "error",
-		bad.reason)
-	if e, ok := s.queue.RejectCheckpoint(now, n.attempt.Task, bad.sequence, bad.reason); ok {
-		s.commitEvents(e)
-	}
-	s.sendTo(n.node, &wire.ToStartd{Of: &wire.ToStartd_Vacate{Vacate: &wire.Vacate{
-		Attempt: attemptRef(n.attempt), Cause: wire.Cause_CAUSE_VACATED, Fast: true, Reason: bad.Error(),
-	}}})
 }
 
 // sendLimits tells a node what it is to hold a running attempt to from now on. A node

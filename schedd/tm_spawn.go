@@ -35,7 +35,7 @@ type spawnCall struct {
 // onSpawnRequest takes in that a process of an attempt wants something run on the
 // machines of its job.
 func (s *Schedd) onSpawnRequest(p *nodeConn, m *wire.ReachWanted) {
-	a := s.attemptID(m.GetAttempt())
+	a := attemptID(s.node.Name, m.GetAttempt())
 	if s.queue.NodeOf(a) != p.name {
 		return // it is over, or never was there
 	}

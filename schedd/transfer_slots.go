@@ -108,6 +108,12 @@ func (t *transferSlots) applyChanges() {
 	}
 }
 
+// How soon a transfer is tried again: at once, then at growing distances.
+const (
+	minTransferRetry = 20 * time.Millisecond
+	maxTransferRetry = 2 * time.Second
+)
+
 // A transfer that has a slot and waits for the other side has to get on: as long as it is
 // slower than this it is begun anew, and that often.
 const (
@@ -130,7 +136,7 @@ func (e stalledError) Unwrap() error { return roost.Unavailable }
 // between two nothing is held.
 func retryUntilReachable(ctx context.Context, try func() error) error {
 	stalls := 0
-	for wait := minSessionRetry; ; wait = min(2*wait, maxSessionRetry) {
+	for wait := minTransferRetry; ; wait = min(2*wait, maxTransferRetry) {
 		err := try()
 		switch {
 		case err == nil:

@@ -36,13 +36,3 @@ func (s *Schedd) resolveUnixGroup(who queue.CallerIdentity, specs []queue.Submit
 	who.GID = gid
 	return who, nil
 }
-
-// memberGID is the number of a group that a user is in.
-func (u *userAgents) memberGID(uid uint32, name string) (gid uint32, ok bool) {
-	for _, gid := range unixGroups(uid) {
-		if u.GroupName(gid) == name {
-			return gid, true
-		}
-	}
-	return 0, false
-}

@@ -173,3 +173,13 @@ func (u *userAgents) close() {
 		a.Close()
 	}
 }
+
+// memberGID is the number of a group that a user is in.
+func (u *userAgents) memberGID(uid uint32, name string) (gid uint32, ok bool) {
+	for _, gid := range unixGroups(uid) {
+		if u.GroupName(gid) == name {
+			return gid, true
+		}
+	}
+	return 0, false
+}

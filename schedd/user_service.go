@@ -91,7 +91,7 @@ func (s *userService) Submit(ctx context.Context, req *wire.SubmitRequest) (*wir
 	if err := s.checkFilesLocal(ctx, who, specs); err != nil {
 		return nil, err
 	}
-	if err := s.checkScripts(who, specs); err != nil {
+	if err := s.transfers.scripts.check(who, specs); err != nil {
 		return nil, err
 	}
 	impossible := s.checkFeasible(ctx, specs)
