@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"io"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc"
 
@@ -102,17 +103,28 @@ func TestImageSlotsAreShared(t *testing.T) {
 				others = append(others, begin(ctx, tt.node, ann))
 			}
 			for range maxImages {
-				receiveNext(t, begun, "the images of ann")
+				receiveInTime(t, begun, "the images of ann")
 			}
-			if err := receiveNext(t, begin(ctx, good, tt.uid), "the image"); err != nil {
+			if err := receiveInTime(t, begin(ctx, good, tt.uid), "the image"); err != nil {
 				t.Errorf("got %v", err)
 			}
 			cancel()
 			for _, ended := range others {
-				if err := receiveNext(t, ended, "the end of another"); err == nil {
+				if err := receiveInTime(t, ended, "the end of another"); err == nil {
 					t.Error("one of the others came")
 				}
 			}
 		})
 	}
+}
+
+// receiveInTime receives what is to come, and fails if nothing does.
+func receiveInTime[T any](t *testing.T, from <-chan T, what string) (v T) {
+	t.Helper()
+	select {
+	case v = <-from:
+	case <-time.After(time.Minute):
+		t.Fatalf("%s: nothing came", what)
+	}
+	return v
 }

@@ -154,14 +154,14 @@ func absolutePath(dir, path string) string {
 func (t *fileTransfers) buildEnvironment(p queue.TaskProgram, a roost.AttemptID) []string {
 	hostVariables(p.Environment, p)
 	if len(p.Peers) > 0 {
-		p.Environment = append(p.Environment, "ROOST_GANG_RANK="+itoa(uint64(p.Rank)),
-			"ROOST_GANG_SIZE="+itoa(uint64(len(p.Peers))), "ROOST_GANG_NODES="+strings.Join(p.Peers, ","))
+		p.Environment = append(p.Environment, "ROOST_GANG_RANK="+strconv.Itoa(p.Rank),
+			"ROOST_GANG_SIZE="+strconv.Itoa(len(p.Peers)), "ROOST_GANG_NODES="+strings.Join(p.Peers, ","))
 	}
 	return append(p.Environment,
 		"ROOST_JOB_ID="+a.Task.Job.String(),
 		"ROOST_TASK_ID="+t.queue.TaskName(a.Task),
 		"ROOST_TASK_INDEX="+strconv.Itoa(t.queue.UserIndex(a.Task)),
-		"ROOST_ATTEMPT="+itoa(uint64(a.Attempt)),
+		"ROOST_ATTEMPT="+strconv.FormatUint(uint64(a.Attempt), 10),
 		"ROOST_JOB_NAME="+p.Name,
 		"ROOST_SUBMIT_DIR="+p.Iwd,
 		"ROOST_SUBMIT_HOST="+t.host,

@@ -23,7 +23,7 @@ func TestSpoolIsFull(t *testing.T) {
 		c := outputFetch{
 			fileTransfers: newFileTransfers(TransferConfig{Host: "submit", StateDir: filepath.Join(dir, "schedd"),
 				Log: slog.New(slog.DiscardHandler), Reserve: &diskReserve{dir: disk}}),
-			attempt: a, exited: exitReport(attemptRef(a), &wire.ExitStatus{}, "hello\n"),
+			attempt: a, exited: &wire.Exited{Attempt: attemptRef(a), Status: &wire.ExitStatus{}, Stdout: []byte("hello\n"), StdoutSize: 6},
 		}
 		done := make(chan error, 1)
 		go func() { done <- c.fetchAll(t.Context()) }()

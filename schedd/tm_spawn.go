@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"sync"
 	"time"
 
@@ -180,8 +181,8 @@ func (r *spawnCall) runShell(ctx context.Context, call *wire.ReachCall, place, l
 	if err != nil {
 		return nil, err
 	}
-	command := append([]string{"/usr/bin/env", "PBS_TASKNUM=" + itoa(uint64(place)+2),
-		"PBS_VNODENUM=" + itoa(uint64(line))}, call.GetCommand()...)
+	command := append([]string{"/usr/bin/env", "PBS_TASKNUM=" + strconv.Itoa(place+2),
+		"PBS_VNODENUM=" + strconv.Itoa(line)}, call.GetCommand()...)
 	for _, m := range []*wire.ShellInput{{Schedd: r.node.Name, Attempt: attemptRef(h.Attempt), Command: command,
 		OfJob: true}, {Eof: true}} {
 		if err := down.Send(m); err != nil && !errors.Is(err, io.EOF) { // the cause of EOF comes with Recv
