@@ -18,6 +18,7 @@ import (
 	"github.com/roost-batch/roost/schedd/peers"
 	"github.com/roost-batch/roost/schedd/queue"
 	"github.com/roost-batch/roost/schedd/sendqueue"
+	"github.com/roost-batch/roost/schedd/transfer"
 )
 
 // An alteration is on disk when it is answered, and is done to nobody's job but one's
@@ -83,7 +84,7 @@ func TestMoveJob(t *testing.T) {
 	}
 	q.Apply(events[0])
 	s := &Schedd{queue: q, node: &config.Node{Name: hostName, Schedd: &config.ScheddSettings{}},
-		log: slog.New(slog.DiscardHandler), peerSchedds: peers.New(hostName, nil, nil), users: newUserAgents()}
+		log: slog.New(slog.DiscardHandler), peerSchedds: peers.New(hostName, nil, nil), users: transfer.NewUserAgents()}
 	s.assemble()
 	out := sendqueue.New[*wire.FromSchedd]()
 	s.leader.OnConnected(negotiation.LeaderConnected{Epoch: 1, Name: "n", Out: out})

@@ -211,7 +211,7 @@ func (s *Schedd) sweepHistory(now time.Time) error {
 			return err
 		}
 		for _, seq := range old {
-			if err := s.transfers.spoolFiles.removeJob(seq); err != nil {
+			if err := s.transfers.SpoolFiles.RemoveJob(seq); err != nil {
 				return fmt.Errorf("spool: %w", err)
 			}
 		}
@@ -223,7 +223,7 @@ func (s *Schedd) sweepHistory(now time.Time) error {
 
 // sweepScripts removes the scripts that no job names any more.
 func (s *Schedd) sweepScripts(ctx context.Context, now time.Time) error {
-	return s.transfers.scripts.sweep(now, func() (used []queue.UserScript, err error) {
+	return s.transfers.Scripts.Sweep(now, func() (used []queue.UserScript, err error) {
 		err = s.callLoop(ctx, func(time.Time) { used = s.queue.UserScripts() })
 		return used, err
 	})

@@ -51,7 +51,7 @@ func (s *Schedd) attackSession(ctx context.Context, p *nodeConn, out *sendqueue.
 		}()
 	}
 	if attack.Is(attack.OtherClaims) {
-		go attackOutput(ctx, p.client)
+		go attackOutput(ctx, p.Client)
 	}
 }
 

@@ -59,7 +59,7 @@ func (s *Schedd) removeHistoryJob(ctx context.Context, who queue.CallerIdentity,
 	if st, _ := past.Status(t.Job.Seq); !who.Admin && who.UID != st.UID {
 		return fmt.Errorf("%v: %w: it belongs to %s", t, roost.PermissionDenied, st.Owner)
 	}
-	if err := s.transfers.spoolFiles.removeJob(t.Job.Seq); err != nil {
+	if err := s.transfers.SpoolFiles.RemoveJob(t.Job.Seq); err != nil {
 		return fmt.Errorf("%v: its output: %w", t, err)
 	}
 	return s.history.Remove(t.Job.Seq)

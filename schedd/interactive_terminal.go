@@ -13,6 +13,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/codec"
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
@@ -154,10 +155,10 @@ func (t *interactiveTerminal) openSession(ctx context.Context, o queue.TaskOutpu
 	p *nodeConn) (end *wire.ShellOutput, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	down, err := p.client.Shell(ctx)
+	down, err := p.Client.Shell(ctx)
 	if err == nil {
 		err = down.Send(&wire.ShellInput{
-			Schedd: t.node.Name, Attempt: attemptRef(o.Attempt), Command: o.Command, Login: len(o.Command) == 0,
+			Schedd: t.node.Name, Attempt: codec.AttemptRef(o.Attempt), Command: o.Command, Login: len(o.Command) == 0,
 			Terminal: true, Term: t.first.GetTerm(),
 			Rows: t.first.GetRows(), Columns: t.first.GetColumns(), Session: true,
 		})
@@ -169,7 +170,7 @@ func (t *interactiveTerminal) openSession(ctx context.Context, o queue.TaskOutpu
 	if err != nil {
 		return nil, t.classifyRefusal(ctx, shellSessionError(t.task.Job.String(), p, err))
 	}
-	t.log.Info("terminal", "attempt", o.Attempt, "node", p.name, "user", t.user.User, "uid", t.user.UID)
+	t.log.Info("terminal", "attempt", o.Attempt, "node", p.Name, "user", t.user.User, "uid", t.user.UID)
 	go func() {
 		defer cancel()
 		relayInput(t.stream, down)
@@ -202,7 +203,7 @@ func (t *interactiveTerminal) classifyRefusal(ctx context.Context, err error) er
 	return err
 }
 
-// removeJob ends the job, unless it has ended.
+// RemoveJob ends the job, unless it has ended.
 func (t *interactiveTerminal) removeJob() {
 	t.postEvent(context.WithoutCancel(t.stream.Context()), loopCall(func(now time.Time) {
 		events, err := t.queue.RemoveTasks(now, t.user, queue.TaskSelector{Job: t.task.Job},

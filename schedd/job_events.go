@@ -9,6 +9,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/codec"
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
@@ -104,7 +105,7 @@ func (s *Schedd) formatEvent(sequence uint64, e *queue.JobEvent, names queue.Tas
 	m := &wire.JobEvent{
 		Sequence: sequence, Time: e.Time, Id: job.String(), Attempt: uint32(e.Attempt), What: e.Type.String(),
 		Node: e.Node,
-		Text: e.Reason, Exit: wireExit(e.Exit),
+		Text: e.Reason, Exit: codec.WireExitStatus(e.Exit),
 	}
 	if e.Attempt != 0 {
 		m.Id, m.Chunk = names.TaskName(job.Task(e.Index)), uint32(names.GangPart(e.Index))

@@ -73,7 +73,7 @@ func (w jobQueueAdapter) AssignGang(id dispatch.RequestID, seats []dispatch.Gang
 
 // RecordLost implements dispatch.JobQueue.
 func (w jobQueueAdapter) RecordLost(a roost.AttemptID, reason string) {
-	w.transfers.endAttempt(a)
+	w.transfers.EndAttempt(a)
 	if e, ok := w.queue.RecordLost(w.clock.now, a, reason); ok {
 		w.log.Info("attempt lost", "attempt", a, "reason", reason)
 		w.leader.NoteNodeLost(a)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/codec"
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
@@ -28,11 +29,12 @@ func (s *Schedd) statusRow(st *queue.JobStatus, ad string) *wire.JobStatus {
 	}
 	m.RunNow = runNowOf(st.RunNow)
 	if t := st.Task; t != nil {
-		m.State, m.Attempt, m.Node, m.Exit, m.Index = t.State.String(), uint32(t.Attempt), t.Node, wireExit(t.Exit),
+		m.State, m.Attempt, m.Node, m.Exit, m.Index = t.State.String(), uint32(t.Attempt), t.Node,
+			codec.WireExitStatus(t.Exit),
 			uint32(t.UserIndex)
 		m.Removed = t.State == roost.Removed
 		addCheckpointRow(m, t)
-		m.Placed = decodePlacement(t.Placement)
+		m.Placed = codec.DecodePlacement(t.Placement)
 	}
 	return m
 }
@@ -54,7 +56,7 @@ func jobChunks(parts []queue.TaskPlacement) (list []*wire.Chunk) {
 			continue
 		}
 		list = append(list, &wire.Chunk{Node: one.Node, Request: wire.FromResources(one.Resources),
-			Placed: decodePlacement(one.Placement), Count: 1})
+			Placed: codec.DecodePlacement(one.Placement), Count: 1})
 	}
 	return list
 }

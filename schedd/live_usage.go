@@ -13,6 +13,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/codec"
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
@@ -36,7 +37,7 @@ type taskUsage struct {
 func (s *Schedd) onUsageReport(node string, report *wire.UsageReport) {
 	reported := map[roost.TaskID]bool{}
 	for _, u := range report.GetAttempts() {
-		a := attemptID(s.node.Name, u.GetAttempt())
+		a := codec.AttemptID(s.node.Name, u.GetAttempt())
 		if node == "" || s.queue.NodeOf(a) != node {
 			continue
 		}
@@ -73,7 +74,7 @@ func (s *Schedd) endOverLimitGangs(t roost.TaskID) {
 	})
 	if over {
 		s.sendTo(s.queue.NodeOf(a), &wire.ToStartd{Of: &wire.ToStartd_Vacate{
-			Vacate: &wire.Vacate{Attempt: attemptRef(a), Cause: wire.Cause_CAUSE_CPU_TIME, Reason: reason},
+			Vacate: &wire.Vacate{Attempt: codec.AttemptRef(a), Cause: wire.Cause_CAUSE_CPU_TIME, Reason: reason},
 		}})
 	}
 }

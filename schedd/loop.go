@@ -9,6 +9,7 @@ import (
 	"github.com/roost-batch/roost/schedd/dispatch"
 	"github.com/roost-batch/roost/schedd/negotiation"
 	"github.com/roost-batch/roost/schedd/queue"
+	"github.com/roost-batch/roost/schedd/transfer"
 )
 
 // turnSize bounds how much news one turn takes in, so that no answer waits for an endless
@@ -131,12 +132,12 @@ func (s *Schedd) handle(event any, now time.Time) {
 		s.leader.OnDisconnected(n)
 	case negotiation.LeaderMessage:
 		s.leader.OnMessage(n)
-	case inputSent:
-		s.transfers.onInputSent(n, now)
-	case outputStored:
-		s.transfers.onOutputStored(n, now)
-	case imageStored:
-		s.transfers.onImageStored(n, now)
+	case transfer.InputSent:
+		s.transfers.OnInputSent(n, now)
+	case transfer.OutputStored:
+		s.transfers.OnOutputStored(n, now)
+	case transfer.ImageStored:
+		s.transfers.OnImageStored(n, now)
 	default:
 		panic(event)
 	}
@@ -161,7 +162,7 @@ func (s *Schedd) react(now time.Time) {
 	for _, v := range s.queue.TakeVacates() {
 		s.dispatch.Vacate(v.Attempt, dispatch.VacateOrder{WithoutNotice: v.Fast, Checkpoint: v.Checkpoint,
 			Reason: v.Reason})
-		s.transfers.abandonOutput(v.Attempt)
+		s.transfers.AbandonOutput(v.Attempt)
 	}
 	for _, f := range s.queue.TakeFreezes() {
 		s.sendFreeze(f)
@@ -169,7 +170,7 @@ func (s *Schedd) react(now time.Time) {
 	for _, l := range s.queue.TakeChangedLimits() {
 		s.sendLimits(l)
 	}
-	s.transfers.removeUnusedImages()
+	s.transfers.RemoveUnusedImages()
 	for effects := s.dispatch.Effects(); len(effects) > 0; effects = s.dispatch.Effects() {
 		s.runEffects(effects, now)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/dispatch"
 	"github.com/roost-batch/roost/schedd/queue"
+	"github.com/roost-batch/roost/schedd/transfer"
 )
 
 // loopAdapter is the loop as the parts of the schedd see it: each names what it needs in
@@ -56,9 +57,9 @@ func (a loopAdapter) AfterCommit(f func()) { a.s.afterCommit(f) }
 func (a loopAdapter) SendTo(node string, m *wire.ToStartd) { a.s.sendTo(node, m) }
 
 // Node is the connection to a node; nil: there is none.
-func (a loopAdapter) Node(name string) *startdNode {
+func (a loopAdapter) Node(name string) *transfer.StartdNode {
 	if p := a.s.peers[name]; p != nil {
-		return &p.startdNode
+		return &p.StartdNode
 	}
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/roost-batch/roost/schedd/notify"
 	"github.com/roost-batch/roost/schedd/queue"
 	"github.com/roost-batch/roost/schedd/sendqueue"
+	"github.com/roost-batch/roost/schedd/transfer"
 )
 
 // EffectRunner is what a LoopCore has done by others.
@@ -92,7 +93,7 @@ func NewCore(name, domain string, lease, renew time.Duration, q *queue.Queue, st
 		Schedd: &config.ScheddSettings{Socket: name, JobLease: lease}}
 	s := newSchedd(node, nil, slog.New(slog.DiscardHandler), started)
 	s.daemonContext, s.queue, s.lastHistorySeq, s.notifier, s.users = context.Background(), q, past,
-		new(notify.Notifier), newUserAgents()
+		new(notify.Notifier), transfer.NewUserAgents()
 	s.sessions.Store(starts << incarnationBits)
 	opt := dispatch.DefaultOptions()
 	if renew > 0 {
@@ -102,7 +103,7 @@ func NewCore(name, domain string, lease, renew time.Duration, q *queue.Queue, st
 	c := &LoopCore{schedd: s, effects: beyond}
 	s.effects, s.fetcher = simEffects{c}, simEffects{c}
 	s.assemble()
-	s.transfers.start(s.daemonContext)
+	s.transfers.Start(s.daemonContext)
 	return c
 }
 
@@ -119,20 +120,22 @@ type simEffects struct{ *LoopCore }
 
 func (d simEffects) connect(node, address string) *nodeConn {
 	d.effects.Connect(node, address)
-	return &nodeConn{startdNode: startdNode{name: node}, address: address, stop: func() { d.effects.Disconnect(node) }}
+	return &nodeConn{StartdNode: transfer.StartdNode{Name: node}, address: address,
+		stop: func() { d.effects.Disconnect(node) }}
 }
 
 func (d simEffects) postLater(o loopCall) { d.pendingCalls = append(d.pendingCalls, o) }
 
 // FetchOutput implements OutputFetcher.
-func (d simEffects) FetchOutput(c *outputFetch) {
-	if err := c.checkManifest(); err != nil {
+func (d simEffects) FetchOutput(c *transfer.OutputFetch) {
+	if err := c.CheckManifest(); err != nil {
 		d.postLater(func(now time.Time) {
-			d.schedd.transfers.onOutputStored(outputStored{c.peer.name, c.attempt, c.exited, err, nil}, now)
+			d.schedd.transfers.OnOutputStored(transfer.OutputStored{Node: c.Peer.Name, Attempt: c.Attempt,
+				Exited: c.Exited, Err: err, SpoolReason: nil}, now)
 		})
 		return
 	}
-	d.effects.Collect(c.peer.name, c.attempt, c.exited)
+	d.effects.Collect(c.Peer.Name, c.Attempt, c.Exited)
 }
 
 func (d simEffects) archive(records []history.JobRecord, before map[uint64]int) {
@@ -245,7 +248,7 @@ func (c *LoopCore) Act(m ClockReading, verb wire.ActRequest_Verb, who queue.Call
 
 // OutputFetched takes in that the output of an attempt is here, or why it is not.
 func (c *LoopCore) OutputFetched(m ClockReading, node string, a roost.AttemptID, exited *wire.Exited, err error) {
-	c.handleEvent(m, outputStored{node: node, attempt: a, exited: exited, err: err})
+	c.handleEvent(m, transfer.OutputStored{Node: node, Attempt: a, Exited: exited, Err: err})
 }
 
 // Archived takes in that jobs are in the history.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/codec"
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
@@ -28,7 +29,7 @@ func (s *Schedd) sendOutputMessage(now time.Time, who queue.CallerIdentity, t qu
 	}
 	for _, a := range to {
 		if s.sendToLazily(s.queue.NodeOf(a), &wire.ToStartd{Of: &wire.ToStartd_Message{Message: &wire.Message{
-			Attempt: attemptRef(a), Line: line, Out: req.GetOut(), Err: req.GetErr(),
+			Attempt: codec.AttemptRef(a), Line: line, Out: req.GetOut(), Err: req.GetErr(),
 		}}}) {
 			n++
 		}

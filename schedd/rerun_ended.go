@@ -51,7 +51,7 @@ func (s *Schedd) rerunEndedJob(now time.Time, who queue.CallerIdentity, past *qu
 	}
 	events, err := s.queue.ReturnFromHistory(now, who, past, t, s.submitLimits())
 	if err == nil {
-		err = s.transfers.scripts.checkExist(now, past)
+		err = s.transfers.Scripts.CheckExist(now, past)
 	}
 	if verb == wire.ActRequest_RERUN {
 		return rerunEndedError(past, t, events, err)

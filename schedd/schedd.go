@@ -28,6 +28,7 @@ import (
 	"github.com/roost-batch/roost/schedd/notify"
 	"github.com/roost-batch/roost/schedd/peers"
 	"github.com/roost-batch/roost/schedd/queue"
+	"github.com/roost-batch/roost/schedd/transfer"
 )
 
 // inboxSize bounds what waits for the loop; when it is full, the ones who bring news
@@ -43,8 +44,8 @@ type Schedd struct {
 	daemonContext        context.Context // of the daemon
 	journal              *journal.Journal
 	history              *history.History
-	reserve              *diskReserve // of the log's disk
-	users                *userAgents
+	reserve              *journal.DiskReserve // of the log's disk
+	users                *transfer.UserAgents
 	notifier             *notify.Notifier
 	inbox                chan any
 	poolGPUs             poolGPUs
@@ -59,8 +60,8 @@ type Schedd struct {
 	jobTable             jobTable      // of the queue, for lists
 	admins               peers.JobAdmins
 
-	effects effectRunner  // what the loop has done elsewhere
-	fetcher OutputFetcher // of outputs; nil: the transfers themselves
+	effects effectRunner           // what the loop has done elsewhere
+	fetcher transfer.OutputFetcher // of outputs; nil: the transfers themselves
 
 	// ---- owned by the loop ----
 	clock          clockReading      // of the present turn
@@ -69,7 +70,7 @@ type Schedd struct {
 	dispatch       *dispatch.Dispatcher
 	peers          map[string]*nodeConn
 	leader         *negotiation.LeaderConn
-	transfers      *fileTransfers
+	transfers      *transfer.FileTransfers
 	pending        *commitBatch
 	watches        map[roost.JobID]map[*jobWatch]bool
 	archivingJobs  map[uint64]bool // final jobs that are not in the history yet
@@ -116,8 +117,8 @@ func (s *Schedd) openState() (err error) {
 	if err := os.MkdirAll(filepath.Join(s.stateDir(), "spool"), 0o700); err != nil {
 		return err
 	}
-	s.reserve = newDiskReserve(s.stateDir(), s.log)
-	if err = s.openFiles(); isDiskFull(err) && s.reserve.release() {
+	s.reserve = journal.NewDiskReserve(s.stateDir(), s.log)
+	if err = s.openFiles(); journal.IsDiskFull(err) && s.reserve.Release() {
 		err = s.openFiles()
 	}
 	return err
@@ -135,7 +136,7 @@ func (s *Schedd) openFiles() (err error) {
 	}
 	s.notifier, err = notify.Open(notify.DeliveryOptions{
 		Dir: filepath.Join(s.stateDir(), "notices"), OwnUID: s.node.Schedd.Notify, Host: s.node.Name,
-		Groups: unixGroups, Log: s.log,
+		Groups: transfer.UnixGroups, Log: s.log,
 	})
 	if err != nil {
 		s.closeFiles()
@@ -153,9 +154,9 @@ func (s *Schedd) openFiles() (err error) {
 	}
 	s.sessions.Store(n << incarnationBits) // sessions of this start are numbered above those of all starts before
 	s.dispatch = dispatch.New(jobQueueAdapter{s}, dispatch.DefaultOptions())
-	s.users = newUserAgents()
+	s.users = transfer.NewUserAgents()
 	s.assemble()
-	if err := s.transfers.openImages(); err != nil {
+	if err := s.transfers.OpenImages(); err != nil {
 		s.closeFiles()
 		return err
 	}
@@ -165,7 +166,7 @@ func (s *Schedd) openFiles() (err error) {
 // assemble makes the parts of the loop that work on its queue and its claims.
 func (s *Schedd) assemble() {
 	loop := loopAdapter{s}
-	s.transfers = newFileTransfers(TransferConfig{
+	s.transfers = transfer.New(transfer.Config{
 		Host: s.node.Name, StateDir: s.stateDir(), Identity: s.identity, Log: s.log, Queue: s.queue,
 		Dispatch: s.dispatch, Loop: loop, Fetcher: s.fetcher, Reserve: s.reserve, Users: s.users,
 	})
@@ -204,13 +205,13 @@ func (s *Schedd) runServers(ctx context.Context) error {
 	wire.RegisterNeighbourServer(server, peers.NewService(s, s.node.Name, &s.admins))
 	group, ctx := errgroup.WithContext(ctx)
 	s.daemonContext = ctx
-	s.transfers.start(ctx)
-	defer s.users.close()
+	s.transfers.Start(ctx)
+	defer s.users.Close()
 	batches, committed := make(chan *commitBatch), make(chan struct{})
 	group.Go(func() error { defer close(committed); return s.runCommitter(ctx, batches) })
 	group.Go(func() error { defer close(batches); return s.runLoop(ctx, batches, committed) })
 	group.Go(func() error { s.leader.RunLeaderTracker(ctx); return nil })
-	group.Go(func() error { s.reserve.runMaintainer(ctx); return nil })
+	group.Go(func() error { s.reserve.RunMaintainer(ctx); return nil })
 	group.Go(func() error { s.runHistorySweeper(ctx); return nil })
 	group.Go(func() error { s.notifier.Run(ctx); return nil })
 	group.Go(func() error { s.runGPUQueries(ctx); return nil })

@@ -15,10 +15,10 @@ func (s *userService) KeepScript(stream grpc.ClientStreamingServer[wire.ScriptCh
 	if err := s.checkUser(who); err != nil {
 		return err
 	}
-	if err := s.reserve.refusalReason(); err != nil {
+	if err := s.reserve.RefusalReason(); err != nil {
 		return err
 	}
-	name, err := s.transfers.scripts.store(who.UID, func() ([]byte, error) {
+	name, err := s.transfers.Scripts.Store(who.UID, func() ([]byte, error) {
 		chunk, err := stream.Recv()
 		return chunk.GetData(), err
 	})

@@ -12,8 +12,8 @@ import (
 // hasMoved reports whether a machine is said to be of another node than the one that it
 // is dialled at. That one would say that nothing runs there.
 func (p *nodeConn) hasMoved(text string) bool {
-	before, _ := negotiation.ParseLocation(p.name, p.address)
-	now, _ := negotiation.ParseLocation(p.name, text)
+	before, _ := negotiation.ParseLocation(p.Name, p.address)
+	now, _ := negotiation.ParseLocation(p.Name, text)
 	return before != now
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/negotiation"
 	"github.com/roost-batch/roost/schedd/sendqueue"
+	"github.com/roost-batch/roost/schedd/transfer"
 )
 
 // How soon a broken connection is tried again: at once, then at growing distances.
@@ -59,7 +60,7 @@ type (
 // nodeConn is the schedd's connection to one startd, made anew whenever it breaks, until
 // it is stopped.
 type nodeConn struct {
-	startdNode
+	transfer.StartdNode
 	address string
 	conn    *grpc.ClientConn
 	stop    context.CancelFunc
@@ -87,7 +88,8 @@ func newSession() *startdSession {
 // startSession starts the upkeep of a session with a node.
 func (s *Schedd) startSession(ctx context.Context, name, address string) *nodeConn {
 	ctx, stop := context.WithCancel(ctx)
-	p := &nodeConn{startdNode: startdNode{name: name}, address: address, stop: stop, stopped: make(chan struct{})}
+	p := &nodeConn{StartdNode: transfer.StartdNode{Name: name}, address: address, stop: stop,
+		stopped: make(chan struct{})}
 	host, at := negotiation.ParseLocation(name, address)
 	conn, err := rpc.DialNode(at, s.identity, peer.Startd, host)
 	if err != nil {
@@ -96,7 +98,7 @@ func (s *Schedd) startSession(ctx context.Context, name, address string) *nodeCo
 		close(p.stopped)
 		return p
 	}
-	p.conn, p.client = conn, wire.NewStartdClient(conn)
+	p.conn, p.Client = conn, wire.NewStartdClient(conn)
 	go func() {
 		defer close(p.stopped)
 		defer conn.Close()
@@ -115,7 +117,7 @@ func (s *Schedd) runSessions(ctx context.Context, p *nodeConn) {
 		if ctx.Err() != nil {
 			return
 		}
-		ends.logEnd(s.log, p.name, err)
+		ends.logEnd(s.log, p.Name, err)
 		if time.Since(began) > maxSessionRetry {
 			wait = minSessionRetry
 		}
@@ -132,19 +134,19 @@ func (s *Schedd) runSession(ctx context.Context, p *nodeConn) error {
 	ctx, end := context.WithCancelCause(ctx)
 	cancel := func() { end(context.Canceled) }
 	defer cancel()
-	stream, err := p.client.Session(ctx, grpc.WaitForReady(true))
+	stream, err := p.Client.Session(ctx, grpc.WaitForReady(true))
 	if err != nil {
 		return err
 	}
-	hello := s.greetingMessage(p.name)
+	hello := s.greetingMessage(p.Name)
 	if err := stream.Send(&wire.ToStartd{Of: &wire.ToStartd_Hello{Hello: hello}}); err != nil {
 		return err
 	}
-	welcome, err := receiveWelcome(p.name, stream.Recv)
+	welcome, err := receiveWelcome(p.Name, stream.Recv)
 	if err != nil {
 		return err
 	}
-	if err := checkWelcome(p.name, welcome); err != nil {
+	if err := checkWelcome(p.Name, welcome); err != nil {
 		return err
 	}
 	now := newSession()
@@ -152,16 +154,16 @@ func (s *Schedd) runSession(ctx context.Context, p *nodeConn) error {
 		return proto.Size(m)
 	}, func() { end(errOverfull) })
 	s.attackSession(ctx, p, now.out)
-	s.postEvent(ctx, sessionOpened{p.name, now, welcome})
+	s.postEvent(ctx, sessionOpened{p.Name, now, welcome})
 	writer := make(chan struct{})
 	go func() {
 		defer close(writer)
 		defer cancel()
-		now.out.SendEach(ctx, s.transfers.signImageRights(p.name, func(m *wire.ToStartd) error {
-			return s.sendToNode(p.name, m, sendInTime(end, stream.Send))
+		now.out.SendEach(ctx, s.transfers.SignImageRights(p.Name, func(m *wire.ToStartd) error {
+			return s.sendToNode(p.Name, m, sendInTime(end, stream.Send))
 		}))
 	}()
-	err = s.receiveFromStartd(ctx, p.name, now, stream.Recv)
+	err = s.receiveFromStartd(ctx, p.Name, now, stream.Recv)
 	if untaken, ok := errors.AsType[sendTimeoutError](context.Cause(ctx)); ok {
 		err = untaken
 	} else if errors.Is(context.Cause(ctx), errOverfull) {
@@ -169,7 +171,7 @@ func (s *Schedd) runSession(ctx context.Context, p *nodeConn) error {
 	}
 	cancel()
 	<-writer
-	s.postEvent(s.daemonContext, sessionClosed{p.name, now, err})
+	s.postEvent(s.daemonContext, sessionClosed{p.Name, now, err})
 	return err
 }
 

@@ -10,11 +10,12 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/schedd/queue"
+	"github.com/roost-batch/roost/schedd/transfer"
 )
 
 // TestInGroup holds that a job runs in no group that its user is not in.
 func TestInGroup(t *testing.T) {
-	s := &Schedd{users: newUserAgents()}
+	s := &Schedd{users: transfer.NewUserAgents()}
 	who := queue.CallerIdentity{User: "ann", UID: uint32(os.Getuid()), GID: uint32(os.Getgid())}
 	own := s.users.GroupName(who.GID)
 	job := func(group string) queue.SubmitSpec {
@@ -58,7 +59,7 @@ func foreignGroup(t *testing.T, uid uint32) string {
 			continue
 		}
 		in := false
-		for _, own := range unixGroups(uid) {
+		for _, own := range transfer.UnixGroups(uid) {
 			in = in || own == uint32(gid)
 		}
 		if !in {

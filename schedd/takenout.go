@@ -10,6 +10,7 @@ import (
 	"github.com/roost-batch/roost/schedd/history"
 	"github.com/roost-batch/roost/schedd/journal"
 	"github.com/roost-batch/roost/schedd/queue"
+	"github.com/roost-batch/roost/schedd/transfer"
 )
 
 // Of a job that a repair took out of the log nothing is certain but its number. Its user
@@ -51,7 +52,7 @@ func (s *Schedd) recordTakenOut() error {
 func (s *Schedd) takenOut(job *journal.RemovedJob) history.JobRecord {
 	reason := fmt.Sprintf("taken out by a repair on %s: its record was damaged; the damaged log is kept as %s, and "+
 		"the job's script, if it had a file, below %s for %d days: submit it again",
-		job.At.Format(time.DateTime), job.Kept, s.stateDir()+"/scripts", int(unusedScriptAge/(24*time.Hour)))
+		job.At.Format(time.DateTime), job.Kept, s.stateDir()+"/scripts", int(transfer.UnusedScriptAge/(24*time.Hour)))
 	at := job.At.UnixNano()
 	admitted := queue.JobEvent{Type: queue.Submitted, Time: at, Job: job.Seq, Submission: &queue.SubmittedJob{
 		Key: fmt.Sprintf("taken-out/%d", job.Seq), PartCount: 1, Owner: unknownOwner, UID: unknownUID, GID: unknownUID,

@@ -15,7 +15,9 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/codec"
 	"github.com/roost-batch/roost/schedd/queue"
+	"github.com/roost-batch/roost/schedd/transfer"
 )
 
 // The spool keeps what tasks wrote to the standard streams that their jobs did not send
@@ -96,7 +98,7 @@ func (r *logReader) copyFile(f io.ReadSeeker) error {
 
 // sendSpooled sends what the spool holds.
 func (r *logReader) sendSpooled(a roost.AttemptID, stderr bool) error {
-	f, err := os.Open(r.transfers.spoolFiles.path(a, stderr))
+	f, err := os.Open(r.transfers.SpoolFiles.Path(a, stderr))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // it wrote nothing
 	}
@@ -110,8 +112,8 @@ func (r *logReader) sendSpooled(a roost.AttemptID, stderr bool) error {
 // followLive follows the stream on the node, until the attempt ends or the node goes
 // away.
 func (r *logReader) followLive(ctx context.Context, p *nodeConn, a roost.AttemptID) error {
-	tail, err := p.client.Tail(ctx, &wire.TailRequest{
-		Schedd: r.node.Name, Attempt: attemptRef(a), Stderr: r.req.GetStderr(), Offset: r.offset,
+	tail, err := p.Client.Tail(ctx, &wire.TailRequest{
+		Schedd: r.node.Name, Attempt: codec.AttemptRef(a), Stderr: r.req.GetStderr(), Offset: r.offset,
 		Follow: r.req.GetFollow(),
 	})
 	for err == nil {
@@ -148,7 +150,7 @@ func (r *logReader) locateStream(ctx context.Context) (o queue.TaskOutput, p *no
 		if o, err = r.queue.TaskOutput(r.task); err == nil {
 			p = r.peers[o.Node]
 			if program, lerr := r.queue.Program(o.Attempt); lerr == nil {
-				scratch = r.transfers.usesScratch(program, o.Node)
+				scratch = r.transfers.UsesScratch(program, o.Node)
 			}
 		}
 	})
@@ -189,7 +191,7 @@ func (r *logReader) sendStep(ctx context.Context) (more bool, err error) {
 	case o.Running && p != nil && (path == "" || scratch) && o.State != roost.Exiting:
 		err = r.followLive(ctx, p, o.Attempt)
 	case path != "" && !r.isSpooled(o.Attempt, stderr):
-		err = r.sendOutputFile(ctx, o, absolutePath(o.Iwd, path))
+		err = r.sendOutputFile(ctx, o, transfer.AbsolutePath(o.Iwd, path))
 	default:
 		err = r.sendSpooled(o.Attempt, stderr)
 	}
@@ -199,7 +201,7 @@ func (r *logReader) sendStep(ctx context.Context) (more bool, err error) {
 // sendOutputFile sends what the file holds that the job named, read with the owner's
 // rights.
 func (r *logReader) sendOutputFile(ctx context.Context, o queue.TaskOutput, path string) error {
-	agent, err := r.users.agent(o.UID, o.GID)
+	agent, err := r.users.Agent(o.UID, o.GID)
 	if err != nil {
 		return err
 	}
@@ -226,6 +228,6 @@ func (r *logReader) sendOutputFile(ctx context.Context, o queue.TaskOutput, path
 // isSpooled reports whether a stream of an attempt that was to go into a file is in the
 // spool.
 func (r *logReader) isSpooled(a roost.AttemptID, stderr bool) bool {
-	info, err := os.Lstat(r.transfers.spoolFiles.path(a, stderr))
+	info, err := os.Lstat(r.transfers.SpoolFiles.Path(a, stderr))
 	return err == nil && info.Mode().IsRegular()
 }

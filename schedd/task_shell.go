@@ -12,6 +12,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/codec"
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
@@ -44,15 +45,16 @@ func (s *userService) Shell(up grpc.BidiStreamingServer[wire.ShellInput, wire.Sh
 	if err != nil {
 		return err
 	}
-	s.log.Info("shell", "attempt", a, "node", p.name, "user", who.User, "uid", who.UID)
+	s.log.Info("shell", "attempt", a, "node", p.Name, "user", who.User, "uid", who.UID)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	down, err := p.client.Shell(ctx)
+	down, err := p.Client.Shell(ctx)
 	if err == nil {
 		err = down.Send(&wire.ShellInput{
-			Schedd: s.node.Name, Attempt: attemptRef(a), Command: first.GetCommand(), Terminal: first.GetTerminal(),
-			Term: first.GetTerm(),
-			Rows: first.GetRows(), Columns: first.GetColumns(),
+			Schedd: s.node.Name, Attempt: codec.AttemptRef(a), Command: first.GetCommand(),
+			Terminal: first.GetTerminal(),
+			Term:     first.GetTerm(),
+			Rows:     first.GetRows(), Columns: first.GetColumns(),
 		})
 	}
 	if err != nil && !errors.Is(err, io.EOF) { // the cause of EOF comes with Recv
@@ -116,9 +118,9 @@ func shellSessionError(task string, p *nodeConn, err error) error {
 	err = rpc.FromStatus(err)
 	switch {
 	case errors.Is(err, roost.NotFound): // it ended, and the news is on its way
-		return fmt.Errorf("task %s: %w on node %s", task, roost.Finished, p.name)
+		return fmt.Errorf("task %s: %w on node %s", task, roost.Finished, p.Name)
 	case errors.Is(err, roost.Unavailable):
-		return fmt.Errorf("node %s: %w", p.name, err)
+		return fmt.Errorf("node %s: %w", p.Name, err)
 	}
 	return err
 }

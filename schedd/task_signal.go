@@ -11,6 +11,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/codec"
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
@@ -26,7 +27,7 @@ func (s *Schedd) sendSignal(now time.Time, who queue.CallerIdentity, t queue.Tas
 	}
 	for _, a := range to {
 		if s.sendToLazily(s.queue.NodeOf(a), &wire.ToStartd{
-			Of: &wire.ToStartd_Signal{Signal: &wire.Signal{Attempt: attemptRef(a), Signal: uint32(number)}},
+			Of: &wire.ToStartd_Signal{Signal: &wire.Signal{Attempt: codec.AttemptRef(a), Signal: uint32(number)}},
 		}) {
 			n++
 		}

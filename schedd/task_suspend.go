@@ -7,7 +7,9 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/codec"
 	"github.com/roost-batch/roost/schedd/queue"
+	"github.com/roost-batch/roost/schedd/transfer"
 )
 
 // What nodes are told of running attempts, and tell of them, beside their beginning and
@@ -18,7 +20,7 @@ import (
 func (s *Schedd) sendFreeze(f queue.FreezeAttempt) {
 	if st, ok := s.queue.TaskStatus(f.Attempt.Task); ok {
 		s.sendTo(st.Task.Node, &wire.ToStartd{
-			Of: &wire.ToStartd_Freeze{Freeze: &wire.Freeze{Attempt: attemptRef(f.Attempt), Frozen: f.Frozen}},
+			Of: &wire.ToStartd_Freeze{Freeze: &wire.Freeze{Attempt: codec.AttemptRef(f.Attempt), Frozen: f.Frozen}},
 		})
 	}
 }
@@ -28,9 +30,9 @@ func (s *Schedd) sendFreeze(f queue.FreezeAttempt) {
 func (s *Schedd) onOwnerSuspension(p *nodeConn, m *wire.Suspended, now time.Time) {
 	reason := ""
 	if m.GetFrozen() {
-		reason = cmp.Or(sanitizeSentence(m.GetReason()), "the owner of "+p.name+" is back")
+		reason = cmp.Or(sanitizeSentence(m.GetReason()), "the owner of "+p.Name+" is back")
 	}
-	s.onUserSuspension(p.name, attemptID(s.node.Name, m.GetAttempt()), reason, now)
+	s.onUserSuspension(p.Name, codec.AttemptID(s.node.Name, m.GetAttempt()), reason, now)
 }
 
 func (s *Schedd) onUserSuspension(node string, a roost.AttemptID, reason string, now time.Time) {
@@ -53,8 +55,8 @@ func (s *Schedd) requestCheckpoints(now time.Time, who queue.CallerIdentity,
 	for _, a := range attempts {
 		st, _ := s.queue.TaskStatus(a.Task)
 		if s.sendToLazily(st.Task.Node,
-			&wire.ToStartd{Of: &wire.ToStartd_Checkpoint{Checkpoint: &wire.TakeCheckpoint{Attempt: attemptRef(a),
-				Reason: checkpointRequested}}}) {
+			&wire.ToStartd{Of: &wire.ToStartd_Checkpoint{Checkpoint: &wire.TakeCheckpoint{Attempt: codec.AttemptRef(a),
+				Reason: transfer.CheckpointRequested}}}) {
 			n++
 		}
 	}
@@ -69,6 +71,6 @@ func (s *Schedd) requestCheckpoints(now time.Time, who queue.CallerIdentity,
 // that is away is told on its next session.
 func (s *Schedd) sendLimits(l queue.AttemptLimits) {
 	s.sendTo(s.queue.NodeOf(l.Attempt), &wire.ToStartd{Of: &wire.ToStartd_Limit{Limit: &wire.Limit{
-		Attempt: attemptRef(l.Attempt), WalltimeNs: int64(l.Walltime), CpuNs: int64(l.CPU),
+		Attempt: codec.AttemptRef(l.Attempt), WalltimeNs: int64(l.Walltime), CpuNs: int64(l.CPU),
 	}}})
 }

@@ -25,7 +25,7 @@ func (s *Schedd) resolveUnixGroup(who queue.CallerIdentity, specs []queue.Submit
 	if stated == "" || stated == own {
 		return who, nil
 	}
-	gid, ok := s.users.memberGID(who.UID, stated)
+	gid, ok := s.users.MemberGID(who.UID, stated)
 	switch {
 	case !ok:
 		return who, fmt.Errorf("unix group %q: %w: %s is not in it", stated, roost.PermissionDenied, who.User)

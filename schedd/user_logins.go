@@ -196,7 +196,7 @@ func (s *Schedd) checkFilesLocal(ctx context.Context, who queue.CallerIdentity, 
 		if dir == "" || dir == "/" {
 			continue
 		}
-		agent, err := s.users.agent(who.UID, who.GID)
+		agent, err := s.users.Agent(who.UID, who.GID)
 		if err == nil {
 			_, err = agent.Stat(ctx, filepath.Dir(dir), filepath.Base(dir))
 		}

@@ -61,7 +61,7 @@ func (s *Schedd) callerOf(ctx context.Context) (queue.CallerIdentity, error) {
 	if !ok || !p.Local {
 		return s.remoteCaller(p)
 	}
-	name, err := s.users.userName(p.UID)
+	name, err := s.users.UserName(p.UID)
 	if err != nil {
 		return queue.CallerIdentity{}, err
 	}
@@ -78,7 +78,7 @@ func (s *userService) Submit(ctx context.Context, req *wire.SubmitRequest) (*wir
 	if err := s.checkUser(who); err != nil {
 		return nil, err
 	}
-	if err := s.reserve.refusalReason(); err != nil {
+	if err := s.reserve.RefusalReason(); err != nil {
 		return nil, err
 	}
 	specs, err := parseSpecs(req.GetJobs())
@@ -91,7 +91,7 @@ func (s *userService) Submit(ctx context.Context, req *wire.SubmitRequest) (*wir
 	if err := s.checkFilesLocal(ctx, who, specs); err != nil {
 		return nil, err
 	}
-	if err := s.transfers.scripts.check(who, specs); err != nil {
+	if err := s.transfers.Scripts.Check(who, specs); err != nil {
 		return nil, err
 	}
 	impossible := s.checkFeasible(ctx, specs)
@@ -146,8 +146,8 @@ func (s *Schedd) waitDurable(ctx context.Context, durable <-chan struct{}) error
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-s.reserve.stuckChannel():
-		return fmt.Errorf("%w; what was asked for is done when there is room", s.reserve.isFull())
+	case <-s.reserve.StuckChannel():
+		return fmt.Errorf("%w; what was asked for is done when there is room", s.reserve.IsFull())
 	case <-s.daemonContext.Done():
 		select {
 		case <-durable: // the last batch was flushed

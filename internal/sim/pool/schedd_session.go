@@ -129,7 +129,8 @@ func (s *scheddNode) watchLeader(i int) {
 	}
 }
 
-// handleLeaderReport takes in what a manager says, as schedd/leader_tracker.go does.
+// handleLeaderReport takes in what a manager says, as
+// schedd/negotiation/leader_tracker.go does.
 func (s *scheddNode) handleLeaderReport(i int, m *wire.LeaderNews) {
 	l := &s.leaders[i]
 	l.epoch, l.isLeader, l.heard = m.GetEpoch(), m.GetLeads(), s.pool.loop.Now()

@@ -1,4 +1,4 @@
-package schedd
+package transfer
 
 import (
 	"fmt"
@@ -13,10 +13,10 @@ import (
 	"github.com/roost-batch/roost/internal/userfiles"
 )
 
-// userAgents knows users by name, and holds for each whose files are moved an agent that
+// UserAgents knows users by name, and holds for each whose files are moved an agent that
 // has that user's rights. An agent is started when it is first needed and kept; one that
 // has died is replaced.
-type userAgents struct {
+type UserAgents struct {
 	mu            sync.Mutex
 	names         map[uint32]string
 	groups        map[uint32]string // by gid
@@ -39,14 +39,15 @@ const unixGroupsLifetime = time.Minute
 // (newgrp(1)), and files are of that group.
 type agentKey struct{ uid, gid uint32 }
 
-func newUserAgents() *userAgents {
-	return &userAgents{names: make(map[uint32]string), groups: make(map[uint32]string),
+// NewUserAgents returns one without agents.
+func NewUserAgents() *UserAgents {
+	return &UserAgents{names: make(map[uint32]string), groups: make(map[uint32]string),
 		primaryGroups: make(map[uint32]uint32), unixGroups: make(map[agentKey]userUnixGroups),
 		agents: make(map[agentKey]*userfiles.Agent)}
 }
 
 // GroupName is the name of a gid, or its number.
-func (u *userAgents) GroupName(gid uint32) string {
+func (u *UserAgents) GroupName(gid uint32) string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	name, ok := u.groups[gid]
@@ -60,9 +61,9 @@ func (u *userAgents) GroupName(gid uint32) string {
 	return name
 }
 
-// isSecondaryGroup reports whether a group is not the primary one of a user of this
-// machine: then it was asked for, by newgrp(1) or with the job.
-func (u *userAgents) isSecondaryGroup(uid, gid uint32) bool {
+// IsSecondaryGroup reports whether a group is not the primary one of a user here. Then it
+// was asked for, by newgrp(1) or with the job.
+func (u *UserAgents) IsSecondaryGroup(uid, gid uint32) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	own, known := u.primaryGroups[uid]
@@ -80,7 +81,7 @@ func (u *userAgents) isSecondaryGroup(uid, gid uint32) bool {
 
 // GroupNames are the groups that a user is in by name, the one that he submits with
 // first.
-func (u *userAgents) GroupNames(uid, gid uint32) []string {
+func (u *UserAgents) GroupNames(uid, gid uint32) []string {
 	u.mu.Lock()
 	known := u.unixGroups[agentKey{uid, gid}]
 	u.mu.Unlock()
@@ -88,7 +89,7 @@ func (u *userAgents) GroupNames(uid, gid uint32) []string {
 		return known.groups
 	}
 	names := []string{u.GroupName(gid)}
-	for _, other := range unixGroups(uid) {
+	for _, other := range UnixGroups(uid) {
 		if name := u.GroupName(other); !slices.Contains(names, name) {
 			names = append(names, name)
 		}
@@ -99,9 +100,9 @@ func (u *userAgents) GroupNames(uid, gid uint32) []string {
 	return names
 }
 
-// userName is the login name of a uid. A uid without one goes by its number, as on
+// UserName is the login name of a uid. A uid without one goes by its number, as on
 // machines that know it only by a certificate or a container.
-func (u *userAgents) userName(uid uint32) (string, error) {
+func (u *UserAgents) UserName(uid uint32) (string, error) {
 	u.mu.Lock()
 	known, ok := u.names[uid]
 	u.mu.Unlock()
@@ -118,8 +119,8 @@ func (u *userAgents) userName(uid uint32) (string, error) {
 	return name, nil
 }
 
-// agent returns an agent with the rights of a user.
-func (u *userAgents) agent(uid, gid uint32) (*userfiles.Agent, error) {
+// Agent returns an Agent with the rights of a user.
+func (u *UserAgents) Agent(uid, gid uint32) (*userfiles.Agent, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if a := u.agents[agentKey{uid, gid}]; a != nil {
@@ -129,7 +130,7 @@ func (u *userAgents) agent(uid, gid uint32) (*userfiles.Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	a, err := userfiles.StartAgent(userfiles.UserCredential{UID: uid, GID: gid, Groups: unixGroups(uid)}, exe)
+	a, err := userfiles.StartAgent(userfiles.UserCredential{UID: uid, GID: gid, Groups: UnixGroups(uid)}, exe)
 	if err != nil {
 		return nil, fmt.Errorf("files of uid %d: %w: %w", uid, roost.Unavailable, err)
 	}
@@ -138,7 +139,7 @@ func (u *userAgents) agent(uid, gid uint32) (*userfiles.Agent, error) {
 }
 
 // removeAgent forgets an agent that has failed.
-func (u *userAgents) removeAgent(uid, gid uint32) {
+func (u *UserAgents) removeAgent(uid, gid uint32) {
 	u.mu.Lock()
 	a := u.agents[agentKey{uid, gid}]
 	delete(u.agents, agentKey{uid, gid})
@@ -148,8 +149,8 @@ func (u *userAgents) removeAgent(uid, gid uint32) {
 	}
 }
 
-// unixGroups are the supplementary groups of a user, as far as they are known here.
-func unixGroups(uid uint32) (gids []uint32) {
+// UnixGroups are the supplementary groups of a user, as far as they are known here.
+func UnixGroups(uid uint32) (gids []uint32) {
 	found, err := user.LookupId(strconv.FormatUint(uint64(uid), 10))
 	if err != nil {
 		return nil
@@ -166,7 +167,8 @@ func unixGroups(uid uint32) (gids []uint32) {
 	return gids
 }
 
-func (u *userAgents) close() {
+// Close ends all agents.
+func (u *UserAgents) Close() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for _, a := range u.agents {
@@ -174,9 +176,9 @@ func (u *userAgents) close() {
 	}
 }
 
-// memberGID is the number of a group that a user is in.
-func (u *userAgents) memberGID(uid uint32, name string) (gid uint32, ok bool) {
-	for _, gid := range unixGroups(uid) {
+// MemberGID is the number of a group that a user is in.
+func (u *UserAgents) MemberGID(uid uint32, name string) (gid uint32, ok bool) {
+	for _, gid := range UnixGroups(uid) {
 		if u.GroupName(gid) == name {
 			return gid, true
 		}

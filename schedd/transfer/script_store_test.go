@@ -1,4 +1,4 @@
-package schedd
+package transfer
 
 import (
 	"bytes"
@@ -72,7 +72,7 @@ func TestSweepScripts(t *testing.T) {
 	for _, c := range []struct {
 		after time.Duration
 		want  string
-	}{{unusedScriptAge / 2, "[idle used]"}, {2 * unusedScriptAge, "[used]"}} {
+	}{{UnusedScriptAge / 2, "[idle used]"}, {2 * UnusedScriptAge, "[used]"}} {
 		if err := sweepScripts(root, time.Now().Add(c.after), func() ([]queue.UserScript, error) {
 			return []queue.UserScript{{UID: 7, Name: "used"}}, nil
 		}); err != nil {

@@ -1,4 +1,4 @@
-package schedd
+package transfer
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"github.com/roost-batch/roost/checkpoint/store"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/codec"
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
@@ -25,8 +26,8 @@ import (
 // An attempt that has ended is not recorded as ended while an image of it is on its way:
 // the next one is to go on from that.
 
-// imageStored tells the loop what became of an image on its way home.
-type imageStored struct {
+// ImageStored tells the loop what became of an image on its way home.
+type ImageStored struct {
 	node    string
 	attempt roost.AttemptID
 	pull    *imageFetch
@@ -45,8 +46,8 @@ type imageFetch struct {
 // are not to wait for them. The slots are shared among users, as those of files are.
 const maxImages = 4
 
-// openImages opens the spool of images and sweeps away what the log does not name.
-func (t *fileTransfers) openImages() (err error) {
+// OpenImages opens the spool of images and sweeps away what the log does not name.
+func (t *FileTransfers) OpenImages() (err error) {
 	if t.images, err = store.Open(filepath.Join(t.stateDir, "checkpoints"), 0); err != nil {
 		return err
 	}
@@ -63,40 +64,40 @@ func imageKey(t roost.TaskID, a roost.AttemptNumber, sequence uint64) store.Imag
 	return store.ImageKey{Job: t.Job.Seq, Index: t.Index, Attempt: a, Sequence: sequence}
 }
 
-// onCheckpointTaken takes in a node's word on a checkpoint.
-func (t *fileTransfers) onCheckpointTaken(p *startdNode, m *wire.CheckpointTaken, now time.Time) {
-	a := attemptID(t.host, m.GetAttempt())
+// OnCheckpointTaken takes in a node's word on a checkpoint.
+func (t *FileTransfers) OnCheckpointTaken(p *StartdNode, m *wire.CheckpointTaken, now time.Time) {
+	a := codec.AttemptID(t.host, m.GetAttempt())
 	image := m.GetImage()
 	sequence := image.GetSequence()
-	if !t.dispatch.HasAttempt(p.name, a) && t.queue.IsLive(a) {
-		t.log.Warn("a node speaks of a checkpoint of a task that it does not have", "node", p.name, "attempt", a)
+	if !t.dispatch.HasAttempt(p.Name, a) && t.queue.IsLive(a) {
+		t.log.Warn("a node speaks of a checkpoint of a task that it does not have", "node", p.Name, "attempt", a)
 		return
 	}
 	switch {
 	case !t.queue.IsLive(a):
 		t.deleteServerImage(a, m)
-		t.sendImageResult(p.name, a, sequence, "the attempt is over")
+		t.sendImageResult(p.Name, a, sequence, "the attempt is over")
 	case m.GetError() != "":
 		t.recordImageLost(a, m, m.GetError(), now)
 	case roost.AttemptNumber(image.GetAttempt()) != a.Attempt:
 		t.recordImageLost(a, m, "the node says that it is of another attempt", now)
-		t.sendImageResult(p.name, a, sequence, "it is of another attempt")
+		t.sendImageResult(p.Name, a, sequence, "it is of another attempt")
 	case t.queue.HasCheckpoint(a.Task, sequence): // said again, because the node did not hear that it is
-		t.sendImageResult(p.name, a, sequence, "")
+		t.sendImageResult(p.Name, a, sequence, "")
 	case image.GetServer() != "":
-		t.recordImage(p.name, a, m, now)
+		t.recordImage(p.Name, a, m, now)
 	case t.imageFetches[a] == nil:
 		t.startImageFetch(p, a, m)
 	case t.imageFetches[a].checkpoint.GetImage().GetSequence() < sequence:
 		if old := t.imageFetches[a].next; old != nil {
-			t.sendImageResult(p.name, a, old.GetImage().GetSequence(), "there is a newer one")
+			t.sendImageResult(p.Name, a, old.GetImage().GetSequence(), "there is a newer one")
 		}
 		t.imageFetches[a].next = m
 	}
 }
 
 // startImageFetch begins to fetch an image.
-func (t *fileTransfers) startImageFetch(p *startdNode, a roost.AttemptID, m *wire.CheckpointTaken) {
+func (t *FileTransfers) startImageFetch(p *StartdNode, a roost.AttemptID, m *wire.CheckpointTaken) {
 	ctx, cancel := context.WithCancel(t.daemonContext)
 	pl := &imageFetch{checkpoint: m, cancel: cancel}
 	t.imageFetches[a] = pl
@@ -107,13 +108,13 @@ func (t *fileTransfers) startImageFetch(p *startdNode, a roost.AttemptID, m *wir
 	go func() {
 		defer cancel()
 		err := retryUntilReachable(ctx, func() error { return t.fetchImage(ctx, p, a, uid, m.GetImage()) })
-		t.loop.PostEvent(t.daemonContext, imageStored{p.name, a, pl, err})
+		t.loop.PostEvent(t.daemonContext, ImageStored{p.Name, a, pl, err})
 	}()
 }
 
-// cancelImageFetch gives up an image on its way; imageStored follows, with
+// cancelImageFetch gives up an image on its way; ImageStored follows, with
 // context.Canceled.
-func (t *fileTransfers) cancelImageFetch(a roost.AttemptID) {
+func (t *FileTransfers) cancelImageFetch(a roost.AttemptID) {
 	if pl := t.imageFetches[a]; pl != nil {
 		pl.cancel()
 		delete(t.imageFetches, a)
@@ -122,7 +123,8 @@ func (t *fileTransfers) cancelImageFetch(a roost.AttemptID) {
 
 // fetchImage tries once to bring an image home. A try has a slot; between two nothing is
 // held, so that nodes which are away keep nobody waiting.
-func (t *fileTransfers) fetchImage(ctx context.Context, p *startdNode, a roost.AttemptID, uid uint32, m *wire.Image) error {
+func (t *FileTransfers) fetchImage(ctx context.Context, p *StartdNode, a roost.AttemptID, uid uint32,
+	m *wire.Image) error {
 	slot, err := t.imageSlots.acquire(ctx, uid)
 	if err != nil {
 		return err
@@ -130,8 +132,8 @@ func (t *fileTransfers) fetchImage(ctx context.Context, p *startdNode, a roost.A
 	defer slot.release()
 	pace, end := newPacedStream(ctx, slot)
 	defer end()
-	from, err := p.client.FetchImage(pace.ctx,
-		&wire.FetchImageRequest{Schedd: t.host, Attempt: attemptRef(a), Sequence: m.GetSequence()})
+	from, err := p.Client.FetchImage(pace.ctx,
+		&wire.FetchImageRequest{Schedd: t.host, Attempt: codec.AttemptRef(a), Sequence: m.GetSequence()})
 	if err != nil {
 		return rpc.FromStatus(err)
 	}
@@ -150,8 +152,8 @@ func chunkStream(from grpc.ServerStreamingClient[wire.FileChunk]) func() (*wire.
 	}
 }
 
-// onImageStored records an image that has come home, or says why it never will.
-func (t *fileTransfers) onImageStored(n imageStored, now time.Time) {
+// OnImageStored records an image that has come home, or says why it never will.
+func (t *FileTransfers) OnImageStored(n ImageStored, now time.Time) {
 	pl := n.pull
 	if t.imageFetches[n.attempt] != pl { // it was given up
 		if n.err == nil {
@@ -175,21 +177,21 @@ func (t *fileTransfers) onImageStored(n imageStored, now time.Time) {
 		t.sendImageResult(n.node, n.attempt, pl.checkpoint.GetImage().GetSequence(), n.err.Error())
 	}
 	if pl.next != nil && p != nil {
-		t.onCheckpointTaken(p, pl.next, now)
+		t.OnCheckpointTaken(p, pl.next, now)
 		if again := t.imageFetches[n.attempt]; again != nil {
 			again.exit = pl.exit
 			return
 		}
 	}
 	if pl.exit != nil && t.queue.IsLive(n.attempt) && p != nil {
-		t.fetchOutputThenFinish(p, n.attempt, pl.exit, now)
+		t.FetchOutputThenFinish(p, n.attempt, pl.exit, now)
 	}
 }
 
 // recordImage records an image that is safe. The word to the node rides on the same
 // batch.
-func (t *fileTransfers) recordImage(node string, a roost.AttemptID, m *wire.CheckpointTaken, now time.Time) {
-	image := queueImage(m.GetImage())
+func (t *FileTransfers) recordImage(node string, a roost.AttemptID, m *wire.CheckpointTaken, now time.Time) {
+	image := codec.QueueImage(m.GetImage())
 	image.Frozen = m.GetFrozenNs()
 	image.Node = node // whatever it says: who has made it is what its session says
 	e, err := t.queue.RecordCheckpoint(now, a, image)
@@ -203,38 +205,38 @@ func (t *fileTransfers) recordImage(node string, a roost.AttemptID, m *wire.Chec
 }
 
 // deleteUnrecordedImage deletes an image that came home and was not recorded.
-func (t *fileTransfers) deleteUnrecordedImage(a roost.AttemptID, m *wire.CheckpointTaken) {
-	image := queueImage(m.GetImage())
+func (t *FileTransfers) deleteUnrecordedImage(a roost.AttemptID, m *wire.CheckpointTaken) {
+	image := codec.QueueImage(m.GetImage())
 	image.Attempt = a.Attempt
 	t.deleteImage(queue.StoredImage{Task: a.Task, CheckpointImage: image})
 }
 
 // recordImageLost records that there will be no image of a checkpoint.
-func (t *fileTransfers) recordImageLost(a roost.AttemptID, m *wire.CheckpointTaken, why string, now time.Time) {
-	if e, ok := t.queue.RecordCheckpointFailure(now, a, why, m.GetReason() == checkpointRequested); ok {
+func (t *FileTransfers) recordImageLost(a roost.AttemptID, m *wire.CheckpointTaken, why string, now time.Time) {
+	if e, ok := t.queue.RecordCheckpointFailure(now, a, why, m.GetReason() == CheckpointRequested); ok {
 		t.loop.CommitEvents(e)
 	}
 }
 
-// checkpointRequested is the reason of a checkpoint that a user wanted.
-const checkpointRequested = "asked"
+// CheckpointRequested is the reason of a checkpoint that a user wanted.
+const CheckpointRequested = "asked"
 
 // sendImageResult tells a node what became of an image.
-func (t *fileTransfers) sendImageResult(node string, a roost.AttemptID, sequence uint64, why string) {
-	t.loop.SendTo(node, &wire.ToStartd{Of: &wire.ToStartd_Kept{Kept: &wire.CheckpointKept{Attempt: attemptRef(a),
+func (t *FileTransfers) sendImageResult(node string, a roost.AttemptID, sequence uint64, why string) {
+	t.loop.SendTo(node, &wire.ToStartd{Of: &wire.ToStartd_Kept{Kept: &wire.CheckpointKept{Attempt: codec.AttemptRef(a),
 		Sequence: sequence, Error: why}}})
 }
 
-// endWaitsForImage reports whether the end of an attempt has to wait for an image on its
+// EndWaitsForImage reports whether the end of an attempt has to wait for an image on its
 // way. A task that has succeeded needs none.
-func (t *fileTransfers) endWaitsForImage(p *startdNode, a roost.AttemptID, e *wire.Exited, now time.Time) bool {
-	if exitStatus(e.GetStatus()).IsSuccess() {
+func (t *FileTransfers) EndWaitsForImage(p *StartdNode, a roost.AttemptID, e *wire.Exited, now time.Time) bool {
+	if codec.QueueExit(e.GetStatus()).IsSuccess() {
 		t.cancelImageFetch(a)
 		t.deleteServerImage(a, e.GetUnkept())
 		return false
 	}
 	if m := e.GetUnkept(); m != nil && m.GetError() == "" {
-		t.onCheckpointTaken(p, m, now)
+		t.OnCheckpointTaken(p, m, now)
 	}
 	if pl := t.imageFetches[a]; pl != nil {
 		pl.exit = e
@@ -245,15 +247,15 @@ func (t *fileTransfers) endWaitsForImage(p *startdNode, a roost.AttemptID, e *wi
 
 // deleteServerImage deletes an image that a checkpoint server has and that was not
 // recorded. One on a node goes there by itself.
-func (t *fileTransfers) deleteServerImage(a roost.AttemptID, m *wire.CheckpointTaken) {
+func (t *FileTransfers) deleteServerImage(a roost.AttemptID, m *wire.CheckpointTaken) {
 	if image := m.GetImage(); image.GetServer() != "" && !t.queue.HasCheckpoint(a.Task, image.GetSequence()) {
 		t.deleteUnrecordedImage(a, m)
 	}
 }
 
-// removeUnusedImages deletes the images that no attempt goes on from any more, when that
+// RemoveUnusedImages deletes the images that no attempt goes on from any more, when that
 // is on disk.
-func (t *fileTransfers) removeUnusedImages() {
+func (t *FileTransfers) RemoveUnusedImages() {
 	dropped := t.queue.TakeDroppedImages()
 	if len(dropped) == 0 {
 		return
@@ -266,10 +268,10 @@ func (t *fileTransfers) removeUnusedImages() {
 }
 
 // deleteImage deletes one image, wherever it is.
-func (t *fileTransfers) deleteImage(m queue.StoredImage) {
+func (t *FileTransfers) deleteImage(m queue.StoredImage) {
 	if m.Server != "" {
 		t.enqueueImageRemoval(m.Server, &wire.FetchImageRequest{
-			Schedd: t.host, Attempt: attemptRef(roost.AttemptID{Task: m.Task, Attempt: m.Attempt}),
+			Schedd: t.host, Attempt: codec.AttemptRef(roost.AttemptID{Task: m.Task, Attempt: m.Attempt}),
 			Sequence: m.Sequence,
 		})
 		return
@@ -280,7 +282,7 @@ func (t *fileTransfers) deleteImage(m queue.StoredImage) {
 }
 
 // sendImage sends the image that an attempt goes on from to its node.
-func (t *fileTransfers) sendImage(ctx context.Context, p *startdNode, a roost.AttemptID, uid uint32,
+func (t *FileTransfers) sendImage(ctx context.Context, p *StartdNode, a roost.AttemptID, uid uint32,
 	m *queue.CheckpointImage) error {
 	slot, err := t.imageSlots.acquire(ctx, uid)
 	if err != nil {
@@ -296,11 +298,11 @@ func (t *fileTransfers) sendImage(ctx context.Context, p *startdNode, a roost.At
 		return badImageError{m.Sequence, fmt.Sprintf("it is not as it was kept: it has %d bytes, and had %d",
 			size, m.Size)}
 	}
-	put, err := p.client.PutImage(pace.ctx)
+	put, err := p.Client.PutImage(pace.ctx)
 	if err != nil {
 		return rpc.FromStatus(err)
 	}
-	err = put.Send(&wire.FileChunk{Schedd: t.host, Attempt: attemptRef(a)})
+	err = put.Send(&wire.FileChunk{Schedd: t.host, Attempt: codec.AttemptRef(a)})
 	if err == nil {
 		err = t.images.Send(key, pace.sendPaced(put.Send))
 	}
@@ -328,13 +330,13 @@ func (e badImageError) Error() string {
 
 // dropBadImage drops an image that was kept and cannot be sent. The attempt is given up,
 // and the next one goes on from the image before.
-func (t *fileTransfers) dropBadImage(n inputSent, bad badImageError, now time.Time) {
+func (t *FileTransfers) dropBadImage(n InputSent, bad badImageError, now time.Time) {
 	t.log.Error("a kept checkpoint cannot be used", "attempt", n.attempt, "checkpoint", bad.sequence, "error",
 		bad.reason)
 	if e, ok := t.queue.RejectCheckpoint(now, n.attempt.Task, bad.sequence, bad.reason); ok {
 		t.loop.CommitEvents(e)
 	}
 	t.loop.SendTo(n.node, &wire.ToStartd{Of: &wire.ToStartd_Vacate{Vacate: &wire.Vacate{
-		Attempt: attemptRef(n.attempt), Cause: wire.Cause_CAUSE_VACATED, Fast: true, Reason: bad.Error(),
+		Attempt: codec.AttemptRef(n.attempt), Cause: wire.Cause_CAUSE_VACATED, Fast: true, Reason: bad.Error(),
 	}}})
 }

@@ -1,4 +1,4 @@
-package schedd
+package transfer
 
 import (
 	"errors"
@@ -11,24 +11,25 @@ import (
 	"strconv"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/journal"
 )
 
-// spoolDir is a directory of captured output: one file for each attempt and stream, below a
-// directory for each job. It leaves the reserve of its disk to the job log.
-type spoolDir struct {
-	dir     string
-	reserve *diskReserve
+// SpoolDir is a directory of captured output: one file for each attempt and stream, below
+// a directory for each job. It leaves the reserve of its disk to the job log.
+type SpoolDir struct {
+	Dir     string
+	Reserve *journal.DiskReserve
 }
 
-// removeJob removes all output of a job.
-func (s *spoolDir) removeJob(seq uint64) error {
-	return os.RemoveAll(filepath.Join(s.dir, strconv.FormatUint(seq, 10)))
+// RemoveJob removes all output of a job.
+func (s *SpoolDir) RemoveJob(seq uint64) error {
+	return os.RemoveAll(filepath.Join(s.Dir, strconv.FormatUint(seq, 10)))
 }
 
-// store writes a captured stream to disk. Nothing is written for an empty one, and
+// Store writes a captured stream to disk. Nothing is written for an empty one, and
 // nothing is left of one that does not come to its end.
-func (s *spoolDir) store(a roost.AttemptID, stderr bool, data io.Reader) error {
-	path := s.path(a, stderr)
+func (s *SpoolDir) Store(a roost.AttemptID, stderr bool, data io.Reader) error {
+	path := s.Path(a, stderr)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("spool: %w", err)
 	}
@@ -36,7 +37,7 @@ func (s *spoolDir) store(a roost.AttemptID, stderr bool, data io.Reader) error {
 	if err != nil {
 		return fmt.Errorf("spool: %w", err)
 	}
-	_, err = io.Copy(&spoolWriter{to: f, reserve: s.reserve}, data)
+	_, err = io.Copy(&spoolWriter{to: f, reserve: s.Reserve}, data)
 	if err == nil {
 		err = f.Sync()
 	}
@@ -52,7 +53,7 @@ func (s *spoolDir) store(a roost.AttemptID, stderr bool, data io.Reader) error {
 // spoolWriter writes to the spool as long as more than the reserve is free on its disk.
 type spoolWriter struct {
 	to         *os.File
-	reserve    *diskReserve
+	reserve    *journal.DiskReserve
 	checkAfter int64 // bytes that may be written before the disk is looked at again
 }
 
@@ -62,21 +63,21 @@ const spoolStep = 1 << 20
 // Write implements io.Writer.
 func (w *spoolWriter) Write(p []byte) (int, error) {
 	if w.checkAfter -= int64(len(p)); w.checkAfter < 0 {
-		if free := w.reserve.freeBytes(); free < w.reserve.size+int64(len(p)) {
+		if free := w.reserve.FreeBytes(); free < w.reserve.Size+int64(len(p)) {
 			return 0, fmt.Errorf("%s: %w: %v are free, and the last %v are the job log's", w.to.Name(), syscall.ENOSPC,
-				roost.Bytes(free), roost.Bytes(w.reserve.size))
+				roost.Bytes(free), roost.Bytes(w.reserve.Size))
 		}
-		w.checkAfter = min(spoolStep, w.reserve.size/2) - int64(len(p))
+		w.checkAfter = min(spoolStep, w.reserve.Size/2) - int64(len(p))
 	}
 	return w.to.Write(p)
 }
 
-// path is where a captured stream is kept.
-func (s *spoolDir) path(a roost.AttemptID, stderr bool) string {
+// Path is where a captured stream is kept.
+func (s *SpoolDir) Path(a roost.AttemptID, stderr bool) string {
 	stream := "out"
 	if stderr {
 		stream = "err"
 	}
 	name := fmt.Sprintf("%d.%d.%s", a.Task.Index, a.Attempt, stream)
-	return filepath.Join(s.dir, strconv.FormatUint(a.Task.Job.Seq, 10), name)
+	return filepath.Join(s.Dir, strconv.FormatUint(a.Task.Job.Seq, 10), name)
 }

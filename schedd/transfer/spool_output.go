@@ -1,4 +1,4 @@
-package schedd
+package transfer
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/journal"
 )
 
 // A job may run for a day and then find that the directory for its output is gone, full,
@@ -20,7 +21,7 @@ import (
 
 // shouldSpool reports whether a stream that could not be put where its job wants it is
 // kept in the spool.
-func (c *outputFetch) shouldSpool(ctx context.Context, err error) bool {
+func (c *OutputFetch) shouldSpool(ctx context.Context, err error) bool {
 	if _, bad := isNodeFault(err); bad {
 		return false
 	}
@@ -29,7 +30,7 @@ func (c *outputFetch) shouldSpool(ctx context.Context, err error) bool {
 }
 
 // spool puts a stream in the spool, for a reason.
-func (c *outputFetch) spool(ctx context.Context, stderr bool, why error) error {
+func (c *OutputFetch) spool(ctx context.Context, stderr bool, why error) error {
 	from, err := c.streamReader(ctx, stderr)
 	if err == nil {
 		err = c.spoolStream(stderr, from)
@@ -43,12 +44,12 @@ func (c *outputFetch) spool(ctx context.Context, stderr bool, why error) error {
 // spoolStream puts a stream in the spool. That there is no room is the fault of this
 // node, of which neither the job nor its user can mend anything: it is tried again until
 // there is, and the attempt waits.
-func (c *outputFetch) spoolStream(stderr bool, from io.Reader) error {
-	err := c.spoolFiles.store(c.attempt, stderr, from)
-	if isDiskFull(err) {
+func (c *OutputFetch) spoolStream(stderr bool, from io.Reader) error {
+	err := c.SpoolFiles.Store(c.Attempt, stderr, from)
+	if journal.IsDiskFull(err) {
 		if !c.waitedForSpool {
-			c.log.Warn("output waits for room", "attempt", c.attempt, "error", err, "cure",
-				"make room in "+c.spoolFiles.dir+", or remove the task")
+			c.log.Warn("output waits for room", "attempt", c.Attempt, "error", err, "cure",
+				"make room in "+c.SpoolFiles.Dir+", or remove the task")
 		}
 		c.waitedForSpool = true
 		return fmt.Errorf("%w: %w", roost.Unavailable, err)
@@ -57,10 +58,10 @@ func (c *outputFetch) spoolStream(stderr bool, from io.Reader) error {
 }
 
 // streamReader is a captured stream from its beginning.
-func (c *outputFetch) streamReader(ctx context.Context, stderr bool) (io.Reader, error) {
-	data, size := c.exited.GetStdout(), c.exited.GetStdoutSize()
+func (c *OutputFetch) streamReader(ctx context.Context, stderr bool) (io.Reader, error) {
+	data, size := c.Exited.GetStdout(), c.Exited.GetStdoutSize()
 	if stderr {
-		data, size = c.exited.GetStderr(), c.exited.GetStderrSize()
+		data, size = c.Exited.GetStderr(), c.Exited.GetStderrSize()
 	}
 	if int64(len(data)) == size {
 		return bytes.NewReader(data), nil

@@ -1,4 +1,4 @@
-package schedd
+package transfer
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/userfiles"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/codec"
 )
 
 // What a node says of an attempt's output is a claim of its own. First the list is
@@ -25,15 +26,15 @@ const defaultOutput = 1 << 40
 
 // fetchAll moves everything. The node keeps the output until it is acknowledged; where
 // the spool has no room that is waited for, too.
-func (c *outputFetch) fetchAll(ctx context.Context) error {
-	if err := c.checkManifest(); err != nil {
+func (c *OutputFetch) fetchAll(ctx context.Context) error {
+	if err := c.CheckManifest(); err != nil {
 		return err
 	}
 	return retryUntilReachable(ctx, func() error { return c.tryFetch(ctx) })
 }
 
 // tryFetch moves everything once.
-func (c *outputFetch) tryFetch(ctx context.Context) error {
+func (c *OutputFetch) tryFetch(ctx context.Context) error {
 	slot, err := c.slots.acquire(ctx, c.UID)
 	if err != nil {
 		return err
@@ -58,7 +59,7 @@ func (c *outputFetch) tryFetch(ctx context.Context) error {
 	return nil
 }
 
-func (c *outputFetch) transferFiles(ctx context.Context) error {
+func (c *OutputFetch) transferFiles(ctx context.Context) error {
 	if err := c.storeStream(ctx, false); err != nil {
 		return err
 	}
@@ -74,7 +75,7 @@ func (c *outputFetch) transferFiles(ctx context.Context) error {
 	if len(list) == 0 {
 		return nil
 	}
-	agent, err := c.users.agent(c.UID, c.GID)
+	agent, err := c.users.Agent(c.UID, c.GID)
 	if err != nil {
 		return err
 	}
@@ -82,8 +83,8 @@ func (c *outputFetch) transferFiles(ctx context.Context) error {
 	for _, e := range list {
 		names = append(names, e.GetName())
 	}
-	from, err := c.peer.client.Fetch(ctx,
-		&wire.FetchRequest{Schedd: c.host, Attempt: attemptRef(c.attempt), Names: names, Holes: true})
+	from, err := c.Peer.Client.Fetch(ctx,
+		&wire.FetchRequest{Schedd: c.host, Attempt: codec.AttemptRef(c.Attempt), Names: names, Holes: true})
 	if err != nil {
 		return rpc.FromStatus(err)
 	}
@@ -95,21 +96,21 @@ func (c *outputFetch) transferFiles(ctx context.Context) error {
 	return nil
 }
 
-// checkManifest compares what the node says it has with what the job asked for.
-func (c *outputFetch) checkManifest() error {
+// CheckManifest compares what the node says it has with what the job asked for.
+func (c *OutputFetch) CheckManifest() error {
 	if mutant.Active(mutant.OutputUnchecked) {
 		return nil
 	}
 	for name, n := range map[string][2]int64{
-		"stdout": {c.exited.GetStdoutSize(), int64(len(c.exited.GetStdout()))},
-		"stderr": {c.exited.GetStderrSize(), int64(len(c.exited.GetStderr()))},
+		"stdout": {c.Exited.GetStdoutSize(), int64(len(c.Exited.GetStdout()))},
+		"stderr": {c.Exited.GetStderrSize(), int64(len(c.Exited.GetStderr()))},
 	} {
 		if n[0] < n[1] {
 			return &userfiles.MismatchError{Name: name,
 				Cause: fmt.Sprintf("%d bytes were announced, and %d came", n[0], n[1])}
 		}
 	}
-	list := c.exited.GetOutputs()
+	list := c.Exited.GetOutputs()
 	if !c.scratch && len(list) > 0 {
 		return &userfiles.MismatchError{Name: list[0].GetName(),
 			Cause: "nobody has asked for it: the task ran where its files are"}
@@ -144,8 +145,8 @@ func allocatedBytes(e *wire.FileEntry) roost.Bytes {
 
 // requestedFiles are the files to be fetched. Where the job has named none, hidden ones
 // stay behind: a node of the last version lists them, too.
-func (c *outputFetch) requestedFiles() (list []*wire.FileEntry) {
-	for _, e := range c.exited.GetOutputs() {
+func (c *OutputFetch) requestedFiles() (list []*wire.FileEntry) {
+	for _, e := range c.Exited.GetOutputs() {
 		if len(c.Outputs) > 0 || !userfiles.IsHidden(e.GetName()) {
 			list = append(list, e)
 		}
@@ -154,7 +155,7 @@ func (c *outputFetch) requestedFiles() (list []*wire.FileEntry) {
 }
 
 // expectedFiles is what is to come of a list that was found to be right.
-func (c *outputFetch) expectedFiles(list []*wire.FileEntry) *userfiles.TransferManifest {
+func (c *OutputFetch) expectedFiles(list []*wire.FileEntry) *userfiles.TransferManifest {
 	if mutant.Active(mutant.OutputUnchecked) {
 		return &userfiles.TransferManifest{}
 	}
@@ -192,13 +193,13 @@ func badOutputStatus(status *wire.ExitStatus, node string, err error) *wire.Exit
 
 // recordBadOutput is finish for an attempt of which its node has told what is not so. How
 // long it ran is nothing that speaks for the node.
-func (t *fileTransfers) recordBadOutput(a roost.AttemptID, status *wire.ExitStatus, now time.Time) {
-	t.loop.RecordEndedWithRuntime(a, exitStatus(status), false, 0, now)
+func (t *FileTransfers) recordBadOutput(a roost.AttemptID, status *wire.ExitStatus, now time.Time) {
+	t.loop.RecordEndedWithRuntime(a, codec.QueueExit(status), false, 0, now)
 }
 
-// abandonOutput ends, for a task that was removed, what is on its way home of an attempt
+// AbandonOutput ends, for a task that was removed, what is on its way home of an attempt
 // that has ended. Nobody waits for that any more.
-func (t *fileTransfers) abandonOutput(a roost.AttemptID) {
+func (t *FileTransfers) AbandonOutput(a roost.AttemptID) {
 	if !t.queue.IsRemoving(a) {
 		return
 	}
@@ -207,8 +208,8 @@ func (t *fileTransfers) abandonOutput(a roost.AttemptID) {
 	case c != nil:
 		t.loop.PostLater(func(now time.Time) {
 			if t.outputFetches[a] == c {
-				t.stopTransfer(a)
-				t.loop.RecordEnded(a, abandonedStatus(c.exited.GetStatus()), now)
+				t.StopTransfer(a)
+				t.loop.RecordEnded(a, abandonedStatus(c.Exited.GetStatus()), now)
 			}
 		})
 	case pl != nil && pl.exit != nil:
@@ -219,7 +220,7 @@ func (t *fileTransfers) abandonOutput(a roost.AttemptID) {
 			}
 		})
 	default:
-		t.stopTransfer(a) // of its input
+		t.StopTransfer(a) // of its input
 	}
 }
 
@@ -233,11 +234,11 @@ func abandonedStatus(status *wire.ExitStatus) *wire.ExitStatus {
 	return status
 }
 
-// fetchOutputThenFinish brings the output of an attempt home that has ended, and then
+// FetchOutputThenFinish brings the output of an attempt home that has ended, and then
 // records its end.
-func (t *fileTransfers) fetchOutputThenFinish(p *startdNode, a roost.AttemptID, e *wire.Exited, now time.Time) {
+func (t *FileTransfers) FetchOutputThenFinish(p *StartdNode, a roost.AttemptID, e *wire.Exited, now time.Time) {
 	if t.collectOutput(p, a, e) && !mutant.Active(mutant.EndBeforeOutput) {
-		return // outputStored follows
+		return // OutputStored follows
 	}
 	t.loop.RecordEnded(a, e.GetStatus(), now)
 }

@@ -1,4 +1,4 @@
-package schedd
+package transfer
 
 import (
 	"context"
@@ -55,18 +55,18 @@ func TestImageSlotsAreShared(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files := newFileTransfers(TransferConfig{Host: "n"})
+	files := New(Config{Host: "n"})
 	files.images = images
 	sum := sha256.Sum256([]byte(image))
 	whole := []*wire.FileChunk{{Entry: &wire.FileEntry{Name: "1", Size: int64(len(image))}}, {Data: []byte(image)},
 		{Eof: true, Sha256: sum[:]}}
 	begun := make(chan struct{}, 100)
-	stuck := &startdNode{name: "stuck", client: imageNode{stream: func(ctx context.Context,
+	stuck := &StartdNode{Name: "stuck", Client: imageNode{stream: func(ctx context.Context,
 		_ *wire.FetchImageRequest) (grpc.ServerStreamingClient[wire.FileChunk], error) {
 		begun <- struct{}{}
 		return &imageStream{ctx: ctx, stalled: true}, nil
 	}}}
-	away := &startdNode{name: "away", client: imageNode{stream: func(context.Context,
+	away := &StartdNode{Name: "away", Client: imageNode{stream: func(context.Context,
 		*wire.FetchImageRequest) (grpc.ServerStreamingClient[wire.FileChunk], error) {
 		select {
 		case begun <- struct{}{}:
@@ -74,12 +74,12 @@ func TestImageSlotsAreShared(t *testing.T) {
 		}
 		return nil, roost.Unavailable
 	}}}
-	good := &startdNode{name: "good", client: imageNode{stream: func(ctx context.Context,
+	good := &StartdNode{Name: "good", Client: imageNode{stream: func(ctx context.Context,
 		_ *wire.FetchImageRequest) (grpc.ServerStreamingClient[wire.FileChunk], error) {
 		return &imageStream{ctx: ctx, chunks: whole}, nil
 	}}}
 	job := uint64(0)
-	begin := func(ctx context.Context, p *startdNode, uid uint32) chan error {
+	begin := func(ctx context.Context, p *StartdNode, uid uint32) chan error {
 		job++
 		a := roost.AttemptID{Task: roost.JobID{Seq: job, Host: "n"}.Task(0), Attempt: 1}
 		ended := make(chan error, 1)
@@ -92,7 +92,7 @@ func TestImageSlotsAreShared(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name string
-		node *startdNode
+		node *StartdNode
 		uid  uint32 // whose image comes beside those of ann
 	}{{"stalled", stuck, bob}, {"away", away, bob}, {"away, her own", away, ann}} {
 		t.Run(tt.name, func(t *testing.T) {

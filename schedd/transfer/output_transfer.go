@@ -1,4 +1,4 @@
-package schedd
+package transfer
 
 import (
 	"context"
@@ -17,29 +17,29 @@ import (
 
 // What transfers tell the loop.
 type (
-	inputSent struct {
+	InputSent struct {
 		node    string
 		attempt roost.AttemptID
 		err     error
 	}
-	outputStored struct {
-		node        string
-		attempt     roost.AttemptID
-		exited      *wire.Exited
-		err         error
-		spoolReason error // why output is in the spool, and not where the job wants it
+	OutputStored struct {
+		Node        string
+		Attempt     roost.AttemptID
+		Exited      *wire.Exited
+		Err         error
+		SpoolReason error // why output is in the spool, and not where the job wants it
 	}
 )
 
 // collectOutput brings an attempt's output home, and reports whether there is any:
-// outputStored follows then.
-func (t *fileTransfers) collectOutput(p *startdNode, a roost.AttemptID, e *wire.Exited) bool {
+// OutputStored follows then.
+func (t *FileTransfers) collectOutput(p *StartdNode, a roost.AttemptID, e *wire.Exited) bool {
 	program, err := t.queue.Program(a)
 	if err != nil {
 		return false
 	}
-	pl := t.filesFor(program, p.name)
-	c := &outputFetch{fileTransfers: t, peer: p, attempt: a, exited: e, sandboxFiles: pl}
+	pl := t.filesFor(program, p.Name)
+	c := &OutputFetch{FileTransfers: t, Peer: p, Attempt: a, Exited: e, sandboxFiles: pl}
 	if r, ok := t.queue.RequestOf(a.Task); ok {
 		c.diskLimit = r.Resources.Disk
 	}
@@ -51,46 +51,46 @@ func (t *fileTransfers) collectOutput(p *startdNode, a roost.AttemptID, e *wire.
 	return true
 }
 
-// onOutputStored records the end of the attempt. What could not be stored is not lost:
+// OnOutputStored records the end of the attempt. What could not be stored is not lost:
 // the task is held, and its next attempt makes it anew.
-func (t *fileTransfers) onOutputStored(n outputStored, now time.Time) {
-	if !t.queue.IsLive(n.attempt) || t.daemonContext.Err() != nil {
+func (t *FileTransfers) OnOutputStored(n OutputStored, now time.Time) {
+	if !t.queue.IsLive(n.Attempt) || t.daemonContext.Err() != nil {
 		return
 	}
 	// the transfer was stopped, or the node has moved and is reached in another way
-	if errors.Is(n.err, context.Canceled) {
-		if p := t.loop.Node(n.node); p != nil && t.transfers[n.attempt] != nil {
-			t.collectOutput(p, n.attempt, n.exited)
+	if errors.Is(n.Err, context.Canceled) {
+		if p := t.loop.Node(n.Node); p != nil && t.transfers[n.Attempt] != nil {
+			t.collectOutput(p, n.Attempt, n.Exited)
 		}
 		return
 	}
-	delete(t.transfers, n.attempt)
-	delete(t.outputFetches, n.attempt)
+	delete(t.transfers, n.Attempt)
+	delete(t.outputFetches, n.Attempt)
 	failpoint.Point(failpoint.ScheddAfterOutputCopied)
-	status := n.exited.GetStatus()
-	switch file, bad := isNodeFault(n.err); {
-	case n.spoolReason != nil && n.err == nil:
-		status = spooledStatus(status, n.spoolReason)
+	status := n.Exited.GetStatus()
+	switch file, bad := isNodeFault(n.Err); {
+	case n.SpoolReason != nil && n.Err == nil:
+		status = spooledStatus(status, n.SpoolReason)
 	case bad:
-		t.log.Warn("a node did not send the output that was asked for", "node", n.node, "job", n.attempt.Task.Job,
-			"attempt", n.attempt, "file", file, "error", n.err)
-		t.recordBadOutput(n.attempt, badOutputStatus(status, n.node, n.err), now)
+		t.log.Warn("a node did not send the output that was asked for", "node", n.Node, "job", n.Attempt.Task.Job,
+			"attempt", n.Attempt, "file", file, "error", n.Err)
+		t.recordBadOutput(n.Attempt, badOutputStatus(status, n.Node, n.Err), now)
 		return
-	case n.err != nil:
-		t.log.Warn("output not stored", "attempt", n.attempt, "error", n.err)
+	case n.Err != nil:
+		t.log.Warn("output not stored", "attempt", n.Attempt, "error", n.Err)
 		status = &wire.ExitStatus{Cause: wire.Cause_CAUSE_LAUNCH,
-			Reason: "its output cannot be stored: " + n.err.Error()}
+			Reason: "its output cannot be stored: " + n.Err.Error()}
 	}
-	t.loop.RecordEnded(n.attempt, status, now)
+	t.loop.RecordEnded(n.Attempt, status, now)
 }
 
-// outputFetch is the way home of one attempt's output.
-type outputFetch struct {
-	*fileTransfers
+// OutputFetch is the way home of one attempt's output.
+type OutputFetch struct {
+	*FileTransfers
 	sandboxFiles
-	peer           *startdNode
-	attempt        roost.AttemptID
-	exited         *wire.Exited
+	Peer           *StartdNode
+	Attempt        roost.AttemptID
+	Exited         *wire.Exited
 	diskLimit      roost.Bytes // that the job asked for; 0: none
 	spoolReason    error       // why something is in the spool that was to go elsewhere
 	waitedForSpool bool        // for room in the spool
@@ -106,14 +106,14 @@ const (
 	capturedErr = "\x00stderr"
 )
 
-func (c *outputFetch) isNeeded() bool {
-	return !c.IsSecondary && (c.exited.GetStdoutSize() > 0 || c.exited.GetStderrSize() > 0 ||
-		len(c.exited.GetOutputs()) > 0 || c.scratch && (c.Out != "" || c.Err != "") || c.discardOnSuccess("oe"))
+func (c *OutputFetch) isNeeded() bool {
+	return !c.IsSecondary && (c.Exited.GetStdoutSize() > 0 || c.Exited.GetStderrSize() > 0 ||
+		len(c.Exited.GetOutputs()) > 0 || c.scratch && (c.Out != "" || c.Err != "") || c.discardOnSuccess("oe"))
 }
 
 // wireError turns an error of the wire back into what it was; the agent's own are left as
 // they are.
-func (c *outputFetch) wireError(err error) error {
+func (c *OutputFetch) wireError(err error) error {
 	err = c.stream.stopCause(err)
 	if _, stalled := errors.AsType[stalledError](err); stalled {
 		return err
@@ -126,10 +126,10 @@ func (c *outputFetch) wireError(err error) error {
 
 // storeStream puts one captured stream where it belongs: the file that the job names, or
 // the spool.
-func (c *outputFetch) storeStream(ctx context.Context, stderr bool) error {
-	size, target, suffix := c.exited.GetStdoutSize(), c.Out, "o"
+func (c *OutputFetch) storeStream(ctx context.Context, stderr bool) error {
+	size, target, suffix := c.Exited.GetStdoutSize(), c.Out, "o"
 	if stderr {
-		size, target, suffix = c.exited.GetStderrSize(), c.Err, "e"
+		size, target, suffix = c.Exited.GetStderrSize(), c.Err, "e"
 	}
 	if !c.scratch {
 		target = "" // the task wrote it itself, in place
@@ -153,12 +153,12 @@ func (c *outputFetch) storeStream(ctx context.Context, stderr bool) error {
 }
 
 // writeFile writes a file with the rights of the job's owner, whole or not at all.
-func (c *outputFetch) writeFile(ctx context.Context, target string, from io.Reader) error {
-	agent, err := c.users.agent(c.UID, c.GID)
+func (c *OutputFetch) writeFile(ctx context.Context, target string, from io.Reader) error {
+	agent, err := c.users.Agent(c.UID, c.GID)
 	if err != nil {
 		return err
 	}
-	path := absolutePath(c.Iwd, target)
+	path := AbsolutePath(c.Iwd, target)
 	stage, err := agent.BeginStage(ctx, filepath.Dir(path))
 	if err != nil {
 		return err
@@ -172,7 +172,7 @@ func (c *outputFetch) writeFile(ctx context.Context, target string, from io.Read
 }
 
 // fillFile makes the file of a set that has one.
-func (c *outputFetch) fillFile(ctx context.Context, stage *userfiles.RemoteStage, name string, from io.Reader) error {
+func (c *OutputFetch) fillFile(ctx context.Context, stage *userfiles.RemoteStage, name string, from io.Reader) error {
 	w, err := stage.Create(ctx, name, userfiles.CreateOptions{})
 	if err != nil {
 		return err

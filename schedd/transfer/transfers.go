@@ -1,4 +1,4 @@
-package schedd
+package transfer
 
 import (
 	"context"
@@ -11,17 +11,18 @@ import (
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/dispatch"
+	"github.com/roost-batch/roost/schedd/journal"
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// startdNode is the startd at the other end of a transfer.
-type startdNode struct {
-	name   string
-	client wire.StartdClient // nil: it cannot be reached
+// StartdNode is the startd at the other end of a transfer.
+type StartdNode struct {
+	Name   string
+	Client wire.StartdClient // nil: it cannot be reached
 }
 
-// TransferLoop is the schedd's loop. All methods but PostEvent are called in the loop only.
-type TransferLoop interface {
+// Loop is the schedd's loop. All methods but PostEvent are called in the loop only.
+type Loop interface {
 	// CommitEvents applies events and has them written with the present batch.
 	CommitEvents(events ...queue.JobEvent)
 	// AfterCommit runs f when all that was decided so far is on disk.
@@ -30,46 +31,47 @@ type TransferLoop interface {
 	SendTo(node string, m *wire.ToStartd)
 	// PostLater has f run in a later turn.
 	PostLater(f func(now time.Time))
-	// PostEvent brings an event to the loop. It is false if ctx or the daemon ended before.
+	// PostEvent brings an event to the loop. It is false if ctx or the daemon ended
+	// before.
 	PostEvent(ctx context.Context, event any) bool
 	// Node is the connection to a node; nil: there is none.
-	Node(name string) *startdNode
+	Node(name string) *StartdNode
 	// RecordEnded records the end of an attempt.
 	RecordEnded(a roost.AttemptID, status *wire.ExitStatus, now time.Time)
-	// RecordEndedWithRuntime records it with how long the attempt ran, as far as that says
-	// something of its node.
+	// RecordEndedWithRuntime records it with how long the attempt ran, as far as that
+	// says something of its node.
 	RecordEndedWithRuntime(a roost.AttemptID, x *queue.AttemptExit, ownFiles bool, ran int64, now time.Time)
 }
 
-// OutputFetcher fetches the output of an attempt outside the loop; outputStored follows.
-type OutputFetcher interface{ FetchOutput(c *outputFetch) }
+// OutputFetcher fetches the output of an attempt outside the loop; OutputStored follows.
+type OutputFetcher interface{ FetchOutput(c *OutputFetch) }
 
-// TransferConfig is what fileTransfers needs.
-type TransferConfig struct {
+// Config is what FileTransfers needs.
+type Config struct {
 	Host     string // name of this schedd
 	StateDir string // its directory
 	Identity *rpc.Identity
 	Log      *slog.Logger
 	Queue    *queue.Queue
 	Dispatch *dispatch.Dispatcher
-	Loop     TransferLoop
-	Fetcher  OutputFetcher // nil: this one
-	Reserve  *diskReserve  // of the disk
-	Users    *userAgents
+	Loop     Loop
+	Fetcher  OutputFetcher        // nil: this one
+	Reserve  *journal.DiskReserve // of the disk
+	Users    *UserAgents
 }
 
-// fileTransfers moves files of attempts between this host and nodes: scripts and input,
+// FileTransfers moves files of attempts between this host and nodes: scripts and input,
 // output, and images of checkpoints. What is below the line belongs to the loop.
-type fileTransfers struct {
+type FileTransfers struct {
 	host          string
 	stateDir      string
 	identity      *rpc.Identity
 	log           *slog.Logger
-	loop          TransferLoop
+	loop          Loop
 	fetcher       OutputFetcher
-	users         *userAgents
-	spoolFiles    *spoolDir
-	scripts       *scriptStore
+	users         *UserAgents
+	SpoolFiles    *SpoolDir
+	Scripts       *scriptStore
 	slots         *transferSlots
 	images        *store.Store // checkpoints
 	imageSlots    *transferSlots
@@ -81,22 +83,22 @@ type fileTransfers struct {
 	dispatch      *dispatch.Dispatcher
 	domains       map[string]string // node -> its FileSystemDomain
 	transfers     map[roost.AttemptID]context.CancelFunc
-	outputFetches map[roost.AttemptID]*outputFetch // outputs on their way home
+	outputFetches map[roost.AttemptID]*OutputFetch // outputs on their way home
 	imageFetches  map[roost.AttemptID]*imageFetch  // images on their way home
 }
 
-// newFileTransfers returns one that has nothing under way.
-func newFileTransfers(c TransferConfig) *fileTransfers {
-	t := &fileTransfers{
+// New returns one that has nothing under way.
+func New(c Config) *FileTransfers {
+	t := &FileTransfers{
 		host: c.Host, stateDir: c.StateDir, identity: c.Identity, log: c.Log, loop: c.Loop, fetcher: c.Fetcher,
 		users: c.Users, queue: c.Queue, dispatch: c.Dispatch,
-		spoolFiles:    &spoolDir{filepath.Join(c.StateDir, "spool"), c.Reserve},
-		scripts:       &scriptStore{filepath.Join(c.StateDir, "scripts")},
+		SpoolFiles:    &SpoolDir{filepath.Join(c.StateDir, "spool"), c.Reserve},
+		Scripts:       &scriptStore{filepath.Join(c.StateDir, "scripts")},
 		slots:         newTransferSlots(maxTransfers),
 		imageSlots:    newTransferSlots(maxImages),
 		domains:       make(map[string]string),
 		transfers:     make(map[roost.AttemptID]context.CancelFunc),
-		outputFetches: make(map[roost.AttemptID]*outputFetch),
+		outputFetches: make(map[roost.AttemptID]*OutputFetch),
 		imageFetches:  make(map[roost.AttemptID]*imageFetch),
 	}
 	if t.fetcher == nil {
@@ -105,32 +107,32 @@ func newFileTransfers(c TransferConfig) *fileTransfers {
 	return t
 }
 
-// start gives transfers the context of the daemon, which they end with.
-func (t *fileTransfers) start(ctx context.Context) { t.daemonContext = ctx }
+// Start gives transfers the context of the daemon, which they end with.
+func (t *FileTransfers) Start(ctx context.Context) { t.daemonContext = ctx }
 
 // FetchOutput implements OutputFetcher.
-func (t *fileTransfers) FetchOutput(c *outputFetch) {
-	ctx := t.startTransfer(c.attempt)
+func (t *FileTransfers) FetchOutput(c *OutputFetch) {
+	ctx := t.startTransfer(c.Attempt)
 	go func() {
 		err := c.fetchAll(ctx)
-		t.loop.PostEvent(t.daemonContext, outputStored{c.peer.name, c.attempt, c.exited, err, c.spoolReason})
+		t.loop.PostEvent(t.daemonContext, OutputStored{c.Peer.Name, c.Attempt, c.Exited, err, c.spoolReason})
 	}()
 }
 
-// setDomain notes the FileSystemDomain of a node.
-func (t *fileTransfers) setDomain(node, domain string) { t.domains[node] = domain }
+// SetDomain notes the FileSystemDomain of a node.
+func (t *FileTransfers) SetDomain(node, domain string) { t.domains[node] = domain }
 
-// usesScratch reports whether a program runs in a directory of its own on a node, so that
+// UsesScratch reports whether a program runs in a directory of its own on a node, so that
 // its files travel.
-func (t *fileTransfers) usesScratch(p queue.TaskProgram, node string) bool {
+func (t *FileTransfers) UsesScratch(p queue.TaskProgram, node string) bool {
 	return t.filesFor(p, node).scratch
 }
 
-// endAttempt ends what is on its way of an attempt that is lost.
-func (t *fileTransfers) endAttempt(a roost.AttemptID) {
-	t.stopTransfer(a)
+// EndAttempt ends what is on its way of an attempt that is lost.
+func (t *FileTransfers) EndAttempt(a roost.AttemptID) {
+	t.StopTransfer(a)
 	t.cancelImageFetch(a)
 }
 
-// hasTransfer reports whether files of an attempt are on their way.
-func (t *fileTransfers) hasTransfer(a roost.AttemptID) bool { return t.transfers[a] != nil }
+// HasTransfer reports whether files of an attempt are on their way.
+func (t *FileTransfers) HasTransfer(a roost.AttemptID) bool { return t.transfers[a] != nil }

@@ -1,4 +1,4 @@
-package schedd
+package transfer
 
 import (
 	"errors"
@@ -11,6 +11,8 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/codec"
+	"github.com/roost-batch/roost/schedd/journal"
 )
 
 // Output for which the spool has no room waits until it has, and is complete then.
@@ -20,10 +22,11 @@ func TestSpoolIsFull(t *testing.T) {
 	disk := filepath.Join(dir, "disk") // of which nothing is free while it is not there
 	synctest.Test(t, func(t *testing.T) {
 		a := roost.AttemptID{Task: roost.JobID{Seq: 1, Host: "submit"}.Task(0), Attempt: 1}
-		c := outputFetch{
-			fileTransfers: newFileTransfers(TransferConfig{Host: "submit", StateDir: filepath.Join(dir, "schedd"),
-				Log: slog.New(slog.DiscardHandler), Reserve: &diskReserve{dir: disk}}),
-			attempt: a, exited: &wire.Exited{Attempt: attemptRef(a), Status: &wire.ExitStatus{}, Stdout: []byte("hello\n"), StdoutSize: 6},
+		c := OutputFetch{
+			FileTransfers: New(Config{Host: "submit", StateDir: filepath.Join(dir, "schedd"),
+				Log: slog.New(slog.DiscardHandler), Reserve: &journal.DiskReserve{Dir: disk}}),
+			Attempt: a, Exited: &wire.Exited{Attempt: codec.AttemptRef(a), Status: &wire.ExitStatus{},
+				Stdout: []byte("hello\n"), StdoutSize: 6},
 		}
 		done := make(chan error, 1)
 		go func() { done <- c.fetchAll(t.Context()) }()

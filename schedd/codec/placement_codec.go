@@ -1,4 +1,4 @@
-package schedd
+package codec
 
 import (
 	"google.golang.org/protobuf/proto"
@@ -10,9 +10,9 @@ import (
 // nothing.
 const sharedUnit = "shared"
 
-// encodePlacement is what a claim was given of its machine, as it is kept in logs and
-// books; "" where there is nothing to tell.
-func encodePlacement(p *wire.Placed) string {
+// EncodePlacement is what a claim was given of its machine, as logs keep it; "" where
+// there is nothing to tell.
+func EncodePlacement(p *wire.Placed) string {
 	if p == nil || len(p.GetCores()) == 0 && len(p.GetGpus()) == 0 && len(p.GetUnits()) == 1 &&
 		p.GetUnits()[0] == sharedUnit {
 		return ""
@@ -24,8 +24,8 @@ func encodePlacement(p *wire.Placed) string {
 	return string(text)
 }
 
-// decodePlacement is the way back; nil for nothing.
-func decodePlacement(text string) *wire.Placed {
+// DecodePlacement is the way back; nil for nothing.
+func DecodePlacement(text string) *wire.Placed {
 	p := &wire.Placed{}
 	if text == "" || proto.Unmarshal([]byte(text), p) != nil {
 		return nil

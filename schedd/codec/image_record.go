@@ -1,4 +1,4 @@
-package schedd
+package codec
 
 import (
 	"github.com/roost-batch/roost"
@@ -6,8 +6,8 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// queueImage turns the wire's form of an image into the queue's.
-func queueImage(m *wire.Image) queue.CheckpointImage {
+// QueueImage turns the wire's form of an image into the queue's.
+func QueueImage(m *wire.Image) queue.CheckpointImage {
 	return queue.CheckpointImage{
 		Sequence: m.GetSequence(), Attempt: roost.AttemptNumber(m.GetAttempt()), Time: m.GetTime(), Size: m.GetSize(),
 		RawSize: m.GetRawSize(), MAC: m.GetMac(),
@@ -17,8 +17,8 @@ func queueImage(m *wire.Image) queue.CheckpointImage {
 	}
 }
 
-// wireImage is the way back.
-func wireImage(m *queue.CheckpointImage, key []byte) *wire.Image {
+// WireImage is the way back.
+func WireImage(m *queue.CheckpointImage, key []byte) *wire.Image {
 	if m == nil {
 		return nil
 	}
@@ -37,8 +37,8 @@ func checkpointMethod(self bool) wire.CheckpointPolicy_Method {
 	return wire.CheckpointPolicy_METHOD_IMAGE
 }
 
-// wireCheckpointPolicy is what a node is told of checkpoints.
-func wireCheckpointPolicy(p *queue.CheckpointPolicy, scratch bool) *wire.CheckpointPolicy {
+// WireCheckpointPolicy is what a node is told of checkpoints.
+func WireCheckpointPolicy(p *queue.CheckpointPolicy, scratch bool) *wire.CheckpointPolicy {
 	if p == nil {
 		return nil
 	}

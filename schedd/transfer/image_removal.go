@@ -1,4 +1,4 @@
-package schedd
+package transfer
 
 import (
 	"context"
@@ -29,7 +29,7 @@ const (
 
 // enqueueImageRemoval has an image on a checkpoint server deleted, at once or when the
 // server can be reached again.
-func (t *fileTransfers) enqueueImageRemoval(server string, image *wire.FetchImageRequest) {
+func (t *FileTransfers) enqueueImageRemoval(server string, image *wire.FetchImageRequest) {
 	r := &t.imageRemovals
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -73,7 +73,7 @@ func (r *imageRemovals) dropServer(server string) int {
 }
 
 // runImageRemovals deletes what is to be deleted on one server.
-func (t *fileTransfers) runImageRemovals(server string) {
+func (t *FileTransfers) runImageRemovals(server string) {
 	conn, err := rpc.Dial(server, t.identity, peer.CheckpointServer)
 	if err != nil {
 		t.log.Warn("checkpoints not deleted", "server", server, "error", err, "count",

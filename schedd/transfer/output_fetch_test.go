@@ -1,4 +1,4 @@
-package schedd
+package transfer
 
 import (
 	"errors"
@@ -32,15 +32,15 @@ func TestAnnouncedOutput(t *testing.T) {
 			true, false},
 		{"holes", []string{"*"}, true, []*wire.FileEntry{{Name: "a", Size: 1 << 40, Stored: &stored}}, false, false},
 	} {
-		c := outputFetch{sandboxFiles: sandboxFiles{TaskProgram: queue.TaskProgram{Outputs: test.patterns},
-			scratch: test.scratch}, exited: &wire.Exited{Outputs: test.list}, diskLimit: 1000}
-		err := c.checkManifest()
+		c := OutputFetch{sandboxFiles: sandboxFiles{TaskProgram: queue.TaskProgram{Outputs: test.patterns},
+			scratch: test.scratch}, Exited: &wire.Exited{Outputs: test.list}, diskLimit: 1000}
+		err := c.CheckManifest()
 		if _, byNode := isNodeFault(err); (err != nil) != test.bad || byNode != test.byNode ||
 			test.bad && !byNode && !errors.Is(err, roost.Exhausted) {
 			t.Errorf("%s: got %v, the node's fault: %v", test.name, err, byNode)
 		}
 	}
-	c := outputFetch{exited: &wire.Exited{Outputs: []*wire.FileEntry{{Name: ".profile"}, {Name: "a"}}}}
+	c := OutputFetch{Exited: &wire.Exited{Outputs: []*wire.FileEntry{{Name: ".profile"}, {Name: "a"}}}}
 	if list := c.requestedFiles(); len(list) != 1 || list[0].GetName() != "a" {
 		t.Errorf("of a job that names no outputs come %v", list)
 	}

@@ -1,17 +1,17 @@
-package schedd
+package codec
 
 import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// attemptRef is the wire's form of an attempt: the host of the id is the schedd's own.
-func attemptRef(a roost.AttemptID) *wire.AttemptRef {
+// AttemptRef is the wire's form of an attempt: the host of the id is the schedd's own.
+func AttemptRef(a roost.AttemptID) *wire.AttemptRef {
 	return &wire.AttemptRef{Job: a.Task.Job.Seq, Index: uint32(a.Task.Index), Attempt: uint32(a.Attempt)}
 }
 
-// attemptID is the id that a reference stands for.
-func attemptID(host string, r *wire.AttemptRef) roost.AttemptID {
+// AttemptID is the id that a reference stands for.
+func AttemptID(host string, r *wire.AttemptRef) roost.AttemptID {
 	if r == nil {
 		return roost.AttemptID{}
 	}

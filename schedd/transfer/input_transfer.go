@@ -1,4 +1,4 @@
-package schedd
+package transfer
 
 import (
 	"context"
@@ -10,41 +10,43 @@ import (
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/userfiles"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/codec"
 )
 
-// onInputRequest sends an attempt's input files to the scratch directory that its node
+// OnInputRequest sends an attempt's input files to the scratch directory that its node
 // has made.
-func (t *fileTransfers) onInputRequest(p *startdNode, m *wire.InputReady, _ time.Time) {
-	a := attemptID(t.host, m.GetAttempt())
+func (t *FileTransfers) OnInputRequest(p *StartdNode, m *wire.InputReady, _ time.Time) {
+	a := codec.AttemptID(t.host, m.GetAttempt())
 	if !t.queue.IsLive(a) {
 		return
 	}
 	if m.GetError() != "" {
-		t.log.Warn("no scratch directory", "attempt", a, "node", p.name, "error", m.GetError())
+		t.log.Warn("no scratch directory", "attempt", a, "node", p.Name, "error", m.GetError())
 		return // the node reports the end of the attempt too
 	}
 	program, err := t.queue.Program(a)
 	if err != nil {
 		return
 	}
-	pl := t.filesFor(program, p.name)
+	pl := t.filesFor(program, p.Name)
 	ctx := t.startTransfer(a)
 	go func() {
 		err := t.sendInput(ctx, p, a, pl, m.GetHoles())
-		t.loop.PostEvent(t.daemonContext, inputSent{p.name, a, err})
+		t.loop.PostEvent(t.daemonContext, InputSent{p.Name, a, err})
 	}()
 }
 
 // startTransfer returns the context of an attempt's transfers, which ends with the
 // attempt.
-func (t *fileTransfers) startTransfer(a roost.AttemptID) context.Context {
-	t.stopTransfer(a)
+func (t *FileTransfers) startTransfer(a roost.AttemptID) context.Context {
+	t.StopTransfer(a)
 	ctx, cancel := context.WithCancel(t.daemonContext)
 	t.transfers[a] = cancel
 	return ctx
 }
 
-func (t *fileTransfers) stopTransfer(a roost.AttemptID) {
+// StopTransfer ends what is on its way of an attempt, but for images.
+func (t *FileTransfers) StopTransfer(a roost.AttemptID) {
 	delete(t.outputFetches, a)
 	if cancel := t.transfers[a]; cancel != nil {
 		cancel()
@@ -54,7 +56,8 @@ func (t *fileTransfers) stopTransfer(a roost.AttemptID) {
 
 // sendInput sends what an attempt needs before it starts. With holes the node takes files
 // without those that they have.
-func (t *fileTransfers) sendInput(ctx context.Context, p *startdNode, a roost.AttemptID, pl sandboxFiles, holes bool) error {
+func (t *FileTransfers) sendInput(ctx context.Context, p *StartdNode, a roost.AttemptID, pl sandboxFiles,
+	holes bool) error {
 	if m := pl.Restore; m != nil && m.Server == "" {
 		if err := t.sendImage(ctx, p, a, pl.UID, m); err != nil {
 			return err
@@ -76,7 +79,7 @@ func (t *fileTransfers) sendInput(ctx context.Context, p *startdNode, a roost.At
 			return pace.stopCause(err)
 		}
 	}
-	agent, err := t.users.agent(pl.UID, pl.GID)
+	agent, err := t.users.Agent(pl.UID, pl.GID)
 	if err != nil {
 		return err
 	}
@@ -87,12 +90,12 @@ func (t *fileTransfers) sendInput(ctx context.Context, p *startdNode, a roost.At
 	if err != nil {
 		return err
 	}
-	put, err := p.client.Put(ctx)
+	put, err := p.Client.Put(ctx)
 	if err != nil {
 		return err
 	}
 	send := pace.sendPaced(put.Send)
-	err = send(&wire.FileChunk{Schedd: t.host, Attempt: attemptRef(a), Totals: userfiles.Totals(entries)})
+	err = send(&wire.FileChunk{Schedd: t.host, Attempt: codec.AttemptRef(a), Totals: userfiles.Totals(entries)})
 	if err == nil {
 		err = userfiles.SendEntries(ctx, send, agent, pl.Iwd, entries,
 			userfiles.SendOptions{SendHoles: holes, MayGrow: true})
@@ -104,10 +107,10 @@ func (t *fileTransfers) sendInput(ctx context.Context, p *startdNode, a roost.At
 	return pace.stopCause(rpc.FromStatus(err))
 }
 
-// onInputSent lets the attempt start, or ends it: a file that is not there is the job's
-// fault, all else the machine's. A transfer that was overtaken by another one, because
-// the node asked again on a new session, has nothing to say: the attempt may run already.
-func (t *fileTransfers) onInputSent(n inputSent, now time.Time) {
+// OnInputSent lets the attempt start, or ends it. A missing file is the job's fault, all
+// else the machine's. A transfer that was overtaken by another one, because the node
+// asked again on a new session, has nothing to say: the attempt may run already.
+func (t *FileTransfers) OnInputSent(n InputSent, now time.Time) {
 	overtaken := errors.Is(n.err, context.Canceled) || errors.Is(n.err, roost.Conflict) ||
 		errors.Is(n.err, roost.NotFound) || errors.Is(n.err, roost.Finished)
 	if !t.queue.IsLive(n.attempt) || overtaken {
@@ -115,7 +118,7 @@ func (t *fileTransfers) onInputSent(n inputSent, now time.Time) {
 	}
 	if n.err == nil {
 		t.loop.SendTo(n.node,
-			&wire.ToStartd{Of: &wire.ToStartd_Launch{Launch: &wire.Launch{Attempt: attemptRef(n.attempt)}}})
+			&wire.ToStartd{Of: &wire.ToStartd_Launch{Launch: &wire.Launch{Attempt: codec.AttemptRef(n.attempt)}}})
 		return
 	}
 	var spoiled badImageError
@@ -135,7 +138,7 @@ func (t *fileTransfers) onInputSent(n inputSent, now time.Time) {
 		cause = wire.Cause_CAUSE_VACATED // the way there is broken, and the machine is as good as it was
 	}
 	t.loop.SendTo(n.node, &wire.ToStartd{Of: &wire.ToStartd_Vacate{Vacate: &wire.Vacate{
-		Attempt: attemptRef(n.attempt), Cause: cause, Fast: true,
+		Attempt: codec.AttemptRef(n.attempt), Cause: cause, Fast: true,
 		Reason: "its input could not be sent: " + n.err.Error(),
 	}}})
 }

@@ -1,15 +1,14 @@
-package schedd
+package transfer
 
 import (
 	"github.com/roost-batch/roost/checkpoint/store"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// signImageRights sends what goes to a node, and adds to each attempt that may be
-// checkpointed the right to its images on checkpoint servers: to put its own, and to get
-// that from which it goes on. It is signed here and not in the loop, which has no time
-// for it.
-func (t *fileTransfers) signImageRights(node string, send func(*wire.ToStartd) error) func(*wire.ToStartd) error {
+// SignImageRights returns send with rights added. Each attempt that may be checkpointed
+// gets the right to its images on checkpoint servers: to put its own, and to get that
+// from which it goes on. It is signed here and not in the loop, which has no time for it.
+func (t *FileTransfers) SignImageRights(node string, send func(*wire.ToStartd) error) func(*wire.ToStartd) error {
 	return func(m *wire.ToStartd) error {
 		a := m.GetActivate()
 		if policy := a.GetProgram().GetCheckpoint(); policy != nil && t.identity != nil {

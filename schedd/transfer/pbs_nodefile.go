@@ -1,10 +1,11 @@
-package schedd
+package transfer
 
 import (
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/roost-batch/roost/schedd/codec"
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
@@ -24,9 +25,9 @@ func pbsNodeFile(hosts []queue.HostProcesses) (lines []string) {
 }
 
 // pbsGPUFile is a line for each GPU that the job has, as in "node-gpu0".
-func (t *fileTransfers) pbsGPUFile(hosts []queue.HostProcesses) (lines []string) {
+func (t *FileTransfers) pbsGPUFile(hosts []queue.HostProcesses) (lines []string) {
 	for _, h := range hosts {
-		for _, g := range decodePlacement(t.dispatch.Placement(h.Attempt)).GetGpus() {
+		for _, g := range codec.DecodePlacement(t.dispatch.Placement(h.Attempt)).GetGpus() {
 			// a share of it may be there twice
 			if line := fmt.Sprintf("%s-gpu%d", h.Node, g.GetIndex()); !slices.Contains(lines, line) {
 				lines = append(lines, line)

@@ -1,4 +1,4 @@
-package schedd
+package transfer
 
 import (
 	"bytes"
@@ -14,16 +14,17 @@ import (
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/userfiles"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/codec"
 )
 
 // fetchStream asks the node for a captured stream that was too large to come along.
-func (c *outputFetch) fetchStream(ctx context.Context, stderr bool) (io.Reader, error) {
-	name, size := capturedOut, c.exited.GetStdoutSize()
+func (c *OutputFetch) fetchStream(ctx context.Context, stderr bool) (io.Reader, error) {
+	name, size := capturedOut, c.Exited.GetStdoutSize()
 	if stderr {
-		name, size = capturedErr, c.exited.GetStderrSize()
+		name, size = capturedErr, c.Exited.GetStderrSize()
 	}
-	from, err := c.peer.client.Fetch(ctx,
-		&wire.FetchRequest{Schedd: c.host, Attempt: attemptRef(c.attempt), Names: []string{name}})
+	from, err := c.Peer.Client.Fetch(ctx,
+		&wire.FetchRequest{Schedd: c.host, Attempt: codec.AttemptRef(c.Attempt), Names: []string{name}})
 	if err != nil {
 		return nil, rpc.FromStatus(err)
 	}

@@ -1,4 +1,4 @@
-package schedd
+package codec
 
 import (
 	"time"
@@ -7,9 +7,9 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// wireBounds is how the wire says what the processes of an attempt may use; nil for no
+// WireBounds is how the wire says what the processes of an attempt may use; nil for no
 // bounds.
-func wireBounds(b queue.ProcessLimits) *wire.Bounds {
+func WireBounds(b queue.ProcessLimits) *wire.Bounds {
 	if b == (queue.ProcessLimits{}) {
 		return nil
 	}

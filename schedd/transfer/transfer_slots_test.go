@@ -1,4 +1,4 @@
-package schedd
+package transfer
 
 import (
 	"context"

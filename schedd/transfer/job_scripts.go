@@ -1,4 +1,4 @@
-package schedd
+package transfer
 
 import (
 	"context"
@@ -17,6 +17,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/codec"
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
@@ -28,9 +29,9 @@ import (
 // MaxScript is how many bytes a script may have (OpenPBS, jobscript_max_size).
 const MaxScript = 100 << 20
 
-// unusedScriptAge is for how long a script is kept that no job in the queue names: one
-// may be about to, and one that has ended may be run again.
-const unusedScriptAge = 30 * 24 * time.Hour
+// UnusedScriptAge is how long a script stays that no job in the queue names. A job may be
+// about to name it, and one that has ended may be run again.
+const UnusedScriptAge = 30 * 24 * time.Hour
 
 // scriptChunk is how much of a script goes in one message.
 const scriptChunk = 256 << 10
@@ -40,13 +41,13 @@ var scriptName = regexp.MustCompile(`^[0-9a-f]{64}$`)
 // scriptStore is a directory of scripts.
 type scriptStore struct{ dir string }
 
-// store writes what comes to a file of that user's, and returns its name.
-func (d *scriptStore) store(uid uint32, recv func() ([]byte, error)) (name string, err error) {
+// Store writes what comes to a file of that user's, and returns its name.
+func (d *scriptStore) Store(uid uint32, recv func() ([]byte, error)) (name string, err error) {
 	return storeScript(d.userDir(uid), MaxScript, recv)
 }
 
-// sweep removes the scripts that no job names any more.
-func (d *scriptStore) sweep(now time.Time, inUse func() ([]queue.UserScript, error)) error {
+// Sweep removes the scripts that no job names any more.
+func (d *scriptStore) Sweep(now time.Time, inUse func() ([]queue.UserScript, error)) error {
 	return sweepScripts(d.dir, now, inUse)
 }
 
@@ -99,8 +100,8 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// check checks that the scripts that jobs name are here, and their user's.
-func (d *scriptStore) check(who queue.CallerIdentity, specs []queue.SubmitSpec) error {
+// Check checks that the scripts that jobs name are here, and their user's.
+func (d *scriptStore) Check(who queue.CallerIdentity, specs []queue.SubmitSpec) error {
 	for i := range specs {
 		if _, ok := specs[i].Ad.Lookup(roost.AttrScriptFile); !ok {
 			continue
@@ -117,12 +118,12 @@ func (d *scriptStore) check(who queue.CallerIdentity, specs []queue.SubmitSpec) 
 }
 
 // sendScript brings an attempt's script to its node.
-func (t *fileTransfers) sendScript(ctx context.Context, p *startdNode, a roost.AttemptID, pl sandboxFiles,
+func (t *FileTransfers) sendScript(ctx context.Context, p *StartdNode, a roost.AttemptID, pl sandboxFiles,
 	pace *pacedStream) error {
 	if !scriptName.MatchString(pl.ScriptFile) {
 		return fmt.Errorf("script %q: %w: that is no name of one", pl.ScriptFile, roost.Invalid)
 	}
-	f, err := os.Open(filepath.Join(t.scripts.userDir(pl.UID), pl.ScriptFile))
+	f, err := os.Open(filepath.Join(t.Scripts.userDir(pl.UID), pl.ScriptFile))
 	if err != nil {
 		return fmt.Errorf("script: %w: %w", roost.NoInput, err)
 	}
@@ -139,11 +140,11 @@ func (t *fileTransfers) sendScript(ctx context.Context, p *startdNode, a roost.A
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	put, err := p.client.Put(ctx)
+	put, err := p.Client.Put(ctx)
 	if err != nil {
 		return err
 	}
-	chunk := &wire.FileChunk{Schedd: t.host, Attempt: attemptRef(a), Script: true}
+	chunk := &wire.FileChunk{Schedd: t.host, Attempt: codec.AttemptRef(a), Script: true}
 	buf, send := make([]byte, scriptChunk), pace.sendPaced(put.Send)
 	for {
 		if err := send(chunk); err != nil {
@@ -170,7 +171,7 @@ func sweepScripts(root string, now time.Time, inUse func() ([]queue.UserScript, 
 		if err != nil || d.IsDir() {
 			return err
 		}
-		if info, err := d.Info(); err == nil && now.Sub(info.ModTime()) > unusedScriptAge {
+		if info, err := d.Info(); err == nil && now.Sub(info.ModTime()) > UnusedScriptAge {
 			old[path] = true
 		}
 		return nil
@@ -193,9 +194,9 @@ func sweepScripts(root string, now time.Time, inUse func() ([]queue.UserScript, 
 	return err
 }
 
-// checkExist checks that the scripts are still here that jobs name which are to be
-// run again, and has them stay.
-func (d *scriptStore) checkExist(now time.Time, q *queue.Queue) error {
+// CheckExist checks that the scripts of jobs that are to run again are still here, and
+// has them stay.
+func (d *scriptStore) CheckExist(now time.Time, q *queue.Queue) error {
 	for _, script := range q.UserScripts() {
 		if err := os.Chtimes(filepath.Join(d.userDir(script.UID), script.Name), now, now); err != nil {
 			return fmt.Errorf("%w: the script of the job is not kept any more: submit it anew", roost.NoInput)

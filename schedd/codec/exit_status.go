@@ -1,12 +1,12 @@
-package schedd
+package codec
 
 import (
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// exitStatus turns the wire's form of an end into the queue's.
-func exitStatus(x *wire.ExitStatus) *queue.AttemptExit {
+// QueueExit turns the wire's form of an end into the queue's.
+func QueueExit(x *wire.ExitStatus) *queue.AttemptExit {
 	return &queue.AttemptExit{
 		Code: x.GetCode(), Signal: x.GetSignal(), Core: x.GetCore(), Cause: queue.ExitCause(x.GetCause()),
 		Reason: x.GetReason(),
@@ -37,8 +37,8 @@ func wireUsed(x *queue.AttemptExit) *wire.TaskUsage {
 	}
 }
 
-// wireExit is the way back.
-func wireExit(x *queue.AttemptExit) *wire.ExitStatus {
+// WireExitStatus is the way back.
+func WireExitStatus(x *queue.AttemptExit) *wire.ExitStatus {
 	if x == nil {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package schedd
+package transfer
 
 import (
 	"fmt"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/codec"
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
@@ -29,7 +30,7 @@ func (pl *sandboxFiles) hasTransfers() bool {
 
 // filesFor decides where an attempt runs: in place when the node sees the same files,
 // else in a scratch directory (Transfer "auto").
-func (t *fileTransfers) filesFor(p queue.TaskProgram, node string) sandboxFiles {
+func (t *FileTransfers) filesFor(p queue.TaskProgram, node string) sandboxFiles {
 	shared := p.Domain != "" && p.Domain == t.domains[node]
 	pl := sandboxFiles{TaskProgram: p, scratch: p.Transfer == "always" || p.Transfer == "auto" && !shared}
 	if pl.scratch {
@@ -67,22 +68,24 @@ func scratchPath(path string) string {
 	return "./" + path
 }
 
-// buildProgram makes what the startd is to run.
-func (t *fileTransfers) buildProgram(a roost.AttemptID, node string) (*wire.Program, sandboxFiles, error) {
+// BuildProgram makes what the startd is to run, and reports whether something has to be
+// sent before it starts.
+func (t *FileTransfers) BuildProgram(a roost.AttemptID, node string) (w *wire.Program, hasTransfers bool, err error) {
 	p, err := t.queue.Program(a)
 	if err != nil {
-		return nil, sandboxFiles{}, err
+		return nil, false, err
 	}
 	pl := t.filesFor(p, node)
-	w := &wire.Program{
+	w = &wire.Program{
 		Executable: p.Executable, Arguments: programStrings(p.Arguments),
 		Environment: programStrings(t.buildEnvironment(p, a)), Script: []byte(p.Script),
 		ScriptFollows: p.ScriptFile != "", Umask: p.Umask,
 		WalltimeNs: int64(p.Walltime), ExpectedNs: int64(p.PredictedRuntime), Once: p.NotRerunnable,
 		Interactive: p.Interactive, NoticeNs: int64(p.NoticePeriod), JobName: p.Name, Uid: p.UID, Gid: p.GID,
 		User: p.Owner, Scratch: pl.scratch,
-		Checkpoint: wireCheckpointPolicy(p.Checkpoint, pl.scratch), Restore: wireImage(p.Restore, p.RestoreKey),
-		Bounds: wireBounds(p.Bounds),
+		Checkpoint: codec.WireCheckpointPolicy(p.Checkpoint, pl.scratch), Restore: codec.WireImage(p.Restore,
+			p.RestoreKey),
+		Bounds: codec.WireBounds(p.Bounds),
 		PbsId:  p.PBS, Queue: p.Queue, Account: p.Account,
 		NodeFile: pbsNodeFile(p.Hosts), GpuFile: t.pbsGPUFile(p.Hosts),
 	}
@@ -95,11 +98,11 @@ func (t *fileTransfers) buildProgram(a roost.AttemptID, node string) (*wire.Prog
 		if isTransferredProgram(p) {
 			w.Executable = scratchPath(p.Executable)
 		}
-		return w, pl, invalidUTF8(w)
+		return w, pl.hasTransfers(), invalidUTF8(w)
 	}
 	w.Cwd, w.JoinOutput = p.Iwd, p.JoinErr
-	w.Stdin, w.Stdout, w.Stderr = absolutePath(p.Iwd, p.In), absolutePath(p.Iwd, p.Out), absolutePath(p.Iwd, p.Err)
-	return w, pl, invalidUTF8(w)
+	w.Stdin, w.Stdout, w.Stderr = AbsolutePath(p.Iwd, p.In), AbsolutePath(p.Iwd, p.Out), AbsolutePath(p.Iwd, p.Err)
+	return w, pl.hasTransfers(), invalidUTF8(w)
 }
 
 // inputPatterns are patterns of what is sent, as the node is to compare it: an absolute
@@ -142,8 +145,8 @@ func programStrings(list []string) [][]byte {
 	return all
 }
 
-// absolutePath makes a path absolute; an empty one stays empty.
-func absolutePath(dir, path string) string {
+// AbsolutePath makes a path absolute; an empty one stays empty.
+func AbsolutePath(dir, path string) string {
 	if path == "" || filepath.IsAbs(path) {
 		return path
 	}
@@ -151,7 +154,7 @@ func absolutePath(dir, path string) string {
 }
 
 // buildEnvironment adds what every task is told about itself.
-func (t *fileTransfers) buildEnvironment(p queue.TaskProgram, a roost.AttemptID) []string {
+func (t *FileTransfers) buildEnvironment(p queue.TaskProgram, a roost.AttemptID) []string {
 	hostVariables(p.Environment, p)
 	if len(p.Peers) > 0 {
 		p.Environment = append(p.Environment, "ROOST_GANG_RANK="+strconv.Itoa(p.Rank),
