@@ -30,7 +30,7 @@ func (s *userService) Ads(q *wire.AdQuery, stream grpc.ServerStreamingServer[wir
 	return err
 }
 
-func (s *Schedd) forwardAdQuery(ctx context.Context, addr string, q *wire.AdQuery,
+func (s *userService) forwardAdQuery(ctx context.Context, addr string, q *wire.AdQuery,
 	to grpc.ServerStreamingServer[wire.AdText]) (sent int, err error) {
 	conn, err := rpc.Dial(addr, s.identity, peer.Collector)
 	if err != nil {

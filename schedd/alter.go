@@ -16,7 +16,7 @@ import (
 )
 
 // decideAlter decides to change what a job asks for, and whether it is held.
-func (s *Schedd) decideAlter(now time.Time, who queue.CallerIdentity, t queue.TaskSelector,
+func (act *jobActions) decideAlter(now time.Time, who queue.CallerIdentity, t queue.TaskSelector,
 	m *wire.Alteration) ([]queue.JobEvent, error) {
 	changes, err := classad.Parse(m.GetChanges())
 	if err != nil {
@@ -24,34 +24,34 @@ func (s *Schedd) decideAlter(now time.Time, who queue.CallerIdentity, t queue.Ta
 	}
 	a := queue.JobAlteration{Changes: changes, Count: int(m.GetCount()), ExpectedVersion: m.GetBasis(),
 		ApplyDefaults: func(spec *queue.SubmitSpec) error {
-			return s.checkAltered(who, t, changes, spec)
+			return act.checkAltered(who, t, changes, spec)
 		}}
 	for _, c := range m.GetColumns() {
 		a.Columns = append(a.Columns, queue.TaskColumn{Name: c.GetName(), Values: c.GetValues()})
 	}
-	events, err := s.queue.AlterJob(now, who, t, a, s.submitLimits())
+	events, err := act.queue.AlterJob(now, who, t, a, act.loop.SubmitLimits())
 	if err != nil {
 		return nil, err
 	}
-	held, err := s.decideAlterHold(now, who, t, m.GetHold())
+	held, err := act.decideAlterHold(now, who, t, m.GetHold())
 	if err != nil {
 		return nil, err
 	}
-	s.leader.RequestRecheck(t.Job.Seq)
+	act.leader.RequestRecheck(t.Job.Seq)
 	return append(events, held...), nil
 }
 
 // decideAlterHold decides on a hold, or its release, that is a part of an alteration:
 // that it stands so already is no error there.
-func (s *Schedd) decideAlterHold(now time.Time, who queue.CallerIdentity, t queue.TaskSelector,
+func (act *jobActions) decideAlterHold(now time.Time, who queue.CallerIdentity, t queue.TaskSelector,
 	word string) (events []queue.JobEvent, err error) {
 	switch word {
 	case "":
 	case "hold":
-		events, err = s.queue.HoldTasks(now, who, t, "")
+		events, err = act.queue.HoldTasks(now, who, t, "")
 	case "release":
-		if err = s.checkUncertain(s.queue, t); err == nil {
-			events, err = s.queue.ReleaseTasks(now, who, t)
+		if err = act.checkUncertain(act.queue, t); err == nil {
+			events, err = act.queue.ReleaseTasks(now, who, t)
 		}
 	default:
 		err = fmt.Errorf("%v: %w: a job is to be held or released, and not %q", t, roost.Invalid, word)
@@ -64,10 +64,10 @@ func (s *Schedd) decideAlterHold(now time.Time, who queue.CallerIdentity, t queu
 
 // checkAltered has an altered job admitted anew. Administrators may have the jobs of
 // others exceed a queue's limits (OpenPBS, req_modifyjob).
-func (s *Schedd) checkAltered(who queue.CallerIdentity, t queue.TaskSelector, changes *classad.Ad,
+func (act *jobActions) checkAltered(who queue.CallerIdentity, t queue.TaskSelector, changes *classad.Ad,
 	spec *queue.SubmitSpec) error {
-	err := admission.ApplyAlteration(s.leader.Policy(), changes, spec)
-	if st, _ := s.queue.Status(t.Job.Seq); who.Admin && st.UID != who.UID && errors.Is(err, roost.Exhausted) {
+	err := admission.ApplyAlteration(act.leader.Policy(), changes, spec)
+	if st, _ := act.queue.Status(t.Job.Seq); who.Admin && st.UID != who.UID && errors.Is(err, roost.Exhausted) {
 		return nil
 	}
 	return err
@@ -76,34 +76,34 @@ func (s *Schedd) checkAltered(who queue.CallerIdentity, t queue.TaskSelector, ch
 // decideMove decides that a job goes to another queue, which gives it its own defaults
 // for those of the queue before, or to a reservation; it leaves the one that it is in.
 // One that runs stays where it is (OpenPBS, req_movejob).
-func (s *Schedd) decideMove(now time.Time, who queue.CallerIdentity, t queue.TaskSelector,
+func (act *jobActions) decideMove(now time.Time, who queue.CallerIdentity, t queue.TaskSelector,
 	to string) ([]queue.JobEvent, error) {
-	events, err := s.queue.AlterJob(now, who, t, queue.JobAlteration{Changes: classad.New(), ExpectedVersion: -1,
+	events, err := act.queue.AlterJob(now, who, t, queue.JobAlteration{Changes: classad.New(), ExpectedVersion: -1,
 		OnlyIdle: true, ApplyDefaults: func(spec *queue.SubmitSpec) error {
-			return s.enterNewQueue(t, spec, to)
-		}}, s.submitLimits())
+			return act.enterNewQueue(t, spec, to)
+		}}, act.loop.SubmitLimits())
 	if err == nil {
-		s.leader.RequestRecheck(t.Job.Seq)
+		act.leader.RequestRecheck(t.Job.Seq)
 	}
 	return events, err
 }
 
 // enterNewQueue makes a job what it would be, had it been submitted to that queue.
-func (s *Schedd) enterNewQueue(t queue.TaskSelector, spec *queue.SubmitSpec, to string) error {
-	st, ok := s.queue.Status(t.Job.Seq)
+func (act *jobActions) enterNewQueue(t queue.TaskSelector, spec *queue.SubmitSpec, to string) error {
+	st, ok := act.queue.Status(t.Job.Seq)
 	if !ok {
 		return fmt.Errorf("%v: %w", t, roost.NotFound)
 	}
-	e := s.leader.NewQueueAdmission(&st)
+	e := act.leader.NewQueueAdmission(&st)
 	return e.MoveToQueue(spec, to)
 }
 
 // decideReorder decides that two jobs change places; of two queues they change these too,
 // if each takes the other (OpenPBS, req_orderjob).
-func (s *Schedd) decideReorder(chosen []selectionTarget, who queue.CallerIdentity,
+func (act *jobActions) decideReorder(chosen []selectionTarget, who queue.CallerIdentity,
 	now time.Time) *wire.ActReply_Result {
 	result := &wire.ActReply_Result{}
-	events, err := s.decideSwap(chosen, who, now)
+	events, err := act.decideSwap(chosen, who, now)
 	for _, t := range chosen {
 		result.Id = strings.TrimPrefix(result.Id+" or "+t.text, " or ")
 	}
@@ -111,32 +111,32 @@ func (s *Schedd) decideReorder(chosen []selectionTarget, who queue.CallerIdentit
 		result.Error, result.Kind, result.Refusal = err.Error(), uint32(rpc.KindOf(err)), pbsRefusal(err)
 		return result
 	}
-	s.commitEvents(events...)
+	act.loop.CommitEvents(events...)
 	return result
 }
 
-func (s *Schedd) decideSwap(chosen []selectionTarget, who queue.CallerIdentity,
+func (act *jobActions) decideSwap(chosen []selectionTarget, who queue.CallerIdentity,
 	now time.Time) ([]queue.JobEvent, error) {
 	var queues []string
 	for _, t := range chosen {
 		if t.err != nil {
 			return nil, t.err
 		}
-		if err := s.mustBeQueued(t.TaskSelector); err != nil {
+		if err := act.mustBeQueued(t.TaskSelector); err != nil {
 			return nil, err
 		}
-		st, _ := s.queue.Status(t.Job.Seq)
+		st, _ := act.queue.Status(t.Job.Seq)
 		queues = append(queues, cmp.Or(st.Reservation, st.Queue))
 	}
 	if len(chosen) != 2 {
 		return nil, fmt.Errorf("%w: two jobs change places, and %d are named", roost.Invalid, len(chosen))
 	}
-	events, err := s.queue.SwapOrder(now, who, chosen[0].TaskSelector, chosen[1].TaskSelector)
+	events, err := act.queue.SwapOrder(now, who, chosen[0].TaskSelector, chosen[1].TaskSelector)
 	if err != nil || queues[0] == queues[1] {
 		return events, err
 	}
 	for i, t := range chosen {
-		moved, err := s.decideMove(now, who, t.TaskSelector, queues[1-i])
+		moved, err := act.decideMove(now, who, t.TaskSelector, queues[1-i])
 		if err != nil {
 			return nil, err
 		}

@@ -15,7 +15,7 @@ import (
 // or the refusal; with neither nobody was asked: then the job is altered all the same,
 // and asked about later, as one that is submitted then. settle is to be called in the
 // loop when it is decided what became of them.
-func (s *Schedd) checkAlterQuota(ctx context.Context, req *wire.ActRequest,
+func (s *userService) checkAlterQuota(ctx context.Context, req *wire.ActRequest,
 	who queue.CallerIdentity) (allowed string, finish func(), refusal *wire.ActReply_Result, err error) {
 	finish = func() {}
 	if v := req.GetVerb(); v != wire.ActRequest_ALTER && v != wire.ActRequest_MOVE {
@@ -23,7 +23,7 @@ func (s *Schedd) checkAlterQuota(ctx context.Context, req *wire.ActRequest,
 	}
 	var answer chan error
 	var id, changes string
-	if err := s.callLoop(ctx, func(now time.Time) {
+	if err := s.loop.CallLoop(ctx, func(now time.Time) {
 		if !s.leader.ChecksQuotas() {
 			return
 		}
@@ -50,17 +50,17 @@ func (s *Schedd) checkAlterQuota(ctx context.Context, req *wire.ActRequest,
 		s.log.Warn("nobody said whether quotas allow an alteration: it is made, and asked about later", "job", id)
 		return "", finish, nil, nil
 	default:
-		s.postEvent(context.WithoutCancel(ctx), loopCall(func(time.Time) { finish() }))
+		s.loop.PostCall(context.WithoutCancel(ctx), func(time.Time) { finish() })
 		return "", finish, &wire.ActReply_Result{Id: id, Error: err.Error(), Kind: uint32(rpc.KindOf(err))}, ctx.Err()
 	}
 }
 
 // markAdmitted marks an alteration as one that nobody has to be asked about any more, if
 // it is still that which was asked about.
-func (s *Schedd) markAdmitted(now time.Time, events []queue.JobEvent, changes string) []queue.JobEvent {
+func (act *jobActions) markAdmitted(now time.Time, events []queue.JobEvent, changes string) []queue.JobEvent {
 	if len(events) > 0 && events[0].Type == queue.Altered && events[0].Submission.Ad == changes {
 		events[0].Submission.DeferredAdmission = false
-		events = append(events, s.queue.AdmitDeferred(now, events[0].Job)...)
+		events = append(events, act.queue.AdmitDeferred(now, events[0].Job)...)
 	}
 	return events
 }

@@ -91,7 +91,16 @@ func TestMoveJob(t *testing.T) {
 	s.leader.OnMessage(negotiation.LeaderMessage{Out: out,
 		Message: &wire.ToSchedd{Of: &wire.ToSchedd_Policy{Policy: policy}}})
 	s.leader.OnDisconnected(negotiation.LeaderDisconnected{Out: out})
-	if events, err = s.decideMove(time.Unix(1000, 0), who, queue.TaskSelector{Job: ids[0]}, "long"); err != nil {
+	act := func(req *wire.ActRequest) ([]queue.JobEvent, error) {
+		return s.service.decideVerb(req, queue.TaskSelector{Job: ids[0]}, who, time.Unix(1000, 0))
+	}
+	move := func(to string) ([]queue.JobEvent, error) {
+		return act(&wire.ActRequest{Verb: wire.ActRequest_MOVE, Queue: to})
+	}
+	alter := func(m *wire.Alteration) ([]queue.JobEvent, error) {
+		return act(&wire.ActRequest{Verb: wire.ActRequest_ALTER, Alteration: m})
+	}
+	if events, err = move("long"); err != nil {
 		t.Fatal(err)
 	}
 	q.Apply(events[0])
@@ -106,17 +115,16 @@ func TestMoveJob(t *testing.T) {
 	if holds, ok := classad.Eval(holdsNow, moved, nil, &classad.EvalEnv{}).Bool(); !ok || !holds {
 		t.Fatalf("it is %s", text)
 	}
-	if events, err = s.decideMove(time.Unix(1000, 0), who, queue.TaskSelector{Job: ids[0]}, "long"); err != nil ||
+	if events, err = move("long"); err != nil ||
 		len(events) > 0 {
 		t.Fatalf("where it is already: %v, %v", events, err)
 	}
 	// What it says itself now, it keeps.
-	if events, err = s.decideAlter(time.Unix(1000, 0), who, queue.TaskSelector{Job: ids[0]},
-		&wire.Alteration{Changes: "[Walltime = 100]", Basis: 1}); err != nil {
+	if events, err = alter(&wire.Alteration{Changes: "[Walltime = 100]", Basis: 1}); err != nil {
 		t.Fatal(err)
 	}
 	q.Apply(events[0])
-	if events, err = s.decideMove(time.Unix(1000, 0), who, queue.TaskSelector{Job: ids[0]}, "work"); err != nil {
+	if events, err = move("work"); err != nil {
 		t.Fatal(err)
 	}
 	q.Apply(events[0])
@@ -126,8 +134,7 @@ func TestMoveJob(t *testing.T) {
 	if text, _ = q.JobAd(1); !strings.Contains(text, "Walltime = 100") {
 		t.Fatalf("it is %s", text)
 	}
-	if _, err = s.decideAlter(time.Unix(1000, 0), who, queue.TaskSelector{Job: ids[0]},
-		&wire.Alteration{Changes: "[Walltime = 100000]", Basis: 3}); err != nil {
+	if _, err = alter(&wire.Alteration{Changes: "[Walltime = 100000]", Basis: 3}); err != nil {
 		t.Fatal(err) // that queue has no limit
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/roost-batch/roost/schedd/history"
 	"github.com/roost-batch/roost/schedd/journal"
 	"github.com/roost-batch/roost/schedd/queue"
-	"github.com/roost-batch/roost/schedd/table"
 )
 
 // Jobs that are final stay in the queue for a moment, where asking for them is cheapest,
@@ -59,21 +58,12 @@ func (s *Schedd) archiveEnded(now time.Time) {
 		if snapshot, ok := s.queue.Snapshot(seq); ok {
 			key, _ := s.queue.SubmitKey(seq)
 			records = append(records, history.JobRecord{Seq: seq, Key: key, Ended: now, Snapshot: snapshot,
-				Row: s.historyRow(s.queue, seq)})
+				Row: s.service.historyRow(s.queue, seq)})
 		}
 	}
 	s.archiving = true
 	changed := s.queue.JobChangeCounts(seqs)
 	s.afterCommit(func() { s.effects.archive(records, changed) }) // when all that happened to them is on disk
-}
-
-// historyRow makes the row of a job that has ended, for the history.
-func (s *Schedd) historyRow(q *queue.Queue, seq uint64) *table.JobRow {
-	st, _ := q.Status(seq)
-	st.OrderRank, st.OrderTime = seq, st.Submitted // there its place is that of its number
-	m := s.statusRow(&st, "")
-	m.Checkpoints, m.Checkpointed = 0, 0 // they go when it leaves the queue
-	return newTableRow(m, &st, "")
 }
 
 // removeArchived has jobs leave the queue that are in the history now, unless something
@@ -106,7 +96,7 @@ func (s *Schedd) writeHistory(records []history.JobRecord) error {
 		return err
 	}
 	for i := range records {
-		if records[i].Events, err = s.completeEvents(records[i].Seq, events[records[i].Seq]); err != nil {
+		if records[i].Events, err = completeEvents(s.history, records[i].Seq, events[records[i].Seq]); err != nil {
 			return err
 		}
 	}
@@ -166,15 +156,6 @@ func newImageSecret() []byte {
 	secret := make([]byte, queue.SecretSize)
 	rand.Read(secret) // it never fails: crypto/rand ends the program instead
 	return secret
-}
-
-// newestHistoryJob finds the newest job of a user in the history.
-func (s *Schedd) newestHistoryJob(user string) (id roost.JobID, found bool) {
-	seq, found, err := s.history.LastOf(user)
-	if err != nil {
-		s.log.Error("the history cannot be read", "error", err)
-	}
-	return roost.JobID{Seq: seq, Host: s.node.Name}, found
 }
 
 // sweepEvery is how often old jobs are looked for.

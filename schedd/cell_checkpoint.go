@@ -42,7 +42,7 @@ func (s *userService) CheckpointCell(_ *wire.CheckpointCellRequest,
 
 // forwardCellCheckpoint passes on what one negotiator says, and reports whether anything
 // was.
-func (s *Schedd) forwardCellCheckpoint(ctx context.Context, address string, req *wire.CheckpointCellRequest,
+func (s *userService) forwardCellCheckpoint(ctx context.Context, address string, req *wire.CheckpointCellRequest,
 	to grpc.ServerStreamingServer[wire.CheckpointPiece]) (sent bool, err error) {
 	conn, err := rpc.Dial(address, s.identity, peer.Negotiator)
 	if err != nil {

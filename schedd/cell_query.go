@@ -45,8 +45,8 @@ func (s *userService) Cell(ctx context.Context, req *wire.CellRequest) (*wire.Ce
 
 // negotiatorAddresses are the addresses of all of them, the one first that this schedd
 // talks to.
-func (s *Schedd) negotiatorAddresses(ctx context.Context) (addresses []string, err error) {
-	err = s.callLoop(ctx, func(time.Time) {
+func (s *userService) negotiatorAddresses(ctx context.Context) (addresses []string, err error) {
+	err = s.loop.CallLoop(ctx, func(time.Time) {
 		if address := s.leader.LeaderAddress(); address != "" {
 			addresses = append(addresses, address)
 		}
@@ -59,7 +59,7 @@ func (s *Schedd) negotiatorAddresses(ctx context.Context) (addresses []string, e
 	return addresses, err
 }
 
-func (s *Schedd) forwardCellQuery(ctx context.Context, address string, req *wire.CellRequest) (*wire.CellReply, error) {
+func (s *userService) forwardCellQuery(ctx context.Context, address string, req *wire.CellRequest) (*wire.CellReply, error) {
 	conn, err := rpc.Dial(address, s.identity, peer.Negotiator)
 	if err != nil {
 		return nil, err

@@ -21,15 +21,13 @@ func (s *userService) Health(ctx context.Context, req *wire.HealthRequest) (*wir
 	if req.GetBrief() {
 		return h, nil
 	}
-	if err := s.callLoop(ctx, func(time.Time) {
-		l := s.taskLoad()
-		h.QueuedTasks, h.RunningTasks = uint64(l.queued), uint64(l.running)
+	if err := s.loop.CallLoop(ctx, func(time.Time) {
+		queued, running := s.loop.TaskLoad()
+		h.QueuedTasks, h.RunningTasks = uint64(queued), uint64(running)
 		h.NegotiatorOk = s.leader.IsConnected()
 		h.Negotiator = s.leader.LeaderStatus()
-		for name, p := range s.peers {
-			if p.session == nil {
-				h.Problems = append(h.Problems, fmt.Sprintf("node %s does not answer", name))
-			}
+		for _, name := range s.loop.SilentNodes() {
+			h.Problems = append(h.Problems, fmt.Sprintf("node %s does not answer", name))
 		}
 	}); err != nil {
 		return nil, err
@@ -39,7 +37,7 @@ func (s *userService) Health(ctx context.Context, req *wire.HealthRequest) (*wir
 }
 
 // liveCollector returns the first collector that answers, or what is wrong.
-func (s *Schedd) liveCollector(ctx context.Context) (text string, ok bool) {
+func (s *userService) liveCollector(ctx context.Context) (text string, ok bool) {
 	text = "the node file names none"
 	for _, addr := range s.node.Collectors {
 		conn, err := rpc.Dial(addr, s.identity, peer.Collector)

@@ -34,7 +34,7 @@ func isForgetRequest(req *wire.ActRequest, t selectionTarget, result *wire.ActRe
 
 // removeHistoryJobs removes jobs from the history, and puts what came of it in the place
 // of what was answered.
-func (s *Schedd) removeHistoryJobs(ctx context.Context, who queue.CallerIdentity, jobs []endedJob) {
+func (s *userService) removeHistoryJobs(ctx context.Context, who queue.CallerIdentity, jobs []endedJob) {
 	ctx, cancel := context.WithTimeout(ctx, historyWaitTimeout)
 	defer cancel()
 	for _, j := range jobs {
@@ -48,7 +48,7 @@ func (s *Schedd) removeHistoryJobs(ctx context.Context, who queue.CallerIdentity
 }
 
 // removeHistoryJob removes one, as soon as it has left the queue.
-func (s *Schedd) removeHistoryJob(ctx context.Context, who queue.CallerIdentity, t queue.TaskSelector) error {
+func (s *userService) removeHistoryJob(ctx context.Context, who queue.CallerIdentity, t queue.TaskSelector) error {
 	if err := s.waitForHistory(ctx, t); err != nil {
 		return err
 	}
@@ -66,12 +66,12 @@ func (s *Schedd) removeHistoryJob(ctx context.Context, who queue.CallerIdentity,
 }
 
 // waitForHistory waits until a job that has ended is in the queue no more.
-func (s *Schedd) waitForHistory(ctx context.Context, t queue.TaskSelector) error {
+func (s *userService) waitForHistory(ctx context.Context, t queue.TaskSelector) error {
 	tick := time.NewTicker(archiveDelay / 10)
 	defer tick.Stop()
 	for {
 		queued, saved := false, false
-		if err := s.callLoop(ctx, func(time.Time) {
+		if err := s.loop.CallLoop(ctx, func(time.Time) {
 			_, queued = s.queue.Status(t.Job.Seq)
 			saved = queued && s.queue.HasImages(t.Job.Seq)
 		}); err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/codec"
 	"github.com/roost-batch/roost/schedd/queue"
+	"github.com/roost-batch/roost/schedd/transfer"
 )
 
 // maxTerminals bounds the terminals of interactive jobs at a time, of all users: those
@@ -57,7 +58,7 @@ func (s *userService) runTerminal(up grpc.BidiStreamingServer[wire.ShellInput, w
 	if err := t.findJob(ctx); err != nil {
 		return err
 	}
-	defer s.postEvent(context.WithoutCancel(ctx), loopCall(func(time.Time) { s.stopWatch(t.watch) }))
+	defer s.loop.PostCall(context.WithoutCancel(ctx), func(time.Time) { s.stopWatch(t.watch) })
 	err := up.SendHeader(nil) // from now on the job is gone when the user is
 	if err == nil {
 		err = t.serveJob(ctx)
@@ -70,7 +71,7 @@ func (s *userService) runTerminal(up grpc.BidiStreamingServer[wire.ShellInput, w
 
 // findJob finds the job, if it is one that has a terminal and whose owner asks.
 func (t *interactiveTerminal) findJob(ctx context.Context) (err error) {
-	aerr := t.callLoop(ctx, func(time.Time) {
+	aerr := t.loop.CallLoop(ctx, func(time.Time) {
 		if t.task, err = t.taskID(t.first.GetTask(), t.user); err != nil {
 			return
 		}
@@ -117,14 +118,14 @@ func (t *interactiveTerminal) serveJob(ctx context.Context) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-t.daemonContext.Done():
-			return t.stoppingError(ctx)
+			return t.loop.StoppingError(ctx)
 		}
 	}
 }
 
 // runningNode is where the job runs now; no node while it waits.
-func (t *interactiveTerminal) runningNode(ctx context.Context) (o queue.TaskOutput, p *nodeConn, err error) {
-	aerr := t.callLoop(ctx, func(time.Time) {
+func (t *interactiveTerminal) runningNode(ctx context.Context) (o queue.TaskOutput, p *transfer.StartdNode, err error) {
+	aerr := t.loop.CallLoop(ctx, func(time.Time) {
 		delete(t.watch.changed, t.task.Job)
 		if o, err = t.queue.TaskOutput(t.task); errors.Is(err, roost.NotFound) || err == nil && o.State.IsFinal() {
 			err = fmt.Errorf("job %v: %w", t.task.Job, roost.Finished)
@@ -139,7 +140,7 @@ func (t *interactiveTerminal) runningNode(ctx context.Context) (o queue.TaskOutp
 				false
 			return
 		}
-		if near := t.peers[o.Node]; o.State == roost.Running && o.Running && near != nil && near.session != nil {
+		if near := t.loop.Node(o.Node); o.State == roost.Running && o.Running && t.loop.HasSession(o.Node) {
 			p = near
 		}
 	})
@@ -152,7 +153,7 @@ var errNotRunning = errors.New("not yet")
 // openSession has the node begin the session, and carries it until it ends; what it ended
 // with is not sent on yet.
 func (t *interactiveTerminal) openSession(ctx context.Context, o queue.TaskOutput,
-	p *nodeConn) (end *wire.ShellOutput, err error) {
+	p *transfer.StartdNode) (end *wire.ShellOutput, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	down, err := p.Client.Shell(ctx)
@@ -205,7 +206,7 @@ func (t *interactiveTerminal) classifyRefusal(ctx context.Context, err error) er
 
 // RemoveJob ends the job, unless it has ended.
 func (t *interactiveTerminal) removeJob() {
-	t.postEvent(context.WithoutCancel(t.stream.Context()), loopCall(func(now time.Time) {
+	t.loop.PostCall(context.WithoutCancel(t.stream.Context()), func(now time.Time) {
 		events, err := t.queue.RemoveTasks(now, t.user, queue.TaskSelector{Job: t.task.Job},
 			"its terminal is gone", false)
 		if err != nil {
@@ -214,6 +215,6 @@ func (t *interactiveTerminal) removeJob() {
 			}
 			return
 		}
-		t.commitEvents(events...)
-	}))
+		t.loop.CommitEvents(events...)
+	})
 }

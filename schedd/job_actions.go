@@ -37,7 +37,7 @@ func (s *userService) Act(ctx context.Context, req *wire.ActRequest) (*wire.ActR
 // SplitAct cuts an act into one for each row of jobs of one schedd that its words name;
 // the name of this schedd is empty. What a user may not do elsewhere stays here, where it
 // is refused.
-func (s *Schedd) splitAct(req *wire.ActRequest, who queue.CallerIdentity) (nodes []string, parts []*wire.ActRequest) {
+func (s *userService) splitAct(req *wire.ActRequest, who queue.CallerIdentity) (nodes []string, parts []*wire.ActRequest) {
 	if !s.admins.IsAdmin(who.User, s.node.Name) || req.GetVerb() == wire.ActRequest_ORDER {
 		return []string{""}, []*wire.ActRequest{req}
 	}
@@ -45,7 +45,7 @@ func (s *Schedd) splitAct(req *wire.ActRequest, who queue.CallerIdentity) (nodes
 }
 
 // ActOnJobs acts on jobs of this schedd.
-func (s *Schedd) ActOnJobs(ctx context.Context, req *wire.ActRequest,
+func (s *userService) ActOnJobs(ctx context.Context, req *wire.ActRequest,
 	who queue.CallerIdentity) (*wire.ActReply, error) {
 	reply := &wire.ActReply{}
 	allowed, finish, refusal, err := s.checkAlterQuota(ctx, req, who)
@@ -54,7 +54,7 @@ func (s *Schedd) ActOnJobs(ctx context.Context, req *wire.ActRequest,
 	}
 	durable := make(chan struct{})
 	var ended []endedJob
-	if aerr := s.callLoop(ctx, func(now time.Time) {
+	if aerr := s.loop.CallLoop(ctx, func(now time.Time) {
 		defer finish()
 		var chosen []selectionTarget
 		if chosen, err = s.selectTargets(req.GetSelection(), who, true); err != nil {
@@ -74,9 +74,9 @@ func (s *Schedd) ActOnJobs(ctx context.Context, req *wire.ActRequest,
 				}
 			}
 		}
-		s.afterCommit(func() { close(durable) })
+		s.loop.AfterCommit(func() { close(durable) })
 	}); aerr != nil {
-		s.postEvent(s.daemonContext, loopCall(func(time.Time) { finish() }))
+		s.loop.PostCall(s.daemonContext, func(time.Time) { finish() })
 		return nil, aerr
 	}
 	if err != nil {
@@ -93,37 +93,37 @@ func (s *Schedd) ActOnJobs(ctx context.Context, req *wire.ActRequest,
 
 // applyVerb applies one verb to one target. What of alterations quotas allow is known
 // already.
-func (s *Schedd) applyVerb(req *wire.ActRequest, t selectionTarget, who queue.CallerIdentity, now time.Time,
+func (act *jobActions) applyVerb(req *wire.ActRequest, t selectionTarget, who queue.CallerIdentity, now time.Time,
 	allowed string) *wire.ActReply_Result {
 	result := &wire.ActReply_Result{Id: t.text}
 	var events []queue.JobEvent
 	err := t.err
 	var past *queue.Queue // with a job that is to be run again and has left the queue
 	if err == nil && rerunsEnded(req.GetVerb()) {
-		past = s.historyJob(t.TaskSelector)
+		past = act.historyJob(t.TaskSelector)
 	}
 	if err == nil && req.GetVerb() == wire.ActRequest_RUN && !who.Admin { // also where there is no such job (OpenPBS)
 		err = fmt.Errorf("%v: %w: only who administers has jobs start out of turn", t.TaskSelector,
 			roost.PermissionDenied)
 	}
 	if err == nil && past == nil {
-		err = s.mustBeQueued(t.TaskSelector)
+		err = act.mustBeQueued(t.TaskSelector)
 	}
 	if past != nil {
-		events, err = s.rerunEndedJob(now, who, past, t.TaskSelector, req.GetVerb())
+		events, err = act.rerunEndedJob(now, who, past, t.TaskSelector, req.GetVerb())
 	} else if err == nil {
 		switch req.GetVerb() {
 		case wire.ActRequest_CHECKPOINT:
 			result.Id = t.TaskSelector.String()
-			result.Tasks, err = s.requestCheckpoints(now, who, t.TaskSelector)
+			result.Tasks, err = act.requestCheckpoints(now, who, t.TaskSelector)
 		case wire.ActRequest_SIGNAL:
 			result.Id = t.TaskSelector.String()
-			result.Tasks, err = s.sendSignal(now, who, t.TaskSelector, req.GetSignal())
+			result.Tasks, err = act.sendSignal(now, who, t.TaskSelector, req.GetSignal())
 		case wire.ActRequest_MESSAGE:
 			result.Id = t.TaskSelector.String()
-			result.Tasks, err = s.sendOutputMessage(now, who, t.TaskSelector, req)
+			result.Tasks, err = act.sendOutputMessage(now, who, t.TaskSelector, req)
 		default:
-			events, err = s.decideVerb(req, t.TaskSelector, who, now)
+			events, err = act.decideVerb(req, t.TaskSelector, who, now)
 		}
 	}
 	if err != nil && req.GetAgain() && (req.GetVerb() == wire.ActRequest_HOLD ||
@@ -139,58 +139,58 @@ func (s *Schedd) applyVerb(req *wire.ActRequest, t selectionTarget, who queue.Ca
 		v == wire.ActRequest_MESSAGE {
 		return result // that goes to nodes, and changes no state here
 	}
-	before := s.queue.ChangeCount()
-	s.commitEvents(s.markAdmitted(now, events, allowed)...)
-	result.Id, result.Tasks = t.TaskSelector.String(), uint32(s.queue.ChangeCount()-before)
+	before := act.queue.ChangeCount()
+	act.loop.CommitEvents(act.markAdmitted(now, events, allowed)...)
+	result.Id, result.Tasks = t.TaskSelector.String(), uint32(act.queue.ChangeCount()-before)
 	if v := req.GetVerb(); v == wire.ActRequest_RUN && len(events) > 0 {
-		result.Tasks = uint32(s.queue.RunNowStatus(t.TaskSelector.Job.Seq).Pending)
+		result.Tasks = uint32(act.queue.RunNowStatus(t.TaskSelector.Job.Seq).Pending)
 	} else if v == wire.ActRequest_HOLD || v == wire.ActRequest_REMOVE || v == wire.ActRequest_RERUN {
-		result.Tasks += s.runningTasks(t.TaskSelector)
+		result.Tasks += act.runningTasks(t.TaskSelector)
 	}
 	return result
 }
 
 // decideVerb decides on what changes the state of a job.
-func (s *Schedd) decideVerb(req *wire.ActRequest, t queue.TaskSelector, who queue.CallerIdentity,
+func (act *jobActions) decideVerb(req *wire.ActRequest, t queue.TaskSelector, who queue.CallerIdentity,
 	now time.Time) ([]queue.JobEvent, error) {
 	switch v := req.GetVerb(); v {
 	case wire.ActRequest_RELEASE, wire.ActRequest_RETRY, wire.ActRequest_RERUN, wire.ActRequest_RUN:
-		if err := s.checkUncertain(s.queue, t); err != nil {
+		if err := act.checkUncertain(act.queue, t); err != nil {
 			return nil, err
 		}
 	}
 	switch req.GetVerb() {
 	case wire.ActRequest_HOLD:
 		if req.GetForce() {
-			return s.queue.LockTasks(now, who, t, req.GetReason())
+			return act.queue.LockTasks(now, who, t, req.GetReason())
 		}
-		return s.queue.HoldTasks(now, who, t, req.GetReason())
+		return act.queue.HoldTasks(now, who, t, req.GetReason())
 	case wire.ActRequest_RELEASE:
 		if req.GetForce() {
-			return s.queue.UnlockTasks(now, who, t)
+			return act.queue.UnlockTasks(now, who, t)
 		}
-		return s.queue.ReleaseTasks(now, who, t)
+		return act.queue.ReleaseTasks(now, who, t)
 	case wire.ActRequest_REMOVE:
-		return s.queue.RemoveTasks(now, who, t, req.GetReason(), req.GetForce())
+		return act.queue.RemoveTasks(now, who, t, req.GetReason(), req.GetForce())
 	case wire.ActRequest_SUSPEND:
-		return s.queue.SuspendTasks(now, who, t, req.GetReason())
+		return act.queue.SuspendTasks(now, who, t, req.GetReason())
 	case wire.ActRequest_RESUME:
-		return s.queue.ResumeTasks(now, who, t)
+		return act.queue.ResumeTasks(now, who, t)
 	case wire.ActRequest_RERUN:
-		events, err := s.queue.RerunTasks(now, who, t, req.GetForce())
+		events, err := act.queue.RerunTasks(now, who, t, req.GetForce())
 		if rpc.KindOf(err) == roost.Finished {
-			events, err = s.queue.RetryTasks(now, who, t)
-			return rerunEndedError(s.queue, t, events, err)
+			events, err = act.queue.RetryTasks(now, who, t)
+			return rerunEndedError(act.queue, t, events, err)
 		}
 		return events, err
 	case wire.ActRequest_RUN:
-		return s.queue.RunNow(now, who, t, req.GetNodes())
+		return act.queue.RunNow(now, who, t, req.GetNodes())
 	case wire.ActRequest_RETRY:
-		return s.queue.RetryTasks(now, who, t)
+		return act.queue.RetryTasks(now, who, t)
 	case wire.ActRequest_ALTER:
-		return s.decideAlter(now, who, t, req.GetAlteration())
+		return act.decideAlter(now, who, t, req.GetAlteration())
 	case wire.ActRequest_MOVE:
-		return s.decideMove(now, who, t, req.GetQueue())
+		return act.decideMove(now, who, t, req.GetQueue())
 	}
 	return nil, fmt.Errorf("verb %v: %w", req.GetVerb(), roost.Invalid)
 }
@@ -200,8 +200,8 @@ func isNoop(k roost.ErrorKind) bool { return k == roost.Finished || k == roost.C
 
 // runningTasks counts the tasks of a target that run: those that were told to end now
 // change when they have.
-func (s *Schedd) runningTasks(t queue.TaskSelector) (n uint32) {
-	st, ok := s.queue.Status(t.Job.Seq)
+func (act *jobActions) runningTasks(t queue.TaskSelector) (n uint32) {
+	st, ok := act.queue.Status(t.Job.Seq)
 	if !ok {
 		return 0
 	}
@@ -215,8 +215,8 @@ func (s *Schedd) runningTasks(t queue.TaskSelector) (n uint32) {
 	}
 	n = 0
 	for _, r := range t.Ranges {
-		for i := r.First; i <= r.Last && i < s.queue.TaskCount(t.Job.Seq); i++ {
-			if one, ok := s.queue.TaskStatus(t.Job.Task(i)); ok && one.Task.State.IsActive() {
+		for i := r.First; i <= r.Last && i < act.queue.TaskCount(t.Job.Seq); i++ {
+			if one, ok := act.queue.TaskStatus(t.Job.Task(i)); ok && one.Task.State.IsActive() {
 				n++
 			}
 		}
@@ -226,15 +226,15 @@ func (s *Schedd) runningTasks(t queue.TaskSelector) (n uint32) {
 
 // mustBeQueued says why a job that is not in the queue cannot be acted on: it has ended,
 // or never was.
-func (s *Schedd) mustBeQueued(t queue.TaskSelector) error {
-	if _, ok := s.queue.Status(t.Job.Seq); ok && t.Job.Host == s.node.Name {
+func (v *jobView) mustBeQueued(t queue.TaskSelector) error {
+	if _, ok := v.queue.Status(t.Job.Seq); ok && t.Job.Host == v.node.Name {
 		return nil
 	}
-	if t.Job.Host != s.node.Name && s.peerSchedds.HasPeer(t.Job.Host) {
+	if t.Job.Host != v.node.Name && v.peerSchedds.HasPeer(t.Job.Host) {
 		return fmt.Errorf("job %v: %w: it is in %s's queue: on %s run roost token --user, then here the line that "+
 			"it prints", t, roost.Unauthenticated, t.Job.Host, t.Job.Host)
 	}
-	if past, _, err := s.history.Job(t.Job.Seq); err == nil && t.Job.Host == s.node.Name {
+	if past, _, err := v.history.Job(t.Job.Seq); err == nil && t.Job.Host == v.node.Name {
 		if _, err := past.LocateTasks(t); err != nil {
 			return err
 		}

@@ -26,7 +26,7 @@ func (s *userService) Events(req *wire.EventsRequest, stream grpc.ServerStreamin
 }
 
 // ListEvents tells to what has happened to a job of this schedd.
-func (s *Schedd) ListEvents(ctx context.Context, id string, who queue.CallerIdentity,
+func (s *userService) ListEvents(ctx context.Context, id string, who queue.CallerIdentity,
 	to func(*wire.JobEvent) error) error {
 	var found []selectionTarget
 	var names queue.TaskNames
@@ -49,7 +49,7 @@ func (s *Schedd) ListEvents(ctx context.Context, id string, who queue.CallerIden
 	if err != nil {
 		return err
 	}
-	events, err := s.completeEvents(t.Job.Seq, known[t.Job.Seq])
+	events, err := completeEvents(s.history, t.Job.Seq, known[t.Job.Seq])
 	if err != nil {
 		return err
 	}
@@ -100,8 +100,8 @@ func concernsTarget(e *queue.JobEvent, t queue.TaskSelector) bool {
 }
 
 // formatEvent turns a fact of the log into the line that tells it.
-func (s *Schedd) formatEvent(sequence uint64, e *queue.JobEvent, names queue.TaskNames) *wire.JobEvent {
-	job := roost.JobID{Seq: e.Job, Host: s.node.Name}
+func (v *jobView) formatEvent(sequence uint64, e *queue.JobEvent, names queue.TaskNames) *wire.JobEvent {
+	job := roost.JobID{Seq: e.Job, Host: v.node.Name}
 	m := &wire.JobEvent{
 		Sequence: sequence, Time: e.Time, Id: job.String(), Attempt: uint32(e.Attempt), What: e.Type.String(),
 		Node: e.Node,

@@ -24,12 +24,12 @@ func (s *userService) Why(ctx context.Context, req *wire.WhyRequest) (*wire.WhyR
 }
 
 // ExplainJob says it of a job of this schedd.
-func (s *Schedd) ExplainJob(ctx context.Context, id string, who queue.CallerIdentity) (*wire.WhyReply, error) {
+func (s *userService) ExplainJob(ctx context.Context, id string, who queue.CallerIdentity) (*wire.WhyReply, error) {
 	reply := &wire.WhyReply{}
 	s.awaitExplanation(ctx, id, who)
 	var past queue.TaskSelector
 	var err error
-	if aerr := s.callLoop(ctx, func(time.Time) { past, err = s.fillExplanation(reply, id, who) }); aerr != nil {
+	if aerr := s.loop.CallLoop(ctx, func(time.Time) { past, err = s.fillExplanation(reply, id, who) }); aerr != nil {
 		return nil, aerr
 	}
 	if err != nil || past.Job.IsZero() {
@@ -47,20 +47,20 @@ func (s *Schedd) ExplainJob(ctx context.Context, id string, who queue.CallerIden
 
 // historyStatus tells how a job that has left the queue ended, or the first of some tasks
 // of it.
-func (s *Schedd) historyStatus(t queue.TaskSelector) (*wire.JobStatus, error) {
-	past, _, err := s.history.Job(t.Job.Seq)
-	if err != nil || t.Job.Host != s.node.Name {
-		return nil, s.mustBeQueued(t)
+func (v *jobView) historyStatus(t queue.TaskSelector) (*wire.JobStatus, error) {
+	past, _, err := v.history.Job(t.Job.Seq)
+	if err != nil || t.Job.Host != v.node.Name {
+		return nil, v.mustBeQueued(t)
 	}
 	if t, err = past.LocateTasks(t); err != nil {
 		return nil, err
 	}
 	if len(t.Ranges) > 0 {
 		st, _ := past.TaskStatus(t.Job.Task(t.Ranges[0].First))
-		return s.singleTaskRow(&st, ""), nil
+		return v.singleTaskRow(&st, ""), nil
 	}
 	st, _ := past.Status(t.Job.Seq)
-	return s.statusRow(&st, ""), nil
+	return v.statusRow(&st, ""), nil
 }
 
 // whyTimeout is how long a question about a job waits for what the negotiator says now;
@@ -69,9 +69,9 @@ const whyTimeout = 200 * time.Millisecond
 
 // awaitExplanation asks the negotiator why a job waits, if it does, and returns when it
 // has answered or is not going to soon.
-func (s *Schedd) awaitExplanation(ctx context.Context, id string, who queue.CallerIdentity) {
+func (s *userService) awaitExplanation(ctx context.Context, id string, who queue.CallerIdentity) {
 	answered := make(chan struct{})
-	if s.callLoop(ctx, func(time.Time) {
+	if s.loop.CallLoop(ctx, func(time.Time) {
 		found := s.wordTargets(id, selectionFilter{}, who, false)
 		if len(found) != 1 || found[0].err != nil || !s.requestExplanation(found[0].TaskSelector, answered) {
 			close(answered)
@@ -90,22 +90,22 @@ func (s *Schedd) awaitExplanation(ctx context.Context, id string, who queue.Call
 
 // requestExplanation sends the question about a job that waits to the negotiator, and has
 // answered closed when the answer is there. It reports whether there was anything to ask.
-func (s *Schedd) requestExplanation(t queue.TaskSelector, answered chan struct{}) bool {
-	st, ok := s.queue.Status(t.Job.Seq)
+func (v *jobView) requestExplanation(t queue.TaskSelector, answered chan struct{}) bool {
+	st, ok := v.queue.Status(t.Job.Seq)
 	if ok && len(t.Ranges) > 0 {
-		st, ok = s.queue.TaskStatus(t.Job.Task(t.Ranges[0].First))
+		st, ok = v.queue.TaskStatus(t.Job.Task(t.Ranges[0].First))
 	}
-	if !ok || t.Job.Host != s.node.Name || !s.leader.IsConnected() || st.Task == nil && st.Counts[roost.Idle] == 0 ||
+	if !ok || t.Job.Host != v.node.Name || !v.leader.IsConnected() || st.Task == nil && st.Counts[roost.Idle] == 0 ||
 		st.Task != nil && st.Task.State != roost.Idle {
 		return false
 	}
-	return s.leader.AddWaiter(st.Request, answered)
+	return v.leader.AddWaiter(st.Request, answered)
 }
 
 // fillExplanation fills a reply from the queue. A job that is not there is returned.
-func (s *Schedd) fillExplanation(reply *wire.WhyReply, id string,
+func (v *jobView) fillExplanation(reply *wire.WhyReply, id string,
 	who queue.CallerIdentity) (missing queue.TaskSelector, err error) {
-	found := s.wordTargets(id, selectionFilter{}, who, false)
+	found := v.wordTargets(id, selectionFilter{}, who, false)
 	if len(found) != 1 || found[0].err != nil {
 		if len(found) == 1 {
 			return queue.TaskSelector{}, found[0].err
@@ -113,29 +113,29 @@ func (s *Schedd) fillExplanation(reply *wire.WhyReply, id string,
 		return queue.TaskSelector{}, fmt.Errorf("%q: %w: it names several jobs; ask about one", id, roost.Invalid)
 	}
 	t := found[0].TaskSelector
-	st, ok := s.queue.Status(t.Job.Seq)
-	if !ok || t.Job.Host != s.node.Name {
+	st, ok := v.queue.Status(t.Job.Seq)
+	if !ok || t.Job.Host != v.node.Name {
 		return t, nil
 	}
-	reply.Status = s.statusRow(&st, "")
+	reply.Status = v.statusRow(&st, "")
 	if len(t.Ranges) > 0 {
-		if st, ok = s.queue.TaskStatus(t.Job.Task(t.Ranges[0].First)); !ok {
+		if st, ok = v.queue.TaskStatus(t.Job.Task(t.Ranges[0].First)); !ok {
 			return queue.TaskSelector{}, fmt.Errorf("%v: %w: the job has no such task", t, roost.NotFound)
 		}
-		reply.Status = s.singleTaskRow(&st, "")
+		reply.Status = v.singleTaskRow(&st, "")
 	}
-	s.explainState(reply, &st)
+	v.explainState(reply, &st)
 	return queue.TaskSelector{}, nil
 }
 
 // explainState chooses the words for the state of a job or task.
-func (s *Schedd) explainState(reply *wire.WhyReply, st *queue.JobStatus) {
+func (v *jobView) explainState(reply *wire.WhyReply, st *queue.JobStatus) {
 	state := mostLikelyState(st)
-	silence, _ := s.nodeSilence(st)
+	silence, _ := v.nodeSilence(st)
 	switch {
 	case state == roost.Idle:
-		s.explainIdle(reply, st)
-		s.explainRunNow(reply, st)
+		v.explainIdle(reply, st)
+		v.explainRunNow(reply, st)
 		if st.Task != nil && st.Task.Exit != nil && st.Task.Exit.Cause == queue.CausePreemption {
 			reply.Summary += "; before, it was " + st.Task.Exit.Describe()
 		}
@@ -155,13 +155,13 @@ func (s *Schedd) explainState(reply *wire.WhyReply, st *queue.JobStatus) {
 			reply.Summary += " on " + st.Task.Node
 		}
 		if st.Task != nil && state == roost.Starting {
-			if there := s.nodeWait(st); there != "" {
+			if there := v.nodeWait(st); there != "" {
 				reply.Summary = "it " + there
 				reply.Advice = append(reply.Advice, "it is moved if another machine can start it at once")
 			}
 		}
 		if st.Task == nil && st.Counts[roost.Idle] > 0 {
-			s.explainIdle(reply, st)
+			v.explainIdle(reply, st)
 		}
 	case state == roost.Completed && st.Reason != "":
 		reply.Summary = "it has ended: " + st.Reason
@@ -181,7 +181,7 @@ func (s *Schedd) explainState(reply *wire.WhyReply, st *queue.JobStatus) {
 
 // explainRunNow adds that an operator asked for a job to run now, or that this was
 // denied.
-func (s *Schedd) explainRunNow(reply *wire.WhyReply, st *queue.JobStatus) {
+func (v *jobView) explainRunNow(reply *wire.WhyReply, st *queue.JobStatus) {
 	switch r := st.RunNow; {
 	case r.Pending > 0:
 		reply.Summary += fmt.Sprintf("; an operator (%s) asked for it to run now, before all others", r.By)
@@ -208,23 +208,23 @@ func mostLikelyState(st *queue.JobStatus) roost.TaskState {
 	return roost.Completed
 }
 
-func (s *Schedd) explainIdle(reply *wire.WhyReply, st *queue.JobStatus) {
-	if !s.leader.IsConnected() {
-		reply.Summary = "it waits for the negotiator, which cannot be reached: " + s.leader.LeaderStatus()
+func (v *jobView) explainIdle(reply *wire.WhyReply, st *queue.JobStatus) {
+	if !v.leader.IsConnected() {
+		reply.Summary = "it waits for the negotiator, which cannot be reached: " + v.leader.LeaderStatus()
 		reply.Advice = append(reply.Advice, "see what is wrong with: roost doctor")
 		return
 	}
-	if s.queue.WaitsForEarlierGang(st.Request) {
+	if v.queue.WaitsForEarlierGang(st.Request) {
 		reply.Summary = st.Reason
 		return
 	}
-	if e := s.leader.Explanation(st.Request); e != nil {
+	if e := v.leader.Explanation(st.Request); e != nil {
 		reply.Explanation, reply.Summary, reply.Advice = e, e.GetSummary(),
-			append(reply.Advice, s.negotiatorAdvice(e)...)
+			append(reply.Advice, v.negotiatorAdvice(e)...)
 		return
 	}
 	reply.Summary = "it is ready, and no machine was offered yet"
-	if r, ok := s.queue.Request(st.Request); ok && r.Ready == 0 {
+	if r, ok := v.queue.Request(st.Request); ok && r.Ready == 0 {
 		reply.Summary = "as many of the job's tasks run as it allows at once"
 	}
 }
@@ -235,12 +235,12 @@ const sameFilesCondition = "TARGET." + roost.AttrFileSystemDomain + " == MY." + 
 
 // negotiatorAdvice is the negotiator's, but for the condition that the user did not
 // write: there it names the setting that did.
-func (s *Schedd) negotiatorAdvice(e *wire.Explanation) (all []string) {
+func (v *jobView) negotiatorAdvice(e *wire.Explanation) (all []string) {
 	for _, r := range e.GetReasons() {
 		if strings.Contains(r.GetText(), sameFilesCondition) {
 			all = append(all, fmt.Sprintf("transfer = \"never\" lets it run only where the files of %s are seen "+
 				"(file_system_domain %q); "+
-				"with transfer = \"auto\" they are sent", s.node.Name, s.node.FileSystemDomain))
+				"with transfer = \"auto\" they are sent", v.node.Name, v.node.FileSystemDomain))
 			break
 		}
 	}

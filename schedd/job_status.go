@@ -9,11 +9,12 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/codec"
 	"github.com/roost-batch/roost/schedd/queue"
+	"github.com/roost-batch/roost/schedd/table"
 )
 
 // statusRow turns a status into the message that tells it. ad is added when it is not
 // empty.
-func (s *Schedd) statusRow(st *queue.JobStatus, ad string) *wire.JobStatus {
+func (v *jobView) statusRow(st *queue.JobStatus, ad string) *wire.JobStatus {
 	m := &wire.JobStatus{
 		Id: st.Job.String(), Name: validUTF8(st.Name), Owner: st.Owner, Band: st.Band.String(),
 		Priority: int32(st.Priority), Submitted: st.Submitted,
@@ -93,10 +94,10 @@ func stateCounts(st *queue.JobStatus) map[string]uint32 {
 
 // addLiveStatus adds to a row what is known of the present only: what its task uses, and
 // why its tasks wait, if they do and the negotiator has said so.
-func (s *Schedd) addLiveStatus(m *wire.JobStatus, st *queue.JobStatus) *wire.JobStatus {
-	s.addLocalStatus(m, st)
+func (v *jobView) addLiveStatus(m *wire.JobStatus, st *queue.JobStatus) *wire.JobStatus {
+	v.addLocalStatus(m, st)
 	if waitsForMachine(m, st) {
-		if e := s.leader.Explanation(st.Request); e != nil {
+		if e := v.leader.Explanation(st.Request); e != nil {
 			m.Reason, m.Brief, m.Start = e.GetSummary(), e.GetBrief(), e.GetStart()
 		}
 	}
@@ -104,19 +105,19 @@ func (s *Schedd) addLiveStatus(m *wire.JobStatus, st *queue.JobStatus) *wire.Job
 }
 
 // addLocalStatus is explained without what the negotiator says.
-func (s *Schedd) addLocalStatus(m *wire.JobStatus, st *queue.JobStatus) *wire.JobStatus {
-	s.liveUsage.addToRow(m, st)
+func (v *jobView) addLocalStatus(m *wire.JobStatus, st *queue.JobStatus) *wire.JobStatus {
+	v.liveUsage.addToRow(m, st)
 	if m.GetUsage().GetFrozen() && !m.Suspended {
 		m.Suspended = true
 		if m.Reason == "" {
 			m.Reason = "frozen on its node"
 		}
 	}
-	if text, brief := s.nodeSilence(st); text != "" {
+	if text, brief := v.nodeSilence(st); text != "" {
 		m.Reason, m.Brief = strings.TrimPrefix(m.Reason+"; "+text, "; "), brief
 	}
 	if m.Reason == "" && st.Task != nil && st.Task.State == roost.Starting {
-		m.Reason = s.nodeWait(st)
+		m.Reason = v.nodeWait(st)
 	}
 	return m
 }
@@ -130,9 +131,9 @@ func waitsForMachine(m *wire.JobStatus, st *queue.JobStatus) bool {
 
 // nodeWait says on which machine a task waits for its turn, and how long yet; "" if on
 // none.
-func (s *Schedd) nodeWait(st *queue.JobStatus) string {
-	now := bootTime()
-	node, since, ready, ok := s.dispatch.WaitsOn(st.Job.Task(st.Task.Index))
+func (v *jobView) nodeWait(st *queue.JobStatus) string {
+	now := v.loop.BootClock()
+	node, since, ready, ok := v.dispatch.WaitsOn(st.Job.Task(st.Task.Index))
 	switch {
 	case !ok:
 		return ""
@@ -145,41 +146,41 @@ func (s *Schedd) nodeWait(st *queue.JobStatus) string {
 }
 
 // jobStatus tells how a job stands, wherever it is; nil when it is nowhere.
-func (s *Schedd) jobStatus(id roost.JobID) (m *wire.JobStatus, final bool) {
-	q := s.queue
+func (v *jobView) jobStatus(id roost.JobID) (m *wire.JobStatus, final bool) {
+	q := v.queue
 	st, ok := q.Status(id.Seq)
 	if !ok {
-		past, _, err := s.history.Job(id.Seq)
+		past, _, err := v.history.Job(id.Seq)
 		if err != nil {
 			return nil, true
 		}
 		q = past
 		st, _ = q.Status(id.Seq)
 	}
-	return s.addLiveStatus(s.statusRow(&st, ""), &st), st.Counts[roost.Completed]+st.Counts[roost.Removed] == st.Tasks
+	return v.addLiveStatus(v.statusRow(&st, ""), &st), st.Counts[roost.Completed]+st.Counts[roost.Removed] == st.Tasks
 }
 
 // maxFailures bounds the sample of failed tasks that goes with an event.
 const maxFailures = 3
 
 // failedTaskSample samples a job's failed tasks.
-func (s *Schedd) failedTaskSample(id roost.JobID) (rows []*wire.JobStatus) {
-	s.queue.FailedTasks(id.Seq, maxFailures, func(st queue.JobStatus) { rows = append(rows, s.singleTaskRow(&st, "")) })
+func (v *jobView) failedTaskSample(id roost.JobID) (rows []*wire.JobStatus) {
+	v.queue.FailedTasks(id.Seq, maxFailures, func(st queue.JobStatus) { rows = append(rows, v.singleTaskRow(&st, "")) })
 	return rows
 }
 
 // singleTaskRow is a row that stands for one task, under the task's own id.
-func (s *Schedd) singleTaskRow(st *queue.JobStatus, ad string) *wire.JobStatus {
-	m := s.statusRow(st, ad)
+func (v *jobView) singleTaskRow(st *queue.JobStatus, ad string) *wire.JobStatus {
+	m := v.statusRow(st, ad)
 	m.Id = st.Job.Task(st.Task.UserIndex).String()
 	return m
 }
 
 // watchedJobs finds the jobs of a selection that can still change, and tells the others
 // as they ended.
-func (s *Schedd) watchedJobs(sel *wire.Selection,
+func (v *jobView) watchedJobs(sel *wire.Selection,
 	who queue.CallerIdentity) (ids []roost.JobID, past []*wire.JobStatus, err error) {
-	chosen, err := s.selectTargets(sel, who, false)
+	chosen, err := v.selectTargets(sel, who, false)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -192,15 +193,24 @@ func (s *Schedd) watchedJobs(sel *wire.Selection,
 			continue
 		}
 		seen[t.Job] = true
-		if _, ok := s.queue.Status(t.Job.Seq); ok && t.Job.Host == s.node.Name {
+		if _, ok := v.queue.Status(t.Job.Seq); ok && t.Job.Host == v.node.Name {
 			ids = append(ids, t.Job)
 			continue
 		}
-		m, _ := s.jobStatus(t.Job)
-		if m == nil || t.Job.Host != s.node.Name {
-			return nil, nil, s.mustBeQueued(t.TaskSelector)
+		m, _ := v.jobStatus(t.Job)
+		if m == nil || t.Job.Host != v.node.Name {
+			return nil, nil, v.mustBeQueued(t.TaskSelector)
 		}
 		past = append(past, m)
 	}
 	return ids, past, nil
+}
+
+// historyRow makes the row of a job that has ended, for the history.
+func (v *jobView) historyRow(q *queue.Queue, seq uint64) *table.JobRow {
+	st, _ := q.Status(seq)
+	st.OrderRank, st.OrderTime = seq, st.Submitted // there its place is that of its number
+	m := v.statusRow(&st, "")
+	m.Checkpoints, m.Checkpointed = 0, 0 // they go when it leaves the queue
+	return newTableRow(m, &st, "")
 }

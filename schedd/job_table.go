@@ -63,118 +63,115 @@ func (v *jobTable) markChanged(seq uint64) {
 }
 
 // freshTable returns a table that has everything that was on disk when it was asked for.
-func (s *Schedd) freshTable(ctx context.Context) (*table.Table, error) {
-	v := &s.jobTable
-	if t := v.current.Load(); t != nil && v.version.Load() == v.published.Load() &&
-		(v.activeJobs.Load() == 0 || time.Now().UnixNano()-v.sweptAt.Load() < int64(tableSweepInterval)) {
+func (v *jobView) freshTable(ctx context.Context) (*table.Table, error) {
+	j := v.jobTable
+	if t := j.current.Load(); t != nil && j.version.Load() == j.published.Load() &&
+		(j.activeJobs.Load() == 0 || time.Now().UnixNano()-j.sweptAt.Load() < int64(tableSweepInterval)) {
 		return t, nil
 	}
-	v.mu.Lock()
-	if v.next == nil {
-		v.next = &tableRefresh{done: make(chan struct{})}
+	j.mu.Lock()
+	if j.next == nil {
+		j.next = &tableRefresh{done: make(chan struct{})}
 	}
-	r, begin := v.next, !v.refreshing
-	v.refreshing = true
-	v.mu.Unlock()
-	if begin && !s.postEvent(ctx, loopCall(s.startTableRefresh)) {
-		v.mu.Lock()
-		v.refreshing = false // whoever comes next begins anew
-		v.mu.Unlock()
-		return nil, s.stoppingError(ctx)
+	r, begin := j.next, !j.refreshing
+	j.refreshing = true
+	j.mu.Unlock()
+	if begin && !v.loop.PostCall(ctx, v.startTableRefresh) {
+		j.mu.Lock()
+		j.refreshing = false // whoever comes next begins anew
+		j.mu.Unlock()
+		return nil, v.loop.StoppingError(ctx)
 	}
 	select {
 	case <-r.done:
-		return v.current.Load(), nil
+		return j.current.Load(), nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
-	case <-s.daemonContext.Done():
-		return nil, s.stoppingError(ctx)
+	case <-v.daemonContext.Done():
+		return nil, v.loop.StoppingError(ctx)
 	}
 }
 
 // startTableRefresh begins an update: of all jobs for the first who asks, and then of
 // those that have changed.
-func (s *Schedd) startTableRefresh(now time.Time) {
-	v := &s.jobTable
-	v.mu.Lock()
-	r := v.next
-	v.next = nil
-	v.mu.Unlock()
-	if v.dirty == nil {
-		v.dirty, v.volatileJobs = map[uint64]bool{}, map[uint64]bool{}
-		for _, id := range s.queue.MatchingJobs(queue.JobFilter{}) {
-			v.dirty[id.Seq] = true
+func (v *jobView) startTableRefresh(now time.Time) {
+	j := v.jobTable
+	j.mu.Lock()
+	r := j.next
+	j.next = nil
+	j.mu.Unlock()
+	if j.dirty == nil {
+		j.dirty, j.volatileJobs = map[uint64]bool{}, map[uint64]bool{}
+		for _, id := range v.queue.MatchingJobs(queue.JobFilter{}) {
+			j.dirty[id.Seq] = true
 		}
 	}
-	if now.UnixNano()-v.sweptAt.Load() >= int64(tableSweepInterval) {
-		v.sweptAt.Store(now.UnixNano())
-		for seq := range v.volatileJobs {
-			v.dirty[seq] = true
+	if now.UnixNano()-j.sweptAt.Load() >= int64(tableSweepInterval) {
+		j.sweptAt.Store(now.UnixNano())
+		for seq := range j.volatileJobs {
+			j.dirty[seq] = true
 		}
 	}
-	r.version, r.rows = v.version.Load(), make(map[uint64]*table.JobRow, len(v.dirty))
-	seqs := make([]uint64, 0, len(v.dirty))
-	for seq := range v.dirty {
+	r.version, r.rows = j.version.Load(), make(map[uint64]*table.JobRow, len(j.dirty))
+	seqs := make([]uint64, 0, len(j.dirty))
+	for seq := range j.dirty {
 		seqs = append(seqs, seq)
 	}
-	clear(v.dirty)
-	s.buildRows(r, seqs)
+	clear(j.dirty)
+	v.buildRows(r, seqs)
 }
 
 // buildRows makes some of the rows that an update needs, and has the loop go on with the
 // others in its next turn. When all are made, they are shown as soon as what they rest on
 // is on disk: with the next batch, for which they do not press where there is something
 // to write.
-func (s *Schedd) buildRows(r *tableRefresh, seqs []uint64) {
+func (v *jobView) buildRows(r *tableRefresh, seqs []uint64) {
 	n := min(tableTurn, len(seqs))
 	for _, seq := range seqs[:n] {
-		r.rows[seq] = s.tableRow(seq)
+		r.rows[seq] = v.tableRow(seq)
 	}
 	if rest := seqs[n:]; len(rest) > 0 {
-		s.effects.postLater(func(time.Time) { s.buildRows(r, rest) })
+		v.loop.PostLater(func(time.Time) { v.buildRows(r, rest) })
 		return
 	}
-	s.jobTable.activeJobs.Store(int64(len(s.jobTable.volatileJobs)))
-	s.pending.callbacks = append(s.pending.callbacks, func() { go s.publishTable(r) })
-	if len(s.pending.events) == 0 {
-		s.pending.urgent = true
-	}
+	v.jobTable.activeJobs.Store(int64(len(v.jobTable.volatileJobs)))
+	v.loop.AfterNextCommit(func() { go v.publishTable(r) })
 }
 
 // publishTable publishes an update, and begins the next if somebody waits for one.
-func (s *Schedd) publishTable(r *tableRefresh) {
-	v := &s.jobTable
-	t := v.current.Load()
+func (v *jobView) publishTable(r *tableRefresh) {
+	j := v.jobTable
+	t := j.current.Load()
 	if t == nil {
 		t = &table.Table{}
 	}
-	v.current.Store(t.WithRows(r.rows))
-	v.published.Store(r.version)
+	j.current.Store(t.WithRows(r.rows))
+	j.published.Store(r.version)
 	close(r.done)
-	v.mu.Lock()
-	v.refreshing = v.next != nil
-	again := v.refreshing
-	v.mu.Unlock()
+	j.mu.Lock()
+	j.refreshing = j.next != nil
+	again := j.refreshing
+	j.mu.Unlock()
 	if again {
-		s.postEvent(s.daemonContext, loopCall(s.startTableRefresh))
+		v.loop.PostCall(v.daemonContext, v.startTableRefresh)
 	}
 }
 
-// Row makes the row of a job; nil when it is not in the queue.
-func (s *Schedd) tableRow(seq uint64) *table.JobRow {
-	v := &s.jobTable
-	st, ok := s.queue.Status(seq)
+// tableRow makes the row of a job; nil when it is not in the queue.
+func (v *jobView) tableRow(seq uint64) *table.JobRow {
+	j := v.jobTable
+	st, ok := v.queue.Status(seq)
 	if !ok {
-		delete(v.volatileJobs, seq)
+		delete(j.volatileJobs, seq)
 		return nil
 	}
-	m := s.addLocalStatus(s.statusRow(&st, ""), &st)
+	m := v.addLocalStatus(v.statusRow(&st, ""), &st)
 	if st.Task != nil && st.Task.State.IsActive() {
-		v.volatileJobs[seq] = true
+		j.volatileJobs[seq] = true
 	} else {
-		delete(v.volatileJobs, seq)
+		delete(j.volatileJobs, seq)
 	}
-	ad, _ := s.queue.JobAd(seq)
+	ad, _ := v.queue.JobAd(seq)
 	row := newTableRow(m, &st, ad)
 	if waitsForMachine(m, &st) {
 		row.RequestID = uint64(st.Request)

@@ -20,34 +20,34 @@ type jobWatch struct {
 }
 
 // follow registers a watch with the loop; the jobs count as changed at first.
-func (s *Schedd) startWatch(jobs []roost.JobID) *jobWatch {
+func (v *jobView) startWatch(jobs []roost.JobID) *jobWatch {
 	w := &jobWatch{jobs: jobs, changed: make(map[roost.JobID]bool, len(jobs)), signal: make(chan struct{}, 1)}
 	for _, id := range jobs {
-		if s.watches[id] == nil {
-			s.watches[id] = make(map[*jobWatch]bool)
+		if v.watches[id] == nil {
+			v.watches[id] = make(map[*jobWatch]bool)
 		}
-		s.watches[id][w] = true
+		v.watches[id][w] = true
 		w.changed[id] = true
 	}
 	w.signal <- struct{}{}
 	return w
 }
 
-func (s *Schedd) stopWatch(w *jobWatch) {
+func (v *jobView) stopWatch(w *jobWatch) {
 	for _, id := range w.jobs {
-		delete(s.watches[id], w)
-		if len(s.watches[id]) == 0 {
-			delete(s.watches, id)
+		delete(v.watches[id], w)
+		if len(v.watches[id]) == 0 {
+			delete(v.watches, id)
 		}
 	}
 }
 
 // signalWatches signals the watches of the jobs that have changed, and has the lists tell
 // of them anew.
-func (s *Schedd) signalWatches() {
-	for _, id := range s.queue.TakeChanged() {
-		s.jobTable.markChanged(id.Seq)
-		for w := range s.watches[id] {
+func (v *jobView) signalWatches() {
+	for _, id := range v.queue.TakeChanged() {
+		v.jobTable.markChanged(id.Seq)
+		for w := range v.watches[id] {
 			w.changed[id] = true
 			select {
 			case w.signal <- struct{}{}:
@@ -66,7 +66,7 @@ func (s *userService) Watch(req *wire.WatchRequest, stream grpc.ServerStreamingS
 	}
 	var w *jobWatch
 	var past []*wire.JobStatus
-	if aerr := s.callLoop(ctx, func(time.Time) {
+	if aerr := s.loop.CallLoop(ctx, func(time.Time) {
 		var ids []roost.JobID
 		if ids, past, err = s.watchedJobs(req.GetSelection(), who); err == nil {
 			w = s.startWatch(ids)
@@ -77,7 +77,7 @@ func (s *userService) Watch(req *wire.WatchRequest, stream grpc.ServerStreamingS
 	if err != nil {
 		return err
 	}
-	defer s.postEvent(context.WithoutCancel(ctx), loopCall(func(time.Time) { s.stopWatch(w) }))
+	defer s.loop.PostCall(context.WithoutCancel(ctx), func(time.Time) { s.stopWatch(w) })
 	for _, status := range past {
 		if err := stream.Send(&wire.WatchEvent{Status: status}); err != nil {
 			return err
@@ -96,7 +96,7 @@ func (s *userService) sendChanges(ctx context.Context, w *jobWatch, every time.D
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-s.daemonContext.Done():
-			return s.stoppingError(ctx)
+			return s.loop.StoppingError(ctx)
 		}
 		var events []*wire.WatchEvent
 		var closed int
@@ -121,20 +121,20 @@ func (s *userService) sendChanges(ctx context.Context, w *jobWatch, every time.D
 
 // takeChanges takes what has changed for a watch. Jobs that are final are not watched
 // further.
-func (s *Schedd) takeChanges(w *jobWatch) (events []*wire.WatchEvent, closed int) {
+func (v *jobView) takeChanges(w *jobWatch) (events []*wire.WatchEvent, closed int) {
 	for _, id := range w.jobs {
 		if !w.changed[id] {
 			continue
 		}
 		delete(w.changed, id)
-		status, final := s.jobStatus(id)
+		status, final := v.jobStatus(id)
 		if status == nil {
 			continue
 		}
-		events = append(events, &wire.WatchEvent{Status: status, Failed: s.failedTaskSample(id)})
-		if final && s.watches[id][w] {
+		events = append(events, &wire.WatchEvent{Status: status, Failed: v.failedTaskSample(id)})
+		if final && v.watches[id][w] {
 			closed++
-			delete(s.watches[id], w)
+			delete(v.watches[id], w)
 		}
 	}
 	return events, closed

@@ -27,7 +27,7 @@ func (s *userService) Query(req *wire.QueryRequest, stream grpc.ServerStreamingS
 }
 
 // ListJobs lists jobs of this schedd, as its peers ask for it.
-func (s *Schedd) ListJobs(ctx context.Context, req *wire.QueryRequest, who queue.CallerIdentity,
+func (s *userService) ListJobs(ctx context.Context, req *wire.QueryRequest, who queue.CallerIdentity,
 	send func(*wire.JobStatus) error) error {
 	return s.runListQuery(ctx, req, who, sendStatus(send))
 }
@@ -44,9 +44,9 @@ func sendStatus(send func(*wire.JobStatus) error) func(peers.ListRow) error {
 }
 
 // runListQuery tells to what a query asks for, with what who may see of it.
-func (s *Schedd) runListQuery(ctx context.Context, req *wire.QueryRequest, who queue.CallerIdentity,
+func (s *userService) runListQuery(ctx context.Context, req *wire.QueryRequest, who queue.CallerIdentity,
 	to func(peers.ListRow) error) error {
-	l := &listQuery{Schedd: s, ctx: ctx, req: req, user: who, to: to, limit: int(req.GetLimit())}
+	l := &listQuery{userService: s, ctx: ctx, req: req, user: who, to: to, limit: int(req.GetLimit())}
 	if req.GetLimit() == 0 {
 		l.limit = -1
 	}
@@ -58,7 +58,7 @@ func (s *Schedd) runListQuery(ctx context.Context, req *wire.QueryRequest, who q
 
 // listQuery is one query under way.
 type listQuery struct {
-	*Schedd
+	*userService
 	ctx         context.Context
 	req         *wire.QueryRequest
 	user        queue.CallerIdentity
@@ -76,7 +76,7 @@ func (l *listQuery) runQuery() error {
 	if l.states, err = newFilter(l.req.GetSelection(), l.user); err != nil {
 		return err
 	}
-	if aerr := l.callLoop(l.ctx, func(time.Time) {
+	if aerr := l.loop.CallLoop(l.ctx, func(time.Time) {
 		chosen, err = l.selectTargets(l.req.GetSelection(), l.user, false)
 	}); aerr != nil {
 		return aerr

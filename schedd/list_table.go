@@ -116,7 +116,7 @@ func (l *listQuery) sendPendingRows() error {
 	l.pendingRows = nil
 	more := make([]wire.JobStatus, len(rows))
 	if slices.ContainsFunc(rows, func(r *table.JobRow) bool { return !r.IsFinal }) {
-		if err := l.callLoop(l.ctx, func(time.Time) {
+		if err := l.loop.CallLoop(l.ctx, func(time.Time) {
 			for i, r := range rows {
 				if more[i].Depends = l.queue.DependencyText(r.Seq); r.IsArray && !r.IsFinal {
 					more[i].Remaining = l.queue.WaitingIndexes(r.Seq)
@@ -179,7 +179,7 @@ func (l *listQuery) sendSingle(word string) error {
 	req.Table, req.Selection = false, &wire.Selection{Selectors: []string{word}}
 	req.Tasks = req.Tasks || strings.Contains(word, "[") && !strings.Contains(word, "[]")
 	found := false
-	one := &listQuery{Schedd: l.Schedd, ctx: l.ctx, req: req, user: l.user, limit: -1, to: func(t peers.ListRow) error {
+	one := &listQuery{userService: l.userService, ctx: l.ctx, req: req, user: l.user, limit: -1, to: func(t peers.ListRow) error {
 		found = true
 		return l.to(t)
 	}}

@@ -34,16 +34,16 @@ type taskUsage struct {
 
 // onUsageReport takes in a node's report. What it says of attempts that are not live, or
 // run elsewhere, is dropped.
-func (s *Schedd) onUsageReport(node string, report *wire.UsageReport) {
+func (act *jobActions) onUsageReport(node string, report *wire.UsageReport) {
 	reported := map[roost.TaskID]bool{}
 	for _, u := range report.GetAttempts() {
-		a := codec.AttemptID(s.node.Name, u.GetAttempt())
-		if node == "" || s.queue.NodeOf(a) != node {
+		a := codec.AttemptID(act.node.Name, u.GetAttempt())
+		if node == "" || act.queue.NodeOf(a) != node {
 			continue
 		}
 		t := taskUsage{attempt: a.Attempt, usage: sanitizeUsage(u.GetUsage()),
 			dumpable: sanitizeSentence(u.GetDumpable())}
-		if old := s.liveUsage[a.Task]; old.attempt == a.Attempt { // a report may be about one of the two
+		if old := act.liveUsage[a.Task]; old.attempt == a.Attempt { // a report may be about one of the two
 			if t.usage == nil {
 				t.usage = old.usage
 			}
@@ -51,29 +51,29 @@ func (s *Schedd) onUsageReport(node string, report *wire.UsageReport) {
 				t.dumpable = old.dumpable
 			}
 		}
-		s.liveUsage[a.Task] = t
+		act.liveUsage[a.Task] = t
 		reported[a.Task] = true
 	}
 	for _, t := range slices.SortedFunc(maps.Keys(reported), func(a, b roost.TaskID) int {
 		return cmp.Or(cmp.Compare(a.Job.Seq, b.Job.Seq), cmp.Compare(a.Index, b.Index))
 	}) {
-		s.endOverLimitGangs(t)
+		act.endOverLimitGangs(t)
 	}
 }
 
 // endOverLimitGangs ends what a task is a part of, where all of its parts have used more
 // CPU time together than they may. Each of its nodes holds its own part to all of it. A
 // node that is told twice is told nothing new.
-func (s *Schedd) endOverLimitGangs(t roost.TaskID) {
-	a, reason, over := s.queue.GangOverCPULimit(t, func(a roost.AttemptID) time.Duration {
-		t := s.liveUsage[a.Task]
+func (act *jobActions) endOverLimitGangs(t roost.TaskID) {
+	a, reason, over := act.queue.GangOverCPULimit(t, func(a roost.AttemptID) time.Duration {
+		t := act.liveUsage[a.Task]
 		if t.attempt != a.Attempt {
 			return 0
 		}
 		return time.Duration(t.usage.GetUserCpu() + t.usage.GetSystemCpu())
 	})
 	if over {
-		s.sendTo(s.queue.NodeOf(a), &wire.ToStartd{Of: &wire.ToStartd_Vacate{
+		act.loop.SendTo(act.queue.NodeOf(a), &wire.ToStartd{Of: &wire.ToStartd_Vacate{
 			Vacate: &wire.Vacate{Attempt: codec.AttemptRef(a), Cause: wire.Cause_CAUSE_CPU_TIME, Reason: reason},
 		}})
 	}
@@ -156,3 +156,6 @@ func sanitizeSentence(text string) string {
 		return r
 	}, strings.ToValidUTF8(text, "?"))
 }
+
+// hasLiveUsage reports whether a node has said what a task uses now.
+func (v *jobView) hasLiveUsage(t roost.TaskID) bool { return v.liveUsage[t].usage != nil }

@@ -75,3 +75,52 @@ func (a loopAdapter) RecordEndedWithRuntime(attempt roost.AttemptID, x *queue.At
 	now time.Time) {
 	a.s.recordEndedWithRuntime(attempt, x, ownFiles, ran, now)
 }
+
+// StoppingError is the error for a call that the end of the daemon, or of the caller, cut
+// short.
+func (a loopAdapter) StoppingError(ctx context.Context) error { return a.s.stoppingError(ctx) }
+
+// AfterNextCommit is AfterCommit where events that wait for company need not hurry for f.
+func (a loopAdapter) AfterNextCommit(f func()) {
+	a.s.pending.callbacks = append(a.s.pending.callbacks, f)
+	if len(a.s.pending.events) == 0 {
+		a.s.pending.urgent = true
+	}
+}
+
+// HurryCommit has the present batch written at once.
+func (a loopAdapter) HurryCommit() { a.s.pending.urgent = true }
+
+// SendToLazily is SendTo for messages that the node does not wait for, and reports whether
+// there is a session.
+func (a loopAdapter) SendToLazily(node string, m *wire.ToStartd) bool {
+	return a.s.sendToLazily(node, m)
+}
+
+// HasSession reports whether a node answers now.
+func (a loopAdapter) HasSession(name string) bool {
+	p := a.s.peers[name]
+	return p != nil && p.session != nil
+}
+
+// SilentNodes lists the nodes that do not answer now.
+func (a loopAdapter) SilentNodes() (names []string) {
+	for name, p := range a.s.peers {
+		if p.session == nil {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// BootClock reads the clock that counts through suspend.
+func (a loopAdapter) BootClock() dispatch.BootTime { return bootTime() }
+
+// ResumedAt is when this start of the schedd took up what the log knows.
+func (a loopAdapter) ResumedAt() dispatch.BootTime { return a.s.resumed }
+
+// TaskLoad is how many tasks wait, and how many run.
+func (a loopAdapter) TaskLoad() (queued, running int) {
+	l := a.s.taskLoad()
+	return l.queued, l.running
+}

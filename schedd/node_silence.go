@@ -16,18 +16,18 @@ const silenceThreshold = 15 * time.Second
 // what comes of that: in a sentence, and in a few words. Both are empty while there is
 // nothing to say. For all that is known the task runs, and it counts as running until its
 // lease has ended.
-func (s *Schedd) nodeSilence(st *queue.JobStatus) (text, brief string) {
+func (v *jobView) nodeSilence(st *queue.JobStatus) (text, brief string) {
 	if st.Task == nil || !st.Task.State.IsActive() {
 		return "", ""
 	}
-	now, task := bootTime(), st.Job.Task(st.Task.Index)
-	node, ok := s.dispatch.NodeSilence(task)
+	now, task := v.loop.BootClock(), st.Job.Task(st.Task.Index)
+	node, ok := v.dispatch.NodeSilence(task)
 	if !ok || now-node.Since < silenceThreshold {
 		return "", ""
 	}
 	brief = fmt.Sprintf("no word from %s for %s", node.Node, approxDuration(now-node.Since))
 	then := "the attempt is given up"
-	if s.queue.RestartsWhenLost(task) {
+	if v.queue.RestartsWhenLost(task) {
 		then = "the task is started again"
 	}
 	return fmt.Sprintf("%s; if it stays silent %s in %s", brief, then, approxDuration(max(node.LeaseEnd-now, 0))), brief

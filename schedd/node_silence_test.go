@@ -10,6 +10,7 @@ import (
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/dispatch"
+	"github.com/roost-batch/roost/schedd/negotiation"
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
@@ -42,17 +43,29 @@ func TestSilentNode(t *testing.T) {
 	}
 }
 
+// leasedJobs gives every attempt the same lease.
+type leasedJobs struct{ dispatch.JobQueue }
+
+func (leasedJobs) Lease(dispatch.RequestID) time.Duration { return 40 * time.Minute }
+
+// clockLoop is a loop that has a clock only.
+type clockLoop struct{ ServiceLoop }
+
+func (clockLoop) BootClock() dispatch.BootTime { return 100 * time.Hour }
+
 // newSilentNodeTest is a schedd with one task, on a node that went away so long ago.
-func newSilentNodeTest(t *testing.T, with string, away time.Duration) (*Schedd, queue.JobStatus) {
+func newSilentNodeTest(t *testing.T, with string, away time.Duration) (*userService, queue.JobStatus) {
 	t.Helper()
 	ad, err := classad.Parse(fmt.Sprintf("[Cmd = \"/bin/true\"; %s]", with))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Schedd{queue: queue.New("h"), liveUsage: liveUsage{},
-		node: &config.Node{Name: "h", Schedd: &config.ScheddSettings{JobLease: 40 * time.Minute}}}
-	s.dispatch = dispatch.New(jobQueueAdapter{s}, dispatch.DefaultOptions())
-	s.assemble()
+	q := queue.New("h")
+	d := dispatch.New(leasedJobs{}, dispatch.DefaultOptions())
+	s := newUserService(ServiceConfig{
+		Node:  &config.Node{Name: "h", Schedd: &config.ScheddSettings{JobLease: 40 * time.Minute}},
+		Queue: q, Dispatch: d, Loop: clockLoop{}, Leader: negotiation.New(negotiation.Config{}),
+	})
 	now := time.Unix(1, 0)
 	events, ids, _, err := s.queue.SubmitJobs(now, queue.CallerIdentity{User: "alice", UID: 1000}, "k",
 		[]queue.SubmitSpec{{Ad: ad, Count: 1}}, queue.SubmitLimits{})
@@ -69,7 +82,7 @@ func newSilentNodeTest(t *testing.T, with string, away time.Duration) (*Schedd, 
 		s.queue.Apply(e)
 	}
 	st, _ := s.queue.Status(ids[0].Seq)
-	s.dispatch.Adopt(bootTime()-away, []dispatch.RecoveredAttempt{{Attempt: a, Request: dispatch.RequestID(st.Request),
+	d.Adopt(clockLoop{}.BootClock()-away, []dispatch.RecoveredAttempt{{Attempt: a, Request: dispatch.RequestID(st.Request),
 		Node: "n1", Address: "unix:/n1", Claim: 7, Started: true, Resources: roost.Resources{CPU: 1000}}})
 	return s, st
 }

@@ -16,19 +16,19 @@ const maxLine = 4 << 10
 
 // sendOutputMessage has a line written into the output of the running tasks of a target,
 // and returns how many those are. As a signal it goes out once.
-func (s *Schedd) sendOutputMessage(now time.Time, who queue.CallerIdentity, t queue.TaskSelector,
+func (act *jobActions) sendOutputMessage(now time.Time, who queue.CallerIdentity, t queue.TaskSelector,
 	req *wire.ActRequest) (n uint32, err error) {
 	line := req.GetMessage()
 	if len(line) > maxLine || bytes.IndexByte(line, 0) >= 0 {
 		return 0, fmt.Errorf("%v: %w: a message has at most %d bytes, and none of them is zero", t,
 			roost.Invalid, maxLine)
 	}
-	to, err := s.queue.OutputMessageTargets(now, who, t)
+	to, err := act.queue.OutputMessageTargets(now, who, t)
 	if err != nil {
 		return 0, err
 	}
 	for _, a := range to {
-		if s.sendToLazily(s.queue.NodeOf(a), &wire.ToStartd{Of: &wire.ToStartd_Message{Message: &wire.Message{
+		if act.loop.SendToLazily(act.queue.NodeOf(a), &wire.ToStartd{Of: &wire.ToStartd_Message{Message: &wire.Message{
 			Attempt: codec.AttemptRef(a), Line: line, Out: req.GetOut(), Err: req.GetErr(),
 		}}}) {
 			n++

@@ -27,7 +27,7 @@ const (
 // checkCellCapacity refuses stream jobs that the pool could not hold if it was empty: who
 // serves others is told at once and not after a while. If no collector answers nothing is
 // known.
-func (s *Schedd) checkCellCapacity(ctx context.Context, specs []queue.SubmitSpec) error {
+func (s *userService) checkCellCapacity(ctx context.Context, specs []queue.SubmitSpec) error {
 	var machines []admission.MachineCapacity
 	for i := range specs {
 		each, ok := specs[i].StreamTasks()
@@ -52,7 +52,7 @@ func (s *Schedd) checkCellCapacity(ctx context.Context, specs []queue.SubmitSpec
 }
 
 // queryCapacity asks the collectors in turn until one answers.
-func (s *Schedd) queryCapacity(ctx context.Context) (found []admission.MachineCapacity, err error) {
+func (s *userService) queryCapacity(ctx context.Context) (found []admission.MachineCapacity, err error) {
 	attributes := []string{roost.AttrTotalCpus, roost.AttrTotalMemory, roost.AttrTotalDisk, roost.AttrTotalGpus,
 		roost.AttrGpuMemoryMax}
 	err = roost.Unavailable
@@ -78,7 +78,7 @@ type poolGPUs struct {
 // what is remembered clears it. What is remembered does not condemn it, because a machine
 // with larger cards may just have come: for that the collector is asked anew, and if it
 // does not answer nothing is known.
-func (s *Schedd) checkFeasible(ctx context.Context, specs []queue.SubmitSpec) error {
+func (s *userService) checkFeasible(ctx context.Context, specs []queue.SubmitSpec) error {
 	if err := s.checkCellCapacity(ctx, specs); err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func (s *Schedd) checkFeasible(ctx context.Context, specs []queue.SubmitSpec) er
 }
 
 // runGPUQueries keeps what is known of the GPUs fresh until ctx ends.
-func (s *Schedd) runGPUQueries(ctx context.Context) {
+func (s *userService) runGPUQueries(ctx context.Context) {
 	for ctx.Err() == nil && len(s.node.Collectors) > 0 {
 		wait := gpuIntervalNone
 		if found, err := s.queryGPUs(ctx); err == nil {
@@ -111,7 +111,7 @@ func (s *Schedd) runGPUQueries(ctx context.Context) {
 }
 
 // queryGPUs asks the collectors in turn until one answers.
-func (s *Schedd) queryGPUs(ctx context.Context) (found []admission.GPUMachine, err error) {
+func (s *userService) queryGPUs(ctx context.Context) (found []admission.GPUMachine, err error) {
 	for _, addr := range s.node.Collectors {
 		if found, err = s.queryGPUsFrom(ctx, addr); err == nil {
 			return found, nil
@@ -120,7 +120,7 @@ func (s *Schedd) queryGPUs(ctx context.Context) (found []admission.GPUMachine, e
 	return nil, err
 }
 
-func (s *Schedd) queryGPUsFrom(ctx context.Context, addr string) ([]admission.GPUMachine, error) {
+func (s *userService) queryGPUsFrom(ctx context.Context, addr string) ([]admission.GPUMachine, error) {
 	found := []admission.GPUMachine{}
 	err := s.queryMachines(ctx, addr, roost.AttrTotalGpus+" > 0",
 		[]string{roost.AttrName, roost.AttrTotalGpus, roost.AttrGpuMemoryMax}, func(ad *classad.Ad) {
@@ -134,7 +134,7 @@ func (s *Schedd) queryGPUsFrom(ctx context.Context, addr string) ([]admission.GP
 }
 
 // queryMachines asks one collector for some attributes of machines.
-func (s *Schedd) queryMachines(ctx context.Context, addr, constraint string, attributes []string,
+func (s *userService) queryMachines(ctx context.Context, addr, constraint string, attributes []string,
 	each func(*classad.Ad)) error {
 	conn, err := rpc.Dial(addr, s.identity, peer.Collector)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/history"
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
@@ -23,11 +24,11 @@ func rerunsEnded(v wire.ActRequest_Verb) bool {
 
 // historyJob is a queue with a job that has left this one for the history; nil where it
 // has not.
-func (s *Schedd) historyJob(t queue.TaskSelector) *queue.Queue {
-	if _, ok := s.queue.Status(t.Job.Seq); ok || t.Job.Host != s.node.Name {
+func (v *jobView) historyJob(t queue.TaskSelector) *queue.Queue {
+	if _, ok := v.queue.Status(t.Job.Seq); ok || t.Job.Host != v.node.Name {
 		return nil
 	}
-	past, _, err := s.history.Job(t.Job.Seq)
+	past, _, err := v.history.Job(t.Job.Seq)
 	if err != nil { // what is not there, or cannot be read, is said when it is looked for as any other
 		return nil
 	}
@@ -36,22 +37,22 @@ func (s *Schedd) historyJob(t queue.TaskSelector) *queue.Queue {
 
 // rerunEndedJob decides to run failed and removed tasks again of a job that has left the
 // queue.
-func (s *Schedd) rerunEndedJob(now time.Time, who queue.CallerIdentity, past *queue.Queue, t queue.TaskSelector,
+func (act *jobActions) rerunEndedJob(now time.Time, who queue.CallerIdentity, past *queue.Queue, t queue.TaskSelector,
 	verb wire.ActRequest_Verb) ([]queue.JobEvent, error) {
 	t, err := past.LocateTasks(t)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.checkUncertain(past, t); err != nil {
+	if err := act.checkUncertain(past, t); err != nil {
 		return nil, err
 	}
 	if st, _ := past.Status(t.Job.Seq); st.UID == unknownUID {
 		return nil, fmt.Errorf("%v: %w: its record was damaged, and what it ran is not known: submit it again",
 			t, roost.Conflict)
 	}
-	events, err := s.queue.ReturnFromHistory(now, who, past, t, s.submitLimits())
+	events, err := act.queue.ReturnFromHistory(now, who, past, t, act.loop.SubmitLimits())
 	if err == nil {
-		err = s.transfers.Scripts.CheckExist(now, past)
+		err = act.transfers.Scripts.CheckExist(now, past)
 	}
 	if verb == wire.ActRequest_RERUN {
 		return rerunEndedError(past, t, events, err)
@@ -75,12 +76,12 @@ func rerunEndedError(q *queue.Queue, t queue.TaskSelector, events []queue.JobEve
 // completeEvents is what has happened to a job of which the log of the queue has these
 // events: if it came back from the history, that has what was before, and all of it once
 // the job has ended again.
-func (s *Schedd) completeEvents(seq uint64, events []queue.JobEvent) ([]queue.JobEvent, error) {
+func completeEvents(past *history.History, seq uint64, events []queue.JobEvent) ([]queue.JobEvent, error) {
 	for i := len(events) - 1; i >= 0; i-- {
 		if events[i].Type != queue.Returned {
 			continue
 		}
-		_, before, err := s.history.Job(seq)
+		_, before, err := past.Job(seq)
 		if err != nil && !errors.Is(err, roost.NotFound) { // somebody has removed it there meanwhile
 			return nil, err
 		}

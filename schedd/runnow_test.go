@@ -1,7 +1,6 @@
 package schedd
 
 import (
-	"log/slog"
 	"testing"
 	"time"
 
@@ -14,8 +13,7 @@ import (
 // Who does not administer is refused before he hears whether there is such a job
 // (OpenPBS).
 func TestRunNowIsForAdministrators(t *testing.T) {
-	s := newSchedd(&config.Node{Name: "n1", Schedd: &config.ScheddSettings{}}, nil, slog.New(slog.DiscardHandler),
-		time.Unix(0, 0))
+	s := newUserService(ServiceConfig{Node: &config.Node{Name: "n1", Schedd: &config.ScheddSettings{}}})
 	job := selectionTarget{text: "7", TaskSelector: queue.TaskSelector{Job: roost.JobID{Seq: 7, Host: "n2"}}}
 	ann := queue.CallerIdentity{User: "ann", UID: 1000, Host: "n1"}
 	r := s.applyVerb(&wire.ActRequest{Verb: wire.ActRequest_RUN}, job, ann, time.Unix(9, 0), "")

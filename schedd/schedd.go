@@ -17,7 +17,6 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/daemon"
-	"github.com/roost-batch/roost/internal/identity/login"
 	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
@@ -37,28 +36,24 @@ const inboxSize = 4096
 
 // Schedd is the daemon. Its fields below the line belong to the loop.
 type Schedd struct {
-	node                 *config.Node
-	identity             *rpc.Identity
-	log                  *slog.Logger
-	started              time.Time
-	daemonContext        context.Context // of the daemon
-	journal              *journal.Journal
-	history              *history.History
-	reserve              *journal.DiskReserve // of the log's disk
-	users                *transfer.UserAgents
-	notifier             *notify.Notifier
-	inbox                chan any
-	poolGPUs             poolGPUs
-	peerSchedds          *peers.Peers
-	logins               *login.Store  // nil: it listens to nobody but its own host
-	sessions             atomic.Uint64 // the incarnation of the last session
-	logSize              atomic.Int64  // bytes in the log since the last checkpoint
-	logWriteSince        atomic.Int64  // since when the log is written, by CLOCK_BOOTTIME; 0: it is not
-	shells               atomic.Int32  // open through this schedd
-	spawnCalls           atomic.Int32  // calls of jobs under way
-	interactiveTerminals atomic.Int32  // of interactive jobs, likewise
-	jobTable             jobTable      // of the queue, for lists
-	admins               peers.JobAdmins
+	node          *config.Node
+	identity      *rpc.Identity
+	log           *slog.Logger
+	started       time.Time
+	daemonContext context.Context // of the daemon
+	journal       *journal.Journal
+	history       *history.History
+	reserve       *journal.DiskReserve // of the log's disk
+	users         *transfer.UserAgents
+	notifier      *notify.Notifier
+	inbox         chan any
+	peerSchedds   *peers.Peers
+	sessions      atomic.Uint64 // the incarnation of the last session
+	logSize       atomic.Int64  // bytes in the log since the last checkpoint
+	logWriteSince atomic.Int64  // since when the log is written, by CLOCK_BOOTTIME; 0: it is not
+	spawnCalls    atomic.Int32  // calls of jobs under way
+	jobTable      jobTable      // of the queue, for lists
+	admins        peers.JobAdmins
 
 	effects effectRunner           // what the loop has done elsewhere
 	fetcher transfer.OutputFetcher // of outputs; nil: the transfers themselves
@@ -71,15 +66,14 @@ type Schedd struct {
 	peers          map[string]*nodeConn
 	leader         *negotiation.LeaderConn
 	transfers      *transfer.FileTransfers
+	service        *userService // of users
 	pending        *commitBatch
-	watches        map[roost.JobID]map[*jobWatch]bool
 	archivingJobs  map[uint64]bool // final jobs that are not in the history yet
 	lastHistorySeq uint64          // the highest number of a job in the history, when the daemon began
 	snapshotBytes  int             // bytes of the last checkpoint's snapshots
 	archiving      bool            // some of them are on their way
 	archivedAt     time.Time       // when jobs last began to move
 	usageSentAt    time.Time       // when usage was last reported
-	liveUsage      liveUsage
 }
 
 // Run serves until ctx ends. A nil identity speaks over unix sockets only.
@@ -103,8 +97,7 @@ func newSchedd(node *config.Node, identity *rpc.Identity, log *slog.Logger, star
 		node: node, identity: identity, log: log, started: started, inbox: make(chan any, inboxSize),
 		peers:         make(map[string]*nodeConn),
 		pending:       &commitBatch{},
-		watches:       make(map[roost.JobID]map[*jobWatch]bool),
-		archivingJobs: make(map[uint64]bool), liveUsage: make(liveUsage),
+		archivingJobs: make(map[uint64]bool),
 	}
 }
 
@@ -176,6 +169,11 @@ func (s *Schedd) assemble() {
 		Reasons: &s.jobTable, Groups: s.users, Admins: &s.admins,
 		AttackPeers: s.peerSchedds.AttackPeers,
 	})
+	s.service = newUserService(ServiceConfig{
+		Node: s.node, Identity: s.identity, Log: s.log, Started: s.started, Queue: s.queue, Dispatch: s.dispatch,
+		Journal: s.journal, History: s.history, Reserve: s.reserve, Loop: loop, Leader: s.leader,
+		Transfers: s.transfers, Peers: s.peerSchedds, Admins: &s.admins, Users: s.users, Table: &s.jobTable,
+	})
 }
 
 func (s *Schedd) closeFiles() {
@@ -192,7 +190,7 @@ func (s *Schedd) nextIncarnation() uint64 { return s.sessions.Add(1) }
 
 // runServers runs everything and returns when all of it has stopped.
 func (s *Schedd) runServers(ctx context.Context) error {
-	serving, err := s.openLogins()
+	serving, err := s.service.openLogins(s.stateDir())
 	if err != nil {
 		return err
 	}
@@ -201,11 +199,12 @@ func (s *Schedd) runServers(ctx context.Context) error {
 		return err
 	}
 	server := rpc.NewServer(serving, peer.MethodAccess())
-	wire.RegisterScheddServer(server, &userService{Schedd: s})
-	wire.RegisterNeighbourServer(server, peers.NewService(s, s.node.Name, &s.admins))
+	wire.RegisterScheddServer(server, s.service)
+	wire.RegisterNeighbourServer(server, peers.NewService(s.service, s.node.Name, &s.admins))
 	group, ctx := errgroup.WithContext(ctx)
 	s.daemonContext = ctx
 	s.transfers.Start(ctx)
+	s.service.start(ctx)
 	defer s.users.Close()
 	batches, committed := make(chan *commitBatch), make(chan struct{})
 	group.Go(func() error { defer close(committed); return s.runCommitter(ctx, batches) })
@@ -214,7 +213,7 @@ func (s *Schedd) runServers(ctx context.Context) error {
 	group.Go(func() error { s.reserve.RunMaintainer(ctx); return nil })
 	group.Go(func() error { s.runHistorySweeper(ctx); return nil })
 	group.Go(func() error { s.notifier.Run(ctx); return nil })
-	group.Go(func() error { s.runGPUQueries(ctx); return nil })
+	group.Go(func() error { s.service.runGPUQueries(ctx); return nil })
 	group.Go(func() error { s.leader.WatchMachines(ctx, s.node.Collectors); return nil })
 	group.Go(func() error { s.peerSchedds.WatchAds(ctx, s.node.Collectors); return nil })
 	group.Go(func() error { s.runAdvertiser(ctx); return nil })

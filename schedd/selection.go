@@ -24,7 +24,7 @@ type selectionTarget struct {
 // selectTargets finds what a selection names among the jobs of the queue. Words that
 // stand for several jobs ("all", "last", "@name", a range) mean the caller's own; ids
 // mean whatever they name.
-func (s *Schedd) selectTargets(sel *wire.Selection, who queue.CallerIdentity, act bool) ([]selectionTarget, error) {
+func (v *jobView) selectTargets(sel *wire.Selection, who queue.CallerIdentity, act bool) ([]selectionTarget, error) {
 	filter, err := newFilter(sel, who)
 	if err != nil {
 		return nil, err
@@ -33,17 +33,17 @@ func (s *Schedd) selectTargets(sel *wire.Selection, who queue.CallerIdentity, ac
 		if act {
 			return nil, fmt.Errorf("%w: it is not said which jobs are meant: name ids, or all", roost.Invalid)
 		}
-		return filter.apply(s, wholeJobs(s.queue.MatchingJobs(filter.JobFilter))), nil
+		return filter.apply(v.queue, wholeJobs(v.queue.MatchingJobs(filter.JobFilter))), nil
 	}
 	var out []selectionTarget
 	for _, word := range sel.GetSelectors() {
-		found := s.wordTargets(word, filter, who, act)
+		found := v.wordTargets(word, filter, who, act)
 		if len(found) > maxSelected || len(out)+len(found) > maxSelected {
 			return nil, fmt.Errorf("%w: more than %d jobs are named", roost.Exhausted, maxSelected)
 		}
 		out = append(out, found...)
 	}
-	return filter.apply(s, out), nil
+	return filter.apply(v.queue, out), nil
 }
 
 // maxSelected bounds how many jobs one call may name.
@@ -86,7 +86,7 @@ func newFilter(sel *wire.Selection, who queue.CallerIdentity) (f selectionFilter
 
 // apply drops the targets that the conditions leave out. What was named by its id is left
 // out too, when it does not meet them.
-func (f selectionFilter) apply(s *Schedd, in []selectionTarget) []selectionTarget {
+func (f selectionFilter) apply(jobs *queue.Queue, in []selectionTarget) []selectionTarget {
 	if !f.queue && len(f.States) == 0 && !f.WithFailedTask && f.Owner == "" {
 		return in
 	}
@@ -95,8 +95,8 @@ func (f selectionFilter) apply(s *Schedd, in []selectionTarget) []selectionTarge
 		if t.err != nil {
 			return false
 		}
-		status, ok := s.queue.Status(t.Job.Seq)
-		return ok && !f.admits(s.queue, status, env)
+		status, ok := jobs.Status(t.Job.Seq)
+		return ok && !f.admits(jobs, status, env)
 	})
 }
 
@@ -156,42 +156,42 @@ func wholeJobs(ids []roost.JobID) []selectionTarget {
 }
 
 // newestJob finds the newest job of a user, also if it has ended.
-func (s *Schedd) newestJob(user string) (roost.JobID, error) {
-	if id, ok := s.queue.NewestJob(user); ok {
+func (v *jobView) newestJob(user string) (roost.JobID, error) {
+	if id, ok := v.queue.NewestJob(user); ok {
 		return id, nil
 	}
-	if id, ok := s.newestHistoryJob(user); ok {
+	if id, ok := v.newestHistoryJob(user); ok {
 		return id, nil
 	}
 	return roost.JobID{}, fmt.Errorf("last: %w: you have submitted nothing yet", roost.NotFound)
 }
 
 // wordTargets finds what one word names.
-func (s *Schedd) wordTargets(word string, f selectionFilter, who queue.CallerIdentity, act bool) []selectionTarget {
+func (v *jobView) wordTargets(word string, f selectionFilter, who queue.CallerIdentity, act bool) []selectionTarget {
 	mine := f.JobFilter
 	mine.Owner = who.User
 	switch {
 	case word == "all":
 		if act {
-			return wholeJobs(s.queue.MatchingJobs(mine))
+			return wholeJobs(v.queue.MatchingJobs(mine))
 		}
-		return wholeJobs(s.queue.MatchingJobs(f.JobFilter))
+		return wholeJobs(v.queue.MatchingJobs(f.JobFilter))
 	case word == "last" || strings.HasPrefix(word, "last["):
-		id, err := s.newestJob(who.User)
+		id, err := v.newestJob(who.User)
 		if err != nil {
 			return []selectionTarget{{text: word, err: err}}
 		}
 		word = strconv.FormatUint(id.Seq, 10) + word[len("last"):]
 	case strings.HasPrefix(word, "@"):
 		mine.Name = word[1:]
-		if ids := s.queue.MatchingJobs(mine); len(ids) > 0 {
+		if ids := v.queue.MatchingJobs(mine); len(ids) > 0 {
 			return wholeJobs(ids)
 		}
 		return []selectionTarget{{text: word,
 			err: fmt.Errorf("%s: %w: no job of yours in the queue has that name", word, roost.NotFound)}}
 	}
 	if first, last, ok := jobRange(word); ok {
-		ids := slices.DeleteFunc(s.queue.MatchingJobs(mine), func(id roost.JobID) bool {
+		ids := slices.DeleteFunc(v.queue.MatchingJobs(mine), func(id roost.JobID) bool {
 			return id.Seq < first || id.Seq > last
 		})
 		if len(ids) > 0 {
@@ -200,9 +200,9 @@ func (s *Schedd) wordTargets(word string, f selectionFilter, who queue.CallerIde
 		return []selectionTarget{{text: word,
 			err: fmt.Errorf("%s: %w: no job of yours in the queue is among them", word, roost.NotFound)}}
 	}
-	t, err := queue.ParseSelector(word, s.node.Name)
-	if err == nil && t.Job.Host == s.node.Name {
-		t, err = s.queue.LocateTasks(t) // of what is in the history, whoever looks there does
+	t, err := queue.ParseSelector(word, v.node.Name)
+	if err == nil && t.Job.Host == v.node.Name {
+		t, err = v.queue.LocateTasks(t) // of what is in the history, whoever looks there does
 	}
 	return []selectionTarget{{TaskSelector: t, text: word, err: err}}
 }
@@ -223,8 +223,8 @@ func jobRange(word string) (first, last uint64, ok bool) {
 
 // taskID turns the id of a task, or of a job with one task, into the task's. The loop
 // calls it.
-func (s *Schedd) taskID(id string, who queue.CallerIdentity) (roost.TaskID, error) {
-	targets := s.wordTargets(id, selectionFilter{}, who, false)
+func (v *jobView) taskID(id string, who queue.CallerIdentity) (roost.TaskID, error) {
+	targets := v.wordTargets(id, selectionFilter{}, who, false)
 	if len(targets) != 1 || targets[0].err != nil {
 		if len(targets) == 1 {
 			return roost.TaskID{}, targets[0].err
@@ -232,12 +232,12 @@ func (s *Schedd) taskID(id string, who queue.CallerIdentity) (roost.TaskID, erro
 		return roost.TaskID{}, fmt.Errorf("%q: %w: it names several jobs", id, roost.Invalid)
 	}
 	t := targets[0].TaskSelector
-	if t.Job.Host != s.node.Name {
-		return roost.TaskID{}, s.mustBeQueued(t) // its number is another job's here
+	if t.Job.Host != v.node.Name {
+		return roost.TaskID{}, v.mustBeQueued(t) // its number is another job's here
 	}
-	q := s.queue
+	q := v.queue
 	if _, ok := q.Status(t.Job.Seq); !ok {
-		past, _, err := s.history.Job(t.Job.Seq)
+		past, _, err := v.history.Job(t.Job.Seq)
 		if err != nil {
 			return t.Job.Task(0), nil // that there is no such job is told by whoever looks for it
 		}
@@ -254,4 +254,13 @@ func (s *Schedd) taskID(id string, who queue.CallerIdentity) (roost.TaskID, erro
 			t.Job.Seq, q.UserIndex(t.Job.Task(0)))
 	}
 	return t.Job.Task(0), nil
+}
+
+// newestHistoryJob finds the newest job of a user in the history.
+func (v *jobView) newestHistoryJob(user string) (id roost.JobID, found bool) {
+	seq, found, err := v.history.LastOf(user)
+	if err != nil {
+		v.log.Error("the history cannot be read", "error", err)
+	}
+	return roost.JobID{Seq: seq, Host: v.node.Name}, found
 }

@@ -15,7 +15,7 @@ import (
 
 // TestInGroup holds that a job runs in no group that its user is not in.
 func TestInGroup(t *testing.T) {
-	s := &Schedd{users: transfer.NewUserAgents()}
+	s := newUserService(ServiceConfig{Users: transfer.NewUserAgents()})
 	who := queue.CallerIdentity{User: "ann", UID: uint32(os.Getuid()), GID: uint32(os.Getgid())}
 	own := s.users.GroupName(who.GID)
 	job := func(group string) queue.SubmitSpec {

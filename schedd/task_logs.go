@@ -43,18 +43,18 @@ func (s *userService) Logs(req *wire.LogsRequest, stream grpc.ServerStreamingSer
 			return err
 		}
 		if w == nil { // from the second step on: something may have changed since the first
-			if err := s.callLoop(ctx, func(time.Time) {
+			if err := s.loop.CallLoop(ctx, func(time.Time) {
 				w = s.startWatch([]roost.JobID{reader.task.Job})
 			}); err != nil {
 				return err
 			}
-			defer s.postEvent(context.WithoutCancel(ctx), loopCall(func(time.Time) { s.stopWatch(w) }))
+			defer s.loop.PostCall(context.WithoutCancel(ctx), func(time.Time) { s.stopWatch(w) })
 		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-s.daemonContext.Done():
-			return s.stoppingError(ctx)
+			return s.loop.StoppingError(ctx)
 		case <-w.signal:
 		case <-time.After(logPoll):
 		}
@@ -111,7 +111,7 @@ func (r *logReader) sendSpooled(a roost.AttemptID, stderr bool) error {
 
 // followLive follows the stream on the node, until the attempt ends or the node goes
 // away.
-func (r *logReader) followLive(ctx context.Context, p *nodeConn, a roost.AttemptID) error {
+func (r *logReader) followLive(ctx context.Context, p *transfer.StartdNode, a roost.AttemptID) error {
 	tail, err := p.Client.Tail(ctx, &wire.TailRequest{
 		Schedd: r.node.Name, Attempt: codec.AttemptRef(a), Stderr: r.req.GetStderr(), Offset: r.offset,
 		Follow: r.req.GetFollow(),
@@ -142,13 +142,13 @@ type logReader struct {
 }
 
 // locateStream finds where the stream is now.
-func (r *logReader) locateStream(ctx context.Context) (o queue.TaskOutput, p *nodeConn, scratch bool, err error) {
-	aerr := r.callLoop(ctx, func(time.Time) {
+func (r *logReader) locateStream(ctx context.Context) (o queue.TaskOutput, p *transfer.StartdNode, scratch bool, err error) {
+	aerr := r.loop.CallLoop(ctx, func(time.Time) {
 		if r.task, err = r.taskID(r.req.GetId(), r.user); err != nil {
 			return
 		}
 		if o, err = r.queue.TaskOutput(r.task); err == nil {
-			p = r.peers[o.Node]
+			p = r.loop.Node(o.Node)
 			if program, lerr := r.queue.Program(o.Attempt); lerr == nil {
 				scratch = r.transfers.UsesScratch(program, o.Node)
 			}

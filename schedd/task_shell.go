@@ -14,6 +14,7 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/codec"
 	"github.com/roost-batch/roost/schedd/queue"
+	"github.com/roost-batch/roost/schedd/transfer"
 )
 
 // maxShells bounds the shells that go through this schedd at a time, of all users.
@@ -69,9 +70,9 @@ func (s *userService) Shell(up grpc.BidiStreamingServer[wire.ShellInput, wire.Sh
 
 // findShellAttempt finds the running attempt of a task that a user may enter, and the
 // node that it runs on.
-func (s *Schedd) findShellAttempt(ctx context.Context, who queue.CallerIdentity,
-	id string) (a roost.AttemptID, p *nodeConn, err error) {
-	aerr := s.callLoop(ctx, func(time.Time) {
+func (s *userService) findShellAttempt(ctx context.Context, who queue.CallerIdentity,
+	id string) (a roost.AttemptID, p *transfer.StartdNode, err error) {
+	aerr := s.loop.CallLoop(ctx, func(time.Time) {
 		var t roost.TaskID
 		if t, err = s.taskID(id, who); err != nil {
 			return
@@ -84,8 +85,8 @@ func (s *Schedd) findShellAttempt(ctx context.Context, who queue.CallerIdentity,
 			}
 			return
 		}
-		a, p = o.Attempt, s.peers[o.Node]
-		err = checkShellAccess(who, s.queue.TaskName(t), o, p != nil && p.session != nil)
+		a, p = o.Attempt, s.loop.Node(o.Node)
+		err = checkShellAccess(who, s.queue.TaskName(t), o, s.loop.HasSession(o.Node))
 	})
 	if aerr != nil {
 		return a, nil, aerr
@@ -114,7 +115,7 @@ func checkShellAccess(who queue.CallerIdentity, t string, o queue.TaskOutput, ne
 }
 
 // shellSessionError is how the end of the conversation with the node is told.
-func shellSessionError(task string, p *nodeConn, err error) error {
+func shellSessionError(task string, p *transfer.StartdNode, err error) error {
 	err = rpc.FromStatus(err)
 	switch {
 	case errors.Is(err, roost.NotFound): // it ended, and the news is on its way

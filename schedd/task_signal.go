@@ -18,15 +18,15 @@ import (
 // sendSignal sends the running tasks of a target a signal, and returns how many it goes
 // to. It goes out when the log has it, once: a node that is away does not get it later,
 // when it might hit what has changed its mind.
-func (s *Schedd) sendSignal(now time.Time, who queue.CallerIdentity, t queue.TaskSelector,
+func (act *jobActions) sendSignal(now time.Time, who queue.CallerIdentity, t queue.TaskSelector,
 	text string) (n uint32, err error) {
 	number, name := signalOf(text)
-	events, to, err := s.queue.SignalTasks(now, who, t, name)
+	events, to, err := act.queue.SignalTasks(now, who, t, name)
 	if err != nil {
 		return 0, err
 	}
 	for _, a := range to {
-		if s.sendToLazily(s.queue.NodeOf(a), &wire.ToStartd{
+		if act.loop.SendToLazily(act.queue.NodeOf(a), &wire.ToStartd{
 			Of: &wire.ToStartd_Signal{Signal: &wire.Signal{Attempt: codec.AttemptRef(a), Signal: uint32(number)}},
 		}) {
 			n++
@@ -35,7 +35,7 @@ func (s *Schedd) sendSignal(now time.Time, who queue.CallerIdentity, t queue.Tas
 	if n == 0 {
 		return 0, fmt.Errorf("%v: %w: its node does not answer", t, roost.Unavailable)
 	}
-	s.commitEvents(events...)
+	act.loop.CommitEvents(events...)
 	return n, nil
 }
 

@@ -2,14 +2,12 @@ package schedd
 
 import (
 	"cmp"
-	"fmt"
 	"time"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/codec"
 	"github.com/roost-batch/roost/schedd/queue"
-	"github.com/roost-batch/roost/schedd/transfer"
 )
 
 // What nodes are told of running attempts, and tell of them, beside their beginning and
@@ -42,29 +40,6 @@ func (s *Schedd) onUserSuspension(node string, a roost.AttemptID, reason string,
 	if e, ok := s.queue.SuspendForOwner(now, a, node, sanitizeSentence(reason)); ok {
 		s.commitEventsLazily(e)
 	}
-}
-
-// requestCheckpoints asks the nodes of a target's running tasks for checkpoints, and
-// returns how many were asked for.
-func (s *Schedd) requestCheckpoints(now time.Time, who queue.CallerIdentity,
-	t queue.TaskSelector) (n uint32, err error) {
-	attempts, err := s.queue.CheckpointTargets(now, who, t)
-	if err != nil {
-		return 0, err
-	}
-	for _, a := range attempts {
-		st, _ := s.queue.TaskStatus(a.Task)
-		if s.sendToLazily(st.Task.Node,
-			&wire.ToStartd{Of: &wire.ToStartd_Checkpoint{Checkpoint: &wire.TakeCheckpoint{Attempt: codec.AttemptRef(a),
-				Reason: transfer.CheckpointRequested}}}) {
-			n++
-		}
-	}
-	s.pending.urgent = s.pending.urgent || n > 0
-	if n == 0 {
-		return 0, fmt.Errorf("%v: %w: its node does not answer", t, roost.Unavailable)
-	}
-	return n, nil
 }
 
 // sendLimits tells a node what it is to hold a running attempt to from now on. A node

@@ -12,15 +12,15 @@ import (
 // checkUncertain refuses to run a job again of whose record a disk has lost something,
 // while an attempt that is not on record may live: whoever had it started gave it a lease
 // before this start of the schedd, and nobody knows at which node.
-func (s *Schedd) checkUncertain(q *queue.Queue, t queue.TaskSelector) error {
+func (act *jobActions) checkUncertain(q *queue.Queue, t queue.TaskSelector) error {
 	lease, unsure := q.UnrecordedLease(t.Job.Seq)
 	if !unsure || mutant.Active(mutant.UnrecordedAttemptIgnored) {
 		return nil
 	}
 	if lease == 0 {
-		lease = s.node.Schedd.JobLease
+		lease = act.node.Schedd.JobLease
 	}
-	left := s.dispatch.LeaseEnd(s.resumed, lease) - s.clock.boot
+	left := act.dispatch.LeaseEnd(act.loop.ResumedAt(), lease) - act.loop.BootTime()
 	if left <= 0 {
 		return nil
 	}

@@ -12,7 +12,7 @@ import (
 // resolveUnixGroup is who submits, in the Unix group that his jobs ask for: one of those
 // that he is in, as this machine knows them. A job that names none runs in the group that
 // he submits with (OpenPBS qsub(1B), -W group_list).
-func (s *Schedd) resolveUnixGroup(who queue.CallerIdentity, specs []queue.SubmitSpec) (queue.CallerIdentity, error) {
+func (s *userService) resolveUnixGroup(who queue.CallerIdentity, specs []queue.SubmitSpec) (queue.CallerIdentity, error) {
 	stated, own := "", s.users.GroupName(who.GID)
 	for i := range specs {
 		name, _ := specs[i].Ad.Str(roost.AttrUnixGroup)

@@ -25,18 +25,18 @@ import (
 
 // openLogins makes ready for users of other machines, where the schedd listens to any;
 // serving is what it is for all who come.
-func (s *Schedd) openLogins() (serving *rpc.Identity, err error) {
+func (s *userService) openLogins(stateDir string) (serving *rpc.Identity, err error) {
 	if s.identity == nil || len(s.node.Schedd.Listen) == 0 {
 		return s.identity, nil
 	}
-	if s.logins, err = login.Open(filepath.Join(s.stateDir(), "logins"), s.node.Name); err != nil {
+	if s.logins, err = login.Open(filepath.Join(stateDir, "logins"), s.node.Name); err != nil {
 		return nil, err
 	}
 	return s.logins.Identity(s.identity)
 }
 
 // remoteCaller is a user who calls from another machine, with a login.
-func (s *Schedd) remoteCaller(p peer.Peer) (queue.CallerIdentity, error) {
+func (s *userService) remoteCaller(p peer.Peer) (queue.CallerIdentity, error) {
 	if s.logins == nil || p.User == "" {
 		return queue.CallerIdentity{},
 			fmt.Errorf("%w: jobs are submitted over the schedd's unix socket, or with a login", roost.Unauthenticated)
@@ -186,7 +186,7 @@ func loginInfo(l *login.Login, serial string) *wire.LoginInfo {
 
 // checkFilesLocal refuses jobs from another machine whose directory is not on this host,
 // where their files are read and written.
-func (s *Schedd) checkFilesLocal(ctx context.Context, who queue.CallerIdentity, specs []queue.SubmitSpec) error {
+func (s *userService) checkFilesLocal(ctx context.Context, who queue.CallerIdentity, specs []queue.SubmitSpec) error {
 	p, _ := peer.FromContext(ctx)
 	if p.Local {
 		return nil

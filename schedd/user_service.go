@@ -14,49 +14,19 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// userService answers users' calls. Each call runs in a goroutine of gRPC's and goes to
-// the loop for what belongs to it.
-type userService struct {
-	wire.UnimplementedScheddServer
-	*Schedd
-}
-
-// callLoop runs f in the loop and waits for it.
-func (s *Schedd) callLoop(ctx context.Context, f func(now time.Time)) error {
-	done := make(chan struct{})
-	if !s.postEvent(ctx, loopCall(func(now time.Time) { defer close(done); f(now) })) {
-		return s.stoppingError(ctx)
-	}
-	select {
-	case <-done:
-		return nil
-	case <-s.daemonContext.Done():
-		return s.stoppingError(ctx)
-	}
-}
-
 // callLoopDurable is ask for what tells users how things stand: it returns when all that
 // f saw is on disk, so that nobody is told of a completion that a crash could take back.
-func (s *Schedd) callLoopDurable(ctx context.Context, f func(now time.Time)) error {
+func (s *userService) callLoopDurable(ctx context.Context, f func(now time.Time)) error {
 	durable := make(chan struct{})
-	if err := s.callLoop(ctx, func(now time.Time) { f(now); s.afterCommit(func() { close(durable) }) }); err != nil {
+	if err := s.loop.CallLoop(ctx, func(now time.Time) { f(now); s.loop.AfterCommit(func() { close(durable) }) }); err != nil {
 		return err
 	}
 	return s.waitDurable(ctx, durable)
 }
 
-// stoppingError is the error for a call that the end of the daemon, or of the caller, cut
-// short.
-func (s *Schedd) stoppingError(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	return fmt.Errorf("schedd: %w: it is stopping", roost.Unavailable)
-}
-
 // callerOf returns the user at the other end, as the kernel knows them, or the login that
 // they made here.
-func (s *Schedd) callerOf(ctx context.Context) (queue.CallerIdentity, error) {
+func (s *userService) callerOf(ctx context.Context) (queue.CallerIdentity, error) {
 	p, ok := peer.FromContext(ctx)
 	if !ok || !p.Local {
 		return s.remoteCaller(p)
@@ -101,10 +71,10 @@ func (s *userService) Submit(ctx context.Context, req *wire.SubmitRequest) (*wir
 	}
 	reply := &wire.SubmitReply{}
 	durable := make(chan struct{})
-	if aerr := s.callLoop(ctx, func(now time.Time) {
+	if aerr := s.loop.CallLoop(ctx, func(now time.Time) {
 		var events []queue.JobEvent
 		var ids []roost.JobID
-		limits := s.submitLimits()
+		limits := s.loop.SubmitLimits()
 		limits.Infeasible = impossible
 		events, ids, reply.RepeatedKey, err = s.queue.SubmitJobs(now, who, req.GetKey(), specs, limits)
 		defer finish()
@@ -114,11 +84,11 @@ func (s *userService) Submit(ctx context.Context, req *wire.SubmitRequest) (*wir
 		for _, id := range ids {
 			reply.Ids = append(reply.Ids, id.String())
 		}
-		s.commitEvents(events...)
+		s.loop.CommitEvents(events...)
 		s.leader.RemoveReservationJobs(ids, now)
-		s.afterCommit(func() { close(durable) })
+		s.loop.AfterCommit(func() { close(durable) })
 	}); aerr != nil {
-		s.postEvent(s.daemonContext, loopCall(func(time.Time) { finish() }))
+		s.loop.PostCall(s.daemonContext, func(time.Time) { finish() })
 		return nil, aerr
 	}
 	if err != nil {
@@ -131,7 +101,7 @@ func (s *userService) Submit(ctx context.Context, req *wire.SubmitRequest) (*wir
 }
 
 // waitCommitted waits until the batch is committed that an answer rests on.
-func (s *Schedd) waitCommitted(ctx context.Context, durable <-chan struct{}) error {
+func (s *userService) waitCommitted(ctx context.Context, durable <-chan struct{}) error {
 	err := s.waitDurable(ctx, durable)
 	if err == nil {
 		failpoint.Point(failpoint.ScheddAfterAnswer)
@@ -140,7 +110,7 @@ func (s *Schedd) waitCommitted(ctx context.Context, durable <-chan struct{}) err
 }
 
 // waitDurable waits until a batch is committed, without the crash point of an answer.
-func (s *Schedd) waitDurable(ctx context.Context, durable <-chan struct{}) error {
+func (s *userService) waitDurable(ctx context.Context, durable <-chan struct{}) error {
 	select {
 	case <-durable:
 		return nil
@@ -153,13 +123,13 @@ func (s *Schedd) waitDurable(ctx context.Context, durable <-chan struct{}) error
 		case <-durable: // the last batch was flushed
 			return nil
 		default:
-			return s.stoppingError(ctx)
+			return s.loop.StoppingError(ctx)
 		}
 	}
 }
 
 // checkUser refuses users whose jobs no machine would run.
-func (s *Schedd) checkUser(who queue.CallerIdentity) error {
+func (s *userService) checkUser(who queue.CallerIdentity) error {
 	own := uint32(os.Geteuid())
 	if own != 0 && who.UID != own {
 		return fmt.Errorf("%w: this is the pool of uid %d, and without root's rights it runs nobody else's jobs; "+
