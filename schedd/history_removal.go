@@ -18,6 +18,9 @@ import (
 // the queue.
 const historyWaitTimeout = 10 * time.Second
 
+// historyPoll is how often it is looked whether it has.
+const historyPoll = 200 * time.Millisecond
+
 // endedJob is one that was to be removed, and what was answered so far: that it has
 // ended.
 type endedJob struct {
@@ -67,7 +70,7 @@ func (s *userService) removeHistoryJob(ctx context.Context, who queue.CallerIden
 
 // waitForHistory waits until a job that has ended is in the queue no more.
 func (s *userService) waitForHistory(ctx context.Context, t queue.TaskSelector) error {
-	tick := time.NewTicker(archiveDelay / 10)
+	tick := time.NewTicker(historyPoll)
 	defer tick.Stop()
 	for {
 		queued, saved := false, false

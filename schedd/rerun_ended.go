@@ -3,6 +3,7 @@ package schedd
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -16,6 +17,10 @@ import (
 // Either way its failed and removed tasks can be run again for as long as the history
 // knows it: it comes back into the queue, and the record in the history stays until it
 // has ended again and is written anew.
+
+// unknownUID is the user of a job whose record was damaged: what is left of it is not to be
+// trusted with rights.
+const unknownUID = math.MaxUint32
 
 // rerunsEnded reports whether a verb runs what has ended again.
 func rerunsEnded(v wire.ActRequest_Verb) bool {

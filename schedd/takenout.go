@@ -3,7 +3,6 @@ package schedd
 import (
 	"errors"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/roost-batch/roost"
@@ -16,12 +15,8 @@ import (
 // Of a job that a repair took out of the log nothing is certain but its number. Its user
 // still asks what became of it, so the history gets a record that says that.
 
-// unknownUID and unknownOwner are of a job whose record was damaged: what is left of it
-// is not to be trusted with rights.
-const (
-	unknownUID   = math.MaxUint32
-	unknownOwner = "unknown"
-)
+// unknownOwner is the owner of a job whose record was damaged.
+const unknownOwner = "unknown"
 
 // recordTakenOut puts the jobs that repairs took out into the history.
 func (s *Schedd) recordTakenOut() error {
