@@ -92,7 +92,7 @@ func TestMoveJob(t *testing.T) {
 		Message: &wire.ToSchedd{Of: &wire.ToSchedd_Policy{Policy: policy}}})
 	s.leader.OnDisconnected(negotiation.LeaderDisconnected{Out: out})
 	act := func(req *wire.ActRequest) ([]queue.JobEvent, error) {
-		return s.service.decideVerb(req, queue.TaskSelector{Job: ids[0]}, who, time.Unix(1000, 0))
+		return s.service.DecideVerb(req, queue.TaskSelector{Job: ids[0]}, who, time.Unix(1000, 0))
 	}
 	move := func(to string) ([]queue.JobEvent, error) {
 		return act(&wire.ActRequest{Verb: wire.ActRequest_MOVE, Queue: to})

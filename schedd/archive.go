@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/api"
 	"github.com/roost-batch/roost/schedd/history"
 	"github.com/roost-batch/roost/schedd/journal"
 	"github.com/roost-batch/roost/schedd/queue"
@@ -58,7 +59,7 @@ func (s *Schedd) archiveEnded(now time.Time) {
 		if snapshot, ok := s.queue.Snapshot(seq); ok {
 			key, _ := s.queue.SubmitKey(seq)
 			records = append(records, history.JobRecord{Seq: seq, Key: key, Ended: now, Snapshot: snapshot,
-				Row: s.service.historyRow(s.queue, seq)})
+				Row: s.service.HistoryRow(s.queue, seq)})
 		}
 	}
 	s.archiving = true
@@ -96,7 +97,7 @@ func (s *Schedd) writeHistory(records []history.JobRecord) error {
 		return err
 	}
 	for i := range records {
-		if records[i].Events, err = completeEvents(s.history, records[i].Seq, events[records[i].Seq]); err != nil {
+		if records[i].Events, err = api.CompleteEvents(s.history, records[i].Seq, events[records[i].Seq]); err != nil {
 			return err
 		}
 	}

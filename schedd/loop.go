@@ -179,7 +179,7 @@ func (s *Schedd) react(now time.Time) {
 	}
 	s.leader.SendRequestUpdates(now)
 	s.leader.SendDemands(now)
-	s.service.signalWatches()
+	s.service.SignalWatches()
 }
 
 // commitEvents folds events into the queue and puts them into the batch, which becomes
@@ -194,7 +194,7 @@ func (s *Schedd) commitEventsLazily(events ...queue.JobEvent) {
 	for _, e := range events {
 		s.queue.Apply(e)
 		s.leader.RetractOutcome(&e)
-		s.service.removeEndedUsage(&e)
+		s.service.RemoveEndedUsage(&e)
 		if n, ok := s.queue.Notification(e); ok && s.notifier.IsConfigured() {
 			s.pending.hasNotices = append(s.pending.hasNotices, n)
 		}

@@ -91,8 +91,8 @@ func (a loopAdapter) AfterNextCommit(f func()) {
 // HurryCommit has the present batch written at once.
 func (a loopAdapter) HurryCommit() { a.s.pending.urgent = true }
 
-// SendToLazily is SendTo for messages that the node does not wait for, and reports whether
-// there is a session.
+// SendToLazily is SendTo for messages that the node does not wait for, and reports
+// whether there is a session.
 func (a loopAdapter) SendToLazily(node string, m *wire.ToStartd) bool {
 	return a.s.sendToLazily(node, m)
 }

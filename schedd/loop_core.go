@@ -104,7 +104,7 @@ func NewCore(name, domain string, lease, renew time.Duration, q *queue.Queue, st
 	s.effects, s.fetcher = simEffects{c}, simEffects{c}
 	s.assemble()
 	s.transfers.Start(s.daemonContext)
-	s.service.start(s.daemonContext)
+	s.service.Start(s.daemonContext)
 	return c
 }
 
@@ -238,7 +238,7 @@ func (c *LoopCore) submitLimits() queue.SubmitLimits {
 func (c *LoopCore) Act(m ClockReading, verb wire.ActRequest_Verb, who queue.CallerIdentity, t queue.TaskSelector,
 	done func()) error {
 	c.setClock(m)
-	events, err := c.schedd.service.decideVerb(&wire.ActRequest{Verb: verb}, t, who, m.Now)
+	events, err := c.schedd.service.DecideVerb(&wire.ActRequest{Verb: verb}, t, who, m.Now)
 	if err != nil {
 		return err
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/api"
 	"github.com/roost-batch/roost/schedd/dispatch"
 	"github.com/roost-batch/roost/schedd/history"
 	"github.com/roost-batch/roost/schedd/journal"
@@ -52,7 +53,7 @@ type Schedd struct {
 	logSize       atomic.Int64  // bytes in the log since the last checkpoint
 	logWriteSince atomic.Int64  // since when the log is written, by CLOCK_BOOTTIME; 0: it is not
 	spawnCalls    atomic.Int32  // calls of jobs under way
-	jobTable      jobTable      // of the queue, for lists
+	jobTable      api.JobTable  // of the queue, for lists
 	admins        peers.JobAdmins
 
 	effects effectRunner           // what the loop has done elsewhere
@@ -66,7 +67,7 @@ type Schedd struct {
 	peers          map[string]*nodeConn
 	leader         *negotiation.LeaderConn
 	transfers      *transfer.FileTransfers
-	service        *userService // of users
+	service        *api.Service // of users
 	pending        *commitBatch
 	archivingJobs  map[uint64]bool // final jobs that are not in the history yet
 	lastHistorySeq uint64          // the highest number of a job in the history, when the daemon began
@@ -169,7 +170,7 @@ func (s *Schedd) assemble() {
 		Reasons: &s.jobTable, Groups: s.users, Admins: &s.admins,
 		AttackPeers: s.peerSchedds.AttackPeers,
 	})
-	s.service = newUserService(ServiceConfig{
+	s.service = api.New(api.Config{
 		Node: s.node, Identity: s.identity, Log: s.log, Started: s.started, Queue: s.queue, Dispatch: s.dispatch,
 		Journal: s.journal, History: s.history, Reserve: s.reserve, Loop: loop, Leader: s.leader,
 		Transfers: s.transfers, Peers: s.peerSchedds, Admins: &s.admins, Users: s.users, Table: &s.jobTable,
@@ -190,7 +191,7 @@ func (s *Schedd) nextIncarnation() uint64 { return s.sessions.Add(1) }
 
 // runServers runs everything and returns when all of it has stopped.
 func (s *Schedd) runServers(ctx context.Context) error {
-	serving, err := s.service.openLogins(s.stateDir())
+	serving, err := s.service.OpenLogins(s.stateDir())
 	if err != nil {
 		return err
 	}
@@ -204,7 +205,7 @@ func (s *Schedd) runServers(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	s.daemonContext = ctx
 	s.transfers.Start(ctx)
-	s.service.start(ctx)
+	s.service.Start(ctx)
 	defer s.users.Close()
 	batches, committed := make(chan *commitBatch), make(chan struct{})
 	group.Go(func() error { defer close(committed); return s.runCommitter(ctx, batches) })
@@ -213,7 +214,7 @@ func (s *Schedd) runServers(ctx context.Context) error {
 	group.Go(func() error { s.reserve.RunMaintainer(ctx); return nil })
 	group.Go(func() error { s.runHistorySweeper(ctx); return nil })
 	group.Go(func() error { s.notifier.Run(ctx); return nil })
-	group.Go(func() error { s.service.runGPUQueries(ctx); return nil })
+	group.Go(func() error { s.service.RunGPUQueries(ctx); return nil })
 	group.Go(func() error { s.leader.WatchMachines(ctx, s.node.Collectors); return nil })
 	group.Go(func() error { s.peerSchedds.WatchAds(ctx, s.node.Collectors); return nil })
 	group.Go(func() error { s.runAdvertiser(ctx); return nil })

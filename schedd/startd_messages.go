@@ -87,7 +87,7 @@ func (s *Schedd) onStartdMessage(p *nodeConn, m *wire.FromStartd, now time.Time)
 			s.transfers.OnInputRequest(&p.StartdNode, m.Input, now)
 		}
 	case *wire.FromStartd_Usage:
-		s.service.onUsageReport(p.Name, m.Usage)
+		s.service.OnUsageReport(p.Name, m.Usage)
 	case *wire.FromStartd_Suspended:
 		s.onOwnerSuspension(p, m.Suspended, now)
 	case *wire.FromStartd_Reach:

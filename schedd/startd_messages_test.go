@@ -65,7 +65,7 @@ func TestANodeSpeaksOfItsOwn(t *testing.T) {
 		node := h.core.Queue().NodeOf(of)
 		if st.Counts[roost.Running] != 0 || st.Failed != 0 || node != "honest" ||
 			!h.core.Dispatch().HasAttempt("honest", of) || h.core.schedd.transfers.HasTransfer(of) ||
-			h.core.schedd.service.hasLiveUsage(of.Task) {
+			h.core.schedd.service.HasLiveUsage(of.Task) {
 			t.Errorf("%s: %v, on %q", what, st.Counts, node)
 		}
 	}

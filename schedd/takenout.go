@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/api"
 	"github.com/roost-batch/roost/schedd/history"
 	"github.com/roost-batch/roost/schedd/journal"
 	"github.com/roost-batch/roost/schedd/queue"
@@ -50,8 +51,9 @@ func (s *Schedd) takenOut(job *journal.RemovedJob) history.JobRecord {
 		job.At.Format(time.DateTime), job.Kept, s.stateDir()+"/scripts", int(transfer.UnusedScriptAge/(24*time.Hour)))
 	at := job.At.UnixNano()
 	admitted := queue.JobEvent{Type: queue.Submitted, Time: at, Job: job.Seq, Submission: &queue.SubmittedJob{
-		Key: fmt.Sprintf("taken-out/%d", job.Seq), PartCount: 1, Owner: unknownOwner, UID: unknownUID, GID: unknownUID,
-		Ad: `[Cmd = "/bin/false"; JobName = "unknown"]`, Count: 1,
+		Key: fmt.Sprintf("taken-out/%d", job.Seq), PartCount: 1, Owner: unknownOwner, UID: api.UnknownUID,
+		GID: api.UnknownUID,
+		Ad:  `[Cmd = "/bin/false"; JobName = "unknown"]`, Count: 1,
 	}}
 	dropped := queue.JobEvent{Type: queue.Dropped, Time: at, Job: job.Seq, Reason: reason}
 	q := queue.New(s.node.Name)

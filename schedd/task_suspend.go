@@ -6,6 +6,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/api"
 	"github.com/roost-batch/roost/schedd/codec"
 	"github.com/roost-batch/roost/schedd/queue"
 )
@@ -28,7 +29,7 @@ func (s *Schedd) sendFreeze(f queue.FreezeAttempt) {
 func (s *Schedd) onOwnerSuspension(p *nodeConn, m *wire.Suspended, now time.Time) {
 	reason := ""
 	if m.GetFrozen() {
-		reason = cmp.Or(sanitizeSentence(m.GetReason()), "the owner of "+p.Name+" is back")
+		reason = cmp.Or(api.SanitizeSentence(m.GetReason()), "the owner of "+p.Name+" is back")
 	}
 	s.onUserSuspension(p.Name, codec.AttemptID(s.node.Name, m.GetAttempt()), reason, now)
 }
@@ -37,7 +38,7 @@ func (s *Schedd) onUserSuspension(node string, a roost.AttemptID, reason string,
 	if s.queue.NodeOf(a) != node {
 		return
 	}
-	if e, ok := s.queue.SuspendForOwner(now, a, node, sanitizeSentence(reason)); ok {
+	if e, ok := s.queue.SuspendForOwner(now, a, node, api.SanitizeSentence(reason)); ok {
 		s.commitEventsLazily(e)
 	}
 }

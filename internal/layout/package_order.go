@@ -88,6 +88,7 @@ func packageOrders() []packageOrder {
 		{"schedd/sendqueue", false},
 		{"schedd/negotiation", false},
 		{"schedd/transfer", false},
+		{"schedd/api", false},
 		{"startd/starter", false},
 		{"startd/starterclient", false},
 		{"startd/shell", false},
@@ -158,13 +159,15 @@ func libraries() map[string][]string {
 		"google.golang.org/grpc/credentials": {"internal/rpc", "internal/identity/peer", "internal/identity/login",
 			"internal/identity/ca", "internal/identity/caclient"},
 		"google.golang.org/grpc": {"internal/wire", "internal/rpc", "internal/identity/peer",
-			"internal/replica", "internal/adclient", "collector", "negotiator", "schedd", "schedd/negotiation",
+			"internal/replica", "internal/adclient", "collector", "negotiator", "schedd", "schedd/api",
+			"schedd/negotiation",
 			"schedd/peers", "schedd/transfer", "startd", "startd/desktop/guard",
 			"checkpoint/server", "internal/identity/ca", "internal/identity/caclient", "internal/cli",
 			"internal/e2e", "bench"},
 		"google.golang.org/protobuf": {"checkpoint/criu", "checkpoint/store", "internal/wire",
 			"internal/rpc", "internal/adclient", "collector", "negotiator", "negotiator/ledger", "schedd",
 			"schedd/journal", "schedd/negotiation", "schedd/peers", "schedd/queue", "schedd/transfer", "schedd/codec",
+			"schedd/api",
 			"startd", "startd/desktop/guard",
 			"internal/cli", "bench"},
 		"github.com/containerd/cgroups/v3":         {"internal/cgroup"},
@@ -180,7 +183,7 @@ func libraries() map[string][]string {
 			"internal/identity/caclient", "internal/enroll", "internal/master", "internal/cli", "startd",
 			"startd/starterclient", "startd/starter", "startd/shell", "startd/desktop/idle", "startd/desktop/guard",
 			"schedd",
-			"schedd/journal", "cmd/roost", "cmd/roost-starter", "internal/e2e", "bench", "bench/peers"},
+			"schedd/api", "schedd/journal", "cmd/roost", "cmd/roost-starter", "internal/e2e", "bench", "bench/peers"},
 	}
 }
 
