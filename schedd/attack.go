@@ -20,7 +20,7 @@ const attackedSchedd = "submit"
 
 // attackSession says what a hostile schedd says at the beginning of a session with a
 // startd.
-func (s *Schedd) attackSession(ctx context.Context, p *nodeConn, out *sendqueue.Queue[*wire.ToStartd]) {
+func attackSession(ctx context.Context, p *nodeConn, out *sendqueue.Queue[*wire.ToStartd]) {
 	if attack.Is(attack.NoGrant) {
 		for epoch := range uint64(4) {
 			for _, capability := range [][]byte{nil, make([]byte, 32)} {

@@ -29,7 +29,10 @@ func (e daemonEffects) postLater(o loopCall) { go e.postEvent(e.daemonContext, o
 
 func (e daemonEffects) archive(records []history.JobRecord, before map[uint64]int) {
 	go func() {
-		err := e.writeHistory(records)
-		e.postEvent(e.daemonContext, loopCall(func(now time.Time) { e.removeArchived(now, records, before, err) }))
+		err := e.Schedd.archive.writeHistory(records)
+		e.postEvent(e.daemonContext, loopCall(func(now time.Time) {
+			e.Schedd.archive.removeArchived(now, records,
+				before, err)
+		}))
 	}()
 }

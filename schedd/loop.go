@@ -234,7 +234,7 @@ func (s *Schedd) sendToLazily(node string, m *wire.ToStartd) bool {
 func (s *Schedd) tick() {
 	now := s.clock.now
 	s.dispatch.Tick(s.clock.boot)
-	s.archiveEnded(now)
+	s.archive.archiveEnded(now)
 	s.maybeCheckpoint()
 	if s.leader.IsConnected() {
 		for _, r := range s.dispatch.WaitingRequests() {

@@ -255,7 +255,7 @@ func (c *LoopCore) OutputFetched(m ClockReading, node string, a roost.AttemptID,
 // Archived takes in that jobs are in the history.
 func (c *LoopCore) Archived(m ClockReading, b *PendingArchive) {
 	c.setClock(m)
-	c.schedd.removeArchived(m.Now, b.records, b.firstSeq, nil)
+	c.schedd.archive.removeArchived(m.Now, b.records, b.firstSeq, nil)
 }
 
 // RunTurn does what follows from the news since the last.

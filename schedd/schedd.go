@@ -68,13 +68,11 @@ type Schedd struct {
 	leader         *negotiation.LeaderConn
 	transfers      *transfer.FileTransfers
 	service        *api.Service // of users
+	archive        *jobArchive
 	pending        *commitBatch
-	archivingJobs  map[uint64]bool // final jobs that are not in the history yet
-	lastHistorySeq uint64          // the highest number of a job in the history, when the daemon began
-	snapshotBytes  int             // bytes of the last checkpoint's snapshots
-	archiving      bool            // some of them are on their way
-	archivedAt     time.Time       // when jobs last began to move
-	usageSentAt    time.Time       // when usage was last reported
+	lastHistorySeq uint64    // the highest number of a job in the history, when the daemon began
+	snapshotBytes  int       // bytes of the last checkpoint's snapshots
+	usageSentAt    time.Time // when usage was last reported
 }
 
 // Run serves until ctx ends. A nil identity speaks over unix sockets only.
@@ -96,9 +94,8 @@ func Run(ctx context.Context, node *config.Node, identity *rpc.Identity) error {
 func newSchedd(node *config.Node, identity *rpc.Identity, log *slog.Logger, started time.Time) *Schedd {
 	return &Schedd{
 		node: node, identity: identity, log: log, started: started, inbox: make(chan any, inboxSize),
-		peers:         make(map[string]*nodeConn),
-		pending:       &commitBatch{},
-		archivingJobs: make(map[uint64]bool),
+		peers:   make(map[string]*nodeConn),
+		pending: &commitBatch{},
 	}
 }
 
@@ -136,11 +133,6 @@ func (s *Schedd) openFiles() (err error) {
 		s.closeFiles()
 		return err
 	}
-	if err := s.recordTakenOut(); err != nil {
-		s.closeFiles()
-		return err
-	}
-	s.lastHistorySeq = s.history.LastSeq()
 	n, err := s.journal.NextIncarnation()
 	if err != nil {
 		s.closeFiles()
@@ -150,10 +142,15 @@ func (s *Schedd) openFiles() (err error) {
 	s.dispatch = dispatch.New(jobQueueAdapter{s}, dispatch.DefaultOptions())
 	s.users = transfer.NewUserAgents()
 	s.assemble()
-	if err := s.transfers.OpenImages(); err != nil {
+	err = s.transfers.OpenImages()
+	if err == nil {
+		err = s.archive.recordTakenOut()
+	}
+	if err != nil {
 		s.closeFiles()
 		return err
 	}
+	s.lastHistorySeq = s.history.LastSeq()
 	return nil
 }
 
@@ -175,6 +172,10 @@ func (s *Schedd) assemble() {
 		Journal: s.journal, History: s.history, Reserve: s.reserve, Loop: loop, Leader: s.leader,
 		Transfers: s.transfers, Peers: s.peerSchedds, Admins: &s.admins, Users: s.users, Table: &s.jobTable,
 	})
+	s.archive = &jobArchive{
+		node: s.node, stateDir: s.stateDir(), log: s.log, history: s.history, journal: s.journal, service: s.service,
+		transfers: s.transfers, loop: loop, effects: s.effects, queue: s.queue, archivingJobs: make(map[uint64]bool),
+	}
 }
 
 func (s *Schedd) closeFiles() {
@@ -212,7 +213,7 @@ func (s *Schedd) runServers(ctx context.Context) error {
 	group.Go(func() error { defer close(batches); return s.runLoop(ctx, batches, committed) })
 	group.Go(func() error { s.leader.RunLeaderTracker(ctx); return nil })
 	group.Go(func() error { s.reserve.RunMaintainer(ctx); return nil })
-	group.Go(func() error { s.runHistorySweeper(ctx); return nil })
+	group.Go(func() error { s.archive.runHistorySweeper(ctx); return nil })
 	group.Go(func() error { s.notifier.Run(ctx); return nil })
 	group.Go(func() error { s.service.RunGPUQueries(ctx); return nil })
 	group.Go(func() error { s.leader.WatchMachines(ctx, s.node.Collectors); return nil })

@@ -153,14 +153,14 @@ func (s *Schedd) runSession(ctx context.Context, p *nodeConn) error {
 	now.out.Limit(maxUnsent, maxUnsentBytes, func(m *wire.ToStartd) int {
 		return proto.Size(m)
 	}, func() { end(errOverfull) })
-	s.attackSession(ctx, p, now.out)
+	attackSession(ctx, p, now.out)
 	s.postEvent(ctx, sessionOpened{p.Name, now, welcome})
 	writer := make(chan struct{})
 	go func() {
 		defer close(writer)
 		defer cancel()
 		now.out.SendEach(ctx, s.transfers.SignImageRights(p.Name, func(m *wire.ToStartd) error {
-			return s.sendToNode(p.Name, m, sendInTime(end, stream.Send))
+			return sendToNode(s.log, p.Name, m, sendInTime(end, stream.Send))
 		}))
 	}()
 	err = s.receiveFromStartd(ctx, p.Name, now, stream.Recv)
