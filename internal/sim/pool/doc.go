@@ -33,9 +33,9 @@
 //     sees them (desktopPool.go) says only what is new. No checkpoints, queues on the node or scripts.
 //   - Raft: internal/sim/consensus. A negotiator reads the collector beside it only, not
 //     all of them merged (internal/adclient).
-//   - How a schedd finds the leader (reach.go) follows schedd/negotiation/leader_tracker.go, and the
-//     writing of batches and the reading of its log schedd/commit_batch.go and
-//     schedd/journal, without bbolt: a write is on disk as a whole, or not at all.
+//   - How a schedd finds the leader (reach.go) follows
+//     schedd/negotiation/leader_tracker.go, and the writing of batches and the reading of
+//     its log schedd/commit_batch.go and schedd/journal, without bbolt: a write is on disk as a whole, or not at all.
 //   - A connection keeps the order and loses nothing until it breaks, as gRPC's. What is
 //     sent while the way is cut waits; after 30 seconds of silence either
 //     side gives up.
