@@ -146,7 +146,7 @@ func (l *LeaderConn) LeaderAddress() string {
 	return l.stream.address
 }
 
-// MarkDirty has the leader told of a request again.
+// MarkDirty has the next update to the leader include a request.
 func (l *LeaderConn) MarkDirty(id queue.RequestID) {
 	if l.stream != nil {
 		l.stream.dirty[id] = true
