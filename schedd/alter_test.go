@@ -2,6 +2,7 @@ package schedd
 
 import (
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -12,7 +13,12 @@ import (
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/admission"
+	"github.com/roost-batch/roost/schedd/negotiation"
+	"github.com/roost-batch/roost/schedd/peers"
 	"github.com/roost-batch/roost/schedd/queue"
+	"github.com/roost-batch/roost/schedd/sendqueue"
+	"github.com/roost-batch/roost/schedd/transfer"
 )
 
 // An alteration is on disk when it is answered, and is done to nobody's job but one's
@@ -68,7 +74,8 @@ func TestMoveJob(t *testing.T) {
 	}
 	q, who := queue.New(hostName), queue.CallerIdentity{User: "ann", UID: 7}
 	specs := []queue.SubmitSpec{{Ad: ad, Count: 1}}
-	if err := enqueue(policy, who, specs); err != nil {
+	e := &admission.QueueAdmission{Policy: policy, Submitter: who, Groups: func() []string { return nil }}
+	if err := e.AdmitJobs(specs); err != nil {
 		t.Fatal(err)
 	}
 	events, ids, _, err := q.SubmitJobs(time.Unix(1000, 0), who, "k", specs, queue.SubmitLimits{})
@@ -76,8 +83,24 @@ func TestMoveJob(t *testing.T) {
 		t.Fatal(err)
 	}
 	q.Apply(events[0])
-	s := &Schedd{queue: q, lastPolicy: policy, node: &config.Node{Name: hostName, Schedd: &config.ScheddSettings{}}}
-	if events, err = s.decideMove(time.Unix(1000, 0), who, queue.TaskSelector{Job: ids[0]}, "long"); err != nil {
+	s := &Schedd{queue: q, node: &config.Node{Name: hostName, Schedd: &config.ScheddSettings{}},
+		log: slog.New(slog.DiscardHandler), peerSchedds: peers.New(hostName, nil, nil), users: transfer.NewUserAgents()}
+	s.assemble()
+	out := sendqueue.New[*wire.FromSchedd]()
+	s.leader.OnConnected(negotiation.LeaderConnected{Epoch: 1, Name: "n", Out: out})
+	s.leader.OnMessage(negotiation.LeaderMessage{Out: out,
+		Message: &wire.ToSchedd{Of: &wire.ToSchedd_Policy{Policy: policy}}})
+	s.leader.OnDisconnected(negotiation.LeaderDisconnected{Out: out})
+	act := func(req *wire.ActRequest) ([]queue.JobEvent, error) {
+		return s.service.DecideVerb(req, queue.TaskSelector{Job: ids[0]}, who, time.Unix(1000, 0))
+	}
+	move := func(to string) ([]queue.JobEvent, error) {
+		return act(&wire.ActRequest{Verb: wire.ActRequest_MOVE, Queue: to})
+	}
+	alter := func(m *wire.Alteration) ([]queue.JobEvent, error) {
+		return act(&wire.ActRequest{Verb: wire.ActRequest_ALTER, Alteration: m})
+	}
+	if events, err = move("long"); err != nil {
 		t.Fatal(err)
 	}
 	q.Apply(events[0])
@@ -86,23 +109,22 @@ func TestMoveJob(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, _ := classad.ParseExpr(
+	holdsNow, _ := classad.ParseExpr(
 		`Queue == "long" && Walltime == 7200 && RequestMemory =?= undefined && Band =?= undefined && Environment[1] == "PBS_QUEUE=long"`,
 	)
-	if holds, ok := classad.Eval(e, moved, nil, &classad.EvalEnv{}).Bool(); !ok || !holds {
+	if holds, ok := classad.Eval(holdsNow, moved, nil, &classad.EvalEnv{}).Bool(); !ok || !holds {
 		t.Fatalf("it is %s", text)
 	}
-	if events, err = s.decideMove(time.Unix(1000, 0), who, queue.TaskSelector{Job: ids[0]}, "long"); err != nil ||
+	if events, err = move("long"); err != nil ||
 		len(events) > 0 {
 		t.Fatalf("where it is already: %v, %v", events, err)
 	}
 	// What it says itself now, it keeps.
-	if events, err = s.decideAlter(time.Unix(1000, 0), who, queue.TaskSelector{Job: ids[0]},
-		&wire.Alteration{Changes: "[Walltime = 100]", Basis: 1}); err != nil {
+	if events, err = alter(&wire.Alteration{Changes: "[Walltime = 100]", Basis: 1}); err != nil {
 		t.Fatal(err)
 	}
 	q.Apply(events[0])
-	if events, err = s.decideMove(time.Unix(1000, 0), who, queue.TaskSelector{Job: ids[0]}, "work"); err != nil {
+	if events, err = move("work"); err != nil {
 		t.Fatal(err)
 	}
 	q.Apply(events[0])
@@ -112,8 +134,7 @@ func TestMoveJob(t *testing.T) {
 	if text, _ = q.JobAd(1); !strings.Contains(text, "Walltime = 100") {
 		t.Fatalf("it is %s", text)
 	}
-	if _, err = s.decideAlter(time.Unix(1000, 0), who, queue.TaskSelector{Job: ids[0]},
-		&wire.Alteration{Changes: "[Walltime = 100000]", Basis: 3}); err != nil {
+	if _, err = alter(&wire.Alteration{Changes: "[Walltime = 100000]", Basis: 3}); err != nil {
 		t.Fatal(err) // that queue has no limit
 	}
 }

@@ -4,18 +4,18 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"log/slog"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/schedd/api"
 	"github.com/roost-batch/roost/schedd/history"
 	"github.com/roost-batch/roost/schedd/journal"
 	"github.com/roost-batch/roost/schedd/queue"
-	"github.com/roost-batch/roost/schedd/table"
+	"github.com/roost-batch/roost/schedd/transfer"
 )
 
 // Jobs that are final stay in the queue for a moment, where asking for them is cheapest,
@@ -32,26 +32,46 @@ const checkpointRetention = 24 * time.Hour
 // maxArchiveBatch bounds how many jobs move at once.
 const maxArchiveBatch = 10_000
 
+// jobArchive moves final jobs from the queue to the history, and forgets old ones there.
+// What is below the line belongs to the loop.
+type jobArchive struct {
+	node      *config.Node
+	stateDir  string
+	log       *slog.Logger
+	history   *history.History
+	journal   *journal.Journal
+	service   *api.Service
+	transfers *transfer.FileTransfers
+	loop      loopAdapter
+	effects   effectRunner
+
+	// ---- owned by the loop ----
+	queue         *queue.Queue
+	archivingJobs map[uint64]bool // final jobs that are not in the history yet
+	archiving     bool            // some of them are on their way
+	archivedAt    time.Time       // when jobs last began to move
+}
+
 // archiveEnded begins to move final jobs to the history.
-func (s *Schedd) archiveEnded(now time.Time) {
-	for _, seq := range s.queue.TakeFinal() {
-		s.archivingJobs[seq] = true
+func (j *jobArchive) archiveEnded(now time.Time) {
+	for _, seq := range j.queue.TakeFinal() {
+		j.archivingJobs[seq] = true
 	}
-	if s.archiving || len(s.archivingJobs) == 0 || now.Sub(s.archivedAt) < archiveDelay {
+	if j.archiving || len(j.archivingJobs) == 0 || now.Sub(j.archivedAt) < archiveDelay {
 		return
 	}
-	s.archivedAt = now // the log is read once for all of them
+	j.archivedAt = now // the log is read once for all of them
 	var seqs []uint64
-	for _, seq := range slices.Sorted(maps.Keys(s.archivingJobs)) {
-		st, ok := s.queue.Status(seq)
+	for _, seq := range slices.Sorted(maps.Keys(j.archivingJobs)) {
+		st, ok := j.queue.Status(seq)
 		final := st.Counts[roost.Completed]+st.Counts[roost.Removed] == st.Tasks
 		switch {
 		case !ok || !final: // purged, or run again
-			delete(s.archivingJobs, seq)
-		case s.queue.HasImages(seq) && now.Sub(time.Unix(0, st.Ended)) < checkpointRetention:
+			delete(j.archivingJobs, seq)
+		case j.queue.HasImages(seq) && now.Sub(time.Unix(0, st.Ended)) < checkpointRetention:
 		case now.Sub(time.Unix(0, st.Ended)) >= archiveDelay && len(seqs) < maxArchiveBatch:
 			seqs = append(seqs, seq)
-			delete(s.archivingJobs, seq)
+			delete(j.archivingJobs, seq)
 		}
 	}
 	if len(seqs) == 0 {
@@ -59,61 +79,52 @@ func (s *Schedd) archiveEnded(now time.Time) {
 	}
 	records := make([]history.JobRecord, 0, len(seqs))
 	for _, seq := range seqs {
-		if snapshot, ok := s.queue.Snapshot(seq); ok {
-			key, _ := s.queue.SubmitKey(seq)
+		if snapshot, ok := j.queue.Snapshot(seq); ok {
+			key, _ := j.queue.SubmitKey(seq)
 			records = append(records, history.JobRecord{Seq: seq, Key: key, Ended: now, Snapshot: snapshot,
-				Row: s.historyRow(s.queue, seq)})
+				Row: j.service.HistoryRow(j.queue, seq)})
 		}
 	}
-	s.archiving = true
-	changed := s.queue.JobChangeCounts(seqs)
-	s.afterCommit(func() { s.effects.archive(records, changed) }) // when all that happened to them is on disk
-}
-
-// historyRow makes the row of a job that has ended, for the history.
-func (s *Schedd) historyRow(q *queue.Queue, seq uint64) *table.JobRow {
-	st, _ := q.Status(seq)
-	st.OrderRank, st.OrderTime = seq, st.Submitted // there its place is that of its number
-	m := s.statusRow(&st, "")
-	m.Checkpoints, m.Checkpointed = 0, 0 // they go when it leaves the queue
-	return newTableRow(m, &st, "")
+	j.archiving = true
+	changed := j.queue.JobChangeCounts(seqs)
+	j.loop.AfterCommit(func() { j.effects.archive(records, changed) }) // when all that happened to them is on disk
 }
 
 // removeArchived has jobs leave the queue that are in the history now, unless something
 // happened to them meanwhile.
-func (s *Schedd) removeArchived(now time.Time, records []history.JobRecord, before map[uint64]int, err error) {
-	s.archiving = false
+func (j *jobArchive) removeArchived(now time.Time, records []history.JobRecord, before map[uint64]int, err error) {
+	j.archiving = false
 	if err != nil {
-		s.log.Error("jobs cannot be moved to the history", "error", err)
+		j.log.Error("jobs cannot be moved to the history", "error", err)
 	}
 	for i := range records {
 		seq := records[i].Seq
-		if err != nil || s.queue.JobChangeCounts([]uint64{seq})[seq] != before[seq] {
-			s.archivingJobs[seq] = true
+		if err != nil || j.queue.JobChangeCounts([]uint64{seq})[seq] != before[seq] {
+			j.archivingJobs[seq] = true
 			continue
 		}
-		if e, ok := s.queue.PurgeJob(now, seq); ok {
-			s.commitEvents(e)
+		if e, ok := j.queue.PurgeJob(now, seq); ok {
+			j.loop.CommitEvents(e)
 		}
 	}
 }
 
 // writeHistory adds to each record what happened to its job, and writes them.
-func (s *Schedd) writeHistory(records []history.JobRecord) error {
+func (j *jobArchive) writeHistory(records []history.JobRecord) error {
 	seqs := make([]uint64, len(records))
 	for i := range records {
 		seqs[i] = records[i].Seq
 	}
-	events, err := s.journal.Events(seqs...)
+	events, err := j.journal.Events(seqs...)
 	if err != nil {
 		return err
 	}
 	for i := range records {
-		if records[i].Events, err = s.completeEvents(records[i].Seq, events[records[i].Seq]); err != nil {
+		if records[i].Events, err = api.CompleteEvents(j.history, records[i].Seq, events[records[i].Seq]); err != nil {
 			return err
 		}
 	}
-	return s.history.Add(records)
+	return j.history.Add(records)
 }
 
 // The log is checkpointed when it has grown by this much, and by as much again as the
@@ -171,28 +182,19 @@ func newImageSecret() []byte {
 	return secret
 }
 
-// newestHistoryJob finds the newest job of a user in the history.
-func (s *Schedd) newestHistoryJob(user string) (id roost.JobID, found bool) {
-	seq, found, err := s.history.LastOf(user)
-	if err != nil {
-		s.log.Error("the history cannot be read", "error", err)
-	}
-	return roost.JobID{Seq: seq, Host: s.node.Name}, found
-}
-
 // sweepEvery is how often old jobs are looked for.
 const sweepEvery = time.Hour
 
 // runHistorySweeper forgets old jobs, at the start and from time to time, until ctx ends.
-func (s *Schedd) runHistorySweeper(ctx context.Context) {
+func (j *jobArchive) runHistorySweeper(ctx context.Context) {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
 	for {
-		if err := s.sweepHistory(time.Now()); err != nil {
-			s.log.Error("old jobs cannot be forgotten", "error", err)
+		if err := j.sweepHistory(time.Now()); err != nil {
+			j.log.Error("old jobs cannot be forgotten", "error", err)
 		}
-		if err := s.sweepScripts(ctx, time.Now()); err != nil && ctx.Err() == nil {
-			s.log.Error("old scripts cannot be removed", "error", err)
+		if err := j.sweepScripts(ctx, time.Now()); err != nil && ctx.Err() == nil {
+			j.log.Error("old scripts cannot be removed", "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -204,22 +206,30 @@ func (s *Schedd) runHistorySweeper(ctx context.Context) {
 
 // sweepHistory forgets jobs that are older than the schedd is to remember, and their
 // spooled output.
-func (s *Schedd) sweepHistory(now time.Time) error {
-	if s.node.Schedd.KeepHistory <= 0 {
+func (j *jobArchive) sweepHistory(now time.Time) error {
+	if j.node.Schedd.KeepHistory <= 0 {
 		return nil
 	}
 	for {
-		old, err := s.history.EndedBefore(now.Add(-s.node.Schedd.KeepHistory), maxArchiveBatch)
+		old, err := j.history.EndedBefore(now.Add(-j.node.Schedd.KeepHistory), maxArchiveBatch)
 		if err != nil || len(old) == 0 {
 			return err
 		}
 		for _, seq := range old {
-			if err := os.RemoveAll(filepath.Join(s.stateDir(), "spool", strconv.FormatUint(seq, 10))); err != nil {
+			if err := j.transfers.SpoolFiles.RemoveJob(seq); err != nil {
 				return fmt.Errorf("spool: %w", err)
 			}
 		}
-		if err := s.history.Remove(old...); err != nil {
+		if err := j.history.Remove(old...); err != nil {
 			return err
 		}
 	}
+}
+
+// sweepScripts removes the scripts that no job names any more.
+func (j *jobArchive) sweepScripts(ctx context.Context, now time.Time) error {
+	return j.transfers.Scripts.Sweep(now, func() (used []queue.UserScript, err error) {
+		err = j.loop.CallLoop(ctx, func(time.Time) { used = j.queue.UserScripts() })
+		return used, err
+	})
 }

@@ -2,16 +2,14 @@ package schedd
 
 import (
 	"context"
-	"strings"
 	"time"
 
-	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/roost-batch/roost/internal/attack"
-	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/dispatch"
+	"github.com/roost-batch/roost/schedd/sendqueue"
 )
 
 // What a hostile schedd says beside what an honest one does. An ordinary build has none
@@ -22,11 +20,11 @@ const attackedSchedd = "submit"
 
 // attackSession says what a hostile schedd says at the beginning of a session with a
 // startd.
-func (s *Schedd) attackSession(ctx context.Context, p *nodeConn, out *sendQueue[*wire.ToStartd]) {
+func attackSession(ctx context.Context, p *nodeConn, out *sendqueue.Queue[*wire.ToStartd]) {
 	if attack.Is(attack.NoGrant) {
 		for epoch := range uint64(4) {
 			for _, capability := range [][]byte{nil, make([]byte, 32)} {
-				out.enqueue(&wire.ToStartd{Of: &wire.ToStartd_Claim{Claim: &wire.ClaimRequest{
+				out.Enqueue(&wire.ToStartd{Of: &wire.ToStartd_Claim{Claim: &wire.ClaimRequest{
 					Grant: 1<<40 + epoch, Epoch: epoch, Capability: capability, Owner: "root", Band: "monitoring",
 					Ad: "[]", LeaseS: 1 << 30,
 					Resources: &wire.Resources{MilliCpu: 1000, Memory: 1 << 20}, Uid: 12345, Gid: 12345,
@@ -36,24 +34,24 @@ func (s *Schedd) attackSession(ctx context.Context, p *nodeConn, out *sendQueue[
 		}
 	}
 	if attack.Is(attack.LongOrders) {
-		out.enqueue(&wire.ToStartd{Of: &wire.ToStartd_Message{Message: &wire.Message{Line: make([]byte, 33<<20)}}})
+		out.Enqueue(&wire.ToStartd{Of: &wire.ToStartd_Message{Message: &wire.Message{Line: make([]byte, 33<<20)}}})
 	}
 	if attack.Is(attack.EndlessOrders) {
 		go func() {
 			order := &wire.ToStartd{Of: &wire.ToStartd_Release{Release: &wire.ReleaseClaim{Claim: 1 << 60}}}
 			long := &wire.ToStartd{Of: &wire.ToStartd_Message{Message: &wire.Message{Line: make([]byte, 8<<20)}}}
 			for again := time.Tick(time.Millisecond); ctx.Err() == nil; <-again {
-				if len(out.ready) == 0 { // the last ones were taken
+				if out.IsDrained() { // the last ones were taken
 					for range 1000 {
-						out.enqueue(order)
+						out.Enqueue(order)
 					}
-					out.enqueue(long)
+					out.Enqueue(long)
 				}
 			}
 		}()
 	}
 	if attack.Is(attack.OtherClaims) {
-		go attackOutput(ctx, p.client)
+		go attackOutput(ctx, p.Client)
 	}
 }
 
@@ -141,78 +139,5 @@ func (s *Schedd) attackClaims(e dispatch.ActivateClaim, program *wire.Program) {
 			s.sendTo(e.Node, &wire.ToStartd{Of: &wire.ToStartd_Activate{Activate: &wire.Activate{Claim: claim,
 				Attempt: &wire.AttemptRef{Job: 1 << 40, Attempt: 1}, Program: program}}})
 		}
-	}
-}
-
-// attackLeader does what a hostile schedd does to the negotiator that leads, and to the
-// other submit nodes, when a conversation begins.
-func (s *Schedd) attackLeader(ctx context.Context, client wire.NegotiatorClient, send func(*wire.FromSchedd) error) {
-	if attack.Is(attack.OtherSchedd) {
-		if stream, err := client.Negotiate(ctx); err == nil {
-			stream.Send(&wire.FromSchedd{Of: &wire.FromSchedd_Hello{Hello: &wire.ScheddHello{Name: attackedSchedd}}})
-			_, err = stream.Recv()
-			s.log.Info("attacked: a negotiator was greeted in another's name", "err", rpc.FromStatus(err))
-		}
-	}
-	if attack.Is(attack.LongRequests) {
-		attackRequest(send, 0, 33<<20)
-	}
-	if attack.Is(attack.ManyRequests) {
-		for id := uint64(1 << 40); attackRequest(send, id, 64<<10) == nil; id++ {
-		}
-	}
-	if attack.Is(attack.OtherJobs) {
-		go s.attackPeers(ctx)
-	}
-}
-
-// attackRequest tells of a request with an ad of so many bytes.
-func attackRequest(send func(*wire.FromSchedd) error, id uint64, bytes int) error {
-	return send(&wire.FromSchedd{Of: &wire.FromSchedd_Request{Request: &wire.RequestUpdate{
-		Id: id, Owner: "nobody", Wanted: 1 << 30, Ad: "[Requirements = false; x = \"" + strings.Repeat("x", bytes) +
-			"\"]", Resources: &wire.Resources{MilliCpu: 1},
-	}}})
-}
-
-// attackBand puts a request into a band for which nobody was asked.
-func attackBand(send func(*wire.FromSchedd) error) func(*wire.FromSchedd) error {
-	return func(m *wire.FromSchedd) error {
-		if r := m.GetRequest(); r != nil && attack.Is(attack.HigherBand) {
-			r.Band = "monitoring"
-		}
-		return send(m)
-	}
-}
-
-// attackPeers asks the other submit nodes to act on jobs of their users, and for what
-// only these may see.
-func (s *Schedd) attackPeers(ctx context.Context) {
-	for again := time.Tick(10 * time.Millisecond); !s.peerSchedds.hasPeer(attackedSchedd) && ctx.Err() == nil; <-again {
-	}
-	err := s.callPeer(ctx, attackedSchedd, func(ctx context.Context, client wire.NeighbourClient) error {
-		for _, user := range []string{"root", "uid 12345", "12345", ""} {
-			for verb := range wire.ActRequest_Verb_name {
-				act := &wire.ActRequest{Verb: wire.ActRequest_Verb(verb),
-					Selection: &wire.Selection{Selectors: []string{"1", "2"}}, Force: true, Again: true,
-					Reason: "attacked"}
-				reply, err := client.Act(ctx, &wire.NeighbourAct{User: user, Act: act})
-				s.log.Info("attacked: a submit node was asked to act", "user", user, "verb", act.GetVerb(), "reply",
-					reply, "err", rpc.FromStatus(err))
-			}
-			q := &wire.NeighbourQuery{User: user, Query: &wire.QueryRequest{Ads: true, Tasks: true}}
-			err := attackRead(client.Query(ctx, q))(func(j *wire.JobStatus) {
-				s.log.Info("attacked: a submit node showed a job", "job", j)
-			})
-			s.log.Info("attacked: a submit node was asked for its jobs", "user", user, "err", err)
-		}
-		return nil
-	})
-	s.log.Info("attacked: submit nodes were asked", "err", err)
-}
-
-// attackRead reads a stream to its end.
-func attackRead[T any](stream grpc.ServerStreamingClient[T], err error) func(func(*T)) error {
-	return func(each func(*T)) error {
-		return forwardStream(stream, err, func(m *T) error { each(m); return nil })
 	}
 }

@@ -50,7 +50,7 @@ func (s *Schedd) runCommitter(ctx context.Context, batches <-chan *commitBatch) 
 		}
 		if len(b.events) > 0 || b.checkpoint != nil {
 			s.logWriteSince.Store(int64(bootTime()))
-			if err := s.reserve.retryWrite(ctx, func() error {
+			if err := s.reserve.RetryWrite(ctx, func() error {
 				return s.journal.Append(b.events, b.checkpoint)
 			}); err != nil {
 				return fmt.Errorf("write the job log: %w", err)
@@ -63,7 +63,7 @@ func (s *Schedd) runCommitter(ctx context.Context, batches <-chan *commitBatch) 
 		}
 		reported()
 		for _, m := range b.messages {
-			m.to.out.enqueue(m.message)
+			m.to.out.Enqueue(m.message)
 		}
 		for _, f := range b.callbacks {
 			f()

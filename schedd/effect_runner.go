@@ -14,8 +14,6 @@ type effectRunner interface {
 	connect(node, address string) *nodeConn
 	// postLater has an op run in a later turn.
 	postLater(loopCall)
-	// fetchOutput brings the output of an attempt home; outputStored follows.
-	fetchOutput(*outputFetch)
 	// archive writes jobs into the history; moved is to be called then.
 	archive(records []history.JobRecord, before map[uint64]int)
 }
@@ -29,17 +27,12 @@ func (e daemonEffects) connect(node, address string) *nodeConn {
 
 func (e daemonEffects) postLater(o loopCall) { go e.postEvent(e.daemonContext, o) }
 
-func (e daemonEffects) fetchOutput(c *outputFetch) {
-	ctx := e.startTransfer(c.attempt)
-	go func() {
-		err := c.fetchAll(ctx)
-		e.postEvent(e.daemonContext, outputStored{c.peer.name, c.attempt, c.exited, err, c.spoolReason})
-	}()
-}
-
 func (e daemonEffects) archive(records []history.JobRecord, before map[uint64]int) {
 	go func() {
-		err := e.writeHistory(records)
-		e.postEvent(e.daemonContext, loopCall(func(now time.Time) { e.removeArchived(now, records, before, err) }))
+		err := e.Schedd.archive.writeHistory(records)
+		e.postEvent(e.daemonContext, loopCall(func(now time.Time) {
+			e.Schedd.archive.removeArchived(now, records,
+				before, err)
+		}))
 	}()
 }

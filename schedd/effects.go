@@ -9,6 +9,7 @@ import (
 	"github.com/roost-batch/roost/internal/failpoint"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/codec"
 	"github.com/roost-batch/roost/schedd/dispatch"
 	"github.com/roost-batch/roost/schedd/queue"
 )
@@ -32,19 +33,19 @@ func (s *Schedd) runEffects(effects []dispatch.Effect, now time.Time) {
 				cause = wire.Cause_CAUSE_VACATED
 			}
 			s.sendTo(e.Node, &wire.ToStartd{Of: &wire.ToStartd_Vacate{Vacate: &wire.Vacate{
-				Attempt: attemptRef(e.Attempt), Cause: cause, Fast: e.Order.WithoutNotice, Reason: e.Order.Reason,
+				Attempt: codec.AttemptRef(e.Attempt), Cause: cause, Fast: e.Order.WithoutNotice, Reason: e.Order.Reason,
 			}}})
 		case dispatch.AcknowledgeExit:
-			s.stopTransfer(e.Attempt)
+			s.transfers.StopTransfer(e.Attempt)
 			s.sendToLazily(e.Node, &wire.ToStartd{Of: &wire.ToStartd_Acknowledge{Acknowledge: &wire.Acknowledge{
-				Attempts: []*wire.AttemptRef{attemptRef(e.Attempt)},
+				Attempts: []*wire.AttemptRef{codec.AttemptRef(e.Attempt)},
 			}}})
 		case dispatch.ReleaseClaim:
 			s.sendTo(e.Node, &wire.ToStartd{Of: &wire.ToStartd_Release{Release: &wire.ReleaseClaim{Claim: e.Claim}}})
 		case dispatch.RenewLeases:
 			s.renewLeases(e)
 		case dispatch.GrantResult:
-			s.sendGrantResult(e)
+			s.leader.SendGrantResult(e)
 		}
 	}
 }
@@ -61,24 +62,10 @@ func (s *Schedd) renewLeases(e dispatch.RenewLeases) {
 		SinceNs: int64(e.Since)}}}
 	began, p := dispatch.BootTime(s.logWriteSince.Load()), s.peers[e.Node]
 	if began > 0 && s.clock.boot-began > logWaitLimit && p != nil && p.session != nil {
-		p.session.out.enqueue(m)
+		p.session.out.Enqueue(m)
 		return
 	}
 	s.sendTo(e.Node, m)
-}
-
-// attemptRef is the wire's form of an attempt: the host of the id is the schedd's own.
-func attemptRef(a roost.AttemptID) *wire.AttemptRef {
-	return &wire.AttemptRef{Job: a.Task.Job.Seq, Index: uint32(a.Task.Index), Attempt: uint32(a.Attempt)}
-}
-
-// attemptID is the id that a reference stands for.
-func (s *Schedd) attemptID(r *wire.AttemptRef) roost.AttemptID {
-	if r == nil {
-		return roost.AttemptID{}
-	}
-	job := roost.JobID{Seq: r.GetJob(), Host: s.node.Name}
-	return roost.AttemptID{Task: job.Task(int(r.GetIndex())), Attempt: roost.AttemptNumber(r.GetAttempt())}
 }
 
 // connectNode begins the upkeep of a session with a node; a node that has moved is
@@ -117,7 +104,7 @@ func (s *Schedd) claimRequest(c *dispatch.Claim, r *queue.Request) *wire.ClaimRe
 		Resources: wire.FromResources(c.Resources), LeaseS: uint32(c.Lease / time.Second), Uid: r.UID, Gid: r.GID,
 		AppClass: r.Class, MayWait: c.MayWait && r.Class == roost.AppBatch, Band: r.Band.String(), Group: r.Group,
 		Victims: c.Grant.Victims, Why: c.Grant.VictimReason,
-		ClaimBy: int64(c.Grant.ClaimBy), GroupChosen: s.users.isSecondaryGroup(r.UID, r.GID),
+		ClaimBy: int64(c.Grant.ClaimBy), GroupChosen: s.users.IsSecondaryGroup(r.UID, r.GID),
 	}
 	if attack.Is(attack.SystemGID) {
 		m.Gid = 42
@@ -134,13 +121,13 @@ func (s *Schedd) claimRequest(c *dispatch.Claim, r *queue.Request) *wire.ClaimRe
 // activate sends an attempt to its claim. Its assignment is in the batch that this
 // message rides on.
 func (s *Schedd) activate(e dispatch.ActivateClaim, now time.Time) {
-	program, plan, err := s.buildProgram(e.Attempt, e.Node)
+	program, hasTransfers, err := s.transfers.BuildProgram(e.Attempt, e.Node)
 	if err != nil {
 		s.failUnlaunchable(e, err, now)
 		return
 	}
 	m := &wire.ToStartd{Of: &wire.ToStartd_Activate{Activate: &wire.Activate{
-		Claim: e.Claim, Attempt: attemptRef(e.Attempt), Program: program, HoldForInput: plan.hasTransfers(),
+		Claim: e.Claim, Attempt: codec.AttemptRef(e.Attempt), Program: program, HoldForInput: hasTransfers,
 	}}}
 	if err := rpc.CheckSize(m); err != nil {
 		s.failUnlaunchable(e, fmt.Errorf("its program cannot be sent to a node: %w", err), now)
@@ -149,4 +136,10 @@ func (s *Schedd) activate(e dispatch.ActivateClaim, now time.Time) {
 	s.sendTo(e.Node, m)
 	s.attackClaims(e, program)
 	s.pending.callbacks = append(s.pending.callbacks, func() { failpoint.Point(failpoint.ScheddAfterActivate) })
+}
+
+// failUnlaunchable ends an attempt that could not even be put together. The startd never
+// heard of it.
+func (s *Schedd) failUnlaunchable(e dispatch.ActivateClaim, err error, now time.Time) {
+	s.recordEnded(e.Attempt, &wire.ExitStatus{Cause: wire.Cause_CAUSE_LAUNCH, Reason: err.Error()}, now)
 }

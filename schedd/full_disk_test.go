@@ -21,6 +21,8 @@ import (
 	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/journal"
+	"github.com/roost-batch/roost/schedd/transfer"
 )
 
 // smallDisk makes a directory a file system of so many bytes.
@@ -107,7 +109,7 @@ func TestFullDisk(t *testing.T) {
 			}
 		}
 		eventually(t, "the reserve", func() bool {
-			info, err := os.Stat(filepath.Join(dir, reserveName))
+			info, err := os.Stat(filepath.Join(dir, journal.ReserveName))
 			return err == nil && info.Size() > 0
 		})
 		free := fillDisk(t, dir)
@@ -148,7 +150,7 @@ func TestRenewalsOnAFullDisk(t *testing.T) {
 	t.Cleanup(func() { p.stop() })
 	p.run("")
 	held := p.submit("held", 900, "HoldOnSubmit = true").GetIds()[0]
-	reserve := filepath.Join(dir, reserveName)
+	reserve := filepath.Join(dir, journal.ReserveName)
 	eventually(t, "the reserve", func() bool { _, err := os.Stat(reserve); return err == nil })
 	free := fillDisk(t, dir)
 	if err := os.Remove(reserve); err != nil {
@@ -191,25 +193,25 @@ func TestSpoolEndsAtTheReserve(t *testing.T) {
 	p.stop()
 	dir := filepath.Join(p.node.Dir, "schedd")
 	smallDisk(t, dir, 8<<20)
-	s := newSchedd(p.node, nil, slog.New(slog.DiscardHandler), time.Now())
-	s.reserve = newDiskReserve(dir, s.log)
-	if err := s.reserve.allocate(); err != nil {
+	s := &transfer.SpoolDir{Dir: filepath.Join(dir, "spool"), Reserve: journal.NewDiskReserve(dir,
+		slog.New(slog.DiscardHandler))}
+	if err := s.Reserve.Allocate(); err != nil {
 		t.Fatal(err)
 	}
 	a := roost.AttemptID{Task: roost.JobID{Seq: 7, Host: "h"}.Task(0), Attempt: 1}
-	if err := s.storeSpooled(a, false, bytes.NewReader(make([]byte, 5<<20))); err != nil {
+	if err := s.Store(a, false, bytes.NewReader(make([]byte, 5<<20))); err != nil {
 		t.Fatal(err)
 	}
 	a.Attempt = 2
-	err := s.storeSpooled(a, false, bytes.NewReader(make([]byte, 5<<20)))
-	if !isDiskFull(err) {
+	err := s.Store(a, false, bytes.NewReader(make([]byte, 5<<20)))
+	if !journal.IsDiskFull(err) {
 		t.Errorf("got %v", err)
 	}
-	if _, err := os.Stat(s.spoolFile(a, false)); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(s.Path(a, false)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("what is left of it: %v", err)
 	}
-	if free := s.reserve.freeBytes(); free < s.reserve.size {
-		t.Errorf("%d bytes are free, and the reserve has %d", free, s.reserve.size)
+	if free := s.Reserve.FreeBytes(); free < s.Reserve.Size {
+		t.Errorf("%d bytes are free, and the reserve has %d", free, s.Reserve.Size)
 	}
 }
 
@@ -218,30 +220,30 @@ func TestSpoolEndsAtTheReserve(t *testing.T) {
 func TestDiskReserve(t *testing.T) {
 	dir := t.TempDir()
 	smallDisk(t, dir, 4<<20)
-	r := newDiskReserve(dir, slog.New(slog.DiscardHandler))
-	if err := r.allocate(); err != nil {
+	r := journal.NewDiskReserve(dir, slog.New(slog.DiscardHandler))
+	if err := r.Allocate(); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.refusalReason(); err != nil {
+	if err := r.RefusalReason(); err != nil {
 		t.Errorf("with room: %v", err)
 	}
 	free := fillDisk(t, dir)
-	write := func() error { return os.WriteFile(filepath.Join(dir, "log"), make([]byte, r.size/2), 0o600) }
-	if err := r.retryWrite(t.Context(), write); err != nil {
+	write := func() error { return os.WriteFile(filepath.Join(dir, "log"), make([]byte, r.Size/2), 0o600) }
+	if err := r.RetryWrite(t.Context(), write); err != nil {
 		t.Fatalf("with the reserve: %v", err)
 	}
-	if err := r.refusalReason(); !errors.Is(err, roost.Exhausted) {
+	if err := r.RefusalReason(); !errors.Is(err, roost.Exhausted) {
 		t.Errorf("without the reserve: %v", err)
 	}
 	done := make(chan error, 1)
 	go func() {
-		done <- r.retryWrite(t.Context(), func() error {
+		done <- r.RetryWrite(t.Context(), func() error {
 			return os.WriteFile(filepath.Join(dir, "more"), make([]byte, 2<<20), 0o600)
 		})
 	}()
 	eventually(t, "it waits", func() bool {
 		select {
-		case <-r.stuckChannel():
+		case <-r.StuckChannel():
 			return true
 		default:
 			return false

@@ -12,13 +12,14 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/history"
 	"github.com/roost-batch/roost/schedd/queue"
+	"github.com/roost-batch/roost/schedd/transfer"
 )
 
 // addEndedJobs puts removed jobs of the present user, with the given names, into the
 // history of a schedd that does not run.
 func (p *testPool) addEndedJobs(names ...string) {
 	p.Helper()
-	user, err := newUserAgents().userName(uint32(os.Geteuid()))
+	user, err := transfer.NewUserAgents().UserName(uint32(os.Geteuid()))
 	if err != nil {
 		p.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/queue"
+	"github.com/roost-batch/roost/schedd/transfer"
 )
 
 // FetchImage gives the next image that the test has laid out, and waits until there is
@@ -432,7 +433,7 @@ func TestSuspendResumeCheckpoint(t *testing.T) {
 		t.Fatalf("got %v", r)
 	}
 	if m := receiveNext(t, p.startd.checkpointRequests,
-		"a wish for a checkpoint"); m.GetReason() != checkpointRequested {
+		"a wish for a checkpoint"); m.GetReason() != transfer.CheckpointRequested {
 		t.Fatalf("got %v", m)
 	}
 	p.startd.send(&wire.FromStartd{Of: &wire.FromStartd_Usage{Usage: &wire.UsageReport{Attempts: []*wire.AttemptUsage{

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/dispatch"
 	"github.com/roost-batch/roost/schedd/queue"
 )
@@ -15,7 +14,7 @@ type jobQueueAdapter struct{ *Schedd }
 
 // ReadyTasks implements dispatch.JobQueue.
 func (w jobQueueAdapter) ReadyTasks(id dispatch.RequestID) int {
-	if r, ok := w.queue.Request(queue.RequestID(id)); ok && !w.isRequestStopped(r) {
+	if r, ok := w.queue.Request(queue.RequestID(id)); ok && !w.leader.IsRequestStopped(r) {
 		return r.Ready
 	}
 	return 0
@@ -31,18 +30,18 @@ func (w jobQueueAdapter) Lease(id dispatch.RequestID) time.Duration {
 
 // Assign implements dispatch.JobQueue.
 func (w jobQueueAdapter) Assign(id dispatch.RequestID, node, address string, claim uint64) (roost.AttemptID, bool) {
-	t, ok := w.queue.NextTaskExcept(queue.RequestID(id), w.avoidedTasks(node))
+	t, ok := w.queue.NextTaskExcept(queue.RequestID(id), w.leader.AvoidedTasks(node))
 	if !ok { // whether the request is to be kept from the node as a whole the leader says: until then it has the claim
 		t, ok = w.queue.NextTask(queue.RequestID(id))
 	}
-	if r, found := w.queue.Request(queue.RequestID(id)); !ok || found && w.isRequestStopped(r) {
+	if r, found := w.queue.Request(queue.RequestID(id)); !ok || found && w.leader.IsRequestStopped(r) {
 		return roost.AttemptID{}, false
 	}
 	e, a, err := w.queue.AssignNext(w.clock.now, t, node, address, claim)
 	if err != nil {
 		panic(err) // Next gives only what can be assigned
 	}
-	w.noteRestarted(queue.RequestID(id))
+	w.leader.NoteRestarted(queue.RequestID(id))
 	w.commitEvents(e)
 	return a, true
 }
@@ -60,7 +59,7 @@ func (w jobQueueAdapter) GangRequest(id dispatch.RequestID) (dispatch.RequestID,
 
 // AssignGang implements dispatch.JobQueue.
 func (w jobQueueAdapter) AssignGang(id dispatch.RequestID, seats []dispatch.GangClaim) ([]roost.AttemptID, bool) {
-	if r, found := w.queue.Request(queue.RequestID(id)); found && w.isRequestStopped(r) {
+	if r, found := w.queue.Request(queue.RequestID(id)); found && w.leader.IsRequestStopped(r) {
 		return nil, false
 	}
 	of := make([]queue.GangClaim, len(seats))
@@ -74,11 +73,10 @@ func (w jobQueueAdapter) AssignGang(id dispatch.RequestID, seats []dispatch.Gang
 
 // RecordLost implements dispatch.JobQueue.
 func (w jobQueueAdapter) RecordLost(a roost.AttemptID, reason string) {
-	w.stopTransfer(a)
-	w.cancelImageFetch(a)
+	w.transfers.EndAttempt(a)
 	if e, ok := w.queue.RecordLost(w.clock.now, a, reason); ok {
 		w.log.Info("attempt lost", "attempt", a, "reason", reason)
-		w.noteNodeLost(a)
+		w.leader.NoteNodeLost(a)
 		w.commitEvents(e)
 	}
 }
@@ -116,47 +114,4 @@ func (s *Schedd) resumeLogged() {
 		s.log.Info("attempts under way", "count", len(live))
 	}
 	s.react(s.clock.now)
-}
-
-// exitStatus turns the wire's form of an end into the queue's.
-func exitStatus(x *wire.ExitStatus) *queue.AttemptExit {
-	return &queue.AttemptExit{
-		Code: x.GetCode(), Signal: x.GetSignal(), Core: x.GetCore(), Cause: queue.ExitCause(x.GetCause()),
-		Reason: x.GetReason(),
-		Wall:   x.GetWall(), User: x.GetUserCpu(), System: x.GetSystemCpu(), MaxRSS: x.GetMaxRss(),
-		Used: queueUsage(x.GetUsage()),
-	}
-}
-
-// queueUsage is what a machine measured of an attempt that has ended, in whole KiB, so
-// that most of the queue's records stay small.
-func queueUsage(u *wire.TaskUsage) queue.ResourceUsage {
-	kib := func(n int64) int64 { return (min(max(n, 0), 1<<60) + 1023) >> 10 << 10 }
-	return queue.ResourceUsage{
-		Peak: kib(u.GetPeakMemory()), Read: kib(u.GetReadBytes()), Written: kib(u.GetWriteBytes()),
-		PeakGPU: kib(u.GetPeakGpuMemory()), Disk: kib(u.GetDisk()),
-	}
-}
-
-// wireUsed is the way back; nil when nothing was measured.
-func wireUsed(x *queue.AttemptExit) *wire.TaskUsage {
-	if x.Used == (queue.ResourceUsage{}) {
-		return nil
-	}
-	return &wire.TaskUsage{
-		Wall: x.Wall, UserCpu: x.User, SystemCpu: x.System, PeakMemory: x.Used.Peak, ReadBytes: x.Used.Read,
-		WriteBytes:    x.Used.Written,
-		PeakGpuMemory: x.Used.PeakGPU, Disk: x.Used.Disk,
-	}
-}
-
-// wireExit is the way back.
-func wireExit(x *queue.AttemptExit) *wire.ExitStatus {
-	if x == nil {
-		return nil
-	}
-	return &wire.ExitStatus{
-		Code: x.Code, Signal: x.Signal, Core: x.Core, Cause: wire.Cause(x.Cause), Reason: x.Reason,
-		Wall: x.Wall, UserCpu: x.User, SystemCpu: x.System, MaxRss: x.MaxRSS, Usage: wireUsed(x),
-	}
 }

@@ -15,7 +15,7 @@ func TestLongListing(t *testing.T) {
 	p.stop()
 	p.node.Schedd.MaxQueued = 0
 	p.start()
-	const tasks = 2*taskTurn + 500
+	const tasks = 2*2000 + 500
 	p.submit("long", tasks, fmt.Sprintf(`HoldOnSubmit = true; ArrayIndexes = "10-%d:2"`, 10+2*(tasks-1)))
 	p.submit("short", 2, "HoldOnSubmit = true")
 	all := func(job, tasks, first, step int) (ids []string) {
@@ -32,7 +32,7 @@ func TestLongListing(t *testing.T) {
 		{[]string{"1"}, 0, all(1, tasks, 10, 2)},
 		{[]string{"1[10-6000:20]"}, 0, all(1, 300, 10, 20)},
 		{[]string{"2", "1", "2[1]"}, 0, append(append(all(2, 2, 0, 1), all(1, tasks, 10, 2)...), all(2, 1, 1, 1)...)},
-		{[]string{"1"}, taskTurn + 5, all(1, taskTurn+5, 10, 2)},
+		{[]string{"1"}, 2000 + 5, all(1, 2000+5, 10, 2)},
 		{nil, 0, append(all(2, 2, 0, 1), all(1, tasks, 10, 2)...)},
 	} {
 		var got []string

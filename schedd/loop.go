@@ -7,7 +7,9 @@ import (
 	"github.com/roost-batch/roost/internal/mutant"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/dispatch"
+	"github.com/roost-batch/roost/schedd/negotiation"
 	"github.com/roost-batch/roost/schedd/queue"
+	"github.com/roost-batch/roost/schedd/transfer"
 )
 
 // turnSize bounds how much news one turn takes in, so that no answer waits for an endless
@@ -124,29 +126,18 @@ func (s *Schedd) handle(event any, now time.Time) {
 		if p := s.peers[n.node]; p != nil && p.session == n.session {
 			s.onStartdMessage(p, n.message, now)
 		}
-	case negotiatorConnected:
-		if s.negotiator != nil {
-			s.negotiator.admission.releaseWaiters()
-		}
-		s.negotiator = newNegotiatorState(n)
-		s.jobTable.reasons.Clear()
-		s.log.Info("negotiator found", "name", n.name, "epoch", n.epoch)
-	case negotiatorDisconnected:
-		if s.negotiator != nil && s.negotiator.out == n.out {
-			s.negotiator.admission.releaseWaiters()
-			s.negotiator = nil
-			s.jobTable.reasons.Clear()
-		}
-	case negotiatorMessage:
-		if s.negotiator != nil && s.negotiator.out == n.out {
-			s.onNegotiatorMessage(n.message)
-		}
-	case inputSent:
-		s.onInputSent(n, now)
-	case outputStored:
-		s.onOutputStored(n, now)
-	case imageStored:
-		s.onImageStored(n, now)
+	case negotiation.LeaderConnected:
+		s.leader.OnConnected(n)
+	case negotiation.LeaderDisconnected:
+		s.leader.OnDisconnected(n)
+	case negotiation.LeaderMessage:
+		s.leader.OnMessage(n)
+	case transfer.InputSent:
+		s.transfers.OnInputSent(n, now)
+	case transfer.OutputStored:
+		s.transfers.OnOutputStored(n, now)
+	case transfer.ImageStored:
+		s.transfers.OnImageStored(n, now)
 	default:
 		panic(event)
 	}
@@ -155,25 +146,23 @@ func (s *Schedd) handle(event any, now time.Time) {
 // react does what the changes of a turn ask for: tasks for free claims, words to nodes
 // and to the negotiator, news for those who watch.
 func (s *Schedd) react(now time.Time) {
-	s.checkDeferred(now)
+	s.leader.CheckDeferred(now)
 	for events := s.queue.Followups(now); len(events) > 0; events = s.queue.Followups(now) {
 		s.commitEvents(events...)
 	}
-	s.routeWaitingJobs(now)
+	s.leader.RouteWaitingJobs(now)
 	for dirty := s.queue.TakeDirtyRequests(); len(dirty) > 0; dirty = s.queue.TakeDirtyRequests() {
 		for _, r := range dirty {
 			s.dispatch.RequestChanged(s.clock.boot, dispatch.RequestID(r))
-			if s.negotiator != nil {
-				s.negotiator.dirty[r] = true
-			}
-			s.retryRouting(r)
+			s.leader.MarkDirty(r)
+			s.leader.RetryRouting(r)
 		}
-		s.routeWaitingJobs(now)
+		s.leader.RouteWaitingJobs(now)
 	}
 	for _, v := range s.queue.TakeVacates() {
 		s.dispatch.Vacate(v.Attempt, dispatch.VacateOrder{WithoutNotice: v.Fast, Checkpoint: v.Checkpoint,
 			Reason: v.Reason})
-		s.abandonOutput(v.Attempt)
+		s.transfers.AbandonOutput(v.Attempt)
 	}
 	for _, f := range s.queue.TakeFreezes() {
 		s.sendFreeze(f)
@@ -184,18 +173,16 @@ func (s *Schedd) react(now time.Time) {
 	for _, a := range s.queue.TakeChangedHosts() {
 		s.sendHostFiles(a)
 	}
-	s.removeUnusedImages()
+	s.transfers.RemoveUnusedImages()
 	for effects := s.dispatch.Effects(); len(effects) > 0; effects = s.dispatch.Effects() {
 		s.runEffects(effects, now)
 	}
 	for _, r := range s.dispatch.ShrunkRequests() {
-		if s.negotiator != nil {
-			s.negotiator.dirty[queue.RequestID(r)] = true // what runs of a queue may be counted
-		}
+		s.leader.MarkDirty(queue.RequestID(r)) // what runs of a queue may be counted
 	}
-	s.sendRequestUpdates(now)
-	s.sendDemands(now)
-	s.signalWatches()
+	s.leader.SendRequestUpdates(now)
+	s.leader.SendDemands(now)
+	s.service.SignalWatches()
 }
 
 // commitEvents folds events into the queue and puts them into the batch, which becomes
@@ -209,8 +196,8 @@ func (s *Schedd) commitEvents(events ...queue.JobEvent) {
 func (s *Schedd) commitEventsLazily(events ...queue.JobEvent) {
 	for _, e := range events {
 		s.queue.Apply(e)
-		s.retractOutcome(&e)
-		s.liveUsage.removeEnded(s.node.Name, &e)
+		s.leader.RetractOutcome(&e)
+		s.service.RemoveEndedUsage(&e)
 		if n, ok := s.queue.Notification(e); ok && s.notifier.IsConfigured() {
 			s.pending.hasNotices = append(s.pending.hasNotices, n)
 		}
@@ -250,16 +237,16 @@ func (s *Schedd) sendToLazily(node string, m *wire.ToStartd) bool {
 func (s *Schedd) tick() {
 	now := s.clock.now
 	s.dispatch.Tick(s.clock.boot)
-	s.archiveEnded(now)
+	s.archive.archiveEnded(now)
 	s.maybeCheckpoint()
-	if s.negotiator != nil {
+	if s.leader.IsConnected() {
 		for _, r := range s.dispatch.WaitingRequests() {
-			s.negotiator.dirty[queue.RequestID(r)] = true // some may have waited long enough
+			s.leader.MarkDirty(queue.RequestID(r)) // some may have waited long enough
 		}
 	}
 	if now.Sub(s.usageSentAt) >= time.Second {
 		s.usageSentAt = now
-		s.sendUsage()
+		s.leader.SendUsage()
 	}
 	s.react(now)
 }

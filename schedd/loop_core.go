@@ -13,8 +13,11 @@ import (
 	"github.com/roost-batch/roost/schedd/dispatch"
 	"github.com/roost-batch/roost/schedd/history"
 	"github.com/roost-batch/roost/schedd/journal"
+	"github.com/roost-batch/roost/schedd/negotiation"
 	"github.com/roost-batch/roost/schedd/notify"
 	"github.com/roost-batch/roost/schedd/queue"
+	"github.com/roost-batch/roost/schedd/sendqueue"
+	"github.com/roost-batch/roost/schedd/transfer"
 )
 
 // EffectRunner is what a LoopCore has done by others.
@@ -76,7 +79,9 @@ type StartdSession struct {
 }
 
 // NegotiatorSession is one conversation with the leader of the negotiators.
-type NegotiatorSession struct{ out *sendQueue[*wire.FromSchedd] }
+type NegotiatorSession struct {
+	out *sendqueue.Queue[*wire.FromSchedd]
+}
 
 // NewCore returns a schedd that has read q from its log. Starts counts its starts, so
 // that the sessions of this one are numbered above those of all before. past is the
@@ -88,7 +93,7 @@ func NewCore(name, domain string, lease, renew time.Duration, q *queue.Queue, st
 		Schedd: &config.ScheddSettings{Socket: name, JobLease: lease}}
 	s := newSchedd(node, nil, slog.New(slog.DiscardHandler), started)
 	s.daemonContext, s.queue, s.lastHistorySeq, s.notifier, s.users = context.Background(), q, past,
-		new(notify.Notifier), newUserAgents()
+		new(notify.Notifier), transfer.NewUserAgents()
 	s.sessions.Store(starts << incarnationBits)
 	opt := dispatch.DefaultOptions()
 	if renew > 0 {
@@ -96,7 +101,10 @@ func NewCore(name, domain string, lease, renew time.Duration, q *queue.Queue, st
 	}
 	s.dispatch = dispatch.New(jobQueueAdapter{s}, opt)
 	c := &LoopCore{schedd: s, effects: beyond}
-	s.effects = simEffects{c}
+	s.effects, s.fetcher = simEffects{c}, simEffects{c}
+	s.assemble()
+	s.transfers.Start(s.daemonContext)
+	s.service.Start(s.daemonContext)
 	return c
 }
 
@@ -113,19 +121,22 @@ type simEffects struct{ *LoopCore }
 
 func (d simEffects) connect(node, address string) *nodeConn {
 	d.effects.Connect(node, address)
-	return &nodeConn{name: node, address: address, stop: func() { d.effects.Disconnect(node) }}
+	return &nodeConn{StartdNode: transfer.StartdNode{Name: node}, address: address,
+		stop: func() { d.effects.Disconnect(node) }}
 }
 
 func (d simEffects) postLater(o loopCall) { d.pendingCalls = append(d.pendingCalls, o) }
 
-func (d simEffects) fetchOutput(c *outputFetch) {
-	if err := c.checkManifest(); err != nil {
+// FetchOutput implements OutputFetcher.
+func (d simEffects) FetchOutput(c *transfer.OutputFetch) {
+	if err := c.CheckManifest(); err != nil {
 		d.postLater(func(now time.Time) {
-			d.schedd.onOutputStored(outputStored{c.peer.name, c.attempt, c.exited, err, nil}, now)
+			d.schedd.transfers.OnOutputStored(transfer.OutputStored{Node: c.Peer.Name, Attempt: c.Attempt,
+				Exited: c.Exited, Err: err, SpoolReason: nil}, now)
 		})
 		return
 	}
-	d.effects.Collect(c.peer.name, c.attempt, c.exited)
+	d.effects.Collect(c.Peer.Name, c.Attempt, c.Exited)
 }
 
 func (d simEffects) archive(records []history.JobRecord, before map[uint64]int) {
@@ -151,7 +162,7 @@ func (c *LoopCore) SessionOpened(m ClockReading, node string, welcome *wire.Sess
 	if checkWelcome(node, welcome) != nil {
 		return nil
 	}
-	v := &StartdSession{&startdSession{out: newSendQueue[*wire.ToStartd]()}, node}
+	v := &StartdSession{&startdSession{out: sendqueue.New[*wire.ToStartd]()}, node}
 	c.handleEvent(m, sessionOpened{node, v.stream, welcome})
 	return v
 }
@@ -167,31 +178,31 @@ func (c *LoopCore) SessionClosed(m ClockReading, v *StartdSession) {
 }
 
 // TakeMessages returns what is to be sent on a session.
-func (v *StartdSession) TakeMessages() []*wire.ToStartd { return v.stream.out.takeAll() }
+func (v *StartdSession) TakeMessages() []*wire.ToStartd { return v.stream.out.TakeAll() }
 
 // HelloMessage is the first message of a conversation with a negotiator.
-func (c *LoopCore) HelloMessage() *wire.ScheddHello { return c.schedd.helloMessage() }
+func (c *LoopCore) HelloMessage() *wire.ScheddHello { return c.schedd.leader.HelloMessage() }
 
 // NegotiatorConnected takes in that the leader has answered the hello.
 func (c *LoopCore) NegotiatorConnected(m ClockReading, epoch uint64, name, address string) *NegotiatorSession {
-	t := &NegotiatorSession{newSendQueue[*wire.FromSchedd]()}
-	c.handleEvent(m, negotiatorConnected{epoch, name, address, t.out})
+	t := &NegotiatorSession{sendqueue.New[*wire.FromSchedd]()}
+	c.handleEvent(m, negotiation.LeaderConnected{Epoch: epoch, Name: name, Address: address, Out: t.out})
 	return t
 }
 
 // NegotiatorReport takes in one message of the leader, and NegotiatorDisconnected the end
 // of the conversation.
 func (c *LoopCore) NegotiatorReport(m ClockReading, t *NegotiatorSession, message *wire.ToSchedd) {
-	c.handleEvent(m, negotiatorMessage{t.out, message})
+	c.handleEvent(m, negotiation.LeaderMessage{Out: t.out, Message: message})
 }
 
 // NegotiatorDisconnected takes in the end of a conversation with the leader.
 func (c *LoopCore) NegotiatorDisconnected(m ClockReading, t *NegotiatorSession) {
-	c.handleEvent(m, negotiatorDisconnected{t.out, roost.Unavailable})
+	c.handleEvent(m, negotiation.LeaderDisconnected{Out: t.out, Err: roost.Unavailable})
 }
 
 // TakeMessages returns what is to be sent to the leader.
-func (t *NegotiatorSession) TakeMessages() []*wire.FromSchedd { return t.out.takeAll() }
+func (t *NegotiatorSession) TakeMessages() []*wire.FromSchedd { return t.out.TakeAll() }
 
 // Submit takes jobs in; done is called with their ids when they are on disk. Where
 // administrators have set quotas it refuses: the leader would have to be asked first.
@@ -199,16 +210,8 @@ func (c *LoopCore) Submit(m ClockReading, who queue.CallerIdentity, key string, 
 	done func(ids []roost.JobID, repeated bool)) error {
 	c.setClock(m)
 	s, limits := c.schedd, c.submitLimits()
-	if n := s.negotiator; !s.queue.HasSubmission(who, key, limits) {
-		e := &queueAdmission{submitter: who, groups: func() []string {
-			return nil
-		}, fullQueues: map[string]bool{}, policy: s.cellPolicy()}
-		if n == nil || n.admission.policy == nil {
-			markUnchecked(specs)
-		} else if e.policy.GetAdmission() {
-			return roost.Unavailable
-		}
-		if err := e.admitJobs(specs); err != nil {
+	if !s.queue.HasSubmission(who, key, limits) {
+		if err := s.leader.AdmitWithoutLeader(m.Now, who, specs); err != nil {
 			return err
 		}
 	}
@@ -235,7 +238,7 @@ func (c *LoopCore) submitLimits() queue.SubmitLimits {
 func (c *LoopCore) Act(m ClockReading, verb wire.ActRequest_Verb, who queue.CallerIdentity, t queue.TaskSelector,
 	done func()) error {
 	c.setClock(m)
-	events, err := c.schedd.decideVerb(&wire.ActRequest{Verb: verb}, t, who, m.Now)
+	events, err := c.schedd.service.DecideVerb(&wire.ActRequest{Verb: verb}, t, who, m.Now)
 	if err != nil {
 		return err
 	}
@@ -246,13 +249,13 @@ func (c *LoopCore) Act(m ClockReading, verb wire.ActRequest_Verb, who queue.Call
 
 // OutputFetched takes in that the output of an attempt is here, or why it is not.
 func (c *LoopCore) OutputFetched(m ClockReading, node string, a roost.AttemptID, exited *wire.Exited, err error) {
-	c.handleEvent(m, outputStored{node: node, attempt: a, exited: exited, err: err})
+	c.handleEvent(m, transfer.OutputStored{Node: node, Attempt: a, Exited: exited, Err: err})
 }
 
 // Archived takes in that jobs are in the history.
 func (c *LoopCore) Archived(m ClockReading, b *PendingArchive) {
 	c.setClock(m)
-	c.schedd.removeArchived(m.Now, b.records, b.firstSeq, nil)
+	c.schedd.archive.removeArchived(m.Now, b.records, b.firstSeq, nil)
 }
 
 // RunTurn does what follows from the news since the last.
@@ -336,7 +339,7 @@ func (c *LoopCore) Batch(now time.Time) (b *CommitBatch, by time.Time, waits boo
 func (c *LoopCore) Committed(b *CommitBatch, size int) {
 	c.schedd.logSize.Store(int64(size))
 	for _, m := range b.batch.messages {
-		m.to.out.enqueue(m.message)
+		m.to.out.Enqueue(m.message)
 	}
 	for _, f := range b.batch.callbacks {
 		f()

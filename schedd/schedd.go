@@ -15,18 +15,20 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/checkpoint/store"
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/daemon"
-	"github.com/roost-batch/roost/internal/identity/login"
 	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/api"
 	"github.com/roost-batch/roost/schedd/dispatch"
 	"github.com/roost-batch/roost/schedd/history"
 	"github.com/roost-batch/roost/schedd/journal"
+	"github.com/roost-batch/roost/schedd/negotiation"
 	"github.com/roost-batch/roost/schedd/notify"
+	"github.com/roost-batch/roost/schedd/peers"
 	"github.com/roost-batch/roost/schedd/queue"
+	"github.com/roost-batch/roost/schedd/transfer"
 )
 
 // inboxSize bounds what waits for the loop; when it is full, the ones who bring news
@@ -35,36 +37,27 @@ const inboxSize = 4096
 
 // Schedd is the daemon. Its fields below the line belong to the loop.
 type Schedd struct {
-	node                 *config.Node
-	identity             *rpc.Identity
-	log                  *slog.Logger
-	started              time.Time
-	daemonContext        context.Context // of the daemon
-	journal              *journal.Journal
-	history              *history.History
-	reserve              *diskReserve // of the log's disk
-	users                *userAgents
-	slots                *transferSlots
-	images               *store.Store // checkpoints
-	imageSlots           *transferSlots
-	imageRemovals        imageRemovals // of images on checkpoint servers
-	notifier             *notify.Notifier
-	inbox                chan any
-	poolGPUs             poolGPUs
-	placer               *selfPlacer // of batch requests, where schedds do that themselves
-	peerSchedds          *peerSchedds
-	logins               *login.Store           // nil: it listens to nobody but its own host
-	sessions             atomic.Uint64          // the incarnation of the last session
-	logSize              atomic.Int64           // bytes in the log since the last checkpoint
-	logWriteSince        atomic.Int64           // since when the log is written, by CLOCK_BOOTTIME; 0: it is not
-	shells               atomic.Int32           // open through this schedd
-	spawnCalls           atomic.Int32           // calls of jobs under way
-	interactiveTerminals atomic.Int32           // of interactive jobs, likewise
-	leadership           atomic.Pointer[string] // how the negotiators are, in words
-	jobTable             jobTable               // of the queue, for lists
-	admins               jobAdmins
+	node          *config.Node
+	identity      *rpc.Identity
+	log           *slog.Logger
+	started       time.Time
+	daemonContext context.Context // of the daemon
+	journal       *journal.Journal
+	history       *history.History
+	reserve       *journal.DiskReserve // of the log's disk
+	users         *transfer.UserAgents
+	notifier      *notify.Notifier
+	inbox         chan any
+	peerSchedds   *peers.Peers
+	sessions      atomic.Uint64 // the incarnation of the last session
+	logSize       atomic.Int64  // bytes in the log since the last checkpoint
+	logWriteSince atomic.Int64  // since when the log is written, by CLOCK_BOOTTIME; 0: it is not
+	spawnCalls    atomic.Int32  // calls of jobs under way
+	jobTable      api.JobTable  // of the queue, for lists
+	admins        peers.JobAdmins
 
-	effects effectRunner // what the loop has done elsewhere
+	effects effectRunner           // what the loop has done elsewhere
+	fetcher transfer.OutputFetcher // of outputs; nil: the transfers themselves
 
 	// ---- owned by the loop ----
 	clock          clockReading      // of the present turn
@@ -72,23 +65,14 @@ type Schedd struct {
 	queue          *queue.Queue
 	dispatch       *dispatch.Dispatcher
 	peers          map[string]*nodeConn
-	domains        map[string]string // node -> its FileSystemDomain
-	negotiator     *negotiatorState
-	lastPolicy     *wire.Policy            // what administrators have set, as it was heard last
-	lostTasks      map[queue.RequestID]int // tasks whose node was lost and that have not started elsewhere
+	leader         *negotiation.LeaderConn
+	transfers      *transfer.FileTransfers
+	service        *api.Service // of users
+	archive        *jobArchive
 	pending        *commitBatch
-	transfers      map[roost.AttemptID]context.CancelFunc
-	outputFetches  map[roost.AttemptID]*outputFetch // outputs on their way home
-	imageFetches   map[roost.AttemptID]*imageFetch  // images on their way home
-	watches        map[roost.JobID]map[*jobWatch]bool
-	archivingJobs  map[uint64]bool // final jobs that are not in the history yet
-	lastHistorySeq uint64          // the highest number of a job in the history, when the daemon began
-	snapshotBytes  int             // bytes of the last checkpoint's snapshots
-	archiving      bool            // some of them are on their way
-	archivedAt     time.Time       // when jobs last began to move
-	usageSentAt    time.Time       // when usage was last reported
-	liveUsage      liveUsage
-	nodeFailures   nodeFailures
+	lastHistorySeq uint64    // the highest number of a job in the history, when the daemon began
+	snapshotBytes  int       // bytes of the last checkpoint's snapshots
+	usageSentAt    time.Time // when usage was last reported
 }
 
 // Run serves until ctx ends. A nil identity speaks over unix sockets only.
@@ -98,7 +82,7 @@ func Run(ctx context.Context, node *config.Node, identity *rpc.Identity) error {
 	}
 	s := newSchedd(node, identity, daemon.Logger("schedd"), time.Now())
 	s.effects = daemonEffects{s}
-	s.peerSchedds = newPeerSchedds(node.Name, identity, s.log)
+	s.peerSchedds = peers.New(node.Name, identity, s.log)
 	if err := s.openState(); err != nil {
 		return err
 	}
@@ -110,12 +94,8 @@ func Run(ctx context.Context, node *config.Node, identity *rpc.Identity) error {
 func newSchedd(node *config.Node, identity *rpc.Identity, log *slog.Logger, started time.Time) *Schedd {
 	return &Schedd{
 		node: node, identity: identity, log: log, started: started, inbox: make(chan any, inboxSize),
-		peers: make(map[string]*nodeConn), domains: make(map[string]string), lostTasks: make(map[queue.RequestID]int),
-		pending:   &commitBatch{},
-		transfers: make(map[roost.AttemptID]context.CancelFunc), outputFetches: make(map[roost.AttemptID]*outputFetch),
-		watches:       make(map[roost.JobID]map[*jobWatch]bool),
-		archivingJobs: make(map[uint64]bool), liveUsage: make(liveUsage),
-		imageFetches: make(map[roost.AttemptID]*imageFetch), placer: newSelfPlacer(node.Name, log),
+		peers:   make(map[string]*nodeConn),
+		pending: &commitBatch{},
 	}
 }
 
@@ -128,8 +108,8 @@ func (s *Schedd) openState() (err error) {
 	if err := os.MkdirAll(filepath.Join(s.stateDir(), "spool"), 0o700); err != nil {
 		return err
 	}
-	s.reserve = newDiskReserve(s.stateDir(), s.log)
-	if err = s.openFiles(); isDiskFull(err) && s.reserve.release() {
+	s.reserve = journal.NewDiskReserve(s.stateDir(), s.log)
+	if err = s.openFiles(); journal.IsDiskFull(err) && s.reserve.Release() {
 		err = s.openFiles()
 	}
 	return err
@@ -145,23 +125,14 @@ func (s *Schedd) openFiles() (err error) {
 		s.history.Close()
 		return err
 	}
-	if err := s.openImages(); err != nil {
-		s.closeFiles()
-		return err
-	}
 	s.notifier, err = notify.Open(notify.DeliveryOptions{
 		Dir: filepath.Join(s.stateDir(), "notices"), OwnUID: s.node.Schedd.Notify, Host: s.node.Name,
-		Groups: unixGroups, Log: s.log,
+		Groups: transfer.UnixGroups, Log: s.log,
 	})
 	if err != nil {
 		s.closeFiles()
 		return err
 	}
-	if err := s.recordTakenOut(); err != nil {
-		s.closeFiles()
-		return err
-	}
-	s.lastHistorySeq = s.history.LastSeq()
 	n, err := s.journal.NextIncarnation()
 	if err != nil {
 		s.closeFiles()
@@ -169,7 +140,42 @@ func (s *Schedd) openFiles() (err error) {
 	}
 	s.sessions.Store(n << incarnationBits) // sessions of this start are numbered above those of all starts before
 	s.dispatch = dispatch.New(jobQueueAdapter{s}, dispatch.DefaultOptions())
+	s.users = transfer.NewUserAgents()
+	s.assemble()
+	err = s.transfers.OpenImages()
+	if err == nil {
+		err = s.archive.recordTakenOut()
+	}
+	if err != nil {
+		s.closeFiles()
+		return err
+	}
+	s.lastHistorySeq = s.history.LastSeq()
 	return nil
+}
+
+// assemble makes the parts of the loop that work on its queue and its claims.
+func (s *Schedd) assemble() {
+	loop := loopAdapter{s}
+	s.transfers = transfer.New(transfer.Config{
+		Host: s.node.Name, StateDir: s.stateDir(), Identity: s.identity, Log: s.log, Queue: s.queue,
+		Dispatch: s.dispatch, Loop: loop, Fetcher: s.fetcher, Reserve: s.reserve, Users: s.users,
+	})
+	s.leader = negotiation.New(negotiation.Config{
+		Host: s.node.Name, Address: s.node.Schedd.Socket, Started: s.started, Negotiators: s.node.Negotiators,
+		Identity: s.identity, Log: s.log, Queue: s.queue, Dispatch: s.dispatch, Loop: loop, Calls: loop,
+		Reasons: &s.jobTable, Groups: s.users, Admins: &s.admins,
+		AttackPeers: s.peerSchedds.AttackPeers,
+	})
+	s.service = api.New(api.Config{
+		Node: s.node, Identity: s.identity, Log: s.log, Started: s.started, Queue: s.queue, Dispatch: s.dispatch,
+		Journal: s.journal, History: s.history, Reserve: s.reserve, Loop: loop, Leader: s.leader,
+		Transfers: s.transfers, Peers: s.peerSchedds, Admins: &s.admins, Users: s.users, Table: &s.jobTable,
+	})
+	s.archive = &jobArchive{
+		node: s.node, stateDir: s.stateDir(), log: s.log, history: s.history, journal: s.journal, service: s.service,
+		transfers: s.transfers, loop: loop, effects: s.effects, queue: s.queue, archivingJobs: make(map[uint64]bool),
+	}
 }
 
 func (s *Schedd) closeFiles() {
@@ -186,7 +192,7 @@ func (s *Schedd) nextIncarnation() uint64 { return s.sessions.Add(1) }
 
 // runServers runs everything and returns when all of it has stopped.
 func (s *Schedd) runServers(ctx context.Context) error {
-	serving, err := s.openLogins()
+	serving, err := s.service.OpenLogins(s.stateDir())
 	if err != nil {
 		return err
 	}
@@ -195,22 +201,23 @@ func (s *Schedd) runServers(ctx context.Context) error {
 		return err
 	}
 	server := rpc.NewServer(serving, peer.MethodAccess())
-	wire.RegisterScheddServer(server, &userService{Schedd: s})
-	wire.RegisterNeighbourServer(server, &peerService{Schedd: s})
+	wire.RegisterScheddServer(server, s.service)
+	wire.RegisterNeighbourServer(server, peers.NewService(s.service, s.node.Name, &s.admins))
 	group, ctx := errgroup.WithContext(ctx)
 	s.daemonContext = ctx
-	s.users, s.slots, s.imageSlots = newUserAgents(), newTransferSlots(maxTransfers), newTransferSlots(maxImages)
-	defer s.users.close()
+	s.transfers.Start(ctx)
+	s.service.Start(ctx)
+	defer s.users.Close()
 	batches, committed := make(chan *commitBatch), make(chan struct{})
 	group.Go(func() error { defer close(committed); return s.runCommitter(ctx, batches) })
 	group.Go(func() error { defer close(batches); return s.runLoop(ctx, batches, committed) })
-	group.Go(func() error { s.runLeaderTracker(ctx); return nil })
-	group.Go(func() error { s.reserve.runMaintainer(ctx); return nil })
-	group.Go(func() error { s.runHistorySweeper(ctx); return nil })
+	group.Go(func() error { s.leader.RunLeaderTracker(ctx); return nil })
+	group.Go(func() error { s.reserve.RunMaintainer(ctx); return nil })
+	group.Go(func() error { s.archive.runHistorySweeper(ctx); return nil })
 	group.Go(func() error { s.notifier.Run(ctx); return nil })
-	group.Go(func() error { s.runGPUQueries(ctx); return nil })
-	group.Go(func() error { s.placer.watchMachines(ctx, s.watchMachines); return nil })
-	group.Go(func() error { s.peerSchedds.watchAds(ctx, s.node.Collectors); return nil })
+	group.Go(func() error { s.service.RunGPUQueries(ctx); return nil })
+	group.Go(func() error { s.leader.WatchMachines(ctx, s.node.Collectors); return nil })
+	group.Go(func() error { s.peerSchedds.WatchAds(ctx, s.node.Collectors); return nil })
 	group.Go(func() error { s.runAdvertiser(ctx); return nil })
 	for _, listener := range listeners {
 		group.Go(func() error { return serveUntil(ctx, server, listener) })

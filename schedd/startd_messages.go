@@ -6,6 +6,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/mutant"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/codec"
 	"github.com/roost-batch/roost/schedd/dispatch"
 	"github.com/roost-batch/roost/schedd/queue"
 )
@@ -18,23 +19,23 @@ func (s *Schedd) onSessionOpened(n sessionOpened, now time.Time) {
 	}
 	p.session = n.session
 	if d := n.welcome.GetFileSystemDomain(); d != "" {
-		s.domains[n.node] = d
+		s.transfers.SetDomain(n.node, d)
 	}
 	present := make([]dispatch.ReportedClaim, 0, len(n.welcome.GetClaims()))
 	for _, c := range n.welcome.GetClaims() {
 		present = append(present, dispatch.ReportedClaim{
 			Claim: c.GetClaim(), Grant: dispatch.GrantID{Epoch: c.GetEpoch(), ID: c.GetGrant()},
-			Attempt: s.attemptID(c.GetAttempt()),
-			Running: c.GetRunning(), Waiting: c.GetWaiting(), Placement: encodePlacement(c.GetPlaced()),
+			Attempt: codec.AttemptID(s.node.Name, c.GetAttempt()),
+			Running: c.GetRunning(), Waiting: c.GetWaiting(), Placement: codec.EncodePlacement(c.GetPlaced()),
 			Exited: c.GetExited() != nil,
 		})
 	}
 	s.dispatch.Connected(s.clock.boot, n.node, present)
 	for _, c := range n.welcome.GetClaims() {
-		a := s.attemptID(c.GetAttempt())
-		if c.GetRunning() && s.queue.IsLive(a) && s.queue.NodeOf(a) == p.name {
+		a := codec.AttemptID(s.node.Name, c.GetAttempt())
+		if c.GetRunning() && s.queue.IsLive(a) && s.queue.NodeOf(a) == p.Name {
 			s.recordStarted(a)
-			s.onUserSuspension(p.name, a, c.GetSuspended(), now)
+			s.onUserSuspension(p.Name, a, c.GetSuspended(), now)
 		}
 		if c.GetExited() != nil {
 			s.onExited(p, c.GetExited(), now)
@@ -63,38 +64,39 @@ func (s *Schedd) onStartdMessage(p *nodeConn, m *wire.FromStartd, now time.Time)
 	case *wire.FromStartd_Claim:
 		c := m.Claim
 		if d := c.GetScratchDomain(); d != "" {
-			s.domains[p.name] = d
+			s.transfers.SetDomain(p.Name, d)
 		}
-		s.dispatch.ClaimAnswered(s.clock.boot, p.name, dispatch.ClaimReply{
+		s.dispatch.ClaimAnswered(s.clock.boot, p.Name, dispatch.ClaimReply{
 			Grant: dispatch.GrantID{Epoch: c.GetEpoch(), ID: c.GetGrant()}, Claim: c.GetClaim(),
 			AdSequence: c.GetAdSequence(), Reason: c.GetReason(),
 			Waiting: c.GetWaiting(), WaitTime: time.Duration(c.GetPredictedWait()),
-			Placement: encodePlacement(c.GetPlaced()),
+			Placement: codec.EncodePlacement(c.GetPlaced()),
 		})
 	case *wire.FromStartd_Ready:
-		s.dispatch.Allocated(s.clock.boot, p.name, m.Ready.GetClaim(), encodePlacement(m.Ready.GetPlaced()))
+		s.dispatch.Allocated(s.clock.boot, p.Name, m.Ready.GetClaim(), codec.EncodePlacement(m.Ready.GetPlaced()))
 	case *wire.FromStartd_Started:
-		if a := s.attemptID(m.Started.GetAttempt()); s.dispatch.Started(p.name, a) {
+		if a := codec.AttemptID(s.node.Name, m.Started.GetAttempt()); s.dispatch.Started(p.Name, a) {
 			s.recordStarted(a)
 		}
 	case *wire.FromStartd_Exited:
 		s.onExited(p, m.Exited, now)
 	case *wire.FromStartd_Renewed:
-		s.dispatch.LeaseRenewed(s.clock.boot, p.name, m.Renewed.GetWord())
+		s.dispatch.LeaseRenewed(s.clock.boot, p.Name, m.Renewed.GetWord())
 	case *wire.FromStartd_Lost:
-		s.dispatch.ClaimLost(p.name, m.Lost.GetClaim(), m.Lost.GetReason())
+		s.dispatch.ClaimLost(p.Name, m.Lost.GetClaim(), m.Lost.GetReason())
 	case *wire.FromStartd_Input:
-		if s.queue.NodeOf(s.attemptID(m.Input.GetAttempt())) == p.name { // another node is given no input of it
-			s.onInputRequest(p, m.Input, now)
+		if s.queue.NodeOf(codec.AttemptID(s.node.Name,
+			m.Input.GetAttempt())) == p.Name { // another node is given no input of it
+			s.transfers.OnInputRequest(&p.StartdNode, m.Input, now)
 		}
 	case *wire.FromStartd_Usage:
-		s.onUsageReport(p.name, m.Usage)
+		s.service.OnUsageReport(p.Name, m.Usage)
 	case *wire.FromStartd_Suspended:
 		s.onOwnerSuspension(p, m.Suspended, now)
 	case *wire.FromStartd_Reach:
 		s.onSpawnRequest(p, m.Reach)
 	case *wire.FromStartd_Taken:
-		s.onCheckpointTaken(p, m.Taken, now)
+		s.transfers.OnCheckpointTaken(&p.StartdNode, m.Taken, now)
 	}
 }
 
@@ -109,37 +111,28 @@ func (s *Schedd) recordStarted(a roost.AttemptID) {
 // onExited takes in the end of an attempt: its output comes home first, and only then is
 // the end recorded.
 func (s *Schedd) onExited(p *nodeConn, e *wire.Exited, now time.Time) {
-	a := s.attemptID(e.GetAttempt())
+	a := codec.AttemptID(s.node.Name, e.GetAttempt())
 	if st, ok := s.queue.TaskStatus(a.Task); ok && mutant.Active(mutant.StaleExitAccepted) {
 		a.Attempt = st.Task.Attempt
 	}
-	if !s.dispatch.Exited(s.clock.boot, p.name, a) {
+	if !s.dispatch.Exited(s.clock.boot, p.Name, a) {
 		return
 	}
 	if e.GetWaiting() {
-		s.dispatch.Yielded(s.clock.boot, p.name, a)
+		s.dispatch.Yielded(s.clock.boot, p.Name, a)
 	}
-	if !s.endWaitsForImage(p, a, e, now) {
-		s.fetchOutputThenFinish(p, a, e, now)
+	if !s.transfers.EndWaitsForImage(&p.StartdNode, a, e, now) {
+		s.transfers.FetchOutputThenFinish(&p.StartdNode, a, e, now)
 	}
-}
-
-// fetchOutputThenFinish brings the output of an attempt home that has ended, and then
-// records its end.
-func (s *Schedd) fetchOutputThenFinish(p *nodeConn, a roost.AttemptID, e *wire.Exited, now time.Time) {
-	if s.collectOutput(p, a, e) && !mutant.Active(mutant.EndBeforeOutput) {
-		return // outputStored follows
-	}
-	s.recordEnded(a, e.GetStatus(), now)
 }
 
 // recordEnded records the end of an attempt. The acknowledgement and the claim's next
 // task ride on the same batch.
 func (s *Schedd) recordEnded(a roost.AttemptID, status *wire.ExitStatus, now time.Time) {
 	if status.GetCause() == wire.Cause_CAUSE_RESTORE && status.GetForgedImage() {
-		s.reportForgedImage(a, status.GetReason(), now)
+		s.leader.ReportForgedImage(a, status.GetReason(), now)
 	}
-	x := exitStatus(status)
+	x := codec.QueueExit(status)
 	s.recordEndedWithRuntime(a, x, status.GetOwnFiles(), x.Wall, now)
 }
 
@@ -147,7 +140,7 @@ func (s *Schedd) recordEnded(a roost.AttemptID, status *wire.ExitStatus, now tim
 // something of its node.
 func (s *Schedd) recordEndedWithRuntime(a roost.AttemptID, x *queue.AttemptExit, ownFiles bool, ran int64,
 	now time.Time) {
-	s.reportOutcome(a, x, ownFiles, ran, now)
+	s.leader.ReportOutcome(a, x, ownFiles, ran, now)
 	if x.Cause == queue.CausePreemption || x.Cause == queue.CauseVacate {
 		s.dispatch.Evicted(a)
 	}

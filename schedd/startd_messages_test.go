@@ -7,6 +7,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/codec"
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
@@ -56,15 +57,15 @@ func TestANodeSpeaksOfItsOwn(t *testing.T) {
 	if theirs == nil || attempts["rogue"] == nil {
 		t.Fatalf("the attempts are %v", attempts)
 	}
-	of := h.core.schedd.attemptID(theirs)
+	of := codec.AttemptID(h.core.schedd.node.Name, theirs)
 	unharmed := func(what string) {
 		t.Helper()
 		h.core.RunTurn(h.at)
 		st, _ := h.core.Queue().Status(1)
 		node := h.core.Queue().NodeOf(of)
 		if st.Counts[roost.Running] != 0 || st.Failed != 0 || node != "honest" ||
-			!h.core.Dispatch().HasAttempt("honest", of) || h.core.schedd.transfers[of] != nil ||
-			h.core.schedd.liveUsage[of.Task].usage != nil {
+			!h.core.Dispatch().HasAttempt("honest", of) || h.core.schedd.transfers.HasTransfer(of) ||
+			h.core.schedd.service.HasLiveUsage(of.Task) {
 			t.Errorf("%s: %v, on %q", what, st.Counts, node)
 		}
 	}

@@ -15,6 +15,9 @@ import (
 	"github.com/roost-batch/roost/internal/mutant"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/negotiation"
+	"github.com/roost-batch/roost/schedd/sendqueue"
+	"github.com/roost-batch/roost/schedd/transfer"
 )
 
 // How soon a broken connection is tried again: at once, then at growing distances.
@@ -57,11 +60,11 @@ type (
 // nodeConn is the schedd's connection to one startd, made anew whenever it breaks, until
 // it is stopped.
 type nodeConn struct {
-	name, address string
-	conn          *grpc.ClientConn
-	client        wire.StartdClient
-	stop          context.CancelFunc
-	stopped       chan struct{}
+	transfer.StartdNode
+	address string
+	conn    *grpc.ClientConn
+	stop    context.CancelFunc
+	stopped chan struct{}
 	// of the goroutine that owns the state: the one whose welcome it has seen, nil while
 	// the node is away
 	session *startdSession
@@ -72,21 +75,22 @@ type nodeConn struct {
 // comparison with what the node has. So every message is put on the session that was the
 // present one when it was decided.
 type startdSession struct {
-	out *sendQueue[*wire.ToStartd]
+	out *sendqueue.Queue[*wire.ToStartd]
 	// for the bytes that the loop has not taken in yet; nil: the loop takes in each
 	// message at once
 	byteBudget *semaphore.Weighted
 }
 
 func newSession() *startdSession {
-	return &startdSession{out: newSendQueue[*wire.ToStartd](), byteBudget: semaphore.NewWeighted(sessionBytes)}
+	return &startdSession{out: sendqueue.New[*wire.ToStartd](), byteBudget: semaphore.NewWeighted(sessionBytes)}
 }
 
 // startSession starts the upkeep of a session with a node.
 func (s *Schedd) startSession(ctx context.Context, name, address string) *nodeConn {
 	ctx, stop := context.WithCancel(ctx)
-	p := &nodeConn{name: name, address: address, stop: stop, stopped: make(chan struct{})}
-	host, at := parseLocation(name, address)
+	p := &nodeConn{StartdNode: transfer.StartdNode{Name: name}, address: address, stop: stop,
+		stopped: make(chan struct{})}
+	host, at := negotiation.ParseLocation(name, address)
 	conn, err := rpc.DialNode(at, s.identity, peer.Startd, host)
 	if err != nil {
 		s.log.Error("cannot reach node", "node", name, "error", err)
@@ -94,7 +98,7 @@ func (s *Schedd) startSession(ctx context.Context, name, address string) *nodeCo
 		close(p.stopped)
 		return p
 	}
-	p.conn, p.client = conn, wire.NewStartdClient(conn)
+	p.conn, p.Client = conn, wire.NewStartdClient(conn)
 	go func() {
 		defer close(p.stopped)
 		defer conn.Close()
@@ -113,7 +117,7 @@ func (s *Schedd) runSessions(ctx context.Context, p *nodeConn) {
 		if ctx.Err() != nil {
 			return
 		}
-		ends.logEnd(s.log, p.name, err)
+		ends.logEnd(s.log, p.Name, err)
 		if time.Since(began) > maxSessionRetry {
 			wait = minSessionRetry
 		}
@@ -130,36 +134,36 @@ func (s *Schedd) runSession(ctx context.Context, p *nodeConn) error {
 	ctx, end := context.WithCancelCause(ctx)
 	cancel := func() { end(context.Canceled) }
 	defer cancel()
-	stream, err := p.client.Session(ctx, grpc.WaitForReady(true))
+	stream, err := p.Client.Session(ctx, grpc.WaitForReady(true))
 	if err != nil {
 		return err
 	}
-	hello := s.greetingMessage(p.name)
+	hello := s.greetingMessage(p.Name)
 	if err := stream.Send(&wire.ToStartd{Of: &wire.ToStartd_Hello{Hello: hello}}); err != nil {
 		return err
 	}
-	welcome, err := receiveWelcome(p.name, stream.Recv)
+	welcome, err := receiveWelcome(p.Name, stream.Recv)
 	if err != nil {
 		return err
 	}
-	if err := checkWelcome(p.name, welcome); err != nil {
+	if err := checkWelcome(p.Name, welcome); err != nil {
 		return err
 	}
 	now := newSession()
-	now.out.bound(maxUnsent, maxUnsentBytes, func(m *wire.ToStartd) int {
+	now.out.Limit(maxUnsent, maxUnsentBytes, func(m *wire.ToStartd) int {
 		return proto.Size(m)
 	}, func() { end(errOverfull) })
-	s.attackSession(ctx, p, now.out)
-	s.postEvent(ctx, sessionOpened{p.name, now, welcome})
+	attackSession(ctx, p, now.out)
+	s.postEvent(ctx, sessionOpened{p.Name, now, welcome})
 	writer := make(chan struct{})
 	go func() {
 		defer close(writer)
 		defer cancel()
-		now.out.sendEach(ctx, s.signImageRights(p.name, func(m *wire.ToStartd) error {
-			return s.sendToNode(p.name, m, sendInTime(end, stream.Send))
+		now.out.SendEach(ctx, s.transfers.SignImageRights(p.Name, func(m *wire.ToStartd) error {
+			return sendToNode(s.log, p.Name, m, sendInTime(end, stream.Send))
 		}))
 	}()
-	err = s.receiveFromStartd(ctx, p.name, now, stream.Recv)
+	err = s.receiveFromStartd(ctx, p.Name, now, stream.Recv)
 	if untaken, ok := errors.AsType[sendTimeoutError](context.Cause(ctx)); ok {
 		err = untaken
 	} else if errors.Is(context.Cause(ctx), errOverfull) {
@@ -167,7 +171,7 @@ func (s *Schedd) runSession(ctx context.Context, p *nodeConn) error {
 	}
 	cancel()
 	<-writer
-	s.postEvent(s.daemonContext, sessionClosed{p.name, now, err})
+	s.postEvent(s.daemonContext, sessionClosed{p.Name, now, err})
 	return err
 }
 

@@ -54,9 +54,9 @@ func receiveWelcome(node string, recv func() (*wire.FromStartd, error)) (*wire.S
 
 // sendToNode sends a message to a node. One that cannot be sent is left out: what it was
 // about ends by its own time-out, and the session goes on.
-func (s *Schedd) sendToNode(node string, m *wire.ToStartd, send func(*wire.ToStartd) error) error {
+func sendToNode(log *slog.Logger, node string, m *wire.ToStartd, send func(*wire.ToStartd) error) error {
 	if err := rpc.CheckDeliverable(m); err != nil && !attack.Is(attack.LongOrders) {
-		s.log.Warn("a message cannot be sent", "node", node, "error", err)
+		log.Warn("a message cannot be sent", "node", node, "error", err)
 		return nil
 	}
 	return send(m)

@@ -143,7 +143,7 @@ func TestUndeliverable(t *testing.T) {
 		{Of: &wire.ToStartd_Activate{Activate: &wire.Activate{Program: &wire.Program{Script: make([]byte, 33<<20)}}}},
 		{Of: &wire.ToStartd_Vacate{Vacate: &wire.Vacate{Reason: "removed"}}},
 	} {
-		if err := s.sendToNode("n1", m, send); err != nil {
+		if err := sendToNode(s.log, "n1", m, send); err != nil {
 			t.Errorf("got %v", err)
 		}
 	}

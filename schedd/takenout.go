@@ -3,62 +3,60 @@ package schedd
 import (
 	"errors"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/api"
 	"github.com/roost-batch/roost/schedd/history"
 	"github.com/roost-batch/roost/schedd/journal"
 	"github.com/roost-batch/roost/schedd/queue"
+	"github.com/roost-batch/roost/schedd/transfer"
 )
 
 // Of a job that a repair took out of the log nothing is certain but its number. Its user
 // still asks what became of it, so the history gets a record that says that.
 
-// unknownUID and unknownOwner are of a job whose record was damaged: what is left of it
-// is not to be trusted with rights.
-const (
-	unknownUID   = math.MaxUint32
-	unknownOwner = "unknown"
-)
+// unknownOwner is the owner of a job whose record was damaged.
+const unknownOwner = "unknown"
 
 // recordTakenOut puts the jobs that repairs took out into the history.
-func (s *Schedd) recordTakenOut() error {
-	jobs, err := s.journal.RemovedJobs()
+func (j *jobArchive) recordTakenOut() error {
+	jobs, err := j.journal.RemovedJobs()
 	if err != nil || len(jobs) == 0 {
 		return err
 	}
 	var records []history.JobRecord
 	for i := range jobs {
-		if _, there := s.queue.Status(jobs[i].Seq); there {
+		if _, there := j.queue.Status(jobs[i].Seq); there {
 			continue
 		}
-		if _, _, err := s.history.Job(jobs[i].Seq); !errors.Is(err, roost.NotFound) {
+		if _, _, err := j.history.Job(jobs[i].Seq); !errors.Is(err, roost.NotFound) {
 			continue // it had ended before
 		}
-		records = append(records, s.takenOut(&jobs[i]))
-		s.log.Warn("a job was taken out by a repair", "job", roost.JobID{Seq: jobs[i].Seq, Host: s.node.Name}, "at",
+		records = append(records, j.takenOut(&jobs[i]))
+		j.log.Warn("a job was taken out by a repair", "job", roost.JobID{Seq: jobs[i].Seq, Host: j.node.Name}, "at",
 			jobs[i].At, "kept", jobs[i].Kept)
 	}
-	if err := s.history.Add(records); err != nil {
+	if err := j.history.Add(records); err != nil {
 		return err
 	}
-	return s.journal.ForgetRemovedJobs(jobs)
+	return j.journal.ForgetRemovedJobs(jobs)
 }
 
 // takenOut is the record of such a job: it looks like one that was removed when the
 // repair was made.
-func (s *Schedd) takenOut(job *journal.RemovedJob) history.JobRecord {
+func (j *jobArchive) takenOut(job *journal.RemovedJob) history.JobRecord {
 	reason := fmt.Sprintf("taken out by a repair on %s: its record was damaged; the damaged log is kept as %s, and "+
 		"the job's script, if it had a file, below %s for %d days: submit it again",
-		job.At.Format(time.DateTime), job.Kept, s.stateDir()+"/scripts", int(unusedScriptAge/(24*time.Hour)))
+		job.At.Format(time.DateTime), job.Kept, j.stateDir+"/scripts", int(transfer.UnusedScriptAge/(24*time.Hour)))
 	at := job.At.UnixNano()
 	admitted := queue.JobEvent{Type: queue.Submitted, Time: at, Job: job.Seq, Submission: &queue.SubmittedJob{
-		Key: fmt.Sprintf("taken-out/%d", job.Seq), PartCount: 1, Owner: unknownOwner, UID: unknownUID, GID: unknownUID,
-		Ad: `[Cmd = "/bin/false"; JobName = "unknown"]`, Count: 1,
+		Key: fmt.Sprintf("taken-out/%d", job.Seq), PartCount: 1, Owner: unknownOwner, UID: api.UnknownUID,
+		GID: api.UnknownUID,
+		Ad:  `[Cmd = "/bin/false"; JobName = "unknown"]`, Count: 1,
 	}}
 	dropped := queue.JobEvent{Type: queue.Dropped, Time: at, Job: job.Seq, Reason: reason}
-	q := queue.New(s.node.Name)
+	q := queue.New(j.node.Name)
 	q.Apply(admitted)
 	q.Apply(dropped)
 	snapshot, _ := q.Snapshot(job.Seq)

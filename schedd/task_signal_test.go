@@ -32,22 +32,6 @@ func TestRepeatedHold(t *testing.T) {
 	}
 }
 
-func TestSignalOf(t *testing.T) {
-	for text, want := range map[string]unix.Signal{
-		"": 15, "TERM": 15, "SIGTERM": 15, "15": 15, "KILL": 9, "SIGSTOP": 19, "CLD": 17, "0": 0, "NULL": 0,
-		"SIGNULL": 0, "34": 34, "64": 64,
-	} {
-		if got, name := signalOf(text); got != want || name == "" {
-			t.Errorf("%q: got %d %q, want %d", text, got, name, want)
-		}
-	}
-	for _, text := range []string{"65", "-1", "SIG", "term", "SIGSIGTERM", "9x", " 9", "RTMIN+1x"} {
-		if got, name := signalOf(text); name != "" {
-			t.Errorf("%q: got %d %q, want none", text, got, name)
-		}
-	}
-}
-
 // A signal goes to the node once: not to a later session, and not at all when the node is
 // away.
 func TestSignalSentToNode(t *testing.T) {
@@ -89,7 +73,7 @@ func TestMessageSentToNode(t *testing.T) {
 		m.GetErr() || m.GetAttempt().GetJob() != a.GetAttempt().GetJob() {
 		t.Fatalf("got %v", m)
 	}
-	if r := notify(id, strings.Repeat("x", maxLine+1)); roost.ErrorKind(r.GetKind()) != roost.Invalid {
+	if r := notify(id, strings.Repeat("x", 4<<10+1)); roost.ErrorKind(r.GetKind()) != roost.Invalid {
 		t.Fatalf("a long one: %v", r)
 	}
 	p.startd.exited(a.GetAttempt(), &wire.ExitStatus{}, "")

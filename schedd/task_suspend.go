@@ -2,11 +2,12 @@ package schedd
 
 import (
 	"cmp"
-	"fmt"
 	"time"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/api"
+	"github.com/roost-batch/roost/schedd/codec"
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
@@ -18,7 +19,7 @@ import (
 func (s *Schedd) sendFreeze(f queue.FreezeAttempt) {
 	if st, ok := s.queue.TaskStatus(f.Attempt.Task); ok {
 		s.sendTo(st.Task.Node, &wire.ToStartd{
-			Of: &wire.ToStartd_Freeze{Freeze: &wire.Freeze{Attempt: attemptRef(f.Attempt), Frozen: f.Frozen}},
+			Of: &wire.ToStartd_Freeze{Freeze: &wire.Freeze{Attempt: codec.AttemptRef(f.Attempt), Frozen: f.Frozen}},
 		})
 	}
 }
@@ -28,60 +29,24 @@ func (s *Schedd) sendFreeze(f queue.FreezeAttempt) {
 func (s *Schedd) onOwnerSuspension(p *nodeConn, m *wire.Suspended, now time.Time) {
 	reason := ""
 	if m.GetFrozen() {
-		reason = cmp.Or(sanitizeSentence(m.GetReason()), "the owner of "+p.name+" is back")
+		reason = cmp.Or(api.SanitizeSentence(m.GetReason()), "the owner of "+p.Name+" is back")
 	}
-	s.onUserSuspension(p.name, s.attemptID(m.GetAttempt()), reason, now)
+	s.onUserSuspension(p.Name, codec.AttemptID(s.node.Name, m.GetAttempt()), reason, now)
 }
 
 func (s *Schedd) onUserSuspension(node string, a roost.AttemptID, reason string, now time.Time) {
 	if s.queue.NodeOf(a) != node {
 		return
 	}
-	if e, ok := s.queue.SuspendForOwner(now, a, node, sanitizeSentence(reason)); ok {
+	if e, ok := s.queue.SuspendForOwner(now, a, node, api.SanitizeSentence(reason)); ok {
 		s.commitEventsLazily(e)
 	}
-}
-
-// requestCheckpoints asks the nodes of a target's running tasks for checkpoints, and
-// returns how many were asked for.
-func (s *Schedd) requestCheckpoints(now time.Time, who queue.CallerIdentity,
-	t queue.TaskSelector) (n uint32, err error) {
-	attempts, err := s.queue.CheckpointTargets(now, who, t)
-	if err != nil {
-		return 0, err
-	}
-	for _, a := range attempts {
-		st, _ := s.queue.TaskStatus(a.Task)
-		if s.sendToLazily(st.Task.Node,
-			&wire.ToStartd{Of: &wire.ToStartd_Checkpoint{Checkpoint: &wire.TakeCheckpoint{Attempt: attemptRef(a),
-				Reason: checkpointRequested}}}) {
-			n++
-		}
-	}
-	s.pending.urgent = s.pending.urgent || n > 0
-	if n == 0 {
-		return 0, fmt.Errorf("%v: %w: its node does not answer", t, roost.Unavailable)
-	}
-	return n, nil
-}
-
-// dropBadImage drops an image that was kept and cannot be sent. The attempt is given up,
-// and the next one goes on from the image before.
-func (s *Schedd) dropBadImage(n inputSent, bad badImageError, now time.Time) {
-	s.log.Error("a kept checkpoint cannot be used", "attempt", n.attempt, "checkpoint", bad.sequence, "error",
-		bad.reason)
-	if e, ok := s.queue.RejectCheckpoint(now, n.attempt.Task, bad.sequence, bad.reason); ok {
-		s.commitEvents(e)
-	}
-	s.sendTo(n.node, &wire.ToStartd{Of: &wire.ToStartd_Vacate{Vacate: &wire.Vacate{
-		Attempt: attemptRef(n.attempt), Cause: wire.Cause_CAUSE_VACATED, Fast: true, Reason: bad.Error(),
-	}}})
 }
 
 // sendLimits tells a node what it is to hold a running attempt to from now on. A node
 // that is away is told on its next session.
 func (s *Schedd) sendLimits(l queue.AttemptLimits) {
 	s.sendTo(s.queue.NodeOf(l.Attempt), &wire.ToStartd{Of: &wire.ToStartd_Limit{Limit: &wire.Limit{
-		Attempt: attemptRef(l.Attempt), WalltimeNs: int64(l.Walltime), CpuNs: int64(l.CPU),
+		Attempt: codec.AttemptRef(l.Attempt), WalltimeNs: int64(l.Walltime), CpuNs: int64(l.CPU),
 	}}})
 }

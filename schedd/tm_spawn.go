@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"sync"
 	"time"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/codec"
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
@@ -35,8 +37,8 @@ type spawnCall struct {
 // onSpawnRequest takes in that a process of an attempt wants something run on the
 // machines of its job.
 func (s *Schedd) onSpawnRequest(p *nodeConn, m *wire.ReachWanted) {
-	a := s.attemptID(m.GetAttempt())
-	if s.queue.NodeOf(a) != p.name {
+	a := codec.AttemptID(s.node.Name, m.GetAttempt())
+	if s.queue.NodeOf(a) != p.Name {
 		return // it is over, or never was there
 	}
 	if s.spawnCalls.Add(1) > maxSpawnCalls {
@@ -63,11 +65,11 @@ func (s *Schedd) onSpawnRequest(p *nodeConn, m *wire.ReachWanted) {
 func (r *spawnCall) serveCall(ctx context.Context, p *nodeConn, ticket uint64) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stream, err := p.client.Reach(ctx)
+	stream, err := p.Client.Reach(ctx)
 	if err != nil {
 		return err
 	}
-	if err := stream.Send(&wire.ReachOutput{Attempt: attemptRef(r.attempt), Ticket: ticket}); err != nil &&
+	if err := stream.Send(&wire.ReachOutput{Attempt: codec.AttemptRef(r.attempt), Ticket: ticket}); err != nil &&
 		!errors.Is(err, io.EOF) {
 		return err
 	}
@@ -180,13 +182,13 @@ func (r *spawnCall) runShell(ctx context.Context, call *wire.ReachCall, place, l
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	down, err := p.client.Shell(ctx)
+	down, err := p.Client.Shell(ctx)
 	if err != nil {
 		return nil, err
 	}
-	command := append([]string{"/usr/bin/env", "PBS_TASKNUM=" + itoa(uint64(place)+2),
-		"PBS_VNODENUM=" + itoa(uint64(line))}, call.GetCommand()...)
-	for _, m := range []*wire.ShellInput{{Schedd: r.node.Name, Attempt: attemptRef(h.Attempt), Command: command,
+	command := append([]string{"/usr/bin/env", "PBS_TASKNUM=" + strconv.Itoa(place+2),
+		"PBS_VNODENUM=" + strconv.Itoa(line)}, call.GetCommand()...)
+	for _, m := range []*wire.ShellInput{{Schedd: r.node.Name, Attempt: codec.AttemptRef(h.Attempt), Command: command,
 		OfJob: true}, {Eof: true}} {
 		if err := down.Send(m); err != nil && !errors.Is(err, io.EOF) { // the cause of EOF comes with Recv
 			return nil, err

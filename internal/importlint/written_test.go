@@ -30,10 +30,10 @@ func writtenFiles() map[string]string {
 	)
 	return map[string]string{
 		"internal/boltfile/open.go":           records,
-		"schedd/disk_reserve.go":              "room that is kept; what is in it is never read",
-		"schedd/spool_writer.go":              userdata,
+		"schedd/journal/disk_reserve.go":      "room that is kept; what is in it is never read",
+		"schedd/transfer/spool_writer.go":     userdata,
 		"schedd/notify/notification_spool.go": sum,
-		"schedd/job_scripts.go":               digest,
+		"schedd/transfer/job_scripts.go":      digest,
 		"internal/replica/log_mark.go":        replica,
 		"internal/replica/repair.go":          replica,
 		"internal/replica/disk_store.go":      kernel,

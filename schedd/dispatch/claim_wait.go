@@ -41,7 +41,7 @@ func (d *Dispatcher) Allocated(now BootTime, nodeName string, id uint64, placed 
 	c.Placement = placed
 	d.setWaiting(c, false, now, 0)
 	if c.gang != nil && c.State == Idle {
-		d.startGang(now, c.gang)
+		d.assembly().startGang(now, c.gang)
 	}
 }
 
@@ -121,7 +121,7 @@ func (d *Dispatcher) moveWaiting(now BootTime, to *Claim) {
 		return
 	}
 	from.releaseAtEnd, to.reservedUntil = true, now+d.options.RequestTimeout
-	d.idleDeadlines.schedule(&to.timer, d.idleUntil(to))
+	d.idleDeadlines.schedule(&to.timer, d.deadlines().idleUntil(to))
 	d.Vacate(from.Attempt, VacateOrder{WithoutNotice: true,
 		Reason: "it waited on " + from.Node + ", and " + to.Node + " can start it at once"})
 }

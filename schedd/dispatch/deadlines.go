@@ -77,8 +77,13 @@ func (m *deadlineTimer) cancel() {
 // claimCount is how much is held on a node or asked for.
 func (n *nodeState) claimCount() int { return len(n.claims) + len(n.requested) }
 
+// deadlineSchedule is the part of the dispatcher that knows what waits for time.
+type deadlineSchedule struct{ *Dispatcher }
+
+func (d *Dispatcher) deadlines() deadlineSchedule { return deadlineSchedule{d} }
+
 // deadline is when something is due on a node; MaxInt64 if nothing is.
-func (d *Dispatcher) deadline(n *nodeState) BootTime {
+func (d deadlineSchedule) deadline(n *nodeState) BootTime {
 	at := BootTime(math.MaxInt64)
 	for _, c := range n.requested {
 		at = min(at, c.stateSince+d.options.RequestTimeout)
@@ -97,7 +102,7 @@ func (d *Dispatcher) deadline(n *nodeState) BootTime {
 }
 
 // scheduleNode puts a node where it belongs.
-func (d *Dispatcher) scheduleNode(n *nodeState) {
+func (d deadlineSchedule) scheduleNode(n *nodeState) {
 	to := &d.nodeDeadlines
 	if n.claimCount() == 0 {
 		to = &d.unusedNodes
@@ -106,7 +111,7 @@ func (d *Dispatcher) scheduleNode(n *nodeState) {
 }
 
 // markDirty has the next tick look at a node.
-func (d *Dispatcher) markDirty(n *nodeState) {
+func (d deadlineSchedule) markDirty(n *nodeState) {
 	if !n.dirty {
 		n.dirty = true
 		d.dirtyNodes = append(d.dirtyNodes, n)
@@ -114,7 +119,7 @@ func (d *Dispatcher) markDirty(n *nodeState) {
 }
 
 // noteAdded notes what has come to a node, or was asked for.
-func (d *Dispatcher) noteAdded(n *nodeState, c *Claim) {
+func (d deadlineSchedule) noteAdded(n *nodeState, c *Claim) {
 	at := c.leaseEnd(d.options.KillGrace)
 	switch {
 	case c.ID == 0:
@@ -133,7 +138,7 @@ func (d *Dispatcher) noteAdded(n *nodeState, c *Claim) {
 }
 
 // noteRemoved notes that something has gone from a node.
-func (d *Dispatcher) noteRemoved(n *nodeState) {
+func (d deadlineSchedule) noteRemoved(n *nodeState) {
 	if n.timer.inexact = true; n.claimCount() == 0 && n.timer.heap == &d.nodeDeadlines {
 		d.markDirty(n)
 		d.scheduleNode(n)
@@ -141,7 +146,7 @@ func (d *Dispatcher) noteRemoved(n *nodeState) {
 }
 
 // removeNode forgets a node.
-func (d *Dispatcher) removeNode(n *nodeState) {
+func (d deadlineSchedule) removeNode(n *nodeState) {
 	delete(d.nodes, n.name)
 	n.timer.cancel()
 	if n.dirty {
@@ -151,7 +156,7 @@ func (d *Dispatcher) removeNode(n *nodeState) {
 
 // nextDeadline is the first of the agenda, when it is certain that it is; nil for an
 // empty one.
-func (d *Dispatcher) nextDeadline(a *deadlineHeap) *deadlineTimer {
+func (d deadlineSchedule) nextDeadline(a *deadlineHeap) *deadlineTimer {
 	for len(*a) > 0 && (*a)[0].inexact {
 		a.schedule((*a)[0], d.deadline((*a)[0].node))
 	}
@@ -163,7 +168,7 @@ func (d *Dispatcher) nextDeadline(a *deadlineHeap) *deadlineTimer {
 
 // dueNodes are the nodes that a tick has to look at, by name. They stand nowhere until
 // plan puts them back.
-func (d *Dispatcher) dueNodes(now BootTime) (nodes []*nodeState) {
+func (d deadlineSchedule) dueNodes(now BootTime) (nodes []*nodeState) {
 	for _, a := range []*deadlineHeap{&d.nodeDeadlines, &d.unusedNodes} {
 		for m := d.nextDeadline(a); m != nil && m.at <= now; m = d.nextDeadline(a) {
 			m.cancel()
@@ -183,7 +188,7 @@ func (d *Dispatcher) dueNodes(now BootTime) (nodes []*nodeState) {
 
 // expiredIdleClaims are the idle claims that have waited for long enough, in the order of
 // their requests, and of their coming.
-func (d *Dispatcher) expiredIdleClaims(now BootTime) (claims []*Claim) {
+func (d deadlineSchedule) expiredIdleClaims(now BootTime) (claims []*Claim) {
 	for len(d.idleDeadlines) > 0 && d.idleDeadlines[0].at <= now {
 		m := d.idleDeadlines[0]
 		m.cancel()
@@ -196,7 +201,7 @@ func (d *Dispatcher) expiredIdleClaims(now BootTime) (claims []*Claim) {
 }
 
 // scheduleIdle has a claim wait for another task of its request.
-func (d *Dispatcher) scheduleIdle(c *Claim) {
+func (d deadlineSchedule) scheduleIdle(c *Claim) {
 	d.idleCounter++
 	c.idleOrder = d.idleCounter
 	d.idle[c.Request] = append(d.idle[c.Request], c)
@@ -205,12 +210,12 @@ func (d *Dispatcher) scheduleIdle(c *Claim) {
 }
 
 // idleUntil is until when an idle claim waits.
-func (d *Dispatcher) idleUntil(c *Claim) BootTime {
+func (d deadlineSchedule) idleUntil(c *Claim) BootTime {
 	return max(c.stateSince+d.options.IdleTimeout, c.reservedUntil)
 }
 
 // checkDeadlines panics when an agenda contradicts the books.
-func (d *Dispatcher) checkDeadlines() {
+func (d deadlineSchedule) checkDeadlines() {
 	idle := 0
 	for _, list := range d.idle {
 		idle += len(list)

@@ -69,7 +69,7 @@ func (d *Dispatcher) naiveTick(now BootTime) {
 			}
 		}
 	}
-	d.expireGangs(now)
+	d.assembly().expireGangs(now)
 	for _, name := range slices.Sorted(maps.Keys(d.nodes)) {
 		n := d.nodes[name]
 		d.expireLeases(now, n)

@@ -132,7 +132,7 @@ func (d *Dispatcher) Granted(now BootTime, g Grant) {
 	if _, ok := d.requested[g.GrantID]; ok {
 		return // said twice
 	}
-	of, useless := d.findOrAddGang(now, g)
+	of, useless := d.assembly().findOrAddGang(now, g)
 	if useless != "" {
 		d.emit(GrantResult{Grant: g.GrantID, Request: g.Request, Reason: useless})
 		return
@@ -147,7 +147,7 @@ func (d *Dispatcher) Granted(now BootTime, g Grant) {
 	if n.awaySince != 0 && now-n.awaySince >= d.options.RestartWindow {
 		d.emit(GrantResult{Grant: g.GrantID, Request: g.Request, Reason: "the node does not answer"})
 		if of != nil {
-			d.abortGang(of, "a node of its gang does not answer")
+			d.assembly().abortGang(of, "a node of its gang does not answer")
 		}
 		return
 	}
@@ -161,7 +161,7 @@ func (d *Dispatcher) Granted(now BootTime, g Grant) {
 	}
 	d.requested[g.GrantID], n.requested[g.GrantID] = c, c
 	d.unanswered[g.Request]++
-	d.noteAdded(n, c)
+	d.deadlines().noteAdded(n, c)
 	d.requestClaim(now, n, c)
 }
 
@@ -180,7 +180,7 @@ func (d *Dispatcher) dropRequested(c *Claim) {
 	n := d.nodes[c.Node]
 	delete(d.requested, c.Grant.GrantID)
 	delete(n.requested, c.Grant.GrantID)
-	d.noteRemoved(n)
+	d.deadlines().noteRemoved(n)
 	if d.unanswered[c.Request]--; d.unanswered[c.Request] == 0 {
 		delete(d.unanswered, c.Request)
 	}
@@ -194,8 +194,8 @@ func (d *Dispatcher) findOrAddNode(now BootTime, name, address string) *nodeStat
 		n = &nodeState{name: name, address: address, claims: make(map[uint64]*Claim),
 			requested: make(map[GrantID]*Claim), renewedAt: now}
 		d.nodes[name], n.timer.node = n, n
-		d.markDirty(n)
-		d.scheduleNode(n)
+		d.deadlines().markDirty(n)
+		d.deadlines().scheduleNode(n)
 		d.emit(ConnectNode{name, address})
 	} else if n.address != address && address != "" {
 		n.address = address
@@ -218,7 +218,7 @@ func (d *Dispatcher) ClaimAnswered(now BootTime, nodeName string, r ClaimReply) 
 	d.dropRequested(c)
 	if id == 0 {
 		d.emit(GrantResult{Grant: grant, Request: c.Request, AdSequence: r.AdSequence, Reason: r.Reason})
-		d.leaveGang(c)
+		d.assembly().leaveGang(c)
 		return
 	}
 	// the node counts its lease from when it was asked, which may have taken long
@@ -229,7 +229,7 @@ func (d *Dispatcher) ClaimAnswered(now BootTime, nodeName string, r ClaimReply) 
 	}
 	d.emit(GrantResult{Grant: grant, Request: c.Request, Claimed: true, Waiting: r.Waiting, AdSequence: r.AdSequence})
 	if c.gang != nil {
-		d.addToGang(now, c)
+		d.assembly().addToGang(now, c)
 		return
 	}
 	d.assignNext(now, c)
@@ -251,7 +251,7 @@ func (d *Dispatcher) assignNext(now BootTime, c *Claim) {
 	if !ok {
 		if c.State != Idle {
 			d.setState(now, c, Idle)
-			d.scheduleIdle(c)
+			d.deadlines().scheduleIdle(c)
 		}
 		return
 	}
@@ -308,13 +308,13 @@ func (d *Dispatcher) removeClaim(c *Claim) {
 	if d.busy[c.Attempt.Task] == c {
 		delete(d.busy, c.Attempt.Task)
 	}
-	d.leaveGang(c)
+	d.assembly().leaveGang(c)
 }
 
 // RequestChanged puts newly ready tasks on the claims that wait for them, and gives
 // claims of gangs back for which there are too few.
 func (d *Dispatcher) RequestChanged(now BootTime, r RequestID) {
-	d.cancelGangs(r)
+	d.assembly().cancelGangs(r)
 	for len(d.idle[r]) > 0 && d.jobQueue.ReadyTasks(r) > 0 {
 		c := d.idle[r][0]
 		d.assignNext(now, c)
@@ -328,7 +328,7 @@ func (d *Dispatcher) RequestChanged(now BootTime, r RequestID) {
 // of those are free to take a task.
 func (d *Dispatcher) ClaimCounts(r RequestID) (free int) {
 	lead, _ := d.jobQueue.GangRequest(r)
-	if n := d.gangClaims(lead); n > 0 {
+	if n := d.assembly().gangClaims(lead); n > 0 {
 		return n
 	}
 	return len(d.idle[r]) + d.unanswered[r]
@@ -365,8 +365,8 @@ func (d *Dispatcher) Check() {
 	if !maps.Equal(asked, d.unanswered) {
 		panic(fmt.Sprintf("dispatch: claims asked for by request: %v, and counted %v", asked, d.unanswered))
 	}
-	d.checkDeadlines()
-	d.checkTotals()
+	d.deadlines().checkDeadlines()
+	checkTotals(d)
 }
 
 // EachClaim calls f with every claim, the asked ones included, in no order.

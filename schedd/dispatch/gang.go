@@ -36,9 +36,14 @@ type GangClaim struct {
 	Request       RequestID // that the claim was asked for
 }
 
+// gangAssembly is the part of the dispatcher that brings the claims of gangs together.
+type gangAssembly struct{ *Dispatcher }
+
+func (d *Dispatcher) assembly() gangAssembly { return gangAssembly{d} }
+
 // findOrAddGang finds or makes the gang of a grant, and says why the grant is of no use;
 // nil for a grant of none.
-func (d *Dispatcher) findOrAddGang(now BootTime, g Grant) (*pendingGang, string) {
+func (d gangAssembly) findOrAddGang(now BootTime, g Grant) (*pendingGang, string) {
 	want, gangs := d.jobQueue.NextGang(g.Request)
 	if g.GangID == 0 {
 		if gangs && want != 1 { // of one there is no more than a task
@@ -64,7 +69,7 @@ func (d *Dispatcher) findOrAddGang(now BootTime, g Grant) (*pendingGang, string)
 }
 
 // gangClaims is how many claims of gangs of a request wait for others, or were asked for.
-func (d *Dispatcher) gangClaims(r RequestID) (n int) {
+func (d gangAssembly) gangClaims(r RequestID) (n int) {
 	for _, of := range d.gangs {
 		if of.request == r && of.failure == "" {
 			n += of.size
@@ -75,7 +80,7 @@ func (d *Dispatcher) gangClaims(r RequestID) (n int) {
 
 // addToGang puts a claim that is there into its gang, and starts the gang if it was the
 // last.
-func (d *Dispatcher) addToGang(now BootTime, c *Claim) {
+func (d gangAssembly) addToGang(now BootTime, c *Claim) {
 	of := c.gang
 	d.setState(now, c, Idle)
 	if of.failure != "" {
@@ -91,7 +96,7 @@ func (of *pendingGang) isComplete() bool {
 }
 
 // startGang starts a gang if all its claims are there and have their resources.
-func (d *Dispatcher) startGang(now BootTime, of *pendingGang) {
+func (d gangAssembly) startGang(now BootTime, of *pendingGang) {
 	if !of.isComplete() || slices.ContainsFunc(of.claims, func(c *Claim) bool { return c.Waiting }) {
 		return
 	}
@@ -118,7 +123,7 @@ func (d *Dispatcher) startGang(now BootTime, of *pendingGang) {
 
 // abortGang gives the claims of a gang back that will not be whole. Those that were asked
 // for and are not there are given back when they come.
-func (d *Dispatcher) abortGang(of *pendingGang, why string) {
+func (d gangAssembly) abortGang(of *pendingGang, why string) {
 	if of.failure != "" {
 		return
 	}
@@ -131,7 +136,7 @@ func (d *Dispatcher) abortGang(of *pendingGang, why string) {
 }
 
 // leaveGang notes that a claim of a gang is no more.
-func (d *Dispatcher) leaveGang(c *Claim) {
+func (d gangAssembly) leaveGang(c *Claim) {
 	if of := c.gang; of != nil {
 		c.gang = nil
 		of.claims = slices.DeleteFunc(slices.Clone(of.claims), func(o *Claim) bool { return o == c })
@@ -142,7 +147,7 @@ func (d *Dispatcher) leaveGang(c *Claim) {
 // cancelGangs gives up gangs that have all their claims and wait for room while their job
 // is gone, held, or not that large any more: else machines would be kept for nothing, for
 // as long as those take who have to leave them.
-func (d *Dispatcher) cancelGangs(r RequestID) {
+func (d gangAssembly) cancelGangs(r RequestID) {
 	r, mixed := d.jobQueue.GangRequest(r)
 	for _, id := range sortedGangs(d.gangs) {
 		of := d.gangs[id]
@@ -158,7 +163,7 @@ func (d *Dispatcher) cancelGangs(r RequestID) {
 
 // expireGangs gives up gangs that have not come together in time, and forgets those of
 // which nothing can come any more.
-func (d *Dispatcher) expireGangs(now BootTime) {
+func (d gangAssembly) expireGangs(now BootTime) {
 	for _, id := range sortedGangs(d.gangs) {
 		of := d.gangs[id]
 		switch {

@@ -132,7 +132,7 @@ func (d *Dispatcher) Disconnected(now BootTime, nodeName string) {
 		return
 	}
 	n.connected, n.awaySince = false, now
-	d.scheduleNode(n)
+	d.deadlines().scheduleNode(n)
 	for _, id := range slices.Sorted(maps.Keys(n.claims)) {
 		if c := n.claims[id]; c.State == Idle {
 			d.removeClaim(c)
@@ -142,17 +142,17 @@ func (d *Dispatcher) Disconnected(now BootTime, nodeName string) {
 
 // Tick does what time asks for.
 func (d *Dispatcher) Tick(now BootTime) {
-	for _, c := range d.expiredIdleClaims(now) {
+	for _, c := range d.deadlines().expiredIdleClaims(now) {
 		d.release(c)
 	}
-	d.expireGangs(now)
-	for _, n := range d.dueNodes(now) {
+	d.assembly().expireGangs(now)
+	for _, n := range d.deadlines().dueNodes(now) {
 		d.expireLeases(now, n)
 		if n.connected && now-n.renewedAt >= d.renewEvery(n) {
 			d.renew(now, n)
 		}
 		if d.disconnectIdle(now, n); d.nodes[n.name] == n {
-			d.scheduleNode(n)
+			d.deadlines().scheduleNode(n)
 		}
 	}
 }
@@ -185,7 +185,7 @@ func (d *Dispatcher) disconnectIdle(now BootTime, n *nodeState) {
 		n.emptySince = now
 	}
 	if now-n.emptySince >= d.options.RenewEvery {
-		d.removeNode(n)
+		d.deadlines().removeNode(n)
 		d.emit(DisconnectNode{n.name})
 	}
 }
@@ -205,7 +205,7 @@ func (d *Dispatcher) renew(now BootTime, n *nodeState) {
 	for _, c := range n.claims {
 		c.leaseSent = now
 	}
-	d.scheduleNode(n)
+	d.deadlines().scheduleNode(n)
 	if len(n.claims) == 0 {
 		return
 	}
@@ -234,7 +234,7 @@ func (d *Dispatcher) NextTick(now BootTime) (at BootTime, ok bool) {
 	for _, of := range d.gangs {
 		consider(of.deadline(d.options))
 	}
-	if m := d.nextDeadline(&d.nodeDeadlines); m != nil {
+	if m := d.deadlines().nextDeadline(&d.nodeDeadlines); m != nil {
 		consider(m.at)
 	}
 	if len(d.unusedNodes) > 0 { // their sessions need not end to the second

@@ -32,7 +32,7 @@ func (d *Dispatcher) addToNode(n *nodeState, c *Claim) {
 	n.claims[c.ID] = c
 	t := d.totals[c.Request]
 	d.totals[c.Request] = RequestTotal{t.Claims + 1, t.Resources.Add(c.Resources)}
-	d.noteAdded(n, c)
+	d.deadlines().noteAdded(n, c)
 }
 
 // removeFromNode takes the claim of that number from its node, if there is one.
@@ -47,11 +47,11 @@ func (d *Dispatcher) removeFromNode(n *nodeState, id uint64) {
 	} else {
 		d.totals[c.Request] = RequestTotal{t.Claims - 1, t.Resources.Sub(c.Resources)}
 	}
-	d.noteRemoved(n)
+	d.deadlines().noteRemoved(n)
 }
 
 // checkTotals panics when they are not what the claims hold.
-func (d *Dispatcher) checkTotals() {
+func checkTotals(d *Dispatcher) {
 	want := make(map[RequestID]RequestTotal)
 	d.EachClaim(func(c *Claim) {
 		if c.State != Requested {

@@ -7,7 +7,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/wire"
-	places "github.com/roost-batch/roost/schedd"
+	"github.com/roost-batch/roost/schedd/negotiation"
 )
 
 // shrinkInterval is how often a schedd reports a smaller demand to the leader, as in
@@ -23,7 +23,7 @@ type scheddNode struct {
 	*simulation
 	number        int
 	name          string
-	selfPlacement *places.SelfPlacer
+	selfPlacement *negotiation.SelfPlacer
 	out           []*wire.FromSchedd
 	busy          bool
 	lastGrant     uint64 // highest id of a grant
@@ -45,7 +45,7 @@ type scheddJob struct {
 
 func newSchedd(w *simulation, i int) *scheddNode {
 	s := &scheddNode{simulation: w, number: i, name: fmt.Sprintf("schedd%d", i+1), jobs: map[int]*scheddJob{}}
-	s.selfPlacement = places.NewSelfPlacer(s.name)
+	s.selfPlacement = negotiation.NewSelfPlacer(s.name)
 	return s
 }
 

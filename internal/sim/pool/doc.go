@@ -34,7 +34,7 @@
 //     observations. There are no checkpoints, node queues or scripts.
 //   - Raft: internal/sim/consensus. A negotiator reads only the collector beside it,
 //     while internal/adclient merges all of them.
-//   - Finding the leader (schedd_session.go) follows schedd/leader_tracker.go. Writing
+//   - Finding the leader (schedd_session.go) follows schedd/negotiation/leader_tracker.go. Writing
 //     batches and reading the log follows schedd/commit_batch.go and schedd/journal,
 //     without bbolt: a write is on disk as a whole or not at all.
 //   - A connection preserves order and loses nothing until it breaks, as gRPC's does.

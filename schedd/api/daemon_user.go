@@ -1,0 +1,14 @@
+package api
+
+import (
+	"context"
+
+	"github.com/roost-batch/roost/internal/identity/peer"
+)
+
+// isDaemonUser reports whether a caller is root or the daemon's own user on this machine:
+// what the cell's administrator gives does not make one.
+func isDaemonUser(ctx context.Context) bool {
+	p, ok := peer.FromContext(ctx)
+	return ok && p.Local && p.Plays(peer.Schedd)
+}

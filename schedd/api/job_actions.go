@@ -1,0 +1,247 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/rpc"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/queue"
+)
+
+// Act acts on jobs: hold, release, remove, retry, suspend, resume, signal, rerun,
+// checkpoint, alter, move, reorder, start out of turn, or give machines back. When it
+// returns, the changes are on disk, and running tasks get the order to end.
+func (s *Service) Act(ctx context.Context, req *wire.ActRequest) (*wire.ActReply, error) {
+	who, err := s.callerOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all := &wire.ActReply{}
+	nodes, parts := s.splitAct(req, who)
+	for i, node := range nodes {
+		var reply *wire.ActReply
+		if node != "" {
+			reply = s.peerSchedds.ActOnPeer(ctx, node, parts[i], who)
+		} else if reply, err = s.ActOnJobs(ctx, parts[i], who); err != nil {
+			return nil, err
+		}
+		all.Results = append(all.Results, reply.GetResults()...)
+	}
+	return all, nil
+}
+
+// splitAct cuts an act into one for each row of jobs of one schedd. The name of this
+// schedd is empty. What a user may not do elsewhere stays here, where it is refused.
+func (s *Service) splitAct(req *wire.ActRequest, who queue.CallerIdentity) (nodes []string, parts []*wire.ActRequest) {
+	if !s.admins.IsAdmin(who.User, s.node.Name) || req.GetVerb() == wire.ActRequest_ORDER {
+		return []string{""}, []*wire.ActRequest{req}
+	}
+	return s.peerSchedds.SplitAct(req)
+}
+
+// ActOnJobs acts on jobs of this schedd.
+func (s *Service) ActOnJobs(ctx context.Context, req *wire.ActRequest,
+	who queue.CallerIdentity) (*wire.ActReply, error) {
+	reply := &wire.ActReply{}
+	allowed, finish, refusal, err := s.checkAlterQuota(ctx, req, who)
+	if err != nil || refusal != nil {
+		return &wire.ActReply{Results: []*wire.ActReply_Result{refusal}}, err
+	}
+	durable := make(chan struct{})
+	var ended []endedJob
+	if aerr := s.loop.CallLoop(ctx, func(now time.Time) {
+		defer finish()
+		var chosen []selectionTarget
+		if chosen, err = s.selectTargets(req.GetSelection(), who, true); err != nil {
+			return
+		}
+		if req.GetVerb() == wire.ActRequest_ORDER {
+			reply.Results = append(reply.Results, s.decideReorder(chosen, who, now))
+			chosen = nil
+		}
+		for _, t := range chosen {
+			// A word for several jobs means those of them to which it can be done.
+			if result := s.applyVerb(req, t, who, now, allowed); !t.isPart || result.Error == "" ||
+				!isNoop(roost.ErrorKind(result.Kind)) {
+				reply.Results = append(reply.Results, result)
+				if isForgetRequest(req, t, result) {
+					ended = append(ended, endedJob{t.TaskSelector, result})
+				}
+			}
+		}
+		s.loop.AfterCommit(func() { close(durable) })
+	}); aerr != nil {
+		s.loop.PostCall(s.daemonContext, func(time.Time) { finish() })
+		return nil, aerr
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.removeHistoryJobs(ctx, who, ended)
+	for _, r := range reply.GetResults() {
+		if kind := roost.ErrorKind(r.GetKind()); kind == roost.PermissionDenied && r.GetError() != "" {
+			rpc.LogRefusal(ctx, req.GetVerb().String(), errors.New(r.GetError()))
+		}
+	}
+	return reply, s.waitCommitted(ctx, durable)
+}
+
+// applyVerb applies one verb to one target. What of alterations quotas allow is known
+// already.
+func (act *jobActions) applyVerb(req *wire.ActRequest, t selectionTarget, who queue.CallerIdentity, now time.Time,
+	allowed string) *wire.ActReply_Result {
+	result := &wire.ActReply_Result{Id: t.text}
+	var events []queue.JobEvent
+	err := t.err
+	var past *queue.Queue // with a job that is to be run again and has left the queue
+	if err == nil && rerunsEnded(req.GetVerb()) {
+		past = act.historyJob(t.TaskSelector)
+	}
+	if err == nil && req.GetVerb() == wire.ActRequest_RUN && !who.Admin { // also where there is no such job (OpenPBS)
+		err = fmt.Errorf("%v: %w: only who administers has jobs start out of turn", t.TaskSelector,
+			roost.PermissionDenied)
+	}
+	if err == nil && past == nil {
+		err = act.mustBeQueued(t.TaskSelector)
+	}
+	if past != nil {
+		events, err = act.rerunEndedJob(now, who, past, t.TaskSelector, req.GetVerb())
+	} else if err == nil {
+		switch req.GetVerb() {
+		case wire.ActRequest_CHECKPOINT:
+			result.Id = t.TaskSelector.String()
+			result.Tasks, err = act.requestCheckpoints(now, who, t.TaskSelector)
+		case wire.ActRequest_SIGNAL:
+			result.Id = t.TaskSelector.String()
+			result.Tasks, err = act.sendSignal(now, who, t.TaskSelector, req.GetSignal())
+		case wire.ActRequest_MESSAGE:
+			result.Id = t.TaskSelector.String()
+			result.Tasks, err = act.sendOutputMessage(now, who, t.TaskSelector, req)
+		default:
+			events, err = act.DecideVerb(req, t.TaskSelector, who, now)
+		}
+	}
+	if err != nil && req.GetAgain() && (req.GetVerb() == wire.ActRequest_HOLD ||
+		req.GetVerb() == wire.ActRequest_RELEASE) && rpc.KindOf(err) == roost.Conflict {
+		result.Id = t.TaskSelector.String()
+		return result
+	}
+	if err != nil {
+		result.Error, result.Kind, result.Refusal = err.Error(), uint32(rpc.KindOf(err)), pbsRefusal(err)
+		return result
+	}
+	if v := req.GetVerb(); v == wire.ActRequest_CHECKPOINT || v == wire.ActRequest_SIGNAL ||
+		v == wire.ActRequest_MESSAGE {
+		return result // that goes to nodes, and changes no state here
+	}
+	before := act.queue.ChangeCount()
+	act.loop.CommitEvents(act.markAdmitted(now, events, allowed)...)
+	result.Id, result.Tasks = t.TaskSelector.String(), uint32(act.queue.ChangeCount()-before)
+	if v := req.GetVerb(); v == wire.ActRequest_RUN && len(events) > 0 {
+		result.Tasks = uint32(act.queue.RunNowStatus(t.TaskSelector.Job.Seq).Pending)
+	} else if v == wire.ActRequest_RELEASE_NODES && len(events) > 0 {
+		result.Tasks = releasedTasks(events[0])
+	} else if v == wire.ActRequest_HOLD || v == wire.ActRequest_REMOVE || v == wire.ActRequest_RERUN {
+		result.Tasks += act.runningTasks(t.TaskSelector)
+	}
+	return result
+}
+
+// DecideVerb decides on what changes the state of a job.
+func (act *jobActions) DecideVerb(req *wire.ActRequest, t queue.TaskSelector, who queue.CallerIdentity,
+	now time.Time) ([]queue.JobEvent, error) {
+	switch v := req.GetVerb(); v {
+	case wire.ActRequest_RELEASE, wire.ActRequest_RETRY, wire.ActRequest_RERUN, wire.ActRequest_RUN:
+		if err := act.checkUncertain(act.queue, t); err != nil {
+			return nil, err
+		}
+	}
+	switch req.GetVerb() {
+	case wire.ActRequest_HOLD:
+		if req.GetForce() {
+			return act.queue.LockTasks(now, who, t, req.GetReason())
+		}
+		return act.queue.HoldTasks(now, who, t, req.GetReason())
+	case wire.ActRequest_RELEASE:
+		if req.GetForce() {
+			return act.queue.UnlockTasks(now, who, t)
+		}
+		return act.queue.ReleaseTasks(now, who, t)
+	case wire.ActRequest_REMOVE:
+		return act.queue.RemoveTasks(now, who, t, req.GetReason(), req.GetForce())
+	case wire.ActRequest_SUSPEND:
+		return act.queue.SuspendTasks(now, who, t, req.GetReason())
+	case wire.ActRequest_RESUME:
+		return act.queue.ResumeTasks(now, who, t)
+	case wire.ActRequest_RERUN:
+		events, err := act.queue.RerunTasks(now, who, t, req.GetForce())
+		if rpc.KindOf(err) == roost.Finished {
+			events, err = act.queue.RetryTasks(now, who, t)
+			return rerunEndedError(act.queue, t, events, err)
+		}
+		return events, err
+	case wire.ActRequest_RUN:
+		return act.queue.RunNow(now, who, t, req.GetNodes())
+	case wire.ActRequest_RELEASE_NODES:
+		return act.queue.ReleaseNodes(now, who, t, nodeRelease(req.GetNodeRelease()))
+	case wire.ActRequest_RETRY:
+		return act.queue.RetryTasks(now, who, t)
+	case wire.ActRequest_ALTER:
+		return act.decideAlter(now, who, t, req.GetAlteration())
+	case wire.ActRequest_MOVE:
+		return act.decideMove(now, who, t, req.GetQueue())
+	}
+	return nil, fmt.Errorf("verb %v: %w", req.GetVerb(), roost.Invalid)
+}
+
+// isNoop is what goes wrong when there is nothing to do.
+func isNoop(k roost.ErrorKind) bool { return k == roost.Finished || k == roost.Conflict }
+
+// runningTasks counts the tasks of a target that run: those that were told to end now
+// change when they have.
+func (act *jobActions) runningTasks(t queue.TaskSelector) (n uint32) {
+	st, ok := act.queue.Status(t.Job.Seq)
+	if !ok {
+		return 0
+	}
+	for state, count := range st.Counts {
+		if roost.TaskState(state).IsActive() {
+			n += uint32(count)
+		}
+	}
+	if n == 0 || len(t.Ranges) == 0 {
+		return n
+	}
+	n = 0
+	for _, r := range t.Ranges {
+		for i := r.First; i <= r.Last && i < act.queue.TaskCount(t.Job.Seq); i++ {
+			if one, ok := act.queue.TaskStatus(t.Job.Task(i)); ok && one.Task.State.IsActive() {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// mustBeQueued says why a job that is not in the queue cannot be acted on: it has ended,
+// or never was.
+func (v *jobView) mustBeQueued(t queue.TaskSelector) error {
+	if _, ok := v.queue.Status(t.Job.Seq); ok && t.Job.Host == v.node.Name {
+		return nil
+	}
+	if t.Job.Host != v.node.Name && v.peerSchedds.HasPeer(t.Job.Host) {
+		return fmt.Errorf("job %v: %w: it is in %s's queue: on %s run roost token --user, then here the line that "+
+			"it prints", t, roost.Unauthenticated, t.Job.Host, t.Job.Host)
+	}
+	if past, _, err := v.history.Job(t.Job.Seq); err == nil && t.Job.Host == v.node.Name {
+		if _, err := past.LocateTasks(t); err != nil {
+			return err
+		}
+		return fmt.Errorf("%v: %w", t, roost.Finished)
+	}
+	return fmt.Errorf("%v: %w: there is no such job here", t, roost.NotFound)
+}

@@ -1,0 +1,51 @@
+package api
+
+import (
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/roost-batch/roost/internal/adclient"
+	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/peers"
+	"github.com/roost-batch/roost/schedd/queue"
+)
+
+// An act on jobs of several schedds is cut by schedd, in the order of its words, for who
+// may act everywhere; for everybody else it stays where it is refused.
+func TestActParts(t *testing.T) {
+	s := New(Config{Node: &config.Node{Name: "n1", Schedd: &config.ScheddSettings{}},
+		Peers: peers.New("n1", nil, slog.New(slog.DiscardHandler)), Admins: new(peers.JobAdmins)})
+	s.peerSchedds.OnAdChanged(time.Unix(0, 0), []adclient.AdChange{{Name: "n2", Ad: "[]"}})
+	s.admins.Set([]string{"ann@n1", "bob"})
+	words := []string{"1", "2.n1", "3.n2", "4[7].n2", "@name", "5.n3"}
+	parts := func(user string, verb wire.ActRequest_Verb) string {
+		nodes, parts := s.splitAct(&wire.ActRequest{Verb: verb, Selection: &wire.Selection{Selectors: words}},
+			queue.CallerIdentity{User: user, Host: "n1"})
+		text := ""
+		for i := range nodes {
+			text += fmt.Sprintf("%s%v ", nodes[i], parts[i].GetSelection().GetSelectors())
+		}
+		return text
+	}
+	const here, apart = "[1 2.n1 3.n2 4[7].n2 @name 5.n3] ", "[1 2.n1] n2[3.n2 4[7].n2] [@name 5.n3] "
+	for _, c := range []struct {
+		user string
+		verb wire.ActRequest_Verb
+		want string
+	}{
+		{"ann", wire.ActRequest_HOLD, apart}, {"bob", wire.ActRequest_REMOVE, apart},
+		{"cat", wire.ActRequest_HOLD, here}, {"", wire.ActRequest_HOLD, here},
+		{"ann", wire.ActRequest_ORDER, here},
+	} {
+		if got := parts(c.user, c.verb); got != c.want {
+			t.Errorf("%s, %v: got %s, want %s", c.user, c.verb, got, c.want)
+		}
+	}
+	if nodes, _ := s.splitAct(&wire.ActRequest{}, queue.CallerIdentity{User: "ann"}); len(nodes) != 1 ||
+		nodes[0] != "" {
+		t.Errorf("without words: got %q", nodes)
+	}
+}

@@ -1,0 +1,160 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/codec"
+	"github.com/roost-batch/roost/schedd/queue"
+)
+
+// Events tells what has happened to a job, or to one task of it.
+func (s *Service) Events(req *wire.EventsRequest, stream grpc.ServerStreamingServer[wire.JobEvent]) error {
+	who, err := s.callerOf(stream.Context())
+	if err != nil {
+		return err
+	}
+	if host, there := s.peerSchedds.RemoteHost(req.GetId()); there {
+		return s.peerSchedds.PeerEvents(stream.Context(), host, req, stream.Send)
+	}
+	return s.ListEvents(stream.Context(), req.GetId(), who, stream.Send)
+}
+
+// ListEvents tells to what has happened to a job of this schedd.
+func (s *Service) ListEvents(ctx context.Context, id string, who queue.CallerIdentity,
+	to func(*wire.JobEvent) error) error {
+	var found []selectionTarget
+	var names queue.TaskNames
+	if err := s.callLoopDurable(ctx, func(time.Time) {
+		found = s.wordTargets(id, selectionFilter{}, who, false) // what is decided by now is to be told
+		if len(found) == 1 {
+			names = s.queue.TaskNames(found[0].Job.Seq)
+		}
+	}); err != nil {
+		return err
+	}
+	if len(found) != 1 || found[0].err != nil {
+		if len(found) == 1 {
+			return found[0].err
+		}
+		return fmt.Errorf("%q: %w: it names several jobs; ask about one", id, roost.Invalid)
+	}
+	t := found[0].TaskSelector
+	known, err := s.journal.Events(t.Job.Seq)
+	if err != nil {
+		return err
+	}
+	events, err := CompleteEvents(s.history, t.Job.Seq, known[t.Job.Seq])
+	if err != nil {
+		return err
+	}
+	if len(events) == 0 {
+		var past *queue.Queue
+		if past, events, err = s.history.Job(t.Job.Seq); err != nil || t.Job.Host != s.node.Name {
+			return s.mustBeQueued(t)
+		}
+		if t, err = past.LocateTasks(t); err != nil {
+			return err
+		}
+		names = past.TaskNames(t.Job.Seq)
+	}
+	for i := range events {
+		if concernsTarget(&events[i], t) {
+			if err := to(s.formatEvent(uint64(i+1), &events[i], names)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// concernsTarget reports whether an event is about a target.
+func concernsTarget(e *queue.JobEvent, t queue.TaskSelector) bool {
+	if len(t.Ranges) == 0 || e.Attempt == 0 && len(e.Ranges) == 0 {
+		return true
+	}
+	in := func(i int) bool {
+		for _, r := range t.Ranges {
+			if r.First <= i && i <= r.Last {
+				return true
+			}
+		}
+		return false
+	}
+	if e.Attempt != 0 {
+		return in(e.Index)
+	}
+	for _, r := range e.Ranges {
+		for i := r.First; i <= r.Last; i++ {
+			if in(i) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// formatEvent turns a fact of the log into the line that tells it.
+func (v *jobView) formatEvent(sequence uint64, e *queue.JobEvent, names queue.TaskNames) *wire.JobEvent {
+	job := roost.JobID{Seq: e.Job, Host: v.node.Name}
+	m := &wire.JobEvent{
+		Sequence: sequence, Time: e.Time, Id: job.String(), Attempt: uint32(e.Attempt), What: e.Type.String(),
+		Node: e.Node,
+		Text: e.Reason, Exit: codec.WireExitStatus(e.Exit),
+	}
+	if e.Attempt != 0 {
+		m.Id, m.Chunk = names.TaskName(job.Task(e.Index)), uint32(names.GangPart(e.Index))
+	} else if len(e.Ranges) > 0 {
+		m.Id = names.Tasks(job, e.Ranges)
+	}
+	switch {
+	case e.Type == queue.Ended:
+		m.What, m.Text = endReason(e.Exit)
+	case e.Image != nil:
+		m.Text = imageText(e)
+	}
+	return m
+}
+
+// imageText says what an event has to do with an image.
+func imageText(e *queue.JobEvent) string {
+	m := e.Image
+	switch e.Type {
+	case queue.Assigned:
+		return "to go on from " + m.Describe()
+	case queue.Started:
+		return "from " + m.Describe()
+	case queue.Checkpointed:
+		return fmt.Sprintf("%s: %v, stood still for %v", m.Describe(), roost.Bytes(m.Size),
+			time.Duration(m.Frozen).Round(time.Millisecond))
+	default:
+		return m.Describe() + ": " + e.Reason
+	}
+}
+
+// endReason names the way in which an attempt ended: completed, when its program ran to
+// its own end or to its limit; vacated, preempted, removed or failed when it did not.
+func endReason(x *queue.AttemptExit) (what, text string) {
+	switch x.Cause {
+	case queue.CauseExited, queue.CauseWalltime:
+		return "completed", x.Describe()
+	case queue.CauseMemory, queue.CauseGPUMemory, queue.CauseDisk, queue.CauseCPUTime, queue.CauseVirtualMemory,
+		queue.CausePrologue:
+		return "completed", x.Describe()
+	case queue.CauseRestore:
+		return "unrestored", x.Describe()
+	case queue.CauseRemoval:
+		return "ended", x.Describe()
+	case queue.CauseLaunch:
+		return "unlaunched", x.Describe()
+	case queue.CausePreemption:
+		return "preempted", x.Describe()
+	default:
+		return "vacated", x.Describe()
+	}
+}

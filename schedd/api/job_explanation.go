@@ -1,0 +1,253 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/queue"
+)
+
+// Why says in words what keeps a job, or one task of it, from running.
+func (s *Service) Why(ctx context.Context, req *wire.WhyRequest) (*wire.WhyReply, error) {
+	who, err := s.callerOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if host, there := s.peerSchedds.RemoteHost(req.GetId()); there {
+		return s.peerSchedds.WhyPeer(ctx, host, req)
+	}
+	return s.ExplainJob(ctx, req.GetId(), who)
+}
+
+// ExplainJob says it of a job of this schedd.
+func (s *Service) ExplainJob(ctx context.Context, id string, who queue.CallerIdentity) (*wire.WhyReply, error) {
+	reply := &wire.WhyReply{}
+	s.awaitExplanation(ctx, id, who)
+	var past queue.TaskSelector
+	var err error
+	if aerr := s.loop.CallLoop(ctx, func(time.Time) { past, err = s.fillExplanation(reply, id, who) }); aerr != nil {
+		return nil, aerr
+	}
+	if err != nil || past.Job.IsZero() {
+		return reply, err
+	}
+	if reply.Status, err = s.historyStatus(past); err != nil {
+		return nil, err
+	}
+	reply.Summary = "it has ended"
+	if reply.Status.Reason != "" {
+		reply.Summary += ": " + reply.Status.Reason
+	}
+	return reply, nil
+}
+
+// historyStatus tells how a job that has left the queue ended, or the first of some tasks
+// of it.
+func (v *jobView) historyStatus(t queue.TaskSelector) (*wire.JobStatus, error) {
+	past, _, err := v.history.Job(t.Job.Seq)
+	if err != nil || t.Job.Host != v.node.Name {
+		return nil, v.mustBeQueued(t)
+	}
+	if t, err = past.LocateTasks(t); err != nil {
+		return nil, err
+	}
+	if len(t.Ranges) > 0 {
+		st, _ := past.TaskStatus(t.Job.Task(t.Ranges[0].First))
+		return v.singleTaskRow(&st, ""), nil
+	}
+	st, _ := past.Status(t.Job.Seq)
+	return v.statusRow(&st, ""), nil
+}
+
+// whyTimeout is how long a question about a job waits for what the negotiator says now;
+// after that what it said last has to do.
+const whyTimeout = 200 * time.Millisecond
+
+// awaitExplanation asks the negotiator why a job waits, if it does, and returns when it
+// has answered or is not going to soon.
+func (s *Service) awaitExplanation(ctx context.Context, id string, who queue.CallerIdentity) {
+	answered := make(chan struct{})
+	if s.loop.CallLoop(ctx, func(time.Time) {
+		found := s.wordTargets(id, selectionFilter{}, who, false)
+		if len(found) != 1 || found[0].err != nil || !s.requestExplanation(found[0].TaskSelector, answered) {
+			close(answered)
+		}
+	}) != nil {
+		return
+	}
+	patience := time.NewTimer(whyTimeout)
+	defer patience.Stop()
+	select {
+	case <-answered:
+	case <-patience.C:
+	case <-ctx.Done():
+	}
+}
+
+// requestExplanation sends the question about a job that waits to the negotiator, and has
+// answered closed when the answer is there. It reports whether there was anything to ask.
+func (v *jobView) requestExplanation(t queue.TaskSelector, answered chan struct{}) bool {
+	st, ok := v.queue.Status(t.Job.Seq)
+	if ok && len(t.Ranges) > 0 {
+		st, ok = v.queue.TaskStatus(t.Job.Task(t.Ranges[0].First))
+	}
+	if !ok || t.Job.Host != v.node.Name || !v.leader.IsConnected() || st.Task == nil && st.Counts[roost.Idle] == 0 ||
+		st.Task != nil && st.Task.State != roost.Idle {
+		return false
+	}
+	return v.leader.AddWaiter(st.Request, answered)
+}
+
+// fillExplanation fills a reply from the queue. A job that is not there is returned.
+func (v *jobView) fillExplanation(reply *wire.WhyReply, id string,
+	who queue.CallerIdentity) (missing queue.TaskSelector, err error) {
+	found := v.wordTargets(id, selectionFilter{}, who, false)
+	if len(found) != 1 || found[0].err != nil {
+		if len(found) == 1 {
+			return queue.TaskSelector{}, found[0].err
+		}
+		return queue.TaskSelector{}, fmt.Errorf("%q: %w: it names several jobs; ask about one", id, roost.Invalid)
+	}
+	t := found[0].TaskSelector
+	st, ok := v.queue.Status(t.Job.Seq)
+	if !ok || t.Job.Host != v.node.Name {
+		return t, nil
+	}
+	reply.Status = v.statusRow(&st, "")
+	if len(t.Ranges) > 0 {
+		if st, ok = v.queue.TaskStatus(t.Job.Task(t.Ranges[0].First)); !ok {
+			return queue.TaskSelector{}, fmt.Errorf("%v: %w: the job has no such task", t, roost.NotFound)
+		}
+		reply.Status = v.singleTaskRow(&st, "")
+	}
+	v.explainState(reply, &st)
+	return queue.TaskSelector{}, nil
+}
+
+// explainState chooses the words for the state of a job or task.
+func (v *jobView) explainState(reply *wire.WhyReply, st *queue.JobStatus) {
+	state := mostLikelyState(st)
+	silence, _ := v.nodeSilence(st)
+	switch {
+	case state == roost.Idle:
+		v.explainIdle(reply, st)
+		v.explainRunNow(reply, st)
+		if st.Task != nil && st.Task.Exit != nil && st.Task.Exit.Cause == queue.CausePreemption {
+			reply.Summary += "; before, it was " + st.Task.Exit.Describe()
+		}
+	case state.IsActive() && silence != "":
+		reply.Summary = "there is " + silence
+		reply.Advice = append(reply.Advice, "see what became of it with: roost nodes")
+	case state == roost.Suspended && st.Task != nil:
+		reply.Summary = "it is suspended on " + st.Task.Node + ": " + st.Reason
+		if strings.HasPrefix(st.Task.SuspendedBy, "owner") {
+			reply.Advice = append(reply.Advice,
+				"it goes on there when the machine is lent again, or else leaves, with a checkpoint if its job has "+
+					"them, and is started elsewhere")
+		}
+	case state.IsActive():
+		reply.Summary = "it runs"
+		if st.Task != nil && st.Task.Node != "" {
+			reply.Summary += " on " + st.Task.Node
+		}
+		if st.Task != nil && state == roost.Starting {
+			if there := v.nodeWait(st); there != "" {
+				reply.Summary = "it " + there
+				reply.Advice = append(reply.Advice, "it is moved if another machine can start it at once")
+			}
+		}
+		if st.Task == nil && st.Counts[roost.Idle] > 0 {
+			v.explainIdle(reply, st)
+		}
+	case state == roost.Completed && st.Reason != "":
+		reply.Summary = "it has ended: " + st.Reason
+	case state == roost.Completed:
+		reply.Summary = "it has ended"
+	case state == roost.Removed:
+		reply.Summary = strings.TrimSuffix("it was removed: "+st.Reason, ": ")
+	case st.Reason != "":
+		reply.Summary = fmt.Sprintf("it is %v: %s", state, st.Reason)
+	default:
+		reply.Summary = fmt.Sprintf("it is %v", state)
+	}
+	if state == roost.Held {
+		reply.Advice = append(reply.Advice, fmt.Sprintf("let it go on with: roost release %d", st.Job.Seq))
+	}
+}
+
+// explainRunNow adds that an operator asked for a job to run now, or that this was
+// denied.
+func (v *jobView) explainRunNow(reply *wire.WhyReply, st *queue.JobStatus) {
+	switch r := st.RunNow; {
+	case r.Pending > 0:
+		reply.Summary += fmt.Sprintf("; an operator (%s) asked for it to run now, before all others", r.By)
+		if len(r.Hosts) > 0 {
+			reply.Summary += ", on " + strings.Join(r.Hosts, " or ")
+		}
+	case r.Denied != "":
+		reply.Summary += "; an operator asked for it to run now, which was denied: " + r.Denied
+	}
+}
+
+// mostLikelyState is the state that a question about a job is most likely about: what
+// waits before what runs before what has ended.
+func mostLikelyState(st *queue.JobStatus) roost.TaskState {
+	if st.Task != nil {
+		return st.Task.State
+	}
+	for _, state := range []roost.TaskState{roost.Idle, roost.Held, roost.Blocked, roost.Starting, roost.Running,
+		roost.Exiting, roost.Removed} {
+		if st.Counts[state] > 0 {
+			return state
+		}
+	}
+	return roost.Completed
+}
+
+func (v *jobView) explainIdle(reply *wire.WhyReply, st *queue.JobStatus) {
+	if !v.leader.IsConnected() {
+		reply.Summary = "it waits for the negotiator, which cannot be reached: " + v.leader.LeaderStatus()
+		reply.Advice = append(reply.Advice, "see what is wrong with: roost doctor")
+		return
+	}
+	if v.queue.WaitsForEarlierGang(st.Request) {
+		reply.Summary = st.Reason
+		return
+	}
+	if e := v.leader.Explanation(st.Request); e != nil {
+		reply.Explanation, reply.Summary, reply.Advice = e, e.GetSummary(),
+			append(reply.Advice, v.negotiatorAdvice(e)...)
+		return
+	}
+	reply.Summary = "it is ready, and no machine was offered yet"
+	if r, ok := v.queue.Request(st.Request); ok && r.Ready == 0 {
+		reply.Summary = "as many of the job's tasks run as it allows at once"
+	}
+}
+
+// sameFilesCondition is the condition that the queue adds to the Requirements of a job
+// whose files are not to be sent.
+const sameFilesCondition = "TARGET." + roost.AttrFileSystemDomain + " == MY." + roost.AttrFileSystemDomain
+
+// negotiatorAdvice is the negotiator's, but for the condition that the user did not
+// write: there it names the setting that did.
+func (v *jobView) negotiatorAdvice(e *wire.Explanation) (all []string) {
+	for _, r := range e.GetReasons() {
+		if strings.Contains(r.GetText(), sameFilesCondition) {
+			all = append(all, fmt.Sprintf("transfer = \"never\" lets it run only where the files of %s are seen "+
+				"(file_system_domain %q); "+
+				"with transfer = \"auto\" they are sent", v.node.Name, v.node.FileSystemDomain))
+			break
+		}
+	}
+	for _, a := range e.GetAdvice() {
+		if !strings.Contains(a, sameFilesCondition) {
+			all = append(all, a)
+		}
+	}
+	return all
+}

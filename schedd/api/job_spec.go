@@ -1,0 +1,36 @@
+package api
+
+import (
+	"fmt"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/queue"
+)
+
+// maxJobs bounds how many jobs one submission may have.
+const maxJobs = 10_000
+
+// parseSpecs reads the jobs of a submission, outside the loop.
+func parseSpecs(jobs []*wire.JobSpec) ([]queue.SubmitSpec, error) {
+	if len(jobs) > maxJobs {
+		return nil, fmt.Errorf("%w: %d jobs in one submission, and %d is the most", roost.Exhausted, len(jobs), maxJobs)
+	}
+	specs := make([]queue.SubmitSpec, len(jobs))
+	for i, j := range jobs {
+		if len(j.GetAd()) > roost.MaxAdBytes {
+			return nil, fmt.Errorf("job %d: %w: its ad has %d bytes, and %d is the most", i, roost.Exhausted,
+				len(j.GetAd()), roost.MaxAdBytes)
+		}
+		ad, err := classad.Parse(j.GetAd())
+		if err != nil {
+			return nil, fmt.Errorf("job %d: its ad: %w: %w", i, roost.Invalid, err)
+		}
+		specs[i] = queue.SubmitSpec{Ad: ad, Count: int(j.GetCount())}
+		for _, c := range j.GetColumns() {
+			specs[i].Columns = append(specs[i].Columns, queue.TaskColumn{Name: c.GetName(), Values: c.GetValues()})
+		}
+	}
+	return specs, nil
+}

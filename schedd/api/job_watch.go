@@ -1,0 +1,141 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+// jobWatch follows some jobs for one call. The loop notes what has changed and gives one
+// signal; the call comes and takes it, at its own pace, so a slow reader gets fewer and
+// later news and never holds up the loop.
+type jobWatch struct {
+	jobs    []roost.JobID
+	changed map[roost.JobID]bool // owned by the loop
+	signal  chan struct{}        // holds one token while something has changed
+}
+
+// startWatch registers a watch with the loop; the jobs count as changed at first.
+func (v *jobView) startWatch(jobs []roost.JobID) *jobWatch {
+	w := &jobWatch{jobs: jobs, changed: make(map[roost.JobID]bool, len(jobs)), signal: make(chan struct{}, 1)}
+	for _, id := range jobs {
+		if v.watches[id] == nil {
+			v.watches[id] = make(map[*jobWatch]bool)
+		}
+		v.watches[id][w] = true
+		w.changed[id] = true
+	}
+	w.signal <- struct{}{}
+	return w
+}
+
+func (v *jobView) stopWatch(w *jobWatch) {
+	for _, id := range w.jobs {
+		delete(v.watches[id], w)
+		if len(v.watches[id]) == 0 {
+			delete(v.watches, id)
+		}
+	}
+}
+
+// SignalWatches signals the watches of the jobs that have changed, and has the lists tell
+// of them anew.
+func (v *jobView) SignalWatches() {
+	for _, id := range v.queue.TakeChanged() {
+		v.jobTable.markChanged(id.Seq)
+		for w := range v.watches[id] {
+			w.changed[id] = true
+			select {
+			case w.signal <- struct{}{}:
+			default:
+			}
+		}
+	}
+}
+
+// Watch tells how the selected jobs fare until all are final.
+func (s *Service) Watch(req *wire.WatchRequest, stream grpc.ServerStreamingServer[wire.WatchEvent]) error {
+	ctx := stream.Context()
+	who, err := s.callerOf(ctx)
+	if err != nil {
+		return err
+	}
+	var w *jobWatch
+	var past []*wire.JobStatus
+	if aerr := s.loop.CallLoop(ctx, func(time.Time) {
+		var ids []roost.JobID
+		if ids, past, err = s.watchedJobs(req.GetSelection(), who); err == nil {
+			w = s.startWatch(ids)
+		}
+	}); aerr != nil {
+		return aerr
+	}
+	if err != nil {
+		return err
+	}
+	defer s.loop.PostCall(context.WithoutCancel(ctx), func(time.Time) { s.stopWatch(w) })
+	for _, status := range past {
+		if err := stream.Send(&wire.WatchEvent{Status: status}); err != nil {
+			return err
+		}
+	}
+	return s.sendChanges(ctx, w, time.Duration(req.GetIntervalMs())*time.Millisecond, stream)
+}
+
+// sendChanges sends the state of changed jobs until all of them are final.
+func (s *Service) sendChanges(ctx context.Context, w *jobWatch, every time.Duration,
+	stream grpc.ServerStreamingServer[wire.WatchEvent]) error {
+	open := len(w.jobs)
+	for open > 0 {
+		select {
+		case <-w.signal:
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-s.daemonContext.Done():
+			return s.loop.StoppingError(ctx)
+		}
+		var events []*wire.WatchEvent
+		var closed int
+		if err := s.callLoopDurable(ctx, func(time.Time) { events, closed = s.takeChanges(w) }); err != nil {
+			return err
+		}
+		for _, e := range events {
+			if err := stream.Send(e); err != nil {
+				return err
+			}
+		}
+		if open -= closed; open > 0 && every > 0 {
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(every):
+			}
+		}
+	}
+	return nil
+}
+
+// takeChanges takes what has changed for a watch. Jobs that are final are not watched
+// further.
+func (v *jobView) takeChanges(w *jobWatch) (events []*wire.WatchEvent, closed int) {
+	for _, id := range w.jobs {
+		if !w.changed[id] {
+			continue
+		}
+		delete(w.changed, id)
+		status, final := v.jobStatus(id)
+		if status == nil {
+			continue
+		}
+		events = append(events, &wire.WatchEvent{Status: status, Failed: v.failedTaskSample(id)})
+		if final && v.watches[id][w] {
+			closed++
+			delete(v.watches[id], w)
+		}
+	}
+	return events, closed
+}

@@ -1,0 +1,248 @@
+package api
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/history"
+	"github.com/roost-batch/roost/schedd/peers"
+	"github.com/roost-batch/roost/schedd/queue"
+	"github.com/roost-batch/roost/schedd/table"
+)
+
+// runTable answers a query that is printed as it comes, from a table. Of arrays whose
+// tasks are wanted, and of what the history has, it asks as others do.
+func (l *listQuery) runTable() error {
+	l.attributes = func(name string) bool {
+		return slices.ContainsFunc(l.req.GetAttributes(), func(a string) bool { return strings.EqualFold(a, name) })
+	}
+	if len(l.req.GetAttributes()) == 0 {
+		l.attributes = func(string) bool { return true }
+	}
+	t, err := l.freshTable(l.ctx)
+	if err != nil {
+		return err
+	}
+	words := l.req.GetSelection().GetSelectors()
+	if len(words) == 0 {
+		if err := l.sendTable(t); err != nil {
+			return err
+		}
+		return l.sendPendingRows()
+	}
+	for _, word := range words {
+		if err := l.sendWordRows(t, word); err != nil {
+			if l.ctx.Err() != nil {
+				return err
+			}
+			if err := l.sendPendingRows(); err != nil { // each in its place
+				return err
+			}
+			if err := l.to(peers.ListRow{Status: &wire.JobStatus{Refused: peers.SelectionError(word,
+				err)}}); err != nil {
+				return err
+			}
+		}
+	}
+	return l.sendPendingRows()
+}
+
+// sendTable tells of all jobs in the order of their places, so the oldest first unless
+// somebody has changed that: those of the table, and on demand those of the past between
+// them.
+func (l *listQuery) sendTable(t *table.Table) (err error) {
+	past := &pastRows{listQuery: l, queued: t}
+	if since := l.req.GetSince(); since != 0 && l.req.GetHistory() {
+		if past.chosen, err = l.history.Recent(time.Unix(0, since)); err != nil {
+			return err
+		}
+		past.onlyChosen = true
+	}
+	t.Each(0, func(r *table.JobRow) bool {
+		if l.req.GetHistory() {
+			if err = past.sendBefore(r.OrderNumber()); err != nil {
+				return false
+			}
+		} else if r.IsFinal {
+			return true
+		}
+		if l.admitsRow(r) {
+			err = l.sendTableRow(r)
+		}
+		return err == nil
+	})
+	if err == nil && l.req.GetHistory() {
+		err = past.sendBefore(0)
+	}
+	return err
+}
+
+func (l *listQuery) admitsRow(r *table.JobRow) bool {
+	owners := l.req.GetOwners()
+	return (len(owners) == 0 || slices.Contains(owners, r.Owner)) && (!l.req.GetEnded() || r.IsFinal)
+}
+
+// historyFilter is what the history is asked for.
+func (l *listQuery) historyFilter() history.RowFilter {
+	return history.RowFilter{Owners: l.req.GetOwners(), Ads: l.req.GetAds(), MakeRow: l.HistoryRow}
+}
+
+// sendTableRow sends a row. With ads it is held back until there are some, so that the
+// loop is asked once for all of them what only it knows.
+func (l *listQuery) sendTableRow(r *table.JobRow) error {
+	if !l.req.GetAds() {
+		return l.to(peers.ListRow{SubmittedAt: r.OrderedAt(), Text: l.jobTable.rowText(r)})
+	}
+	if l.pendingRows = append(l.pendingRows, r); len(l.pendingRows) < maxPendingRows {
+		return nil
+	}
+	return l.sendPendingRows()
+}
+
+// maxPendingRows is how many rows are held back at most.
+const maxPendingRows = 200
+
+// sendPendingRows sends the rows that are held back, with their ads, and with what is
+// told of jobs by looking at others or at all their tasks.
+func (l *listQuery) sendPendingRows() error {
+	rows := l.pendingRows
+	l.pendingRows = nil
+	more := make([]wire.JobStatus, len(rows))
+	if slices.ContainsFunc(rows, func(r *table.JobRow) bool { return !r.IsFinal }) {
+		if err := l.loop.CallLoop(l.ctx, func(time.Time) {
+			for i, r := range rows {
+				if more[i].Depends = l.queue.DependencyText(r.Seq); r.IsArray && !r.IsFinal {
+					more[i].Remaining = l.queue.WaitingIndexes(r.Seq)
+				}
+			}
+		}); err != nil {
+			return err
+		}
+	}
+	for i, r := range rows {
+		m := &more[i]
+		m.Discreet = !mayReadAd(l.user, &queue.JobStatus{UID: r.UID})
+		m.Ad, _ = classad.ProjectAd(r.Ad, func(name string) bool {
+			return l.attributes(name) && !(m.Discreet && slices.ContainsFunc(privateAttributes, func(p string) bool {
+				return strings.EqualFold(p, name)
+			}))
+		})
+		behind, err := proto.Marshal(m)
+		if err != nil {
+			return err
+		}
+		text := l.jobTable.rowText(r)
+		if err := l.to(peers.ListRow{SubmittedAt: r.OrderedAt(),
+			Text: append(text[:len(text):len(text)], behind...)}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sendWordRows tells of what one word names: a job from the table, or from the history,
+// and everything else as other queries do.
+func (l *listQuery) sendWordRows(t *table.Table, word string) error {
+	id, err := roost.ParseJobID(strings.Replace(word, "[]", "", 1), l.node.Name)
+	if err != nil || l.req.GetTasks() || id.Host != l.node.Name {
+		return l.sendSingle(word)
+	}
+	if r := t.Get(id.Seq); r != nil {
+		if r.IsFinal && !l.req.GetHistory() {
+			return fmt.Errorf("%v: %w", id, roost.Finished)
+		}
+		return l.sendTableRow(r)
+	}
+	if !l.req.GetHistory() {
+		return l.mustBeQueued(queue.TaskSelector{Job: id})
+	}
+	r, err := l.history.Row(id.Seq, l.historyFilter())
+	if err != nil {
+		return l.mustBeQueued(queue.TaskSelector{Job: id})
+	}
+	return l.sendTableRow(r)
+}
+
+// sendSingle tells of a word by the means of other queries.
+func (l *listQuery) sendSingle(word string) error {
+	if err := l.sendPendingRows(); err != nil {
+		return err
+	}
+	req := proto.CloneOf(l.req)
+	req.Table, req.Selection = false, &wire.Selection{Selectors: []string{word}}
+	req.Tasks = req.Tasks || strings.Contains(word, "[") && !strings.Contains(word, "[]")
+	found := false
+	one := &listQuery{Service: l.Service, ctx: l.ctx, req: req, user: l.user, limit: -1,
+		to: func(t peers.ListRow) error {
+			found = true
+			return l.to(t)
+		}}
+	err := one.runQuery()
+	if err == nil && !found {
+		return roost.NotFound
+	}
+	return err
+}
+
+// pastRows goes through the jobs of the history in the order of their numbers. It never
+// keeps more than a few, and keeps nothing open while they are sent, so that somebody who
+// reads slowly holds up nobody.
+type pastRows struct {
+	*listQuery
+	nextSeq    uint64 // the number from which on nothing was told yet
+	onlyChosen bool   // only the chosen ones
+	chosen     []uint64
+	done       bool
+	rows       []*table.JobRow
+	queued     *table.Table
+}
+
+// historyTurn is how many jobs of the history are read at a time.
+const historyTurn = 256
+
+// sendBefore tells of the jobs of the past before that number, or with 0 of all that are
+// left, but for those that the table has.
+func (p *pastRows) sendBefore(seq uint64) error {
+	for {
+		for len(p.rows) > 0 && (seq == 0 || p.rows[0].Seq < seq) {
+			r := p.rows[0]
+			p.rows = p.rows[1:]
+			if p.queued.Get(r.Seq) == nil && p.admitsRow(r) {
+				if err := p.sendTableRow(r); err != nil {
+					return err
+				}
+			}
+		}
+		if len(p.rows) > 0 || p.done {
+			return nil
+		}
+		if err := p.readMore(); err != nil {
+			return err
+		}
+	}
+}
+
+// readMore reads more of them.
+func (p *pastRows) readMore() (err error) {
+	if p.onlyChosen {
+		n := min(historyTurn, len(p.chosen))
+		p.rows, err = p.history.RowsOf(p.chosen[:n], p.historyFilter())
+		p.chosen = p.chosen[n:]
+		p.done = len(p.chosen) == 0
+		return err
+	}
+	if p.rows, err = p.history.Rows(p.nextSeq, historyTurn, p.historyFilter()); err != nil {
+		return err
+	}
+	if p.done = len(p.rows) < historyTurn; len(p.rows) > 0 {
+		p.nextSeq = p.rows[len(p.rows)-1].Seq + 1
+	}
+	return nil
+}

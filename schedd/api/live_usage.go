@@ -1,0 +1,165 @@
+package api
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/codec"
+	"github.com/roost-batch/roost/schedd/queue"
+)
+
+// maxDumpable bounds the reason that a node gives for not taking checkpoints, in bytes.
+const maxDumpable = 400
+
+// liveUsage is what running attempts use, as their nodes last said. It lives in memory
+// only: after a restart the nodes say it again within seconds. It is bounded by the
+// attempts that run, as an entry is made for a live attempt and goes with it. The loop
+// owns it.
+type liveUsage map[roost.TaskID]taskUsage
+
+type taskUsage struct {
+	attempt  roost.AttemptNumber
+	usage    *wire.TaskUsage
+	dumpable string
+}
+
+// OnUsageReport takes in a node's report. What it says of attempts that are not live, or
+// run elsewhere, is dropped.
+func (act *jobActions) OnUsageReport(node string, report *wire.UsageReport) {
+	reported := map[roost.TaskID]bool{}
+	for _, u := range report.GetAttempts() {
+		a := codec.AttemptID(act.node.Name, u.GetAttempt())
+		if node == "" || act.queue.NodeOf(a) != node {
+			continue
+		}
+		t := taskUsage{attempt: a.Attempt, usage: sanitizeUsage(u.GetUsage()),
+			dumpable: SanitizeSentence(u.GetDumpable())}
+		if old := act.liveUsage[a.Task]; old.attempt == a.Attempt { // a report may be about one of the two
+			if t.usage == nil {
+				t.usage = old.usage
+			}
+			if t.dumpable == "" {
+				t.dumpable = old.dumpable
+			}
+		}
+		act.liveUsage[a.Task] = t
+		reported[a.Task] = true
+	}
+	for _, t := range slices.SortedFunc(maps.Keys(reported), func(a, b roost.TaskID) int {
+		return cmp.Or(cmp.Compare(a.Job.Seq, b.Job.Seq), cmp.Compare(a.Index, b.Index))
+	}) {
+		act.endOverLimitGangs(t)
+	}
+}
+
+// endOverLimitGangs ends what a task is a part of, where all of its parts have used more
+// CPU time together than they may. Each of its nodes holds its own part to all of it. A
+// node that is told twice is told nothing new.
+func (act *jobActions) endOverLimitGangs(t roost.TaskID) {
+	a, reason, over := act.queue.GangOverCPULimit(t, func(a roost.AttemptID) time.Duration {
+		t := act.liveUsage[a.Task]
+		if t.attempt != a.Attempt {
+			return 0
+		}
+		return time.Duration(t.usage.GetUserCpu() + t.usage.GetSystemCpu())
+	})
+	if over {
+		act.loop.SendTo(act.queue.NodeOf(a), &wire.ToStartd{Of: &wire.ToStartd_Vacate{
+			Vacate: &wire.Vacate{Attempt: codec.AttemptRef(a), Cause: wire.Cause_CAUSE_CPU_TIME, Reason: reason},
+		}})
+	}
+}
+
+// removeEnded drops what was known of attempts that an event is the end of.
+func (u liveUsage) removeEnded(host string, e *queue.JobEvent) {
+	switch e.Type {
+	case queue.Assigned, queue.Ended, queue.Lost:
+		delete(u, roost.JobID{Seq: e.Job, Host: host}.Task(e.Index))
+	}
+}
+
+// addToRow adds to a row what its task uses now, if it runs.
+func (u liveUsage) addToRow(m *wire.JobStatus, st *queue.JobStatus) {
+	if st.Task == nil || !st.Task.State.IsActive() {
+		return
+	}
+	t, ok := u[st.Job.Task(st.Task.Index)]
+	if !ok || t.attempt != st.Task.Attempt {
+		return
+	}
+	m.Usage, m.Dumpable = t.usage, t.dumpable
+	// of a job of several chunks what all of them use, and those used that it has given back
+	for i := 1; i < len(st.Placements)+len(st.Released) && t.usage != nil; i++ {
+		if part, ok := u[st.Job.Task(st.Task.Index+i)]; ok && part.usage != nil {
+			m.Usage = combinedUsage(m.Usage, part.usage)
+		}
+	}
+	if given := st.ReleasedUsage; given != (queue.CPUUsage{}) && t.usage != nil {
+		m.Usage = combinedUsage(m.Usage, &wire.TaskUsage{UserCpu: given.User, SystemCpu: given.System})
+	}
+}
+
+// combinedUsage is what two parts of a job use. No node can make a sum of it go round.
+func combinedUsage(a, b *wire.TaskUsage) *wire.TaskUsage {
+	sum := func(a, b int64) int64 {
+		if a > math.MaxInt64-b {
+			return math.MaxInt64
+		}
+		return a + b
+	}
+	return &wire.TaskUsage{
+		Time: max(a.GetTime(), b.GetTime()), Wall: max(a.GetWall(), b.GetWall()),
+		UserCpu: sum(a.GetUserCpu(), b.GetUserCpu()), SystemCpu: sum(a.GetSystemCpu(), b.GetSystemCpu()),
+		Memory: sum(a.GetMemory(), b.GetMemory()), PeakMemory: sum(a.GetPeakMemory(), b.GetPeakMemory()),
+		Cache:     sum(a.GetCache(), b.GetCache()),
+		ReadBytes: sum(a.GetReadBytes(), b.GetReadBytes()), WriteBytes: sum(a.GetWriteBytes(), b.GetWriteBytes()),
+		Processes: a.GetProcesses() + b.GetProcesses(),
+		Gpu:       a.GetGpu() + b.GetGpu(), GpuMemory: sum(a.GetGpuMemory(), b.GetGpuMemory()),
+		PeakGpuMemory: sum(a.GetPeakGpuMemory(), b.GetPeakGpuMemory()),
+		Disk:          sum(a.GetDisk(), b.GetDisk()), Frozen: a.GetFrozen(),
+	}
+}
+
+// sanitizeUsage is a copy of a measurement without what cannot be: nobody's table or sum
+// shall break on it.
+func sanitizeUsage(u *wire.TaskUsage) *wire.TaskUsage {
+	if u == nil {
+		return nil
+	}
+	u = proto.CloneOf(u)
+	for _, n := range []*int64{
+		&u.Time, &u.Wall, &u.UserCpu, &u.SystemCpu, &u.Memory, &u.PeakMemory, &u.Cache, &u.ReadBytes, &u.WriteBytes,
+		&u.GpuMemory, &u.PeakGpuMemory, &u.Disk, &u.Session,
+	} {
+		*n = max(*n, 0)
+	}
+	if math.IsNaN(u.Gpu) || math.IsInf(u.Gpu, 0) || u.Gpu < 0 {
+		u.Gpu = 0
+	}
+	return u
+}
+
+// SanitizeSentence is what a node says in words, cut to a line that can be shown.
+func SanitizeSentence(text string) string {
+	if len(text) > maxDumpable {
+		text = text[:maxDumpable]
+	}
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(text, "?"))
+}
+
+// HasLiveUsage reports whether a node has said what a task uses now.
+func (v *jobView) HasLiveUsage(t roost.TaskID) bool { return v.liveUsage[t].usage != nil }

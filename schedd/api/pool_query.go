@@ -1,0 +1,22 @@
+package api
+
+import (
+	"context"
+
+	"google.golang.org/grpc"
+
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/peers"
+)
+
+// QueryPool lists the jobs of several schedds, the newest first.
+func (s *Service) QueryPool(req *wire.PoolQuery, stream grpc.ServerStreamingServer[wire.PoolRow]) error {
+	who, err := s.callerOf(stream.Context())
+	if err != nil {
+		return err
+	}
+	local := func(ctx context.Context, q *wire.QueryRequest, send func(peers.ListRow) error) error {
+		return s.runListQuery(ctx, q, who, send)
+	}
+	return s.peerSchedds.QueryAll(stream.Context(), req, who.User, local, stream.Send)
+}

@@ -1,0 +1,145 @@
+package api
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/identity/login"
+	"github.com/roost-batch/roost/internal/rpc"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/dispatch"
+	"github.com/roost-batch/roost/schedd/history"
+	"github.com/roost-batch/roost/schedd/journal"
+	"github.com/roost-batch/roost/schedd/negotiation"
+	"github.com/roost-batch/roost/schedd/peers"
+	"github.com/roost-batch/roost/schedd/queue"
+	"github.com/roost-batch/roost/schedd/transfer"
+)
+
+// Loop is the schedd's loop, which owns the queue and the claims. CallLoop, PostCall
+// and StoppingError are for goroutines outside it; all else is called in the loop only.
+type Loop interface {
+	// CallLoop runs f in the loop and waits for it.
+	CallLoop(ctx context.Context, f func(now time.Time)) error
+	// PostCall has f run in the loop and does not wait for it. It is false if ctx or the
+	// daemon ended before.
+	PostCall(ctx context.Context, f func(now time.Time)) bool
+	// StoppingError is the error for a call that the end of the daemon, or of the caller,
+	// cut short.
+	StoppingError(ctx context.Context) error
+
+	// CommitEvents applies events and has them written with the present batch.
+	CommitEvents(events ...queue.JobEvent)
+	// AfterCommit runs f when all that was decided so far is on disk.
+	AfterCommit(f func())
+	// AfterNextCommit is AfterCommit where events that wait for company need not hurry
+	// for f.
+	AfterNextCommit(f func())
+	// HurryCommit has the present batch written at once.
+	HurryCommit()
+	// PostLater has f run in a later turn.
+	PostLater(f func(now time.Time))
+	SubmitLimits() queue.SubmitLimits
+	// SendTo puts a message on the present session with a node, behind the present batch.
+	SendTo(node string, m *wire.ToStartd)
+	// SendToLazily is SendTo for messages that the node does not wait for, and reports
+	// whether there is a session.
+	SendToLazily(node string, m *wire.ToStartd) bool
+	// Node is the connection to a node; nil: there is none.
+	Node(name string) *transfer.StartdNode
+	// HasSession reports whether a node answers now.
+	HasSession(name string) bool
+	// SilentNodes lists the nodes that do not answer now.
+	SilentNodes() []string
+	BootTime() dispatch.BootTime  // of the present turn
+	BootClock() dispatch.BootTime // read anew
+	ResumedAt() dispatch.BootTime // when this start of the schedd took up what the log knows
+	// TaskLoad is how many tasks wait, and how many run.
+	TaskLoad() (queued, running int)
+}
+
+// Config is what a Service needs.
+type Config struct {
+	Node      *config.Node
+	Identity  *rpc.Identity
+	Log       *slog.Logger
+	Started   time.Time
+	Queue     *queue.Queue
+	Dispatch  *dispatch.Dispatcher
+	Journal   *journal.Journal
+	History   *history.History
+	Reserve   *journal.DiskReserve
+	Loop      Loop
+	Leader    *negotiation.LeaderConn
+	Transfers *transfer.FileTransfers
+	Peers     *peers.Peers
+	Admins    *peers.JobAdmins
+	Users     *transfer.UserAgents
+	Table     *JobTable
+}
+
+// jobView tells how jobs are: rows of lists, explanations, watches, and which jobs a
+// selection names. The loop owns it; its queue and its maps are read and changed there.
+type jobView struct {
+	node          *config.Node
+	log           *slog.Logger
+	loop          Loop
+	history       *history.History
+	leader        *negotiation.LeaderConn
+	peerSchedds   *peers.Peers
+	jobTable      *JobTable       // of the queue, for lists
+	daemonContext context.Context // of the daemon
+
+	// ---- owned by the loop ----
+	queue     *queue.Queue
+	dispatch  *dispatch.Dispatcher
+	watches   map[roost.JobID]map[*jobWatch]bool
+	liveUsage liveUsage
+}
+
+// jobActions decides what users and commands change of jobs. All its methods are called
+// in the loop.
+type jobActions struct {
+	*jobView
+	transfers *transfer.FileTransfers
+}
+
+// Service answers users' calls. Each call runs in a goroutine of gRPC's and goes to
+// the loop for what belongs to it.
+type Service struct {
+	wire.UnimplementedScheddServer
+	*jobActions
+	identity             *rpc.Identity
+	started              time.Time
+	journal              *journal.Journal
+	reserve              *journal.DiskReserve // of the log's disk
+	admins               *peers.JobAdmins
+	users                *transfer.UserAgents
+	poolGPUs             poolGPUs
+	logins               *login.Store // nil: it listens to nobody but its own host
+	shells               atomic.Int32 // open through this schedd
+	interactiveTerminals atomic.Int32 // of interactive jobs
+}
+
+// New returns the service; nothing is started.
+func New(c Config) *Service {
+	v := &jobView{
+		node: c.Node, log: c.Log, loop: c.Loop, history: c.History, leader: c.Leader, peerSchedds: c.Peers,
+		jobTable: c.Table, queue: c.Queue, dispatch: c.Dispatch, watches: make(map[roost.JobID]map[*jobWatch]bool),
+		liveUsage: make(liveUsage),
+	}
+	return &Service{
+		jobActions: &jobActions{jobView: v, transfers: c.Transfers}, identity: c.Identity, started: c.Started,
+		journal: c.Journal, reserve: c.Reserve, admins: c.Admins, users: c.Users,
+	}
+}
+
+// Start gives calls the context of the daemon, which they end with.
+func (s *Service) Start(ctx context.Context) { s.daemonContext = ctx }
+
+// RemoveEndedUsage drops what was known of an attempt that an event is the end of.
+func (v *jobView) RemoveEndedUsage(e *queue.JobEvent) { v.liveUsage.removeEnded(v.node.Name, e) }

@@ -1,0 +1,234 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/rpc"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/codec"
+	"github.com/roost-batch/roost/schedd/queue"
+	"github.com/roost-batch/roost/schedd/transfer"
+)
+
+// The spool keeps what tasks wrote to the standard streams that their jobs did not send
+// anywhere else: one file an attempt and stream, below a directory for each job. Only the
+// schedd can reach it.
+
+// logPoll is how often a file that grows is looked at while somebody follows it.
+const logPoll = 100 * time.Millisecond
+
+// Logs sends what a task wrote. While the task runs the node is asked; afterwards, the
+// spool or the file where the job wanted its output.
+func (s *Service) Logs(req *wire.LogsRequest, stream grpc.ServerStreamingServer[wire.LogChunk]) error {
+	ctx := stream.Context()
+	who, err := s.callerOf(ctx)
+	if err != nil {
+		return err
+	}
+	reader := &logReader{Service: s, req: req, user: who, to: stream, offset: req.GetOffset()}
+	var w *jobWatch
+	for {
+		more, err := reader.sendStep(ctx)
+		if err != nil || !more {
+			return err
+		}
+		if w == nil { // from the second step on: something may have changed since the first
+			if err := s.loop.CallLoop(ctx, func(time.Time) {
+				w = s.startWatch([]roost.JobID{reader.task.Job})
+			}); err != nil {
+				return err
+			}
+			defer s.loop.PostCall(context.WithoutCancel(ctx), func(time.Time) { s.stopWatch(w) })
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-s.daemonContext.Done():
+			return s.loop.StoppingError(ctx)
+		case <-w.signal:
+		case <-time.After(logPoll):
+		}
+	}
+}
+
+// send passes a piece of a stream on.
+func (r *logReader) send(data []byte) error {
+	if len(data) == 0 {
+		return nil
+	}
+	r.offset += int64(len(data))
+	return r.to.Send(&wire.LogChunk{Data: data, Stderr: r.req.GetStderr(), Attempt: uint32(r.attempt)})
+}
+
+// copyFile sends what a file holds beyond the offset.
+func (r *logReader) copyFile(f io.ReadSeeker) error {
+	if tail := r.req.GetTail(); tail > 0 && !r.begun {
+		if end, err := f.Seek(0, io.SeekEnd); err == nil {
+			r.offset = max(end-tail, 0)
+		}
+	}
+	r.begun = true
+	if _, err := f.Seek(r.offset, io.SeekStart); err != nil {
+		return err
+	}
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := f.Read(buf)
+		if serr := r.send(buf[:n]); serr != nil {
+			return serr
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// sendSpooled sends what the spool holds.
+func (r *logReader) sendSpooled(a roost.AttemptID, stderr bool) error {
+	f, err := os.Open(r.transfers.SpoolFiles.Path(a, stderr))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // it wrote nothing
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return r.copyFile(f)
+}
+
+// followLive follows the stream on the node, until the attempt ends or the node goes
+// away.
+func (r *logReader) followLive(ctx context.Context, p *transfer.StartdNode, a roost.AttemptID) error {
+	tail, err := p.Client.Tail(ctx, &wire.TailRequest{
+		Schedd: r.node.Name, Attempt: codec.AttemptRef(a), Stderr: r.req.GetStderr(), Offset: r.offset,
+		Follow: r.req.GetFollow(),
+	})
+	for err == nil {
+		var chunk *wire.LogChunk
+		if chunk, err = tail.Recv(); err == nil {
+			err = r.send(chunk.GetData())
+		}
+	}
+	if errors.Is(err, io.EOF) || errors.Is(rpc.FromStatus(err), roost.Unavailable) ||
+		errors.Is(rpc.FromStatus(err), roost.NotFound) {
+		return nil
+	}
+	return err
+}
+
+// logReader sends one stream of one task, a step at a time.
+type logReader struct {
+	*Service
+	req     *wire.LogsRequest
+	user    queue.CallerIdentity
+	to      grpc.ServerStreamingServer[wire.LogChunk]
+	task    roost.TaskID
+	attempt roost.AttemptNumber
+	offset  int64
+	begun   bool
+}
+
+// locateStream finds where the stream is now.
+func (r *logReader) locateStream(ctx context.Context) (o queue.TaskOutput, p *transfer.StartdNode, scratch bool,
+	err error) {
+	aerr := r.loop.CallLoop(ctx, func(time.Time) {
+		if r.task, err = r.taskID(r.req.GetId(), r.user); err != nil {
+			return
+		}
+		if o, err = r.queue.TaskOutput(r.task); err == nil {
+			p = r.loop.Node(o.Node)
+			if program, lerr := r.queue.Program(o.Attempt); lerr == nil {
+				scratch = r.transfers.UsesScratch(program, o.Node)
+			}
+		}
+	})
+	if aerr != nil {
+		return o, nil, false, aerr
+	}
+	if errors.Is(err, roost.NotFound) {
+		if past, _, herr := r.history.Job(r.task.Job.Seq); herr == nil {
+			o, err = past.TaskOutput(r.task)
+			scratch = true // where it was does not matter any more: a file that was named is at its place
+		}
+	}
+	if err == nil && r.user.UID != o.UID && !r.user.Admin {
+		err = fmt.Errorf("%v: %w: it belongs to %s", r.task, roost.PermissionDenied, o.Owner)
+	}
+	return o, p, scratch, err
+}
+
+// sendStep sends what there is, and reports whether there may be more to come.
+func (r *logReader) sendStep(ctx context.Context) (more bool, err error) {
+	o, p, scratch, err := r.locateStream(ctx)
+	if err != nil {
+		return false, err
+	}
+	if o.Attempt.Attempt != r.attempt {
+		if r.attempt != 0 {
+			r.offset = 0 // it was started again, and writes anew
+		}
+		r.attempt = o.Attempt.Attempt
+	}
+	stderr := r.req.GetStderr() && !o.Join
+	path := o.Out
+	if stderr {
+		path = o.Err
+	}
+	switch {
+	case o.Attempt.Attempt == 0: // it has not been started yet
+	case o.Running && p != nil && (path == "" || scratch) && o.State != roost.Exiting:
+		err = r.followLive(ctx, p, o.Attempt)
+	case path != "" && !r.isSpooled(o.Attempt, stderr):
+		err = r.sendOutputFile(ctx, o, transfer.AbsolutePath(o.Iwd, path))
+	default:
+		err = r.sendSpooled(o.Attempt, stderr)
+	}
+	return r.req.GetFollow() && !o.State.IsFinal() && o.State != roost.Held, err
+}
+
+// sendOutputFile sends what the file holds that the job named, read with the owner's
+// rights.
+func (r *logReader) sendOutputFile(ctx context.Context, o queue.TaskOutput, path string) error {
+	agent, err := r.users.Agent(o.UID, o.GID)
+	if err != nil {
+		return err
+	}
+	if tail := r.req.GetTail(); tail > 0 && !r.begun {
+		if e, err := agent.Stat(ctx, filepath.Dir(path), filepath.Base(path)); err == nil {
+			r.offset = max(e.Size-tail, 0)
+		}
+	}
+	r.begun = true
+	for {
+		data, _, err := agent.ReadAt(ctx, filepath.Dir(path), filepath.Base(path), r.offset)
+		if errors.Is(err, roost.NoInput) && r.req.GetFollow() {
+			return nil // it may come
+		}
+		if err != nil || len(data) == 0 {
+			return err
+		}
+		if err := r.send(data); err != nil {
+			return err
+		}
+	}
+}
+
+// isSpooled reports whether a stream of an attempt that was to go into a file is in the
+// spool.
+func (r *logReader) isSpooled(a roost.AttemptID, stderr bool) bool {
+	info, err := os.Lstat(r.transfers.SpoolFiles.Path(a, stderr))
+	return err == nil && info.Mode().IsRegular()
+}

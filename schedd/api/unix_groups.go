@@ -1,0 +1,38 @@
+package api
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue"
+)
+
+// resolveUnixGroup is who submits, in the Unix group that his jobs ask for: one of those
+// that he is in, as this machine knows them. A job that names none runs in the group that
+// he submits with (OpenPBS qsub(1B), -W group_list).
+func (s *Service) resolveUnixGroup(who queue.CallerIdentity, specs []queue.SubmitSpec) (queue.CallerIdentity, error) {
+	stated, own := "", s.users.GroupName(who.GID)
+	for i := range specs {
+		name, _ := specs[i].Ad.Str(roost.AttrUnixGroup)
+		if name = cmp.Or(name, own); i > 0 && name != stated {
+			return who, fmt.Errorf("unix group %q: %w: jobs that are submitted together run in one group, and "+
+				"another one names %q", name, roost.Invalid, stated)
+		}
+		stated = name
+	}
+	if stated == "" || stated == own {
+		return who, nil
+	}
+	gid, ok := s.users.MemberGID(who.UID, stated)
+	switch {
+	case !ok:
+		return who, fmt.Errorf("unix group %q: %w: %s is not in it", stated, roost.PermissionDenied, who.User)
+	case os.Geteuid() != 0:
+		return who, fmt.Errorf("unix group %q: %w: this schedd does not run as root, so all jobs run in the group of "+
+			"who started it", stated, roost.Invalid)
+	}
+	who.GID = gid
+	return who, nil
+}

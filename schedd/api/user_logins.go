@@ -1,0 +1,210 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	grpcpeer "google.golang.org/grpc/peer"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/identity/login"
+	"github.com/roost-batch/roost/internal/identity/peer"
+	"github.com/roost-batch/roost/internal/identity/pki"
+	"github.com/roost-batch/roost/internal/rpc"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/admission"
+	"github.com/roost-batch/roost/schedd/queue"
+)
+
+// OpenLogins makes ready for users of other machines, where the schedd listens to any. It
+// returns the identity to serve with.
+func (s *Service) OpenLogins(stateDir string) (serving *rpc.Identity, err error) {
+	if s.identity == nil || len(s.node.Schedd.Listen) == 0 {
+		return s.identity, nil
+	}
+	if s.logins, err = login.Open(filepath.Join(stateDir, "logins"), s.node.Name); err != nil {
+		return nil, err
+	}
+	return s.logins.Identity(s.identity)
+}
+
+// remoteCaller is a user who calls from another machine, with a login.
+func (s *Service) remoteCaller(p peer.Peer) (queue.CallerIdentity, error) {
+	if s.logins == nil || p.User == "" {
+		return queue.CallerIdentity{},
+			fmt.Errorf("%w: jobs are submitted over the schedd's unix socket, or with a login", roost.Unauthenticated)
+	}
+	account, err := s.logins.Account(p.Serial, time.Now())
+	if err != nil {
+		return queue.CallerIdentity{}, err
+	}
+	if account, err = checkLogin(account); err != nil {
+		return queue.CallerIdentity{}, fmt.Errorf("login at %s: %w", s.node.Name, err)
+	}
+	who := queue.CallerIdentity{User: account.User, UID: account.UID, GID: account.GID, Host: s.node.Name,
+		Admin: s.admins.IsAdmin(account.User, s.node.Name)}
+	return who, s.checkUser(who)
+}
+
+// checkLogin holds a login against the accounts of this host as they are now: who has no
+// account any more, or whose name is another's, is not let in.
+func checkLogin(a login.HostAccount) (login.HostAccount, error) {
+	number := strconv.FormatUint(uint64(a.UID), 10)
+	found, err := user.LookupId(number)
+	var unknown user.UnknownUserIdError
+	switch {
+	case errors.As(err, &unknown) && a.User == number: // known by the number only, as it was then
+		return a, nil
+	case err != nil:
+		return a, fmt.Errorf("%w: the account %s cannot be found: %w", roost.Unauthenticated, a.User, err)
+	case found.Username != a.User:
+		return a, fmt.Errorf("%w: uid %d is %s here, and not %s any more: log in again", roost.Unauthenticated, a.UID,
+			found.Username, a.User)
+	}
+	gid, err := strconv.ParseUint(found.Gid, 10, 32)
+	a.GID = uint32(gid)
+	return a, err
+}
+
+// LoginToken makes a token with which the caller can log in from another machine. Only
+// the kernel of this host says who that is: a login makes no logins.
+func (s *Service) LoginToken(ctx context.Context, req *wire.LoginTokenRequest) (*wire.LoginTokenReply, error) {
+	who, err := s.callerOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if p, ok := peer.FromContext(ctx); !ok || !p.Local {
+		return nil, fmt.Errorf("token: %w: run this on %s, where the kernel knows who you are", roost.PermissionDenied,
+			s.node.Name)
+	}
+	if s.logins == nil {
+		return nil, fmt.Errorf("token: %w: the schedd of %s cannot be reached from other machines: its node file "+
+			"says nothing of listen in the schedd block", roost.Conflict, s.node.Name)
+	}
+	if err := s.checkUser(who); err != nil {
+		return nil, err
+	}
+	life := time.Duration(req.GetLife())
+	if life == 0 {
+		life = login.TokenLife
+	}
+	token, expires, err := s.logins.MakeToken(login.HostAccount{User: who.User, UID: who.UID, GID: who.GID}, life,
+		time.Now())
+	if err != nil {
+		return nil, err
+	}
+	s.log.Info("token for a login", "user", who.User, "uid", who.UID, "expires", expires)
+	return &wire.LoginTokenReply{Address: config.AdvertisedAddress(s.node.Schedd.Listen), Token: token.String(),
+		Expires: expires.UnixNano()}, nil
+}
+
+// Login spends a token. The caller is anybody: that he has the secret says who he is.
+func (s *Service) Login(ctx context.Context, req *wire.LoginRequest) (*wire.LoginReply, error) {
+	if s.logins == nil {
+		return nil, fmt.Errorf("login: %w: this schedd takes none", roost.Conflict)
+	}
+	from := "this host"
+	if p, ok := grpcpeer.FromContext(ctx); ok {
+		if host, _, err := net.SplitHostPort(p.Addr.String()); err == nil {
+			from = host
+		}
+	}
+	key, err := pki.ParseRequest(req.GetRequest())
+	if err != nil {
+		return nil, err
+	}
+	der, made, err := s.logins.Redeem(req.GetSecret(), key, from, time.Now())
+	if err != nil {
+		s.log.Warn("refused a login", "from", from, "error", err)
+		return nil, err
+	}
+	s.log.Info("login", "user", made.User, "uid", made.UID, "from", from, "id", made.ID())
+	return &wire.LoginReply{Certificate: der, User: made.User, Node: s.node.Name}, nil
+}
+
+// visibleLogins says whose logins a user may see and revoke: their own, and an
+// administrator everybody's.
+func visibleLogins(ctx context.Context, who queue.CallerIdentity) func(login.HostAccount) bool {
+	all := isDaemonUser(ctx)
+	return func(a login.HostAccount) bool { return all || a.UID == who.UID }
+}
+
+// Logins lists the logins that were given out.
+func (s *Service) Logins(ctx context.Context, _ *wire.LoginsRequest) (*wire.LoginsReply, error) {
+	who, err := s.callerOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	reply := &wire.LoginsReply{Node: s.node.Name}
+	if s.logins == nil {
+		return reply, nil
+	}
+	p, _ := peer.FromContext(ctx)
+	for _, l := range s.logins.List(visibleLogins(ctx, who)) {
+		reply.Logins = append(reply.Logins, loginInfo(&l, p.Serial))
+	}
+	return reply, nil
+}
+
+// Logout revokes a login.
+func (s *Service) Logout(ctx context.Context, req *wire.LogoutRequest) (*wire.LoginInfo, error) {
+	who, err := s.callerOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p, _ := peer.FromContext(ctx)
+	id := req.GetId()
+	if id == "" {
+		id = p.Serial
+	}
+	if s.logins == nil || id == "" {
+		return nil, fmt.Errorf("login: %w: it is not said which one", roost.Invalid)
+	}
+	l, err := s.logins.Revoke(id, visibleLogins(ctx, who), time.Now())
+	if err != nil {
+		return nil, err
+	}
+	s.log.Info("login revoked", "user", l.User, "id", l.ID(), "by", who.User)
+	return loginInfo(&l, p.Serial), nil
+}
+
+func loginInfo(l *login.Login, serial string) *wire.LoginInfo {
+	m := &wire.LoginInfo{Id: l.ID(), User: l.User, From: l.From, Made: l.Made.UnixNano(), Expires: l.Expires.UnixNano(),
+		Own: l.Serial == serial}
+	if !l.Revoked.IsZero() {
+		m.Revoked = l.Revoked.UnixNano()
+	}
+	return m
+}
+
+// checkFilesLocal refuses jobs from another machine whose directory is not on this host,
+// where their files are read and written.
+func (s *Service) checkFilesLocal(ctx context.Context, who queue.CallerIdentity, specs []queue.SubmitSpec) error {
+	p, _ := peer.FromContext(ctx)
+	if p.Local {
+		return nil
+	}
+	for i := range specs {
+		dir, _ := specs[i].Ad.Str(roost.AttrIwd)
+		if dir == "" || dir == "/" {
+			continue
+		}
+		agent, err := s.users.Agent(who.UID, who.GID)
+		if err == nil {
+			_, err = agent.Stat(ctx, filepath.Dir(dir), filepath.Base(dir))
+		}
+		if err != nil {
+			return admission.JobOrdinal(fmt.Errorf("directory %s: %w: a job's files are where its queue is, and "+
+				"%s cannot use it on %s: submit from a directory that is there, too, or name one in the job file",
+				dir, roost.NoInput, who.User, s.node.Name), i, specs)
+		}
+	}
+	return nil
+}

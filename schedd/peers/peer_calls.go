@@ -1,0 +1,177 @@
+package peers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/rpc"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/queue"
+)
+
+// unreachableError is that a neighbour does not answer, and why. It is not the answer to
+// what was asked.
+type unreachableError struct{ cause error }
+
+func (e *unreachableError) Error() string { return e.cause.Error() }
+func (e *unreachableError) Unwrap() error { return roost.Unavailable }
+
+func isUnreachable(err error) bool {
+	var s *unreachableError
+	return errors.As(err, &s)
+}
+
+// callPeer asks a neighbour something.
+func (n *Peers) callPeer(ctx context.Context, name string,
+	f func(context.Context, wire.NeighbourClient) error) error {
+	conn, err := n.connTo(ctx, name)
+	if err != nil {
+		if errors.Is(err, roost.NotFound) {
+			return err
+		}
+		return &unreachableError{err}
+	}
+	err = f(ctx, wire.NewNeighbourClient(conn))
+	if err == nil || errors.Is(err, io.EOF) {
+		n.markReachable(name, conn)
+		return nil
+	}
+	err = rpc.FromStatus(err)
+	switch {
+	case ctx.Err() != nil && context.Cause(ctx) != errPeerSilent:
+		return ctx.Err()
+	case context.Cause(ctx) == errPeerSilent:
+		n.markUnreachable(name, conn)
+		return &unreachableError{fmt.Errorf("%w within %v", errPeerSilent, peerTimeout)}
+	case errors.Is(err, roost.Unavailable):
+		n.markUnreachable(name, conn)
+		return &unreachableError{fmt.Errorf("%w: %s", errPeerSilent, trimGRPCPrefix(err))}
+	}
+	n.markReachable(name, conn)
+	return err
+}
+
+// trimGRPCPrefix takes the layers of gRPC off the reason that a connection failed.
+func trimGRPCPrefix(err error) string {
+	text := err.Error()
+	for _, layer := range []string{"connection error: ", "desc = ", "connect: "} {
+		if i := strings.LastIndex(text, layer); i >= 0 {
+			text = text[i+len(layer):]
+		}
+	}
+	return strings.Trim(text, `"`)
+}
+
+// queryPeer passes on the rows of a neighbour: only those of its own jobs, for it speaks
+// for no others.
+func (n *Peers) queryPeer(ctx context.Context, name string, q *wire.NeighbourQuery,
+	to func(*wire.JobStatus) error) error {
+	return n.callPeer(ctx, name, func(ctx context.Context, client wire.NeighbourClient) error {
+		stream, err := client.Query(ctx, q)
+		return forwardStream(stream, err, func(row *wire.JobStatus) error {
+			if host, _ := n.RemoteHost(row.GetId()); host != name && row.GetRefused() == nil {
+				return nil
+			}
+			return to(row)
+		})
+	})
+}
+
+// forwardStream hands over what a stream brings.
+func forwardStream[T any](from grpc.ServerStreamingClient[T], err error, to func(*T) error) error {
+	for err == nil {
+		var m *T
+		if m, err = from.Recv(); err == nil {
+			err = to(m)
+		}
+	}
+	return err
+}
+
+// callPeerWithin asks a single neighbour, which has to say something within its patience;
+// alive is to be called when it does.
+func (n *Peers) callPeerWithin(ctx context.Context, name string,
+	f func(ctx context.Context, client wire.NeighbourClient, alive func()) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	late := time.AfterFunc(peerTimeout, func() { cancel(errPeerSilent) })
+	defer late.Stop()
+	err := n.callPeer(ctx, name, func(ctx context.Context, client wire.NeighbourClient) error {
+		return f(ctx, client, func() { late.Reset(peerTimeout) })
+	})
+	if isUnreachable(err) {
+		return fmt.Errorf("%s %w", name, err)
+	}
+	return err
+}
+
+// WhyPeer asks a peer why its job waits.
+func (n *Peers) WhyPeer(ctx context.Context, host string, req *wire.WhyRequest) (reply *wire.WhyReply, err error) {
+	err = n.callPeerWithin(ctx, host, func(ctx context.Context, client wire.NeighbourClient, _ func()) (err error) {
+		reply, err = client.Why(ctx, req)
+		return err
+	})
+	return reply, err
+}
+
+// PeerEvents passes on the events of a job of a peer.
+func (n *Peers) PeerEvents(ctx context.Context, host string, req *wire.EventsRequest,
+	to func(*wire.JobEvent) error) error {
+	return n.callPeerWithin(ctx, host, func(ctx context.Context, client wire.NeighbourClient, alive func()) error {
+		stream, err := client.Events(ctx, req)
+		return forwardStream(stream, err, func(e *wire.JobEvent) error {
+			alive()
+			return to(e)
+		})
+	})
+}
+
+// ActOnPeer has another schedd act on its jobs. Its refusals are told in the place of
+// each job.
+func (n *Peers) ActOnPeer(ctx context.Context, host string, req *wire.ActRequest,
+	who queue.CallerIdentity) (reply *wire.ActReply) {
+	err := n.callPeerWithin(ctx, host,
+		func(ctx context.Context, client wire.NeighbourClient, alive func()) (err error) {
+			reply, err = client.Act(ctx, &wire.NeighbourAct{User: who.User, Act: req})
+			return rpc.FromStatus(err)
+		})
+	if err == nil {
+		return reply
+	}
+	reply = &wire.ActReply{}
+	for _, word := range req.GetSelection().GetSelectors() {
+		reply.Results = append(reply.Results,
+			&wire.ActReply_Result{Id: word, Error: err.Error(), Kind: uint32(rpc.KindOf(err))})
+	}
+	return reply
+}
+
+// SplitAct cuts an act into one for each row of jobs of one schedd. The name of this
+// schedd is empty.
+func (n *Peers) SplitAct(req *wire.ActRequest) (nodes []string, parts []*wire.ActRequest) {
+	for _, word := range req.GetSelection().GetSelectors() {
+		host, there := n.RemoteHost(word)
+		if !there || !n.HasPeer(host) {
+			host = ""
+		}
+		if len(nodes) == 0 || nodes[len(nodes)-1] != host {
+			part := proto.CloneOf(req)
+			part.Selection.Selectors = nil
+			nodes, parts = append(nodes, host), append(parts, part)
+		}
+		last := parts[len(parts)-1].Selection
+		last.Selectors = append(last.Selectors, word)
+	}
+	if len(nodes) == 0 {
+		return []string{""}, []*wire.ActRequest{req}
+	}
+	return nodes, parts
+}

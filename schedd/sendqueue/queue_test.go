@@ -1,0 +1,31 @@
+package sendqueue
+
+import (
+	"testing"
+)
+
+// An outbox that is bounded takes in so many messages and bytes, and a message alone of
+// any size; past that it says so once, and is empty.
+func TestOutboxIsBounded(t *testing.T) {
+	for name, c := range map[string]struct {
+		items, bytes int
+		sizes        []int
+		fits         bool
+	}{
+		"few": {3, 100, []int{10, 10, 10}, true}, "too many": {3, 100, []int{10, 10, 10, 10, 10}, false},
+		"too large": {3, 100, []int{60, 60, 1}, false},
+		"one large": {3, 100, []int{1000}, true}, "one after a large one": {3, 100, []int{1000, 1}, false},
+	} {
+		o, over := New[int](), 0
+		o.Limit(c.items, c.bytes, func(size int) int { return size }, func() { over++ })
+		for _, size := range c.sizes {
+			o.Enqueue(size)
+		}
+		if n := len(o.TakeAll()); c.fits && (n != len(c.sizes) || over != 0) || !c.fits && (n != 0 || over != 1) {
+			t.Errorf("%s: %d wait, and it has overflowed %d times", name, n, over)
+		}
+		if o.Enqueue(1); c.fits != (len(o.TakeAll()) == 1) {
+			t.Errorf("%s: what comes after", name)
+		}
+	}
+}

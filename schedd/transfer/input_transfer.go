@@ -1,0 +1,144 @@
+package transfer
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/rpc"
+	"github.com/roost-batch/roost/internal/userfiles"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/codec"
+)
+
+// OnInputRequest sends an attempt's input files to the scratch directory that its node
+// has made.
+func (t *FileTransfers) OnInputRequest(p *StartdNode, m *wire.InputReady, _ time.Time) {
+	a := codec.AttemptID(t.host, m.GetAttempt())
+	if !t.queue.IsLive(a) {
+		return
+	}
+	if m.GetError() != "" {
+		t.log.Warn("no scratch directory", "attempt", a, "node", p.Name, "error", m.GetError())
+		return // the node reports the end of the attempt too
+	}
+	program, err := t.queue.Program(a)
+	if err != nil {
+		return
+	}
+	pl := t.filesFor(program, p.Name)
+	ctx := t.startTransfer(a)
+	go func() {
+		err := t.sendInput(ctx, p, a, pl, m.GetHoles())
+		t.loop.PostEvent(t.daemonContext, InputSent{p.Name, a, err})
+	}()
+}
+
+// startTransfer returns the context of an attempt's transfers, which ends with the
+// attempt.
+func (t *FileTransfers) startTransfer(a roost.AttemptID) context.Context {
+	t.StopTransfer(a)
+	ctx, cancel := context.WithCancel(t.daemonContext)
+	t.transfers[a] = cancel
+	return ctx
+}
+
+// StopTransfer ends what is on its way of an attempt, but for images.
+func (t *FileTransfers) StopTransfer(a roost.AttemptID) {
+	delete(t.outputFetches, a)
+	if cancel := t.transfers[a]; cancel != nil {
+		cancel()
+		delete(t.transfers, a)
+	}
+}
+
+// sendInput sends what an attempt needs before it starts. With holes the node takes files
+// without those that they have.
+func (t *FileTransfers) sendInput(ctx context.Context, p *StartdNode, a roost.AttemptID, pl sandboxFiles,
+	holes bool) error {
+	if m := pl.Restore; m != nil && m.Server == "" {
+		if err := t.sendImage(ctx, p, a, pl.UID, m); err != nil {
+			return err
+		}
+	}
+	if len(pl.inputs) == 0 && pl.ScriptFile == "" {
+		return nil
+	}
+	slot, err := t.slots.acquire(ctx, pl.UID)
+	if err != nil {
+		return err
+	}
+	defer slot.release()
+	pace, end := newPacedStream(ctx, slot) // a transfer that is broken off must not keep the attempt's files there
+	defer end()
+	ctx = pace.ctx
+	if pl.ScriptFile != "" {
+		if err := t.sendScript(ctx, p, a, pl, pace); err != nil || len(pl.inputs) == 0 {
+			return pace.stopCause(err)
+		}
+	}
+	agent, err := t.users.Agent(pl.UID, pl.GID)
+	if err != nil {
+		return err
+	}
+	entries, err := agent.Expand(ctx, pl.Iwd, pl.inputs)
+	if errors.Is(err, roost.Unavailable) {
+		t.users.removeAgent(pl.UID, pl.GID) // it has died, and another is started for the next attempt
+	}
+	if err != nil {
+		return err
+	}
+	put, err := p.Client.Put(ctx)
+	if err != nil {
+		return err
+	}
+	send := pace.sendPaced(put.Send)
+	err = send(&wire.FileChunk{Schedd: t.host, Attempt: codec.AttemptRef(a), Totals: userfiles.Totals(entries)})
+	if err == nil {
+		err = userfiles.SendEntries(ctx, send, agent, pl.Iwd, entries,
+			userfiles.SendOptions{SendHoles: holes, MayGrow: true})
+	}
+	if err != nil && !errors.Is(err, io.EOF) { // which says that the node has answered already
+		return err
+	}
+	_, err = put.CloseAndRecv()
+	return pace.stopCause(rpc.FromStatus(err))
+}
+
+// OnInputSent lets the attempt start, or ends it. A missing file is the job's fault, all
+// else the machine's. A transfer that was overtaken by another one, because the node
+// asked again on a new session, has nothing to say: the attempt may run already.
+func (t *FileTransfers) OnInputSent(n InputSent, now time.Time) {
+	overtaken := errors.Is(n.err, context.Canceled) || errors.Is(n.err, roost.Conflict) ||
+		errors.Is(n.err, roost.NotFound) || errors.Is(n.err, roost.Finished)
+	if !t.queue.IsLive(n.attempt) || overtaken {
+		return
+	}
+	if n.err == nil {
+		t.loop.SendTo(n.node,
+			&wire.ToStartd{Of: &wire.ToStartd_Launch{Launch: &wire.Launch{Attempt: codec.AttemptRef(n.attempt)}}})
+		return
+	}
+	var spoiled badImageError
+	if errors.As(n.err, &spoiled) {
+		t.dropBadImage(n, spoiled, now)
+		return
+	}
+	t.log.Warn("input not sent", "attempt", n.attempt, "node", n.node, "error", n.err)
+	if errors.Is(n.err, roost.NoInput) || errors.Is(n.err, roost.Invalid) || errors.Is(n.err, roost.Exhausted) {
+		if e, ok := t.queue.HoldTask(now, n.attempt.Task, "its input cannot be sent: "+n.err.Error()); ok {
+			t.loop.CommitEvents(e)
+		}
+		return // the hold ends the attempt
+	}
+	cause := wire.Cause_CAUSE_MACHINE
+	if errors.Is(n.err, roost.Unavailable) {
+		cause = wire.Cause_CAUSE_VACATED // the way there is broken, and the machine is as good as it was
+	}
+	t.loop.SendTo(n.node, &wire.ToStartd{Of: &wire.ToStartd_Vacate{Vacate: &wire.Vacate{
+		Attempt: codec.AttemptRef(n.attempt), Cause: cause, Fast: true,
+		Reason: "its input could not be sent: " + n.err.Error(),
+	}}})
+}

@@ -1,0 +1,172 @@
+package transfer
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/codec"
+	"github.com/roost-batch/roost/schedd/queue"
+)
+
+// sandboxFiles is how an attempt sees its files.
+type sandboxFiles struct {
+	queue.TaskProgram
+	scratch bool // in a directory of its own on the node: files travel
+	inputs  []string
+}
+
+// hasTransfers reports whether anything has to be sent before the attempt starts. An
+// image of its processes brings what was in its scratch directory with it; one that a
+// checkpoint server has the node fetches itself.
+func (pl *sandboxFiles) hasTransfers() bool {
+	return len(pl.inputs) > 0 || pl.ScriptFile != "" || pl.Restore != nil && pl.Restore.Server == ""
+}
+
+// filesFor decides where an attempt runs: in place when the node sees the same files,
+// else in a scratch directory (Transfer "auto").
+func (t *FileTransfers) filesFor(p queue.TaskProgram, node string) sandboxFiles {
+	shared := p.Domain != "" && p.Domain == t.domains[node]
+	pl := sandboxFiles{TaskProgram: p, scratch: p.Transfer == "always" || p.Transfer == "auto" && !shared}
+	if pl.scratch {
+		pl.inputs = p.Inputs
+		if p.In != "" && p.In != os.DevNull {
+			pl.inputs = append(pl.inputs, p.In+" => "+stdinName)
+		}
+		if isTransferredProgram(p) {
+			pl.inputs = append(pl.inputs, p.Executable)
+		}
+	}
+	if p.Restore != nil && !p.Restore.SelfCheckpoint {
+		pl.inputs = nil // what it made of them is in the image
+	}
+	return pl
+}
+
+// stdinName is what the standard input is called in a scratch directory: an input of the
+// job may have the file's own name.
+const stdinName = ".roost-stdin"
+
+// isTransferredProgram reports whether the program is a file of the submitter's, as
+// ./program is.
+func isTransferredProgram(p queue.TaskProgram) bool {
+	return p.Script == "" && p.ScriptFile == "" && !filepath.IsAbs(p.Executable) &&
+		filepath.Base(p.Executable) != p.Executable
+}
+
+// scratchPath is where an input with a relative path is found in the scratch directory,
+// as userfiles.Agent names what it sends.
+func scratchPath(path string) string {
+	if path = filepath.Clean(path); !filepath.IsLocal(path) {
+		path = filepath.Base(path)
+	}
+	return "./" + path
+}
+
+// BuildProgram makes what the startd is to run, and reports whether something has to be
+// sent before it starts.
+func (t *FileTransfers) BuildProgram(a roost.AttemptID, node string) (w *wire.Program, hasTransfers bool, err error) {
+	p, err := t.queue.Program(a)
+	if err != nil {
+		return nil, false, err
+	}
+	pl := t.filesFor(p, node)
+	w = &wire.Program{
+		Executable: p.Executable, Arguments: programStrings(p.Arguments),
+		Environment: programStrings(t.buildEnvironment(p, a)), Script: []byte(p.Script),
+		ScriptFollows: p.ScriptFile != "", Umask: p.Umask,
+		WalltimeNs: int64(p.Walltime), ExpectedNs: int64(p.PredictedRuntime), Once: p.NotRerunnable,
+		Interactive: p.Interactive, NoticeNs: int64(p.NoticePeriod), JobName: p.Name, Uid: p.UID, Gid: p.GID,
+		User: p.Owner, Scratch: pl.scratch,
+		Checkpoint: codec.WireCheckpointPolicy(p.Checkpoint, pl.scratch), Restore: codec.WireImage(p.Restore,
+			p.RestoreKey),
+		Bounds: codec.WireBounds(p.Bounds),
+		PbsId:  p.PBS, Queue: p.Queue, Account: p.Account,
+		NodeFile: pbsNodeFile(p.Hosts), GpuFile: t.pbsGPUFile(p.Hosts),
+	}
+	if pl.scratch {
+		w.Outputs, w.Inputs = p.Outputs, inputPatterns(p.Iwd, pl.inputs)
+		w.JoinOutput = p.JoinErr
+		if p.In != "" && p.In != os.DevNull {
+			w.Stdin = stdinName
+		}
+		if isTransferredProgram(p) {
+			w.Executable = scratchPath(p.Executable)
+		}
+		return w, pl.hasTransfers(), invalidUTF8(w)
+	}
+	w.Cwd, w.JoinOutput = p.Iwd, p.JoinErr
+	w.Stdin, w.Stdout, w.Stderr = AbsolutePath(p.Iwd, p.In), AbsolutePath(p.Iwd, p.Out), AbsolutePath(p.Iwd, p.Err)
+	return w, pl.hasTransfers(), invalidUTF8(w)
+}
+
+// inputPatterns are patterns of what is sent, as the node is to compare it: an absolute
+// path of the submit directory is one in it there.
+func inputPatterns(iwd string, patterns []string) []string {
+	var all []string
+	for _, p := range patterns {
+		from, as, renamed := strings.Cut(p, " => ")
+		rel, err := filepath.Rel(iwd, strings.TrimSpace(from))
+		switch {
+		case renamed && strings.TrimSpace(as) != "" || !filepath.IsAbs(strings.TrimSpace(from)):
+		case err == nil && filepath.IsLocal(rel):
+			p = rel
+		case strings.ContainsAny(from, "*?["): // it may stand for the submit directory
+			p = "."
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
+// invalidUTF8 says which name in a program is not UTF-8, nil if all are. The message
+// could not be sent, and the attempt would be lost again and again.
+func invalidUTF8(w *wire.Program) error {
+	names := append([]string{w.GetExecutable(), w.GetCwd(), w.GetStdin(), w.GetStdout(), w.GetStderr(), w.GetJobName()},
+		w.GetOutputs()...)
+	for _, name := range append(names, w.GetInputs()...) {
+		if !utf8.ValidString(name) {
+			return fmt.Errorf("%q is not in UTF-8, and names have to be", name)
+		}
+	}
+	return nil
+}
+
+func programStrings(list []string) [][]byte {
+	all := make([][]byte, len(list))
+	for i, w := range list {
+		all[i] = []byte(w)
+	}
+	return all
+}
+
+// AbsolutePath makes a path absolute; an empty one stays empty.
+func AbsolutePath(dir, path string) string {
+	if path == "" || filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(dir, path)
+}
+
+// buildEnvironment adds what every task is told about itself.
+func (t *FileTransfers) buildEnvironment(p queue.TaskProgram, a roost.AttemptID) []string {
+	hostVariables(p.Environment, p)
+	if len(p.Peers) > 0 {
+		p.Environment = append(p.Environment, "ROOST_GANG_RANK="+strconv.Itoa(p.Rank),
+			"ROOST_GANG_SIZE="+strconv.Itoa(len(p.Peers)), "ROOST_GANG_NODES="+strings.Join(p.Peers, ","))
+	}
+	return append(p.Environment,
+		"ROOST_JOB_ID="+a.Task.Job.String(),
+		"ROOST_TASK_ID="+t.queue.TaskName(a.Task),
+		"ROOST_TASK_INDEX="+strconv.Itoa(t.queue.UserIndex(a.Task)),
+		"ROOST_ATTEMPT="+strconv.FormatUint(uint64(a.Attempt), 10),
+		"ROOST_JOB_NAME="+p.Name,
+		"ROOST_SUBMIT_DIR="+p.Iwd,
+		"ROOST_SUBMIT_HOST="+t.host,
+	)
+}

@@ -1,0 +1,83 @@
+package transfer
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"strconv"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/journal"
+)
+
+// SpoolDir is a directory of captured output: one file for each attempt and stream, below
+// a directory for each job. It leaves the reserve of its disk to the job log.
+type SpoolDir struct {
+	Dir     string
+	Reserve *journal.DiskReserve
+}
+
+// RemoveJob removes all output of a job.
+func (s *SpoolDir) RemoveJob(seq uint64) error {
+	return os.RemoveAll(filepath.Join(s.Dir, strconv.FormatUint(seq, 10)))
+}
+
+// Store writes a captured stream to disk. Nothing is written for an empty one, and
+// nothing is left of one that does not come to its end.
+func (s *SpoolDir) Store(a roost.AttemptID, stderr bool, data io.Reader) error {
+	path := s.Path(a, stderr)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return fmt.Errorf("spool: %w", err)
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return fmt.Errorf("spool: %w", err)
+	}
+	_, err = io.Copy(&spoolWriter{to: f, reserve: s.Reserve}, data)
+	if err == nil {
+		err = f.Sync()
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return fmt.Errorf("spool: %w", errors.Join(err, os.Remove(path)))
+	}
+	return nil
+}
+
+// spoolWriter writes to the spool as long as more than the reserve is free on its disk.
+type spoolWriter struct {
+	to         *os.File
+	reserve    *journal.DiskReserve
+	checkAfter int64 // bytes that may be written before the disk is looked at again
+}
+
+// spoolStep is how many bytes are written between two looks at the disk.
+const spoolStep = 1 << 20
+
+// Write implements io.Writer.
+func (w *spoolWriter) Write(p []byte) (int, error) {
+	if w.checkAfter -= int64(len(p)); w.checkAfter < 0 {
+		if free := w.reserve.FreeBytes(); free < w.reserve.Size+int64(len(p)) {
+			return 0, fmt.Errorf("%s: %w: %v are free, and the last %v are the job log's", w.to.Name(), syscall.ENOSPC,
+				roost.Bytes(free), roost.Bytes(w.reserve.Size))
+		}
+		w.checkAfter = min(spoolStep, w.reserve.Size/2) - int64(len(p))
+	}
+	return w.to.Write(p)
+}
+
+// Path is where a captured stream is kept.
+func (s *SpoolDir) Path(a roost.AttemptID, stderr bool) string {
+	stream := "out"
+	if stderr {
+		stream = "err"
+	}
+	name := fmt.Sprintf("%d.%d.%s", a.Task.Index, a.Attempt, stream)
+	return filepath.Join(s.Dir, strconv.FormatUint(a.Task.Job.Seq, 10), name)
+}
