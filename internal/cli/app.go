@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	ucli "github.com/urfave/cli/v2"
@@ -166,8 +167,10 @@ func (a *App) runParsed(ctx context.Context, cmd *command, flags *ucli.Context) 
 				suggestUsage(cmd, nil))
 		}
 	}
-	if err := c.readServerVariable(); err != nil {
-		return err
+	if cmd.prepare != nil {
+		if err := cmd.prepare(c); err != nil {
+			return err
+		}
 	}
 	return cmd.run(c)
 }
@@ -222,6 +225,6 @@ func (a *App) notifyInterrupts(more ...os.Signal) (<-chan os.Signal, func()) {
 		return a.interrupts, func() {}
 	}
 	c := make(chan os.Signal, 4)
-	signal.Notify(c, append([]os.Signal{os.Interrupt, ansiReset}, more...)...)
+	signal.Notify(c, append([]os.Signal{os.Interrupt, syscall.SIGTERM}, more...)...)
 	return c, func() { signal.Stop(c) }
 }

@@ -147,3 +147,43 @@ func (c *invocation) cellRecover() error {
 		"negotiator/replica, start it, and say: roost cell add ADDRESS\n", n.Name)
 	return nil
 }
+
+// faultToleranceText says in a sentence what the cell can bear.
+func faultToleranceText(s *wire.CellStatus) string {
+	spare := int(s.GetSpare())
+	switch {
+	case len(s.GetMembers()) == 0:
+		return fmt.Sprintf("The replica of %s belongs to no cell yet: it waits for the others of its node file, "+
+			"or to be added.", s.GetSays())
+	case spare < 0:
+		return fmt.Sprintf("Nothing can be decided: %d more of those that vote must be reached (as %s sees it). "+
+			"Running tasks run on.", -spare, s.GetSays())
+	case s.GetLeader() == "":
+		return "Nobody leads at the moment: an election is under way."
+	case spare == 0:
+		return "The loss of one more that votes would stop all decisions."
+	case spare == 1:
+		return "The cell survives the loss of one more."
+	}
+	return fmt.Sprintf("The cell survives the loss of %d more.", spare)
+}
+
+// evenVotersWarning says what is wrong with an even number of those that vote; "" if it
+// is odd.
+func evenVotersWarning(s *wire.CellStatus) string {
+	voters := 0
+	for _, m := range s.GetMembers() {
+		if m.GetRole() != "learner" {
+			voters++
+		}
+	}
+	if voters == 0 || voters%2 == 1 {
+		return ""
+	}
+	return fmt.Sprintf("%d bear the loss of no more than %d would, and fail more often: add one with roost cell "+
+		"add, or remove one", voters, voters-1)
+}
+
+// changeTimeout is how long a replica has to change the members of its cell: it waits for
+// a new one to catch up.
+const changeTimeout = 30 * time.Second

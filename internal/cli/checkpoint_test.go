@@ -30,32 +30,10 @@ func TestCheckpointIsAwaited(t *testing.T) {
 		}
 		f.events = []*wire.JobEvent{{Time: 1, Id: "62.pool.example.org", Attempt: 1, What: "checkpointed",
 			Text: "before"}, answer}
-		a, stdout, stderr := newTestApp(t, f.serve(t))
+		a, stdout, stderr := newJobsApp(t, f.serve(t))
 		code := a.Run(t.Context(), append([]string{"roost", "checkpoint"}, strings.Fields(c.args)...))
 		if code != c.code || stdout.String() != c.want {
 			t.Errorf("%s %s: got %d %q (%s), want %d %q", c.what, c.args, code, stdout, stderr, c.code, c.want)
-		}
-	}
-}
-
-// The verbs that freeze and thaw, of both families.
-func TestSuspendAndResume(t *testing.T) {
-	for line, want := range map[string]wire.ActRequest_Verb{
-		"roost suspend --yes 63": wire.ActRequest_SUSPEND, "roost resume --yes 63": wire.ActRequest_RESUME,
-		"qsig -s suspend 63": wire.ActRequest_SUSPEND, "qsig -s resume 63": wire.ActRequest_RESUME,
-		"qsig -s KILL 63": wire.ActRequest_SIGNAL, "qsig 63": wire.ActRequest_SIGNAL, "qsig -x 63": 0,
-	} {
-		f := sampleJobs()
-		a, _, stderr := newTestApp(t, f.serve(t))
-		code := a.Run(t.Context(), strings.Fields(line))
-		if want == 0 {
-			if code == 0 || len(f.acted) > 0 {
-				t.Errorf("%s: it was done", line)
-			}
-			continue
-		}
-		if code != 0 || len(f.acted) != 1 || f.acted[0].GetVerb() != want {
-			t.Errorf("%s: got %d, %v (%s)", line, code, f.acted, stderr)
 		}
 	}
 }

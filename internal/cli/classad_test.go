@@ -50,7 +50,7 @@ func TestClassad(t *testing.T) {
 		"fmt --check ready.ad", "fmt -w comments.ad", "fmt -w -", "fmt -w --check job.ad",
 		"fmt wrong.old", "fmt wrong.ad", "fmt wrong.json",
 	} {
-		a, stdout, stderr := newTestApp(t, t.TempDir())
+		a, stdout, stderr := newClassadApp(t, t.TempDir())
 		a.stdin = strings.NewReader("x = 5\n")
 		for name, text := range classadFiles {
 			if err := os.WriteFile(filepath.Join(a.dir, name), []byte(text), 0o600); err != nil {
@@ -77,7 +77,7 @@ func TestClassad(t *testing.T) {
 // runClassad runs one command with that standard input in the directory of a's.
 func runClassad(t *testing.T, dir, stdin string, args ...string) (stdout string, code int) {
 	t.Helper()
-	a, out, _ := newTestApp(t, t.TempDir())
+	a, out, _ := newClassadApp(t, t.TempDir())
 	a.stdin = strings.NewReader(stdin)
 	if dir != "" {
 		a.dir = dir
@@ -90,17 +90,6 @@ func runClassad(t *testing.T, dir, stdin string, args ...string) (stdout string,
 func TestClassadHelp(t *testing.T) {
 	if out, code := runClassad(t, "", ""); code != 0 || !strings.Contains(out, "roost classad match") {
 		t.Errorf("exit status %d, %s", code, out)
-	}
-}
-
-// TestClassadWords holds that shells complete what may follow.
-func TestClassadWords(t *testing.T) {
-	for last, want := range map[string]string{"m": "match\tsay whether two ads match, and why not\n",
-		"--ta": "--target\teval: the ad of FILE is the other side, TARGET\n"} {
-		a, stdout, _ := newTestApp(t, t.TempDir())
-		if a.Run(t.Context(), []string{"roost", "words", "--", "classad", last}); stdout.String() != want {
-			t.Errorf("%s: got %q, want %q", last, stdout, want)
-		}
 	}
 }
 
@@ -316,7 +305,7 @@ func TestClassadManual(t *testing.T) {
 			continue
 		}
 		examples++
-		a, stdout, stderr := newTestApp(t, t.TempDir())
+		a, stdout, stderr := newClassadApp(t, t.TempDir())
 		code := a.Run(t.Context(), []string{"roost", "classad", "eval", m[1]})
 		if got, want := stdout.String(), plain.Replace(lines.Text())+"\n"; got != want || code != 0 {
 			t.Errorf("%s\n got %s%s\nwant %s", m[1], got, stderr, want)

@@ -1,36 +1,32 @@
 package cli
 
 import (
-	"context"
 	"slices"
 
 	ucli "github.com/urfave/cli/v2"
-	"google.golang.org/grpc"
-
-	"github.com/roost-batch/roost/internal/wire"
 )
 
 // command is one thing that people can ask for.
 type command struct {
-	name          string
-	aliases       []string
-	group         string
-	summary       string // a few words, without a full stop
-	synopsis      string // as in "FILE" or "JOB…"
-	description   string // sentences for the help
-	examples      []commandExample
-	flags         []ucli.Flag
-	minOperands   int    // how many operands it needs
-	maxOperands   int    // how many it takes; -1 for any number
-	operandName   string // what the first of them is, for messages
-	flagsFirst    bool   // flags end at the first operand
-	rawArgs       bool   // it parses its own arguments; the flags are for the help and the manual
-	hidden        bool
-	withoutServer bool // a PBS command that asks no schedd, or the one of its job
+	name        string
+	aliases     []string
+	group       string
+	summary     string // a few words, without a full stop
+	synopsis    string // as in "FILE" or "JOB…"
+	description string // sentences for the help
+	examples    []commandExample
+	flags       []ucli.Flag
+	minOperands int    // how many operands it needs
+	maxOperands int    // how many it takes; -1 for any number
+	operandName string // what the first of them is, for messages
+	flagsFirst  bool   // flags end at the first operand
+	rawArgs     bool   // it parses its own arguments; the flags are for the help and the manual
+	hidden      bool
 	// whether what begins with - and is no flag, as err says, is an operand
 	signedOperands func(operands []string, err error) bool
 	// what its first operand may be, for the completion of words; nil: not one of a list
 	branches func() []subcommand
+	prepare  func(c *invocation) error // what comes before run; nil: nothing
 	run      func(c *invocation) error
 }
 
@@ -65,38 +61,6 @@ func findCommand(all []*command, name string) *command {
 	return nil
 }
 
-// invocation is one execution of a command.
-type invocation struct {
-	*App
-	ctx   context.Context
-	cmd   *command
-	flags *ucli.Context
-	args  []string
-
-	defaultNode string // the node of the server that the environment of PBS names, where that is not this machine's
-
-	conn         *grpc.ClientConn
-	client       wire.ScheddClient
-	otherConns   []*grpc.ClientConn // to other schedds
-	serverHealth *wire.HealthReply  // what the schedd says of itself; nil: it was not asked
-}
-
-func (c *invocation) close() {
-	if c.conn != nil {
-		c.conn.Close()
-	}
-	for _, conn := range c.otherConns {
-		conn.Close()
-	}
-}
-
-func (c *invocation) flag(name string) bool            { return c.flags.Bool(name) }
-func (c *invocation) stringFlag(name string) string    { return c.flags.String(name) }
-func (c *invocation) stringsFlag(name string) []string { return c.flags.StringSlice(name) }
-func (c *invocation) countFlag(name string) int        { return c.flags.Int(name) }
-func (c *invocation) isFlagSet(name string) bool       { return c.flags.IsSet(name) }
-func (c *invocation) wantsJSON() bool                  { return c.flag("json") }
-
 // commonFlags are the flags that all commands take.
 func commonFlags() []ucli.Flag {
 	return []ucli.Flag{
@@ -104,4 +68,14 @@ func commonFlags() []ucli.Flag {
 		&ucli.StringFlag{Name: "color", Usage: "colour the output: `auto|always|never`", Value: "auto"},
 		&ucli.BoolFlag{Name: "help", Aliases: []string{"h"}, Usage: "show this help"},
 	}
+}
+
+// withCommonFlags gives each command of a table the flags that all commands take.
+func withCommonFlags(all []*command) []*command {
+	for _, c := range all {
+		if !c.rawArgs {
+			c.flags = append(c.flags, commonFlags()...)
+		}
+	}
+	return all
 }

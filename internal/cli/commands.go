@@ -15,22 +15,10 @@ func commands() []*command {
 		initCommand(), tokenCommand(), joinCommand(), leaveCommand(), revokeCommand(), installCommand(),
 		quotaCommand(), groupCommand(), limitCommand(), queueCommand(), drainCommand(), undrainCommand(),
 		commentCommand(), reservationCommand(), adminCommand(), simCommand(),
-		qsubCommand(), qstatCommand(), qdelCommand(), qholdCommand(), qrlsCommand(), qsigCommand(), qmsgCommand(),
-		qrerunCommand(), qselectCommand(), tracejobCommand(),
-		qalterCommand(), qmoveCommand(), qorderCommand(), qrunCommand(), pbsnodesCommand(), pbsdshCommand(),
-		pbsTmrshCommand(),
 		classadCommand(), completionCommand(), versionCommand(), wordsCommand(),
 	}
-	all = append(all, qmgrCommand(), pbsRsubCommand(), pbsRstatCommand(), pbsRalterCommand(), pbsRdelCommand(),
-		printjobCommand(), pbsAttachCommand(), pbsHostnCommand())
-	all = append(all, qswitchCommands()...)
-	all = append(all, daemonCommands()...)
-	for _, c := range all {
-		if !c.rawArgs {
-			c.flags = append(c.flags, commonFlags()...)
-		}
-	}
-	return all
+	all = append(all, pbsCommands()...)
+	return withCommonFlags(append(all, daemonCommands()...))
 }
 
 // New returns the program with those streams and that environment ("NAME=value"). It

@@ -39,10 +39,6 @@ func daemonCommands() []*command {
 		inputAgentCommand())
 }
 
-func configFlag() ucli.Flag {
-	return &ucli.StringFlag{Name: "config", Usage: "the node's `FILE`, see roost-node(5)", Value: "/etc/roost/node.hcl"}
-}
-
 // serveDaemon returns what a daemon's command does: run until a signal comes.
 func serveDaemon(run func(ctx context.Context, n *config.Node, name string) error) func(*invocation) error {
 	return func(c *invocation) error {

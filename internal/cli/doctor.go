@@ -106,13 +106,13 @@ func (c *invocation) examinePool() (findings []checkResult, dir string) {
 		return err
 	})
 	if err != nil {
-		if c.client == nil {
+		if !c.isConnected() {
 			if findings, dir, ok := c.examineNode(); ok {
 				return findings, dir
 			}
 		}
 		cure := "look at the logs in the pool's directory, or start it again with: roost up"
-		if c.client == nil {
+		if !c.isConnected() {
 			cure = "start one with: roost up"
 		}
 		if errors.Is(decodeError(err), roost.PermissionDenied) {

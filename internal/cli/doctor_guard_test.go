@@ -63,7 +63,7 @@ func TestDoctorReadsFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		a, out, _ := newTestApp(t, dir)
+		a, out, _ := newDoctorApp(t, dir)
 		c := &invocation{App: a, ctx: t.Context(),
 			flags: ucli.NewContext(nil, flag.NewFlagSet("doctor", flag.ContinueOnError), nil)}
 		findings, n := c.examineFiles()

@@ -102,34 +102,3 @@ func exitCode(err error) int {
 	}
 	return kind.ExitCode()
 }
-
-// pbsFail prints an error of a PBS command and returns what it ends with.
-func (c *invocation) pbsFail(err error) error {
-	fmt.Fprintf(c.stderr, "%s: %s\n", c.cmd.name, strings.Join(strings.Fields(errorText(err)), " "))
-	return exitError(pbsExitStatus(err))
-}
-
-// pbsExitStatus is the exit status of PBS for an error.
-func pbsExitStatus(err error) int {
-	var kind roost.ErrorKind
-	if !errors.As(decodeError(err), &kind) {
-		return pbsSystem
-	}
-	switch kind {
-	case roost.NotFound:
-		return pbsUnknownJob
-	case roost.Finished:
-		return pbsFinished
-	case roost.PermissionDenied, roost.Unauthenticated:
-		return pbsUnauthorized
-	case roost.Invalid, roost.BadConfig:
-		return pbsBadValue
-	case roost.Conflict, roost.Stale:
-		return pbsBadState
-	case roost.Exhausted:
-		return pbsTooMany
-	case roost.Usage:
-		return 2
-	}
-	return pbsSystem
-}

@@ -10,20 +10,18 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
-	"github.com/roost-batch/roost/startd/desktop/guard"
-	"golang.org/x/sys/unix"
 )
 
 // guardTimeout is how long a command waits for the guard of this machine. It answers
 // within a quarter of a second, or is not there.
 const guardTimeout = 3 * time.Second
-
-func runGuard(ctx context.Context, n *config.Node, _ string) error { return guard.Run(ctx, n) }
 
 // guardAddress is where the guard of this machine is.
 type guardAddress struct {
@@ -163,15 +161,4 @@ func pauseDocument(p *wire.Pause) *pauseRecord {
 func ownsPool(dir string) bool {
 	var st unix.Stat_t
 	return unix.Stat(dir, &st) == nil && int(st.Uid) == os.Geteuid()
-}
-
-// guardSilentFinding is for a machine whose policy asks for a guard that does not answer.
-func guardSilentFinding(n *config.Node, socket string) checkResult {
-	f := checkResult{Check: "guard", Level: levelError,
-		Text: "the guard of this machine does not answer at " + socket + ": nothing is lent until it does",
-		Hint: "start it: systemctl start roost-guard; if it does not stay, look at guard.log in " + n.Dir + "/log"}
-	if n.Dir != config.SystemDir {
-		f.Hint = "the pool's master starts it again; if it does not stay, look at guard.log in " + n.Dir + "/log"
-	}
-	return f
 }

@@ -16,7 +16,7 @@ type jobProgress struct {
 	heldJob    *wire.JobStatus // a job that somebody has to release
 }
 
-func newTally() *jobProgress { return &jobProgress{jobs: map[string]*wire.JobStatus{}} }
+func newJobProgress() *jobProgress { return &jobProgress{jobs: map[string]*wire.JobStatus{}} }
 
 // applyUpdate takes in what a watch says.
 func (t *jobProgress) applyUpdate(e *wire.WatchEvent) {

@@ -12,9 +12,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/wire"
-)
-
-// confirmTasks is from how many tasks on a change asks whether it is meant.
+) // confirmTasks is from how many tasks on a change asks whether it is meant.
 const confirmTasks = 100
 
 func yesFlag() ucli.Flag {
@@ -211,4 +209,18 @@ func (c *invocation) reportChangesJSON(results []*wire.ActReply_Result) error {
 		return err
 	}
 	return exitError(code)
+}
+
+// selectorsByHost gives each selector to the node that it names, in the order in which
+// these come.
+func selectorsByHost(selectors []string) (hosts []string, of map[string][]string) {
+	of = map[string][]string{}
+	for _, text := range selectors {
+		host := idHost(text)
+		if of[host] == nil {
+			hosts = append(hosts, host)
+		}
+		of[host] = append(of[host], text)
+	}
+	return hosts, of
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	ucli "github.com/urfave/cli/v2"
 
@@ -46,7 +47,7 @@ func listJobs(c *invocation) error {
 		return err
 	}
 	if !ended { // a job is in the queue for a moment after its end
-		found = isRetained(found, func(s *wire.JobStatus) bool { return !isFinal(s) })
+		found = slices.DeleteFunc(found, isFinal)
 	}
 	if c.wantsJSON() {
 		return c.jobsJSON("jobs", found, missing, tasks)

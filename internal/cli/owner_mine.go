@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -10,7 +9,6 @@ import (
 	ucli "github.com/urfave/cli/v2"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/startd/desktop/guard"
 	"github.com/roost-batch/roost/startd/desktop/idle"
@@ -238,35 +236,4 @@ func (c *invocation) mineJSON(m *wire.MineReply) error {
 		"today": jsonDocument{"core_hours": g.coreHours, "interruptions": g.interruptions,
 			"worst_freeze_seconds": g.worstInterruption.Seconds()}, "tasks": tenants, "sources": sources,
 	})
-}
-
-// examineGuard names each source of idleness of this machine, and how it is. A machine
-// without a guard has no owner whom it could trouble. Where its policy asks for one, a
-// guard that does not answer is the reason why nothing is lent.
-func (c *invocation) examineGuard(n *config.Node) (findings []checkResult) {
-	g, err := c.nearestGuard()
-	if err != nil {
-		return nil
-	}
-	err = c.withGuard(g, func(ctx context.Context, w wire.GuardClient) error {
-		m, err := w.Mine(ctx, &wire.MineRequest{})
-		for _, s := range m.GetSigns().GetSources() {
-			f := checkResult{"owner", levelOK, fmt.Sprintf("%s: %s", s.GetName(), s.GetText()), ""}
-			if s.GetHealth() == wire.IdleSource_BROKEN {
-				f.Level = levelWarning
-				if at := strings.LastIndex(f.Text, "; "); at >= 0 {
-					f.Text, f.Hint = f.Text[:at], f.Text[at+len("; "):]
-				}
-			}
-			findings = append(findings, f)
-		}
-		if busy := m.GetSigns().GetBusy(); busy != "" {
-			findings = append(findings, checkResult{"owner", levelWarning, "the machine is not lent: " + busy, ""})
-		}
-		return err
-	}, func(err error) error { return err })
-	if n != nil && n.NeedsGuard() && errors.Is(err, roost.Unavailable) {
-		return []checkResult{guardSilentFinding(n, g.socket)}
-	}
-	return findings
 }

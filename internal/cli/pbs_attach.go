@@ -15,7 +15,7 @@ import (
 
 func pbsAttachCommand() *command {
 	return &command{
-		name: "pbs_attach", group: groupPBS, withoutServer: true, summary: "run a command as a part of a job",
+		name: "pbs_attach", group: groupPBS, summary: "run a command as a part of a job",
 		synopsis: "[-j JOB] [-s] COMMAND [ARGUMENT…]", rawArgs: true, maxOperands: -1, run: pbsAttach,
 		description: "Runs a command as a part of a job of yours that runs: on its first machine, within what it has " +
 			"there, and ended with it, as roost ssh does. In a job, without -j, the command is a part of it anyway " +

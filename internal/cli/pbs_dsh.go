@@ -13,7 +13,7 @@ import (
 
 func pbsdshCommand() *command {
 	return &command{
-		name: "pbsdsh", group: groupPBS, withoutServer: true,
+		name: "pbsdsh", group: groupPBS,
 		summary:  "run a command on all machines of the job that this runs in",
 		synopsis: "[-c COPIES | -n LINE] [-o] [-s] [-v] [--] COMMAND [ARGUMENT…]", rawArgs: true, maxOperands: -1,
 		run: pbsdsh,
@@ -99,7 +99,7 @@ func (c *invocation) nodeFileLines(o *pbsOptions, have int) (lines []uint32, err
 
 func pbsTmrshCommand() *command {
 	return &command{
-		name: "pbs_tmrsh", group: groupPBS, withoutServer: true,
+		name: "pbs_tmrsh", group: groupPBS,
 		summary:  "run a command on a machine of the job that this runs in, as rsh does",
 		synopsis: "[-nxq] [-l USER] [-o OPTION] HOST [-nxq] [-l USER] COMMAND [ARGUMENT…]", rawArgs: true,
 		maxOperands: -1, run: pbsTmrsh,

@@ -12,7 +12,7 @@ import (
 
 func pbsHostnCommand() *command {
 	return &command{
-		name: "pbs_hostn", group: groupPBS, withoutServer: true, summary: "say what a host is called",
+		name: "pbs_hostn", group: groupPBS, summary: "say what a host is called",
 		synopsis: "[-v] HOST", rawArgs: true, maxOperands: -1, run: pbsHostn,
 		description: "Prints the whole name of a host, as this machine finds it, and with -v its addresses and what " +
 			"these are called.",

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -20,15 +19,11 @@ import (
 
 const pbsBadHost = 160
 
-// defaultServer is the node whose schedd is meant where a job or a queue does not say:
-// the one that the user has named, or the server of the environment; empty for the schedd
-// of this machine.
-func (c *invocation) defaultServer() string { return cmp.Or(c.scheddName(), c.defaultNode) }
-
-// readServerVariable reads what the environment says, if the command goes by it.
-func (c *invocation) readServerVariable() error {
+// readServerVariable makes the server that the environment names the one of the command,
+// unless the command line names another.
+func readServerVariable(c *invocation) error {
 	named := c.namedServer()
-	if named == "" || c.cmd.group != groupPBS || c.cmd.withoutServer || c.scheddName() != "" ||
+	if named == "" || c.scheddName() != "" ||
 		len(c.args) == 1 && strings.HasPrefix(c.args[0], "--") || namesServer(c.cmd.name, c.args) {
 		return nil
 	}
@@ -36,10 +31,7 @@ func (c *invocation) readServerVariable() error {
 	if !ok {
 		return c.unknownServer(named)
 	}
-	if c.defaultNode = node; node != "" && c.client != nil { // it was asked which servers there are
-		c.otherConns = append(c.otherConns, c.conn)
-		c.conn, c.client = nil, nil
-	}
+	c.setDefaultNode(node)
 	return nil
 }
 

@@ -75,36 +75,32 @@ func rangeText(list []uint32) string {
 	return strings.Join(parts, ",")
 }
 
-// execVnode is where a task runs as PBS writes it: a chunk for each resource unit,
-// "(n1[gpu0]:ncpus=2:mem=1024mb:ngpus=1)", with what was asked for in the first.
-func execVnode(s *wire.JobStatus) string {
-	if len(s.GetChunks()) > 0 {
-		return execVnodeOfChunks(s.GetChunks())
+// chunksText tells people what a job has, or is to have, of which machines: "2 × 4 cpus,
+// 1 GiB on n1, n2".
+func chunksText(chunks []*wire.Chunk) string {
+	type kind struct {
+		count uint32
+		nodes []string
 	}
-	if s.GetNode() == "" || hasNoNode(s) {
-		return ""
+	var order []string
+	kinds := map[string]*kind{}
+	for _, c := range chunks {
+		what := c.GetRequest().Vector().String()
+		k := kinds[what]
+		if k == nil {
+			k = &kind{}
+			kinds[what], order = k, append(order, what)
+		}
+		k.count += c.GetCount()
+		if n := c.GetNode(); n != "" && (len(k.nodes) == 0 || k.nodes[len(k.nodes)-1] != n) {
+			k.nodes = append(k.nodes, n)
+		}
 	}
-	return vnodeText(s.GetNode(), s.GetRequest().Vector(), s.GetPlaced())
-}
-
-// vnodeText is a part of a node as PBS writes it: "(n1:ncpus=4:mem=1048576kb)", by its
-// resource units where the node has several.
-func vnodeText(node string, r roost.Resources, placed *wire.Placed) string {
-	amounts := fmt.Sprintf(":ncpus=%v:mem=%dmb", r.CPU, (r.Memory+roost.MiB-1)/roost.MiB)
-	if r.GPUs > 0 {
-		amounts += fmt.Sprintf(":ngpus=%d", r.GPUs)
+	for i, what := range order {
+		k := kinds[what]
+		if order[i] = fmt.Sprintf("%d of %s", k.count, what); len(k.nodes) > 0 {
+			order[i] += " on " + strings.Join(k.nodes, ", ")
+		}
 	}
-	if r.GPUMemory > 0 {
-		amounts += fmt.Sprintf(":gpu_mem=%dmb", (r.GPUMemory+roost.MiB-1)/roost.MiB)
-	}
-	units := placed.GetUnits()
-	if len(units) == 0 {
-		return "(" + node + amounts + ")"
-	}
-	chunks := make([]string, len(units))
-	for i, unit := range units {
-		chunks[i] = fmt.Sprintf("(%s[%s]%s)", node, unit, amounts)
-		amounts = ""
-	}
-	return strings.Join(chunks, "+")
+	return strings.Join(order, "; ")
 }

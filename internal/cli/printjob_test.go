@@ -16,7 +16,7 @@ func TestPrintScript(t *testing.T) {
 	}}
 	dir := f.serve(t)
 	for id, want := range map[string]string{"1": "echo a\necho b", "2": ""} {
-		a, stdout, stderr := newTestApp(t, dir)
+		a, stdout, stderr := newPBSApp(t, dir)
 		code := a.Run(t.Context(), []string{"printjob", "-s", id})
 		if stdout.String() != want || (code == 0) != (want != "") ||
 			want == "" && !strings.Contains(stderr.String(), "not handed out") {
@@ -27,7 +27,7 @@ func TestPrintScript(t *testing.T) {
 
 // TestHostAddresses holds that pbs_hostn -v prints addresses.
 func TestHostAddresses(t *testing.T) {
-	a, stdout, stderr := newTestApp(t, t.TempDir())
+	a, stdout, stderr := newPBSApp(t, t.TempDir())
 	if code := a.Run(t.Context(), []string{"pbs_hostn", "-v", "127.0.0.1"}); code != 0 ||
 		!strings.Contains(stdout.String(), "address: 127.0.0.1  name: ") {
 		t.Errorf("exit status %d, %q, %q", code, stdout, stderr)

@@ -9,7 +9,7 @@ import (
 // qmgrRun runs a command against the pool in dir, and writes it down with what it prints.
 func qmgrRun(t *testing.T, dir, stdin, line string, args ...string) string {
 	t.Helper()
-	a, stdout, stderr := newTestApp(t, dir)
+	a, stdout, stderr := newPBSApp(t, dir)
 	a.stdin = strings.NewReader(stdin)
 	code := a.Run(t.Context(), append(strings.Fields(line), args...))
 	var b strings.Builder

@@ -35,7 +35,7 @@ func TestQselectConditions(t *testing.T) {
 		"-c .ge.c=10": true, "-c n": false, "-c .gt.n": true, "-c u": false, "-c c=10": true, "-c .lt.c": true,
 		"-u ann -N other": false, "-N other -N sim": true,
 	} {
-		a, _, _ := newTestApp(t, t.TempDir())
+		a, _, _ := newPBSApp(t, t.TempDir())
 		a.now = func() time.Time { return now }
 		w := &qselectFilter{invocation: &invocation{App: a}}
 		o, err := getopt(strings.Fields(line), "a:A:c:h:HJl:N:p:P:q:r:s:t:Tu:x")
@@ -58,7 +58,7 @@ func TestQselectAccounts(t *testing.T) {
 		Ad: `[AccountingGroup = "acct"; PBS = [Account_Name = "acct"; project = "proj"]]`}
 	for line, want := range map[string]bool{"-A acct": true, "-P acct": false, "-P proj": true, "-A proj": false,
 		"-A acct -P proj": true} {
-		a, _, _ := newTestApp(t, t.TempDir())
+		a, _, _ := newPBSApp(t, t.TempDir())
 		w := &qselectFilter{invocation: &invocation{App: a}}
 		o, _ := getopt(strings.Fields(line), "A:P:")
 		if bad := w.readOptions(o); bad != nil || w.matches(s) != want {
@@ -82,7 +82,7 @@ func TestQselectRefuses(t *testing.T) {
 		"-t x1200": "illegal -t value", "-t s": "illegal -t value", "-u ,ann": "illegal -u value",
 		"-u @n1": "illegal -u value",
 	} {
-		a, _, _ := newTestApp(t, t.TempDir())
+		a, _, _ := newPBSApp(t, t.TempDir())
 		w := &qselectFilter{invocation: &invocation{App: a}}
 		o, err := getopt(strings.Fields(line), "a:A:c:h:HJl:N:p:P:q:r:s:t:Tu:x")
 		if err != nil {

@@ -24,7 +24,7 @@ func BenchmarkJSON(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	c := &invocation{App: New(strings.NewReader(""), io.Discard, io.Discard, nil)}
+	c := &invocation{App: newApp(strings.NewReader(""), io.Discard, io.Discard, nil, pbsCommands)}
 	s := &wire.JobStatus{Id: "7.here", Name: "x", Owner: loginName(), State: "idle", Tasks: 1,
 		Submitted: testNoon.UnixNano(), Counts: taskCounts("idle", 1), Ad: r.Job.Ad.String(),
 		Request: &wire.Resources{MilliCpu: 1000, Memory: 1 << 24}}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"fmt"
 	"strings"
 	"time"
 
@@ -101,4 +102,10 @@ func pbsState(s *wire.JobStatus) string {
 // pbsQueue is the queue of a job in PBS's sense, where reservations are queues.
 func pbsQueue(s *wire.JobStatus) string {
 	return cmp.Or(s.GetReservation(), s.GetQueue(), roost.DefaultQueueName)
+}
+
+// clockText is a length of time as PBS writes it, "01:02:03".
+func clockText(d time.Duration) string {
+	s := int64(max(d, 0) / time.Second)
+	return fmt.Sprintf("%02d:%02d:%02d", s/3600, s/60%60, s%60)
 }

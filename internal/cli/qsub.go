@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/user"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -131,4 +133,12 @@ func pbsName(id string, array bool) string {
 		}
 	}
 	return id + "[]"
+}
+
+// primaryGroup is the name of the user's own group.
+func primaryGroup() string {
+	if g, err := user.LookupGroupId(strconv.Itoa(os.Getgid())); err == nil {
+		return g.Name
+	}
+	return strconv.Itoa(os.Getgid())
 }

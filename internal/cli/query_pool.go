@@ -6,18 +6,12 @@ import (
 	"io"
 	"time"
 
-	ucli "github.com/urfave/cli/v2"
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/wire"
 )
-
-func hereFlag() ucli.Flag {
-	return &ucli.BoolFlag{Name: "here",
-		Usage: "only jobs that were submitted on this machine: no other schedd is asked"}
-}
 
 // unreachableSchedd is a schedd whose jobs are missing in a list.
 type unreachableSchedd struct {
@@ -64,15 +58,6 @@ func readPoolRows(stream grpc.ServerStreamingClient[wire.PoolRow]) (found []*wir
 			return nil, nil, err
 		}
 	}
-}
-
-// queryJobList is queryPool for a command that has a flag to keep to this machine.
-func (c *invocation) queryJobList(req *wire.QueryRequest) ([]*wire.JobStatus, []unreachableSchedd, error) {
-	if c.flag("here") {
-		found, err := c.queryJobs(req)
-		return found, nil, err
-	}
-	return c.queryPool("", req)
 }
 
 // printUnreachable says whose jobs are missing.
@@ -128,14 +113,4 @@ func passRow(row *wire.PoolRow, missing []unreachableSchedd,
 		}
 	}
 	return missing, nil
-}
-
-func isRetained(list []*wire.JobStatus, want func(*wire.JobStatus) bool) []*wire.JobStatus {
-	var reserved []*wire.JobStatus
-	for _, s := range list {
-		if want(s) {
-			reserved = append(reserved, s)
-		}
-	}
-	return reserved
 }

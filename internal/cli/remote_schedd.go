@@ -133,7 +133,7 @@ func (c *invocation) jobReader(at string) (wire.ScheddClient, string, error) {
 	if serr != nil {
 		return nil, at, err
 	}
-	c.otherConns = append(c.otherConns, conn)
+	c.closeLater(conn)
 	return wire.NewScheddClient(conn), at, nil
 }
 
@@ -154,20 +154,11 @@ func (c *invocation) jobSchedd(host string) (wire.ScheddClient, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.otherConns = append(c.otherConns, conn)
+	c.closeLater(conn)
 	return wire.NewScheddClient(conn), nil
 }
 
-// selectorsByHost gives each selector to the node that it names, in the order in which
-// these come.
-func selectorsByHost(selectors []string) (hosts []string, of map[string][]string) {
-	of = map[string][]string{}
-	for _, text := range selectors {
-		host := idHost(text)
-		if of[host] == nil {
-			hosts = append(hosts, host)
-		}
-		of[host] = append(of[host], text)
-	}
-	return hosts, of
-}
+// defaultServer is the node whose schedd is meant where a job or a queue does not say:
+// the one that the user has named, or the server of the environment; empty for the schedd
+// of this machine.
+func (c *invocation) defaultServer() string { return cmp.Or(c.scheddName(), c.defaultNode) }

@@ -3,15 +3,11 @@ package cli
 import (
 	"io"
 	"os"
-	"syscall"
 
 	"golang.org/x/term"
 
 	"github.com/roost-batch/roost"
 )
-
-// ansiReset is the other signal that asks a program to end.
-const ansiReset = syscall.SIGTERM
 
 // outputScreen is what a stream leads to.
 type outputScreen struct {

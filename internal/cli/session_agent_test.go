@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"io"
 	"os"
 	"os/exec"
@@ -15,13 +14,6 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/startd/desktop/idle"
 )
-
-func (g *fakeGuard) Present(_ context.Context, req *wire.PresentRequest) (*wire.PresentReply, error) {
-	if g.presenceReport != nil {
-		g.presenceReport <- req
-	}
-	return &wire.PresentReply{}, nil
-}
 
 // TestSessionAgentEndsWithItsSession: it reports while the session's bus is there, and
 // then ends well.
@@ -49,7 +41,7 @@ func TestSessionAgentEndsWithItsSession(t *testing.T) {
 	dir := g.serve(t)
 	ended := make(chan int, 1)
 	go func() {
-		ended <- New(strings.NewReader(""), io.Discard, os.Stderr, nil).Run(t.Context(),
+		ended <- newApp(strings.NewReader(""), io.Discard, os.Stderr, nil, ownerCommands).Run(t.Context(),
 			[]string{"roost", "session-agent", "--dir", dir})
 	}()
 	if r := <-g.presenceReport; r.GetInput() != 0 || r.GetBusy() != "" || r.GetBy() != "" {
@@ -111,7 +103,7 @@ func TestSessionAgentOutsideASession(t *testing.T) {
 	t.Setenv("DBUS_SESSION_BUS_ADDRESS", "unix:path="+t.TempDir()+"/none")
 	var b strings.Builder
 	dir := (&fakeGuard{}).serve(t)
-	if code := New(strings.NewReader(""), io.Discard, &b, nil).Run(t.Context(), []string{"roost", "session-agent",
+	if code := newApp(strings.NewReader(""), io.Discard, &b, nil, ownerCommands).Run(t.Context(), []string{"roost", "session-agent",
 		"--dir", dir}); code != 69 || !strings.Contains(b.String(), "inside a graphical session") {
 		t.Errorf("it ended with %d and said %q", code, b.String())
 	}

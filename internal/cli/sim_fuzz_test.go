@@ -25,14 +25,14 @@ func TestSimFaults(t *testing.T) {
 		{"roost sim faults --order fcfs", "", "--order has no meaning for roost sim faults", 64},
 		{"roost sim faults now", "", "one argument too many: \"now\"", 64},
 	} {
-		a, stdout, stderr := newTestApp(t, t.TempDir())
+		a, stdout, stderr := newSimApp(t, t.TempDir())
 		if code := a.Run(t.Context(), strings.Fields(test.line)); code != test.code ||
 			!strings.Contains(stdout.String(), test.out) ||
 			!strings.Contains(stderr.String(), test.stderr) || test.out == "" && stdout.Len() > 0 {
 			t.Errorf("%s: exit status %d, stdout:\n%s\nstderr:\n%s", test.line, code, stdout, stderr)
 		}
 	}
-	a, stdout, stderr := newTestApp(t, t.TempDir())
+	a, stdout, stderr := newSimApp(t, t.TempDir())
 	var said struct {
 		Seeds, Broken, Tasks, Events int
 		Faults                       map[string]int

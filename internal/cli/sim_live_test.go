@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"google.golang.org/grpc"
-
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/gpu"
@@ -19,19 +17,6 @@ import (
 	"github.com/roost-batch/roost/negotiator/ledger"
 	"github.com/roost-batch/roost/negotiator/match"
 )
-
-// CheckpointCell sends a checkpoint in small pieces.
-func (f *fakeSchedd) CheckpointCell(_ *wire.CheckpointCellRequest,
-	to grpc.ServerStreamingServer[wire.CheckpointPiece]) error {
-	for rest := f.checkpoint; len(rest) > 0; {
-		n := min(100, len(rest))
-		if err := to.Send(&wire.CheckpointPiece{Data: rest[:n]}); err != nil {
-			return err
-		}
-		rest = rest[n:]
-	}
-	return nil
-}
 
 // smallCell is two machines of four cores, of which one is full for a hundred seconds,
 // and a request for six tasks of two.
@@ -150,7 +135,7 @@ func TestSimLive(t *testing.T) {
 		{"roost cell checkpoint new.cell", "", "", 0},
 		{"roost cell checkpoint small.cell", "", "small.cell is there already", 73},
 	} {
-		a, stdout, stderr := newTestApp(t, dir)
+		a, stdout, stderr := newSimApp(t, dir)
 		files := map[string][]byte{"small.cell": cell, "cut.cell": cell[:len(cell)/2],
 			"job.hcl": []byte("job \"j\" {\n  command = [\"/bin/true\"]\n  cpus = 2\n  walltime = \"30s\"\n}\n")}
 		for name, text := range files {
@@ -194,7 +179,7 @@ func TestSimLiveResults(t *testing.T) {
 		},
 		{"whatif small.cell --remove n1", "\n0,4,2,0,4,2,1\n", ">Queue<"},
 	} {
-		a, _, stderr := newTestApp(t, t.TempDir())
+		a, _, stderr := newSimApp(t, t.TempDir())
 		if err := os.WriteFile(filepath.Join(a.dir, "small.cell"), smallCell(t), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -234,7 +219,7 @@ func TestSimLiveRefused(t *testing.T) {
 		"8": "\n  quotas refused 13.pool, 14.pool, which are held for that; they would allow them then, " +
 			"once somebody has released them\n",
 	} {
-		a, stdout, stderr := newTestApp(t, t.TempDir())
+		a, stdout, stderr := newSimApp(t, t.TempDir())
 		var text bytes.Buffer
 		if err := cellstate.Write(&text, p); err != nil {
 			t.Fatal(err)

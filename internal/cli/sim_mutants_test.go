@@ -14,7 +14,7 @@ import (
 func TestMutantsAreReported(t *testing.T) {
 	mutant.Activate(mutant.EndBeforeOutput)
 	defer mutant.Activate(0)
-	a, stdout, stderr := newTestApp(t, t.TempDir())
+	a, stdout, stderr := newSimApp(t, t.TempDir())
 	code := a.Run(t.Context(), strings.Fields("roost sim faults --seeds 50 --jobs 4"))
 	for _, part := range []string{"1 broke a promise", "P11 is broken. The shortest story of it:", "\n  1. ",
 		"So P11 is broken at", "To play it again: roost sim faults --seeds 1 --from ", " --jobs 4\n"} {

@@ -32,7 +32,7 @@ type packLine struct {
 
 func (test packLine) run(t *testing.T) {
 	t.Helper()
-	a, stdout, stderr := newTestApp(t, t.TempDir())
+	a, stdout, stderr := newSimApp(t, t.TempDir())
 	simFiles(t, a.dir)
 	code := a.Run(t.Context(), strings.Fields(test.line))
 	if code != test.code || !strings.Contains(stdout.String(), test.out) ||

@@ -58,7 +58,7 @@ func TestSimRunPause(t *testing.T) {
 		{"roost sim run mix.hcl --pause --json", "", nil,
 			[]string{"--pause is for people, and --json for programs"}, 64},
 	} {
-		a, stdout, stderr := newTestApp(t, t.TempDir())
+		a, stdout, stderr := newSimApp(t, t.TempDir())
 		for name, text := range map[string][]byte{"mix.hcl": []byte(smallSimPool), "c.cell": smallCell(t)} {
 			if err := os.WriteFile(filepath.Join(a.dir, name), text, 0o600); err != nil {
 				t.Fatal(err)

@@ -30,7 +30,7 @@ type simLine struct {
 // run runs the line in a directory with those files.
 func (test simLine) run(t *testing.T, dir string, files map[string][]byte) {
 	t.Helper()
-	a, stdout, stderr := newTestApp(t, t.TempDir())
+	a, stdout, stderr := newSimApp(t, t.TempDir())
 	a.dir, a.stdin = dir, strings.NewReader(test.stdin)
 	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
@@ -112,7 +112,7 @@ func TestSim(t *testing.T) {
 
 // TestSimResults holds what a replay writes as a table and as a picture.
 func TestSimResults(t *testing.T) {
-	a, _, stderr := newTestApp(t, t.TempDir())
+	a, _, stderr := newSimApp(t, t.TempDir())
 	a.stdin = strings.NewReader(smallLog)
 	if code := a.Run(t.Context(), strings.Fields("roost sim replay - --csv out.csv --svg out.svg")); code != 0 {
 		t.Fatalf("exit status %d: %s", code, stderr)
@@ -141,7 +141,7 @@ func TestSimResults(t *testing.T) {
 func TestSimHRM(t *testing.T) {
 	var said [2]string
 	for i := range said {
-		a, stdout, stderr := newTestApp(t, t.TempDir())
+		a, stdout, stderr := newSimApp(t, t.TempDir())
 		if code := a.Run(t.Context(), strings.Fields(
 			"roost sim hrm --costs stated --sizes 6 --rates= --json --csv out.csv --svg out.svg",
 		)); code != 0 {
@@ -165,7 +165,7 @@ func TestSimHRM(t *testing.T) {
 // TestSimOutcomes holds that what became of each job goes into a file of the kind that
 // its name says, and that a log that was made up can be played.
 func TestSimOutcomes(t *testing.T) {
-	a, stdout, stderr := newTestApp(t, t.TempDir())
+	a, stdout, stderr := newSimApp(t, t.TempDir())
 	run := func(line string) {
 		t.Helper()
 		stdout.Reset()
@@ -212,7 +212,7 @@ func TestSimOutcomes(t *testing.T) {
 // as /dev/null would have to.
 func TestSimPipe(t *testing.T) {
 	for _, force := range []string{"", " --force"} {
-		a, _, stderr := newTestApp(t, t.TempDir())
+		a, _, stderr := newSimApp(t, t.TempDir())
 		pipe := filepath.Join(a.dir, "pipe")
 		if err := unix.Mkfifo(pipe, 0o600); err != nil {
 			t.Fatal(err)

@@ -80,3 +80,6 @@ func adminVerbs(cmd *command) (list []completionItem) {
 	}
 	return list
 }
+
+// completionItem is a word that may stand next, and what it means.
+type completionItem struct{ word, description string }

@@ -4,12 +4,8 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/wire"
 )
 
 // textTable prints rows in columns. On a terminal it fits the window: columns that can be
@@ -143,13 +139,6 @@ func truncateText(text string, width int) string {
 	return string([]rune(text)[:width-1]) + "…"
 }
 
-// hasNoNode reports whether a job has no place: its node is that of its last attempt
-// then, and in PBS a job that waits again is nowhere.
-func hasNoNode(s *wire.JobStatus) bool {
-	state := s.GetState()
-	return state == roost.Idle.String() || state == roost.Held.String() || state == roost.Blocked.String()
-}
-
 // printList prints texts under a heading, if there are any.
 func (c *invocation) printList(heading string, texts []string) {
 	if len(texts) == 0 {
@@ -170,6 +159,3 @@ func (c *invocation) printParagraph(first, next, text string) string {
 	}
 	return first + strings.ReplaceAll(text, "\n", "\n"+next)
 }
-
-// oneDecimal is a number of cores or GPUs.
-func oneDecimal(n float64) string { return strconv.FormatFloat(n, 'f', 1, 64) }

@@ -58,12 +58,6 @@ func spanText(d time.Duration) string {
 	return fmt.Sprintf("%dd%02dh", d/(24*time.Hour), d%(24*time.Hour)/time.Hour)
 }
 
-// clockText is a length of time as PBS writes it, "01:02:03".
-func clockText(d time.Duration) string {
-	s := int64(max(d, 0) / time.Second)
-	return fmt.Sprintf("%02d:%02d:%02d", s/3600, s/60%60, s%60)
-}
-
 // printableText makes text of users safe for a terminal: what is not printable is shown
 // as an escape, so that a job's name cannot move the cursor.
 func printableText(text string) string {

@@ -70,7 +70,7 @@ func (c *invocation) authority() (wire.AuthorityClient, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.conn = conn
+	c.closeLater(conn)
 	return wire.NewAuthorityClient(conn), nil
 }
 

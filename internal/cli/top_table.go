@@ -110,3 +110,6 @@ func (m *topView) printJSON(tasks []taskRates) error {
 	}
 	return printJSON(m.stdout, jsonDocument{"tasks": records})
 }
+
+// oneDecimal is a number of cores or GPUs.
+func oneDecimal(n float64) string { return strconv.FormatFloat(n, 'f', 1, 64) }

@@ -56,7 +56,7 @@ func TestTop(t *testing.T) {
 		{"roost top 99", outputScreen{}, ""},
 	} {
 		dir := busyPool().serve(t)
-		a, stdout, stderr := newTestApp(t, dir)
+		a, stdout, stderr := newJobsApp(t, dir)
 		a.out, a.env = tt.screen, append(a.env, tt.env)
 		a.interrupts <- syscall.SIGINT // one look is enough
 		code := a.Run(t.Context(), strings.Fields(tt.line))

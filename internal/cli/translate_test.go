@@ -3,50 +3,9 @@ package cli
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
-
-	"github.com/roost-batch/roost"
 )
-
-// TestComingFrom holds that the commands and states that roost-coming-from(7) speaks of
-// are there, and that it knows all states.
-func TestComingFrom(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("..", "..", "man", "roost-coming-from.7"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	first := func(section string) (words []string) {
-		_, rest, _ := strings.Cut(string(text), ".SH "+section+"\n")
-		rest, _, _ = strings.Cut(rest, ".TE\n")
-		for _, line := range strings.Split(rest, "\n") {
-			if word, _, ok := strings.Cut(line, "\t"); ok && !strings.HasPrefix(word, "\\") {
-				words = append(words, word)
-			}
-		}
-		return words
-	}
-	names := first("COMMANDS")
-	for _, name := range names {
-		if findCommand(commands(), name) == nil {
-			t.Errorf("it names %q, which is no command", name)
-		}
-	}
-	if states := first("STATES"); len(names) < 20 || !slices.Equal(states, roost.TaskStateNames()) {
-		t.Errorf("%d commands and the states %v", len(names), states)
-	}
-	for _, setting := range first("WHAT IS ASKED FOR") {
-		name, _, _ := strings.Cut(setting, " ")
-		page, err := os.ReadFile(filepath.Join("..", "..", "man", "roost-job.5"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !strings.Contains(string(page), name) {
-			t.Errorf("roost-job(5) does not know %s", name)
-		}
-	}
-}
 
 // TestTranslate holds where the job file goes, what is said beside it, and the exit
 // status.
@@ -76,7 +35,7 @@ func TestTranslate(t *testing.T) {
 		{"roost translate --from slrum -", script,
 			"", "there is no such dialect\nthere are pbs, torque, slurm, condor; did you mean slurm?", 64},
 	} {
-		a, stdout, stderr := newTestApp(t, t.TempDir())
+		a, stdout, stderr := newJobsApp(t, t.TempDir())
 		for name, text := range map[string]string{"run.slurm": script, "old.hcl": "old\n"} {
 			if err := os.WriteFile(filepath.Join(a.dir, name), []byte(text), 0o600); err != nil {
 				t.Fatal(err)

@@ -89,7 +89,7 @@ func (c *invocation) awaitSelection(sel *wire.Selection, limit time.Duration, qu
 
 // watchJobs follows jobs until all have ended, through restarts of the schedd.
 func (c *invocation) watchJobs(sel *wire.Selection, view progressDisplay) (*jobProgress, error) {
-	t := newTally()
+	t := newJobProgress()
 	s, err := c.connectSchedd()
 	if err != nil {
 		return t, err

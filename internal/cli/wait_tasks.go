@@ -10,7 +10,7 @@ import (
 // watchTasks follows single tasks until they have ended. The schedd watches whole jobs:
 // whenever something happens to theirs, it is asked about the tasks.
 func (c *invocation) watchTasks(sel *wire.Selection, view progressDisplay) (*jobProgress, error) {
-	t := newTally()
+	t := newJobProgress()
 	s, err := c.connectSchedd()
 	if err != nil {
 		return t, err

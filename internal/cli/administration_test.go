@@ -1,100 +1,13 @@
 package cli
 
 import (
-	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/wire"
-	"github.com/roost-batch/roost/negotiator"
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
-
-// Cell answers from a ledger of its own, to which everything is told as root.
-func (f *fakeSchedd) Cell(_ context.Context, req *wire.CellRequest) (*wire.CellReply, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.ledger == nil {
-		f.ledger = ledger.New()
-		f.ledger.Apply(&ledger.LogEntry{At: testNoon.UnixNano(), Lead: "fake"})
-	}
-	epoch, _ := f.ledger.Epoch()
-	if req.GetVerb() != "show" && f.deniesChanges {
-		return nil, fmt.Errorf("queue: %w: ann@pool lacks the capability \"queues\"", roost.PermissionDenied)
-	}
-	if req.GetVerb() != "show" {
-		c := ledger.AdminCommand{
-			Who: "root@pool", Trusted: true, Verb: ledger.CommandVerb(req.GetVerb()),
-			Kind: ledger.ObjectKind(req.GetKind()), Name: req.GetName(), Object: req.GetObject(),
-			Whole: req.GetWhole(), Fresh: req.GetFresh(), Unsure: req.GetUnsure(), Basis: req.GetBasis(),
-		}
-		f.ledger.Apply(&ledger.LogEntry{At: testNoon.UnixNano(), Epoch: epoch, Commands: f.concurrentEvents})
-		f.concurrentEvents = nil
-		return &wire.CellReply{}, f.ledger.Apply(&ledger.LogEntry{At: testNoon.UnixNano(), Epoch: epoch,
-			Commands: []ledger.AdminCommand{c}}).Commands[0]
-	}
-	var answer any = f.ledger.Objects(ledger.ObjectKind(req.GetKind()))
-	switch req.GetKind() {
-	case "shares":
-		ceiling := 64.0
-		answer = negotiator.ShareReport{Cores: 100, FreeCores: 20, HalfLife: 86400,
-			Submitters: []negotiator.SubmitterUsage{
-				{Name: "carl", User: "carl", EffectivePriority: 500, RealPriority: 0.5, Factor: 1000, CoreHours: 24,
-					PoolShare: 0.952, CouldGetCores: 20},
-				{Name: "sci.bob", User: "bob", Group: "sci", EffectivePriority: 10000, RealPriority: 10, Factor: 1000,
-					Cores: 20, CoreHours: 480.5, PoolShare: 0.75, CouldGetCores: 10, Ceiling: &ceiling},
-				{Name: "ann", User: "ann", EffectivePriority: 3e13, RealPriority: 30, Factor: 1e12, Cores: 60.25,
-					CoreHours: 1440, PoolShare: 0.25, CouldGetCores: 20, IsWaiting: true},
-			}}
-	case "capabilities":
-		answer = ledger.Capabilities()
-	case "settings":
-		answer = []negotiator.CellSetting{
-			{Name: "backfill", Value: f.ledger.SettingText(ledger.SettingBackfill), Default: "easy", Form: "choice",
-				Choices: []string{"off", "easy"}, Description: "Whether small jobs may start before large ones",
-				SetBy: "root@pool"},
-			{Name: "half_life", Value: "1d", Default: "1d", Form: "length of time",
-				Description: "How long it takes a priority to halve"},
-		}
-	}
-	text, err := json.Marshal(answer)
-	return &wire.CellReply{Document: text, Digest: f.ledger.Digest(ledger.ObjectKind(req.GetKind()))}, err
-}
-
-// TestReservationsAtOnce holds that of two who would take the same room only one gets it,
-// also if neither has seen the other's reservation.
-func TestReservationsAtOnce(t *testing.T) {
-	f := sampleJobs()
-	dir := f.serve(t)
-	other := ledger.AdminCommand{Who: "bob@pool", Trusted: true, Verb: ledger.VerbSet, Kind: ledger.KindReservation,
-		Object: []byte(
-			`{"name": "R7", "users": ["bob"], "amount": {"cpus": 12}, "from": "2026-03-01T13:00:00Z", "until": "2026-03-01T14:00:00Z"}`,
-		)}
-	for _, c := range []struct {
-		line      string
-		meanwhile []ledger.AdminCommand
-		code      int
-	}{
-		{"pbs_rsub -R 1300 -E 1400 -l ncpus=8", []ledger.AdminCommand{other}, pbsTooMany},
-		{"pbs_rdel R7", nil, 0},
-		{"pbs_rsub -R 1300 -E 1400 -l ncpus=4", nil, 0},
-		{"pbs_ralter -l select=1:ncpus=8 R1", []ledger.AdminCommand{other}, pbsTooMany},
-		{"pbs_rdel R7", nil, 0},
-		{"pbs_ralter -l select=1:ncpus=8 R1", nil, 0},
-	} {
-		a, _, stderr := newTestApp(t, dir)
-		f.mu.Lock()
-		f.concurrentEvents = c.meanwhile
-		f.mu.Unlock()
-		if code := a.Run(t.Context(), strings.Fields(c.line)); code != c.code {
-			t.Errorf("%s: exit status %d, want %d; %s", c.line, code, c.code, stderr)
-		}
-	}
-}
 
 // TestAdministration holds what the commands of administrators print, against one cell.
 func TestAdministration(t *testing.T) {
@@ -137,7 +50,7 @@ func TestAdministration(t *testing.T) {
 		"roost cell sett backfill off",
 		"roost words -- queue ''", "roost words -- cell ''",
 	} {
-		a, stdout, stderr := newTestApp(t, dir)
+		a, stdout, stderr := newFullApp(t, dir)
 		args := strings.Fields(line)
 		for i := range args {
 			args[i] = strings.ReplaceAll(args[i], "''", "")

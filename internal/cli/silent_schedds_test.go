@@ -30,7 +30,7 @@ func TestSilentSchedds(t *testing.T) {
 		if f.silent = []*wire.Silent{{Node: "n3", Why: "did not answer within 2s"}}; !test.found {
 			f.noJobs = true
 		}
-		a, stdout, stderr := newTestApp(t, f.serve(t))
+		a, stdout, stderr := newFullApp(t, f.serve(t))
 		code := a.Run(t.Context(), strings.Fields(test.line))
 		if code != test.code || !strings.HasSuffix(stderr.String(), test.says) || test.says == "" && stderr.Len() > 0 ||
 			!strings.Contains(stdout.String(), test.shows) {

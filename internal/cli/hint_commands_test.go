@@ -46,7 +46,7 @@ func TestHints(t *testing.T) {
 		{"roost wait 70", false, nil, nil},
 		{"roost wait -q 70", true, nil, nil},
 	} {
-		a, stdout, stderr := newTestApp(t, dir)
+		a, stdout, stderr := newFullApp(t, dir)
 		a.err.terminal, a.err.width = tt.terminal, 80
 		if code := a.Run(t.Context(), strings.Fields(tt.line)); code != 0 {
 			t.Errorf("%s: exit status %d\n%s", tt.line, code, stderr)

@@ -3,17 +3,13 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
-	"os"
 	"os/user"
-	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/identity/peer"
-	"github.com/roost-batch/roost/internal/identity/pki"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -75,38 +71,11 @@ func askNegotiator(ctx context.Context, addr string, id *rpc.Identity, req *wire
 	return reply, decodeError(err)
 }
 
-// loadIdentity loads the key of a node; nil where the pool speaks unix sockets only.
-func loadIdentity(n *config.Node) (*rpc.Identity, error) {
-	if n.TLS == nil {
-		return nil, nil
-	}
-	return pki.Load(n.TLS)
-}
-
 // cellTimeout is how long a replica has for an answer: it may ask all others first, and
 // wait for a new one to catch up.
 const (
-	cellTimeout   = 5 * time.Second
-	changeTimeout = 30 * time.Second
+	cellTimeout = 5 * time.Second
 )
-
-// readNodeFile reads the file of this node: the one that is named, else that of a pool in
-// the directory, else that of the host.
-func (c *invocation) readNodeFile() (*config.Node, error) {
-	if file := c.stringFlag("config"); file != "" {
-		return config.Load(file)
-	}
-	named := c.stringFlag("dir") != "" || c.getenv("ROOST_DIR") != ""
-	if dir, err := config.PoolDir(c.stringFlag("dir"), c.getenv); err == nil {
-		file := filepath.Join(dir, "etc", "node.hcl")
-		if _, err := os.Stat(file); err == nil || named {
-			return config.Load(file)
-		}
-	} else if named {
-		return nil, err
-	}
-	return config.Load("/etc/roost/node.hcl")
-}
 
 func askReplica(ctx context.Context, addr string, id *rpc.Identity, patience time.Duration,
 	do func(context.Context, wire.ReplicaClient) error) error {
@@ -118,24 +87,4 @@ func askReplica(ctx context.Context, addr string, id *rpc.Identity, patience tim
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	return decodeError(do(ctx, wire.NewReplicaClient(conn)))
-}
-
-// faultToleranceText says in a sentence what the cell can bear.
-func faultToleranceText(s *wire.CellStatus) string {
-	spare := int(s.GetSpare())
-	switch {
-	case len(s.GetMembers()) == 0:
-		return fmt.Sprintf("The replica of %s belongs to no cell yet: it waits for the others of its node file, "+
-			"or to be added.", s.GetSays())
-	case spare < 0:
-		return fmt.Sprintf("Nothing can be decided: %d more of those that vote must be reached (as %s sees it). "+
-			"Running tasks run on.", -spare, s.GetSays())
-	case s.GetLeader() == "":
-		return "Nobody leads at the moment: an election is under way."
-	case spare == 0:
-		return "The loss of one more that votes would stop all decisions."
-	case spare == 1:
-		return "The cell survives the loss of one more."
-	}
-	return fmt.Sprintf("The cell survives the loss of %d more.", spare)
 }

@@ -48,6 +48,3 @@ func suggestUsage(cmd *command, err error) string {
 	}
 	return suggestFlag(unknown.name, names, help)
 }
-
-// completionItem is a word that may stand next, and what it means.
-type completionItem struct{ word, description string }

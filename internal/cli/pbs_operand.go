@@ -2,33 +2,10 @@ package cli
 
 import (
 	"cmp"
-	"context"
 	"strings"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/wire"
 )
-
-// serverInfo is what the schedd that answers says of itself. It is asked once.
-func (c *invocation) serverInfo() (*wire.HealthReply, error) {
-	if c.serverHealth != nil {
-		return c.serverHealth, nil
-	}
-	s, _, err := c.jobReader("")
-	if err != nil {
-		return nil, err
-	}
-	var reply *wire.HealthReply
-	err = c.retry(askTimeout, func(ctx context.Context, _ func()) (err error) {
-		reply, err = s.Health(ctx, &wire.HealthRequest{Brief: true})
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	c.serverHealth = reply
-	return reply, nil
-}
 
 // dialect is which PBS the user speaks: what the environment says, else what the node has
 // for all its users.
@@ -60,12 +37,6 @@ func (c *invocation) unknownJob() string {
 		return "Unknown Job Id Error"
 	}
 	return "Unknown Job Id"
-}
-
-// serverName is the schedd that answers.
-func (c *invocation) serverName() (name string, err error) {
-	reply, err := c.serverInfo()
-	return reply.GetName(), err
 }
 
 // fullOperand is an operand as OpenPBS names it in messages: with its server, the one

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net"
 	"os"
@@ -19,10 +20,9 @@ import (
 	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/negotiator"
 	"github.com/roost-batch/roost/negotiator/ledger"
-)
-
-// fakeSchedd is a schedd that knows a few jobs by heart.
+) // fakeSchedd is a schedd that knows a few jobs by heart.
 type fakeSchedd struct {
 	wire.UnimplementedScheddServer
 	jobs, tasks      []*wire.JobStatus
@@ -136,8 +136,8 @@ func (f *fakeSchedd) rows(req *wire.QueryRequest) ([]*wire.JobStatus, error) {
 		return nil, nil
 	}
 	found, err := f.matchingJobs(req.GetSelection(), req.GetTasks())
-	return isRetained(found, func(s *wire.JobStatus) bool {
-		return (req.GetHistory() || !isFinal(s)) && (!req.GetSelection().GetMine() || s.GetOwner() == "ann")
+	return slices.DeleteFunc(found, func(s *wire.JobStatus) bool {
+		return !req.GetHistory() && isFinal(s) || req.GetSelection().GetMine() && s.GetOwner() != "ann"
 	}), err
 }
 
@@ -263,4 +263,68 @@ func (f *fakeSchedd) Health(context.Context, *wire.HealthRequest) (*wire.HealthR
 		CollectorOk: true, Collector: "unix:/c",
 		Negotiator: "no negotiator answers at unix:/n", QueuedTasks: 3, RunningTasks: 2, Dialect: "pbs",
 		KeepCompleted: int64(365 * 24 * time.Hour)}, nil
+}
+
+// Cell answers from a ledger of its own, to which everything is told as root.
+func (f *fakeSchedd) Cell(_ context.Context, req *wire.CellRequest) (*wire.CellReply, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.ledger == nil {
+		f.ledger = ledger.New()
+		f.ledger.Apply(&ledger.LogEntry{At: testNoon.UnixNano(), Lead: "fake"})
+	}
+	epoch, _ := f.ledger.Epoch()
+	if req.GetVerb() != "show" && f.deniesChanges {
+		return nil, fmt.Errorf("queue: %w: ann@pool lacks the capability \"queues\"", roost.PermissionDenied)
+	}
+	if req.GetVerb() != "show" {
+		c := ledger.AdminCommand{
+			Who: "root@pool", Trusted: true, Verb: ledger.CommandVerb(req.GetVerb()),
+			Kind: ledger.ObjectKind(req.GetKind()), Name: req.GetName(), Object: req.GetObject(),
+			Whole: req.GetWhole(), Fresh: req.GetFresh(), Unsure: req.GetUnsure(), Basis: req.GetBasis(),
+		}
+		f.ledger.Apply(&ledger.LogEntry{At: testNoon.UnixNano(), Epoch: epoch, Commands: f.concurrentEvents})
+		f.concurrentEvents = nil
+		return &wire.CellReply{}, f.ledger.Apply(&ledger.LogEntry{At: testNoon.UnixNano(), Epoch: epoch,
+			Commands: []ledger.AdminCommand{c}}).Commands[0]
+	}
+	var answer any = f.ledger.Objects(ledger.ObjectKind(req.GetKind()))
+	switch req.GetKind() {
+	case "shares":
+		ceiling := 64.0
+		answer = negotiator.ShareReport{Cores: 100, FreeCores: 20, HalfLife: 86400,
+			Submitters: []negotiator.SubmitterUsage{
+				{Name: "carl", User: "carl", EffectivePriority: 500, RealPriority: 0.5, Factor: 1000, CoreHours: 24,
+					PoolShare: 0.952, CouldGetCores: 20},
+				{Name: "sci.bob", User: "bob", Group: "sci", EffectivePriority: 10000, RealPriority: 10, Factor: 1000,
+					Cores: 20, CoreHours: 480.5, PoolShare: 0.75, CouldGetCores: 10, Ceiling: &ceiling},
+				{Name: "ann", User: "ann", EffectivePriority: 3e13, RealPriority: 30, Factor: 1e12, Cores: 60.25,
+					CoreHours: 1440, PoolShare: 0.25, CouldGetCores: 20, IsWaiting: true},
+			}}
+	case "capabilities":
+		answer = ledger.Capabilities()
+	case "settings":
+		answer = []negotiator.CellSetting{
+			{Name: "backfill", Value: f.ledger.SettingText(ledger.SettingBackfill), Default: "easy", Form: "choice",
+				Choices: []string{"off", "easy"}, Description: "Whether small jobs may start before large ones",
+				SetBy: "root@pool"},
+			{Name: "half_life", Value: "1d", Default: "1d", Form: "length of time",
+				Description: "How long it takes a priority to halve"},
+		}
+	}
+	text, err := json.Marshal(answer)
+	return &wire.CellReply{Document: text, Digest: f.ledger.Digest(ledger.ObjectKind(req.GetKind()))}, err
+}
+
+// CheckpointCell sends a checkpoint in small pieces.
+func (f *fakeSchedd) CheckpointCell(_ *wire.CheckpointCellRequest,
+	to grpc.ServerStreamingServer[wire.CheckpointPiece]) error {
+	for rest := f.checkpoint; len(rest) > 0; {
+		n := min(100, len(rest))
+		if err := to.Send(&wire.CheckpointPiece{Data: rest[:n]}); err != nil {
+			return err
+		}
+		rest = rest[n:]
+	}
+	return nil
 }

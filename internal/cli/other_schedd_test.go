@@ -1,0 +1,26 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestSchedd holds that a command for another node is never done by this one's schedd,
+// where one is not logged in.
+func TestSchedd(t *testing.T) {
+	for _, line := range []string{"roost --schedd n2 rm 62", "roost --schedd=n2 run -- /bin/true",
+		"roost --schedd n2 hold all", "qdel 62@n2x"} {
+		f := sampleJobs()
+		a, _, stderr := newFullApp(t, f.serve(t))
+		code := a.Run(t.Context(), strings.Fields(line))
+		if strings.HasPrefix(line, "qdel") { // the schedd is told whose it is, and refuses
+			if len(f.acted) != 1 || f.acted[0].GetSelection().GetSelectors()[0] != "62.n2x" {
+				t.Errorf("%s: it was asked %v", line, f.acted)
+			}
+			continue
+		}
+		if code == 0 || len(f.acted)+len(f.submitted) > 0 {
+			t.Errorf("%s: exit status %d, %s", line, code, stderr)
+		}
+	}
+}
