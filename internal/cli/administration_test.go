@@ -6,13 +6,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-batch/roost/internal/cli/clitest"
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
 // TestAdministration holds what the commands of administrators print, against one cell.
 func TestAdministration(t *testing.T) {
-	f := sampleJobs()
-	dir := f.serve(t)
+	f := clitest.SampleJobs()
+	dir := f.Serve(t)
 	var b strings.Builder
 	for _, line := range []string{
 		"roost quota", "roost quota set root --cpus 64 --memory 256GiB",
@@ -67,8 +68,8 @@ func TestAdministration(t *testing.T) {
 		}
 		b.WriteString("\n")
 	}
-	compareGolden(t, "administer", strings.ReplaceAll(b.String(), dir, "/pool"))
-	if got := f.ledger.Drains(); !slices.ContainsFunc(got, func(d ledger.MachineDrain) bool { return d.Node == "n8" }) {
+	clitest.CompareGolden(t, "administer", strings.ReplaceAll(b.String(), dir, "/pool"))
+	if got := f.Ledger.Drains(); !slices.ContainsFunc(got, func(d ledger.MachineDrain) bool { return d.Node == "n8" }) {
 		t.Errorf("drains: %v", got)
 	}
 }

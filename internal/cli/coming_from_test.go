@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/cli/frame"
 )
 
 // TestComingFrom holds that the commands and states that roost-coming-from(7) speaks of
@@ -29,7 +30,7 @@ func TestComingFrom(t *testing.T) {
 	}
 	names := first("COMMANDS")
 	for _, name := range names {
-		if findCommand(commands(), name) == nil {
+		if frame.FindCommand(commands(), name) == nil {
 			t.Errorf("it names %q, which is no command", name)
 		}
 	}

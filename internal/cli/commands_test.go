@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/roost-batch/roost/internal/cli/clitest"
+	"github.com/roost-batch/roost/internal/cli/frame"
 )
 
 // TestCommands holds what commands print, which the golden files show; -update writes
@@ -101,13 +104,13 @@ func TestCommands(t *testing.T) {
 			"roost words -- wait 6", "roost words -- submit ''"}},
 	} {
 		t.Run(group.file, func(t *testing.T) {
-			dir := sampleJobs().serve(t)
+			dir := clitest.SampleJobs().Serve(t)
 			var b strings.Builder
 			for _, line := range group.lines {
 				a, stdout, stderr := newFullApp(t, dir)
 				args := strings.Fields(strings.ReplaceAll(line, "''", "\x00"))
 				for strings.Contains(args[0], "=") { // a variable of the environment
-					a.env, args = append(a.env, args[0]), args[1:]
+					a.Env, args = append(a.Env, args[0]), args[1:]
 				}
 				for i := range args {
 					args[i] = strings.NewReplacer("\x00", "", "\x01", " \n").Replace(args[i])
@@ -124,12 +127,12 @@ func TestCommands(t *testing.T) {
 				}
 				b.WriteString("\n")
 			}
-			text := strings.ReplaceAll(b.String(), "Users = "+loginName(), "Users = me")
+			text := strings.ReplaceAll(b.String(), "Users = "+frame.LoginName(), "Users = me")
 			for _, more := range []string{"", ",daemon"} { // in a column of pbs_rstat
-				text = strings.ReplaceAll(text, fmt.Sprintf(" %-8.8s CO ", loginName()+more),
+				text = strings.ReplaceAll(text, fmt.Sprintf(" %-8.8s CO ", frame.LoginName()+more),
 					fmt.Sprintf(" %-8.8s CO ", "me"+more))
 			}
-			compareGolden(t, group.file, strings.ReplaceAll(text, dir, "/pool"))
+			clitest.CompareGolden(t, group.file, strings.ReplaceAll(text, dir, "/pool"))
 		})
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
@@ -42,12 +43,12 @@ var flagWord = regexp.MustCompile(`^--?[A-Za-z0-9][a-z-]*$`)
 // it names no others.
 func TestManual(t *testing.T) {
 	for _, cmd := range commands() {
-		if cmd.hidden {
+		if cmd.Hidden {
 			continue
 		}
-		found, _ := filepath.Glob(filepath.Join("..", "..", "man", manualPage(cmd)+".[18]"))
+		found, _ := filepath.Glob(filepath.Join("..", "..", "man", frame.ManualPage(cmd)+".[18]"))
 		if len(found) != 1 {
-			t.Errorf("%s: there are %d manual pages of that name in section 1 or 8", manualPage(cmd), len(found))
+			t.Errorf("%s: there are %d manual pages of that name in section 1 or 8", frame.ManualPage(cmd), len(found))
 			continue
 		}
 		text, err := os.ReadFile(found[0])
@@ -55,7 +56,7 @@ func TestManual(t *testing.T) {
 			t.Fatal(err)
 		}
 		var want []string
-		for _, f := range cmd.flags {
+		for _, f := range cmd.Flags {
 			for _, n := range f.Names() {
 				if len(n) == 1 {
 					want = append(want, "-"+n)
@@ -89,8 +90,8 @@ func TestManual(t *testing.T) {
 // at most a page.
 func TestHelp(t *testing.T) {
 	for _, cmd := range commands() {
-		if !cmd.hidden && (len(cmd.examples) < 2 || cmd.summary == "" || cmd.description == "") {
-			t.Errorf("%s: it needs a description and two examples", cmd.name)
+		if !cmd.Hidden && (len(cmd.Examples) < 2 || cmd.Summary == "" || cmd.Description == "") {
+			t.Errorf("%s: it needs a description and two examples", cmd.Name)
 		}
 	}
 }
@@ -98,7 +99,7 @@ func TestHelp(t *testing.T) {
 // TestCompletionScripts holds that the scripts in etc are those that roost completion
 // prints.
 func TestCompletionScripts(t *testing.T) {
-	for shell, want := range completionScripts() {
+	for shell, want := range frame.CompletionScripts() {
 		file := filepath.Join("..", "..", "etc", "completion", "roost."+shell)
 		if got, err := os.ReadFile(file); err != nil || string(got) != want {
 			t.Errorf("%s is not what roost completion %s prints (%v)", file, shell, err)

@@ -3,6 +3,8 @@ package cli
 import (
 	"strings"
 	"testing"
+
+	"github.com/roost-batch/roost/internal/cli/clitest"
 )
 
 // TestSchedd holds that a command for another node is never done by this one's schedd,
@@ -10,16 +12,16 @@ import (
 func TestSchedd(t *testing.T) {
 	for _, line := range []string{"roost --schedd n2 rm 62", "roost --schedd=n2 run -- /bin/true",
 		"roost --schedd n2 hold all", "qdel 62@n2x"} {
-		f := sampleJobs()
-		a, _, stderr := newFullApp(t, f.serve(t))
+		f := clitest.SampleJobs()
+		a, _, stderr := newFullApp(t, f.Serve(t))
 		code := a.Run(t.Context(), strings.Fields(line))
 		if strings.HasPrefix(line, "qdel") { // the schedd is told whose it is, and refuses
-			if len(f.acted) != 1 || f.acted[0].GetSelection().GetSelectors()[0] != "62.n2x" {
-				t.Errorf("%s: it was asked %v", line, f.acted)
+			if len(f.Acted) != 1 || f.Acted[0].GetSelection().GetSelectors()[0] != "62.n2x" {
+				t.Errorf("%s: it was asked %v", line, f.Acted)
 			}
 			continue
 		}
-		if code == 0 || len(f.acted)+len(f.submitted) > 0 {
+		if code == 0 || len(f.Acted)+len(f.Submitted) > 0 {
 			t.Errorf("%s: exit status %d, %s", line, code, stderr)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/cli/clitest"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/startd/desktop/guard"
 )
@@ -15,11 +16,11 @@ import (
 // TestOwnerCommands holds what the owner of a machine sees; testdata/owner.golden shows
 // it.
 func TestOwnerCommands(t *testing.T) {
-	dir, refused := (&fakeGuard{}).serve(t), (&fakeGuard{refusal: true}).serve(t)
+	dir, refused := (&clitest.FakeGuard{}).Serve(t), (&clitest.FakeGuard{Refusal: true}).Serve(t)
 	var b strings.Builder
-	left := (&fakeGuard{unavailable: "its owner left less than 1h0m0s ago"}).serve(t)
-	unrequested := (&fakeGuard{unavailable: "its owner has paused it",
-		pause: &wire.Pause{Reason: guard.NotAccepted}}).serve(t)
+	left := (&clitest.FakeGuard{Unavailable: "its owner left less than 1h0m0s ago"}).Serve(t)
+	unrequested := (&clitest.FakeGuard{Unavailable: "its owner has paused it",
+		PauseState: &wire.Pause{Reason: guard.NotAccepted}}).Serve(t)
 	for _, step := range []struct{ dir, line string }{
 		{dir, "roost pause 1h"}, {dir, "roost pause until 18:00 --reason talk"},
 		{dir, "roost pause until 08:00 --json"}, {dir, "roost mine"}, {dir, "roost pause for good"},
@@ -42,7 +43,7 @@ func TestOwnerCommands(t *testing.T) {
 		}
 		b.WriteString("\n")
 	}
-	compareGolden(t, "owner", b.String())
+	clitest.CompareGolden(t, "owner", b.String())
 }
 
 // TestPauseWithoutGuard: whose the node is pauses it all the same.

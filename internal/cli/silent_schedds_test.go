@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-batch/roost/internal/cli/clitest"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
@@ -26,11 +27,11 @@ func TestSilentSchedds(t *testing.T) {
 		{"qstat @n3", false, 0, "n3 did not answer within 2s: its jobs are not shown\n", ""},
 		{"qstat 5.n3", false, 162, "n3 did not answer within 2s\n", ""},
 	} {
-		f := sampleJobs()
-		if f.silent = []*wire.Silent{{Node: "n3", Why: "did not answer within 2s"}}; !test.found {
-			f.noJobs = true
+		f := clitest.SampleJobs()
+		if f.Silent = []*wire.Silent{{Node: "n3", Why: "did not answer within 2s"}}; !test.found {
+			f.NoJobs = true
 		}
-		a, stdout, stderr := newFullApp(t, f.serve(t))
+		a, stdout, stderr := newFullApp(t, f.Serve(t))
 		code := a.Run(t.Context(), strings.Fields(test.line))
 		if code != test.code || !strings.HasSuffix(stderr.String(), test.says) || test.says == "" && stderr.Len() > 0 ||
 			!strings.Contains(stdout.String(), test.shows) {

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-batch/roost/internal/cli/clitest"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
@@ -14,17 +15,17 @@ func TestSuspendAndResume(t *testing.T) {
 		"qsig -s suspend 63": wire.ActRequest_SUSPEND, "qsig -s resume 63": wire.ActRequest_RESUME,
 		"qsig -s KILL 63": wire.ActRequest_SIGNAL, "qsig 63": wire.ActRequest_SIGNAL, "qsig -x 63": 0,
 	} {
-		f := sampleJobs()
-		a, _, stderr := newFullApp(t, f.serve(t))
+		f := clitest.SampleJobs()
+		a, _, stderr := newFullApp(t, f.Serve(t))
 		code := a.Run(t.Context(), strings.Fields(line))
 		if want == 0 {
-			if code == 0 || len(f.acted) > 0 {
+			if code == 0 || len(f.Acted) > 0 {
 				t.Errorf("%s: it was done", line)
 			}
 			continue
 		}
-		if code != 0 || len(f.acted) != 1 || f.acted[0].GetVerb() != want {
-			t.Errorf("%s: got %d, %v (%s)", line, code, f.acted, stderr)
+		if code != 0 || len(f.Acted) != 1 || f.Acted[0].GetVerb() != want {
+			t.Errorf("%s: got %d, %v (%s)", line, code, f.Acted, stderr)
 		}
 	}
 }

@@ -1,0 +1,81 @@
+package frame
+
+import (
+	"slices"
+
+	ucli "github.com/urfave/cli/v2"
+)
+
+// Command is one thing that people can ask for.
+type Command struct {
+	Name        string
+	Aliases     []string
+	Group       string
+	Summary     string // a few words, without a full stop
+	Synopsis    string // as in "FILE" or "JOB…"
+	Description string // sentences for the help
+	Examples    []Example
+	Flags       []ucli.Flag
+	MinOperands int    // how many operands it needs
+	MaxOperands int    // how many it takes; -1 for any number
+	OperandName string // what the first of them is, for messages
+	FlagsFirst  bool   // flags end at the first operand
+	RawArgs     bool   // it parses its own arguments; the flags are for the help and the manual
+	Hidden      bool
+	// whether what begins with - and is no flag, as err says, is an operand
+	SignedOperands func(operands []string, err error) bool
+	// what its first operand may be, for the completion of words; nil: not one of a list
+	Branches func() []Subcommand
+	Prepare  func(c *Invocation) error // what comes before run; nil: nothing
+	Run      func(c *Invocation) error
+}
+
+type Example struct{ Line, Description string }
+
+// The groups of commands, in the order in which the help shows them.
+const (
+	GroupRun    = "Run work"
+	GroupSee    = "See what happens"
+	GroupChange = "Change what happens"
+	GroupOwner  = "Your machine"
+	GroupPool   = "The pool"
+	GroupAdmin  = "Administer the pool"
+	GroupPBS    = "PBS commands"
+	GroupMore   = "More"
+)
+
+func commandGroups() []string {
+	return []string{GroupRun, GroupSee, GroupChange, GroupOwner, GroupPool, GroupAdmin, GroupPBS, GroupMore}
+}
+
+func JSONFlag() ucli.Flag {
+	return &ucli.BoolFlag{Name: "json", Usage: "print JSON for programs; roost-json(7) describes it"}
+}
+
+func FindCommand(all []*Command, name string) *Command {
+	for _, c := range all {
+		if c.Name == name || slices.Contains(c.Aliases, name) {
+			return c
+		}
+	}
+	return nil
+}
+
+// CommonFlags are the flags that all commands take.
+func CommonFlags() []ucli.Flag {
+	return []ucli.Flag{
+		&ucli.StringFlag{Name: "dir", Usage: "use the pool in this `DIR` instead of $ROOST_DIR or the usual places"},
+		&ucli.StringFlag{Name: "color", Usage: "colour the output: `auto|always|never`", Value: "auto"},
+		&ucli.BoolFlag{Name: "help", Aliases: []string{"h"}, Usage: "show this help"},
+	}
+}
+
+// WithCommonFlags gives each command of a table the flags that all commands take.
+func WithCommonFlags(all []*Command) []*Command {
+	for _, c := range all {
+		if !c.RawArgs {
+			c.Flags = append(c.Flags, CommonFlags()...)
+		}
+	}
+	return all
+}

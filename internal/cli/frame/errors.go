@@ -1,0 +1,104 @@
+package frame
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/rpc"
+)
+
+// ExitError ends a command with a status and without a word.
+type ExitError int
+
+func (e ExitError) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
+
+// hintedError is an error with a line that says what to do about it.
+type hintedError struct {
+	cause error
+	hint  string
+}
+
+func (e *hintedError) Error() string { return e.cause.Error() }
+func (e *hintedError) Unwrap() error { return e.cause }
+
+func WithHint(err error, cure string) error { return &hintedError{err, cure} }
+
+// KindError is an error whose kind is not to be seen in its text.
+type KindError struct {
+	Kind roost.ErrorKind
+	Text string
+}
+
+func (e *KindError) Error() string { return e.Text }
+func (e *KindError) Unwrap() error { return e.Kind }
+
+func KindErrorf(kind roost.ErrorKind, format string, args ...any) error {
+	return &KindError{kind, fmt.Sprintf(format, args...)}
+}
+
+func UsageErrorf(format string, args ...any) error { return KindErrorf(roost.Usage, format, args...) }
+
+// UnknownFlagError is a flag that the command does not have.
+type UnknownFlagError struct{ name, command string }
+
+func (e *UnknownFlagError) Error() string {
+	if e.command != "" && e.command != e.name {
+		return fmt.Sprintf("unknown flag %s in %s", e.name, e.command)
+	}
+	return "unknown flag " + e.name
+}
+
+func (e *UnknownFlagError) Unwrap() error { return roost.Usage }
+
+// DecodeError gives an error that came from the schedd its kind back. It may be done
+// twice.
+func DecodeError(err error) error {
+	var kind roost.ErrorKind
+	if errors.As(err, &kind) {
+		return err
+	}
+	return rpc.FromStatus(err)
+}
+
+// ErrorText is the text of an error for people.
+func ErrorText(err error) string {
+	err = DecodeError(err)
+	if IsCertificateRefused(err.Error()) {
+		return "this node's certificate is refused, which was revoked or has ended: " + NewCertificate
+	}
+	if errors.Is(err, roost.Unavailable) && strings.Contains(err.Error(), "connection error") {
+		return "the schedd does not answer: " + shortCause(err.Error())
+	}
+	return err.Error()
+}
+
+// IsCertificateRefused reports whether a connection failed because the other side does
+// not take this node's certificate: the words are all that a TLS alert says.
+func IsCertificateRefused(text string) bool {
+	return strings.Contains(text, "remote error: tls: bad certificate") ||
+		strings.Contains(text, "remote error: tls: expired certificate")
+}
+
+// NewCertificate is what to do then.
+const NewCertificate = "where the authority is, roost token list tells; the node comes back with roost leave and the " +
+	"line of roost token --for its name"
+
+// shortCause takes the layers of gRPC off the reason that a connection failed.
+func shortCause(text string) string {
+	if i := strings.LastIndex(text, "connect: "); i >= 0 {
+		return strings.Trim(text[i+len("connect: "):], `"`)
+	}
+	return text
+}
+
+// exitCode is the status for an error that was printed.
+func exitCode(err error) int {
+	err = DecodeError(err)
+	var kind roost.ErrorKind
+	if !errors.As(err, &kind) {
+		return roost.Internal.ExitCode()
+	}
+	return kind.ExitCode()
+}

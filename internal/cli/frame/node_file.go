@@ -1,0 +1,50 @@
+package frame
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	ucli "github.com/urfave/cli/v2"
+
+	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/identity/pki"
+	"github.com/roost-batch/roost/internal/rpc"
+)
+
+// ReadNodeFile reads the file of this node: the one that is named, else that of a pool in
+// the directory, else that of the host.
+func (c *Invocation) ReadNodeFile() (*config.Node, error) {
+	if file := c.StringFlag("config"); file != "" {
+		return config.Load(file)
+	}
+	named := c.StringFlag("dir") != "" || c.Getenv("ROOST_DIR") != ""
+	if dir, err := config.PoolDir(c.StringFlag("dir"), c.Getenv); err == nil {
+		file := filepath.Join(dir, "etc", "node.hcl")
+		if _, err := os.Stat(file); err == nil || named {
+			return config.Load(file)
+		}
+	} else if named {
+		return nil, err
+	}
+	return config.Load("/etc/roost/node.hcl")
+}
+
+// LoadIdentity loads the key of a node; nil where the pool speaks unix sockets only.
+func LoadIdentity(n *config.Node) (*rpc.Identity, error) {
+	if n.TLS == nil {
+		return nil, nil
+	}
+	return pki.Load(n.TLS)
+}
+
+func ConfigFlag() ucli.Flag {
+	return &ucli.StringFlag{Name: "config", Usage: "the node's `FILE`, see roost-node(5)", Value: "/etc/roost/node.hcl"}
+}
+
+// PrintWarnings tells people what in a node file they may not have meant.
+func PrintWarnings(n *config.Node) {
+	for _, text := range n.Warnings {
+		slog.Warn("node file may not mean what it says", "where", text)
+	}
+}

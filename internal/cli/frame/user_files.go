@@ -1,0 +1,58 @@
+package frame
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/roost-batch/roost"
+)
+
+// UserFiles looks at files with the rights of the user who called. It implements
+// submit.FileAccess.
+type UserFiles struct{}
+
+func (UserFiles) Stat(path string) (fs.FileInfo, error) { return os.Stat(path) }
+
+func (UserFiles) Access(path string, exec bool) error {
+	mode := uint32(unix.R_OK)
+	if exec {
+		mode |= unix.X_OK
+	}
+	if err := unix.Faccessat(unix.AT_FDCWD, path, mode, unix.AT_EACCESS); err != nil {
+		return &fs.PathError{Op: "access", Path: path, Err: err}
+	}
+	return nil
+}
+
+func (UserFiles) Glob(pattern string) ([]string, error) {
+	found, err := filepath.Glob(pattern)
+	slices.Sort(found)
+	return found, err
+}
+
+func (UserFiles) Read(path string, limit int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return ReadLimited(f, path, limit)
+}
+
+func (UserFiles) LookPath(name string) (string, error) { return exec.LookPath(name) }
+
+// ReadLimited reads all of r, which may hold no more than limit bytes.
+func ReadLimited(r io.Reader, name string, limit int64) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(r, limit+1))
+	if err == nil && int64(len(text)) > limit {
+		err = fmt.Errorf("%s: %w: it is larger than %v", name, roost.Exhausted, roost.Bytes(limit))
+	}
+	return text, err
+}

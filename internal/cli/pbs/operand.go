@@ -1,0 +1,103 @@
+package pbs
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/cli/frame"
+)
+
+// dialect is which PBS the user speaks: what the environment says, else what the node has
+// for all its users.
+func dialect(c *frame.Invocation) (roost.PBSDialect, error) {
+	if named := c.Getenv(dialectVariable); named != "" {
+		d, err := roost.ParsePBSDialect(named)
+		if err != nil {
+			return "", frame.KindErrorf(roost.Usage, "%s: there is no dialect %q; there are %s and %s", dialectVariable,
+				named, roost.OpenPBS, roost.Torque)
+		}
+		return d, nil
+	}
+	reply, err := c.ServerInfo()
+	if err != nil {
+		return "", err
+	}
+	if d, err := roost.ParsePBSDialect(reply.GetDialect()); err == nil {
+		return d, nil
+	}
+	return roost.OpenPBS, nil // a newer schedd knows more
+}
+
+// dialectVariable is the variable of the environment that goes before what the node says.
+const dialectVariable = "ROOST_DIALECT"
+
+// unknownJob is what is said of a job that there is not.
+func unknownJob(c *frame.Invocation) string {
+	if d, err := dialect(c); err == nil && d == roost.Torque {
+		return "Unknown Job Id Error"
+	}
+	return "Unknown Job Id"
+}
+
+// fullOperand is an operand as OpenPBS names it in messages: with its server, the one
+// that is asked where it says none. What is no id stays as it is.
+func fullOperand(c *frame.Invocation, text string) string {
+	id, _, _ := strings.Cut(text, "@")
+	if _, ok := parsePBSID(text); !ok || strings.Contains(id, ".") {
+		return cmp.Or(id, text)
+	}
+	host := cmp.Or(operandHost(text), c.DefaultServer())
+	if host == "" {
+		var err error
+		if host, err = c.ServerName(); err != nil {
+			return id
+		}
+	}
+	return id + "." + host
+}
+
+// parsePBSID reads the id of a job, a task, an array or a range of it: "123", "123.host",
+// "123[]", "123[7]", "123[1-5]", each with or without "@server", which is left off. The
+// host in it is compared without regard to what stands behind its first point.
+func parsePBSID(text string) (string, bool) {
+	id, _, _ := strings.Cut(text, "@")
+	n := frame.LeadingDigits(id)
+	if n == 0 || n > 12 || strings.ContainsFunc(text, isInvalidID) {
+		return "", false
+	}
+	rest := id[n:]
+	if strings.HasPrefix(rest, "[") {
+		inside, after, closed := strings.Cut(rest[1:], "]")
+		if _, err := roost.ParseArrayIndexes(inside); !closed || inside != "" && err != nil {
+			return "", false
+		}
+		rest = after
+	}
+	if rest != "" && (rest[0] != '.' || len(rest) == 1) {
+		return "", false
+	}
+	return strings.Replace(id, "[]", "", 1), true
+}
+
+// operandHost is the schedd that an operand such as 12@n2 names; an id says itself where
+// its job is.
+func operandHost(text string) string {
+	if id, host, _ := strings.Cut(text, "@"); !strings.Contains(id, ".") {
+		return host
+	}
+	return ""
+}
+
+// sameHost compares names without regard to domains and case.
+func sameHost(a, b string) bool {
+	a, _, _ = strings.Cut(a, ".")
+	b, _, _ = strings.Cut(b, ".")
+	return strings.EqualFold(a, b)
+}
+
+// isInvalidID reports whether an id holds a character that no id has: blanks, slashes and
+// what moves the cursor of a terminal.
+func isInvalidID(r rune) bool {
+	return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-:,[]@", r)
+}
