@@ -1,6 +1,10 @@
 package pbs
 
-import "github.com/roost-batch/roost/internal/cli/frame"
+import (
+	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
+	"github.com/roost-batch/roost/internal/cli/pbs/reservation"
+)
 
 // Commands are the PBS commands in the order of the help.
 func Commands() []*frame.Command {
@@ -8,7 +12,8 @@ func Commands() []*frame.Command {
 		qsubCommand(), qstatCommand(), qdelCommand(), qholdCommand(), qrlsCommand(), qsigCommand(), qmsgCommand(),
 		qrerunCommand(), qselectCommand(), tracejobCommand(),
 		qalterCommand(), qmoveCommand(), qorderCommand(), qrunCommand(), pbsnodesCommand(), pbsdshCommand(),
-		pbsTmrshCommand(), qmgrCommand(), pbsRsubCommand(), pbsRstatCommand(), pbsRalterCommand(), pbsRdelCommand(),
+		pbsTmrshCommand(), qmgrCommand(), reservation.SubmitCommand(), reservation.StatusCommand(),
+		reservation.AlterCommand(), reservation.DeleteCommand(),
 		printjobCommand(), pbsAttachCommand(), pbsHostnCommand(),
 	}
 	all = append(all, qswitchCommands()...)
@@ -16,7 +21,7 @@ func Commands() []*frame.Command {
 		switch c.Name {
 		case "pbsdsh", "pbs_tmrsh", "pbs_attach", "pbs_hostn": // they ask no schedd, or the one of their job
 		default:
-			c.Prepare = readServerVariable
+			c.Prepare = pbsframe.ReadServerVariable
 		}
 	}
 	return all

@@ -10,6 +10,7 @@ import (
 	ucli "github.com/urfave/cli/v2"
 
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
 	"github.com/roost-batch/roost/internal/cli/terminal"
 	"github.com/roost-batch/roost/internal/pbs/qstat"
 	"github.com/roost-batch/roost/internal/wire"
@@ -26,37 +27,38 @@ func pbsAttachCommand() *frame.Command {
 			{Line: "pbs_attach -j 123 ./monitor", Description: "watch a job from within"},
 			{Line: "pbs_attach -j '123[7]' ps aux", Description: "what runs in a task"},
 		},
-		Flags: []ucli.Flag{shortFlag("j", "JOB", "the job, or a task of an array"),
-			shortFlag("s", "", "taken, and does nothing: the command is always a part of the job's session")},
+		Flags: []ucli.Flag{pbsframe.ShortFlag("j", "JOB", "the job, or a task of an array"),
+			pbsframe.ShortFlag("s", "", "taken, and does nothing: the command is always a part of the job's session")},
 	}
 }
 
 func pbsAttach(c *frame.Invocation) error {
-	if answersVersion(c) {
+	if pbsframe.AnswersVersion(c) {
 		return nil
 	}
 	own, command := cutLeadingOptions(c.Args, "jmp")
-	o, err := getopt(own, "j:m:p:Ps")
+	o, err := pbsframe.ParseOptions(own, "j:m:p:Ps")
 	switch {
 	case err != nil:
-		return pbsUsage(c, err.Error())
-	case o.isSet('p'):
-		return unsupported(c, "-p: what runs outside of a job cannot become a part of it; start it with: pbs_attach "+
-			"-j JOB COMMAND")
-	case o.isSet('P') || o.isSet('m'):
-		return unsupported(c, "-P and -m: there is no daemon to be named, and none to be left out")
+		return pbsframe.PrintUsage(c, err.Error())
+	case o.IsSet('p'):
+		return pbsframe.FailUnsupported(c,
+			"-p: what runs outside of a job cannot become a part of it; start it with: pbs_attach "+
+				"-j JOB COMMAND")
+	case o.IsSet('P') || o.IsSet('m'):
+		return pbsframe.FailUnsupported(c, "-P and -m: there is no daemon to be named, and none to be left out")
 	case len(command) == 0:
-		return pbsUsage(c, "")
+		return pbsframe.PrintUsage(c, "")
 	}
-	job := strings.TrimSpace(o.last('j'))
+	job := strings.TrimSpace(o.Last('j'))
 	here := c.Getenv("PBS_JOBID")
 	if job == "" || job == here {
 		if here == "" {
-			return pbsUsage(c, "this is no job: name one with -j")
+			return pbsframe.PrintUsage(c, "this is no job: name one with -j")
 		}
 		return runLocally(c, command)
 	}
-	id, ok := parsePBSID(job)
+	id, ok := pbsframe.ParseID(job)
 	if !ok {
 		fmt.Fprintf(c.Stderr, "pbs_attach: illegally formed job identifier: %s\n", qstat.VisibleText(job))
 		return frame.ExitError(1)

@@ -10,6 +10,7 @@ import (
 	ucli "github.com/urfave/cli/v2"
 
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
 )
 
 func pbsHostnCommand() *frame.Command {
@@ -22,22 +23,22 @@ func pbsHostnCommand() *frame.Command {
 			{Line: "pbs_hostn n1", Description: "what n1 is called"},
 			{Line: "pbs_hostn -v n1", Description: "and where it is"},
 		},
-		Flags: []ucli.Flag{shortFlag("v", "", "with its addresses, and their names")},
+		Flags: []ucli.Flag{pbsframe.ShortFlag("v", "", "with its addresses, and their names")},
 	}
 }
 
 func pbsHostn(c *frame.Invocation) error {
-	if answersVersion(c) {
+	if pbsframe.AnswersVersion(c) {
 		return nil
 	}
-	o, err := getopt(c.Args, "v")
+	o, err := pbsframe.ParseOptions(c.Args, "v")
 	switch {
 	case err != nil:
-		return pbsUsage(c, err.Error())
-	case len(o.operands) != 1:
-		return pbsUsage(c, "")
+		return pbsframe.PrintUsage(c, err.Error())
+	case len(o.Operands) != 1:
+		return pbsframe.PrintUsage(c, "")
 	}
-	host := o.operands[0]
+	host := o.Operands[0]
 	addresses, err := net.DefaultResolver.LookupHost(c.Context, host)
 	if err != nil {
 		fmt.Fprintf(c.Stderr, "pbs_hostn: %s: Unknown host: %v\n", frame.PrintableText(host), err)
@@ -47,7 +48,7 @@ func pbsHostn(c *frame.Invocation) error {
 	fmt.Fprintf(c.Stdout, "primary name: \"%s\"\n", frame.PrintableText(strings.TrimSuffix(cmp.Or(primary, host), ".")))
 	slices.Sort(addresses)
 	for _, address := range addresses {
-		if !o.isSet('v') {
+		if !o.IsSet('v') {
 			break
 		}
 		names, _ := net.DefaultResolver.LookupAddr(c.Context, address) // it may have none

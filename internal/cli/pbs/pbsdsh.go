@@ -9,6 +9,7 @@ import (
 	ucli "github.com/urfave/cli/v2"
 
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
@@ -27,26 +28,28 @@ func pbsdshCommand() *frame.Command {
 			{Line: "pbsdsh -c 2 -s -- df -h /tmp", Description: "by the first two, one after the other"},
 		},
 		Flags: []ucli.Flag{
-			shortFlag("c", "COPIES", "run so many copies, by the first lines, and by those again if there are fewer"),
-			shortFlag("n", "LINE", "run one copy, by that line; the first is 0"),
-			shortFlag("o", "", "do not wait for the copies to end, nor for what they write; they end with the job"),
-			shortFlag("s", "", "one after the other"), shortFlag("v", "",
+			pbsframe.ShortFlag("c", "COPIES",
+				"run so many copies, by the first lines, and by those again if there are fewer"),
+			pbsframe.ShortFlag("n", "LINE", "run one copy, by that line; the first is 0"),
+			pbsframe.ShortFlag("o", "",
+				"do not wait for the copies to end, nor for what they write; they end with the job"),
+			pbsframe.ShortFlag("s", "", "one after the other"), pbsframe.ShortFlag("v", "",
 				"say on standard error which line and machine each copy is for, and how it has ended"),
 		},
 	}
 }
 
 func pbsdsh(c *frame.Invocation) error {
-	if answersVersion(c) {
+	if pbsframe.AnswersVersion(c) {
 		return nil
 	}
 	own, command := cutLeadingOptions(c.Args, "cn")
-	o, err := getopt(own, "c:n:osv")
+	o, err := pbsframe.ParseOptions(own, "c:n:osv")
 	switch {
 	case err != nil:
-		return pbsUsage(c, err.Error())
-	case len(command) == 0 || o.isSet('c') && o.isSet('n'):
-		return pbsUsage(c, "")
+		return pbsframe.PrintUsage(c, err.Error())
+	case len(command) == 0 || o.IsSet('c') && o.IsSet('n'):
+		return pbsframe.PrintUsage(c, "")
 	}
 	nodes, err := jobNodes()
 	if err != nil {
@@ -56,20 +59,20 @@ func pbsdsh(c *frame.Invocation) error {
 	if err != nil {
 		return err
 	}
-	if o.isSet('o') {
+	if o.IsSet('o') {
 		command = append([]string{"/usr/bin/setsid", "--fork", "/bin/sh", "-c", `exec "$@" <&- >/dev/null 2>&1`, "sh"},
 			command...)
 	}
-	if o.isSet('v') {
+	if o.IsSet('v') {
 		for place, line := range lines {
 			fmt.Fprintf(c.Stderr, "pbsdsh: copy %d: line %d, %s\n", place, line, nodes[line])
 		}
 	}
-	codes, err := runOnNodes(c, &wire.ReachCall{Command: command, Lines: lines, Sequential: o.isSet('s')}, nodes)
+	codes, err := runOnNodes(c, &wire.ReachCall{Command: command, Lines: lines, Sequential: o.IsSet('s')}, nodes)
 	if err != nil {
 		return spawnFailed(c, err)
 	}
-	if o.isSet('v') {
+	if o.IsSet('v') {
 		for place, code := range codes {
 			fmt.Fprintf(c.Stderr, "pbsdsh: copy %d: exit status %d\n", place, code)
 		}
@@ -78,15 +81,16 @@ func pbsdsh(c *frame.Invocation) error {
 }
 
 // nodeFileLines are the lines of the file of nodes that a command is to be run by.
-func nodeFileLines(c *frame.Invocation, o *pbsOptions, have int) (lines []uint32, err error) {
+func nodeFileLines(c *frame.Invocation, o *pbsframe.Options, have int) (lines []uint32, err error) {
 	count, first := have, 0
 	for _, letter := range []byte{'c', 'n'} {
-		if !o.isSet(letter) {
+		if !o.IsSet(letter) {
 			continue
 		}
-		n, err := strconv.ParseUint(o.last(letter), 10, 16)
+		n, err := strconv.ParseUint(o.Last(letter), 10, 16)
 		if err != nil || letter == 'n' && int(n) >= have || letter == 'c' && n == 0 {
-			return nil, pbsUsage(c, fmt.Sprintf("illegal -%c value: the job has lines 0 to %d", letter, have-1))
+			return nil, pbsframe.PrintUsage(c, fmt.Sprintf("illegal -%c value: the job has lines 0 to %d", letter,
+				have-1))
 		}
 		if count = int(n); letter == 'n' {
 			count, first = 1, int(n)
@@ -113,25 +117,27 @@ func pbsTmrshCommand() *frame.Command {
 				Description: "have Open MPI start its processes by it, as it does in a job anyway"},
 		},
 		Flags: []ucli.Flag{
-			shortFlag("n", "", "taken, and does nothing"), shortFlag("x", "", "of ssh: taken, and does nothing"),
-			shortFlag("q", "", "likewise"), shortFlag("l", "USER", "taken, and does nothing: the job's user runs it"),
-			shortFlag("o", "OPTION", "of ssh: taken, and does nothing"),
+			pbsframe.ShortFlag("n", "", "taken, and does nothing"),
+			pbsframe.ShortFlag("x", "", "of ssh: taken, and does nothing"),
+			pbsframe.ShortFlag("q", "", "likewise"),
+			pbsframe.ShortFlag("l", "USER", "taken, and does nothing: the job's user runs it"),
+			pbsframe.ShortFlag("o", "OPTION", "of ssh: taken, and does nothing"),
 		},
 	}
 }
 
 func pbsTmrsh(c *frame.Invocation) error {
-	if answersVersion(c) {
+	if pbsframe.AnswersVersion(c) {
 		return nil
 	}
 	own, rest := cutLeadingOptions(c.Args, "lo")
-	if _, err := getopt(own, "nxql:o:"); err != nil || len(rest) < 2 {
-		return pbsUsage(c, "")
+	if _, err := pbsframe.ParseOptions(own, "nxql:o:"); err != nil || len(rest) < 2 {
+		return pbsframe.PrintUsage(c, "")
 	}
 	host := rest[0]
 	own, command := cutLeadingOptions(rest[1:], "lo")
-	if _, err := getopt(own, "nxql:o:"); err != nil || len(command) == 0 {
-		return pbsUsage(c, "")
+	if _, err := pbsframe.ParseOptions(own, "nxql:o:"); err != nil || len(command) == 0 {
+		return pbsframe.PrintUsage(c, "")
 	}
 	nodes, err := jobNodes()
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/admin"
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
 	"github.com/roost-batch/roost/internal/pbs/nodes"
 	"github.com/roost-batch/roost/internal/pbs/qsub"
 	"github.com/roost-batch/roost/internal/wire"
@@ -36,41 +37,42 @@ func pbsnodesCommand() *frame.Command {
 			{Line: "pbsnodes -r n7", Description: "n7 is well again"},
 		},
 		Flags: []ucli.Flag{
-			shortFlag("a", "", "all machines"),
-			shortFlag("A", "NOTE", "the same as -C, behind what was said already, as in Torque"),
-			shortFlag("c", "", "the same as -r"),
-			shortFlag("C", "COMMENT",
+			pbsframe.ShortFlag("a", "", "all machines"),
+			pbsframe.ShortFlag("A", "NOTE", "the same as -C, behind what was said already, as in Torque"),
+			pbsframe.ShortFlag("c", "", "the same as -r"),
+			pbsframe.ShortFlag("C", "COMMENT",
 				"why they are out of service; alone it changes what was said, also of machines that are in service"),
-			shortFlag("D", "DELIMITER", "what stands between the attributes of -F dsv, | unless given"),
-			shortFlag("F", "FORMAT", "json, dsv for one line each, or default"),
-			shortFlag("H", "", "the resource units of the machines that are named"),
-			shortFlag("j", "", "with -S: the jobs, and what is free"),
-			shortFlag("l", "", "only machines that are down or out of service; for who speaks Torque those in "+
-				"a state that may be named behind it"),
-			shortFlag("L", "", "with -S: columns as wide as what is in them"),
-			shortFlag("n", "", "with -l: with the comments, which only Torque leaves out without it"),
-			shortFlag("N", "NOTE", "the same as -C, as in Torque; n for none"),
-			shortFlag("o", "", "take machines out of service: what runs there may end"),
-			shortFlag("q", "", "say nothing about what goes wrong"),
-			shortFlag("r", "", "put machines into service again"),
-			shortFlag("S", "", "a line each"),
-			shortFlag("s", "SERVER", "ask the schedd of this node, where you are logged in"),
-			shortFlag("v", "", "list the resource units that machines are cut into, where they are cut"),
-			shortFlag("x", "", "in the XML of Torque"),
+			pbsframe.ShortFlag("D", "DELIMITER", "what stands between the attributes of -F dsv, | unless given"),
+			pbsframe.ShortFlag("F", "FORMAT", "json, dsv for one line each, or default"),
+			pbsframe.ShortFlag("H", "", "the resource units of the machines that are named"),
+			pbsframe.ShortFlag("j", "", "with -S: the jobs, and what is free"),
+			pbsframe.ShortFlag("l", "",
+				"only machines that are down or out of service; for who speaks Torque those in "+
+					"a state that may be named behind it"),
+			pbsframe.ShortFlag("L", "", "with -S: columns as wide as what is in them"),
+			pbsframe.ShortFlag("n", "", "with -l: with the comments, which only Torque leaves out without it"),
+			pbsframe.ShortFlag("N", "NOTE", "the same as -C, as in Torque; n for none"),
+			pbsframe.ShortFlag("o", "", "take machines out of service: what runs there may end"),
+			pbsframe.ShortFlag("q", "", "say nothing about what goes wrong"),
+			pbsframe.ShortFlag("r", "", "put machines into service again"),
+			pbsframe.ShortFlag("S", "", "a line each"),
+			pbsframe.ShortFlag("s", "SERVER", "ask the schedd of this node, where you are logged in"),
+			pbsframe.ShortFlag("v", "", "list the resource units that machines are cut into, where they are cut"),
+			pbsframe.ShortFlag("x", "", "in the XML of Torque"),
 		},
 	}
 }
 
 func runPbsnodes(c *frame.Invocation) error {
 	if len(c.Args) == 1 && c.Args[0] == "--version" { // Toil knows by this word which options qstat has
-		if d, err := dialect(c); err == nil && d == roost.Torque {
-			fmt.Fprintf(c.Stderr, "Version: %s\n", roostVersion())
+		if d, err := pbsframe.Dialect(c); err == nil && d == roost.Torque {
+			fmt.Fprintf(c.Stderr, "Version: %s\n", pbsframe.RoostVersion())
 			return nil
 		}
-		fmt.Fprintf(c.Stdout, "pbs_version = %s\n", pbsVersion())
+		fmt.Fprintf(c.Stdout, "pbs_version = %s\n", pbsframe.Version())
 		return nil
 	}
-	if answersVersion(c) {
+	if pbsframe.AnswersVersion(c) {
 		return nil
 	}
 	given, err := optionsInOrder(c.Args, nodes.OptionSpec)
@@ -78,7 +80,7 @@ func runPbsnodes(c *frame.Invocation) error {
 		fmt.Fprintf(c.Stderr, "pbsnodes: %v\n%s", err, nodes.Usage)
 		return frame.ExitError(1)
 	}
-	dialect, err := dialect(c)
+	dialect, err := pbsframe.Dialect(c)
 	if err != nil {
 		fmt.Fprintf(c.Stderr, "pbsnodes: %s\n", strings.Join(strings.Fields(frame.ErrorText(err)), " "))
 		return frame.ExitError(1)
@@ -202,7 +204,7 @@ func (p *nodeLister) listUnavailable(to io.Writer) {
 // header is what JSON begins with. A schedd that has told of nodes and is gone since has
 // no name.
 func (p *nodeLister) header() (h nodes.JSONHeader) {
-	h.Now, h.Version = p.Now(), pbsVersion()
+	h.Now, h.Version = p.Now(), pbsframe.Version()
 	if p.Format == nodes.JSON {
 		h.Server, _ = p.ServerName()
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/cli/jobs"
+	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
 	"github.com/roost-batch/roost/internal/pbs/qstat"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -23,23 +24,24 @@ func printjobCommand() *frame.Command {
 			{Line: "printjob 123", Description: "everything about a job"},
 			{Line: "printjob -s 123", Description: "its script, which only its user and administrators see"},
 		},
-		Flags: []ucli.Flag{shortFlag("a", "", "without the attributes"), shortFlag("s", "", "only the script")},
+		Flags: []ucli.Flag{pbsframe.ShortFlag("a", "", "without the attributes"),
+			pbsframe.ShortFlag("s", "", "only the script")},
 	}
 }
 
 func printjob(c *frame.Invocation) error {
-	if answersVersion(c) {
+	if pbsframe.AnswersVersion(c) {
 		return nil
 	}
-	o, err := getopt(c.Args, "as")
+	o, err := pbsframe.ParseOptions(c.Args, "as")
 	switch {
 	case err != nil:
-		return pbsUsage(c, err.Error())
-	case len(o.operands) == 0 || o.isSet('a') && o.isSet('s'):
-		return pbsUsage(c, "")
+		return pbsframe.PrintUsage(c, err.Error())
+	case len(o.Operands) == 0 || o.IsSet('a') && o.IsSet('s'):
+		return pbsframe.PrintUsage(c, "")
 	}
 	code := 0
-	for _, text := range o.operands {
+	for _, text := range o.Operands {
 		if failed := printJob(c, strings.TrimSpace(text), &o); failed != 0 {
 			code = failed
 		}
@@ -51,8 +53,8 @@ func printjob(c *frame.Invocation) error {
 }
 
 // printJob prints one job, and returns the exit status for it.
-func printJob(c *frame.Invocation, text string, o *pbsOptions) int {
-	id, ok := parsePBSID(text)
+func printJob(c *frame.Invocation, text string, o *pbsframe.Options) int {
+	id, ok := pbsframe.ParseID(text)
 	if !ok {
 		fmt.Fprintf(c.Stderr, "printjob: illegally formed job identifier: %s\n", qstat.VisibleText(text))
 		return 1
@@ -62,18 +64,18 @@ func printJob(c *frame.Invocation, text string, o *pbsOptions) int {
 		return printOperandError(c, text, err, false)
 	}
 	j := newPBSJob(c, s)
-	if o.isSet('s') {
+	if o.IsSet('s') {
 		return printScript(c, j)
 	}
 	rule := strings.Repeat("-", 51)
-	fmt.Fprintf(c.Stdout, "%s\njobid:\t\t%s\n%s\n", rule, pbsName(s.GetId(), s.GetArray()), rule)
+	fmt.Fprintf(c.Stdout, "%s\njobid:\t\t%s\n%s\n", rule, pbsframe.IDText(s.GetId(), s.GetArray()), rule)
 	for _, line := range [][2]string{{"state:", pbsState(s)}, {"substate:", j.substate()}, {"queue:", pbsQueue(s)},
 		{"owner:", s.GetOwner() + "@" + j.host}, {"host:", s.GetNode()}} {
 		if line[1] != "" {
 			fmt.Fprintf(c.Stdout, "%-10s\t%s\n", line[0], qstat.VisibleText(line[1]))
 		}
 	}
-	if o.isSet('a') {
+	if o.IsSet('a') {
 		return 0
 	}
 	fmt.Fprintln(c.Stdout, "--attributes--")
@@ -85,7 +87,7 @@ func printJob(c *frame.Invocation, text string, o *pbsOptions) int {
 
 // printScript prints the script of a job, as it was submitted.
 func printScript(c *frame.Invocation, j *pbsJob) int {
-	id := pbsName(j.GetId(), j.GetArray())
+	id := pbsframe.IDText(j.GetId(), j.GetArray())
 	_, large := j.ad.Str(roost.AttrScriptFile)
 	script, has := j.ad.Str(roost.AttrScript)
 	switch {

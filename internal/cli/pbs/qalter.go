@@ -12,6 +12,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
 	"github.com/roost-batch/roost/internal/pbs/qalter"
 	"github.com/roost-batch/roost/internal/pbs/qsub"
 	"github.com/roost-batch/roost/internal/wire"
@@ -38,37 +39,38 @@ func qalterCommand() *frame.Command {
 // qalterFlags are the options of qalter. What they mean is in internal/pbs/qsub.
 func qalterFlags() []ucli.Flag {
 	return []ucli.Flag{
-		shortFlag("A", "ACCOUNT", "charge this accounting group"),
-		shortFlag("a", "TIME", "start not before [[[[CC]YY]MM]DD]hhmm[.SS]; a time that has passed: at once"),
-		shortFlag("c", "WHEN", "when to checkpoint: n (never), s (when it has to leave its machine), c or w (from "+
-			"time to time), c=MINUTES or w=MINUTES"),
-		shortFlag("e", "PATH", "where standard error goes: [HOST:]FILE, or a directory"),
-		shortFlag("h", "KIND", "hold it (u, o or s), or release it (n)"),
-		shortFlag("j", "oe|eo|n", "join standard output and standard error, in the file of the first letter"),
-		shortFlag("k", "o|e|oe|d|n", "keep output in the home directory, or (d) write it in place"),
-		shortFlag("l", "RESOURCE=VALUE,…", "ask for these resources instead; without a value: not any more"),
-		shortFlag("M", "USERS", "whom mail is for"),
-		shortFlag("m", "POINTS", "when mail is sent"),
-		shortFlag("N", "NAME", "the name of the job; its output files keep theirs"),
-		shortFlag("o", "PATH", "where standard output goes: [HOST:]FILE, or a directory"),
-		shortFlag("P", "PROJECT", "the project; without an account it is the accounting group"),
-		shortFlag("p", "PRIORITY", "order among your own jobs, from -1024 to 1023"),
-		shortFlag("R", "o|e|oe", "which output files are removed after success"),
-		shortFlag("r", "y|n", "whether the job may be run again"),
-		shortFlag("S", "SHELL", "the shell that runs the script"),
-		shortFlag("u", "USER", "taken if it is the owner"),
-		shortFlag("v", "NAME[=VALUE],…", "set more variables of the job's environment"),
-		shortFlag("W", "KEY=VALUE,…", "more attributes: depend=, umask=, max_run_subjobs=, stagein=, …"),
+		pbsframe.ShortFlag("A", "ACCOUNT", "charge this accounting group"),
+		pbsframe.ShortFlag("a", "TIME", "start not before [[[[CC]YY]MM]DD]hhmm[.SS]; a time that has passed: at once"),
+		pbsframe.ShortFlag("c", "WHEN",
+			"when to checkpoint: n (never), s (when it has to leave its machine), c or w (from "+
+				"time to time), c=MINUTES or w=MINUTES"),
+		pbsframe.ShortFlag("e", "PATH", "where standard error goes: [HOST:]FILE, or a directory"),
+		pbsframe.ShortFlag("h", "KIND", "hold it (u, o or s), or release it (n)"),
+		pbsframe.ShortFlag("j", "oe|eo|n", "join standard output and standard error, in the file of the first letter"),
+		pbsframe.ShortFlag("k", "o|e|oe|d|n", "keep output in the home directory, or (d) write it in place"),
+		pbsframe.ShortFlag("l", "RESOURCE=VALUE,…", "ask for these resources instead; without a value: not any more"),
+		pbsframe.ShortFlag("M", "USERS", "whom mail is for"),
+		pbsframe.ShortFlag("m", "POINTS", "when mail is sent"),
+		pbsframe.ShortFlag("N", "NAME", "the name of the job; its output files keep theirs"),
+		pbsframe.ShortFlag("o", "PATH", "where standard output goes: [HOST:]FILE, or a directory"),
+		pbsframe.ShortFlag("P", "PROJECT", "the project; without an account it is the accounting group"),
+		pbsframe.ShortFlag("p", "PRIORITY", "order among your own jobs, from -1024 to 1023"),
+		pbsframe.ShortFlag("R", "o|e|oe", "which output files are removed after success"),
+		pbsframe.ShortFlag("r", "y|n", "whether the job may be run again"),
+		pbsframe.ShortFlag("S", "SHELL", "the shell that runs the script"),
+		pbsframe.ShortFlag("u", "USER", "taken if it is the owner"),
+		pbsframe.ShortFlag("v", "NAME[=VALUE],…", "set more variables of the job's environment"),
+		pbsframe.ShortFlag("W", "KEY=VALUE,…", "more attributes: depend=, umask=, max_run_subjobs=, stagein=, …"),
 	}
 }
 
 func runQalter(c *frame.Invocation) error {
-	if answersVersion(c) {
+	if pbsframe.AnswersVersion(c) {
 		return nil
 	}
-	caller, err := pbsCaller(c)
+	caller, err := pbsframe.NewCaller(c)
 	if err != nil {
-		return pbsFail(c, err)
+		return pbsframe.Fail(c, err)
 	}
 	a, err := qalter.ParseQalter(c.Args, caller)
 	var refused *qsub.RefusalError
@@ -101,8 +103,8 @@ func alterJob(c *frame.Invocation, a *qalter.JobAlteration, text, id string, s w
 	}
 	fmt.Fprintf(c.Stderr, "%s: Request invalid for state of job %s: somebody else alters it all the time\n",
 		c.Command.Name,
-		fullOperand(c, text))
-	return pbsBadState
+		pbsframe.FullOperand(c, text))
+	return pbsframe.BadState
 }
 
 // parseAlteration is what is to be asked of the schedd for one job, as it is now. Of a
@@ -128,7 +130,7 @@ func parseAlteration(c *frame.Invocation, a *qalter.JobAlteration, text, id stri
 	change, err := a.ChangeFor(qalter.CurrentJob{
 		Ad: ad, Owner: st.GetOwner(), Host: host, Tasks: int(st.GetTasks()), Array: st.GetArray(),
 		Runs: !st.GetArray() && hasStarted(st),
-	}, pbsName(st.GetId(), st.GetArray()))
+	}, pbsframe.IDText(st.GetId(), st.GetArray()))
 	var refused *qsub.RefusalError
 	switch {
 	case err != nil && st.GetDiscreet():

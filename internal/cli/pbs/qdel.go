@@ -8,6 +8,7 @@ import (
 	ucli "github.com/urfave/cli/v2"
 
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
 	"github.com/roost-batch/roost/internal/pbs/qstat"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -24,49 +25,51 @@ func qdelCommand() *frame.Command {
 			{Line: "qdel all", Description: "delete all jobs of yours, as in Torque"},
 		},
 		Flags: []ucli.Flag{
-			shortFlag("m", "TEXT", "why; it stands in the job's log"),
-			shortFlag("p", "", "the same as -W force, as in Torque"),
-			shortFlag("t", "RANGE", "of the arrays named, only these tasks, as in Torque"),
-			shortFlag("W", "force", "kill what runs at once; suppress_email=N, and a number of seconds as in Torque, "+
-				"are taken and mean nothing here"),
-			shortFlag("x", "", "jobs that have ended leave the history, with the output that was kept of them"),
+			pbsframe.ShortFlag("m", "TEXT", "why; it stands in the job's log"),
+			pbsframe.ShortFlag("p", "", "the same as -W force, as in Torque"),
+			pbsframe.ShortFlag("t", "RANGE", "of the arrays named, only these tasks, as in Torque"),
+			pbsframe.ShortFlag("W", "force",
+				"kill what runs at once; suppress_email=N, and a number of seconds as in Torque, "+
+					"are taken and mean nothing here"),
+			pbsframe.ShortFlag("x", "",
+				"jobs that have ended leave the history, with the output that was kept of them"),
 		},
 	}
 }
 
 func qdel(c *frame.Invocation) error {
-	if answersVersion(c) {
+	if pbsframe.AnswersVersion(c) {
 		return nil
 	}
-	o, err := getopt(c.Args, "W:xpm:t:")
+	o, err := pbsframe.ParseOptions(c.Args, "W:xpm:t:")
 	if err != nil {
-		return pbsUsage(c, err.Error())
+		return pbsframe.PrintUsage(c, err.Error())
 	}
-	force := o.isSet('p')
-	for _, w := range o.given['W'] {
+	force := o.IsSet('p')
+	for _, w := range o.Given['W'] {
 		switch key, _, _ := strings.Cut(w, "="); {
 		case key == "force":
 			force = true
 		case key == "suppress_email" || w != "" && frame.LeadingDigits(w) == len(w):
 		default:
-			return pbsUsage(c, "illegal -W value")
+			return pbsframe.PrintUsage(c, "illegal -W value")
 		}
 	}
-	named, all := len(o.operands) > 0, slices.Contains(o.operands, "all")
-	if o.operands, err = ownJobs(c, o.operands); err != nil {
-		return pbsFail(c, err)
+	named, all := len(o.Operands) > 0, slices.Contains(o.Operands, "all")
+	if o.Operands, err = ownJobs(c, o.Operands); err != nil {
+		return pbsframe.Fail(c, err)
 	}
-	if named && len(o.operands) == 0 {
+	if named && len(o.Operands) == 0 {
 		return nil // all of none
 	}
-	if tasks := o.last('t'); tasks != "" {
-		for i, id := range o.operands {
-			o.operands[i] = withTaskRange(id, tasks)
+	if tasks := o.Last('t'); tasks != "" {
+		for i, id := range o.Operands {
+			o.Operands[i] = withTaskRange(id, tasks)
 		}
 	}
 	// of all, some may end meanwhile
-	return actOnOperands(c, o, &wire.ActRequest{Verb: wire.ActRequest_REMOVE, Reason: cmp.Or(o.last('m'), "qdel"),
-		Force: force, Ended: o.isSet('x')}, o.isSet('x') || all)
+	return actOnOperands(c, o, &wire.ActRequest{Verb: wire.ActRequest_REMOVE, Reason: cmp.Or(o.Last('m'), "qdel"),
+		Force: force, Ended: o.IsSet('x')}, o.IsSet('x') || all)
 }
 
 // ownJobs puts the ids of all jobs of the caller that have not ended in the place of
@@ -80,7 +83,7 @@ func ownJobs(c *frame.Invocation, operands []string) ([]string, error) {
 		}
 		l := &pbsList{Invocation: c, CommandOptions: qstat.CommandOptions{Users: []string{frame.LoginName()}}}
 		if err := l.listAll("", "", func(s *wire.JobStatus) error {
-			ids = append(ids, pbsName(s.GetId(), s.GetArray()))
+			ids = append(ids, pbsframe.IDText(s.GetId(), s.GetArray()))
 			return nil
 		}); err != nil {
 			return nil, err

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
 	"github.com/roost-batch/roost/internal/pbs/qmgr"
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
@@ -40,20 +41,20 @@ func qswitchCommands() []*frame.Command {
 }
 
 func switchQueue(c *frame.Invocation, field string, on bool) error {
-	if answersVersion(c) {
+	if pbsframe.AnswersVersion(c) {
 		return nil
 	}
-	o, err := getopt(c.Args, "")
-	if err != nil || len(o.operands) == 0 {
-		return pbsUsage(c, "")
+	o, err := pbsframe.ParseOptions(c.Args, "")
+	if err != nil || len(o.Operands) == 0 {
+		return pbsframe.PrintUsage(c, "")
 	}
 	s := &qmgrSession{Invocation: c}
 	all, err := s.queues()
 	if err != nil {
-		return pbsFail(c, err)
+		return pbsframe.Fail(c, err)
 	}
 	code := 0
-	for _, text := range o.operands {
+	for _, text := range o.Operands {
 		name, _, _ := strings.Cut(text, "@")
 		at := slices.IndexFunc(all, func(q ledger.QueuePolicy) bool { return q.Name == name })
 		err := error(&qmgrError{pbseUnknownQueue, "Unknown queue"})

@@ -14,6 +14,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/cli/jobs"
+	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
 	"github.com/roost-batch/roost/internal/pbs/qstat"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -27,7 +28,7 @@ func qholdCommand() *frame.Command {
 			{Line: "qhold 123", Description: "hold a job"},
 			{Line: "qhold -h u 123 124", Description: "the same for two, with the kind of hold"},
 		},
-		Flags: []ucli.Flag{shortFlag("h", "KIND",
+		Flags: []ucli.Flag{pbsframe.ShortFlag("h", "KIND",
 			"the kind of hold: u (the default), or o or s, which only an administrator sets and releases; n for none")},
 	}
 }
@@ -42,7 +43,7 @@ func qrlsCommand() *frame.Command {
 			{Line: "qrls 123", Description: "release a job"},
 			{Line: "qrls -h u 123 124", Description: "the same for two, with the kind of hold"},
 		},
-		Flags: []ucli.Flag{shortFlag("h", "KIND",
+		Flags: []ucli.Flag{pbsframe.ShortFlag("h", "KIND",
 			"the kind of hold: u (the default), or o or s, which only an administrator sets and releases; n for none")},
 	}
 }
@@ -51,16 +52,16 @@ func qhold(c *frame.Invocation) error { return holdTypesOf(c, wire.ActRequest_HO
 func qrls(c *frame.Invocation) error  { return holdTypesOf(c, wire.ActRequest_RELEASE) }
 
 func holdTypesOf(c *frame.Invocation, v wire.ActRequest_Verb) error {
-	if answersVersion(c) {
+	if pbsframe.AnswersVersion(c) {
 		return nil
 	}
-	o, err := getopt(c.Args, "h:")
+	o, err := pbsframe.ParseOptions(c.Args, "h:")
 	if err != nil {
-		return pbsUsage(c, err.Error())
+		return pbsframe.PrintUsage(c, err.Error())
 	}
-	kinds := o.last('h')
+	kinds := o.Last('h')
 	if strings.Trim(kinds, "uosnp") != "" || strings.Contains(kinds, "n") && len(kinds) > 1 {
-		return pbsUsage(c, "illegal -h value")
+		return pbsframe.PrintUsage(c, "illegal -h value")
 	}
 	if kinds == "n" {
 		v = wire.ActRequest_VERB_UNSPECIFIED
@@ -71,12 +72,12 @@ func holdTypesOf(c *frame.Invocation, v wire.ActRequest_Verb) error {
 
 // actOnOperands does a verb to each operand by itself, in order; one that fails does not
 // stop the rest, and the last error is the exit status.
-func actOnOperands(c *frame.Invocation, o pbsOptions, req *wire.ActRequest, lenient bool) error {
-	if len(o.operands) == 0 {
-		return pbsUsage(c, "")
+func actOnOperands(c *frame.Invocation, o pbsframe.Options, req *wire.ActRequest, lenient bool) error {
+	if len(o.Operands) == 0 {
+		return pbsframe.PrintUsage(c, "")
 	}
 	removed := map[string]bool{} // by this command: that it has ended is no mistake of who names it twice
-	return eachOperand(c, o.operands, func(text, id string, s wire.ScheddClient) int {
+	return eachOperand(c, o.Operands, func(text, id string, s wire.ScheddClient) int {
 		if req.GetVerb() == wire.ActRequest_VERB_UNSPECIFIED {
 			return 0 // -h n asks for nothing
 		}
@@ -96,19 +97,19 @@ func eachOperand(c *frame.Invocation, operands []string, do func(text, id string
 	code := 0
 	for _, text := range operands {
 		text = strings.TrimSpace(text)
-		id, ok := parsePBSID(text)
+		id, ok := pbsframe.ParseID(text)
 		if !ok {
 			fmt.Fprintf(c.Stderr, "%s: illegally formed job identifier: %s\n", c.Command.Name, qstat.VisibleText(text))
 			code = 1
 			continue
 		}
 		host := frame.IDHost(id)
-		if at := operandHost(text); at != "" {
+		if at := pbsframe.OperandHost(text); at != "" {
 			id, host = id+"."+at, at
 		}
 		s, err := c.JobSchedd(host)
 		if err != nil {
-			return pbsFail(c, err)
+			return pbsframe.Fail(c, err)
 		}
 		if bad := do(text, id, s); bad != 0 {
 			code = bad
@@ -156,18 +157,18 @@ var pbsRefusals = map[wire.ActReply_Refusal]struct {
 	code int
 	text string
 }{
-	wire.ActReply_UNKNOWN_SIGNAL: {pbsBadSignal, "Unknown/illegal signal name"},
-	wire.ActReply_NOT_RERUNNABLE: {pbsNoRerun, "job is not rerunnable"},
-	wire.ActReply_NO_SUBJOB:      {pbsInvalid, "Invalid request"},
-	wire.ActReply_RUNS:           {pbsRuns, "Cannot modify attribute while job running "},
-	wire.ActReply_PART:           {pbsInvalid, "Invalid request"},
-	wire.ActReply_ENDED_SUBJOB:   {pbsEndedSubjob, "Request invalid for finished array subjob"},
+	wire.ActReply_UNKNOWN_SIGNAL: {pbsframe.BadSignal, "Unknown/illegal signal name"},
+	wire.ActReply_NOT_RERUNNABLE: {pbsframe.NoRerun, "job is not rerunnable"},
+	wire.ActReply_NO_SUBJOB:      {pbsframe.InvalidRequest, "Invalid request"},
+	wire.ActReply_RUNS:           {pbsframe.RunningJob, "Cannot modify attribute while job running "},
+	wire.ActReply_PART:           {pbsframe.InvalidRequest, "Invalid request"},
+	wire.ActReply_ENDED_SUBJOB:   {pbsframe.EndedSubjob, "Request invalid for finished array subjob"},
 }
 
 // printOperandRefusal says why one operand was refused, and returns the exit status for
 // it.
 func printOperandRefusal(c *frame.Invocation, text string, r *wire.ActReply_Result, lenient bool) int {
-	text = fullOperand(c, text)
+	text = pbsframe.FullOperand(c, text)
 	known, ok := pbsRefusals[r.GetRefusal()]
 	switch {
 	case r.GetRefusal() == wire.ActReply_NO_SUBJOB && c.Command.Name != "qdel" && c.Command.Name != "qrerun":
@@ -188,22 +189,22 @@ func printOperandRefusal(c *frame.Invocation, text string, r *wire.ActReply_Resu
 // printOperandError says what is wrong with one operand, and returns the exit status for
 // it.
 func printOperandError(c *frame.Invocation, text string, err error, lenient bool) int {
-	code := pbsExitStatus(err)
-	text = fullOperand(c, text)
+	code := pbsframe.ExitStatus(err)
+	text = pbsframe.FullOperand(c, text)
 	switch code {
-	case pbsUnknownJob:
-		fmt.Fprintf(c.Stderr, "%s: %s %s\n", c.Command.Name, unknownJob(c), text)
-	case pbsFinished:
+	case pbsframe.UnknownJob:
+		fmt.Fprintf(c.Stderr, "%s: %s %s\n", c.Command.Name, pbsframe.UnknownJobText(c), text)
+	case pbsframe.FinishedJob:
 		if lenient {
 			return 0
 		}
 		fmt.Fprintf(c.Stderr, "%s: Job has finished %s\n", c.Command.Name, text)
-	case pbsUnauthorized:
+	case pbsframe.Unauthorized:
 		fmt.Fprintf(c.Stderr, "%s: Unauthorized Request %s\n", c.Command.Name, text)
 		if errors.Is(frame.DecodeError(err), roost.Unauthenticated) { // it is another node's
 			fmt.Fprintf(c.Stderr, "%s: %s\n", c.Command.Name, frame.ErrorText(err))
 		}
-	case pbsBadState:
+	case pbsframe.BadState:
 		fmt.Fprintf(c.Stderr, "%s: Request invalid for state of job %s\n", c.Command.Name, text)
 	default:
 		fmt.Fprintf(c.Stderr, "%s: %s\n", c.Command.Name,

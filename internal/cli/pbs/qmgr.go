@@ -13,6 +13,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
 	"github.com/roost-batch/roost/internal/pbs/qmgr"
 )
 
@@ -33,9 +34,10 @@ func qmgrCommand() *frame.Command {
 			{Line: "qmgr < queues.txt", Description: "do what a file says"},
 		},
 		Flags: []ucli.Flag{
-			shortFlag("a", "", "stop at the first error"), shortFlag("c", "COMMAND",
-				"this one command, and not those on standard input"), shortFlag("e", "", "print each command"),
-			shortFlag("n", "", "only look whether the commands can be read"), shortFlag("z", "", "print no errors"),
+			pbsframe.ShortFlag("a", "", "stop at the first error"), pbsframe.ShortFlag("c", "COMMAND",
+				"this one command, and not those on standard input"), pbsframe.ShortFlag("e", "", "print each command"),
+			pbsframe.ShortFlag("n", "", "only look whether the commands can be read"),
+			pbsframe.ShortFlag("z", "", "print no errors"),
 		},
 	}
 }
@@ -70,22 +72,22 @@ const (
 )
 
 func runQmgr(c *frame.Invocation) error {
-	if answersVersion(c) {
+	if pbsframe.AnswersVersion(c) {
 		return nil
 	}
-	o, err := getopt(c.Args, "ac:enz")
+	o, err := pbsframe.ParseOptions(c.Args, "ac:enz")
 	if err != nil {
-		return pbsUsage(c, err.Error())
+		return pbsframe.PrintUsage(c, err.Error())
 	}
-	s := &qmgrSession{Invocation: c, quiet: o.isSet('z'), noExecute: o.isSet('n'),
+	s := &qmgrSession{Invocation: c, quiet: o.IsSet('z'), noExecute: o.IsSet('n'),
 		active: map[qmgr.ObjectKind][]string{}}
-	var lines io.Reader = strings.NewReader(o.last('c'))
-	if !o.isSet('c') {
+	var lines io.Reader = strings.NewReader(o.Last('c'))
+	if !o.IsSet('c') {
 		lines = c.Stdin
 		f, isFile := c.Stdin.(*os.File)
 		s.prompt = isFile && frame.ScreenOf(f).Terminal
 	}
-	return s.readCommands(lines, o.isSet('a'), o.isSet('e'))
+	return s.readCommands(lines, o.IsSet('a'), o.IsSet('e'))
 }
 
 // maxLine bounds a command, in bytes.
@@ -119,7 +121,7 @@ func (s *qmgrSession) readCommands(from io.Reader, abort, echo bool) error {
 		s.callCell("Qmgr: ")
 	}
 	if err := lines.Err(); err != nil {
-		return pbsFail(s.Invocation, err)
+		return pbsframe.Fail(s.Invocation, err)
 	}
 	if s.prompt {
 		fmt.Fprintln(s.Stdout)
@@ -175,7 +177,7 @@ func (s *qmgrSession) printQmgrError(err error) int {
 		return number & 0xff
 	}
 	show("qmgr: %s\n", strings.Join(strings.Fields(frame.ErrorText(err)), " "))
-	return pbsExitStatus(err)
+	return pbsframe.ExitStatus(err)
 }
 
 // objectError is what was wrong with one object.

@@ -138,7 +138,7 @@ func (n *pbsNode) comment() string {
 	return n.adminComment
 }
 
-// isSet are the others.
+// IsSet are the others.
 func (n *pbsNode) isSet() (all []qmgr.AttributeValue) {
 	add := func(resource, text string) {
 		all = append(all, qmgr.AttributeValue{Name: "resources_available", Resource: resource, Text: text})

@@ -7,6 +7,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/admin"
+	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
 	"github.com/roost-batch/roost/internal/pbs/qmgr"
 	"github.com/roost-batch/roost/internal/pbs/qstat"
 	"github.com/roost-batch/roost/internal/wire"
@@ -46,7 +47,7 @@ func (s *qmgrSession) onServer(cmd qmgr.Command) error {
 			{Name: "total_jobs", Text: fmt.Sprint(counts.Total())}, {Name: "state_count", Text: counts.Text()},
 		}, qmgr.Attributes(before)...)
 		fmt.Fprint(s.Stdout, qmgr.ListObject("Server "+name,
-			append(values, qmgr.AttributeValue{Name: "pbs_version", Text: pbsVersion()}), cmd.Changes))
+			append(values, qmgr.AttributeValue{Name: "pbs_version", Text: pbsframe.Version()}), cmd.Changes))
 		return nil
 	}
 	return &objectError{name, &qmgrError{pbseNotSupported,

@@ -7,6 +7,7 @@ import (
 	ucli "github.com/urfave/cli/v2"
 
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/pbs/qsub"
 	"github.com/roost-batch/roost/internal/wire"
@@ -29,27 +30,27 @@ func qmoveCommand() *frame.Command {
 }
 
 func qmove(c *frame.Invocation) error {
-	if answersVersion(c) {
+	if pbsframe.AnswersVersion(c) {
 		return nil
 	}
-	o, err := getopt(c.Args, "")
+	o, err := pbsframe.ParseOptions(c.Args, "")
 	if err != nil {
-		return pbsUsage(c, err.Error())
+		return pbsframe.PrintUsage(c, err.Error())
 	}
-	if len(o.operands) < 2 {
-		return pbsUsage(c, "")
+	if len(o.Operands) < 2 {
+		return pbsframe.PrintUsage(c, "")
 	}
-	queue, server, ok := qsub.ParseDestination(o.operands[0])
+	queue, server, ok := qsub.ParseDestination(o.Operands[0])
 	if !ok {
-		fmt.Fprintf(c.Stderr, "qmove: illegally formed destination: %s\n", o.operands[0])
+		fmt.Fprintf(c.Stderr, "qmove: illegally formed destination: %s\n", o.Operands[0])
 		return frame.ExitError(2)
 	}
-	return eachOperand(c, o.operands[1:], func(text, id string, s wire.ScheddClient) int {
+	return eachOperand(c, o.Operands[1:], func(text, id string, s wire.ScheddClient) int {
 		if own := cmp.Or(frame.IDHost(id), c.DefaultServer(), config.HostName()); server != "" &&
-			!sameHost(server, own) {
+			!pbsframe.SameHost(server, own) {
 			fmt.Fprintf(c.Stderr, "qmove: No support for requested service %s: a job stays at the node where it was "+
 				"submitted, %s; submit it on %s\n", text, own, server)
-			return pbsNoSupport
+			return pbsframe.NoSupport
 		}
 		reply, err := actAtSchedd(c, s, &wire.ActRequest{Verb: wire.ActRequest_MOVE, Queue: queue}, id)
 		return printOperandResult(c, text, reply, err, false)

@@ -4,6 +4,7 @@ import (
 	ucli "github.com/urfave/cli/v2"
 
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
@@ -20,25 +21,25 @@ func qmsgCommand() *frame.Command {
 			{Line: "qmsg -O checked 123 124", Description: "the same for two, in their standard output"},
 		},
 		Flags: []ucli.Flag{
-			shortFlag("E", "", "into standard error, as without options"),
-			shortFlag("O", "", "into standard output"),
+			pbsframe.ShortFlag("E", "", "into standard error, as without options"),
+			pbsframe.ShortFlag("O", "", "into standard output"),
 		},
 	}
 }
 
 func qmsg(c *frame.Invocation) error {
-	if answersVersion(c) {
+	if pbsframe.AnswersVersion(c) {
 		return nil
 	}
-	o, err := getopt(c.Args, "EO")
+	o, err := pbsframe.ParseOptions(c.Args, "EO")
 	if err != nil {
-		return pbsUsage(c, err.Error())
+		return pbsframe.PrintUsage(c, err.Error())
 	}
-	if len(o.operands) < 2 {
-		return pbsUsage(c, "")
+	if len(o.Operands) < 2 {
+		return pbsframe.PrintUsage(c, "")
 	}
-	req := &wire.ActRequest{Verb: wire.ActRequest_MESSAGE, Message: []byte(o.operands[0]), Out: o.isSet('O'),
-		Err: o.isSet('E') || !o.isSet('O')}
-	o.operands = o.operands[1:]
+	req := &wire.ActRequest{Verb: wire.ActRequest_MESSAGE, Message: []byte(o.Operands[0]), Out: o.IsSet('O'),
+		Err: o.IsSet('E') || !o.IsSet('O')}
+	o.Operands = o.Operands[1:]
 	return actOnOperands(c, o, req, false)
 }

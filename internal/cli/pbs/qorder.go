@@ -7,6 +7,7 @@ import (
 	ucli "github.com/urfave/cli/v2"
 
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
 	"github.com/roost-batch/roost/internal/pbs/qstat"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -28,38 +29,38 @@ func qorderCommand() *frame.Command {
 }
 
 func qorder(c *frame.Invocation) error {
-	if answersVersion(c) {
+	if pbsframe.AnswersVersion(c) {
 		return nil
 	}
-	o, err := getopt(c.Args, "")
+	o, err := pbsframe.ParseOptions(c.Args, "")
 	if err != nil {
-		return pbsUsage(c, err.Error())
+		return pbsframe.PrintUsage(c, err.Error())
 	}
-	if len(o.operands) != 2 {
-		return pbsUsage(c, "")
+	if len(o.Operands) != 2 {
+		return pbsframe.PrintUsage(c, "")
 	}
 	var ids, hosts [2]string
-	for i, text := range o.operands {
+	for i, text := range o.Operands {
 		text = strings.TrimSpace(text)
-		id, ok := parsePBSID(text)
+		id, ok := pbsframe.ParseID(text)
 		if !ok {
 			fmt.Fprintf(c.Stderr, "qorder: illegally formed job identifier: %s\n", qstat.VisibleText(text))
 			return frame.ExitError(1)
 		}
-		if ids[i], hosts[i] = id, frame.IDHost(id); operandHost(text) != "" {
-			ids[i], hosts[i] = id+"."+operandHost(text), operandHost(text)
+		if ids[i], hosts[i] = id, frame.IDHost(id); pbsframe.OperandHost(text) != "" {
+			ids[i], hosts[i] = id+"."+pbsframe.OperandHost(text), pbsframe.OperandHost(text)
 		}
 	}
-	if hosts[0] != "" && hosts[1] != "" && !sameHost(hosts[0], hosts[1]) {
+	if hosts[0] != "" && hosts[1] != "" && !pbsframe.SameHost(hosts[0], hosts[1]) {
 		fmt.Fprintln(c.Stderr, "qorder: both jobs ids must specify the same server")
 		return frame.ExitError(1)
 	}
 	s, err := c.JobSchedd(hosts[0])
 	if err != nil {
-		return pbsFail(c, err)
+		return pbsframe.Fail(c, err)
 	}
 	reply, err := actAtSchedd(c, s, &wire.ActRequest{Verb: wire.ActRequest_ORDER}, ids[:]...)
-	if code := printOperandResult(c, o.operands[0]+" or "+o.operands[1], reply, err, false); code != 0 {
+	if code := printOperandResult(c, o.Operands[0]+" or "+o.Operands[1], reply, err, false); code != 0 {
 		return frame.ExitError(code)
 	}
 	return nil

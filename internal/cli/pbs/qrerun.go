@@ -4,6 +4,7 @@ import (
 	ucli "github.com/urfave/cli/v2"
 
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
@@ -19,22 +20,22 @@ func qrerunCommand() *frame.Command {
 			{Line: "qrerun 123", Description: "run a job again"},
 			{Line: "qrerun '123[7]'", Description: "the same for a task of an array"},
 		},
-		Flags: []ucli.Flag{shortFlag("W", "force", "an administrator's; it is taken and does the same")},
+		Flags: []ucli.Flag{pbsframe.ShortFlag("W", "force", "an administrator's; it is taken and does the same")},
 	}
 }
 
 func qrerun(c *frame.Invocation) error {
-	if answersVersion(c) {
+	if pbsframe.AnswersVersion(c) {
 		return nil
 	}
-	o, err := getopt(c.Args, "W:")
+	o, err := pbsframe.ParseOptions(c.Args, "W:")
 	if err != nil {
-		return pbsUsage(c, err.Error())
+		return pbsframe.PrintUsage(c, err.Error())
 	}
-	if o.isSet('W') && o.last('W') != "force" {
-		return pbsUsage(c, "illegal -W value")
+	if o.IsSet('W') && o.Last('W') != "force" {
+		return pbsframe.PrintUsage(c, "illegal -W value")
 	}
 	return actOnOperands(c, o, &wire.ActRequest{Verb: wire.ActRequest_RERUN, Reason: c.Command.Name,
-		Force: o.isSet('W')},
+		Force: o.IsSet('W')},
 		false)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
@@ -28,8 +29,8 @@ func qrunCommand() *frame.Command {
 				Description: "ask for tasks of an array to start now on n1 or n2, and wait for nothing"},
 		},
 		Flags: []ucli.Flag{
-			shortFlag("H", "HOSTS", "only on these machines, with + between them"),
-			shortFlag("a", "", "return when it is asked for, before the job starts"),
+			pbsframe.ShortFlag("H", "HOSTS", "only on these machines, with + between them"),
+			pbsframe.ShortFlag("a", "", "return when it is asked for, before the job starts"),
 		},
 	}
 }
@@ -42,26 +43,26 @@ const runPatience = time.Minute
 const pbsUnavailable = 196
 
 func qrun(c *frame.Invocation) error {
-	if answersVersion(c) {
+	if pbsframe.AnswersVersion(c) {
 		return nil
 	}
-	o, err := getopt(c.Args, "H:a")
+	o, err := pbsframe.ParseOptions(c.Args, "H:a")
 	if err != nil {
-		return pbsUsage(c, err.Error())
+		return pbsframe.PrintUsage(c, err.Error())
 	}
-	if len(o.operands) == 0 {
-		return pbsUsage(c, "")
+	if len(o.Operands) == 0 {
+		return pbsframe.PrintUsage(c, "")
 	}
 	req := &wire.ActRequest{Verb: wire.ActRequest_RUN, Reason: c.Command.Name}
-	if o.isSet('H') {
+	if o.IsSet('H') {
 		var why string
-		if req.Nodes, why = runHosts(o.last('H')); req.Nodes == nil {
-			return pbsUsage(c, "illegal -H value"+why)
+		if req.Nodes, why = runHosts(o.Last('H')); req.Nodes == nil {
+			return pbsframe.PrintUsage(c, "illegal -H value"+why)
 		}
 	}
-	return eachOperand(c, o.operands, func(text, id string, s wire.ScheddClient) int {
+	return eachOperand(c, o.Operands, func(text, id string, s wire.ScheddClient) int {
 		reply, err := actAtSchedd(c, s, req, id)
-		if code := printOperandResult(c, text, reply, err, false); code != 0 || o.isSet('a') {
+		if code := printOperandResult(c, text, reply, err, false); code != 0 || o.IsSet('a') {
 			return code
 		}
 		return awaitRun(c, text, id, s)
@@ -81,7 +82,7 @@ func runHosts(value string) (hosts []string, why string) {
 			return nil, ""
 		case strings.ContainsAny(host, ":="):
 			return nil, ": name machines alone; what the job has of them is what it asks for, which qalter -l changes"
-		case strings.ContainsFunc(host, isInvalidID):
+		case strings.ContainsFunc(host, pbsframe.IsInvalidID):
 			return nil, ""
 		}
 		hosts = append(hosts, host)
@@ -110,13 +111,13 @@ func awaitRun(c *frame.Invocation, text, id string, s wire.ScheddClient) int {
 		}
 		return err
 	})
-	text = fullOperand(c, text)
+	text = pbsframe.FullOperand(c, text)
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		fmt.Fprintf(c.Stderr, "%s: no answer within %v, and it is asked for still: %s: see roost why %s\n",
 			c.Command.Name,
 			runPatience, text, id)
-		return pbsSystem
+		return pbsframe.SystemError
 	case err != nil:
 		return printOperandError(c, text, err, false)
 	case last.GetRunNow().GetDenied() != "":

@@ -9,6 +9,7 @@ import (
 	ucli "github.com/urfave/cli/v2"
 
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
 	"github.com/roost-batch/roost/internal/pbs/qstat"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -32,44 +33,44 @@ func qselectCommand() *frame.Command {
 				Description: "what was submitted since the first of November, ended or not"},
 		},
 		Flags: []ucli.Flag{
-			shortFlag("a", "[OP]TIME", "by the time before which they do not start"),
-			shortFlag("A", "ACCOUNT", "of this account"),
-			shortFlag("c", "[OP]INTERVAL",
+			pbsframe.ShortFlag("a", "[OP]TIME", "by the time before which they do not start"),
+			pbsframe.ShortFlag("A", "ACCOUNT", "of this account"),
+			pbsframe.ShortFlag("c", "[OP]INTERVAL",
 				"by how often checkpoints are taken: n, s, c=MINUTES, c or u, from seldom to often"),
-			shortFlag("h", "HOLDS", "with exactly these holds: letters of u, o and s, or n for none"),
-			shortFlag("H", "", "only jobs that have ended"),
-			shortFlag("J", "", "only arrays, and with -T their tasks"),
-			shortFlag("l", "RESOURCE OP VALUE",
+			pbsframe.ShortFlag("h", "HOLDS", "with exactly these holds: letters of u, o and s, or n for none"),
+			pbsframe.ShortFlag("H", "", "only jobs that have ended"),
+			pbsframe.ShortFlag("J", "", "only arrays, and with -T their tasks"),
+			pbsframe.ShortFlag("l", "RESOURCE OP VALUE",
 				"by what they ask for, as in ncpus.ge.4,mem.lt.8gb; also with = != > >= < <="),
-			shortFlag("N", "NAME", "of this name"),
-			shortFlag("p", "[OP]PRIORITY", "by their priority"),
-			shortFlag("P", "PROJECT", "the same as -A"),
-			shortFlag("q", "DESTINATION", "of a QUEUE, submitted at a @NODE, or both: QUEUE@NODE"),
-			shortFlag("r", "y|n", "that may be run twice, or may not"),
-			shortFlag("s", "STATES", "in one of these states: letters of BEFHMQRSTUWX"),
-			shortFlag("t", "SUBOPTION[OP]TIME",
+			pbsframe.ShortFlag("N", "NAME", "of this name"),
+			pbsframe.ShortFlag("p", "[OP]PRIORITY", "by their priority"),
+			pbsframe.ShortFlag("P", "PROJECT", "the same as -A"),
+			pbsframe.ShortFlag("q", "DESTINATION", "of a QUEUE, submitted at a @NODE, or both: QUEUE@NODE"),
+			pbsframe.ShortFlag("r", "y|n", "that may be run twice, or may not"),
+			pbsframe.ShortFlag("s", "STATES", "in one of these states: letters of BEFHMQRSTUWX"),
+			pbsframe.ShortFlag("t", "SUBOPTION[OP]TIME",
 				"by a time of theirs: a for -a, c or q submitted, e ready to run, m last changed, s started"),
-			shortFlag("T", "", "arrays with their tasks"),
-			shortFlag("u", "USERS", "of these users, with commas between them"),
-			shortFlag("x", "", "also jobs that have ended"),
+			pbsframe.ShortFlag("T", "", "arrays with their tasks"),
+			pbsframe.ShortFlag("u", "USERS", "of these users, with commas between them"),
+			pbsframe.ShortFlag("x", "", "also jobs that have ended"),
 		},
 	}
 }
 
 func qselect(c *frame.Invocation) error {
-	if answersVersion(c) {
+	if pbsframe.AnswersVersion(c) {
 		return nil
 	}
-	o, err := getopt(c.Args, "a:A:c:h:HJl:N:p:P:q:r:s:t:Tu:x")
+	o, err := pbsframe.ParseOptions(c.Args, "a:A:c:h:HJl:N:p:P:q:r:s:t:Tu:x")
 	if err != nil {
-		return pbsUsage(c, err.Error())
+		return pbsframe.PrintUsage(c, err.Error())
 	}
-	if len(o.operands) > 0 {
-		return pbsUsage(c, "")
+	if len(o.Operands) > 0 {
+		return pbsframe.PrintUsage(c, "")
 	}
-	dialect, err := dialect(c)
+	dialect, err := pbsframe.Dialect(c)
 	if err != nil {
-		return pbsFail(c, err)
+		return pbsframe.Fail(c, err)
 	}
 	wanted := &qselectFilter{Invocation: c, dialect: dialect}
 	if refused := wanted.readOptions(o); refused != nil {
@@ -77,24 +78,24 @@ func qselect(c *frame.Invocation) error {
 		return frame.ExitError(refused.code)
 	}
 	if wanted.scheddNode != "" {
-		node, ok := findServer(c, wanted.scheddNode)
+		node, ok := pbsframe.FindServer(c, wanted.scheddNode)
 		if !ok {
-			return unknownServer(c, wanted.scheddNode)
+			return pbsframe.UnknownServer(c, wanted.scheddNode)
 		}
 		wanted.scheddNode = cmp.Or(node, wanted.scheddNode)
 	}
-	l := &pbsList{Invocation: c, CommandOptions: qstat.CommandOptions{Full: wanted.needsAds, Subjobs: o.isSet('T'),
-		Ended: o.isSet('x') || o.isSet('H'), OnlyEnded: o.isSet('H'), Dialect: dialect}}
+	l := &pbsList{Invocation: c, CommandOptions: qstat.CommandOptions{Full: wanted.needsAds, Subjobs: o.IsSet('T'),
+		Ended: o.IsSet('x') || o.IsSet('H'), OnlyEnded: o.IsSet('H'), Dialect: dialect}}
 	if l.torqueAttributes() {
-		l.ArrayElements, l.ExcludeEnded = !o.isSet('J'), !wanted.completed
+		l.ArrayElements, l.ExcludeEnded = !o.IsSet('J'), !wanted.completed
 		if err := l.readHistoryLimit(); err != nil {
-			return pbsFail(c, err)
+			return pbsframe.Fail(c, err)
 		}
 	}
 	out := bufio.NewWriter(c.Stdout)
 	err = l.listAll("", wanted.scheddNode, func(s *wire.JobStatus) error {
 		if wanted.matches(s) {
-			fmt.Fprintln(out, pbsName(s.GetId(), s.GetArray()))
+			fmt.Fprintln(out, pbsframe.IDText(s.GetId(), s.GetArray()))
 		}
 		return nil
 	})
@@ -102,7 +103,7 @@ func qselect(c *frame.Invocation) error {
 		err = ferr
 	}
 	if err != nil {
-		return pbsFail(c, err)
+		return pbsframe.Fail(c, err)
 	}
 	return nil
 }

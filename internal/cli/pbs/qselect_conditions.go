@@ -11,6 +11,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
 	"github.com/roost-batch/roost/internal/pbs/qsub"
 )
 
@@ -39,9 +40,9 @@ func (w *qselectFilter) addCondition(f func(*qselectJob) bool) {
 
 // readOptions takes in all options. Of one that is given twice the last counts, and of -l
 // all.
-func (w *qselectFilter) readOptions(o pbsOptions) *badOption {
+func (w *qselectFilter) readOptions(o pbsframe.Options) *badOption {
 	for _, letter := range []byte("aAchlNpPqrstu") {
-		values := o.given[letter]
+		values := o.Given[letter]
 		if letter != 'l' && len(values) > 1 {
 			values = values[len(values)-1:]
 		}
@@ -59,7 +60,7 @@ func (w *qselectFilter) readOptions(o pbsOptions) *badOption {
 			}
 		}
 	}
-	if o.isSet('J') {
+	if o.IsSet('J') {
 		w.addCondition(func(j *qselectJob) bool { return j.GetArray() || strings.Contains(j.GetId(), "[") })
 	}
 	return nil

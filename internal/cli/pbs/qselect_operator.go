@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
 )
 
 // qselectOperator is an operator of qselect.
@@ -64,7 +65,7 @@ func (w *qselectFilter) addResourceConditions(list string) *badOption {
 			compare = compareNumbers
 		case "select", "nodes", "place", "software", "nice", "arch", "host", "vnode", "app_class":
 		default:
-			return &badOption{"Unknown resource: " + name, pbsUnknownResource}
+			return &badOption{"Unknown resource: " + name, pbsframe.UnknownResource}
 		}
 		if _, ok := compare(value, value); !ok || name != "software" && value == "" {
 			return &badOption{"illegal -l value", 2}

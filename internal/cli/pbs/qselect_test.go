@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
@@ -39,7 +40,7 @@ func TestQselectConditions(t *testing.T) {
 		a, _, _ := newPBSApp(t, t.TempDir())
 		a.Now = func() time.Time { return now }
 		w := &qselectFilter{Invocation: &frame.Invocation{App: a}}
-		o, err := getopt(strings.Fields(line), "a:A:c:h:HJl:N:p:P:q:r:s:t:Tu:x")
+		o, err := pbsframe.ParseOptions(strings.Fields(line), "a:A:c:h:HJl:N:p:P:q:r:s:t:Tu:x")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -61,7 +62,7 @@ func TestQselectAccounts(t *testing.T) {
 		"-A acct -P proj": true} {
 		a, _, _ := newPBSApp(t, t.TempDir())
 		w := &qselectFilter{Invocation: &frame.Invocation{App: a}}
-		o, _ := getopt(strings.Fields(line), "A:P:")
+		o, _ := pbsframe.ParseOptions(strings.Fields(line), "A:P:")
 		if bad := w.readOptions(o); bad != nil || w.matches(s) != want {
 			t.Errorf("%s: %v, want %v (%v)", line, !want, want, bad)
 		}
@@ -85,7 +86,7 @@ func TestQselectRefuses(t *testing.T) {
 	} {
 		a, _, _ := newPBSApp(t, t.TempDir())
 		w := &qselectFilter{Invocation: &frame.Invocation{App: a}}
-		o, err := getopt(strings.Fields(line), "a:A:c:h:HJl:N:p:P:q:r:s:t:Tu:x")
+		o, err := pbsframe.ParseOptions(strings.Fields(line), "a:A:c:h:HJl:N:p:P:q:r:s:t:Tu:x")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,6 +4,7 @@ import (
 	ucli "github.com/urfave/cli/v2"
 
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
@@ -20,27 +21,27 @@ func qsigCommand() *frame.Command {
 			{Line: "qsig -s suspend 123", Description: "freeze a job"},
 			{Line: "qsig -s resume 123", Description: "let it run on"},
 		},
-		Flags: []ucli.Flag{shortFlag("s", "SIGNAL",
+		Flags: []ucli.Flag{pbsframe.ShortFlag("s", "SIGNAL",
 			"a name with or without SIG, or a number; suspend or resume; without -s SIGTERM")},
 	}
 }
 
 func qsig(c *frame.Invocation) error {
-	if answersVersion(c) {
+	if pbsframe.AnswersVersion(c) {
 		return nil
 	}
-	o, err := getopt(c.Args, "s:")
+	o, err := pbsframe.ParseOptions(c.Args, "s:")
 	if err != nil {
-		return pbsUsage(c, err.Error())
+		return pbsframe.PrintUsage(c, err.Error())
 	}
-	req := &wire.ActRequest{Verb: wire.ActRequest_SIGNAL, Reason: c.Command.Name, Signal: o.last('s')}
+	req := &wire.ActRequest{Verb: wire.ActRequest_SIGNAL, Reason: c.Command.Name, Signal: o.Last('s')}
 	switch {
 	case req.Signal == "suspend" || req.Signal == "admin-suspend":
 		req.Verb = wire.ActRequest_SUSPEND
 	case req.Signal == "resume" || req.Signal == "admin-resume":
 		req.Verb = wire.ActRequest_RESUME
-	case req.Signal == "" && o.isSet('s'):
-		return pbsUsage(c, "illegal -s value")
+	case req.Signal == "" && o.IsSet('s'):
+		return pbsframe.PrintUsage(c, "illegal -s value")
 	}
 	return actOnOperands(c, o, req, false)
 }

@@ -7,8 +7,8 @@ import (
 
 	ucli "github.com/urfave/cli/v2"
 
-	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
 	"github.com/roost-batch/roost/internal/pbs/qstat"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -31,36 +31,38 @@ func qstatCommand() *frame.Command {
 			{Line: "qstat -Q", Description: "the queues"},
 		},
 		Flags: []ucli.Flag{
-			shortFlag("f", "", "everything about each job, queue or server, an attribute a line"),
-			shortFlag("F", "FORMAT", "of -f: json, dsv for one line each, or default"),
-			shortFlag("D", "DELIMITER",
+			pbsframe.ShortFlag("f", "", "everything about each job, queue or server, an attribute a line"),
+			pbsframe.ShortFlag("F", "FORMAT", "of -f: json, dsv for one line each, or default"),
+			pbsframe.ShortFlag("D", "DELIMITER",
 				"what stands between the attributes of -F dsv, | unless given; it comes behind -F"),
-			shortFlag("a", "",
+			pbsframe.ShortFlag("a", "",
 				"in the other layout of OpenPBS, with what jobs ask for; so, too, with all options up to -M"),
-			shortFlag("i", "", "only jobs that wait, are held or end"),
-			shortFlag("r", "", "only jobs that run or are suspended"),
-			shortFlag("H", "", "only jobs that have ended"),
-			shortFlag("T", "", "with when they are expected to start, in that order"),
-			shortFlag("u", "USERS", "only jobs of these users, with commas between them"),
-			shortFlag("n", "", "with the machines that each job runs on"),
-			shortFlag("s", "", "with a line about why a job waits or where it runs"),
-			shortFlag("G", "", "memory in gigabytes"),
-			shortFlag("M", "", "memory in millions of words, of 8 bytes"),
-			shortFlag("x", "", "also jobs that have ended; for who speaks Torque everything about each job, as XML"),
-			shortFlag("t", "", "also the tasks of arrays"),
-			shortFlag("J", "", "only arrays"),
-			shortFlag("p", "", "how much of each job is done, in percent, in place of the time used"),
-			shortFlag("w", "", "wide: more is shown of names, and lines of -f are not folded"),
-			shortFlag("1", "", "with -n and -s: all about a job in one line; with -f: lines are not folded"),
-			shortFlag("E", "", "operands are ids of jobs; any number of them are asked about at once in any case"),
-			shortFlag("Q", "", "the queues, and how many jobs of each kind are in them"),
-			shortFlag("q", "", "the queues, and what they allow"),
-			shortFlag("B", "", "the servers"),
-			shortFlag("c", "", "without jobs that have ended, as in Torque"),
-			shortFlag("e", "", "only jobs that are in execution queues, as in Torque: all are"),
-			shortFlag("l", "", "taken as in Torque; servers have no other names here"),
-			shortFlag("R", "", "the same as -a; columns about disks, which Torque has, are left out"),
-			shortFlag("W", "LETTERS",
+			pbsframe.ShortFlag("i", "", "only jobs that wait, are held or end"),
+			pbsframe.ShortFlag("r", "", "only jobs that run or are suspended"),
+			pbsframe.ShortFlag("H", "", "only jobs that have ended"),
+			pbsframe.ShortFlag("T", "", "with when they are expected to start, in that order"),
+			pbsframe.ShortFlag("u", "USERS", "only jobs of these users, with commas between them"),
+			pbsframe.ShortFlag("n", "", "with the machines that each job runs on"),
+			pbsframe.ShortFlag("s", "", "with a line about why a job waits or where it runs"),
+			pbsframe.ShortFlag("G", "", "memory in gigabytes"),
+			pbsframe.ShortFlag("M", "", "memory in millions of words, of 8 bytes"),
+			pbsframe.ShortFlag("x", "",
+				"also jobs that have ended; for who speaks Torque everything about each job, as XML"),
+			pbsframe.ShortFlag("t", "", "also the tasks of arrays"),
+			pbsframe.ShortFlag("J", "", "only arrays"),
+			pbsframe.ShortFlag("p", "", "how much of each job is done, in percent, in place of the time used"),
+			pbsframe.ShortFlag("w", "", "wide: more is shown of names, and lines of -f are not folded"),
+			pbsframe.ShortFlag("1", "", "with -n and -s: all about a job in one line; with -f: lines are not folded"),
+			pbsframe.ShortFlag("E", "",
+				"operands are ids of jobs; any number of them are asked about at once in any case"),
+			pbsframe.ShortFlag("Q", "", "the queues, and how many jobs of each kind are in them"),
+			pbsframe.ShortFlag("q", "", "the queues, and what they allow"),
+			pbsframe.ShortFlag("B", "", "the servers"),
+			pbsframe.ShortFlag("c", "", "without jobs that have ended, as in Torque"),
+			pbsframe.ShortFlag("e", "", "only jobs that are in execution queues, as in Torque: all are"),
+			pbsframe.ShortFlag("l", "", "taken as in Torque; servers have no other names here"),
+			pbsframe.ShortFlag("R", "", "the same as -a; columns about disks, which Torque has, are left out"),
+			pbsframe.ShortFlag("W", "LETTERS",
 				"the options of these letters, of a i r H n s q G M and 1, or u with the rest for its value"),
 		},
 	}
@@ -77,26 +79,26 @@ qstat --version
 `
 
 func runQstat(c *frame.Invocation) error {
-	if answersVersion(c) {
+	if pbsframe.AnswersVersion(c) {
 		return nil
 	}
-	found, err := getopt(c.Args, qstat.OptionSpec)
+	found, err := pbsframe.ParseOptions(c.Args, qstat.OptionSpec)
 	if err != nil {
 		fmt.Fprintf(c.Stderr, "qstat: %v\n%s", err, qstatUsage)
 		return frame.ExitError(2)
 	}
-	o, wrong := qstat.ParseCommandLine(found.order)
+	o, wrong := qstat.ParseCommandLine(found.Order)
 	if len(wrong) > 0 {
 		fmt.Fprint(c.Stderr, strings.Join(wrong, "\n"), qstatUsage)
 		return frame.ExitError(2)
 	}
-	dialect, err := dialect(c)
+	dialect, err := pbsframe.Dialect(c)
 	if err != nil {
-		return pbsFail(c, err)
+		return pbsframe.Fail(c, err)
 	}
 	o.InDialect(dialect)
 	out := bufio.NewWriterSize(c.Stdout, 64<<10)
-	l := &pbsList{Invocation: c, CommandOptions: o, operands: found.operands, out: out}
+	l := &pbsList{Invocation: c, CommandOptions: o, operands: found.Operands, out: out}
 	var code int
 	switch o.Mode {
 	case qstat.ListQueues:
@@ -110,7 +112,7 @@ func runQstat(c *frame.Invocation) error {
 		err = ferr
 	}
 	if err != nil {
-		return pbsFail(c, err)
+		return pbsframe.Fail(c, err)
 	}
 	if code != 0 {
 		return frame.ExitError(code)
@@ -174,16 +176,9 @@ func (l *pbsList) full() (qstat.FullPrinter, error) {
 	switch l.Format {
 	case "json":
 		server, err := l.ServerName()
-		return qstat.NewJSON(l.out, l.Now(), pbsVersion(), server), err
+		return qstat.NewJSON(l.out, l.Now(), pbsframe.Version(), server), err
 	case "dsv":
 		return qstat.NewDelimited(l.out, l.Delimiter), nil
 	}
 	return qstat.NewLines(l.out, l.Wide), nil
 }
-
-// pbsVersion is the version that clients are told: that of OpenPBS which the commands are
-// like, in its old spelling, by which clients know what they can say, and that of Roost.
-func pbsVersion() string { return "PBSPro_23.06.06 (" + roostVersion() + ")" }
-
-// roostVersion is that of Roost, with its name before it.
-func roostVersion() string { return "roost-" + roost.Version }

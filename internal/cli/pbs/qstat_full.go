@@ -10,6 +10,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
 	"github.com/roost-batch/roost/internal/pbs/qstat"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -43,7 +44,7 @@ func (j *pbsJob) statedText(name string) string      { t, _ := j.record.Str(name
 // pbsObject is a job with everything that qstat -f says of it.
 func pbsObject(c *frame.Invocation, s *wire.JobStatus) *qstat.Object {
 	j := newPBSJob(c, s)
-	return &qstat.Object{Kind: qstat.Jobs, Name: pbsName(s.GetId(), s.GetArray()), Attributes: j.attributes()}
+	return &qstat.Object{Kind: qstat.Jobs, Name: pbsframe.IDText(s.GetId(), s.GetArray()), Attributes: j.attributes()}
 }
 
 // attributeList is what PBS says of an object, in order.
@@ -274,7 +275,7 @@ func (j *pbsJob) eligible() string {
 	if since := j.GetWaiting(); since != 0 {
 		waited += max(j.Now().Sub(frame.TimeOfNanos(since)), 0)
 	}
-	return clockText(waited)
+	return pbsframe.ClockText(waited)
 }
 
 // kilobytes is how PBS writes an amount of memory.

@@ -12,6 +12,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/cli/jobs"
+	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
 	"github.com/roost-batch/roost/internal/pbs/qstat"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -187,12 +188,12 @@ func (l *pbsList) listByID(texts []string, f func(*wire.JobStatus) error) error 
 	said := map[string]string{}
 	var words []string
 	for _, text := range texts {
-		id, ok := parsePBSID(text)
+		id, ok := pbsframe.ParseID(text)
 		if !ok {
 			l.printRefusal(1, "illegally formed job identifier: %s", qstat.VisibleText(text))
 			continue
 		}
-		if at := operandHost(text); at != "" {
+		if at := pbsframe.OperandHost(text); at != "" {
 			id += "." + at
 		} else if frame.IDHost(id) == "" && l.DefaultNode != "" {
 			id += "." + l.DefaultNode
@@ -208,32 +209,35 @@ func (l *pbsList) listByID(texts []string, f func(*wire.JobStatus) error) error 
 			return l.refusalText(said[r.GetSelector()], r)
 		}
 		if l.isExpired(s) {
-			l.printRefusal(pbsUnknownJob, "%s %s", unknownJob(l.Invocation), pbsName(s.GetId(), s.GetArray()))
+			l.printRefusal(pbsframe.UnknownJob, "%s %s", pbsframe.UnknownJobText(l.Invocation),
+				pbsframe.IDText(s.GetId(), s.GetArray()))
 			return nil
 		}
 		if !l.Ended && !l.torqueAttributes() && pbsState(s) == "F" {
-			l.printRefusal(pbsFinished, "%s Job has finished, use -x or -H to obtain historical job information",
-				pbsName(s.GetId(), s.GetArray()))
+			l.printRefusal(pbsframe.FinishedJob,
+				"%s Job has finished, use -x or -H to obtain historical job information",
+				pbsframe.IDText(s.GetId(), s.GetArray()))
 			return nil
 		}
 		return l.listJob(s, f)
 	})
 	for _, m := range missing {
-		l.printRefusal(pbsSystem, "%s %s", m.Node, m.Reason)
+		l.printRefusal(pbsframe.SystemError, "%s %s", m.Node, m.Reason)
 	}
 	return err
 }
 
 // refusalText says why an id stands for nothing.
 func (l *pbsList) refusalText(text string, r *wire.Refused) error {
-	text = fullOperand(l.Invocation, text)
+	text = pbsframe.FullOperand(l.Invocation, text)
 	switch kind := roost.ErrorKind(r.GetKind()); kind {
 	case roost.NotFound:
-		l.printRefusal(pbsUnknownJob, "%s %s", unknownJob(l.Invocation), text)
+		l.printRefusal(pbsframe.UnknownJob, "%s %s", pbsframe.UnknownJobText(l.Invocation), text)
 	case roost.Finished:
-		l.printRefusal(pbsFinished, "%s Job has finished, use -x or -H to obtain historical job information", text)
+		l.printRefusal(pbsframe.FinishedJob, "%s Job has finished, use -x or -H to obtain historical job information",
+			text)
 	default:
-		l.printRefusal(pbsExitStatus(kind), "%s", jobs.WithSubject(text, frame.PrintableText(r.GetText())))
+		l.printRefusal(pbsframe.ExitStatus(kind), "%s", jobs.WithSubject(text, frame.PrintableText(r.GetText())))
 	}
 	return nil
 }
@@ -256,7 +260,7 @@ func (l *pbsList) listDestination(text string, f func(*wire.JobStatus) error) er
 		return nil
 	}
 	if err == nil && queue != "" && !found && !l.mayBeQueue(queue) {
-		l.printRefusal(pbsUnknownQueue, "Unknown queue %s", text)
+		l.printRefusal(pbsframe.UnknownQueue, "Unknown queue %s", text)
 	}
 	return err
 }

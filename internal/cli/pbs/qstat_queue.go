@@ -13,6 +13,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/admin"
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
 	"github.com/roost-batch/roost/internal/pbs/qmgr"
 	"github.com/roost-batch/roost/internal/pbs/qstat"
 	"github.com/roost-batch/roost/internal/wire"
@@ -118,7 +119,7 @@ func (l *pbsList) queues() (code int, err error) {
 			return q.Name == name
 		}) {
 			fmt.Fprintf(l.Stderr, "qstat: Unknown queue %s\n", text)
-			code = pbsUnknownQueue
+			code = pbsframe.UnknownQueue
 		}
 	}
 	if len(wanted) > 0 && !wanted[""] {
@@ -161,7 +162,7 @@ func queueRow(q *ledger.QueuePolicy, counts *qstat.StateCounts) qstat.QueueRow {
 		r.Memory = pbsSize(*m)
 	}
 	if w := q.MaxResources.Walltime; w != nil {
-		r.Walltime = clockText(time.Duration(*w) * time.Second)
+		r.Walltime = pbsframe.ClockText(time.Duration(*w) * time.Second)
 	}
 	return r
 }
@@ -270,9 +271,9 @@ func (l *pbsList) fullServers(rows []qstat.ServerRow) error {
 			o.Attributes = append(o.Attributes,
 				qstat.ObjectAttribute{Name: v.Name, Resource: v.Resource, Value: v.Text})
 		}
-		version := pbsVersion()
+		version := pbsframe.Version()
 		if l.torqueAttributes() {
-			version = roostVersion()
+			version = pbsframe.RoostVersion()
 		}
 		o.Attributes = append(o.Attributes, qstat.ObjectAttribute{Name: "pbs_version", Value: version})
 		if err := full.Print(o); err != nil {
@@ -285,10 +286,10 @@ func (l *pbsList) fullServers(rows []qstat.ServerRow) error {
 // unreachable says why a server cannot be asked, and returns the exit status for it.
 // There is none of a name that nobody knows.
 func (l *pbsList) unreachable(name string, err error) (code int) {
-	errno, code := 15010, pbsSystem
+	errno, code := 15010, pbsframe.SystemError
 	if errors.Is(err, roost.NotFound) {
 		fmt.Fprintln(l.Stderr, "Unknown Host.")
-		errno, code = 15008, pbsUnconnected
+		errno, code = 15008, pbsframe.Unconnected
 	}
 	fmt.Fprintf(l.Stderr, "qstat: cannot connect to server %s (errno=%d)\n", name, errno)
 	return code

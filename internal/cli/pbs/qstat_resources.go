@@ -9,6 +9,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/cli/jobs"
+	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
 	"github.com/roost-batch/roost/internal/pbs/qstat"
 	"github.com/roost-batch/roost/internal/pbs/qsub"
 )
@@ -41,14 +42,14 @@ func (j *pbsJob) used() []qstat.ObjectAttribute {
 			percent = int64(cpu * 100 / wall)
 		}
 		add("cpupercent", fmt.Sprint(percent))
-		add("cput", clockText(cpu))
+		add("cput", pbsframe.ClockText(cpu))
 		add("mem", kilobytes(memory))
 	}
 	add("ncpus", j.cpus())
 	if known {
 		add("vmem", kilobytes(memory)) // what has to be kept somewhere, in memory or on a swap device
 	}
-	add("walltime", clockText(wall))
+	add("walltime", pbsframe.ClockText(wall))
 	return list
 }
 
@@ -90,7 +91,7 @@ func (j *pbsJob) resources() []qstat.ObjectAttribute {
 		have("gpu_mem", fmt.Sprintf("%dmb", (r.GPUMemory+roost.MiB-1)/roost.MiB))
 	}
 	if seconds, ok := j.ad.Int(roost.AttrWalltime); ok && seconds > 0 {
-		amounts["walltime"] = clockText(time.Duration(seconds) * time.Second)
+		amounts["walltime"] = pbsframe.ClockText(time.Duration(seconds) * time.Second)
 	}
 	for _, b := range []struct {
 		name, attribute string
@@ -116,6 +117,6 @@ func (j *pbsJob) resources() []qstat.ObjectAttribute {
 	return list
 }
 
-func seconds(n int64) string { return clockText(time.Duration(n) * time.Second) }
+func seconds(n int64) string { return pbsframe.ClockText(time.Duration(n) * time.Second) }
 
 func kibibytes(n int64) string { return pbsSize(roost.Bytes(n) * roost.KiB) }

@@ -2,12 +2,12 @@ package pbs
 
 import (
 	"cmp"
-	"fmt"
 	"strings"
 	"time"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
 	"github.com/roost-batch/roost/internal/pbs/qstat"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -15,7 +15,8 @@ import (
 // pbsRow is a job in a table.
 func (l *pbsList) pbsRow(s *wire.JobStatus) *qstat.JobRow {
 	r := &qstat.JobRow{
-		ID: pbsName(s.GetId(), s.GetArray()), Name: replaceBlanks(s.GetName()), User: qstat.VisibleText(s.GetOwner()),
+		ID: pbsframe.IDText(s.GetId(), s.GetArray()), Name: replaceBlanks(s.GetName()),
+		User:  qstat.VisibleText(s.GetOwner()),
 		Queue: qstat.VisibleText(pbsQueue(s)), State: l.stateLetter(s), CPU: usedTimeText(s),
 	}
 	if !l.needsDetails() {
@@ -72,7 +73,7 @@ func usedTimeText(s *wire.JobStatus) string {
 	if s.GetStarted() == 0 || s.GetArray() && !isSubjob(s) {
 		return "0"
 	}
-	return clockText(cpu)
+	return pbsframe.ClockText(cpu)
 }
 
 // pbsState is PBS's letter: an array that has begun is B, a job that waits for its start
@@ -103,10 +104,4 @@ func pbsState(s *wire.JobStatus) string {
 // pbsQueue is the queue of a job in PBS's sense, where reservations are queues.
 func pbsQueue(s *wire.JobStatus) string {
 	return cmp.Or(s.GetReservation(), s.GetQueue(), roost.DefaultQueueName)
-}
-
-// clockText is a length of time as PBS writes it, "01:02:03".
-func clockText(d time.Duration) string {
-	s := int64(max(d, 0) / time.Second)
-	return fmt.Sprintf("%02d:%02d:%02d", s/3600, s/60%60, s%60)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
 	"github.com/roost-batch/roost/internal/pbs/qstat"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -61,7 +62,7 @@ func (l *pbsList) object(s *wire.JobStatus) *qstat.Object {
 		return pbsObject(l.Invocation, s)
 	}
 	j := &torqueJob{pbsJob: newPBSJob(l.Invocation, s), letter: l.stateLetter(s), epochTimes: l.XML}
-	return &qstat.Object{Kind: qstat.Jobs, Name: pbsName(s.GetId(), s.GetArray()), Attributes: j.attributes()}
+	return &qstat.Object{Kind: qstat.Jobs, Name: pbsframe.IDText(s.GetId(), s.GetArray()), Attributes: j.attributes()}
 }
 
 // torqueJob is a job as Torque tells of it.

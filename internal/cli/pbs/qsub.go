@@ -4,18 +4,14 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
-	"os/user"
-	"strconv"
 	"strings"
 	"syscall"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/cli/jobs"
+	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
 	"github.com/roost-batch/roost/internal/cli/terminal"
-	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/pbs/qsub"
 	"github.com/roost-batch/roost/internal/submit"
 )
@@ -37,7 +33,7 @@ func qsubCommand() *frame.Command {
 }
 
 func runQsub(c *frame.Invocation) error {
-	if answersVersion(c) {
+	if pbsframe.AnswersVersion(c) {
 		return nil
 	}
 	result, err := parseQsub(c)
@@ -47,7 +43,7 @@ func runQsub(c *frame.Invocation) error {
 		return frame.ExitError(refused.ExitStatus)
 	}
 	if err != nil {
-		return pbsFail(c, err)
+		return pbsframe.Fail(c, err)
 	}
 	c.ScheddNode = cmp.Or(result.Server, c.ScheddNode)
 	for _, w := range result.Warnings {
@@ -65,7 +61,7 @@ func runQsub(c *frame.Invocation) error {
 	if err != nil {
 		return qsubRefused(c, err)
 	}
-	id := pbsName(reply.GetIds()[0], result.Job.Array)
+	id := pbsframe.IDText(reply.GetIds()[0], result.Job.Array)
 	if result.Interactive {
 		return attachTerminal(c, k, id, reply.GetIds()[0], signals)
 	}
@@ -79,36 +75,11 @@ func runQsub(c *frame.Invocation) error {
 }
 
 func parseQsub(c *frame.Invocation) (qsub.QsubResult, error) {
-	caller, err := pbsCaller(c)
+	caller, err := pbsframe.NewCaller(c)
 	if err != nil {
 		return qsub.QsubResult{}, err
 	}
 	return qsub.ParseQsub(c.Args, caller)
-}
-
-// pbsCaller is who runs a command of PBS, and how it reaches the outside world.
-func pbsCaller(c *frame.Invocation) (qsub.QsubCaller, error) {
-	opts, err := c.SubmitOptions()
-	if err != nil {
-		return qsub.QsubCaller{}, err
-	}
-	return qsub.QsubCaller{
-		Dir: opts.Dir, Home: opts.Home, User: opts.User, Group: primaryGroup(), Host: config.HostName(),
-		Server: c.DefaultServer(), Environ: c.Env, Now: opts.Now, LookPath: exec.LookPath,
-		Inventory: newPoolInventory(c),
-		Dialect:   func() roost.PBSDialect { d, _ := dialect(c); return d },
-		Read:      func(path string) ([]byte, error) { return frame.UserFiles{}.Read(path, qsub.MaxScript) },
-		Stdin: func() ([]byte, error) {
-			if f, ok := c.Stdin.(*os.File); ok && frame.ScreenOf(f).Terminal {
-				fmt.Fprintln(c.Stderr, "Job script will be read from standard input. Submit with CTRL+D.")
-			}
-			return frame.ReadLimited(c.Stdin, "standard input", qsub.MaxScript)
-		},
-		IsDir: func(path string) bool {
-			info, err := os.Stat(path)
-			return err == nil && info.IsDir()
-		},
-	}, nil
 }
 
 // qsubRefused prints why the schedd did not take the job, as PBS would say it.
@@ -120,29 +91,5 @@ func qsubRefused(c *frame.Invocation, err error) error {
 			return frame.ExitError(refused.ExitStatus)
 		}
 	}
-	return pbsFail(c, err)
-}
-
-// pbsName is the id of a job as PBS writes it: "123[].host" for an array.
-func pbsName(id string, array bool) string {
-	if !array {
-		return id
-	}
-	for i := range id {
-		if id[i] == '[' {
-			return id
-		}
-		if id[i] == '.' {
-			return id[:i] + "[]" + id[i:]
-		}
-	}
-	return id + "[]"
-}
-
-// primaryGroup is the name of the user's own group.
-func primaryGroup() string {
-	if g, err := user.LookupGroupId(strconv.Itoa(os.Getgid())); err == nil {
-		return g.Name
-	}
-	return strconv.Itoa(os.Getgid())
+	return pbsframe.Fail(c, err)
 }

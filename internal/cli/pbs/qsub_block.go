@@ -9,6 +9,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/cli/jobs"
+	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
@@ -37,7 +38,7 @@ func awaitBlocked(c *frame.Invocation, id, plain string, signals <-chan os.Signa
 		return frame.ExitError(2)
 	case o := <-ended:
 		if o.err != nil {
-			return pbsFail(c, o.err)
+			return pbsframe.Fail(c, o.err)
 		}
 		for _, s := range o.tally.Jobs { // there is one
 			return reportBlockedEnd(c, id, s)

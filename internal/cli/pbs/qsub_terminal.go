@@ -16,6 +16,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/cli/jobs"
+	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
 	"github.com/roost-batch/roost/internal/cli/terminal"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -71,7 +72,7 @@ func attachTerminal(c *frame.Invocation, k terminal.LocalTerminal, id, plain str
 	case s.isReady:
 		if broke != nil && !errors.Is(broke, roost.Finished) {
 			fmt.Fprintf(c.Stdout, "\nqsub: job %s has lost its terminal, and ends\n", id)
-			return pbsFail(c, broke)
+			return pbsframe.Fail(c, broke)
 		}
 		reportKilled(c, plain)
 		fmt.Fprintf(c.Stdout, "\nqsub: job %s completed\n", id)
@@ -82,7 +83,7 @@ func attachTerminal(c *frame.Invocation, k terminal.LocalTerminal, id, plain str
 	case errors.Is(err, errDeleted):
 		return nil
 	case err != nil:
-		return pbsFail(c, err)
+		return pbsframe.Fail(c, err)
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/cli/jobs"
+	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
 	"github.com/roost-batch/roost/internal/pbs/qstat"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -32,19 +33,19 @@ func tracejobCommand() *frame.Command {
 			{Line: "tracejob -n 7 -alm 123", Description: "only what the schedd decided"},
 		},
 		Flags: []ucli.Flag{
-			shortFlag("a", "", "without what is accounted"),
-			shortFlag("l", "", "without why it waits"),
-			shortFlag("m", "", "without what its machines did"),
-			shortFlag("s", "", "without what the schedd decided"),
-			shortFlag("v", "", "with the names of tasks and the numbers of attempts"),
-			shortFlag("z", "", "of lines that come often all"),
-			shortFlag("c", "COUNT",
+			pbsframe.ShortFlag("a", "", "without what is accounted"),
+			pbsframe.ShortFlag("l", "", "without why it waits"),
+			pbsframe.ShortFlag("m", "", "without what its machines did"),
+			pbsframe.ShortFlag("s", "", "without what the schedd decided"),
+			pbsframe.ShortFlag("v", "", "with the names of tasks and the numbers of attempts"),
+			pbsframe.ShortFlag("z", "", "of lines that come often all"),
+			pbsframe.ShortFlag("c", "COUNT",
 				"what comes so many times comes often, and only its last is printed; 15 unless given"),
-			shortFlag("f", "FILTER",
+			pbsframe.ShortFlag("f", "FILTER",
 				"without lines of this kind: job, job_usage, sched, admin, error and others of OpenPBS, or a number"),
-			shortFlag("n", "DAYS", "how many days to look back, of which today is one; 1 unless given"),
-			shortFlag("p", "PATH", "taken and not needed: there are no log files to be found"),
-			shortFlag("w", "COLUMNS", "how wide the screen is; 0 for lines of any length"),
+			pbsframe.ShortFlag("n", "DAYS", "how many days to look back, of which today is one; 1 unless given"),
+			pbsframe.ShortFlag("p", "PATH", "taken and not needed: there are no log files to be found"),
+			pbsframe.ShortFlag("w", "COLUMNS", "how wide the screen is; 0 for lines of any length"),
 		},
 	}
 }
@@ -75,27 +76,27 @@ func traceKinds() map[string]int {
 // tracejobQuery is what tracejob was asked for.
 type tracejobQuery struct {
 	*frame.Invocation
-	pbsOptions
+	pbsframe.Options
 	days, rareThreshold, columns int
 	filter                       int
 }
 
 func tracejob(c *frame.Invocation) error {
-	if answersVersion(c) {
+	if pbsframe.AnswersVersion(c) {
 		return nil
 	}
-	o, err := getopt(c.Args, "zvamslw:p:n:f:c:")
-	t := &tracejobQuery{Invocation: c, pbsOptions: o, days: 1, rareThreshold: 15}
-	if err != nil || !t.readOptions() || len(o.operands) == 0 {
+	o, err := pbsframe.ParseOptions(c.Args, "zvamslw:p:n:f:c:")
+	t := &tracejobQuery{Invocation: c, Options: o, days: 1, rareThreshold: 15}
+	if err != nil || !t.readOptions() || len(o.Operands) == 0 {
 		fmt.Fprint(c.Stdout, tracejobUsage)
 		return frame.ExitError(1)
 	}
 	code := 0
-	for _, text := range o.operands {
+	for _, text := range o.Operands {
 		found, err := t.traceJob(text)
 		switch {
 		case err != nil:
-			return pbsFail(c, err)
+			return pbsframe.Fail(c, err)
 		case !found:
 			fmt.Fprintf(c.Stderr, "\ntracejob: Couldn't find Job Id %s in logs of past %s\n\n", qstat.VisibleText(text),
 				frame.Plural(t.days, "day"))
@@ -111,17 +112,17 @@ func tracejob(c *frame.Invocation) error {
 // readOptions takes in the options that have values; false when one makes no sense.
 func (t *tracejobQuery) readOptions() bool {
 	number := func(letter byte, to *int, least int) bool {
-		if !t.isSet(letter) {
+		if !t.IsSet(letter) {
 			return true
 		}
-		n, err := strconv.Atoi(t.last(letter))
+		n, err := strconv.Atoi(t.Last(letter))
 		*to = n
 		return err == nil && n >= least
 	}
 	if t.columns = 80; t.OutScreen.Terminal {
 		t.columns = t.OutScreen.Width
 	}
-	for _, f := range t.pbsOptions.given['f'] {
+	for _, f := range t.Options.Given['f'] {
 		kind, known := traceKinds()[f]
 		if n, err := strconv.ParseInt(f, 16, 32); !known && err == nil {
 			kind, known = int(n), true
@@ -146,11 +147,11 @@ type traceLine struct {
 // with something in those days.
 func (t *tracejobQuery) traceJob(text string) (found bool, err error) {
 	text = strings.TrimSpace(text)
-	id, ok := parsePBSID(text)
+	id, ok := pbsframe.ParseID(text)
 	if !ok {
 		return false, nil
 	}
-	if at := operandHost(text); at != "" {
+	if at := pbsframe.OperandHost(text); at != "" {
 		id += "." + at
 	}
 	list, missing, err := t.QueryPool("", &wire.QueryRequest{Selection: &wire.Selection{Selectors: []string{id}},
@@ -173,16 +174,16 @@ func (t *tracejobQuery) traceJob(text string) (found bool, err error) {
 	since := time.Date(y, m, d-t.days+1, 0, 0, 0, 0, t.Now().Location()).UnixNano()
 	lines := slices.DeleteFunc(t.traceLines(s, events), func(l traceLine) bool {
 		return l.at < since || l.kind&t.filter != 0 ||
-			t.isSet(map[byte]byte{'S': 's', 'L': 'l', 'M': 'm', 'A': 'a'}[l.logName])
+			t.IsSet(map[byte]byte{'S': 's', 'L': 'l', 'M': 'm', 'A': 'a'}[l.logName])
 	})
 	if len(lines) == 0 {
 		return false, nil
 	}
 	slices.SortStableFunc(lines, func(a, b traceLine) int { return cmp.Compare(a.at, b.at) })
-	if !t.isSet('z') {
+	if !t.IsSet('z') {
 		lines = isRareEvent(lines, t.rareThreshold)
 	}
-	fmt.Fprintf(t.Stdout, "\nJob: %s\n\n", pbsName(s.GetId(), s.GetArray()))
+	fmt.Fprintf(t.Stdout, "\nJob: %s\n\n", pbsframe.IDText(s.GetId(), s.GetArray()))
 	for _, l := range lines {
 		at := frame.TimeOfNanos(l.at).In(t.Now().Location()).Format("01/02/2006 15:04:05")
 		fmt.Fprintf(t.Stdout, "%-20s %-5c%s\n", at, l.logName, wrapLines(l.text, 26, t.columns))

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost/internal/cli/jobs"
+	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
 	"github.com/roost-batch/roost/internal/pbs/qstat"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -23,7 +24,7 @@ func (t *tracejobQuery) traceLines(s *wire.JobStatus, events []*wire.JobEvent) (
 	j := newPBSJob(t.Invocation, s)
 	add := func(e *wire.JobEvent, from byte, kind int, format string, args ...any) {
 		text := fmt.Sprintf(format, args...)
-		if t.isSet('v') && e.GetAttempt() > 0 {
+		if t.IsSet('v') && e.GetAttempt() > 0 {
 			name := e.GetId()
 			if !s.GetArray() {
 				name = s.GetId()
@@ -93,8 +94,8 @@ func endLine(add func(*wire.JobEvent, byte, int, string, ...any), j *pbsJob, e *
 	status := pbsJobExitStatus(&wire.JobStatus{Exit: x})
 	add(e, 'M', traceJob, "task terminated on %s%s", node, trailingText(e.GetText()))
 	used := fmt.Sprintf("Exit_status=%s resources_used.cput=%s resources_used.mem=%s resources_used.walltime=%s",
-		status, clockText(time.Duration(x.GetUserCpu()+x.GetSystemCpu())),
-		kilobytes(jobs.PeakMemory(x)), clockText(time.Duration(x.GetWall())))
+		status, pbsframe.ClockText(time.Duration(x.GetUserCpu()+x.GetSystemCpu())),
+		kilobytes(jobs.PeakMemory(x)), pbsframe.ClockText(time.Duration(x.GetWall())))
 	add(e, 'S', traceJob|traceUsage, "%s", used)
 	add(e, 'A', traceUsage, "%s end=%d %s", accountRecord(j, began, node), e.GetTime()/int64(time.Second), used)
 	if e.GetWhat() != "completed" && e.GetWhat() != "ended" && e.GetWhat() != "unlaunched" {

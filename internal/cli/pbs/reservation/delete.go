@@ -1,4 +1,4 @@
-package pbs
+package reservation
 
 import (
 	"fmt"
@@ -8,36 +8,37 @@ import (
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/cli/admin"
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
 	"github.com/roost-batch/roost/internal/pbs/qsub"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
 func pbsRdel(c *frame.Invocation) error {
-	if answersVersion(c) {
+	if pbsframe.AnswersVersion(c) {
 		return nil
 	}
-	o, err := getopt(c.Args, "")
+	o, err := pbsframe.ParseOptions(c.Args, "")
 	if err != nil {
-		return pbsUsage(c, err.Error())
+		return pbsframe.PrintUsage(c, err.Error())
 	}
-	if len(o.operands) == 0 {
-		return pbsUsage(c, "")
+	if len(o.Operands) == 0 {
+		return pbsframe.PrintUsage(c, "")
 	}
 	all, _, err := admin.Reservations(c)
 	if err != nil {
-		return pbsFail(c, err)
+		return pbsframe.Fail(c, err)
 	}
 	code := 0
-	for _, text := range o.operands {
+	for _, text := range o.Operands {
 		r, ok := reservation(c, text, all)
 		if !ok {
-			code = pbsUnknownReservation
+			code = pbsframe.UnknownReservation
 			continue
 		}
 		if err := admin.DeleteReservation(c, r.Name); err != nil {
-			pbsFail(c, err)
-			code = pbsExitStatus(err)
+			pbsframe.Fail(c, err)
+			code = pbsframe.ExitStatus(err)
 		}
 	}
 	if code != 0 {
@@ -115,5 +116,5 @@ func lackText(resource string, asked *qsub.ReservationRequest, wanted, left any)
 	if len(asked.Nodes) > 0 {
 		why = "without these machines the pool has less of " + resource + " than other reservations keep at that time"
 	}
-	return &qsub.RefusalError{Text: "Resources temporarily unavailable: " + why, ExitStatus: pbsTooMany}
+	return &qsub.RefusalError{Text: "Resources temporarily unavailable: " + why, ExitStatus: pbsframe.TooMany}
 }

@@ -1,4 +1,4 @@
-package pbs
+package reservation
 
 import (
 	"cmp"
@@ -12,11 +12,12 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/admin"
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
 	"github.com/roost-batch/roost/internal/pbs/qstat"
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
-func pbsRstatCommand() *frame.Command {
+func StatusCommand() *frame.Command {
 	return &frame.Command{
 		Name: "pbs_rstat", Group: frame.GroupPBS, Summary: "list reservations",
 		Synopsis: "[-B | -S | -f | -F] [RESERVATION…]", RawArgs: true, MaxOperands: -1, Run: pbsRstat,
@@ -28,17 +29,18 @@ func pbsRstatCommand() *frame.Command {
 			{Line: "pbs_rstat -f R12", Description: "everything about one"},
 		},
 		Flags: []ucli.Flag{
-			shortFlag("B", "", "only their names"), shortFlag("f", "", "everything about each, an attribute a line"),
-			shortFlag("F", "", "the same"), shortFlag("S", "", "one a line, as without an option"),
+			pbsframe.ShortFlag("B", "", "only their names"),
+			pbsframe.ShortFlag("f", "", "everything about each, an attribute a line"),
+			pbsframe.ShortFlag("F", "", "the same"), pbsframe.ShortFlag("S", "", "one a line, as without an option"),
 		},
 	}
 }
 
 func pbsRstat(c *frame.Invocation) error {
-	if answersVersion(c) {
+	if pbsframe.AnswersVersion(c) {
 		return nil
 	}
-	o, err := getopt(c.Args, "BfFS")
+	o, err := pbsframe.ParseOptions(c.Args, "BfFS")
 	if err != nil {
 		fmt.Fprintf(c.Stderr, "pbs_rstat: %v\nUsage:\n\tpbs_rstat [-fFBS] [reservation-id]\n\tpbs_rstat --version\n",
 			err)
@@ -46,15 +48,15 @@ func pbsRstat(c *frame.Invocation) error {
 	}
 	all, _, err := admin.Reservations(c)
 	if err != nil {
-		return pbsFail(c, err)
+		return pbsframe.Fail(c, err)
 	}
 	server, err := c.ServerName()
 	if err != nil {
-		return pbsFail(c, err)
+		return pbsframe.Fail(c, err)
 	}
 	chosen, malformed := []admin.AttributedObject[ledger.AdvanceReservation]{}, false
-	for _, text := range o.operands {
-		if strings.ContainsFunc(strings.TrimSpace(text), isInvalidID) || strings.Trim(text, " .@") == "" {
+	for _, text := range o.Operands {
+		if strings.ContainsFunc(strings.TrimSpace(text), pbsframe.IsInvalidID) || strings.Trim(text, " .@") == "" {
 			fmt.Fprintf(c.Stderr, "pbs_rstat: illegally formed reservation identifier: %s\n", qstat.VisibleText(text))
 			malformed = true
 		} else if r, ok := reservation(c, text, all); ok { // one that there is not is no failure (OpenPBS)
@@ -62,12 +64,12 @@ func pbsRstat(c *frame.Invocation) error {
 		}
 	}
 	for _, r := range all {
-		if len(o.operands) == 0 && r.Object.Until.After(c.Now()) {
+		if len(o.Operands) == 0 && r.Object.Until.After(c.Now()) {
 			chosen = append(chosen, r)
 		}
 	}
 	format := byte('S')
-	for _, given := range o.order {
+	for _, given := range o.Order {
 		format = given.Letter // the last counts
 	}
 	for i := range chosen {
@@ -163,7 +165,7 @@ func fullReservation(c *frame.Invocation, r *admin.AttributedObject[ledger.Advan
 		}
 	}
 	add("Resource_List.select", reservedSelect(o))
-	add("Resource_List.walltime", clockText(o.Until.Sub(o.From)))
+	add("Resource_List.walltime", pbsframe.ClockText(o.Until.Sub(o.From)))
 	if len(o.Nodes) > 0 {
 		add("resv_nodes", "("+strings.Join(o.Nodes, ")+(")+")")
 	}

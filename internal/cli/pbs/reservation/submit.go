@@ -1,4 +1,4 @@
-package pbs
+package reservation
 
 import (
 	"errors"
@@ -13,6 +13,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/admin"
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
 	"github.com/roost-batch/roost/internal/pbs/qsub"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/negotiator/ledger"
@@ -20,18 +21,18 @@ import (
 
 func reservationFlags() []ucli.Flag {
 	return []ucli.Flag{
-		shortFlag("D", "DURATION", "how long it is, in seconds or as hh:mm:ss"),
-		shortFlag("E", "TIME", "when it ends, [[[[CC]YY]MM]DD]hhmm[.SS]"),
-		shortFlag("I", "SECONDS", "taken, and does nothing: the answer is there at once"),
-		shortFlag("l", "RESOURCES", "what is kept: select, nodes, ncpus, mem, ngpus, and walltime for -D"),
-		shortFlag("m", "n", "taken, and does nothing: no mail is sent of reservations"),
-		shortFlag("N", "NAME", "what people call it"),
-		shortFlag("R", "TIME", "when it begins, likewise"),
-		shortFlag("U", "USERS", "who may use it beside its owner, as in ann,bob"),
+		pbsframe.ShortFlag("D", "DURATION", "how long it is, in seconds or as hh:mm:ss"),
+		pbsframe.ShortFlag("E", "TIME", "when it ends, [[[[CC]YY]MM]DD]hhmm[.SS]"),
+		pbsframe.ShortFlag("I", "SECONDS", "taken, and does nothing: the answer is there at once"),
+		pbsframe.ShortFlag("l", "RESOURCES", "what is kept: select, nodes, ncpus, mem, ngpus, and walltime for -D"),
+		pbsframe.ShortFlag("m", "n", "taken, and does nothing: no mail is sent of reservations"),
+		pbsframe.ShortFlag("N", "NAME", "what people call it"),
+		pbsframe.ShortFlag("R", "TIME", "when it begins, likewise"),
+		pbsframe.ShortFlag("U", "USERS", "who may use it beside its owner, as in ann,bob"),
 	}
 }
 
-func pbsRsubCommand() *frame.Command {
+func SubmitCommand() *frame.Command {
 	return &frame.Command{
 		Name: "pbs_rsub", Group: frame.GroupPBS, Summary: "make a reservation",
 		Synopsis: "-R TIME -E TIME | -R TIME -D DURATION | -E TIME -D DURATION [-I SECONDS] [-l RESOURCES] [-N NAME] " +
@@ -49,7 +50,7 @@ func pbsRsubCommand() *frame.Command {
 	}
 }
 
-func pbsRalterCommand() *frame.Command {
+func AlterCommand() *frame.Command {
 	return &frame.Command{
 		Name: "pbs_ralter", Group: frame.GroupPBS, Summary: "change a reservation",
 		Synopsis: "[-R TIME] [-E TIME] [-D DURATION] [-I SECONDS] [-l RESOURCES] [-N NAME] [-U USERS] RESERVATION",
@@ -64,7 +65,7 @@ func pbsRalterCommand() *frame.Command {
 	}
 }
 
-func pbsRdelCommand() *frame.Command {
+func DeleteCommand() *frame.Command {
 	return &frame.Command{
 		Name: "pbs_rdel", Group: frame.GroupPBS, Summary: "delete reservations", Synopsis: "RESERVATION…",
 		RawArgs:     true,
@@ -90,75 +91,70 @@ var errNotReserving = map[byte]string{
 }
 
 // reservationOptions reads the command line of pbs_rsub or pbs_ralter.
-func reservationOptions(c *frame.Invocation) (pbsOptions, error) {
+func reservationOptions(c *frame.Invocation) (pbsframe.Options, error) {
 	for _, arg := range c.Args {
 		switch arg {
 		case "--hosts":
-			return pbsOptions{}, unsupported(c, arg+
+			return pbsframe.Options{}, pbsframe.FailUnsupported(c, arg+
 				": machines are taken out of service with: roost drain NODE --from TIME --until TIME")
 		case "--job":
-			return pbsOptions{}, unsupported(c, arg+": what runs has what it has until it ends")
+			return pbsframe.Options{}, pbsframe.FailUnsupported(c, arg+": what runs has what it has until it ends")
 		}
 	}
-	o, err := getopt(c.Args, "R:E:D:I:l:m:N:U:r:u:g:G:H:M:W:")
+	o, err := pbsframe.ParseOptions(c.Args, "R:E:D:I:l:m:N:U:r:u:g:G:H:M:W:")
 	if err != nil {
-		return o, pbsUsage(c, err.Error())
+		return o, pbsframe.PrintUsage(c, err.Error())
 	}
 	for _, letter := range []byte("rugGHMW") {
-		if o.isSet(letter) {
-			return o, unsupported(c, "-"+string(letter)+": "+errNotReserving[letter])
+		if o.IsSet(letter) {
+			return o, pbsframe.FailUnsupported(c, "-"+string(letter)+": "+errNotReserving[letter])
 		}
 	}
-	if o.isSet('m') && o.last('m') != "n" {
-		return o, unsupported(c, "-m "+frame.PrintableText(o.last('m'))+": "+errNotReserving['M'])
+	if o.IsSet('m') && o.Last('m') != "n" {
+		return o, pbsframe.FailUnsupported(c, "-m "+frame.PrintableText(o.Last('m'))+": "+errNotReserving['M'])
 	}
-	if o.isSet('I') && (o.last('I') == "" || strings.Trim(strings.TrimPrefix(o.last('I'), "-"), "0123456789") != "") {
-		return o, pbsUsage(c, "illegal -I value")
+	if o.IsSet('I') && (o.Last('I') == "" || strings.Trim(strings.TrimPrefix(o.Last('I'), "-"), "0123456789") != "") {
+		return o, pbsframe.PrintUsage(c, "illegal -I value")
 	}
 	return o, nil
 }
 
-func unsupported(c *frame.Invocation, why string) error {
-	fmt.Fprintf(c.Stderr, "%s: No support for requested service: %s\n", c.Command.Name, why)
-	return frame.ExitError(pbsNoSupport)
-}
-
 // reservationRequest is what the options say of time and resources.
-func reservationRequest(c *frame.Invocation, o *pbsOptions) (w qsub.ReservationRequest, err error) {
-	caller, err := pbsCaller(c)
+func reservationRequest(c *frame.Invocation, o *pbsframe.Options) (w qsub.ReservationRequest, err error) {
+	caller, err := pbsframe.NewCaller(c)
 	if err != nil {
 		return w, err
 	}
-	return qsub.ParseReservation(o.last('R'), o.last('E'), o.last('D'), o.given['l'], caller)
+	return qsub.ParseReservation(o.Last('R'), o.Last('E'), o.Last('D'), o.Given['l'], caller)
 }
 
 // reservationFail prints an error in PBS's words.
 func reservationFail(c *frame.Invocation, err error) error {
 	var refused *qsub.RefusalError
 	if !errors.As(err, &refused) && errors.Is(frame.DecodeError(err), roost.NotFound) { // a machine, or a group
-		refused = &qsub.RefusalError{Text: withoutForceHint(err), ExitStatus: pbsBadValue}
+		refused = &qsub.RefusalError{Text: withoutForceHint(err), ExitStatus: pbsframe.BadValue}
 	}
 	if refused == nil {
-		return pbsFail(c, err)
+		return pbsframe.Fail(c, err)
 	}
 	fmt.Fprintf(c.Stderr, "%s: %s\n", c.Command.Name, strings.TrimPrefix(refused.Text, "qsub: "))
 	return frame.ExitError(refused.ExitStatus)
 }
 
 func pbsRsub(c *frame.Invocation) error {
-	if answersVersion(c) {
+	if pbsframe.AnswersVersion(c) {
 		return nil
 	}
 	o, err := reservationOptions(c)
 	if err != nil {
 		return err
 	}
-	if len(o.operands) > 0 {
-		return pbsUsage(c, "")
+	if len(o.Operands) > 0 {
+		return pbsframe.PrintUsage(c, "")
 	}
 	server, err := c.ServerName()
 	if err != nil {
-		return pbsFail(c, err)
+		return pbsframe.Fail(c, err)
 	}
 	name, err := newReservation(c, &o)
 	if err != nil {
@@ -169,7 +165,7 @@ func pbsRsub(c *frame.Invocation) error {
 }
 
 // newReservation makes one under the next number that nobody has taken.
-func newReservation(c *frame.Invocation, o *pbsOptions) (name string, err error) {
+func newReservation(c *frame.Invocation, o *pbsframe.Options) (name string, err error) {
 	asked, err := reservationRequest(c, o)
 	if err != nil {
 		return "", err
@@ -229,16 +225,16 @@ func setReservedResources(w admin.ObjectPatch, asked *qsub.ReservationRequest) {
 
 // describeReservation says in an object what it is called, and for whom it is: for those
 // anyway, and those of -U.
-func describeReservation(c *frame.Invocation, w admin.ObjectPatch, o *pbsOptions, anyway []string) error {
-	if o.isSet('N') {
-		w["reason"] = o.last('N')
+func describeReservation(c *frame.Invocation, w admin.ObjectPatch, o *pbsframe.Options, anyway []string) error {
+	if o.IsSet('N') {
+		w["reason"] = o.Last('N')
 	}
 	users := slices.Clone(anyway)
-	for _, entry := range strings.Split(o.last('U'), ",") {
+	for _, entry := range strings.Split(o.Last('U'), ",") {
 		name, denied := strings.CutPrefix(strings.TrimSpace(entry), "-")
 		name, _, _ = strings.Cut(strings.TrimPrefix(name, "+"), "@")
 		switch {
-		case entry == "" && !o.isSet('U'):
+		case entry == "" && !o.IsSet('U'):
 		case name == "" && !denied:
 			return &qsub.RefusalError{Text: "illegal -U value: name the users that may use it", ExitStatus: 2}
 		case !denied && !slices.Contains(users, name):
@@ -246,7 +242,7 @@ func describeReservation(c *frame.Invocation, w admin.ObjectPatch, o *pbsOptions
 		}
 	}
 	if err := admin.RequireKnownUsers(c, users); err != nil {
-		return &qsub.RefusalError{Text: withoutForceHint(err), ExitStatus: pbsBadValue}
+		return &qsub.RefusalError{Text: withoutForceHint(err), ExitStatus: pbsframe.BadValue}
 	}
 	w["users"] = users
 	return nil
@@ -276,28 +272,28 @@ func reservation(c *frame.Invocation, text string,
 }
 
 func pbsRalter(c *frame.Invocation) error {
-	if answersVersion(c) {
+	if pbsframe.AnswersVersion(c) {
 		return nil
 	}
 	o, err := reservationOptions(c)
 	if err != nil {
 		return err
 	}
-	if len(o.operands) != 1 || len(o.given) == 0 {
-		return pbsUsage(c, "")
+	if len(o.Operands) != 1 || len(o.Given) == 0 {
+		return pbsframe.PrintUsage(c, "")
 	}
 	server, err := c.ServerName()
 	if err != nil {
-		return pbsFail(c, err)
+		return pbsframe.Fail(c, err)
 	}
 	for {
 		all, basis, err := admin.Reservations(c)
 		if err != nil {
-			return pbsFail(c, err)
+			return pbsframe.Fail(c, err)
 		}
-		old, ok := reservation(c, o.operands[0], all)
+		old, ok := reservation(c, o.Operands[0], all)
 		if !ok {
-			return frame.ExitError(pbsUnknownReservation)
+			return frame.ExitError(pbsframe.UnknownReservation)
 		}
 		err = changeReservation(c, &o, &old, all, basis)
 		if errors.Is(frame.DecodeError(err), roost.Conflict) { // another one has changed meanwhile
@@ -311,7 +307,7 @@ func pbsRalter(c *frame.Invocation) error {
 	}
 }
 
-func changeReservation(c *frame.Invocation, o *pbsOptions, old *admin.AttributedObject[ledger.AdvanceReservation],
+func changeReservation(c *frame.Invocation, o *pbsframe.Options, old *admin.AttributedObject[ledger.AdvanceReservation],
 	all []admin.AttributedObject[ledger.AdvanceReservation], basis []byte) error {
 	asked, err := reservationRequest(c, o)
 	if err != nil {
@@ -322,14 +318,14 @@ func changeReservation(c *frame.Invocation, o *pbsOptions, old *admin.Attributed
 		return err
 	}
 	w := admin.ObjectPatch{"name": old.Name}
-	if o.isSet('U') {
+	if o.IsSet('U') {
 		owner, _, _ := strings.Cut(old.By, "@")
 		if !slices.Contains(old.Object.Users, owner) {
 			owner = frame.LoginName()
 		}
 		err = describeReservation(c, w, o, []string{owner})
-	} else if o.isSet('N') {
-		w["reason"] = o.last('N')
+	} else if o.IsSet('N') {
+		w["reason"] = o.Last('N')
 	}
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package pbs
+package pbsframe
 
 import (
 	"cmp"
@@ -6,11 +6,9 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
-)
-
-// dialect is which PBS the user speaks: what the environment says, else what the node has
+) // dialect is which PBS the user speaks: what the environment says, else what the node has
 // for all its users.
-func dialect(c *frame.Invocation) (roost.PBSDialect, error) {
+func Dialect(c *frame.Invocation) (roost.PBSDialect, error) {
 	if named := c.Getenv(dialectVariable); named != "" {
 		d, err := roost.ParsePBSDialect(named)
 		if err != nil {
@@ -32,22 +30,22 @@ func dialect(c *frame.Invocation) (roost.PBSDialect, error) {
 // dialectVariable is the variable of the environment that goes before what the node says.
 const dialectVariable = "ROOST_DIALECT"
 
-// unknownJob is what is said of a job that there is not.
-func unknownJob(c *frame.Invocation) string {
-	if d, err := dialect(c); err == nil && d == roost.Torque {
+// UnknownJobText is what is said of a job that there is not.
+func UnknownJobText(c *frame.Invocation) string {
+	if d, err := Dialect(c); err == nil && d == roost.Torque {
 		return "Unknown Job Id Error"
 	}
 	return "Unknown Job Id"
 }
 
-// fullOperand is an operand as OpenPBS names it in messages: with its server, the one
+// FullOperand is an operand as OpenPBS names it in messages: with its server, the one
 // that is asked where it says none. What is no id stays as it is.
-func fullOperand(c *frame.Invocation, text string) string {
+func FullOperand(c *frame.Invocation, text string) string {
 	id, _, _ := strings.Cut(text, "@")
-	if _, ok := parsePBSID(text); !ok || strings.Contains(id, ".") {
+	if _, ok := ParseID(text); !ok || strings.Contains(id, ".") {
 		return cmp.Or(id, text)
 	}
-	host := cmp.Or(operandHost(text), c.DefaultServer())
+	host := cmp.Or(OperandHost(text), c.DefaultServer())
 	if host == "" {
 		var err error
 		if host, err = c.ServerName(); err != nil {
@@ -57,13 +55,13 @@ func fullOperand(c *frame.Invocation, text string) string {
 	return id + "." + host
 }
 
-// parsePBSID reads the id of a job, a task, an array or a range of it: "123", "123.host",
+// ParseID reads the id of a job, a task, an array or a range of it: "123", "123.host",
 // "123[]", "123[7]", "123[1-5]", each with or without "@server", which is left off. The
 // host in it is compared without regard to what stands behind its first point.
-func parsePBSID(text string) (string, bool) {
+func ParseID(text string) (string, bool) {
 	id, _, _ := strings.Cut(text, "@")
 	n := frame.LeadingDigits(id)
-	if n == 0 || n > 12 || strings.ContainsFunc(text, isInvalidID) {
+	if n == 0 || n > 12 || strings.ContainsFunc(text, IsInvalidID) {
 		return "", false
 	}
 	rest := id[n:]
@@ -80,24 +78,40 @@ func parsePBSID(text string) (string, bool) {
 	return strings.Replace(id, "[]", "", 1), true
 }
 
-// operandHost is the schedd that an operand such as 12@n2 names; an id says itself where
+// OperandHost is the schedd that an operand such as 12@n2 names; an id says itself where
 // its job is.
-func operandHost(text string) string {
+func OperandHost(text string) string {
 	if id, host, _ := strings.Cut(text, "@"); !strings.Contains(id, ".") {
 		return host
 	}
 	return ""
 }
 
-// sameHost compares names without regard to domains and case.
-func sameHost(a, b string) bool {
+// SameHost compares names without regard to domains and case.
+func SameHost(a, b string) bool {
 	a, _, _ = strings.Cut(a, ".")
 	b, _, _ = strings.Cut(b, ".")
 	return strings.EqualFold(a, b)
 }
 
-// isInvalidID reports whether an id holds a character that no id has: blanks, slashes and
+// IsInvalidID reports whether an id holds a character that no id has: blanks, slashes and
 // what moves the cursor of a terminal.
-func isInvalidID(r rune) bool {
+func IsInvalidID(r rune) bool {
 	return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-:,[]@", r)
+}
+
+// IDText is the id of a job as PBS writes it: "123[].host" for an array.
+func IDText(id string, array bool) string {
+	if !array {
+		return id
+	}
+	for i := range id {
+		if id[i] == '[' {
+			return id
+		}
+		if id[i] == '.' {
+			return id[:i] + "[]" + id[i:]
+		}
+	}
+	return id + "[]"
 }

@@ -1,4 +1,4 @@
-package pbs
+package pbsframe
 
 import (
 	"context"
@@ -18,28 +18,28 @@ import (
 // The server that PBS_DEFAULT, or PBS_SERVER, names is the schedd of a node. It is where
 // a command goes whose operands say nothing else.
 
-const pbsBadHost = 160
+const BadHost = 160
 
-// readServerVariable makes the server that the environment names the one of the command,
+// ReadServerVariable makes the server that the environment names the one of the command,
 // unless the command line names another.
-func readServerVariable(c *frame.Invocation) error {
+func ReadServerVariable(c *frame.Invocation) error {
 	named := namedServer(c)
 	if named == "" || c.ScheddName() != "" ||
 		len(c.Args) == 1 && strings.HasPrefix(c.Args[0], "--") || namesServer(c.Command.Name, c.Args) {
 		return nil
 	}
-	node, ok := findServer(c, named)
+	node, ok := FindServer(c, named)
 	if !ok {
-		return unknownServer(c, named)
+		return UnknownServer(c, named)
 	}
 	c.SetDefaultNode(node)
 	return nil
 }
 
-func unknownServer(c *frame.Invocation, name string) error {
+func UnknownServer(c *frame.Invocation, name string) error {
 	fmt.Fprintf(c.Stderr, "Unknown Host.\n%s: cannot connect to server %s (errno=15008)\n", c.Command.Name,
 		frame.PrintableText(name))
-	return frame.ExitError(pbsBadHost)
+	return frame.ExitError(BadHost)
 }
 
 // namedServer is the host that the environment names. PBS_SERVER of a job is not its
@@ -64,8 +64,8 @@ func namesServer(name string, args []string) bool {
 		}
 		ofQueue := strings.HasPrefix(arg, "-q") || i > 0 && args[i-1] == "-q" ||
 			name == "qstat" && !strings.HasPrefix(arg, "-")
-		if _, ok := parsePBSID(arg); ok {
-			if ids++; frame.IDHost(arg) != "" || operandHost(arg) != "" {
+		if _, ok := ParseID(arg); ok {
+			if ids++; frame.IDHost(arg) != "" || OperandHost(arg) != "" {
 				own++
 			}
 		} else if ofQueue && strings.Contains(arg, "@") {
@@ -75,9 +75,9 @@ func namesServer(name string, args []string) bool {
 	return ids > 0 && ids == own
 }
 
-// findServer finds the node whose schedd a name means: this machine's, which is "", one
+// FindServer finds the node whose schedd a name means: this machine's, which is "", one
 // where the user is logged in, or another of the pool.
-func findServer(c *frame.Invocation, name string) (node string, ok bool) {
+func FindServer(c *frame.Invocation, name string) (node string, ok bool) {
 	if strings.EqualFold(name, "localhost") || strings.EqualFold(name, config.HostName()) {
 		return "", true
 	}
@@ -113,7 +113,7 @@ func findServer(c *frame.Invocation, name string) (node string, ok bool) {
 			return found[0], true
 		}
 	}
-	return "", sameHost(name, config.HostName())
+	return "", SameHost(name, config.HostName())
 }
 
 func shortHost(name string) string {

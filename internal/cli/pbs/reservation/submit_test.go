@@ -1,10 +1,11 @@
-package pbs
+package reservation
 
 import (
 	"strings"
 	"testing"
 
 	"github.com/roost-batch/roost/internal/cli/clitest"
+	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
@@ -22,14 +23,14 @@ func TestReservationsAtOnce(t *testing.T) {
 		meanwhile []ledger.AdminCommand
 		code      int
 	}{
-		{"pbs_rsub -R 1300 -E 1400 -l ncpus=8", []ledger.AdminCommand{other}, pbsTooMany},
+		{"pbs_rsub -R 1300 -E 1400 -l ncpus=8", []ledger.AdminCommand{other}, pbsframe.TooMany},
 		{"pbs_rdel R7", nil, 0},
 		{"pbs_rsub -R 1300 -E 1400 -l ncpus=4", nil, 0},
-		{"pbs_ralter -l select=1:ncpus=8 R1", []ledger.AdminCommand{other}, pbsTooMany},
+		{"pbs_ralter -l select=1:ncpus=8 R1", []ledger.AdminCommand{other}, pbsframe.TooMany},
 		{"pbs_rdel R7", nil, 0},
 		{"pbs_ralter -l select=1:ncpus=8 R1", nil, 0},
 	} {
-		a, _, stderr := newPBSApp(t, dir)
+		a, _, stderr := newReservationApp(t, dir)
 		f.Mu.Lock()
 		f.ConcurrentEvents = c.meanwhile
 		f.Mu.Unlock()
