@@ -11,8 +11,8 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// TestHints holds where it is said what to ask for the next time, and that programs which
-// read what is printed are not disturbed.
+// TestHints holds where advice about requests appears, and that output for programs stays
+// as it is.
 func TestHints(t *testing.T) {
 	end := &wire.ExitStatus{Wall: 600e9, UserCpu: 500e9, Usage: &wire.TaskUsage{PeakMemory: 612 << 20}}
 	asked := &wire.Resources{MilliCpu: 1000, Memory: 8 << 30}

@@ -12,8 +12,8 @@ import (
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
-// documentedFlags reads which flags the OPTIONS of a manual page name: what stands in
-// bold on the line behind a .TP or .It and begins with a dash.
+// documentedFlags reads the flags in the OPTIONS of a manual page. They are bold, begin
+// with a dash, and follow a .TP or .It.
 func documentedFlags(text string) []string {
 	var flags []string
 	inside, tag := false, false
@@ -145,8 +145,8 @@ func TestCapabilitiesManual(t *testing.T) {
 	}
 }
 
-// TestManualSpaces holds that no sentence stands behind a macro that joins words: .BR and
-// its like print theirs without the blanks between them.
+// TestManualSpaces holds that no sentence follows a macro such as .BR, which prints words
+// without blanks.
 func TestManualSpaces(t *testing.T) {
 	pages, _ := filepath.Glob(filepath.Join("..", "..", "man", "*.[1-8]"))
 	if len(pages) == 0 {

@@ -7,8 +7,8 @@ import (
 	"github.com/roost-batch/roost/internal/cli/clitest"
 )
 
-// TestSchedd holds that a command for another node is never done by this one's schedd,
-// where one is not logged in.
+// TestSchedd holds that this machine's schedd never does a command for a node where
+// nobody is logged in.
 func TestSchedd(t *testing.T) {
 	for _, line := range []string{"roost --schedd n2 rm 62", "roost --schedd=n2 run -- /bin/true",
 		"roost --schedd n2 hold all", "qdel 62@n2x"} {

@@ -8,7 +8,8 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// The verbs that freeze and thaw, of both families.
+// TestSuspendAndResume holds what the verbs that freeze and thaw ask the schedd, in both
+// families.
 func TestSuspendAndResume(t *testing.T) {
 	for line, want := range map[string]wire.ActRequest_Verb{
 		"roost suspend --yes 63": wire.ActRequest_SUSPEND, "roost resume --yes 63": wire.ActRequest_RESUME,

@@ -15,6 +15,7 @@ import (
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
+// DrainCommand returns roost drain: keep new tasks away from a node.
 func DrainCommand() *frame.Command {
 	return &frame.Command{
 		Name: "drain", Group: frame.GroupAdmin, Summary: "keep new tasks away from a node", Synopsis: "[NODE]",
@@ -37,6 +38,7 @@ func DrainCommand() *frame.Command {
 	}
 }
 
+// UndrainCommand returns roost undrain: let a node have tasks again.
 func UndrainCommand() *frame.Command {
 	return &frame.Command{
 		Name: "undrain", Group: frame.GroupAdmin, Summary: "let a node have tasks again", Synopsis: "NODE…",
@@ -142,6 +144,8 @@ func awaitDrained(c *frame.Invocation, node string) error {
 	}
 }
 
+// ReservationCommand returns roost reservation: show and set what is kept for somebody at
+// a time.
 func ReservationCommand() *frame.Command {
 	return &frame.Command{
 		Name: "reservation", Group: frame.GroupAdmin, Summary: "show and set what is kept for somebody at a time",
@@ -284,8 +288,8 @@ func DeleteReservation(c *frame.Invocation, name string) error {
 	}
 }
 
-// Reservations are all that there are, and what to say with a change that rests on them:
-// it is not made if one of them is another by then.
+// Reservations reads all reservations, and the digest that a change based on them has to
+// carry. The ledger refuses the change where one of them is another by then.
 func Reservations(c *frame.Invocation) (all []AttributedObject[ledger.AdvanceReservation], basis []byte, err error) {
 	basis, err = cellObjectsDigest(c, string(ledger.KindReservation), &all)
 	return all, basis, err

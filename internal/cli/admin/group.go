@@ -10,6 +10,7 @@ import (
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
+// GroupCommand returns roost group: show and set groups and their part of the pool.
 func GroupCommand() *frame.Command {
 	return &frame.Command{
 		Name: "group", Group: frame.GroupAdmin, Summary: "show and set groups and their part of the pool",
@@ -80,6 +81,7 @@ func setGroup(c *frame.Invocation) error {
 	return PatchObject(c, ledger.KindGroup, w)
 }
 
+// SharesCommand returns roost shares: show what everybody has used, has, and may have.
 func SharesCommand() *frame.Command {
 	return &frame.Command{
 		Name: "shares", Group: frame.GroupSee, Summary: "show what everybody has used, has, and may have",

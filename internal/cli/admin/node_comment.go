@@ -7,6 +7,7 @@ import (
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
+// CommentCommand returns roost comment: say something about a node.
 func CommentCommand() *frame.Command {
 	return &frame.Command{
 		Name: "comment", Group: frame.GroupAdmin, Summary: "say something about a node", Synopsis: "[NODE TEXT]",

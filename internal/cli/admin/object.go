@@ -61,8 +61,8 @@ func administer(show func(c *frame.Invocation) error, verbs map[string]func(c *f
 	}
 }
 
-// refuseFlags refuses flags that a verb would not look at: who says "rm ann --cpus 3"
-// does not mean that all of it goes.
+// refuseFlags refuses flags that a verb does not use. "rm ann --cpus 3" does not mean
+// that the whole quota goes.
 func refuseFlags(c *frame.Invocation, verb string, looked ...string) error {
 	looked = append([]string{"json"}, looked...)
 	for _, f := range frame.CommonFlags() {
@@ -76,8 +76,8 @@ func refuseFlags(c *frame.Invocation, verb string, looked ...string) error {
 	return nil
 }
 
-// requireOperands refuses a command line that does not have as many operands as wanted
-// names, "…" at the end for one or more of the last.
+// requireOperands refuses a command line that does not have one operand for each wanted
+// name. A last name that ends in "…" stands for one or more.
 func requireOperands(c *frame.Invocation, wanted ...string) error {
 	n, most := len(wanted), len(wanted)
 	if n > 0 && strings.HasSuffix(wanted[n-1], "…") {
@@ -178,8 +178,8 @@ func putObject(c *frame.Invocation, kind ledger.ObjectKind, w ObjectPatch) error
 	return err
 }
 
-// RequireKnownUsers refuses users of whom this host does not know and who have not used
-// the pool, each by his name.
+// RequireKnownUsers refuses users whom neither this host knows nor the pool has seen
+// before.
 func RequireKnownUsers(c *frame.Invocation, users []string) error {
 	if users = slices.DeleteFunc(slices.Clone(users), func(u string) bool { return !unknownUser(u) }); len(users) == 0 {
 		return nil
@@ -219,6 +219,7 @@ func localUsers() (names []string) {
 	return names
 }
 
+// RemoveObject has the cell remove the object of a kind and a name.
 func RemoveObject(c *frame.Invocation, verb ledger.CommandVerb, kind ledger.ObjectKind, name string) error {
 	_, err := c.AskCell(&wire.CellRequest{Verb: string(verb), Kind: string(kind), Name: name})
 	return err
@@ -230,8 +231,8 @@ func unknownUser(name string) bool {
 	return err != nil
 }
 
-// JSONText is the wish as JSON; what it is made of always has a form in it, but for
-// numbers that were looked at before.
+// JSONText is the patch as JSON. Every value in it has a form in JSON, because numbers
+// were checked before.
 func (w ObjectPatch) JSONText() []byte {
 	text, _ := json.Marshal(w)
 	return text
@@ -299,7 +300,7 @@ func ParseAmount(name, text string) (field string, value any, err error) {
 		d, err := roost.ParseDuration(text)
 		return field, int64(d / time.Second), err
 	case "cpus", "floor", "ceiling", "cores", "factor", "fraction":
-		return field, JSONNumber(text), IsNumeric(text)
+		return field, JSONNumber(text), CheckNumber(text)
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
@@ -311,7 +312,8 @@ func ParseAmount(name, text string) (field string, value any, err error) {
 // JSONNumber is a number as it was written, so that nothing is lost on the way.
 func JSONNumber(text string) any { return json.Number(text) }
 
-func IsNumeric(text string) error {
+// CheckNumber returns an error unless a text is a number in JSON.
+func CheckNumber(text string) error {
 	var n float64
 	if json.Unmarshal([]byte(text), &n) != nil {
 		return fmt.Errorf("%q is not a number that makes sense here, or \"none\"", text)

@@ -16,6 +16,7 @@ import (
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
+// QueueCommand returns roost queue: show and set the queues that jobs are submitted to.
 func QueueCommand() *frame.Command {
 	flags := []ucli.Flag{
 		&ucli.StringFlag{Name: "band", Usage: "the `BAND` of its jobs"},
@@ -191,6 +192,7 @@ func setQueue(c *frame.Invocation) error {
 	return PatchObject(c, ledger.KindQueue, w, users...)
 }
 
+// AdministratorsCommand returns roost admin: show and set who may administer what.
 func AdministratorsCommand() *frame.Command {
 	return &frame.Command{
 		Name: "admin", Group: frame.GroupAdmin, Summary: "show and set who may administer what",

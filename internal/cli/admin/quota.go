@@ -10,6 +10,7 @@ import (
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
+// QuotaCommand returns roost quota: show and set how much users and groups may ask for.
 func QuotaCommand() *frame.Command {
 	return &frame.Command{
 		Name: "quota", Group: frame.GroupAdmin, Summary: "show and set how much users and groups may ask for",
@@ -115,6 +116,7 @@ func removeQuota(c *frame.Invocation) error {
 	return RemoveObject(c, ledger.VerbRemove, ledger.KindQuota, name)
 }
 
+// LimitCommand returns roost limit: show and set how many licences may be in use at once.
 func LimitCommand() *frame.Command {
 	return &frame.Command{
 		Name: "limit", Group: frame.GroupAdmin, Summary: "show and set how many licences may be in use at once",

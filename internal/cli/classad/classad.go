@@ -12,6 +12,7 @@ import (
 	"github.com/roost-batch/roost/internal/cli/frame"
 )
 
+// Command returns roost classad: evaluate, match, check and format ClassAds.
 func Command() *frame.Command {
 	return &frame.Command{
 		Name: "classad", SignedOperands: isExpression, Group: frame.GroupMore,

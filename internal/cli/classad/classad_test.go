@@ -169,9 +169,8 @@ func TestClassadBatchFile(t *testing.T) {
 	}
 }
 
-// TestClassadBatchVectors holds that the tables of the library's tests give one line
-// each, and the text that HTCondor writes for all but a few, which spell a value in
-// another way.
+// TestClassadBatchVectors holds that each vector of the library gives one line with the
+// text that HTCondor writes. A few spell a value in another way.
 func TestClassadBatchVectors(t *testing.T) {
 	for name, most := range map[string]int{"vectors": 40, "optable": 1, "functable": 9} {
 		f, err := os.Open(filepath.Join("..", "..", "..", "classad", "testdata", name+".tsv.gz"))
@@ -229,8 +228,8 @@ func FuzzClassadBatch(f *testing.F) {
 	})
 }
 
-// FuzzClassadFiles holds that ads that can be read can be formatted, say the same then,
-// and that formatting them again changes nothing.
+// FuzzClassadFiles holds that formatting ads keeps what they say, and that formatting
+// them again changes nothing.
 func FuzzClassadFiles(f *testing.F) {
 	for _, text := range classadFiles {
 		f.Add(text)

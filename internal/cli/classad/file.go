@@ -91,8 +91,8 @@ func (m *diagnostics) parseAds(src sourceText) (ads []*classad.Ad, syntax adSynt
 	return ads, syntax, wrong
 }
 
-// showProblem prints one mistake, where the part of the text that begins at from was
-// read: what it is, its place, the line, and a caret.
+// showProblem prints one mistake in the text that begins at from: cause, place, line, and
+// a caret.
 func (m *diagnostics) showProblem(src sourceText, from int, err error) {
 	if m.shownCount++; m.shownCount > 1 {
 		fmt.Fprintln(m.Stderr)

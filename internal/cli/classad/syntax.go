@@ -231,8 +231,8 @@ func jsonErrorAt(text string, skipped, from int, err error) error {
 	return err
 }
 
-// jsonErrorOffset finds the place in an error of the library's about JSON, which is text:
-// "classad: JSON at byte 19: the cause: invalid request".
+// jsonErrorOffset finds the offset in the text of an error about JSON, as in "classad:
+// JSON at byte 19: …".
 func jsonErrorOffset(err error) error {
 	var syntax *classad.SyntaxError
 	if err == nil || errors.As(err, &syntax) {

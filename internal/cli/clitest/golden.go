@@ -9,6 +9,8 @@ import (
 
 var updateGolden = flag.Bool("update", false, "write the golden files instead of comparing with them")
 
+// CompareGolden compares a text with the golden file of that name; with -update it writes
+// the file.
 func CompareGolden(t *testing.T, name, got string) {
 	t.Helper()
 	file := filepath.Join("testdata", name+".golden")

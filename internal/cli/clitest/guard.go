@@ -24,6 +24,7 @@ type FakeGuard struct {
 	PresenceReport chan *wire.PresentRequest // nil: nobody looks at what agents say
 }
 
+// Serve starts the fake in a directory of its own, which it returns.
 func (g *FakeGuard) Serve(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -42,6 +43,7 @@ func (g *FakeGuard) Serve(t *testing.T) string {
 	return dir
 }
 
+// Pause sets the pause, unless the fake refuses.
 func (g *FakeGuard) Pause(_ context.Context, req *wire.PauseRequest) (*wire.OwnerReply, error) {
 	if g.Refusal {
 		return nil, fmt.Errorf("eve: %w: only who sits at this machine may", roost.PermissionDenied)
@@ -50,11 +52,13 @@ func (g *FakeGuard) Pause(_ context.Context, req *wire.PauseRequest) (*wire.Owne
 	return &wire.OwnerReply{Pause: g.PauseState, Frozen: 2, Took: int64(12300 * time.Microsecond)}, nil
 }
 
+// Resume ends the pause.
 func (g *FakeGuard) Resume(context.Context, *wire.ResumeRequest) (*wire.OwnerReply, error) {
 	g.PauseState = nil
 	return &wire.OwnerReply{Frozen: 1}, nil
 }
 
+// Mine shows the two tasks and the sources of idleness.
 func (g *FakeGuard) Mine(context.Context, *wire.MineRequest) (*wire.MineReply, error) {
 	return &wire.MineReply{
 		Policy: "desktop",
@@ -76,6 +80,7 @@ func (g *FakeGuard) Mine(context.Context, *wire.MineRequest) (*wire.MineReply, e
 	}, nil
 }
 
+// Present passes a report on to whoever reads the channel.
 func (g *FakeGuard) Present(_ context.Context, req *wire.PresentRequest) (*wire.PresentReply, error) {
 	if g.PresenceReport != nil {
 		g.PresenceReport <- req

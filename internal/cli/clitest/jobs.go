@@ -78,6 +78,7 @@ func SampleJobs() *FakeSchedd {
 	return f
 }
 
+// TaskCounts makes the counts of tasks from pairs of a state and a number.
 func TaskCounts(pairs ...any) map[string]uint32 {
 	m := map[string]uint32{}
 	for i := 0; i < len(pairs); i += 2 {
@@ -86,6 +87,8 @@ func TaskCounts(pairs ...any) map[string]uint32 {
 	return m
 }
 
+// TimeBefore is an instant that long before Noon, in unix nanoseconds.
 func TimeBefore(d time.Duration) int64 { return Noon.Add(-d).UnixNano() }
 
+// Noon is the time of all programs under test.
 var Noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)

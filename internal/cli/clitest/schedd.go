@@ -23,7 +23,10 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/negotiator"
 	"github.com/roost-batch/roost/negotiator/ledger"
-) // FakeSchedd is a schedd that knows a few jobs by heart.
+)
+
+// FakeSchedd is a schedd with a few jobs. Its fields say what it answers, and record what
+// it was asked.
 type FakeSchedd struct {
 	wire.UnimplementedScheddServer
 	Jobs, Tasks      []*wire.JobStatus
@@ -73,6 +76,7 @@ func (f *FakeSchedd) serveSocket(t *testing.T, l net.Listener) {
 	t.Cleanup(func() { server.Stop(); <-done })
 }
 
+// Submit records the request and gives ids from 70 on.
 func (f *FakeSchedd) Submit(_ context.Context, req *wire.SubmitRequest) (*wire.SubmitReply, error) {
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
@@ -121,6 +125,7 @@ func (f *FakeSchedd) matchingJobs(sel *wire.Selection, tasks bool) ([]*wire.JobS
 	return found, nil
 }
 
+// Query sends the jobs or tasks that a query lists.
 func (f *FakeSchedd) Query(req *wire.QueryRequest, to grpc.ServerStreamingServer[wire.JobStatus]) error {
 	found, err := f.rows(req)
 	for _, s := range found {
@@ -142,6 +147,7 @@ func (f *FakeSchedd) rows(req *wire.QueryRequest) ([]*wire.JobStatus, error) {
 	}), err
 }
 
+// QueryPool sends them too, and the schedds that are silent.
 func (f *FakeSchedd) QueryPool(req *wire.PoolQuery, to grpc.ServerStreamingServer[wire.PoolRow]) error {
 	if req.GetQuery().GetTable() {
 		return f.table(req.GetQuery(), to)
@@ -160,8 +166,8 @@ func (f *FakeSchedd) QueryPool(req *wire.PoolQuery, to grpc.ServerStreamingServe
 	return err
 }
 
-// table answers as a schedd does that prints as it comes: the oldest first, and what
-// words name one by one.
+// table answers as a schedd does that sends rows as it finds them: the oldest first,
+// selectors one by one.
 func (f *FakeSchedd) table(req *wire.QueryRequest, to grpc.ServerStreamingServer[wire.PoolRow]) error {
 	var batch [][]byte
 	add := func(s *wire.JobStatus) {
@@ -206,6 +212,7 @@ func (f *FakeSchedd) table(req *wire.QueryRequest, to grpc.ServerStreamingServer
 	return err
 }
 
+// Act records the request; jobs that have ended refuse it.
 func (f *FakeSchedd) Act(_ context.Context, req *wire.ActRequest) (*wire.ActReply, error) {
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
@@ -229,18 +236,22 @@ func (f *FakeSchedd) Act(_ context.Context, req *wire.ActRequest) (*wire.ActRepl
 	return reply, nil
 }
 
+// Watch calls WatchFunc.
 func (f *FakeSchedd) Watch(_ *wire.WatchRequest, to grpc.ServerStreamingServer[wire.WatchEvent]) error {
 	return f.WatchFunc(to)
 }
 
+// Logs calls LogsFunc.
 func (f *FakeSchedd) Logs(req *wire.LogsRequest, to grpc.ServerStreamingServer[wire.LogChunk]) error {
 	return f.LogsFunc(req, to)
 }
 
+// Why sends the explanation, whatever the job.
 func (f *FakeSchedd) Why(context.Context, *wire.WhyRequest) (*wire.WhyReply, error) {
 	return f.explanation, nil
 }
 
+// Events sends all events, whatever the job.
 func (f *FakeSchedd) Events(_ *wire.EventsRequest, to grpc.ServerStreamingServer[wire.JobEvent]) error {
 	for _, e := range f.JobEvents {
 		if err := to.Send(e); err != nil {
@@ -250,6 +261,7 @@ func (f *FakeSchedd) Events(_ *wire.EventsRequest, to grpc.ServerStreamingServer
 	return nil
 }
 
+// Ads sends the ads of the machines, whatever the query.
 func (f *FakeSchedd) Ads(_ *wire.AdQuery, to grpc.ServerStreamingServer[wire.AdText]) error {
 	for _, ad := range f.machines {
 		if err := to.Send(&wire.AdText{Ad: ad}); err != nil {
@@ -259,6 +271,8 @@ func (f *FakeSchedd) Ads(_ *wire.AdQuery, to grpc.ServerStreamingServer[wire.AdT
 	return nil
 }
 
+// Health answers for a schedd named pool that has run for 90 seconds and reaches no
+// negotiator.
 func (f *FakeSchedd) Health(context.Context, *wire.HealthRequest) (*wire.HealthReply, error) {
 	return &wire.HealthReply{Name: "pool", Version: roost.Version, Started: Noon.UnixNano() - 90e9,
 		CollectorOk: true, Collector: "unix:/c",

@@ -13,8 +13,8 @@ import (
 	"github.com/roost-batch/roost/internal/config"
 )
 
-// examineAccounts says as whom the tasks of others run on this node, and what is wrong
-// with the numbers for it. That is a question only where the startd runs as root, and
+// examineAccounts tells which accounts run the tasks of others on this node, and what is
+// wrong with their numbers. That is a question only where the startd runs as root, and
 // where there are others.
 func examineAccounts(c *frame.Invocation, n *config.Node) (findings []checkResult) {
 	if n == nil || n.TLS == nil || !isRootOwned(n.Dir) {
@@ -26,8 +26,8 @@ func examineAccounts(c *frame.Invocation, n *config.Node) (findings []checkResul
 	return findings
 }
 
-// isRootOwned reports whether a directory is root's, as that of a node is whose daemons
-// run as root.
+// isRootOwned reports whether a directory is root's, as that of a node whose daemons run
+// as root.
 func isRootOwned(dir string) bool {
 	info, err := os.Stat(dir)
 	if err != nil {

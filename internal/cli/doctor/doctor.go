@@ -16,6 +16,7 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
+// Command returns roost doctor: check that the pool and this machine are well.
 func Command() *frame.Command {
 	return &frame.Command{
 		Name: "doctor", Group: frame.GroupPool, Summary: "check that the pool and this machine are well",

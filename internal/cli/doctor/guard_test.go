@@ -33,8 +33,8 @@ func TestDoctorNamesTheSources(t *testing.T) {
 	}
 }
 
-// TestDoctorReadsFiles shows what doctor says of files that people have written, and of a
-// guard that does not answer; testdata/doctor.golden has it.
+// TestDoctorReadsFiles shows what doctor reports of files of people and of a silent
+// guard; see testdata/doctor.golden.
 func TestDoctorReadsFiles(t *testing.T) {
 	var b strings.Builder
 	for _, tt := range []struct{ what, startd, owner string }{
@@ -76,7 +76,8 @@ func TestDoctorReadsFiles(t *testing.T) {
 	clitest.CompareGolden(t, "doctor", b.String())
 }
 
-// A TLS alert says little; what it means for a node is said.
+// TestDoctorKnowsARefusedCertificate holds that doctor explains what a TLS alert means
+// for a node.
 func TestDoctorKnowsARefusedCertificate(t *testing.T) {
 	f := daemonFinding("collector", false,
 		`10.0.0.1:9701: connection error: desc = "error reading server preface: remote error: tls: bad certificate"`)

@@ -14,9 +14,9 @@ import (
 
 const ownerFile = "owner file"
 
-// examineFiles looks at what people have written: the node file, and where a startd heeds
-// it, the file of the machine's owner. It returns the node, nil where there is none to be
-// read.
+// examineFiles checks the files that people have written: the node file and the machine
+// owner's file. The latter counts where a startd reads it. It returns the node, nil where
+// there is none to be read.
 func examineFiles(c *frame.Invocation) (findings []checkResult, n *config.Node) {
 	n, err := c.ReadNodeFile()
 	switch {
@@ -73,8 +73,7 @@ func availabilityText(r config.OwnerRules) string {
 	return ""
 }
 
-// fileFindings are the findings of a file that were printed as compilers do, one after
-// the other: where and what, the line with a caret under it, and the cure.
+// fileFindings makes a finding of each diagnostic of a file: place, line, caret and cure.
 func fileFindings(check string, l checkLevel, text string) (findings []checkResult) {
 	for _, one := range strings.Split(text, "\n\n") {
 		lines := strings.Split(one, "\n")

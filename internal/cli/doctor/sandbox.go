@@ -16,8 +16,8 @@ import (
 // capSysResource is CAP_SYS_RESOURCE's number.
 const capSysResource = 24
 
-// checkSandbox makes the namespaces that tasks are shut in, as the execute node does, and
-// looks at what root may do here.
+// checkSandbox makes the namespaces of a task's sandbox as the execute node does. It also
+// checks what root may do here.
 func checkSandbox() checkResult {
 	const without = "tasks see each other's processes and share /tmp"
 	if os.Geteuid() != 0 {

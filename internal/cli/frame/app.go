@@ -39,8 +39,8 @@ func NewApp(stdin io.Reader, stdout, stderr io.Writer, env []string, all func() 
 	return a
 }
 
-// Run does what args say, where args[0] is the name that the program was called by, and
-// returns its exit status.
+// Run does what args ask for and returns the exit status. args[0] is the name that the
+// program was called by.
 func (a *App) Run(ctx context.Context, args []string) int {
 	name := "roost"
 	if len(args) > 0 {
@@ -118,7 +118,7 @@ func (a *App) printCommandHelp(args []string) (*Command, []string, error) {
 	return nil, nil, nil
 }
 
-// RunCommand parses the flags of a command and does it.
+// runCommand parses the flags of a command and runs it.
 func (a *App) runCommand(ctx context.Context, cmd *Command, args []string) int {
 	if !cmd.RawArgs {
 		var help bool
@@ -218,8 +218,8 @@ func (a *App) workdir() (string, error) {
 	return dir, nil
 }
 
-// NotifyInterrupts returns a channel with the signals that ask the program to end, and
-// with more of them, and a function that gives them back to the kernel's default.
+// NotifyInterrupts returns a channel with SIGINT, SIGTERM and more, and a function that
+// restores their default.
 func (a *App) NotifyInterrupts(more ...os.Signal) (<-chan os.Signal, func()) {
 	if a.Interrupts != nil {
 		return a.Interrupts, func() {}

@@ -14,9 +14,9 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// AskCell asks the negotiators, through the schedd of this node, or on a central manager
-// that has none directly: there somebody has to be able to say who the administrators
-// are.
+// AskCell asks the negotiators, through the schedd of this node or directly. A central
+// manager without a schedd needs the direct way: somebody has to be able to name the
+// first administrators there.
 func (c *Invocation) AskCell(req *wire.CellRequest) (reply *wire.CellReply, err error) {
 	err = c.CallSchedd(AskTimeout, func(ctx context.Context, s wire.ScheddClient) error {
 		reply, err = s.Cell(ctx, req)
@@ -32,8 +32,8 @@ func (c *Invocation) AskCell(req *wire.CellRequest) (reply *wire.CellReply, err 
 	return c.askLocalCell(n, req)
 }
 
-// askLocalCell speaks as the negotiator of this node, whose key it has to read: who can
-// do that may do everything.
+// askLocalCell asks with the key of this node's negotiator. Whoever can read the key may
+// do everything.
 func (c *Invocation) askLocalCell(n *config.Node, req *wire.CellRequest) (reply *wire.CellReply, err error) {
 	id, err := LoadIdentity(n)
 	if err != nil {
@@ -74,9 +74,11 @@ func askNegotiator(ctx context.Context, addr string, id *rpc.Identity, req *wire
 // CellTimeout is how long a replica has for an answer: it may ask all others first, and
 // wait for a new one to catch up.
 const (
+	// CellTimeout is how long a replica has for an answer: it may ask all others first.
 	CellTimeout = 5 * time.Second
 )
 
+// AskReplica does one exchange with the replica of the negotiator at an address.
 func AskReplica(ctx context.Context, addr string, id *rpc.Identity, patience time.Duration,
 	do func(context.Context, wire.ReplicaClient) error) error {
 	conn, err := rpc.Dial(addr, id, peer.Negotiator)

@@ -30,6 +30,7 @@ type Command struct {
 	Run      func(c *Invocation) error
 }
 
+// Example is a command line for the help, and what it does.
 type Example struct{ Line, Description string }
 
 // The groups of commands, in the order in which the help shows them.
@@ -48,10 +49,12 @@ func commandGroups() []string {
 	return []string{GroupRun, GroupSee, GroupChange, GroupOwner, GroupPool, GroupAdmin, GroupPBS, GroupMore}
 }
 
+// JSONFlag is the flag --json.
 func JSONFlag() ucli.Flag {
 	return &ucli.BoolFlag{Name: "json", Usage: "print JSON for programs; roost-json(7) describes it"}
 }
 
+// FindCommand returns the command of that name or alias; nil where there is none.
 func FindCommand(all []*Command, name string) *Command {
 	for _, c := range all {
 		if c.Name == name || slices.Contains(c.Aliases, name) {

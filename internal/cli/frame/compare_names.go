@@ -26,6 +26,7 @@ func CompareNames(a, b string) int {
 	return len(a) - len(b)
 }
 
+// LeadingDigits counts the digits at the beginning of a text.
 func LeadingDigits(s string) int {
 	n := 0
 	for n < len(s) && s[n] >= '0' && s[n] <= '9' {

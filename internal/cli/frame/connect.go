@@ -40,8 +40,8 @@ func (c *Invocation) ConnectSchedd() (wire.ScheddClient, error) {
 	return c.client, nil
 }
 
-// DialSchedd connects to the schedd of this machine, or on one without any to the only
-// one where the user is logged in.
+// DialSchedd connects to the schedd of this machine. On a machine without one it takes
+// the only login of the user.
 func (c *Invocation) DialSchedd() (*grpc.ClientConn, error) {
 	dir := ""
 	if !c.Command.RawArgs {
@@ -57,9 +57,8 @@ func (c *Invocation) DialSchedd() (*grpc.ClientConn, error) {
 	return rpc.Dial(addr, nil, "")
 }
 
-// Retry does f until it succeeds, fails for a reason that time does not heal, or patience
-// has run out since progress was last made. F gets a context and a function to call
-// whenever it makes progress.
+// Retry calls f until it succeeds or fails for good, or patience has passed without
+// progress. F gets a context and a function to call whenever it makes progress.
 func (c *Invocation) Retry(patience time.Duration, f func(ctx context.Context, alive func()) error) error {
 	last, hinted, pause := time.Now(), false, 20*time.Millisecond
 	alive := func() { last, hinted, pause = time.Now(), false, 20*time.Millisecond }

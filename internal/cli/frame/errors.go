@@ -12,6 +12,7 @@ import (
 // ExitError ends a command with a status and without a word.
 type ExitError int
 
+// Error names the exit status, which is not printed.
 func (e ExitError) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
 // hintedError is an error with a line that says what to do about it.
@@ -23,6 +24,7 @@ type hintedError struct {
 func (e *hintedError) Error() string { return e.cause.Error() }
 func (e *hintedError) Unwrap() error { return e.cause }
 
+// WithHint adds to an error a line that tells the user what to do about it.
 func WithHint(err error, cure string) error { return &hintedError{err, cure} }
 
 // KindError is an error whose kind is not to be seen in its text.
@@ -31,18 +33,24 @@ type KindError struct {
 	Text string
 }
 
+// Error is the text of the error.
 func (e *KindError) Error() string { return e.Text }
+
+// Unwrap returns the kind.
 func (e *KindError) Unwrap() error { return e.Kind }
 
+// KindErrorf formats an error of a kind, which its text does not name.
 func KindErrorf(kind roost.ErrorKind, format string, args ...any) error {
 	return &KindError{kind, fmt.Sprintf(format, args...)}
 }
 
+// UsageErrorf formats an error about a wrong command line, of kind roost.Usage.
 func UsageErrorf(format string, args ...any) error { return KindErrorf(roost.Usage, format, args...) }
 
 // UnknownFlagError is a flag that the command does not have.
 type UnknownFlagError struct{ name, command string }
 
+// Error names the flag, and the argument that it is in.
 func (e *UnknownFlagError) Error() string {
 	if e.command != "" && e.command != e.name {
 		return fmt.Sprintf("unknown flag %s in %s", e.name, e.command)
@@ -50,6 +58,7 @@ func (e *UnknownFlagError) Error() string {
 	return "unknown flag " + e.name
 }
 
+// Unwrap returns roost.Usage.
 func (e *UnknownFlagError) Unwrap() error { return roost.Usage }
 
 // DecodeError gives an error that came from the schedd its kind back. It may be done
@@ -74,8 +83,8 @@ func ErrorText(err error) string {
 	return err.Error()
 }
 
-// IsCertificateRefused reports whether a connection failed because the other side does
-// not take this node's certificate: the words are all that a TLS alert says.
+// IsCertificateRefused reports whether a connection failed because the other side refuses
+// this node's certificate. It looks at the text, because a TLS alert has nothing else.
 func IsCertificateRefused(text string) bool {
 	return strings.Contains(text, "remote error: tls: bad certificate") ||
 		strings.Contains(text, "remote error: tls: expired certificate")

@@ -39,6 +39,7 @@ func StateOf(s *wire.JobStatus) string {
 	return roost.Idle.String()
 }
 
+// StateColour is the colour of a state in tables; "" for none.
 func StateColour(state string) string {
 	switch state {
 	case "running", "starting", "exiting":
@@ -80,12 +81,13 @@ func FailedCount(s *wire.JobStatus) int {
 	return int(n["failed"] + n[roost.Removed.String()])
 }
 
+// FailedExit reports whether a task ended other than by itself with exit code 0.
 func FailedExit(e *wire.ExitStatus) bool {
 	return e != nil && (e.GetCode() != 0 || e.GetSignal() != 0 || e.GetCause() != wire.Cause_CAUSE_EXITED)
 }
 
-// TaskCode is the exit status of a single task as a shell would give it: its own code,
-// 128 and the signal's number, 127 when it could not be started.
+// TaskCode is the exit status of a task as a shell gives it. It is the task's own code,
+// 128 and the number of a signal, or 127 where it could not start.
 func TaskCode(s *wire.JobStatus) int {
 	e := s.GetExit()
 	switch {

@@ -25,6 +25,6 @@ func PrintLine(w io.Writer, d JSONDocument) error {
 	return enc.Encode(d)
 }
 
-// The records that --json prints. Fields are only ever added; version rises if one had to
-// change its meaning. roost-json(7) describes them.
+// recordVersion is the version of the records that --json prints. Fields are only ever
+// added; version rises if one had to change its meaning. roost-json(7) describes them.
 const recordVersion = 1

@@ -19,9 +19,9 @@ func (c *Invocation) AbsolutePath(file string) string {
 	return c.Dir + string(os.PathSeparator) + file
 }
 
-// WriteNewFile writes a file that is not there yet; with --force it replaces one, of
-// which a crash or a full disk leaves the old. What is a device or a pipe is written to,
-// and never replaced: --force, for root, would make a file of /dev/null.
+// WriteNewFile writes a file that does not exist yet. With --force it replaces one; a
+// crash or a full disk leaves the old file. What is a device or a pipe is written to, and
+// never replaced: --force, for root, would make a file of /dev/null.
 func (c *Invocation) WriteNewFile(file, text string) error {
 	path, flags := c.AbsolutePath(file), os.O_WRONLY|os.O_CREATE|os.O_EXCL
 	if OpenStream(path) {

@@ -12,8 +12,8 @@ import (
 	"github.com/roost-batch/roost/internal/rpc"
 )
 
-// ReadNodeFile reads the file of this node: the one that is named, else that of a pool in
-// the directory, else that of the host.
+// ReadNodeFile reads the node file: the one of --config, the one of the pool's directory,
+// or the host's.
 func (c *Invocation) ReadNodeFile() (*config.Node, error) {
 	if file := c.StringFlag("config"); file != "" {
 		return config.Load(file)
@@ -38,6 +38,7 @@ func LoadIdentity(n *config.Node) (*rpc.Identity, error) {
 	return pki.Load(n.TLS)
 }
 
+// ConfigFlag is the flag --config, which names a node file.
 func ConfigFlag() ucli.Flag {
 	return &ucli.StringFlag{Name: "config", Usage: "the node's `FILE`, see roost-node(5)", Value: "/etc/roost/node.hcl"}
 }

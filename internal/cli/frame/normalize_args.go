@@ -6,11 +6,10 @@ import (
 	ucli "github.com/urfave/cli/v2"
 )
 
-// normalizeArgs writes arguments in the one form that leaves the parser no choice: long
-// flags with "=value" first, "--", then the operands. People may put flags behind
-// operands (unless the command is strict), join short ones ("-qj", "-n5") and give the
-// value as the next word. It reports whether help was asked for; errors are of kind
-// roost.Usage.
+// normalizeArgs writes arguments in one form: long flags with "=value", then "--", then
+// the operands. The parser has no choice left. People may put flags behind operands
+// (unless the command is strict), join short ones ("-qj", "-n5") and give the value as
+// the next word. It reports whether help was asked for; errors are of kind roost.Usage.
 func normalizeArgs(cmd *Command, args []string) (plain []string, help bool, err error) {
 	var operands []string
 	for len(args) > 0 {
@@ -86,6 +85,7 @@ func shortFlags(cmd *Command, arg string, rest []string) (taken, left []string, 
 	return taken, rest, nil
 }
 
+// FlagNamed returns the flag of that name, without dashes; nil where there is none.
 func FlagNamed(flags []ucli.Flag, name string) ucli.Flag {
 	for _, f := range flags {
 		for _, n := range f.Names() {
@@ -97,6 +97,7 @@ func FlagNamed(flags []ucli.Flag, name string) ucli.Flag {
 	return nil
 }
 
+// TakesValue reports whether a flag takes a value.
 func TakesValue(f ucli.Flag) bool {
 	d, ok := f.(ucli.DocGenerationFlag)
 	return ok && d.TakesValue()

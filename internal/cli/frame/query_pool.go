@@ -19,8 +19,8 @@ type UnreachableSchedd struct {
 	Reason string `json:"why"`
 }
 
-// QueryPool returns what the schedds of the pool know of some jobs or tasks, the newest
-// first, and which of the schedds did not answer.
+// QueryPool asks all schedds about jobs, the newest first, and returns which schedds did
+// not answer.
 func (c *Invocation) QueryPool(at string,
 	req *wire.QueryRequest) (found []*wire.JobStatus, missing []UnreachableSchedd, err error) {
 	s, at, err := c.JobReader(at)

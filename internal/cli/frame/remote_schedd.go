@@ -121,8 +121,8 @@ func IDHost(text string) string {
 	return host
 }
 
-// JobReader connects to a schedd that can be asked about jobs, and says which one's jobs
-// are meant: everybody may ask through the schedd of this machine.
+// JobReader connects to a schedd that answers questions about jobs, and returns whose
+// jobs are meant. Everybody may ask through the schedd of this machine.
 func (c *Invocation) JobReader(at string) (wire.ScheddClient, string, error) {
 	at = cmp.Or(at, c.ScheddName())
 	s, err := c.ConnectSchedd()
@@ -137,8 +137,8 @@ func (c *Invocation) JobReader(at string) (wire.ScheddClient, string, error) {
 	return wire.NewScheddClient(conn), at, nil
 }
 
-// JobSchedd connects to the schedd that has a job, where the user is logged in there;
-// else to the one that the command speaks to.
+// JobSchedd connects to the schedd that has a job. Where the user has no login there, it
+// takes the command's own schedd.
 func (c *Invocation) JobSchedd(host string) (wire.ScheddClient, error) {
 	if host == "" || c.ScheddName() != "" {
 		return c.ConnectSchedd()
@@ -158,7 +158,6 @@ func (c *Invocation) JobSchedd(host string) (wire.ScheddClient, error) {
 	return wire.NewScheddClient(conn), nil
 }
 
-// DefaultServer is the node whose schedd is meant where a job or a queue does not say:
-// the one that the user has named, or the server of the environment; empty for the schedd
-// of this machine.
+// DefaultServer is the node whose schedd is meant where a job or queue names none. The
+// user or the environment has named it; empty means this machine's schedd.
 func (c *Invocation) DefaultServer() string { return cmp.Or(c.ScheddName(), c.DefaultNode) }

@@ -16,6 +16,7 @@ type Screen struct {
 	Colour   bool
 }
 
+// ScreenOf finds out what a stream leads to.
 func ScreenOf(w io.Writer) Screen {
 	f, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
@@ -38,6 +39,7 @@ const (
 	Blue   = "34"
 )
 
+// ColourText puts a text into a colour, on a screen that has colours.
 func (s Screen) ColourText(colour, text string) string {
 	if !s.Colour || colour == "" || text == "" {
 		return text

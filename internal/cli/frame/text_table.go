@@ -15,6 +15,7 @@ type TextTable struct {
 	Rows    [][]TableCell
 }
 
+// TableColumn is the head of a column, and what may happen to it in a narrow window.
 type TableColumn struct {
 	Head         string
 	RightAligned bool // aligned to the right
@@ -22,8 +23,10 @@ type TableColumn struct {
 	DropPriority int  // in a window that is too narrow even so, the columns with the highest go; 0: never
 }
 
+// TableCell is the text of a cell and its colour, "" for none.
 type TableCell struct{ Text, Colour string }
 
+// AddRow appends a row, which has a cell for each column.
 func (t *TextTable) AddRow(cells ...TableCell) { t.Rows = append(t.Rows, cells) }
 
 // DropEmptyColumns removes columns that say nothing: those whose cells are all empty or
@@ -76,6 +79,7 @@ func (t *TextTable) columnWidth(i int) int {
 
 const columnGap = 2
 
+// Print writes the table to w, cut to the width of the screen and in its colours.
 func (t *TextTable) Print(w io.Writer, s Screen) {
 	t.dropSpareColumns(s.Width)
 	widths := t.fitWidths(s.Width)
@@ -126,6 +130,7 @@ func (t *TextTable) line(to *strings.Builder, row []TableCell, widths []int, s S
 	to.WriteString(strings.TrimRight(b.String(), " ") + "\n")
 }
 
+// TextWidth is the number of characters of a text.
 func TextWidth(text string) int { return utf8.RuneCountInString(text) }
 
 // TruncateText cuts text to so many characters and shows that it did.
@@ -150,8 +155,8 @@ func (c *Invocation) PrintList(heading string, texts []string) {
 	}
 }
 
-// PrintParagraph fits a text into the terminal's window behind first, and its further
-// lines behind next; elsewhere it is one line.
+// PrintParagraph fits a text into the window, with first before it and next before
+// further lines. Elsewhere it is one line.
 func (c *Invocation) PrintParagraph(first, next, text string) string {
 	text = PrintableText(text)
 	if c.OutScreen.Terminal && c.OutScreen.Width > 0 {

@@ -58,8 +58,8 @@ func SpanText(d time.Duration) string {
 	return fmt.Sprintf("%dd%02dh", d/(24*time.Hour), d%(24*time.Hour)/time.Hour)
 }
 
-// PrintableText makes text of users safe for a terminal: what is not printable is shown
-// as an escape, so that a job's name cannot move the cursor.
+// PrintableText shows unprintable characters as escapes, so that a job's name cannot move
+// the cursor.
 func PrintableText(text string) string {
 	if !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return text
@@ -77,6 +77,7 @@ func PrintableText(text string) string {
 	return b.String()
 }
 
+// Plural writes a count of things: "1 job", "2 jobs".
 func Plural(n int, one string) string {
 	if n == 1 {
 		return "1 " + one

@@ -18,8 +18,11 @@ import (
 // submit.FileAccess.
 type UserFiles struct{}
 
+// Stat returns what the system knows of a file.
 func (UserFiles) Stat(path string) (fs.FileInfo, error) { return os.Stat(path) }
 
+// Access returns an error unless the user may read a file, and execute it where exec is
+// set.
 func (UserFiles) Access(path string, exec bool) error {
 	mode := uint32(unix.R_OK)
 	if exec {
@@ -31,12 +34,14 @@ func (UserFiles) Access(path string, exec bool) error {
 	return nil
 }
 
+// Glob returns the files that match a pattern, in the order of their names.
 func (UserFiles) Glob(pattern string) ([]string, error) {
 	found, err := filepath.Glob(pattern)
 	slices.Sort(found)
 	return found, err
 }
 
+// Read returns the contents of a file, which may have at most limit bytes.
 func (UserFiles) Read(path string, limit int64) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -46,6 +51,7 @@ func (UserFiles) Read(path string, limit int64) ([]byte, error) {
 	return ReadLimited(f, path, limit)
 }
 
+// LookPath finds a program in the directories of $PATH.
 func (UserFiles) LookPath(name string) (string, error) { return exec.LookPath(name) }
 
 // ReadLimited reads all of r, which may hold no more than limit bytes.

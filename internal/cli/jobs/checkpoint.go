@@ -12,6 +12,7 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
+// CheckpointCommand returns roost checkpoint: save the work of running tasks now.
 func CheckpointCommand() *frame.Command {
 	return &frame.Command{
 		Name: "checkpoint", Group: frame.GroupChange, Summary: "save the work of running tasks now", Synopsis: "JOB…",
@@ -28,6 +29,7 @@ func CheckpointCommand() *frame.Command {
 	}
 }
 
+// SuspendCommand returns roost suspend: freeze running tasks where they are.
 func SuspendCommand() *frame.Command {
 	return &frame.Command{
 		Name: "suspend", Group: frame.GroupChange, Summary: "freeze running tasks where they are", Synopsis: "JOB…",
@@ -44,6 +46,8 @@ func SuspendCommand() *frame.Command {
 	}
 }
 
+// ResumeCommand returns roost resume: let suspended tasks run on, or lend your machine
+// again.
 func ResumeCommand() *frame.Command {
 	return &frame.Command{
 		Name: "resume", Group: frame.GroupChange, Summary: "let suspended tasks run on, or lend your machine again",

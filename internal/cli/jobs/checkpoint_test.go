@@ -9,8 +9,8 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// A checkpoint is waited for: the first answer after it was asked counts, whatever stood
-// in the log before.
+// TestCheckpointIsAwaited holds that the first answer after the request counts, whatever
+// the log had before.
 func TestCheckpointIsAwaited(t *testing.T) {
 	for _, c := range []struct {
 		what, text, args string

@@ -15,6 +15,7 @@ import (
 // defaultHistoryLines is how many jobs are listed unless more are asked for.
 const defaultHistoryLines = 50
 
+// HistoryCommand returns roost history: list jobs that have ended.
 func HistoryCommand() *frame.Command {
 	return &frame.Command{
 		Name: "history", Group: frame.GroupSee, Summary: "list jobs that have ended", Synopsis: "[JOB…]",

@@ -12,6 +12,7 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
+// ListCommand returns roost jobs: list jobs and how they stand.
 func ListCommand() *frame.Command {
 	return &frame.Command{
 		Name: "jobs", Aliases: []string{"ls"}, Group: frame.GroupSee, Summary: "list jobs and how they stand",
@@ -117,8 +118,7 @@ func jobTable(c *frame.Invocation, found []*wire.JobStatus, owners bool) *frame.
 	return t
 }
 
-// jobNote is the most useful thing to say about a job in the last column: where it runs,
-// why it waits, or how it failed.
+// jobNote is the last column of a job: where it runs, why it waits, or how it failed.
 func jobNote(s *wire.JobStatus) string {
 	switch frame.StateOf(s) {
 	case roost.Suspended.String():

@@ -8,6 +8,7 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
+// LogsCommand returns roost logs: show what a task has written.
 func LogsCommand() *frame.Command {
 	return &frame.Command{
 		Name: "logs", Group: frame.GroupSee, Summary: "show what a task has written", Synopsis: "JOB", MinOperands: 1,

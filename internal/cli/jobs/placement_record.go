@@ -76,8 +76,8 @@ func rangeText(list []uint32) string {
 	return strings.Join(parts, ",")
 }
 
-// chunksText tells people what a job has, or is to have, of which machines: "2 × 4 cpus,
-// 1 GiB on n1, n2".
+// chunksText tells people what resources a job has or is to have: "2 of 4 cpus, 1GiB on
+// n1, n2".
 func chunksText(chunks []*wire.Chunk) string {
 	type kind struct {
 		count uint32

@@ -100,8 +100,7 @@ func (t *Progress) exitStatus() int {
 	return 0
 }
 
-// title names what is waited for, in so many characters if it can be done without cutting
-// the id; 0 for no bound.
+// title names the jobs in at most width characters, 0 for no bound. An id is never cut.
 func (t *Progress) title(width int) string {
 	if len(t.order) == 1 {
 		s := t.Jobs[t.order[0]]
@@ -114,6 +113,7 @@ func (t *Progress) title(width int) string {
 	return frame.Plural(len(t.order), "job")
 }
 
+// String sums up all jobs in one line: "3 of 4 tasks done, 1 running".
 func (t *Progress) String() string {
 	parts := []string{fmt.Sprintf("%d of %s done", t.doneCount(), frame.Plural(t.taskCount(), "task"))}
 	for _, p := range []struct {

@@ -14,14 +14,14 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// progressDisplay shows how far jobs are while somebody waits for them.
-type progressDisplay interface {
+// ProgressDisplay shows how far jobs are while somebody waits for them.
+type ProgressDisplay interface {
 	update(t *Progress, e *wire.WatchEvent)
 	end(t *Progress)
 }
 
 // newProgress chooses how to show it: bars on a terminal, lines elsewhere.
-func newProgress(c *frame.Invocation, quiet bool) progressDisplay {
+func newProgress(c *frame.Invocation, quiet bool) ProgressDisplay {
 	switch {
 	case c.Command.Name == "wait" && c.WantsJSON():
 		return &jsonProgress{c}
@@ -33,6 +33,7 @@ func newProgress(c *frame.Invocation, quiet bool) progressDisplay {
 	return &lineProgress{Invocation: c}
 }
 
+// NoProgress shows nothing.
 type NoProgress struct{}
 
 func (NoProgress) update(*Progress, *wire.WatchEvent) {}

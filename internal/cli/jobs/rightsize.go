@@ -27,10 +27,10 @@ type TaskSample struct {
 	end      *wire.ExitStatus
 }
 
-// RightSize compares what tasks asked for with the most that any of them used, and says
-// what to ask for the next time. Only tasks that did their work tell anything: one that
-// failed may have ended before it needed most. Where tasks asked for different amounts,
-// nothing can be said about that resource in one sentence, and nothing is.
+// RightSize compares requests of tasks with the highest use among them, and advises what
+// to request next time. Only tasks that did their work tell anything: one that failed may
+// have ended before it needed most. Where tasks asked for different amounts, nothing can
+// be said about that resource in one sentence, and nothing is.
 func RightSize(samples []TaskSample) (hints []string) {
 	samples = slices.DeleteFunc(slices.Clone(samples), func(s TaskSample) bool {
 		return s.end == nil || frame.FailedExit(s.end)
@@ -71,8 +71,8 @@ func highestValue[T int64 | float64](samples []TaskSample, value func(TaskSample
 	return highest
 }
 
-// memoryHint prefers what was measured of all processes of a task together; where nothing
-// was, the largest of them has to do.
+// memoryHint takes the memory of all processes of a task together. Where that was not
+// measured, the largest process has to do.
 func memoryHint(samples []TaskSample) string {
 	asked, same := commonValue(samples, func(s TaskSample) roost.Bytes { return s.asked.Memory })
 	peak := roost.Bytes(highestValue(samples, func(s TaskSample) int64 {
@@ -99,8 +99,8 @@ func gpuMemoryHint(samples []TaskSample) string {
 	return bytesHint("gpu_memory", " of GPU memory", asked, roost.Bytes(peak/int64(cards)), len(samples))
 }
 
-// bytesHint is about an amount that a task must not exceed: too much asked for keeps
-// others out, too little ends the task.
+// bytesHint is about an amount that a task must not exceed. Too large a request keeps
+// others out; too small a one ends the task.
 func bytesHint(name, of string, asked, peak roost.Bytes, tasks int) string {
 	enough := roundUp(roost.Bytes(float64(peak) * withMargin(tasks)))
 	switch {
@@ -174,8 +174,8 @@ func gpuHint(samples []TaskSample) string {
 		samplesText(len(samples)))
 }
 
-// walltimeHint is about a limit that is far off, with which a task waits for holes that
-// it does not need, or too close.
+// walltimeHint is about a walltime limit that is far above the use, or too close. With a
+// long limit a task waits for gaps that it does not need.
 func walltimeHint(samples []TaskSample) string {
 	asked, same := commonValue(samples, func(s TaskSample) time.Duration { return s.walltime })
 	longest := time.Duration(highestValue(samples, func(s TaskSample) int64 { return s.end.GetWall() }))

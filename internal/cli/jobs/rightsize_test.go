@@ -86,8 +86,8 @@ func TestRightSize(t *testing.T) {
 	}
 }
 
-// TestRightSizeHolds throws numbers at it: what it calls enough is enough, less than what
-// was asked for, and can be asked for.
+// TestRightSizeHolds holds for random numbers that advice is enough, below the request,
+// and can be requested.
 func TestRightSizeHolds(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 20_000 {

@@ -19,6 +19,7 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
+// RunCommand returns roost run: run a command in the pool and see its output.
 func RunCommand() *frame.Command {
 	return &frame.Command{
 		Name: "run", Group: frame.GroupRun, Summary: "run a command in the pool and see its output",

@@ -20,6 +20,7 @@ import (
 // maxEvents bounds how much of a long life is shown unless more is asked for.
 const maxEvents = 50
 
+// ShowCommand returns roost show: show everything about a job.
 func ShowCommand() *frame.Command {
 	return &frame.Command{
 		Name: "show", Group: frame.GroupSee, Summary: "show everything about a job", Synopsis: "JOB", MinOperands: 1,
@@ -216,8 +217,8 @@ func usageText(e *wire.ExitStatus) string {
 	return text
 }
 
-// PeakMemory is the highest of an attempt's memory: of all its processes together, or
-// where that was not measured of the largest.
+// PeakMemory is the highest memory of an attempt, of all its processes, or else of the
+// largest.
 func PeakMemory(e *wire.ExitStatus) roost.Bytes {
 	if n := e.GetUsage().GetPeakMemory(); n > 0 {
 		return roost.Bytes(n)
@@ -262,8 +263,7 @@ func attempts(events []*wire.JobEvent) []*attemptSummary {
 	return list
 }
 
-// taskLabel is how a task is named in a list about a job: not at all if it is the only
-// one.
+// taskLabel names a task in a list about its job; it is empty for the only task.
 func taskLabel(id string, several bool) string {
 	if several {
 		return id
@@ -326,8 +326,7 @@ func showEvents(c *frame.Invocation, events []*wire.JobEvent, several, more bool
 	}
 }
 
-// eventTime is a time of an event: the time of day on a terminal if it was today, and the
-// whole elsewhere.
+// eventTime is the time of an event: on a terminal the time of day if that was today.
 func eventTime(c *frame.Invocation, ns int64) string {
 	t := frame.TimeOfNanos(ns)
 	if !c.OutScreen.Terminal {

@@ -18,6 +18,7 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
+// SubmitCommand returns roost submit: submit the jobs of a job file.
 func SubmitCommand() *frame.Command {
 	return &frame.Command{
 		Name: "submit", Group: frame.GroupRun, Summary: "submit the jobs of a job file", Synopsis: "FILE",

@@ -24,6 +24,7 @@ const topInterval = 2 * time.Second
 // maxTop bounds how many tasks are looked at, the newest.
 const maxTop = 10_000
 
+// TopCommand returns roost top: show what running tasks use.
 func TopCommand() *frame.Command {
 	return &frame.Command{
 		Name: "top", Group: frame.GroupSee, Summary: "show what running tasks use", Synopsis: "[JOB…]", MaxOperands: -1,
@@ -55,8 +56,8 @@ type taskRates struct {
 	isMeasured  bool    // something was measured
 }
 
-// taskRatesOf compares a task with how it was before, if it is the same attempt and was
-// measured again; else it is the average since its start.
+// taskRatesOf computes rates from the previous sample of the same attempt, or else since
+// the task's start.
 func taskRatesOf(now, before *wire.JobStatus) taskRates {
 	g := taskRates{JobStatus: now, isMeasured: now.GetUsage() != nil}
 	u, old := now.GetUsage(), before.GetUsage()
@@ -218,8 +219,7 @@ func (m *topView) readWindowSize() int {
 	return 24
 }
 
-// render is a line that sums up, and a table with a line for each task, at most limit of
-// them where it is above 0.
+// render writes a line of totals and a table of at most limit tasks; 0 for no bound.
 func (m *topView) render(tasks []taskRates, limit int) string {
 	var b bytes.Buffer
 	line := m.summaryLine(tasks)

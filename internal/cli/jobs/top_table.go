@@ -90,8 +90,7 @@ func textOrDash(n int64, unit string) string {
 	return sizeText(roost.Bytes(n)) + unit
 }
 
-// sizeText is an amount in three digits at most, as it is to be taken in at a glance:
-// "612M", "1.4G".
+// sizeText is an amount in at most three digits, to be read at a glance: "612M", "1.4G".
 func sizeText(b roost.Bytes) string {
 	units, value := "BKMGTP", float64(b)
 	i := 0
@@ -105,7 +104,7 @@ func sizeText(b roost.Bytes) string {
 	return strconv.FormatFloat(value, 'f', 0, 64) + units[i:i+1]
 }
 
-// PrintJSON prints all tasks, each as every command does.
+// printJSON prints all tasks as records, as other commands do.
 func (m *topView) printJSON(tasks []taskRates) error {
 	records := make([]jobRecord, len(tasks))
 	for i, g := range tasks {

@@ -13,6 +13,8 @@ import (
 	"github.com/roost-batch/roost/internal/translate"
 )
 
+// TranslateCommand returns roost translate: turn a script of PBS, Slurm or HTCondor into
+// a job file.
 func TranslateCommand() *frame.Command {
 	return &frame.Command{
 		Name: "translate", Group: frame.GroupRun, Summary: "turn a script of PBS, Slurm or HTCondor into a job file",

@@ -13,13 +13,16 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/wire"
-) // confirmTasks is from how many tasks on a change asks whether it is meant.
+)
+
+// confirmTasks is from how many tasks on a change asks whether it is meant.
 const confirmTasks = 100
 
 func yesFlag() ucli.Flag {
 	return &ucli.BoolFlag{Name: "yes", Aliases: []string{"y"}, Usage: "do not ask, however many tasks it is"}
 }
 
+// RemoveCommand returns roost rm: remove jobs from the queue.
 func RemoveCommand() *frame.Command {
 	return &frame.Command{
 		Name: "rm", Aliases: []string{"remove", "cancel"}, Group: frame.GroupChange,
@@ -38,6 +41,7 @@ func RemoveCommand() *frame.Command {
 	}
 }
 
+// HoldCommand returns roost hold: keep jobs from starting.
 func HoldCommand() *frame.Command {
 	return &frame.Command{
 		Name: "hold", Group: frame.GroupChange, Summary: "keep jobs from starting", Synopsis: "JOB…", MinOperands: 1,
@@ -54,6 +58,7 @@ func HoldCommand() *frame.Command {
 	}
 }
 
+// ReleaseCommand returns roost release: let held jobs go on.
 func ReleaseCommand() *frame.Command {
 	return &frame.Command{
 		Name: "release", Group: frame.GroupChange, Summary: "let held jobs go on", Synopsis: "JOB…", MinOperands: 1,
@@ -68,6 +73,7 @@ func ReleaseCommand() *frame.Command {
 	}
 }
 
+// RetryCommand returns roost retry: run failed or removed tasks again.
 func RetryCommand() *frame.Command {
 	return &frame.Command{
 		Name: "retry", Group: frame.GroupChange, Summary: "run failed or removed tasks again", Synopsis: "JOB…",

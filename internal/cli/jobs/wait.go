@@ -17,6 +17,7 @@ import (
 // exitTimedOut is the exit status of a wait that took too long, as timeout(1) has it.
 const exitTimedOut = 124
 
+// WaitCommand returns roost wait: wait until jobs have ended.
 func WaitCommand() *frame.Command {
 	return &frame.Command{
 		Name: "wait", Group: frame.GroupSee, Summary: "wait until jobs have ended", Synopsis: "JOB…", MinOperands: 1,
@@ -89,7 +90,7 @@ func awaitSelection(c *frame.Invocation, sel *wire.Selection, limit time.Duratio
 }
 
 // WatchJobs follows jobs until all have ended, through restarts of the schedd.
-func WatchJobs(c *frame.Invocation, sel *wire.Selection, view progressDisplay) (*Progress, error) {
+func WatchJobs(c *frame.Invocation, sel *wire.Selection, view ProgressDisplay) (*Progress, error) {
 	t := newJobProgress()
 	s, err := c.ConnectSchedd()
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 
 // watchTasks follows single tasks until they have ended. The schedd watches whole jobs:
 // whenever something happens to theirs, it is asked about the tasks.
-func watchTasks(c *frame.Invocation, sel *wire.Selection, view progressDisplay) (*Progress, error) {
+func watchTasks(c *frame.Invocation, sel *wire.Selection, view ProgressDisplay) (*Progress, error) {
 	t := newJobProgress()
 	s, err := c.ConnectSchedd()
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
+// WhyCommand returns roost why: say why a job does not run.
 func WhyCommand() *frame.Command {
 	return &frame.Command{
 		Name: "why", Group: frame.GroupSee, Summary: "say why a job does not run", Synopsis: "JOB", MinOperands: 1,

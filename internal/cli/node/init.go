@@ -25,6 +25,7 @@ func nodeDirectory(c *frame.Invocation) enroll.NodePaths {
 	return enroll.NodePaths{Root: c.StringFlag("root")}
 }
 
+// InitCommand returns roost init: begin a pool on this machine.
 func InitCommand() *frame.Command {
 	return &frame.Command{
 		Name: "init", Group: frame.GroupPool, Summary: "begin a pool on this machine", MaxOperands: 0,
@@ -92,6 +93,8 @@ func startNode(c *frame.Invocation, file string, desktop bool) error {
 	return nil
 }
 
+// InstallCommand returns roost install: put programs, manual, completions and units on
+// this machine.
 func InstallCommand() *frame.Command {
 	return &frame.Command{
 		Name: "install", Group: frame.GroupPool, Summary: "put programs, manual, completions and units on this machine",
@@ -135,6 +138,7 @@ func installNode(c *frame.Invocation, p enroll.NodePaths, prefix string) (change
 		Completions: frame.CompletionScripts()})
 }
 
+// LeaveCommand returns roost leave: take this machine out of its pool.
 func LeaveCommand() *frame.Command {
 	return &frame.Command{
 		Name: "leave", Group: frame.GroupPool, Summary: "take this machine out of its pool", MaxOperands: 0,

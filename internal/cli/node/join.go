@@ -36,6 +36,7 @@ func nodeRole(c *frame.Invocation) (ca.NodePart, error) {
 	return found, nil
 }
 
+// JoinCommand returns roost join: make this machine a member of a pool.
 func JoinCommand() *frame.Command {
 	return &frame.Command{
 		Name: "join", Group: frame.GroupPool, Summary: "make this machine a member of a pool",
@@ -100,6 +101,7 @@ func joinLine(address, token string, part ca.NodePart) string {
 	return strings.Join([]string{"roost", "join", address, token, "--" + string(part)}, " ")
 }
 
+// RevokeCommand returns roost revoke: put a machine out of the pool.
 func RevokeCommand() *frame.Command {
 	return &frame.Command{
 		Name: "revoke", Group: frame.GroupPool, Summary: "put a machine out of the pool", Synopsis: "NODE",

@@ -18,6 +18,7 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
+// LoginCommand returns roost login: act on your jobs at another node from this machine.
 func LoginCommand() *frame.Command {
 	return &frame.Command{
 		Name: "login", Group: frame.GroupChange, Summary: "act on your jobs at another node from this machine",
@@ -33,6 +34,7 @@ func LoginCommand() *frame.Command {
 	}
 }
 
+// LoginsCommand returns roost logins: list and revoke your logins from other machines.
 func LoginsCommand() *frame.Command {
 	return &frame.Command{
 		Name: "logins", Group: frame.GroupChange, Summary: "list and revoke your logins from other machines",

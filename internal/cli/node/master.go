@@ -11,6 +11,7 @@ import (
 	"github.com/roost-batch/roost/internal/master"
 )
 
+// UpCommand returns roost up: run a whole pool on this machine.
 func UpCommand() *frame.Command {
 	return &frame.Command{
 		Name: "up", Group: frame.GroupPool, Summary: "run a whole pool on this machine", MaxOperands: 0, Run: startPool,
@@ -57,6 +58,7 @@ func startPool(c *frame.Invocation) error {
 	return master.Up(ctx, opt)
 }
 
+// MasterCommand returns roost master: run the daemons that a node file names.
 func MasterCommand() *frame.Command {
 	return &frame.Command{
 		Name: "master", Group: frame.GroupPool, Summary: "run the daemons that a node file names", MaxOperands: 0,

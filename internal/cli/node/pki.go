@@ -9,6 +9,7 @@ import (
 	"github.com/roost-batch/roost/internal/identity/pki"
 )
 
+// PKICommand returns roost pki: make the certificates by which nodes know each other.
 func PKICommand() *frame.Command {
 	return &frame.Command{
 		Name:     "pki",

@@ -19,6 +19,7 @@ import (
 // authorityFlags say where the authority is.
 func authorityFlags() []ucli.Flag { return []ucli.Flag{frame.ConfigFlag()} }
 
+// TokenCommand returns roost token: let another machine into the pool.
 func TokenCommand() *frame.Command {
 	return &frame.Command{
 		Name: "token", Group: frame.GroupPool, Summary: "let another machine into the pool", Synopsis: "[list | rm ID]",

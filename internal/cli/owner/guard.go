@@ -24,22 +24,22 @@ import (
 // within a quarter of a second, or is not there.
 const guardTimeout = 3 * time.Second
 
-// guardAddress is where the guard of this machine is.
-type guardAddress struct {
+// GuardAddress is where the guard of this machine is.
+type GuardAddress struct {
 	dir    string // of the node
 	Socket string
 }
 
-// NearestGuard finds it as other commands find a pool: in the directory that is named, or
-// else in the user's own pool, or else in the host's.
-func NearestGuard(c *frame.Invocation) (guardAddress, error) {
+// NearestGuard finds the guard of a directory that is named, of the user's own pool, or
+// of the host.
+func NearestGuard(c *frame.Invocation) (GuardAddress, error) {
 	named := c.StringFlag("dir") != "" || c.Getenv("ROOST_DIR") != ""
 	own, err := config.PoolDir(c.StringFlag("dir"), c.Getenv)
 	if err != nil && named {
-		return guardAddress{}, err
+		return GuardAddress{}, err
 	}
 	host := &config.Node{Dir: config.SystemDir}
-	places := []guardAddress{{own, filepath.Join(own, "run", config.GuardSocket)},
+	places := []GuardAddress{{own, filepath.Join(own, "run", config.GuardSocket)},
 		{host.Dir, strings.TrimPrefix(host.GuardAddress(), "unix:")}}
 	if named {
 		places = places[:1]
@@ -65,7 +65,7 @@ func NearestGuard(c *frame.Invocation) (guardAddress, error) {
 }
 
 // WithGuard does one exchange with the guard. Absent is done where no guard answers.
-func WithGuard(c *frame.Invocation, g guardAddress, f func(ctx context.Context, w wire.GuardClient) error,
+func WithGuard(c *frame.Invocation, g GuardAddress, f func(ctx context.Context, w wire.GuardClient) error,
 	absent func(cause error) error) error {
 	conn, err := rpc.Dial("unix:"+g.Socket, nil, peer.Startd)
 	if err != nil {
@@ -82,7 +82,7 @@ func WithGuard(c *frame.Invocation, g guardAddress, f func(ctx context.Context, 
 }
 
 // noGuard is the error where no guard answers and who asks may do nothing by himself.
-func (g guardAddress) noGuard() error {
+func (g GuardAddress) noGuard() error {
 	if _, err := os.Stat(g.Socket); err == nil {
 		return frame.WithHint(frame.KindErrorf(roost.Unavailable, "the guard of this machine does not answer at %s",
 			g.Socket),

@@ -15,6 +15,7 @@ import (
 	"github.com/roost-batch/roost/startd/desktop/idle"
 )
 
+// MineCommand returns roost mine: what the pool does on your machine.
 func MineCommand() *frame.Command {
 	return &frame.Command{
 		Name: "mine", Group: frame.GroupOwner, Summary: "what the pool does on your machine", MaxOperands: 0,
@@ -116,8 +117,9 @@ func mineText(c *frame.Invocation, m *wire.MineReply) {
 	sourceTable(c, signs).Print(c.Stdout, c.OutScreen)
 }
 
-// unavailableReason is why the machine is not lent though nobody uses it; empty where it
-// is, or where whose it is says so already. Each startd has its own policy.
+// unavailableReason is why the machine is not lent though nobody uses it. It is empty
+// where the machine is lent, or where its state says so already. Each startd has its own
+// policy.
 func unavailableReason(m *wire.MineReply) string {
 	s := m.GetSigns()
 	if s.GetPause() != nil || s.GetBusy() != "" || s.GetAsleep() || s.GetGame() {

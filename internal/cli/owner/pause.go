@@ -14,6 +14,7 @@ import (
 	"github.com/roost-batch/roost/startd/desktop/guard"
 )
 
+// PauseCommand returns roost pause: keep the pool off your machine.
 func PauseCommand() *frame.Command {
 	return &frame.Command{
 		Name: "pause", Group: frame.GroupOwner, Summary: "keep the pool off your machine", Synopsis: "[HOW LONG]",

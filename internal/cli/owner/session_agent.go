@@ -14,6 +14,8 @@ import (
 	"github.com/roost-batch/roost/startd/desktop/idle"
 )
 
+// SessionAgentCommand returns roost session-agent: tell the guard of this machine that
+// you are there.
 func SessionAgentCommand() *frame.Command {
 	return &frame.Command{
 		Name: "session-agent", Group: frame.GroupOwner, Summary: "tell the guard of this machine that you are there",

@@ -8,9 +8,9 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// execHostOfChunks is exec_host of a job of several chunks: "n1/0*4+n2/0+n2/1", the
-// chunks of a host counted from 0, and how many CPUs where that is not one. It is empty
-// until all are known.
+// execHostOfChunks is exec_host of a job of several chunks: "n1/0*4+n2/0+n2/1". The
+// chunks of a host count from 0, and "*" gives the CPUs where that is not one. It is
+// empty until all are known.
 func execHostOfChunks(chunks []*wire.Chunk) string {
 	var list []string
 	had := map[string]int{}
@@ -44,8 +44,9 @@ func execVnodeOfChunks(chunks []*wire.Chunk) string {
 	return strings.Join(list, "+")
 }
 
-// execVnode is where a task runs as PBS writes it: a chunk for each resource unit,
-// "(n1[gpu0]:ncpus=2:mem=1024mb:ngpus=1)", with what was asked for in the first.
+// execVnode is where a task runs as PBS writes it:
+// "(n1[gpu0]:ncpus=2:mem=1024mb:ngpus=1)". There is a chunk for each resource unit, with
+// the request in the first.
 func execVnode(s *wire.JobStatus) string {
 	if len(s.GetChunks()) > 0 {
 		return execVnodeOfChunks(s.GetChunks())
@@ -56,8 +57,8 @@ func execVnode(s *wire.JobStatus) string {
 	return vnodeText(s.GetNode(), s.GetRequest().Vector(), s.GetPlaced())
 }
 
-// vnodeText is a part of a node as PBS writes it: "(n1:ncpus=4:mem=1048576kb)", by its
-// resource units where the node has several.
+// vnodeText is a part of a node as PBS writes it: "(n1:ncpus=4:mem=1048576kb)". A node of
+// several resource units has a part for each.
 func vnodeText(node string, r roost.Resources, placed *wire.Placed) string {
 	amounts := fmt.Sprintf(":ncpus=%v:mem=%dmb", r.CPU, (r.Memory+roost.MiB-1)/roost.MiB)
 	if r.GPUs > 0 {
@@ -78,8 +79,8 @@ func vnodeText(node string, r roost.Resources, placed *wire.Placed) string {
 	return strings.Join(chunks, "+")
 }
 
-// hasNoNode reports whether a job has no place: its node is that of its last attempt
-// then, and in PBS a job that waits again is nowhere.
+// hasNoNode reports whether a job waits, so that it is on no node. The record still names
+// the node of its last attempt.
 func hasNoNode(s *wire.JobStatus) bool {
 	state := s.GetState()
 	return state == roost.Idle.String() || state == roost.Held.String() || state == roost.Blocked.String()

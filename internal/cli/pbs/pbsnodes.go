@@ -276,8 +276,8 @@ func (p *nodeLister) findVnode(name string) *nodes.Node {
 	return nil
 }
 
-// changeNodes takes nodes out of service, puts them into it again, or changes what is
-// said about those that are not in it.
+// changeNodes takes nodes out of service, puts them back, or changes the comment of those
+// that are out.
 func (p *nodeLister) changeNodes() error {
 	var err error
 	if p.allNodes, err = poolNodes(p.Invocation, false); err != nil {

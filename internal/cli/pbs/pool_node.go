@@ -17,8 +17,7 @@ import (
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
-// poolNode is a machine as PBS would see it, put together from its ad, the jobs on it,
-// and what administrators have said of it.
+// poolNode is a machine as PBS shows it: its ad, its jobs, and what administrators set.
 type poolNode struct {
 	nodes.Node
 	units        []pool.ResourceUnit
@@ -158,8 +157,8 @@ func addTasks(c *frame.Invocation, named func(string) *poolNode) error {
 	return nil
 }
 
-// pbsJobOn is a task as a machine has it: of an array by its index, and else by the id of
-// its job.
+// pbsJobOn is a task as a machine lists it: by its index in an array, else by its job's
+// id.
 func pbsJobOn(s *wire.JobStatus) nodes.RunningTask {
 	id := s.GetId()
 	if number, rest, ok := strings.Cut(id, "["); ok && !s.GetArray() {
@@ -170,8 +169,8 @@ func pbsJobOn(s *wire.JobStatus) nodes.RunningTask {
 		Suspended: frame.StateOf(s) == roost.Suspended.String()}
 }
 
-// vnodes are the parts of a machine by which exec_vnode of qstat -f names them: its
-// resource units, or itself where it is one.
+// vnodes are the parts of a machine that exec_vnode names: its resource units, or the
+// machine itself.
 func (n *poolNode) vnodes() []*nodes.Node {
 	if len(n.units) < 2 {
 		return []*nodes.Node{&n.Node}

@@ -8,8 +8,8 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// TestPrintScript holds that printjob -s prints the script and nothing else, and that one
-// the schedd keeps by itself is not taken for its first line.
+// TestPrintScript holds that printjob -s prints the script and nothing else. A script
+// that the schedd stores by itself is not taken for its first line.
 func TestPrintScript(t *testing.T) {
 	f := &clitest.FakeSchedd{Jobs: []*wire.JobStatus{
 		{Id: "1.pool", Owner: "ann", State: "idle", Ad: `[Script = "echo a\necho b"]`},

@@ -176,9 +176,9 @@ func jobStatus(c *frame.Invocation, s wire.ScheddClient, id string) (found *wire
 	return found, err
 }
 
-// printInvalidAlteration tells why a job cannot become what it was to become, as qsub
-// would, and returns the exit status for it; 0 where it is the job itself that is wrong:
-// then what the schedd says begins with its id.
+// printInvalidAlteration prints why a change of a job is invalid, as qsub would, and
+// returns its exit status. It returns 0 where the job itself does not allow it: then the
+// schedd's message begins with the id.
 func printInvalidAlteration(c *frame.Invocation, r *wire.ActReply_Result) int {
 	words := strings.Join(strings.Fields(r.GetError()), " ")
 	if words == "" || words[0] >= '0' && words[0] <= '9' {

@@ -70,8 +70,8 @@ func holdTypesOf(c *frame.Invocation, v wire.ActRequest_Verb) error {
 		Force: strings.ContainsAny(kinds, "os")}, false)
 }
 
-// actOnOperands does a verb to each operand by itself, in order; one that fails does not
-// stop the rest, and the last error is the exit status.
+// actOnOperands does a verb to each operand, in order, and returns the last error as the
+// exit status. A failure does not stop the rest.
 func actOnOperands(c *frame.Invocation, o pbsframe.Options, req *wire.ActRequest, lenient bool) error {
 	if len(o.Operands) == 0 {
 		return pbsframe.PrintUsage(c, "")
@@ -90,9 +90,8 @@ func actOnOperands(c *frame.Invocation, o pbsframe.Options, req *wire.ActRequest
 	})
 }
 
-// eachOperand does something to each operand by itself, in order, at the schedd that it
-// is for; what fails with one does not stop the rest, and the last error is the exit
-// status.
+// eachOperand calls a function for each operand, in order, with the schedd that the
+// operand names. A failure does not stop the rest, and the last error is the exit status.
 func eachOperand(c *frame.Invocation, operands []string, do func(text, id string, s wire.ScheddClient) int) error {
 	code := 0
 	for _, text := range operands {

@@ -82,8 +82,8 @@ func (s *qmgrSession) changePeople(before, after *qmgr.Object) error {
 	return nil
 }
 
-// capabilitiesOf is what somebody has who is to be a manager, an operator, or neither,
-// and was one of them or not. What else he has stays.
+// capabilitiesOf is what a user has who becomes a manager, an operator or neither, and
+// was one before. What else he has stays.
 func capabilitiesOf(has []string, manager, operator, was bool) []string {
 	now := slices.Clone(has)
 	if was {

@@ -99,7 +99,7 @@ func (s *qmgrSession) onNode(cmd qmgr.Command, name string, n *pbsNode) error {
 		return nil
 	}
 	fmt.Fprint(s.Stdout, qmgr.ListObject("Node "+name, append([]qmgr.AttributeValue{{Name: "Mom", Text: name},
-		{Name: "state", Text: n.state()}}, n.isSet()...), cmd.Changes))
+		{Name: "state", Text: n.state()}}, n.reported()...), cmd.Changes))
 	return nil
 }
 
@@ -129,8 +129,7 @@ func (n *pbsNode) set() (all []qmgr.AttributeValue) {
 	return all
 }
 
-// comment is what is said of a node: why it is not in use, or else what administrators
-// say of it.
+// comment is why a node is out of service, or else what administrators have set.
 func (n *pbsNode) comment() string {
 	if n.drain != nil && n.drain.Reason != "" {
 		return n.drain.Reason
@@ -138,8 +137,8 @@ func (n *pbsNode) comment() string {
 	return n.adminComment
 }
 
-// IsSet are the others.
-func (n *pbsNode) isSet() (all []qmgr.AttributeValue) {
+// reported are the attributes that list shows besides the state: resources and comment.
+func (n *pbsNode) reported() (all []qmgr.AttributeValue) {
 	add := func(resource, text string) {
 		all = append(all, qmgr.AttributeValue{Name: "resources_available", Resource: resource, Text: text})
 	}

@@ -38,8 +38,8 @@ func (s *qmgrSession) resources() (all []ledger.CustomResource, err error) {
 	return all, nil
 }
 
-// customResources names those that are counted for the pool, and those that are
-// attributes of machines, with whether they are true or false.
+// customResources names the resources that the pool counts, and those that are attributes
+// of machines. words tells of the latter whether they are boolean.
 func (s *qmgrSession) customResources() (counted []string, words map[string]bool, err error) {
 	all, err := s.resources()
 	words = map[string]bool{}

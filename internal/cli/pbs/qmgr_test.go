@@ -56,8 +56,8 @@ set server managers += ann@*, operators = "bob@n1,cid@*"
 set server acl_user_enable = True, acl_users = "-eve@*,+", comment = "new machines; soon"
 `
 
-// TestQmgr holds what qmgr prints, its errors, and that what it prints of all makes the
-// same in a pool where nothing is.
+// TestQmgr holds what qmgr prints, and that its print makes the same settings in an empty
+// pool.
 func TestQmgr(t *testing.T) {
 	f := clitest.SampleJobs()
 	dir := f.Serve(t)

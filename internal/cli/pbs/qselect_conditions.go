@@ -204,9 +204,8 @@ func parseSelectTime(text string, now time.Time) (time.Time, bool) {
 	return at, err == nil
 }
 
-// addCheckpointCondition adds a condition on how often checkpoints are taken: n is less
-// than s, that less than any number of minutes, those less than c and that less than u
-// (POSIX, qselect -c).
+// addCheckpointCondition adds a condition on how often checkpoints are taken. The order
+// is n < s < any number of minutes < c < u (POSIX, qselect -c).
 func (w *qselectFilter) addCheckpointCondition(v string) bool {
 	w.needsAds = true
 	op, text := cutOperator(v)

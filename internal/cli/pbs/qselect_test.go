@@ -10,7 +10,7 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// What each condition of qselect lets through, of a job that is as it says here.
+// TestQselectConditions holds which jobs each condition of qselect lets through.
 func TestQselectConditions(t *testing.T) {
 	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	s := &wire.JobStatus{
@@ -54,7 +54,7 @@ func TestQselectConditions(t *testing.T) {
 	}
 }
 
-// Accounts and projects are told apart where qsub was told both.
+// TestQselectAccounts holds that accounts and projects differ where qsub was given both.
 func TestQselectAccounts(t *testing.T) {
 	s := &wire.JobStatus{Id: "7.n1", Tasks: 1, State: "idle",
 		Ad: `[AccountingGroup = "acct"; PBS = [Account_Name = "acct"; project = "proj"]]`}
@@ -69,7 +69,8 @@ func TestQselectAccounts(t *testing.T) {
 	}
 }
 
-// Values that make no sense are refused in PBS's words, whatever the jobs are.
+// TestQselectRefuses holds that senseless values are refused in PBS's words, whatever the
+// jobs are.
 func TestQselectRefuses(t *testing.T) {
 	for line, want := range map[string]string{
 		"-a soon": "illegal -a value", "-a .ge.": "illegal -a value", "-a 202613010000": "illegal -a value",

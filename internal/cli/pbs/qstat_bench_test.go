@@ -13,8 +13,7 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// What a job takes in the longest of the forms, with everything that its owner's
-// environment holds.
+// BenchmarkJSON measures the longest form of a job, with its owner's whole environment.
 func BenchmarkJSON(b *testing.B) {
 	r, err := qsub.ParseQsub([]string{"-V", "-l", "select=1:ncpus=1:mem=16mb,walltime=1:00:00"}, qsub.QsubCaller{
 		Dir: "/tmp", Home: "/tmp", User: frame.LoginName(), Group: "bench", Host: "here", Now: clitest.Noon,

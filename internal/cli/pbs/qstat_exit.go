@@ -13,8 +13,8 @@ import (
 
 // What PBS says of how a job ended: its exit status, and its comment.
 
-// pbsJobExitStatus is PBS's, which the queue knows of an exit; of an array it says
-// whether any of its tasks has failed.
+// pbsJobExitStatus is PBS's exit status of a job, as the queue derives it. Of an array it
+// tells whether any task has failed.
 func pbsJobExitStatus(s *wire.JobStatus) string {
 	e := s.GetExit()
 	switch {

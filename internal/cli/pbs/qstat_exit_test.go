@@ -6,9 +6,9 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// TestShownExitStatus holds that only a job that has ended is shown with an Exit_status,
-// as clients take it for the end, and one that was deleted before it ran with that of one
-// that is deleted while it runs.
+// TestShownExitStatus holds that only a job that has ended has an Exit_status, because
+// clients take it for the end. One that was deleted before it ran has that of one deleted
+// while it runs.
 func TestShownExitStatus(t *testing.T) {
 	for _, c := range []struct {
 		name, state string

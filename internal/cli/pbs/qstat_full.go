@@ -57,8 +57,8 @@ func (l *attributeList) add(name, value string) {
 	}
 }
 
-// attributes are what PBS says of a job, as far as Roost knows it, in PBS's order:
-// Job_Name is the first, as clients expect it to be.
+// attributes are what Roost knows of a job, in PBS's order. Job_Name is the first,
+// because clients expect it to be.
 func (j *pbsJob) attributes() []qstat.ObjectAttribute {
 	list := make(attributeList, 0, 64)
 	list.add("Job_Name", nameOrNone(j.GetName()))
@@ -101,8 +101,8 @@ func (j *pbsJob) attributes() []qstat.ObjectAttribute {
 	return list
 }
 
-// addProgress adds what PBS says of the course of a job: where it runs, how it ended, and
-// who may see what.
+// addProgress adds the attributes about a job's course: where it runs, how it ended, who
+// owns it.
 func (j *pbsJob) addProgress(list *attributeList) {
 	list.add("stime", ctime(j.Invocation, j.GetStarted()))
 	list.add("session_id", j.session())
@@ -159,8 +159,7 @@ func (j *pbsJob) environment() (env []string, mine bool) {
 	return env, true
 }
 
-// session is the session that the job's first process leads on its machine; of one that
-// does not run none is known.
+// session is the session of the job's first process; empty where the job does not run.
 func (j *pbsJob) session() string {
 	if id := j.GetUsage().GetSession(); id > 0 && !frame.IsFinal(j.JobStatus) {
 		return fmt.Sprint(id)
@@ -306,8 +305,8 @@ func ctime(c *frame.Invocation, ns int64) string {
 	return frame.TimeOfNanos(ns).In(c.Now().Location()).Format("Mon Jan _2 15:04:05 2006")
 }
 
-// fillAttributes puts what is known of a job in the places that its ad leaves open; of an
-// array's tasks, PBS's own word for their number.
+// fillAttributes replaces variables in a path of a job's ad by what is known of the job.
+// For the tasks of an array it writes PBS's own word in place of the index.
 func fillAttributes(s *wire.JobStatus, text string) string {
 	if !strings.ContainsRune(text, '$') {
 		return text
@@ -425,8 +424,9 @@ func (j *pbsJob) program() (list []qstat.ObjectAttribute) {
 	return list
 }
 
-// depends is what a job waits for yet, and what waits for it,
-// "afterok:1.n1@n1:2.n1@n1,on:2"; of one that has ended, what it was submitted with.
+// depends is what a job still waits for, and what waits for it, as
+// "afterok:1.n1@n1:2.n1@n1,on:2". Of a job that has ended it is what it was submitted
+// with.
 func (j *pbsJob) depends() string {
 	if frame.IsFinal(j.JobStatus) {
 		return j.statedText("depend")

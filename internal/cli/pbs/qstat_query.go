@@ -27,9 +27,9 @@ type pbsList struct {
 	historyStart int64 // for who speaks Torque: jobs that ended earlier are gone, unix nanoseconds
 }
 
-// run calls f with the jobs that the command line names, or all, and says which of them
-// there are not. All ids that stand side by side are asked for at once, and f is called
-// as the answers come.
+// run calls f with the jobs that the command line names, or all, and reports which do not
+// exist. All ids that stand side by side are asked for at once, and f is called as the
+// answers come.
 func (l *pbsList) run(f func(*wire.JobStatus) error) (code int, err error) {
 	l.exitStatus = 0
 	if l.torqueAttributes() {

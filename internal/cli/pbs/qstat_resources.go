@@ -58,8 +58,8 @@ func (j *pbsJob) cpus() string {
 	return fmt.Sprint(max((j.GetRequest().GetMilliCpu()+999)/1000, 1))
 }
 
-// resources are what a job asks for: what was said, in PBS's spelling, and what it got
-// where nothing was said.
+// resources are what a job asks for, in PBS's spelling, or what it got where it asked for
+// nothing.
 func (j *pbsJob) resources() []qstat.ObjectAttribute {
 	amounts := map[string]string{}
 	if said, ok := j.record.Sub("Resource_List"); ok {

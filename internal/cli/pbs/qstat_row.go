@@ -76,8 +76,9 @@ func usedTimeText(s *wire.JobStatus) string {
 	return pbsframe.ClockText(cpu)
 }
 
-// pbsState is PBS's letter: an array that has begun is B, a job that waits for its start
-// time is W, and a task of an array that has ended is X while the array goes on.
+// pbsState is PBS's letter for the state of a job. An array that has begun is B, a job
+// that waits for its start time is W, and a task that has ended is X while its array goes
+// on.
 func pbsState(s *wire.JobStatus) string {
 	switch {
 	case s.GetArray() && s.GetState() == "" && !frame.IsFinal(s) && (s.GetStarted() != 0 || frame.FinishedCount(s) > 0):

@@ -67,8 +67,8 @@ func reportBlockedEnd(c *frame.Invocation, id string, s *wire.JobStatus) error {
 	return nil
 }
 
-// isDeleted reports whether a job was ended by somebody's wish; an array, of which
-// nothing has come to its end by itself.
+// isDeleted reports whether a user or administrator ended a job. An array counts where no
+// task has ended by itself.
 func isDeleted(s *wire.JobStatus) bool {
 	if !s.GetArray() {
 		return s.GetRemoved() || frame.StateOf(s) == roost.Removed.String() ||

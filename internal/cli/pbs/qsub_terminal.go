@@ -88,8 +88,8 @@ func attachTerminal(c *frame.Invocation, k terminal.LocalTerminal, id, plain str
 	return nil
 }
 
-// reportKilled says why a job that has had its terminal was ended, if it did not end by
-// itself and nobody wanted it to: its user would not find that in any file.
+// reportKilled prints why an interactive job was ended, unless it ended by itself or
+// somebody removed it. No file has it for its user.
 func reportKilled(c *frame.Invocation, plain string) {
 	s, err := jobs.FindJob(c, plain, &wire.QueryRequest{})
 	if err != nil {

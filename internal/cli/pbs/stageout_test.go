@@ -30,9 +30,8 @@ func stagedAd(t *testing.T, attributes string) *classad.Ad {
 	return result.Job.Ad
 }
 
-// TestStagedOutput holds that of what a node says it has for a job with -W stageout only
-// that is taken which the list names, where the list has it go; and that a list lets
-// nothing in beside its own paths, however it is written.
+// TestStagedOutput holds that only files in the list of -W stageout are stored, and where
+// the list says. No list, however it is written, lets in a path beside its own.
 func TestStagedOutput(t *testing.T) {
 	for _, test := range []struct {
 		list, dir string // below which all of it is

@@ -35,8 +35,8 @@ const spawnVariable = "ROOST_REACH"
 // maxSpawnOutput bounds what comes by it at once, in bytes.
 const maxSpawnOutput = 4 << 20
 
-// runOnNodes runs a command on machines of the job that this runs in, and returns how it
-// ended in each place: its exit code, or 128 and the signal's number.
+// runOnNodes runs a command on machines of the job around it, and returns the exit status
+// of each. A signal gives 128 and its number.
 func runOnNodes(c *frame.Invocation, order *wire.ReachCall, nodes []string) ([]int32, error) {
 	conn, err := dialSpawnSocket(os.Getenv(spawnVariable))
 	if err != nil {
@@ -106,8 +106,8 @@ func worstExit(codes []int32) error {
 	return nil
 }
 
-// cutLeadingOptions parts the options of a command that runs another from that one: what
-// stands behind "--" or begins with no dash is the other's.
+// cutLeadingOptions parts a command's own options from the command that it runs. The
+// latter begins behind "--" or with the first word without a dash.
 func cutLeadingOptions(args []string, valued string) (own, rest []string) {
 	for i := 0; i < len(args); i++ {
 		switch arg := args[i]; {

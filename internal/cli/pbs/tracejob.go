@@ -143,8 +143,8 @@ type traceLine struct {
 	text    string
 }
 
-// traceJob prints what has happened to a job, and reports whether there is such a job
-// with something in those days.
+// traceJob prints what has happened to a job, and reports whether those days have
+// anything of it.
 func (t *tracejobQuery) traceJob(text string) (found bool, err error) {
 	text = strings.TrimSpace(text)
 	id, ok := pbsframe.ParseID(text)
@@ -212,8 +212,7 @@ func isRareEvent(lines []traceLine, often int) []traceLine {
 	})
 }
 
-// wrapLines breaks a text at blanks so that it fits a screen, each line but the first
-// behind so many blanks.
+// wrapLines breaks a text at blanks to fit a screen, and indents each line but the first.
 func wrapLines(text string, indent, columns int) string {
 	if text = qstat.VisibleText(text); columns <= indent+20 || len(text) <= columns-indent {
 		return text

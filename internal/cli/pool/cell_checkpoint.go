@@ -51,8 +51,8 @@ func cellCheckpoint(c *frame.Invocation, file string) error {
 	return nil
 }
 
-// captureCell asks the leader for a checkpoint of the cell as it is now, and the schedds
-// which of their jobs are in which request.
+// captureCell asks the leader for a checkpoint of the cell, and the schedds which jobs
+// are in which request.
 func captureCell(c *frame.Invocation) (*cellstate.CellCheckpoint, error) {
 	text, err := requestCellCheckpoint(c)
 	if err != nil {
@@ -133,8 +133,8 @@ func requestCellCheckpoint(c *frame.Invocation) (text []byte, err error) {
 	return text, err
 }
 
-// ReadCellCheckpoint reads a checkpoint from a file, from standard input where it is "-",
-// or takes one of the pool where it is "".
+// ReadCellCheckpoint reads a checkpoint from a file, or from standard input for "-". For
+// "" it takes one of the pool.
 func ReadCellCheckpoint(c *frame.Invocation, file string) (*cellstate.CellCheckpoint, error) {
 	if file == "" {
 		return captureCell(c)

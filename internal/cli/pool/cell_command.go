@@ -12,6 +12,7 @@ import (
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
+// CellCommand returns roost cell: see and change which central managers decide together.
 func CellCommand() *frame.Command {
 	return &frame.Command{
 		Name:    "cell",

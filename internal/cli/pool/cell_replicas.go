@@ -188,6 +188,6 @@ func EvenVotersWarning(s *wire.CellStatus) string {
 		"add, or remove one", voters, voters-1)
 }
 
-// changeTimeout is how long a replica has to change the members of its cell: it waits for
-// a new one to catch up.
+// changeTimeout is how long a replica has to change the members of its cell. It waits for
+// a new member to catch up.
 const changeTimeout = 30 * time.Second

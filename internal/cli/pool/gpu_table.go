@@ -9,9 +9,9 @@ import (
 	"github.com/roost-batch/roost/internal/cli/frame"
 )
 
-// gpuDevice is what the ad of a machine says of one of its GPUs. What is not known is
+// GPUDevice is what the ad of a machine says of one of its GPUs. What is not known is
 // absent.
-type gpuDevice struct {
+type GPUDevice struct {
 	Index       int64    `json:"index"`
 	UUID        string   `json:"uuid"`
 	Model       string   `json:"model"`
@@ -29,9 +29,9 @@ type gpuDevice struct {
 const AttrDevices = "GpuDevices"
 
 // DevicesOf reads a machine's GPUs, in their order.
-func DevicesOf(ad *classad.Ad) []gpuDevice {
+func DevicesOf(ad *classad.Ad) []GPUDevice {
 	list, _ := ad.Eval(AttrDevices, nil).Elements(nil)
-	var all []gpuDevice
+	var all []GPUDevice
 	for _, v := range list {
 		a, ok := v.Ad()
 		if !ok {
@@ -44,7 +44,7 @@ func DevicesOf(ad *classad.Ad) []gpuDevice {
 			}
 			return nil
 		}
-		var d gpuDevice
+		var d GPUDevice
 		d.Index, _ = a.Int("Index")
 		d.UUID, _ = a.Str("UUID")
 		d.Model, _ = a.Str("Model")
@@ -61,7 +61,7 @@ func DevicesOf(ad *classad.Ad) []gpuDevice {
 }
 
 // gpuTable lists the GPUs of the nodes, one a line.
-func gpuTable(nodes []nodeRecord) *frame.TextTable {
+func gpuTable(nodes []NodeRecord) *frame.TextTable {
 	t := &frame.TextTable{Columns: []frame.TableColumn{
 		{Head: "NODE"}, {Head: "GPU", RightAligned: true}, {Head: "MODEL", MinWidth: 10}, {Head: "MIG"},
 		{Head: "MEMORY USED", RightAligned: true}, {Head: "BUSY", RightAligned: true},
@@ -76,9 +76,9 @@ func gpuTable(nodes []nodeRecord) *frame.TextTable {
 	}
 	for _, n := range nodes {
 		for _, d := range n.Devices {
-			memory := memoryText(resourceAmount{0, d.Memory})[2:]
+			memory := memoryText(ResourceAmount{0, d.Memory})[2:]
 			if d.Used != nil {
-				memory = memoryText(resourceAmount{*d.Used, d.Memory})
+				memory = memoryText(ResourceAmount{*d.Used, d.Memory})
 			}
 			health := frame.TableCell{Text: cmp.Or(d.Reason, "ok"), Colour: frame.Green}
 			if !d.Healthy {

@@ -18,6 +18,7 @@ import (
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
+// NodesCommand returns roost nodes: list the machines of the pool.
 func NodesCommand() *frame.Command {
 	return &frame.Command{
 		Name: "nodes", Group: frame.GroupPool, Summary: "list the machines of the pool", MaxOperands: 0, Run: listNodes,
@@ -37,14 +38,14 @@ func NodesCommand() *frame.Command {
 	}
 }
 
-// nodeRecord is what the ad of a machine says.
-type nodeRecord struct {
+// NodeRecord is what the ad of a machine says.
+type NodeRecord struct {
 	Name    string         `json:"name"`
 	State   string         `json:"state"`
-	Cpus    resourceAmount `json:"cpus"`
-	Memory  resourceAmount `json:"memory_bytes"`
-	Disk    resourceAmount `json:"disk_bytes"`
-	GPUs    resourceAmount `json:"gpus"`
+	Cpus    ResourceAmount `json:"cpus"`
+	Memory  ResourceAmount `json:"memory_bytes"`
+	Disk    ResourceAmount `json:"disk_bytes"`
+	GPUs    ResourceAmount `json:"gpus"`
 	Load    float64        `json:"load"`
 	Running int64          `json:"running"`
 	Claims  int64          `json:"claims"`
@@ -52,7 +53,7 @@ type nodeRecord struct {
 	OpSys   string         `json:"opsys"`
 	Version string         `json:"version"`
 
-	Devices []gpuDevice    `json:"gpu_devices,omitempty"`
+	Devices []GPUDevice    `json:"gpu_devices,omitempty"`
 	Units   []ResourceUnit `json:"units,omitempty"`
 	Drain   string         `json:"drain,omitempty"`   // why it is drained
 	Comment string         `json:"comment,omitempty"` // what administrators say of it
@@ -61,7 +62,8 @@ type nodeRecord struct {
 	activityText string
 }
 
-type resourceAmount struct {
+// ResourceAmount is how much of a resource is free, and how much there is.
+type ResourceAmount struct {
 	Free  float64 `json:"free"`
 	Total float64 `json:"total"`
 }
@@ -71,7 +73,7 @@ func listNodes(c *frame.Invocation) error {
 	if err != nil {
 		return err
 	}
-	nodes := make([]nodeRecord, 0, len(texts))
+	nodes := make([]NodeRecord, 0, len(texts))
 	for _, text := range texts {
 		ad, err := classad.Parse(text)
 		if err != nil {
@@ -79,7 +81,7 @@ func listNodes(c *frame.Invocation) error {
 		}
 		nodes = append(nodes, NodeRecordOf(ad))
 	}
-	slices.SortFunc(nodes, func(a, b nodeRecord) int { return frame.CompareNames(a.Name, b.Name) })
+	slices.SortFunc(nodes, func(a, b NodeRecord) int { return frame.CompareNames(a.Name, b.Name) })
 	addDrains(c, nodes)
 	addComments(c, nodes)
 	if c.WantsJSON() {
@@ -107,14 +109,15 @@ func listNodes(c *frame.Invocation) error {
 	return nil
 }
 
-func NodeRecordOf(ad *classad.Ad) nodeRecord {
+// NodeRecordOf reads the ad of a machine.
+func NodeRecordOf(ad *classad.Ad) NodeRecord {
 	text := func(name string) string { s, _ := ad.Str(name); return s }
 	number := func(name string) float64 { f, _ := ad.Real(name); return f }
 	whole := func(name string) int64 { return int64(number(name)) }
-	pair := func(free, total string, unit roost.Bytes) resourceAmount {
-		return resourceAmount{number(free) * float64(unit), number(total) * float64(unit)}
+	pair := func(free, total string, unit roost.Bytes) ResourceAmount {
+		return ResourceAmount{number(free) * float64(unit), number(total) * float64(unit)}
 	}
-	return nodeRecord{
+	return NodeRecord{
 		Name: text(roost.AttrName), State: strings.ToLower(text(roost.AttrState)), Load: number(roost.AttrLoadAvg),
 		Cpus: pair(roost.AttrCpus, roost.AttrTotalCpus, 1), GPUs: pair(roost.AttrGpus, roost.AttrTotalGpus, 1),
 		Memory:  pair(roost.AttrMemory, roost.AttrTotalMemory, roost.MiB),
@@ -130,7 +133,7 @@ const maxWhat = 2000
 
 // addRunningJobs fills in which jobs run where. It is a comfort: without an answer the
 // column stays empty.
-func addRunningJobs(c *frame.Invocation, nodes []nodeRecord) {
+func addRunningJobs(c *frame.Invocation, nodes []NodeRecord) {
 	found, missing, err := c.QueryPool("",
 		&wire.QueryRequest{Selection: &wire.Selection{States: []string{roost.Running.String(),
 			roost.Suspended.String()}}, Tasks: true, Limit: maxWhat})
@@ -160,13 +163,13 @@ func addRunningJobs(c *frame.Invocation, nodes []nodeRecord) {
 
 // addDrains marks the nodes that get no new tasks because somebody has drained them.
 // Where nobody can be asked none is.
-func addDrains(c *frame.Invocation, nodes []nodeRecord) {
+func addDrains(c *frame.Invocation, nodes []NodeRecord) {
 	var drains []admin.AttributedObject[ledger.MachineDrain]
 	if admin.CellObjects(c, string(ledger.KindDrain), &drains) != nil {
 		return
 	}
 	for _, d := range drains {
-		i := slices.IndexFunc(nodes, func(n nodeRecord) bool { return n.Name == d.Object.Node })
+		i := slices.IndexFunc(nodes, func(n NodeRecord) bool { return n.Name == d.Object.Node })
 		if i >= 0 && d.Object.Contains(time.Now()) {
 			nodes[i].State, nodes[i].Drain = "drained", cmp.Or(d.Object.Reason, "no reason was given")
 		}
@@ -175,7 +178,7 @@ func addDrains(c *frame.Invocation, nodes []nodeRecord) {
 
 // addComments fills in the comments of administrators. Where nobody can be asked there
 // are none.
-func addComments(c *frame.Invocation, nodes []nodeRecord) {
+func addComments(c *frame.Invocation, nodes []NodeRecord) {
 	comments, err := admin.NodeComments(c)
 	if err != nil {
 		return
@@ -185,7 +188,7 @@ func addComments(c *frame.Invocation, nodes []nodeRecord) {
 	}
 }
 
-func nodeTable(c *frame.Invocation, nodes []nodeRecord) *frame.TextTable {
+func nodeTable(c *frame.Invocation, nodes []NodeRecord) *frame.TextTable {
 	t := &frame.TextTable{Columns: []frame.TableColumn{
 		{Head: "NODE"}, {Head: "STATE"}, {Head: "CPUS FREE", RightAligned: true},
 		{Head: "MEMORY FREE", RightAligned: true}, {Head: "GPUS FREE", RightAligned: true},
@@ -209,7 +212,7 @@ func nodeTable(c *frame.Invocation, nodes []nodeRecord) *frame.TextTable {
 
 // activity says what a node does, why it may get nothing more, and what administrators
 // say of it.
-func (n *nodeRecord) activity() string {
+func (n *NodeRecord) activity() string {
 	var parts []string
 	switch {
 	case n.Drain != "":
@@ -226,7 +229,7 @@ func (n *nodeRecord) activity() string {
 }
 
 // memoryText prints what is free of a memory in one unit.
-func memoryText(a resourceAmount) string {
+func memoryText(a ResourceAmount) string {
 	unit, name := float64(roost.GiB), "GiB"
 	if a.Total < 4*unit {
 		unit, name = float64(roost.MiB), "MiB"

@@ -14,6 +14,7 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
+// AdsCommand returns roost ads: print ads: what daemons and jobs say of themselves.
 func AdsCommand() *frame.Command {
 	return &frame.Command{
 		Name: "ads", Group: frame.GroupPool, Summary: "print ads: what daemons and jobs say of themselves",

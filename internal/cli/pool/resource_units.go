@@ -13,10 +13,10 @@ import (
 // ResourceUnit is what the ad of a machine says of one of its resource units.
 type ResourceUnit struct {
 	Name     string         `json:"name"`
-	Cpus     resourceAmount `json:"cpus"`
+	Cpus     ResourceAmount `json:"cpus"`
 	Stream   float64        `json:"stream_cpus_free"`
-	Memory   resourceAmount `json:"memory_bytes"`
-	GPUs     []unitShare    `json:"gpus,omitempty"`
+	Memory   ResourceAmount `json:"memory_bytes"`
+	GPUs     []UnitShare    `json:"gpus,omitempty"`
 	Running  int            `json:"running"`
 	RunLimit int            `json:"run_limit,omitempty"`
 	Waiting  int            `json:"waiting"`
@@ -24,10 +24,10 @@ type ResourceUnit struct {
 	Wait     float64        `json:"predicted_wait_seconds"`
 }
 
-// unitShare is what is handed out of a GPU.
-type unitShare struct {
+// UnitShare is what is handed out of a GPU.
+type UnitShare struct {
 	UUID   string         `json:"uuid"`
-	Memory resourceAmount `json:"memory_bytes"`
+	Memory ResourceAmount `json:"memory_bytes"`
 	Tasks  int            `json:"tasks"`
 }
 
@@ -45,14 +45,14 @@ func resourceUnitsOf(ad *classad.Ad) []ResourceUnit {
 	for i := range f.Len() {
 		u, batch, q := f.Unit(i), f.UnitFree(i, gpu.BatchClass), f.Queue(i)
 		n := ResourceUnit{
-			Name: u.Name, Cpus: resourceAmount{batch.CPU.Cores(), u.CPU.Cores()},
+			Name: u.Name, Cpus: ResourceAmount{batch.CPU.Cores(), u.CPU.Cores()},
 			Stream: f.UnitFree(i, gpu.StreamClass).CPU.Cores(),
-			Memory: resourceAmount{float64(batch.Memory), float64(u.Memory)}, Running: q.Running, RunLimit: q.RunLimit,
+			Memory: ResourceAmount{float64(batch.Memory), float64(u.Memory)}, Running: q.Running, RunLimit: q.RunLimit,
 			Waiting: q.Length, Room: q.FreePlaces, Wait: q.WaitSeconds,
 		}
 		for _, d := range f.Devices() {
 			if d.Unit == i {
-				n.GPUs = append(n.GPUs, unitShare{d.UUID, resourceAmount{float64(d.Free), float64(d.Memory)}, d.Tasks})
+				n.GPUs = append(n.GPUs, UnitShare{d.UUID, ResourceAmount{float64(d.Free), float64(d.Memory)}, d.Tasks})
 			}
 		}
 		all = append(all, n)
@@ -61,7 +61,7 @@ func resourceUnitsOf(ad *classad.Ad) []ResourceUnit {
 }
 
 // unitTable lists the resource units of the nodes, one a line.
-func unitTable(nodes []nodeRecord) *frame.TextTable {
+func unitTable(nodes []NodeRecord) *frame.TextTable {
 	t := &frame.TextTable{Columns: []frame.TableColumn{
 		{Head: "NODE"}, {Head: "UNIT"}, {Head: "CPUS FREE", RightAligned: true},
 		{Head: "STREAM", RightAligned: true, DropPriority: 2}, {Head: "MEMORY FREE", RightAligned: true},
@@ -104,7 +104,7 @@ func (u *ResourceUnit) gpusText() string {
 	if len(u.GPUs) == 0 {
 		return ""
 	}
-	var sum resourceAmount
+	var sum ResourceAmount
 	for _, g := range u.GPUs {
 		sum.Free, sum.Total = sum.Free+g.Memory.Free, sum.Total+g.Memory.Total
 	}

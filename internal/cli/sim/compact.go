@@ -52,7 +52,7 @@ func (k *compactionRun) name() string {
 	return k.score.String()
 }
 
-// lines are all lines of it: what has to come out the same twice.
+// digest covers both lines of a run, which must come out the same twice.
 func (k *compactionRun) digest() uint64 { return k.line.Digest()*31 + k.baselineLine.Digest() }
 
 // compactionCell is a cell that is compacted.

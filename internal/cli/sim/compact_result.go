@@ -125,8 +125,8 @@ func compactTable(found []compactionRun) (head []string, rows [][]string) {
 	return []string{"what", "score", "seed", "machines", "beside_machines", "more_percent"}, rows
 }
 
-// compactCharts are how many machines the work takes of the cell, over the orders, and
-// what ways of running the cell cost.
+// compactCharts are how many machines the work takes in each order, and what other ways
+// to run the cell cost.
 func compactCharts(found []compactionRun, machines int) []plot.Chart {
 	sizes := plot.Chart{Title: "Machines that hold the work", X: plot.ChartAxis{Label: "of the cell (%)"},
 		Y: plot.ChartAxis{Label: "of the random orders (%)"}}

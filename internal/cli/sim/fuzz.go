@@ -200,8 +200,8 @@ func (h *fuzzCampaign) runSeeds() (seed uint64, broken *fuzz.RunOutcome) {
 	return h.seed, h.failure
 }
 
-// takeSeed is the next seed, until one has broken something: those below it are played to
-// their end, so that the first is found.
+// takeSeed returns the next seed, until one has broken a promise. Lower seeds are played
+// to their end, so that the first failure is found.
 func (h *fuzzCampaign) takeSeed(ctx context.Context) (seed uint64, ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

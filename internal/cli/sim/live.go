@@ -73,8 +73,8 @@ func waitReasons(p *cellstate.CellCheckpoint) (n int) {
 	return n
 }
 
-// requestedTasks are the requests of a job: of a job file, or of what stands in one, as
-// "cpus = 4; memory = \"8GiB\"".
+// requestedTasks are the requests of a job file, or of its text, as in "cpus = 4; memory
+// = \"8GiB\"".
 func requestedTasks(c *frame.Invocation, p *cellstate.CellCheckpoint, text string) ([]*cellstate.PendingRequest,
 	error) {
 	jobs, err := requestedJobs(c, text)

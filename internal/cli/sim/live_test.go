@@ -19,8 +19,8 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// smallCell is two machines of four cores, of which one is full for a hundred seconds,
-// and a request for six tasks of two.
+// smallCell has two machines of four cores and a request for six tasks of two. One
+// machine is full for a hundred seconds.
 func smallCell(t *testing.T) []byte {
 	t.Helper()
 	c := &cellstate.CellCheckpoint{RoostVersion: roost.Version, Epoch: 7, Leader: "head", Ledger: ledger.New()}
@@ -65,8 +65,8 @@ func smallCell(t *testing.T) []byte {
 	return b.Bytes()
 }
 
-// TestSimLive holds what is said of a cell, of a file and of the pool as it is, and what
-// is refused.
+// TestSimLive holds what fit, when and whatif print of a file and of the pool, and what
+// they refuse.
 func TestSimLive(t *testing.T) {
 	cell := smallCell(t)
 	two := &wire.Resources{MilliCpu: 2000}

@@ -9,8 +9,8 @@ import (
 	"github.com/roost-batch/roost/internal/mutant"
 )
 
-// TestMutantsAreReported holds that a bug that is planted ends the search with its
-// shortest story, and the command that plays it again.
+// TestMutantsAreReported holds that a planted bug ends the search with its shortest story
+// and a command to replay it.
 func TestMutantsAreReported(t *testing.T) {
 	mutant.Activate(mutant.EndBeforeOutput)
 	defer mutant.Activate(0)

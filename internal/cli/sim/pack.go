@@ -225,8 +225,8 @@ func fillTable(all []packingResult) (head []string, rows [][]string) {
 		rows
 }
 
-// fillCharts are medians over what was asked for: what is given away where it becomes
-// scarce, and what of the rest is of use.
+// fillCharts are medians over the requests: what is allocated when it becomes scarce, and
+// what remains usable.
 func fillCharts(all []packingResult) []plot.Chart {
 	arrived := plot.ChartAxis{Label: "asked for (% of the GPUs)"}
 	given := plot.Chart{Title: "Given away", X: arrived, Y: plot.ChartAxis{Label: "of the GPUs (%)"}}

@@ -156,12 +156,11 @@ func lengthFlag(c *frame.Invocation, flag string, otherwise time.Duration) (time
 	return d, nil
 }
 
-// stuckTime is how long nothing begins or ends where nothing more is to be expected: what
-// is displaced an hour is bounded, and the next hour may bring more.
+// stuckTime is how long nothing may begin or end before a run counts as stuck.
+// Displacements in an hour are bounded, so the next hour may bring more.
 const stuckTime = 2 * time.Hour
 
-// absentOwnerTimeout is the same where owners come and go: what they do in a week may be
-// something else on each of its days.
+// absentOwnerTimeout is the same where owners come and go: each day of a week may differ.
 const absentOwnerTimeout = 8 * 24 * time.Hour
 
 // stuckTimeout is for how long nothing has begun or ended in a pool from which nothing
@@ -173,8 +172,8 @@ func stuckTimeout(p *pool.Pool) time.Duration {
 	return stuckTime
 }
 
-// advanceUntil runs until all jobs are over, until an instant, or, if it may give up,
-// until nothing more is to be expected, which it reports. Before each event it asks
+// advanceUntil runs until all jobs are over or an instant is reached. If it may give up,
+// it also ends, and reports so, when nothing more is expected. Before each event it asks
 // whether to go on, and says when the event is.
 func advanceUntil(p *pool.Pool, until time.Duration, mayGiveUp bool, goOn func(at time.Duration) bool) (stuck bool) {
 	for !p.AllEnded() {

@@ -32,8 +32,8 @@ func (e *eventPrinter) printEvents(s audit.Event) {
 	}
 }
 
-// simDebugger is a pool that does what it is told, a command a line, as a debugger
-// (Fauxmaster: Verma et al., EuroSys 2015, §3.1).
+// simDebugger plays a pool under commands, one a line, as a debugger does (Fauxmaster:
+// Verma et al., EuroSys 2015, §3.1).
 type simDebugger struct {
 	*simResult
 	c           *frame.Invocation
@@ -126,7 +126,7 @@ func pauseCommandName(word string) (string, error) {
 		strings.Join(known, ", "))
 }
 
-// RunCommand does one command. The error is what to say of one that makes no sense.
+// runCommand does one command. The error is what to say of one that makes no sense.
 func (x *simDebugger) runCommand(words []string) (quit bool, err error) {
 	name, err := pauseCommandName(words[0])
 	if err != nil {
@@ -205,7 +205,7 @@ func (x *simDebugger) advanceTo(at time.Duration) {
 	}
 }
 
-// EndText says why it does not go on.
+// endText prints why the pool does not go on.
 func (x *simDebugger) endText() {
 	switch {
 	case x.pool.AllEnded():

@@ -16,8 +16,8 @@ import (
 	"github.com/roost-batch/roost/negotiator/cellstate"
 )
 
-// readSimPool reads what is to be run: two files are the lists of the openb trace, and
-// what one is shows at its beginning.
+// readSimPool reads what to run. Two files are the lists of the openb trace; the
+// beginning of one file shows what it is.
 func readSimPool(c *frame.Invocation, args []string) (from simConfig, err error) {
 	file := args[0]
 	if len(args) == 2 {
@@ -132,8 +132,8 @@ func readSimMix(c *frame.Invocation, file string, src []byte) (from simConfig, e
 	return from, nil
 }
 
-// isLog reports whether a text begins as a log in the Standard Workload Format does: with
-// a comment of its kind, or with numbers.
+// isLog reports whether a text begins as the Standard Workload Format does: with its
+// comment or with numbers.
 func isLog(head []byte) bool {
 	first := bytes.TrimLeft(head, " \t\r\n")
 	return len(first) > 0 && (first[0] == ';' || first[0] == '-' || first[0] >= '0' && first[0] <= '9')

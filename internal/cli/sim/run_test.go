@@ -20,8 +20,8 @@ load "j" {}
 const timedPods = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time\n" +
 	"p1,4000,8192,1,500,,LS,Running,1000,1060,1000\np2,4000,8192,1,500,T4,BE,Running,1010,1040,1010\n"
 
-// TestSimRunPause holds what commands do, in what order they are given, and what is said
-// of those that make no sense.
+// TestSimRunPause holds what the commands of the debugger do, and what it says of those
+// without sense.
 func TestSimRunPause(t *testing.T) {
 	for _, test := range []struct {
 		line, stdin string

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// smallLog is four jobs on four processors: the second wants all of them while the first
+// smallLog is four jobs on four processors. The second wants all of them while the first
 // has three, the third would delay it, and the fourth would not.
 const smallLog = `; MaxProcs: 4
 1 0 -1 100 3 -1 -1 3 100 -1 1 1 -1 -1 -1 -1 -1 -1
@@ -162,8 +162,8 @@ func TestSimHRM(t *testing.T) {
 	}
 }
 
-// TestSimOutcomes holds that what became of each job goes into a file of the kind that
-// its name says, and that a log that was made up can be played.
+// TestSimOutcomes holds that --output writes the kind of file that its name says, and
+// that a made-up log plays.
 func TestSimOutcomes(t *testing.T) {
 	a, stdout, stderr := newSimApp(t, t.TempDir())
 	run := func(line string) {

@@ -120,7 +120,7 @@ func simChange(c *frame.Invocation) (whatif.CellChange, error) {
 		}},
 		{"group", func(name, value string) error {
 			set(ledger.KindGroup, admin.ObjectPatch{"name": name, "cores": admin.JSONNumber(value)})
-			return admin.IsNumeric(value)
+			return admin.CheckNumber(value)
 		}},
 		{"quota", func(name, value string) error {
 			w, err := parseQuotaChange(name, value)

@@ -59,8 +59,8 @@ func whatifTable(a *whatif.PlanComparison) (head []string, rows [][]string) {
 		"after_waiting_tasks", "after_started_tasks", "after_evicted_tasks"}, rows
 }
 
-// whatifCharts are how many tasks wait with and without a change, and of those requests
-// that it moves most until when their last tasks wait.
+// whatifCharts are how many tasks wait with and without a change, and when the most moved
+// requests end waiting.
 func whatifCharts(p *cellstate.CellCheckpoint, a *whatif.PlanComparison, length time.Duration) []plot.Chart {
 	both := joinCourses(a.Before.Samples, a.After.Samples)
 	end := int64(60)

@@ -155,8 +155,8 @@ func whenJSON(c *frame.Invocation, p *cellstate.CellCheckpoint, of string, answe
 	return frame.PrintJSON(c.Stdout, d)
 }
 
-// whenTable is a row for each instant at which tasks of the job start, by each way to
-// tell how long tasks run.
+// whenTable has a row for each instant at which tasks start, for each way to estimate run
+// times.
 func whenTable(answers []whenAnswer) (head []string, rows [][]string) {
 	for _, a := range answers {
 		for _, r := range a.StartCounts {

@@ -24,6 +24,7 @@ import (
 // InputChunk is how much of the standard input travels at once, in bytes.
 const InputChunk = 32 << 10
 
+// SSHCommand returns roost ssh: open a shell inside a running task.
 func SSHCommand() *frame.Command {
 	return &frame.Command{
 		Name: "ssh", Group: frame.GroupSee, Summary: "open a shell inside a running task",
@@ -201,6 +202,8 @@ type StreamWriter struct {
 	Messages chan *wire.ShellInput
 }
 
+// QueueMessage hands over a message to be sent, and reports false where the stream has
+// ended.
 func (s *StreamWriter) QueueMessage(in *wire.ShellInput) bool {
 	select {
 	case s.Messages <- in:

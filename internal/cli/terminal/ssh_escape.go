@@ -1,10 +1,9 @@
 package terminal
 
-// EscapeFilter looks for what is meant for the program at the terminal and not for the
-// shell behind it: a tilde and a point at the beginning of a line end the conversation,
-// as with rlogin(1) and qsub of OpenPBS. A tilde and anything else is just that: to
-// suspend the program here (Ctrl-Z there) would end the job, because nobody would answer
-// for it.
+// EscapeFilter finds the escape in the input: a tilde and a point at the beginning of a
+// line. It ends the conversation, as with rlogin(1) and qsub of OpenPBS. A tilde and
+// anything else is just that: to suspend the program here (Ctrl-Z there) would end the
+// job, because nobody would answer for it.
 type EscapeFilter struct {
 	midLine      bool // a line: no escape begins here
 	tildePending bool // one was typed, and waits for what follows it

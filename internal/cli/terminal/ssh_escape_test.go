@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestEscapes holds what goes to the shell, however the keys come in pieces: "|" stands
-// between pieces, "!" for the end.
+// TestEscapes holds what goes to the shell, whatever pieces the keys come in. In the
+// cases "|" separates pieces and "!" is the end.
 func TestEscapes(t *testing.T) {
 	for typed, want := range map[string]string{
 		"ls\r":           "ls\r",

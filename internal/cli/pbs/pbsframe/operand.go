@@ -6,8 +6,10 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
-) // dialect is which PBS the user speaks: what the environment says, else what the node has
-// for all its users.
+)
+
+// Dialect is the PBS that the user speaks: what the environment names, else what the node
+// is set to.
 func Dialect(c *frame.Invocation) (roost.PBSDialect, error) {
 	if named := c.Getenv(dialectVariable); named != "" {
 		d, err := roost.ParsePBSDialect(named)
@@ -38,8 +40,8 @@ func UnknownJobText(c *frame.Invocation) string {
 	return "Unknown Job Id"
 }
 
-// FullOperand is an operand as OpenPBS names it in messages: with its server, the one
-// that is asked where it says none. What is no id stays as it is.
+// FullOperand is an operand as OpenPBS names it in messages, with its server. Where it
+// names none, that is the server that is asked. What is no id stays as it is.
 func FullOperand(c *frame.Invocation, text string) string {
 	id, _, _ := strings.Cut(text, "@")
 	if _, ok := ParseID(text); !ok || strings.Contains(id, ".") {
@@ -55,9 +57,9 @@ func FullOperand(c *frame.Invocation, text string) string {
 	return id + "." + host
 }
 
-// ParseID reads the id of a job, a task, an array or a range of it: "123", "123.host",
-// "123[]", "123[7]", "123[1-5]", each with or without "@server", which is left off. The
-// host in it is compared without regard to what stands behind its first point.
+// ParseID reads the id of a job, a task, an array or a range of it. It takes "123",
+// "123.host", "123[]", "123[7]" and "123[1-5]", and leaves "@server" off. The host in it
+// is compared without regard to what stands behind its first point.
 func ParseID(text string) (string, bool) {
 	id, _, _ := strings.Cut(text, "@")
 	n := frame.LeadingDigits(id)
@@ -94,8 +96,8 @@ func SameHost(a, b string) bool {
 	return strings.EqualFold(a, b)
 }
 
-// IsInvalidID reports whether an id holds a character that no id has: blanks, slashes and
-// what moves the cursor of a terminal.
+// IsInvalidID reports whether no id has this character: a blank, a slash, or one that
+// moves the cursor.
 func IsInvalidID(r rune) bool {
 	return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-:,[]@", r)
 }

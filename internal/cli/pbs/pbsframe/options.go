@@ -19,15 +19,15 @@ func PrintUsage(c *frame.Invocation, why string) error {
 	return frame.ExitError(2)
 }
 
-// Options is what a PBS command line says, as getopt(3) would: the options that were
-// given, with their values, and the operands. Options may stand behind operands, because
-// clients put them there.
+// Options is a PBS command line as getopt(3) reads it: options with their values, and
+// operands. Options may stand behind operands, because clients put them there.
 type Options struct {
 	Given    map[byte][]string
 	Order    []qstat.GivenOption // the same, in the order of the command line
 	Operands []string
 }
 
+// IsSet reports whether an option is on the command line.
 func (o Options) IsSet(letter byte) bool { return len(o.Given[letter]) > 0 }
 
 func (o *Options) add(letter byte, value string) {

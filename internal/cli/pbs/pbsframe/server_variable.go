@@ -18,6 +18,7 @@ import (
 // The server that PBS_DEFAULT, or PBS_SERVER, names is the schedd of a node. It is where
 // a command goes whose operands say nothing else.
 
+// BadHost is PBS's exit status where no server has the name that was given.
 const BadHost = 160
 
 // ReadServerVariable makes the server that the environment names the one of the command,
@@ -36,6 +37,8 @@ func ReadServerVariable(c *frame.Invocation) error {
 	return nil
 }
 
+// UnknownServer prints that no server has this name, and returns the exit status of PBS
+// for that.
 func UnknownServer(c *frame.Invocation, name string) error {
 	fmt.Fprintf(c.Stderr, "Unknown Host.\n%s: cannot connect to server %s (errno=15008)\n", c.Command.Name,
 		frame.PrintableText(name))
@@ -53,8 +56,8 @@ func namedServer(c *frame.Invocation) string {
 	return host
 }
 
-// namesServer reports whether a command line says itself which server is meant: by all of
-// its ids, or by a destination.
+// namesServer reports whether a command line names a server itself, by all its ids or by
+// a destination.
 func namesServer(name string, args []string) bool {
 	ids, own := 0, 0
 	for i, arg := range args {
@@ -75,8 +78,8 @@ func namesServer(name string, args []string) bool {
 	return ids > 0 && ids == own
 }
 
-// FindServer finds the node whose schedd a name means: this machine's, which is "", one
-// where the user is logged in, or another of the pool.
+// FindServer finds the node whose schedd a name means. It is "" for this machine's, a
+// node with a login of the user, or another of the pool.
 func FindServer(c *frame.Invocation, name string) (node string, ok bool) {
 	if strings.EqualFold(name, "localhost") || strings.EqualFold(name, config.HostName()) {
 		return "", true

@@ -2,8 +2,8 @@ package pbsframe
 
 import "github.com/roost-batch/roost"
 
-// Version is the version that clients are told: that of OpenPBS which the commands are
-// like, in its old spelling, by which clients know what they can say, and that of Roost.
+// Version is what clients get as the version of PBS, in its old spelling, and that of
+// Roost. Clients tell by it what they may use.
 func Version() string { return "PBSPro_23.06.06 (" + RoostVersion() + ")" }
 
 // RoostVersion is that of Roost, with its name before it.

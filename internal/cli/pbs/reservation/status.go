@@ -17,6 +17,7 @@ import (
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
+// StatusCommand returns pbs_rstat: list reservations.
 func StatusCommand() *frame.Command {
 	return &frame.Command{
 		Name: "pbs_rstat", Group: frame.GroupPBS, Summary: "list reservations",
@@ -118,8 +119,8 @@ func reservationLine(c *frame.Invocation, r *admin.AttributedObject[ledger.Advan
 		shortTime(c, o.From), strconv.FormatInt(int64(o.Until.Sub(o.From)/time.Second), 10), shortTime(c, o.Until))
 }
 
-// shortTime is a time of today, of this week from Sunday on, of this year, or of another
-// one, as OpenPBS tells it.
+// shortTime is a time as OpenPBS writes it: of today, of this week from Sunday on, or of
+// a year.
 func shortTime(c *frame.Invocation, t time.Time) string {
 	now := c.Now()
 	t = t.In(now.Location())
@@ -179,9 +180,8 @@ func fullReservation(c *frame.Invocation, r *admin.AttributedObject[ledger.Advan
 	fmt.Fprintln(c.Stdout)
 }
 
-// reservedSelect is what a reservation keeps as a select statement: a chunk for each
-// machine that is kept whole, or one chunk of the whole amount, which is kept wherever it
-// is.
+// reservedSelect is a reservation as a select statement. It has a chunk for each whole
+// machine, or one chunk of the whole amount, which is reserved wherever it is.
 func reservedSelect(o *ledger.AdvanceReservation) string {
 	if len(o.Nodes) > 0 {
 		return "1:host=" + strings.Join(o.Nodes, "+1:host=")

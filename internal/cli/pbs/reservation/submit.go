@@ -32,6 +32,7 @@ func reservationFlags() []ucli.Flag {
 	}
 }
 
+// SubmitCommand returns pbs_rsub: make a reservation.
 func SubmitCommand() *frame.Command {
 	return &frame.Command{
 		Name: "pbs_rsub", Group: frame.GroupPBS, Summary: "make a reservation",
@@ -50,6 +51,7 @@ func SubmitCommand() *frame.Command {
 	}
 }
 
+// AlterCommand returns pbs_ralter: change a reservation.
 func AlterCommand() *frame.Command {
 	return &frame.Command{
 		Name: "pbs_ralter", Group: frame.GroupPBS, Summary: "change a reservation",
@@ -65,6 +67,7 @@ func AlterCommand() *frame.Command {
 	}
 }
 
+// DeleteCommand returns pbs_rdel: delete reservations.
 func DeleteCommand() *frame.Command {
 	return &frame.Command{
 		Name: "pbs_rdel", Group: frame.GroupPBS, Summary: "delete reservations", Synopsis: "RESERVATION…",
@@ -209,8 +212,8 @@ func setReservationTimes(w admin.ObjectPatch, from, until time.Time) {
 	w["from"], w["until"] = from.UTC().Format(time.RFC3339), until.UTC().Format(time.RFC3339)
 }
 
-// setReservedResources says in an object what is to be kept: machines take the place of
-// an amount, and an amount theirs.
+// setReservedResources sets what to reserve: machines replace an amount, and an amount
+// replaces machines.
 func setReservedResources(w admin.ObjectPatch, asked *qsub.ReservationRequest) {
 	if len(asked.Nodes) > 0 {
 		w["nodes"], w["amount"] = asked.Nodes, nil
@@ -223,7 +226,7 @@ func setReservedResources(w admin.ObjectPatch, asked *qsub.ReservationRequest) {
 	w["nodes"], w["amount"] = nil, amount
 }
 
-// describeReservation says in an object what it is called, and for whom it is: for those
+// describeReservation sets the name of a reservation and its users: those that it has
 // anyway, and those of -U.
 func describeReservation(c *frame.Invocation, w admin.ObjectPatch, o *pbsframe.Options, anyway []string) error {
 	if o.IsSet('N') {

@@ -9,8 +9,8 @@ import (
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
-// TestReservationsAtOnce holds that of two who would take the same room only one gets it,
-// also if neither has seen the other's reservation.
+// TestReservationsAtOnce holds that of two users who want the same room only one gets it.
+// That is so, too, where neither has seen the other's reservation.
 func TestReservationsAtOnce(t *testing.T) {
 	f := clitest.SampleJobs()
 	dir := f.Serve(t)
