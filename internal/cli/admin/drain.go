@@ -252,10 +252,12 @@ func setReservation(c *frame.Invocation) error {
 	return PatchObject(c, ledger.KindReservation, w, users...)
 }
 
-// DeleteReservation takes a reservation away and its jobs with it. The ledger notes that
-// it is being deleted, whereupon it keeps nothing and lets nobody in, and each schedd
-// removes its jobs; when none is left the reservation goes. If this program ends before,
-// who runs it again goes on.
+// DeleteReservation deletes a reservation and its jobs. The ledger marks it as being
+// deleted, so that it reserves nothing and accepts no jobs, and each schedd removes its
+// jobs; when none is left the reservation goes. If this program ends before, running it
+// again continues. The ledger notes that it is being deleted, whereupon it keeps nothing
+// and lets nobody in, and each schedd removes its jobs; when none is left the reservation
+// goes. If this program ends before, who runs it again goes on.
 func DeleteReservation(c *frame.Invocation, name string) error {
 	w := ObjectPatch{"name": name, "deleting": true}
 	if _, err := c.AskCell(&wire.CellRequest{Verb: string(ledger.VerbSet), Kind: string(ledger.KindReservation),

@@ -53,7 +53,7 @@ func CommentCommand() *frame.Command {
 	}
 }
 
-// NodeComments are what administrators say of nodes.
+// NodeComments are the comments of administrators, by node.
 func NodeComments(c *frame.Invocation) (map[string]string, error) {
 	var all []AttributedObject[ledger.MachineComment]
 	if err := CellObjects(c, string(ledger.KindComment), &all); err != nil {
@@ -66,7 +66,7 @@ func NodeComments(c *frame.Invocation) (map[string]string, error) {
 	return by, nil
 }
 
-// SetNodeComment sets what is said of a node, or with an empty text takes away what was.
+// SetNodeComment sets the comment of a node; an empty text removes it.
 func SetNodeComment(c *frame.Invocation, node, text, was string) error {
 	switch {
 	case text == was:

@@ -92,7 +92,7 @@ func requireOperands(c *frame.Invocation, wanted ...string) error {
 	return nil
 }
 
-// CellObjects reads what the cell has of a kind.
+// CellObjects reads all objects of a kind from the cell.
 func CellObjects(c *frame.Invocation, kind string, into any) error {
 	_, err := cellObjectsDigest(c, kind, into)
 	return err
@@ -150,11 +150,11 @@ func showObjects[T any](c *frame.Invocation, kind ledger.ObjectKind, name, none 
 	return nil
 }
 
-// ObjectPatch is what is to be changed of an object; nil takes a field away.
+// ObjectPatch holds the fields of an object to change; nil removes a field.
 type ObjectPatch map[string]any
 
-// PatchObject has an object made or changed. Users in it that this host does not know
-// must have used the pool, unless --force is said.
+// PatchObject has the cell make or change an object. Users in it that this host does not
+// know must have used the pool, unless --force is said.
 func PatchObject(c *frame.Invocation, kind ledger.ObjectKind, w ObjectPatch, users ...string) error {
 	text, err := json.Marshal(w)
 	if err != nil {
@@ -253,7 +253,7 @@ func parseSubmitter(c *frame.Invocation, name string) (fairshare.Submitter, erro
 	return fairshare.Submitter{Owner: name}, nil
 }
 
-// SubPatch is the part of a wish with that name, made if it is not there.
+// SubPatch is the part of a patch with that name, made if it does not exist.
 func (w ObjectPatch) SubPatch(name string) ObjectPatch {
 	inner, ok := w[name].(ObjectPatch)
 	if !ok {
@@ -280,7 +280,8 @@ func amountFlags(c *frame.Invocation, to func() ObjectPatch, prefix string, name
 	return nil
 }
 
-// ParseAmount reads the value of a flag, and says which field of an object it is.
+// ParseAmount reads the value of a flag about a resource, and returns the object's field
+// for it.
 func ParseAmount(name, text string) (field string, value any, err error) {
 	field = map[string]string{"memory": "memory_bytes", "disk": "disk_bytes", "walltime": "walltime_seconds"}[name]
 	if field == "" {
@@ -309,7 +310,7 @@ func ParseAmount(name, text string) (field string, value any, err error) {
 	return field, n, nil
 }
 
-// JSONNumber is a number as it was written, so that nothing is lost on the way.
+// JSONNumber is a number as the user wrote it, so that JSON has the same digits.
 func JSONNumber(text string) any { return json.Number(text) }
 
 // CheckNumber returns an error unless a text is a number in JSON.

@@ -17,7 +17,7 @@ func Command() *frame.Command {
 	return &frame.Command{
 		Name: "classad", SignedOperands: isExpression, Group: frame.GroupMore,
 		Summary: "evaluate, match, check and format ClassAds", Synopsis: "eval|match|parse|fmt …", MaxOperands: -1,
-		Branches: classadSubcommands, Run: doClassad,
+		Branches: subcommands, Run: doClassad,
 		Description: "Works with the language in which machines and jobs describe themselves, without a pool. " +
 			"classad(7) teaches the language.\n\n" +
 			"  eval EXPR          prints the value of an expression\n" +
@@ -56,8 +56,8 @@ func isExpression(operands []string, err error) bool {
 	return len(operands) == 1 && operands[0] == "eval" && errors.As(err, &unknown)
 }
 
-// classadSubcommands are what roost classad does.
-func classadSubcommands() []frame.Subcommand {
+// subcommands are what roost classad does.
+func subcommands() []frame.Subcommand {
 	return []frame.Subcommand{
 		{Name: "eval", Summary: "print the value of an expression", Flags: []string{"ad", "target", "batch"},
 			MinOperands: 0, MaxOperands: 1, OperandNames: "an expression",
@@ -72,7 +72,7 @@ func classadSubcommands() []frame.Subcommand {
 	}
 }
 
-func doClassad(c *frame.Invocation) error { return c.RunSubcommand(classadSubcommands()) }
+func doClassad(c *frame.Invocation) error { return c.RunSubcommand(subcommands()) }
 
 // evalEnv is the world as expressions see it.
 func evalEnv(c *frame.Invocation) *classad.EvalEnv {

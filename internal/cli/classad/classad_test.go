@@ -15,8 +15,8 @@ import (
 	"github.com/roost-batch/roost/internal/cli/clitest"
 )
 
-// classadFiles are files for the commands of the golden file.
-var classadFiles = map[string]string{
+// adFiles are files for the commands of the golden file.
+var adFiles = map[string]string{
 	"job.ad": "[\n  RequestMemory = 8000;\n  Rank = TARGET.Mips;\n  Requirements = TARGET.Memory >= RequestMemory " +
 		"&& TARGET.Arch == \"X86_64\" && (TARGET.Gpus > 0 || NoGpu)\n]\n",
 	"machine.ad": "Name = \"n1\"\nMemory = 1000\nArch = \"x86_64\"\nMips = 2000\n\n" +
@@ -53,7 +53,7 @@ func TestClassad(t *testing.T) {
 	} {
 		a, stdout, stderr := newClassadApp(t, t.TempDir())
 		a.Stdin = strings.NewReader("x = 5\n")
-		for name, text := range classadFiles {
+		for name, text := range adFiles {
 			if err := os.WriteFile(filepath.Join(a.Dir, name), []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -231,7 +231,7 @@ func FuzzClassadBatch(f *testing.F) {
 // FuzzClassadFiles holds that formatting ads keeps what they say, and that formatting
 // them again changes nothing.
 func FuzzClassadFiles(f *testing.F) {
-	for _, text := range classadFiles {
+	for _, text := range adFiles {
 		f.Add(text)
 	}
 	f.Add("// c\n[ a = 1 ][b = \"]\"] /* d */")

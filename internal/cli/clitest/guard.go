@@ -18,10 +18,10 @@ import (
 // FakeGuard is the guard of a machine on which two tasks run. Eve may decide nothing.
 type FakeGuard struct {
 	wire.UnimplementedGuardServer
-	Refusal        bool
+	Refusal        bool // the caller may decide nothing
 	PauseState     *wire.Pause
 	Unavailable    string
-	PresenceReport chan *wire.PresentRequest // nil: nobody looks at what agents say
+	PresenceReport chan *wire.PresentRequest // gets the reports of agents; nil: they are dropped
 }
 
 // Serve starts the fake in a directory of its own, which it returns.

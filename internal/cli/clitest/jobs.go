@@ -43,7 +43,7 @@ func SampleJobs() *FakeSchedd {
 			{Id: "63[1].pool.example.org", Name: "sweep", Owner: "ann", State: "running", Request: one, Node: "n10",
 				Index: 1, Attempt: 1, Tasks: 1, Started: TimeBefore(time.Hour)},
 		},
-		machines: []string{
+		Machines: []string{
 			`[Name = "n10"; MyType = "Machine"; State = "Claimed"; Cpus = 0; TotalCpus = 2; Memory = 512; TotalMemory = 2048; LoadAvg = 1.5; NumRunning = 1]`,
 			`[Name = "n2"; MyType = "Machine"; State = "Unclaimed"; Cpus = 7.5; TotalCpus = 8; Memory = 12800; TotalMemory = 16384; LoadAvg = 0.1; TotalGpus = 2; Gpus = 1; RUs = {` +
 				`[Name = "cpu"; Cpus = 3.5; StreamCpus = 4; TotalCpus = 4; Memory = 4608; TotalMemory = 8192; RunLimit = 0; Running = 1; QueueLength = 0; QueueRoom = 2; PredictedWait = 0.0], ` +
@@ -61,7 +61,7 @@ func SampleJobs() *FakeSchedd {
 				Exit: code3},
 		},
 	}
-	f.explanation = &wire.WhyReply{Status: f.Jobs[0], Summary: "no machine has what it asks for",
+	f.Explanation = &wire.WhyReply{Status: f.Jobs[0], Summary: "no machine has what it asks for",
 		Explanation: &wire.Explanation{
 			Machines: 12, Ahead: 7, Higher: 2, Own: 4, Waiting: 1200, Brief: "wait 8/1200: 11 of 12 nodes busy",
 			Start: Noon.Unix() + 20*60, Certainty: "walltime", Basis: "by the walltimes of what runs there",

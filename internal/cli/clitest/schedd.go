@@ -30,12 +30,12 @@ import (
 type FakeSchedd struct {
 	wire.UnimplementedScheddServer
 	Jobs, Tasks      []*wire.JobStatus
-	machines         []string
+	Machines         []string
 	WatchFunc        func(grpc.ServerStreamingServer[wire.WatchEvent]) error
 	LogsFunc         func(*wire.LogsRequest, grpc.ServerStreamingServer[wire.LogChunk]) error
-	explanation      *wire.WhyReply
+	Explanation      *wire.WhyReply
 	Ledger           *ledger.Ledger
-	ConcurrentEvents []ledger.AdminCommand // of others, just before the next one
+	ConcurrentEvents []ledger.AdminCommand // commands of others, applied just before the next one
 	JobEvents        []*wire.JobEvent
 	Silent           []*wire.Silent
 	CellCheckpoint   []byte
@@ -43,7 +43,7 @@ type FakeSchedd struct {
 	DeniesChanges    bool // nobody may set anything
 
 	Mu          sync.Mutex
-	LostReplies int // so many submits are lost on the way back
+	LostReplies int // how many answers to submits are lost
 	Submitted   []*wire.SubmitRequest
 	Acted       []*wire.ActRequest
 	Removed     chan struct{} // closed by the first removal
@@ -248,7 +248,7 @@ func (f *FakeSchedd) Logs(req *wire.LogsRequest, to grpc.ServerStreamingServer[w
 
 // Why sends the explanation, whatever the job.
 func (f *FakeSchedd) Why(context.Context, *wire.WhyRequest) (*wire.WhyReply, error) {
-	return f.explanation, nil
+	return f.Explanation, nil
 }
 
 // Events sends all events, whatever the job.
@@ -263,7 +263,7 @@ func (f *FakeSchedd) Events(_ *wire.EventsRequest, to grpc.ServerStreamingServer
 
 // Ads sends the ads of the machines, whatever the query.
 func (f *FakeSchedd) Ads(_ *wire.AdQuery, to grpc.ServerStreamingServer[wire.AdText]) error {
-	for _, ad := range f.machines {
+	for _, ad := range f.Machines {
 		if err := to.Send(&wire.AdText{Ad: ad}); err != nil {
 			return err
 		}
@@ -280,7 +280,7 @@ func (f *FakeSchedd) Health(context.Context, *wire.HealthRequest) (*wire.HealthR
 		KeepCompleted: int64(365 * 24 * time.Hour)}, nil
 }
 
-// Cell answers from a ledger of its own, to which everything is told as root.
+// Cell answers from a ledger of its own, to which every command comes from root.
 func (f *FakeSchedd) Cell(_ context.Context, req *wire.CellRequest) (*wire.CellReply, error) {
 	f.Mu.Lock()
 	defer f.Mu.Unlock()

@@ -12,7 +12,8 @@ import (
 
 // The masters start the daemons of a node as "roost ROLE --config FILE [--name NAME]".
 
-// Commands are the daemons, which a master starts and people seldom do.
+// Commands are the daemons and agents, which masters and daemons start and people seldom
+// do.
 func Commands() []*frame.Command {
 	roles := []struct {
 		name, brief string

@@ -17,18 +17,19 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// App is the program as one call of it sees it.
+// App is the program: its streams, its environment, its clock and its commands. Tests set
+// the fields that a process has from the system.
 type App struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
-	Env            []string
-	All            func() []*Command // the table of everything
+	Env            []string          // "NAME=value"; of two with a name the later counts
+	All            func() []*Command // the table of all commands, made anew
 
-	ScheddNode           string           // the node whose schedd is meant; empty: $ROOST_SCHEDD, or this one
-	Dir                  string           // working directory; empty: the process's
-	Now                  func() time.Time //
-	Interrupts           chan os.Signal   // nil: SIGINT and SIGTERM of the process
-	OutScreen, ErrScreen Screen           // what stdout and stderr are
+	ScheddNode           string // the node of --schedd before the command; empty: $ROOST_SCHEDD, or this node
+	Dir                  string // working directory; empty: that of the process
+	Now                  func() time.Time
+	Interrupts           chan os.Signal // nil: SIGINT and SIGTERM of the process
+	OutScreen, ErrScreen Screen         // what Stdout and Stderr lead to
 }
 
 // NewApp returns the program with those streams, that environment ("NAME=value") and

@@ -71,12 +71,8 @@ func askNegotiator(ctx context.Context, addr string, id *rpc.Identity, req *wire
 	return reply, DecodeError(err)
 }
 
-// CellTimeout is how long a replica has for an answer: it may ask all others first, and
-// wait for a new one to catch up.
-const (
-	// CellTimeout is how long a replica has for an answer: it may ask all others first.
-	CellTimeout = 5 * time.Second
-)
+// CellTimeout is how long a replica has for an answer: it may ask all others first.
+const CellTimeout = 5 * time.Second
 
 // AskReplica does one exchange with the replica of the negotiator at an address.
 func AskReplica(ctx context.Context, addr string, id *rpc.Identity, patience time.Duration,

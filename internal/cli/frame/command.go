@@ -6,7 +6,8 @@ import (
 	ucli "github.com/urfave/cli/v2"
 )
 
-// Command is one thing that people can ask for.
+// Command is an entry of the table of commands: its name, flags and help, and what it
+// does.
 type Command struct {
 	Name        string
 	Aliases     []string
@@ -18,15 +19,17 @@ type Command struct {
 	Flags       []ucli.Flag
 	MinOperands int    // how many operands it needs
 	MaxOperands int    // how many it takes; -1 for any number
-	OperandName string // what the first of them is, for messages
+	OperandName string // what the first operand is, for messages
 	FlagsFirst  bool   // flags end at the first operand
-	RawArgs     bool   // it parses its own arguments; the flags are for the help and the manual
-	Hidden      bool
-	// whether what begins with - and is no flag, as err says, is an operand
+	RawArgs     bool   // it parses its own arguments; Flags are for the help and the manual
+	Hidden      bool   // the help does not list it
+
+	// SignedOperands reports whether a word that begins with - is an operand; err is why
+	// it is no flag. Nil: it never is.
 	SignedOperands func(operands []string, err error) bool
-	// what its first operand may be, for the completion of words; nil: not one of a list
+	// Branches are the subcommands that the completion offers; nil: there are none.
 	Branches func() []Subcommand
-	Prepare  func(c *Invocation) error // what comes before run; nil: nothing
+	Prepare  func(c *Invocation) error // runs before Run; nil: nothing does
 	Run      func(c *Invocation) error
 }
 

@@ -24,7 +24,8 @@ const (
 	hintDelay     = 1500 * time.Millisecond
 )
 
-// ConnectSchedd connects to the pool.
+// ConnectSchedd connects to the schedd that the command speaks to, or returns the
+// connection that it has.
 func (c *Invocation) ConnectSchedd() (wire.ScheddClient, error) {
 	if c.client != nil {
 		return c.client, nil
@@ -84,7 +85,8 @@ func (c *Invocation) Retry(patience time.Duration, f func(ctx context.Context, a
 	}
 }
 
-// CallSchedd does one exchange with the schedd, again while it is away.
+// CallSchedd does one exchange with the schedd, and repeats it while the schedd does not
+// answer.
 func (c *Invocation) CallSchedd(patience time.Duration, f func(ctx context.Context, s wire.ScheddClient) error) error {
 	s, err := c.ConnectSchedd()
 	if err != nil {
@@ -97,7 +99,7 @@ func (c *Invocation) CallSchedd(patience time.Duration, f func(ctx context.Conte
 	})
 }
 
-// QueryJobs returns what the schedd knows of some jobs or tasks.
+// QueryJobs asks the command's schedd about jobs or tasks.
 func (c *Invocation) QueryJobs(req *wire.QueryRequest) ([]*wire.JobStatus, error) {
 	var found []*wire.JobStatus
 	err := c.CallSchedd(AskTimeout, func(ctx context.Context, s wire.ScheddClient) error {
@@ -111,7 +113,7 @@ func (c *Invocation) QueryJobs(req *wire.QueryRequest) ([]*wire.JobStatus, error
 	return found, err
 }
 
-// QueryAds returns the text of ads of the pool.
+// QueryAds returns ads of the pool as text.
 func (c *Invocation) QueryAds(q *wire.AdQuery) ([]string, error) {
 	var texts []string
 	err := c.CallSchedd(AskTimeout, func(ctx context.Context, s wire.ScheddClient) error {

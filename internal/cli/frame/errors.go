@@ -9,7 +9,7 @@ import (
 	"github.com/roost-batch/roost/internal/rpc"
 )
 
-// ExitError ends a command with a status and without a word.
+// ExitError ends a command with a status and prints nothing.
 type ExitError int
 
 // Error names the exit status, which is not printed.
@@ -27,7 +27,7 @@ func (e *hintedError) Unwrap() error { return e.cause }
 // WithHint adds to an error a line that tells the user what to do about it.
 func WithHint(err error, cure string) error { return &hintedError{err, cure} }
 
-// KindError is an error whose kind is not to be seen in its text.
+// KindError is an error with a kind that its text does not name.
 type KindError struct {
 	Kind roost.ErrorKind
 	Text string
@@ -61,8 +61,7 @@ func (e *UnknownFlagError) Error() string {
 // Unwrap returns roost.Usage.
 func (e *UnknownFlagError) Unwrap() error { return roost.Usage }
 
-// DecodeError gives an error that came from the schedd its kind back. It may be done
-// twice.
+// DecodeError gives an error from the schedd its kind back. It may be done twice.
 func DecodeError(err error) error {
 	var kind roost.ErrorKind
 	if errors.As(err, &kind) {
@@ -90,7 +89,7 @@ func IsCertificateRefused(text string) bool {
 		strings.Contains(text, "remote error: tls: expired certificate")
 }
 
-// NewCertificate is what to do then.
+// NewCertificate is the hint for a node whose certificate is refused.
 const NewCertificate = "where the authority is, roost token list tells; the node comes back with roost leave and the " +
 	"line of roost token --for its name"
 

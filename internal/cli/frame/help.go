@@ -92,8 +92,8 @@ func flagLine(f ucli.Flag) string {
 	return fmt.Sprintf("%-*s%s", column, left, text)
 }
 
-// FlagUsage splits the usage of a flag into the name of its value, which stands in
-// backquotes, and the words.
+// FlagUsage splits the usage of a flag into the name of its value, in backquotes, and the
+// words.
 func FlagUsage(doc ucli.DocGenerationFlag) (value, words string) {
 	words = doc.GetUsage()
 	if before, rest, ok := strings.Cut(words, "`"); ok {

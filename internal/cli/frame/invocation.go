@@ -54,7 +54,7 @@ func (c *Invocation) SetDefaultNode(node string) {
 	}
 }
 
-// Flag returns the value of a boolean Flag.
+// Flag returns the value of a boolean flag.
 func (c *Invocation) Flag(name string) bool { return c.Flags.Bool(name) }
 
 // StringFlag returns the value of a flag that takes a text.

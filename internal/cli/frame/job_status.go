@@ -11,7 +11,7 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// StateOf says in one word how a job or task stands. A job of several tasks is as far as
+// StateOf is the state of a job or task in one word. A job of several tasks is as far as
 // the most advanced of them that has not ended; when all have, it is failed if one
 // failed.
 func StateOf(s *wire.JobStatus) string {
@@ -123,7 +123,7 @@ func EndText(e *wire.ExitStatus) string {
 	return fmt.Sprintf("exit code %d", e.GetCode())
 }
 
-// RunTimeText is how long a job has run, or ran; and "-" if it has not begun.
+// RunTimeText is how long a job has run; "-" if it has not begun.
 func (c *Invocation) RunTimeText(s *wire.JobStatus) string {
 	if e := s.GetExit(); e.GetWall() > 0 && IsFinal(s) {
 		return SpanText(time.Duration(e.GetWall()))
@@ -138,7 +138,7 @@ func (c *Invocation) RunTimeText(s *wire.JobStatus) string {
 	return SpanText(max(end.Sub(TimeOfNanos(s.GetStarted())), 0))
 }
 
-// CountsText lists how many tasks stand where: "12 completed, 3 running, 1 failed".
+// CountsText counts the tasks of a job by state: "12 completed, 3 running, 1 failed".
 func CountsText(s *wire.JobStatus) string {
 	var parts []string
 	n := s.GetCounts()

@@ -10,8 +10,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// AbsolutePath makes a path absolute where the program was told another working
-// directory.
+// AbsolutePath makes a path absolute where the program has a working directory of its
+// own.
 func (c *Invocation) AbsolutePath(file string) string {
 	if c.Dir == "" || strings.HasPrefix(file, "/") {
 		return file
@@ -24,7 +24,7 @@ func (c *Invocation) AbsolutePath(file string) string {
 // never replaced: --force, for root, would make a file of /dev/null.
 func (c *Invocation) WriteNewFile(file, text string) error {
 	path, flags := c.AbsolutePath(file), os.O_WRONLY|os.O_CREATE|os.O_EXCL
-	if OpenStream(path) {
+	if IsStream(path) {
 		flags = os.O_WRONLY
 	} else if _, err := os.Lstat(path); err == nil && c.Flag("force") {
 		return ReplaceFile(path, text)
@@ -74,8 +74,8 @@ func ReplaceFile(path, text string) (err error) {
 	return os.Rename(next.Name(), path)
 }
 
-// OpenStream says whether a path is there and is no file or directory.
-func OpenStream(path string) bool {
+// IsStream reports whether a path exists and is neither a file nor a directory.
+func IsStream(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && !info.Mode().IsRegular() && !info.IsDir()
 }

@@ -43,7 +43,7 @@ func ConfigFlag() ucli.Flag {
 	return &ucli.StringFlag{Name: "config", Usage: "the node's `FILE`, see roost-node(5)", Value: "/etc/roost/node.hcl"}
 }
 
-// PrintWarnings tells people what in a node file they may not have meant.
+// PrintWarnings logs what in a node file may not mean what it says.
 func PrintWarnings(n *config.Node) {
 	for _, text := range n.Warnings {
 		slog.Warn("node file may not mean what it says", "where", text)

@@ -60,7 +60,7 @@ func readPoolRows(stream grpc.ServerStreamingClient[wire.PoolRow]) (found []*wir
 	}
 }
 
-// PrintUnreachable says whose jobs are missing.
+// PrintUnreachable prints which schedds did not answer, so that their jobs are missing.
 func (c *Invocation) PrintUnreachable(missing []UnreachableSchedd) {
 	for _, m := range missing {
 		fmt.Fprintf(c.Stderr, "%s %s: its jobs are not shown\n", m.Node, m.Reason)
@@ -93,7 +93,8 @@ func NamesOnlyTasks(list []string) bool {
 	return true
 }
 
-// PassRow hands over what one message of an answer holds.
+// PassRow calls f with each job of one message, and appends a schedd that is silent to
+// missing.
 func PassRow(row *wire.PoolRow, missing []UnreachableSchedd,
 	f func(*wire.JobStatus) error) ([]UnreachableSchedd, error) {
 	switch of := row.GetOf().(type) {

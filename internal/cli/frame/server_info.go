@@ -6,7 +6,7 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// ServerInfo is what the schedd that answers says of itself. It is asked once.
+// ServerInfo is what the schedd reports of itself. It is asked once. It is asked once.
 func (c *Invocation) ServerInfo() (*wire.HealthReply, error) {
 	if c.serverHealth != nil {
 		return c.serverHealth, nil
@@ -27,7 +27,7 @@ func (c *Invocation) ServerInfo() (*wire.HealthReply, error) {
 	return reply, nil
 }
 
-// ServerName is the schedd that answers.
+// ServerName is the node of the schedd that answers.
 func (c *Invocation) ServerName() (name string, err error) {
 	reply, err := c.ServerInfo()
 	return reply.GetName(), err

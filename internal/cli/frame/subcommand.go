@@ -7,16 +7,16 @@ import (
 	"github.com/roost-batch/roost/internal/suggest"
 )
 
-// Subcommand is one of the things that a command does: its first operand names it.
+// Subcommand is one of the things that a command does, which its first operand names.
 type Subcommand struct {
 	Name, Summary            string
-	Flags                    []string // that it takes of the command's
-	MinOperands, MaxOperands int      // operands behind it; most is -1 for any number
-	OperandNames             string   // what they are, for messages
+	Flags                    []string // names of those flags of the command that it takes
+	MinOperands, MaxOperands int      // how many operands follow its name; MaxOperands is -1 for any number
+	OperandNames             string   // what the operands are, for messages
 	Run                      func(c *Invocation, args []string) error
 }
 
-// SubcommandWords offers them to who types.
+// SubcommandWords are the subcommands as words for the completion.
 func SubcommandWords(branches []Subcommand) (list []CompletionItem) {
 	for _, b := range branches {
 		list = append(list, CompletionItem{b.Name, b.Summary})
@@ -24,7 +24,8 @@ func SubcommandWords(branches []Subcommand) (list []CompletionItem) {
 	return list
 }
 
-// RunSubcommand does what the first operand says, or helps where there is none.
+// RunSubcommand runs the subcommand that the first operand names; without operands it
+// prints the help.
 func (c *Invocation) RunSubcommand(branches []Subcommand) error {
 	if len(c.Args) == 0 {
 		c.PrintHelp(c.Stdout, c.Command)
@@ -70,8 +71,7 @@ func (c *Invocation) acceptsOperands(b Subcommand, branches []Subcommand) error 
 	return nil
 }
 
-// AdminVerbs are what may stand first behind a command of administrators, as its synopsis
-// has it.
+// AdminVerbs are the verbs of an administrator's command, which its synopsis lists.
 func AdminVerbs(cmd *Command) (list []CompletionItem) {
 	for _, part := range strings.Split(cmd.Synopsis, " | ") {
 		for _, verb := range strings.Split(strings.Trim(strings.Fields(part)[0], "[]"), "|") {
@@ -81,5 +81,5 @@ func AdminVerbs(cmd *Command) (list []CompletionItem) {
 	return list
 }
 
-// CompletionItem is a word that may stand next, and what it means.
+// CompletionItem is a word that may come next on a command line, and what it means.
 type CompletionItem struct{ Word, Description string }

@@ -9,7 +9,7 @@ import (
 	"github.com/roost-batch/roost/internal/submit"
 )
 
-// SubmitOptions says who submits and from where.
+// SubmitOptions is who submits, from which directory, and in which environment.
 func (c *Invocation) SubmitOptions() (submit.ParseOptions, error) {
 	dir, err := c.workdir()
 	if err != nil {

@@ -31,7 +31,7 @@ func suggestFlag(name string, names []string, help string) string {
 	return "see all flags with: " + help
 }
 
-// SuggestUsage says what to do about a command line that is wrong.
+// SuggestUsage is the hint for a command line that is wrong.
 func SuggestUsage(cmd *Command, err error) string {
 	help := "roost " + cmd.Name + " --help"
 	var unknown *UnknownFlagError

@@ -8,8 +8,10 @@ import (
 	"unicode/utf8"
 )
 
-// TextTable prints rows in columns. On a terminal it fits the window: columns that can be
-// spared go, and those that may be cut give way, the last first; ids and states never do.
+// TextTable prints rows in columns. In a window that is too narrow it first drops columns
+// with a DropPriority, then cuts those with a MinWidth, the last first. Ids and states
+// are never cut. On a terminal it fits the window: columns that can be spared go, and
+// those that may be cut give way, the last first; ids and states never do.
 type TextTable struct {
 	Columns []TableColumn
 	Rows    [][]TableCell
@@ -18,9 +20,9 @@ type TextTable struct {
 // TableColumn is the head of a column, and what may happen to it in a narrow window.
 type TableColumn struct {
 	Head         string
-	RightAligned bool // aligned to the right
-	MinWidth     int  // it may be cut down to so many characters; 0: never
-	DropPriority int  // in a window that is too narrow even so, the columns with the highest go; 0: never
+	RightAligned bool
+	MinWidth     int // its cells may be cut to this many characters; 0: never
+	DropPriority int // in a narrow window the column with the highest goes first; 0: never
 }
 
 // TableCell is the text of a cell and its colour, "" for none.
@@ -29,8 +31,7 @@ type TableCell struct{ Text, Colour string }
 // AddRow appends a row, which has a cell for each column.
 func (t *TextTable) AddRow(cells ...TableCell) { t.Rows = append(t.Rows, cells) }
 
-// DropEmptyColumns removes columns that say nothing: those whose cells are all empty or
-// "-".
+// DropEmptyColumns removes those of the named columns whose cells are all empty or "-".
 func (t *TextTable) DropEmptyColumns(heads ...string) {
 	for i := len(t.Columns) - 1; i >= 0; i-- {
 		used := slices.ContainsFunc(t.Rows, func(r []TableCell) bool { return r[i].Text != "" && r[i].Text != "-" })
@@ -133,7 +134,7 @@ func (t *TextTable) line(to *strings.Builder, row []TableCell, widths []int, s S
 // TextWidth is the number of characters of a text.
 func TextWidth(text string) int { return utf8.RuneCountInString(text) }
 
-// TruncateText cuts text to so many characters and shows that it did.
+// TruncateText cuts a text to width characters, of which the last is then "…".
 func TruncateText(text string, width int) string {
 	if TextWidth(text) <= width {
 		return text

@@ -85,7 +85,7 @@ func Plural(n int, one string) string {
 	return fmt.Sprintf("%d %ss", n, one)
 }
 
-// StartHour is a time to come for people: with its day where that is not today's.
+// StartHour is a time in the future for people, with its date unless that is today.
 func (c *Invocation) StartHour(t time.Time) string {
 	now := c.Now()
 	if t = t.In(now.Location()); t.YearDay() == now.YearDay() && t.Year() == now.Year() {

@@ -14,8 +14,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// UserFiles looks at files with the rights of the user who called. It implements
-// submit.FileAccess.
+// UserFiles reads files with the rights of the user who called. It implements
+// submit.FileAccess. It implements submit.FileAccess.
 type UserFiles struct{}
 
 // Stat returns what the system knows of a file.

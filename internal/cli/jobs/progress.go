@@ -9,7 +9,7 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// Progress sums up the jobs that are waited for.
+// Progress sums up the jobs that a command waits for.
 type Progress struct {
 	Jobs       map[string]*wire.JobStatus
 	order      []string

@@ -14,7 +14,7 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// ProgressDisplay shows how far jobs are while somebody waits for them.
+// ProgressDisplay shows the progress of jobs while a command waits for them.
 type ProgressDisplay interface {
 	update(t *Progress, e *wire.WatchEvent)
 	end(t *Progress)

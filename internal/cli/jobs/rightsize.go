@@ -20,7 +20,7 @@ const (
 	minSampleTasks  = 5                // with fewer, the next one may well be larger
 )
 
-// TaskSample is a task that has succeeded: what it asked for, and how it ended.
+// TaskSample is a task that has succeeded: its request, and how it ended.
 type TaskSample struct {
 	asked    roost.Resources
 	walltime time.Duration // 0: no limit

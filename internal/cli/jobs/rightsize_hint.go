@@ -13,7 +13,7 @@ import (
 // maxSamples bounds how many tasks of an array are looked at for a hint.
 const maxSamples = 5000
 
-// TaskSampleOf is what a task that has ended tells about how much to ask for.
+// TaskSampleOf is the sample of a task that has ended.
 func TaskSampleOf(s *wire.JobStatus, walltime time.Duration) TaskSample {
 	return TaskSample{asked: s.GetRequest().Vector(), walltime: walltime, end: s.GetExit()}
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// MaxInline is how many bytes of a script go along in its job's ad. A larger one is sent
-// to the schedd before, and the ad names it.
+// MaxInline is how many bytes of a script the ad of its job may hold. A larger one is
+// sent to the schedd before, and the ad names it.
 const MaxInline = 1 << 20
 
 // maxFirstLine is how many bytes of a first line that names an interpreter are looked at.

@@ -96,8 +96,8 @@ func ParseJobFile(c *frame.Invocation, file string) ([]submit.Job, error) {
 	return ParsedJobs(c, src, opts)
 }
 
-// ParsedJobs are the jobs of the text of a job file. What is wrong with it is printed
-// with its place.
+// ParsedJobs are the jobs of the text of a job file. Mistakes are printed with their
+// place. What is wrong with it is printed with its place.
 func ParsedJobs(c *frame.Invocation, src []byte, opts submit.ParseOptions) ([]submit.Job, error) {
 	jobs, diags := submit.ParseFile(src, opts)
 	if diags.HasErrors() {
@@ -133,8 +133,9 @@ func readInput(c *frame.Invocation, file string) ([]byte, error) {
 	return src, nil
 }
 
-// SubmitJobs hands jobs over to the schedd. Its answer may be lost; then the same key
-// asks again, and the schedd makes no second set of jobs of it.
+// SubmitJobs submits jobs to the schedd. Its answer may be lost; then the same key asks
+// again, and the schedd makes no second set of jobs. Its answer may be lost; then the
+// same key asks again, and the schedd makes no second set of jobs of it.
 func SubmitJobs(c *frame.Invocation, jobs []submit.Job, key string) (reply *wire.SubmitReply, err error) {
 	if key == "" {
 		key = rand.Text()

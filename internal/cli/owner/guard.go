@@ -64,7 +64,8 @@ func NearestGuard(c *frame.Invocation) (GuardAddress, error) {
 	return places[len(places)-1], nil
 }
 
-// WithGuard does one exchange with the guard. Absent is done where no guard answers.
+// WithGuard does one exchange with the guard, or calls absent where no guard answers.
+// Absent is done where no guard answers.
 func WithGuard(c *frame.Invocation, g GuardAddress, f func(ctx context.Context, w wire.GuardClient) error,
 	absent func(cause error) error) error {
 	conn, err := rpc.Dial("unix:"+g.Socket, nil, peer.Startd)

@@ -60,7 +60,7 @@ func pauseMachine(c *frame.Invocation) error {
 	})
 }
 
-// ResumeMachine is "roost resume" without a job: the owner's.
+// ResumeMachine ends the pause of this machine: "roost resume" without a job.
 func ResumeMachine(c *frame.Invocation) error {
 	g, err := NearestGuard(c)
 	if err != nil {

@@ -152,7 +152,7 @@ func cellRecover(c *frame.Invocation) error {
 	return nil
 }
 
-// FaultToleranceText says in a sentence what the cell can bear.
+// FaultToleranceText is a sentence about how many replicas the cell can lose.
 func FaultToleranceText(s *wire.CellStatus) string {
 	spare := int(s.GetSpare())
 	switch {
@@ -172,8 +172,7 @@ func FaultToleranceText(s *wire.CellStatus) string {
 	return fmt.Sprintf("The cell survives the loss of %d more.", spare)
 }
 
-// EvenVotersWarning says what is wrong with an even number of those that vote; "" if it
-// is odd.
+// EvenVotersWarning is a warning about an even number of voters; "" if it is odd.
 func EvenVotersWarning(s *wire.CellStatus) string {
 	voters := 0
 	for _, m := range s.GetMembers() {

@@ -21,7 +21,7 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-func simCompact() (frame.Subcommand, []ucli.Flag) {
+func compactSubcommand() (frame.Subcommand, []ucli.Flag) {
 	return frame.Subcommand{
 			Name: "compact", Summary: "find out how few machines hold the work of a cell", MinOperands: 1,
 			MaxOperands:  2,

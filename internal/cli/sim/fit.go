@@ -16,7 +16,7 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-func simFit() (frame.Subcommand, []ucli.Flag) {
+func fitSubcommand() (frame.Subcommand, []ucli.Flag) {
 	return frame.Subcommand{
 			Name: "fit", Summary: "how many more of a job would fit", MinOperands: 0, MaxOperands: 1,
 			OperandNames: "a checkpoint of a cell, or nothing for the pool as it is now", Run: fitJobs,

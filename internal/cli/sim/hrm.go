@@ -16,7 +16,7 @@ import (
 	"github.com/roost-batch/roost/internal/sim/hrm"
 )
 
-func simHRM() (frame.Subcommand, []ucli.Flag) {
+func hrmSubcommand() (frame.Subcommand, []ucli.Flag) {
 	return frame.Subcommand{Name: "hrm", Summary: "place by one scheduler and by six, as HRM's authors did",
 			Run: runHRMStudy}, append([]ucli.Flag{
 			&ucli.StringFlag{Name: "costs", Usage: "hrm: what the schedulers' steps take, in time of the processor: " +

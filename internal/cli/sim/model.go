@@ -12,7 +12,7 @@ import (
 	"github.com/roost-batch/roost/internal/sim/lublin"
 )
 
-func simModel() (frame.Subcommand, []ucli.Flag) {
+func modelSubcommand() (frame.Subcommand, []ucli.Flag) {
 	return frame.Subcommand{Name: "model", Summary: "make up a log of jobs", MinOperands: 1, MaxOperands: 1,
 			OperandNames: "how many jobs, as 10000", Run: generateModel}, []ucli.Flag{
 			processorsFlag(), seedFlag(),

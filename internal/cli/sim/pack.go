@@ -19,7 +19,7 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-func simPack() (frame.Subcommand, []ucli.Flag) {
+func packSubcommand() (frame.Subcommand, []ucli.Flag) {
 	return frame.Subcommand{
 		Name: "pack", Summary: "fill the machines of a GPU trace with its tasks", MinOperands: 2, MaxOperands: 2,
 		OperandNames: "a list of nodes and a list of pods of the openb trace", Run: fillFromTrace,

@@ -22,7 +22,7 @@ import (
 	"github.com/roost-batch/roost/internal/swf"
 )
 
-func simReplay() (frame.Subcommand, []ucli.Flag) {
+func replaySubcommand() (frame.Subcommand, []ucli.Flag) {
 	return frame.Subcommand{
 			Name: "replay", Summary: "play a log of jobs", MinOperands: 1, MaxOperands: 1,
 			OperandNames: "a log in the Standard Workload Format, or - for standard input", Run: replayTrace,

@@ -81,7 +81,7 @@ func requireNewFile(c *frame.Invocation, file string) error {
 	if file == "" || c.Flag("force") {
 		return nil
 	}
-	if _, err := os.Lstat(c.AbsolutePath(file)); err == nil && !frame.OpenStream(c.AbsolutePath(file)) {
+	if _, err := os.Lstat(c.AbsolutePath(file)); err == nil && !frame.IsStream(c.AbsolutePath(file)) {
 		return frame.WithHint(frame.KindErrorf(roost.NoOutput, "%s is there already", frame.PrintableText(file)),
 			"name another file, or write over it with --force")
 	}

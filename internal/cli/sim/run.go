@@ -18,7 +18,7 @@ import (
 	"github.com/roost-batch/roost/internal/sim/workload"
 )
 
-func simRun() (frame.Subcommand, []ucli.Flag) {
+func runSubcommand() (frame.Subcommand, []ucli.Flag) {
 	return frame.Subcommand{
 			Name: "run", Summary: "run a whole pool", MinOperands: 1, MaxOperands: 2,
 			OperandNames: "a checkpoint of a cell, a mix of jobs, a log in the Standard Workload Format, or " +
@@ -103,7 +103,7 @@ func runPool(c *frame.Invocation, args []string) error {
 	r.endTime, r.step, r.nextStatus = until, step, step
 	bad := 0
 	if c.Flag("pause") {
-		x := &simDebugger{simResult: r, c: c, printer: eye, out: out}
+		x := &poolDebugger{simResult: r, c: c, printer: eye, out: out}
 		err = x.readCommands()
 		bad = x.badCommands
 		r.history.AddSample(p.Sample())

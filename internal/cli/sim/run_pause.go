@@ -32,9 +32,9 @@ func (e *eventPrinter) printEvents(s audit.Event) {
 	}
 }
 
-// simDebugger plays a pool under commands, one a line, as a debugger does (Fauxmaster:
+// poolDebugger plays a pool under commands, one a line, as a debugger does (Fauxmaster:
 // Verma et al., EuroSys 2015, §3.1).
-type simDebugger struct {
+type poolDebugger struct {
 	*simResult
 	c           *frame.Invocation
 	printer     *eventPrinter
@@ -64,7 +64,7 @@ var pauseCommands = [...]struct{ name, does string }{
 const maxPauseLine = 1 << 20
 
 // readCommands does one command after the other.
-func (x *simDebugger) readCommands() error {
+func (x *poolDebugger) readCommands() error {
 	f, isFile := x.c.Stdin.(*os.File)
 	prompt := isFile && frame.ScreenOf(f).Terminal
 	ask := func() error {
@@ -127,7 +127,7 @@ func pauseCommandName(word string) (string, error) {
 }
 
 // runCommand does one command. The error is what to say of one that makes no sense.
-func (x *simDebugger) runCommand(words []string) (quit bool, err error) {
+func (x *poolDebugger) runCommand(words []string) (quit bool, err error) {
 	name, err := pauseCommandName(words[0])
 	if err != nil {
 		return false, err
@@ -169,7 +169,7 @@ func (x *simDebugger) runCommand(words []string) (quit bool, err error) {
 }
 
 // advanceBy goes on by so many changes, or so long.
-func (x *simDebugger) advanceBy(word string) error {
+func (x *poolDebugger) advanceBy(word string) error {
 	n, err := strconv.Atoi(word)
 	if word == "" {
 		n, err = 1, nil
@@ -194,7 +194,7 @@ func (x *simDebugger) advanceBy(word string) error {
 }
 
 // advanceTo goes on until an instant, and says how the pool stands then.
-func (x *simDebugger) advanceTo(at time.Duration) {
+func (x *poolDebugger) advanceTo(at time.Duration) {
 	at = min(at, x.endTime)
 	x.isStuck = x.advance(at, x.out, func() bool { return false })
 	if x.playedUntil = max(x.playedUntil, x.pool.Now()); !x.pool.AllEnded() && !x.isStuck && at < pool.ForEver {
@@ -206,7 +206,7 @@ func (x *simDebugger) advanceTo(at time.Duration) {
 }
 
 // endText prints why the pool does not go on.
-func (x *simDebugger) endText() {
+func (x *poolDebugger) endText() {
 	switch {
 	case x.pool.AllEnded():
 		fmt.Fprintln(x.out, "all jobs are over")
@@ -219,7 +219,7 @@ func (x *simDebugger) endText() {
 }
 
 // printStatus is how the pool stands.
-func (x *simDebugger) printStatus() {
+func (x *poolDebugger) printStatus() {
 	x.statusLine(x.out, x.playedUntil)
 	s := x.pool.Sample()
 	for _, who := range x.history.Owners {
@@ -232,7 +232,7 @@ func (x *simDebugger) printStatus() {
 }
 
 // printOmitted says how many rows were not shown.
-func (x *simDebugger) printOmitted(rows, all int, what string) {
+func (x *poolDebugger) printOmitted(rows, all int, what string) {
 	switch {
 	case all == 0:
 		fmt.Fprintf(x.out, "no %s\n", what)
@@ -242,7 +242,7 @@ func (x *simDebugger) printOmitted(rows, all int, what string) {
 }
 
 // printJobs lists jobs.
-func (x *simDebugger) printJobs(word string) {
+func (x *poolDebugger) printJobs(word string) {
 	t := &frame.TextTable{Columns: []frame.TableColumn{{Head: "ID"}, {Head: "NAME"}, {Head: "USER"},
 		{Head: "COMES", RightAligned: true}, {Head: "WAITING", RightAligned: true},
 		{Head: "RUNNING", RightAligned: true}, {Head: "OVER", RightAligned: true}, {Head: "NOTE"}}}
@@ -284,7 +284,7 @@ func (x *simDebugger) printJobs(word string) {
 }
 
 // printMachines lists machines.
-func (x *simDebugger) printMachines(word string) {
+func (x *poolDebugger) printMachines(word string) {
 	t := &frame.TextTable{Columns: []frame.TableColumn{{Head: "MACHINE"}, {Head: "CPUS FREE", RightAligned: true},
 		{Head: "MEMORY FREE", RightAligned: true}, {Head: "GPUS FREE", RightAligned: true},
 		{Head: "RUNNING", RightAligned: true}}}

@@ -15,7 +15,7 @@ func Command() *frame.Command {
 	var flags []ucli.Flag
 	var names []string
 	seen := map[string]bool{}
-	for _, part := range simSubcommands() {
+	for _, part := range subcommands() {
 		b, own := part()
 		names = append(names, b.Name)
 		for _, f := range own {
@@ -26,7 +26,7 @@ func Command() *frame.Command {
 	}
 	return &frame.Command{
 		Name: "sim", Group: frame.GroupAdmin, Summary: "try on machines that are not there what a pool would do",
-		Synopsis: strings.Join(names, "|") + " …", MaxOperands: -1, Branches: simSubcommandList, Run: doSim,
+		Synopsis: strings.Join(names, "|") + " …", MaxOperands: -1, Branches: subcommandList, Run: doSim,
 		Flags: flags,
 		Description: "Plays, with the code that runs a pool, what would happen: only the clock, the network and the " +
 			"tasks are not real. No pool is touched.\n\n" +
@@ -50,12 +50,12 @@ func Command() *frame.Command {
 			"  run FILE    runs a whole pool, of the daemons' own code, with a clock and tasks that are not real: a " +
 			"checkpoint of a cell, from where it plays on, a mix of jobs that you have written down, or a log; run " +
 			"NODES PODS plays a GPU trace",
-		Examples: simExamples(),
+		Examples: commandExamples(),
 	}
 }
 
-// simExamples are the examples of the help.
-func simExamples() []frame.Example {
+// commandExamples are the examples of the help.
+func commandExamples() []frame.Example {
 	return []frame.Example{
 		{Line: "roost sim replay KTH-SP2.swf.gz", Description: "EASY backfilling, as the jobs asked"},
 		{Line: "roost sim replay KTH-SP2.swf.gz --order sjbf --expect last-two",
@@ -92,25 +92,25 @@ func simExamples() []frame.Example {
 	}
 }
 
-// simSubcommands are what roost sim does, each with its flags, in the order of the help.
+// subcommands are what roost sim does, each with its flags, in the order of the help.
 // A flag that two have means the same in both.
-func simSubcommands() []func() (frame.Subcommand, []ucli.Flag) {
+func subcommands() []func() (frame.Subcommand, []ucli.Flag) {
 	return []func() (frame.Subcommand, []ucli.Flag){
-		simReplay,
-		simPack,
-		simCompact,
-		simFit,
-		simWhatif,
-		simWhen,
-		simHRM,
-		simModel,
-		simFaults,
-		simRun,
+		replaySubcommand,
+		packSubcommand,
+		compactSubcommand,
+		fitSubcommand,
+		whatifSubcommand,
+		whenSubcommand,
+		hrmSubcommand,
+		modelSubcommand,
+		faultsSubcommand,
+		runSubcommand,
 	}
 }
 
-func simSubcommandList() (branches []frame.Subcommand) {
-	for _, part := range simSubcommands() {
+func subcommandList() (branches []frame.Subcommand) {
+	for _, part := range subcommands() {
 		b, own := part()
 		for _, f := range own {
 			b.Flags = append(b.Flags, f.Names()[0])
@@ -133,5 +133,5 @@ func doSim(c *frame.Invocation) error {
 	ctx, cancel := context.WithCancel(c.Context)
 	defer cancel()
 	daemon.RelaxGC(ctx)
-	return c.RunSubcommand(simSubcommandList())
+	return c.RunSubcommand(subcommandList())
 }

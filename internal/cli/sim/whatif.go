@@ -20,7 +20,7 @@ import (
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
-func simWhatif() (frame.Subcommand, []ucli.Flag) {
+func whatifSubcommand() (frame.Subcommand, []ucli.Flag) {
 	return frame.Subcommand{
 			Name: "whatif", Summary: "what a change would do", MinOperands: 0, MaxOperands: 1,
 			OperandNames: "a checkpoint of a cell, or nothing for the pool as it is now", Run: whatIfRun,

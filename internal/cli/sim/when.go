@@ -16,7 +16,7 @@ import (
 	"github.com/roost-batch/roost/negotiator/cellstate"
 )
 
-func simWhen() (frame.Subcommand, []ucli.Flag) {
+func whenSubcommand() (frame.Subcommand, []ucli.Flag) {
 	return frame.Subcommand{
 		Name: "when", Summary: "when a job starts", MinOperands: 1, MaxOperands: 2,
 		OperandNames: "a job, or a job file, behind a checkpoint of a cell if it is not about the pool as it is now",

@@ -55,7 +55,7 @@ type LocalTerminal struct {
 	size *os.File // what has a size
 }
 
-// OpenTerminal finds out whether a call has a terminal on both sides.
+// OpenTerminal finds out whether the command has a terminal on both sides.
 func OpenTerminal(c *frame.Invocation) LocalTerminal {
 	in, isFile := c.Stdin.(*os.File)
 	out, _ := c.Stdout.(*os.File)
@@ -65,8 +65,8 @@ func OpenTerminal(c *frame.Invocation) LocalTerminal {
 	return LocalTerminal{In: in, size: out}
 }
 
-// SetRaw hands every key to the task, also those that would end this program; what is
-// returned undoes it.
+// SetRaw passes every key to the task, also those that would end this program. The
+// function that it returns restores the terminal.
 func (k *LocalTerminal) SetRaw() (func(), error) {
 	if k.In == nil {
 		return func() {}, nil
@@ -122,8 +122,10 @@ func runSSH(c *frame.Invocation) error {
 	return RunRemoteShell(c, first, k)
 }
 
-// RunRemoteShell holds the conversation. It is not begun anew when it breaks: the shell
-// is gone then, with all that it knew.
+// RunRemoteShell runs a shell or command in a task, connected with the user's terminal.
+// It does not start again when the connection breaks: the shell and its state are lost
+// then. It is not begun anew when it breaks: the shell is gone then, with all that it
+// knew.
 func RunRemoteShell(c *frame.Invocation, first *wire.ShellInput, k LocalTerminal) error {
 	s, err := c.ConnectSchedd()
 	if err != nil {
@@ -195,8 +197,8 @@ func receiveOutput(c *frame.Invocation, stream grpc.BidiStreamingClient[wire.She
 	}
 }
 
-// StreamWriter is our part of the conversation: what several goroutines have to say goes
-// out through one.
+// StreamWriter is the sending side of the conversation: several goroutines queue
+// messages, and one sends them.
 type StreamWriter struct {
 	Ctx      context.Context // of the conversation
 	Messages chan *wire.ShellInput
@@ -213,7 +215,7 @@ func (s *StreamWriter) QueueMessage(in *wire.ShellInput) bool {
 	}
 }
 
-// SendQueued sends what is said, no faster than the other side takes it.
+// SendQueued sends what is queued, no faster than the other side takes it.
 func (s *StreamWriter) SendQueued(stream grpc.BidiStreamingClient[wire.ShellInput, wire.ShellOutput]) {
 	for {
 		select {
@@ -242,7 +244,7 @@ func (s *StreamWriter) relayInput(from io.Reader) {
 	}
 }
 
-// RelayResizes passes on the size of the window whenever it changes.
+// RelayResizes queues the size of the window whenever it changes.
 func (s *StreamWriter) RelayResizes(k LocalTerminal) {
 	if k.size == nil {
 		return

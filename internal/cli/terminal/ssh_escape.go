@@ -15,8 +15,8 @@ const (
 	keyCtrlU = 21
 )
 
-// FilterInput returns what goes to the shell of what was typed, and whether that is the
-// end.
+// FilterInput returns the part of the input that goes to the shell, and whether the
+// escape ended it.
 func (e *EscapeFilter) FilterInput(typed []byte) (send []byte, leave bool) {
 	send = make([]byte, 0, len(typed)+1)
 	for _, c := range typed {

@@ -18,7 +18,7 @@ import (
 	"github.com/roost-batch/roost/internal/sim/fuzz"
 )
 
-func simFaults() (frame.Subcommand, []ucli.Flag) {
+func faultsSubcommand() (frame.Subcommand, []ucli.Flag) {
 	return frame.Subcommand{Name: "faults", Summary: "break pools, and hold them against what Roost promises",
 			Run: faultRuns}, []ucli.Flag{
 			seedsFlag(),
