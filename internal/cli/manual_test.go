@@ -158,8 +158,8 @@ func TestManualSpaces(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, line := range strings.Split(string(text), "\n") {
-			if said := joined.FindString(quoted.ReplaceAllString(line, "Q")); said != "" {
-				t.Errorf("%s, line %d: %q is printed as one word", filepath.Base(page), i+1, said)
+			if match := joined.FindString(quoted.ReplaceAllString(line, "Q")); match != "" {
+				t.Errorf("%s, line %d: %q is printed as one word", filepath.Base(page), i+1, match)
 			}
 		}
 	}

@@ -67,15 +67,15 @@ func translateFile(c *frame.Invocation) error {
 	} else if _, err := fmt.Fprint(c.Stdout, r.Text); err != nil {
 		return frame.KindErrorf(roost.NoOutput, "%v", err)
 	}
-	var said []string
+	var notes []string
 	if r.Lost > 0 {
-		said = append(said, frame.Plural(r.Lost, "thing")+" not carried over")
+		notes = append(notes, frame.Plural(r.Lost, "thing")+" not carried over")
 	}
 	if r.Different > 0 {
-		said = append(said, differingText(r.Different)+" here")
+		notes = append(notes, differingText(r.Different)+" here")
 	}
-	if len(said) > 0 {
-		fmt.Fprintf(c.Stderr, "%s: %s: see the comments\n", shown, strings.Join(said, ", "))
+	if len(notes) > 0 {
+		fmt.Fprintf(c.Stderr, "%s: %s: see the comments\n", shown, strings.Join(notes, ", "))
 	}
 	return nil
 }

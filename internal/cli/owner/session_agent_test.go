@@ -68,7 +68,7 @@ func TestReportsAreFew(t *testing.T) {
 	r := &guardReporter{c: &frame.Invocation{App: &frame.App{Now: func() time.Time {
 		return now
 	}}}, guardAddr: wire.NewGuardClient(conn)}
-	said := func(p idle.SessionPresence) int {
+	reports := func(p idle.SessionPresence) int {
 		t.Helper()
 		if err := r.reportChange(t.Context(), p); err != nil {
 			t.Fatal(err)
@@ -94,7 +94,7 @@ func TestReportsAreFew(t *testing.T) {
 		{func() { p.Game = false }, 1},
 	} {
 		step.change()
-		if got := said(p); got != step.want {
+		if got := reports(p); got != step.want {
 			t.Errorf("step %d: said %d times, want %d", i, got, step.want)
 		}
 	}

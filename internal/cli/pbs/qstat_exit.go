@@ -55,8 +55,8 @@ func shownExitStatus(s *wire.JobStatus) string {
 func (j *pbsJob) comment() string {
 	s := j.JobStatus
 	why := s.GetReason()
-	if said := j.statedText("comment"); said != "" && !frame.IsFinal(s) && s.GetStarted() == 0 {
-		return said
+	if stated := j.statedText("comment"); stated != "" && !frame.IsFinal(s) && s.GetStarted() == 0 {
+		return stated
 	}
 	if isSubjob(s) && pbsState(s) == "X" {
 		return "Subjob " + exitText(s)

@@ -185,7 +185,7 @@ func (l *pbsList) listJob(s *wire.JobStatus, f func(*wire.JobStatus) error) erro
 
 // listByID lists jobs by their ids.
 func (l *pbsList) listByID(texts []string, f func(*wire.JobStatus) error) error {
-	said := map[string]string{}
+	stated := map[string]string{}
 	var words []string
 	for _, text := range texts {
 		id, ok := pbsframe.ParseID(text)
@@ -199,14 +199,14 @@ func (l *pbsList) listByID(texts []string, f func(*wire.JobStatus) error) error 
 			id += "." + l.DefaultNode
 		}
 		words = append(words, id)
-		said[id] = text
+		stated[id] = text
 	}
 	if len(words) == 0 {
 		return nil
 	}
 	missing, err := l.queryServer("", l.query(words...), func(s *wire.JobStatus) error {
 		if r := s.GetRefused(); r != nil {
-			return l.refusalText(said[r.GetSelector()], r)
+			return l.refusalText(stated[r.GetSelector()], r)
 		}
 		if l.isExpired(s) {
 			l.printRefusal(pbsframe.UnknownJob, "%s %s", pbsframe.UnknownJobText(l.Invocation),

@@ -62,9 +62,9 @@ func (j *pbsJob) cpus() string {
 // nothing.
 func (j *pbsJob) resources() []qstat.ObjectAttribute {
 	amounts := map[string]string{}
-	if said, ok := j.record.Sub("Resource_List"); ok {
-		for _, name := range said.Names() {
-			if text, ok := said.Str(name); ok && text != "" {
+	if stated, ok := j.record.Sub("Resource_List"); ok {
+		for _, name := range stated.Names() {
+			if text, ok := stated.Str(name); ok && text != "" {
 				amounts[name] = qsub.CanonicalValue(name, text)
 			}
 		}
@@ -81,7 +81,7 @@ func (j *pbsJob) resources() []qstat.ObjectAttribute {
 	}
 	have("ncpus", j.cpus())
 	have("nodect", "1")
-	if n, said := qsub.ProcessCount(amounts["select"]); said {
+	if n, stated := qsub.ProcessCount(amounts["select"]); stated {
 		have("mpiprocs", fmt.Sprint(n))
 	}
 	if r.GPUs > 0 {

@@ -33,12 +33,12 @@ func TestSimFaults(t *testing.T) {
 		}
 	}
 	a, stdout, stderr := newSimApp(t, t.TempDir())
-	var said struct {
+	var report struct {
 		Seeds, Broken, Tasks, Events int
 		Faults                       map[string]int
 	}
 	if code := a.Run(t.Context(), strings.Fields("roost sim faults --seeds 2 --json")); code != 0 ||
-		json.Unmarshal(stdout.Bytes(), &said) != nil || said.Seeds != 2 || said.Tasks == 0 || said.Events == 0 {
+		json.Unmarshal(stdout.Bytes(), &report) != nil || report.Seeds != 2 || report.Tasks == 0 || report.Events == 0 {
 		t.Errorf("exit status %d, stdout:\n%s\nstderr:\n%s", code, stdout, stderr)
 	}
 }

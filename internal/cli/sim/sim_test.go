@@ -139,8 +139,8 @@ func TestSimResults(t *testing.T) {
 // TestSimHRM holds what a study writes: the same with stated costs, and as a table and a
 // picture.
 func TestSimHRM(t *testing.T) {
-	var said [2]string
-	for i := range said {
+	var outputs [2]string
+	for i := range outputs {
 		a, stdout, stderr := newSimApp(t, t.TempDir())
 		if code := a.Run(t.Context(), strings.Fields(
 			"roost sim hrm --costs stated --sizes 6 --rates= --json --csv out.csv --svg out.svg",
@@ -149,15 +149,15 @@ func TestSimHRM(t *testing.T) {
 		}
 		table, _ := os.ReadFile(filepath.Join(a.Dir, "out.csv"))
 		picture, _ := os.ReadFile(filepath.Join(a.Dir, "out.svg"))
-		said[i] = stdout.String() + string(table) + string(picture)
+		outputs[i] = stdout.String() + string(table) + string(picture)
 	}
-	if said[0] != said[1] {
-		t.Errorf("it said\n%s\nand then\n%s", said[0], said[1])
+	if outputs[0] != outputs[1] {
+		t.Errorf("it said\n%s\nand then\n%s", outputs[0], outputs[1])
 	}
 	for _, want := range []string{`"style": "undivided"`, `"proposed": 240`, "\n6,,distributed,0.0",
 		">the paper: HRM<"} {
-		if !strings.Contains(said[0], want) {
-			t.Errorf("it does not say %s:\n%s", want, said[0])
+		if !strings.Contains(outputs[0], want) {
+			t.Errorf("it does not say %s:\n%s", want, outputs[0])
 		}
 	}
 }
