@@ -88,7 +88,7 @@ faults: build ## break SEEDS (10000) simulated pools, and hold them against what
 
 .PHONY: fault-plants
 fault-plants: ## prove that the simulator finds each bug that is planted, one for each promise at least
-	$(GO) test -trimpath -tags plants -count 1 -timeout 2h -v -run Plants ./internal/sim/fuzz ./internal/cli
+	$(GO) test -trimpath -tags plants -count 1 -timeout 2h -v -run Mutants ./internal/sim/fuzz ./internal/cli/sim
 
 .PHONY: clean
 clean: ## remove bin/ and build/

@@ -7,121 +7,73 @@ import (
 	ucli "github.com/urfave/cli/v2"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/translate"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-func completionCommand() *command {
-	return &command{
-		name: "completion", group: groupMore, summary: "print the script that completes words in a shell",
-		synopsis: "bash|zsh|fish", minOperands: 1, maxOperands: 1, operandName: "a shell: bash, zsh or fish",
-		run: printCompletion,
-		description: "Prints a script for your shell, with which Tab completes commands, flags, ids of jobs, states " +
+func completionCommand() *frame.Command {
+	return &frame.Command{
+		Name: "completion", Group: frame.GroupMore, Summary: "print the script that completes words in a shell",
+		Synopsis: "bash|zsh|fish", MinOperands: 1, MaxOperands: 1, OperandName: "a shell: bash, zsh or fish",
+		Run: printCompletion,
+		Description: "Prints a script for your shell, with which Tab completes commands, flags, ids of jobs, states " +
 			"and bands.",
-		examples: []commandExample{
-			{"source <(roost completion bash)", "for this bash; put it into ~/.bashrc for all"},
-			{"roost completion fish > ~/.config/fish/completions/roost.fish", "for fish"},
+		Examples: []frame.Example{
+			{Line: "source <(roost completion bash)", Description: "for this bash; put it into ~/.bashrc for all"},
+			{Line: "roost completion fish > ~/.config/fish/completions/roost.fish", Description: "for fish"},
 		},
 	}
 }
 
-func printCompletion(c *invocation) error {
-	script, ok := completionScripts()[c.args[0]]
+func printCompletion(c *frame.Invocation) error {
+	script, ok := frame.CompletionScripts()[c.Args[0]]
 	if !ok {
-		return withHint(usageErrorf("there is no completion for %q", c.args[0]), "there is one for bash, zsh and fish")
+		return frame.WithHint(frame.UsageErrorf("there is no completion for %q", c.Args[0]),
+			"there is one for bash, zsh and fish")
 	}
-	fmt.Fprint(c.stdout, script)
+	fmt.Fprint(c.Stdout, script)
 	return nil
 }
 
-// completionScripts holds the script for each shell. All of them ask "roost words" for
-// what may stand next, so that they never need to change.
-func completionScripts() map[string]string {
-	return map[string]string{
-		"bash": `# Completion of roost for bash. Written by: roost completion bash
-_roost() {
-    local IFS=$'\n'
-    COMPREPLY=($("${COMP_WORDS[0]}" words -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null | cut -f1))
-    if [ ${#COMPREPLY[@]} -eq 1 ] && [ "${COMPREPLY[0]}" = ":files" ]; then
-        COMPREPLY=()
-        compopt -o default
-    fi
-}
-complete -F _roost roost
-`,
-		"zsh": `#compdef roost
-# Completion of roost for zsh. Written by: roost completion zsh
-_roost() {
-    local -a lines words_found
-    local line
-    lines=("${(@f)$("${words[1]}" words -- "${(@)words[2,CURRENT]}" 2>/dev/null)}")
-    if [[ "${lines[1]}" == ":files" ]]; then
-        _files
-        return
-    fi
-    for line in $lines; do
-        words_found+=("${${line%%$'\t'*}//:/\\:}:${line#*$'\t'}")
-    done
-    _describe 'roost' words_found
-}
-if [ "$funcstack[1]" = "_roost" ]; then
-    _roost "$@"
-else
-    compdef _roost roost
-fi
-`,
-		"fish": `# Completion of roost for fish. Written by: roost completion fish
-function __roost_words
-    set -l tokens (commandline -opc) (commandline -ct)
-    set -l found ($tokens[1] words -- $tokens[2..-1] 2>/dev/null)
-    if test "$found[1]" = ":files"
-        __fish_complete_path (commandline -ct)
-    else
-        printf '%s\n' $found
-    end
-end
-complete -c roost -f -a '(__roost_words)'
-`,
-	}
-}
-
-func wordsCommand() *command {
-	return &command{
-		name: "words", group: groupMore, summary: "list what may stand next on a command line", synopsis: "-- WORD…",
-		maxOperands: -1, hidden: true, flagsFirst: true, run: printWords,
-		description: "The completion scripts call this with the words so far, of which the last is the one " +
+func wordsCommand() *frame.Command {
+	return &frame.Command{
+		Name: "words", Group: frame.GroupMore, Summary: "list what may stand next on a command line",
+		Synopsis:    "-- WORD…",
+		MaxOperands: -1, Hidden: true, FlagsFirst: true, Run: printWords,
+		Description: "The completion scripts call this with the words so far, of which the last is the one " +
 			"to complete.",
 	}
 }
 
-func printWords(c *invocation) error {
-	words := c.args
+func printWords(c *frame.Invocation) error {
+	words := c.Args
 	if len(words) == 0 {
 		words = []string{""}
 	}
 	last := words[len(words)-1]
-	for _, s := range c.suggestions(words[:len(words)-1], last) {
-		if strings.HasPrefix(s.word, last) || s.word == ":files" {
-			fmt.Fprintln(c.stdout, strings.TrimSuffix(s.word+"\t"+s.description, "\t"))
+	for _, s := range suggestions(c, words[:len(words)-1], last) {
+		if strings.HasPrefix(s.Word, last) || s.Word == ":files" {
+			fmt.Fprintln(c.Stdout, strings.TrimSuffix(s.Word+"\t"+s.Description, "\t"))
 		}
 	}
 	return nil
 }
 
-func (c *invocation) suggestions(before []string, last string) []completionItem {
+func suggestions(c *frame.Invocation, before []string, last string) []frame.CompletionItem {
 	if len(before) == 0 {
-		return commandWords(c.all())
+		return commandWords(c.All())
 	}
-	cmd := findCommand(c.all(), before[0])
+	cmd := frame.FindCommand(c.All(), before[0])
 	if cmd == nil {
 		return nil
 	}
 	if before[0] == "help" {
-		return commandWords(c.all())
+		return commandWords(c.All())
 	}
 	if previous := before[len(before)-1]; strings.HasPrefix(previous, "--") && len(before) > 1 {
-		if f := flagNamed(cmd.flags, previous[2:]); f != nil && takesValue(f) {
-			if cmd.name == "translate" && previous == "--from" {
+		if f := frame.FlagNamed(cmd.Flags, previous[2:]); f != nil && frame.TakesValue(f) {
+			if cmd.Name == "translate" && previous == "--from" {
 				return dialectWords()
 			}
 			return valueWords(previous[2:])
@@ -131,44 +83,45 @@ func (c *invocation) suggestions(before []string, last string) []completionItem 
 		return flagWords(cmd)
 	}
 	switch {
-	case cmd.name == "completion":
-		return []completionItem{{"bash", "shell"}, {"zsh", "shell"}, {"fish", "shell"}}
-	case cmd.branches != nil && len(before) == 1:
-		return subcommandWords(cmd.branches())
-	case cmd.name == "sim":
-		return []completionItem{{":files", ""}}
-	case cmd.group == groupAdmin && len(before) == 1 && cmd.maxOperands < 0 && cmd.minOperands == 0 ||
-		cmd.name == "cell" && len(before) == 1 || cmd.name == "shares" && len(before) == 1:
-		return adminVerbs(cmd)
-	case cmd.group == groupAdmin || cmd.name == "shares":
+	case cmd.Name == "completion":
+		return []frame.CompletionItem{{Word: "bash", Description: "shell"}, {Word: "zsh", Description: "shell"},
+			{Word: "fish", Description: "shell"}}
+	case cmd.Branches != nil && len(before) == 1:
+		return frame.SubcommandWords(cmd.Branches())
+	case cmd.Name == "sim":
+		return []frame.CompletionItem{{Word: ":files", Description: ""}}
+	case cmd.Group == frame.GroupAdmin && len(before) == 1 && cmd.MaxOperands < 0 && cmd.MinOperands == 0 ||
+		cmd.Name == "cell" && len(before) == 1 || cmd.Name == "shares" && len(before) == 1:
+		return frame.AdminVerbs(cmd)
+	case cmd.Group == frame.GroupAdmin || cmd.Name == "shares":
 		return nil
-	case strings.HasPrefix(cmd.synopsis, "JOB") || strings.HasPrefix(cmd.synopsis, "[JOB"):
-		return c.jobWords()
-	case cmd.maxOperands != 0:
-		return []completionItem{{":files", ""}}
+	case strings.HasPrefix(cmd.Synopsis, "JOB") || strings.HasPrefix(cmd.Synopsis, "[JOB"):
+		return jobWords(c)
+	case cmd.MaxOperands != 0:
+		return []frame.CompletionItem{{Word: ":files", Description: ""}}
 	}
 	return nil
 }
 
-func commandWords(all []*command) (list []completionItem) {
+func commandWords(all []*frame.Command) (list []frame.CompletionItem) {
 	for _, cmd := range all {
-		if !cmd.hidden {
-			list = append(list, completionItem{cmd.name, cmd.summary})
+		if !cmd.Hidden {
+			list = append(list, frame.CompletionItem{Word: cmd.Name, Description: cmd.Summary})
 		}
 	}
 	return list
 }
 
-func flagWords(cmd *command) (list []completionItem) {
-	for _, f := range cmd.flags {
-		_, words := flagUsage(f.(ucli.DocGenerationFlag))
-		list = append(list, completionItem{"--" + f.Names()[0], words})
+func flagWords(cmd *frame.Command) (list []frame.CompletionItem) {
+	for _, f := range cmd.Flags {
+		_, words := frame.FlagUsage(f.(ucli.DocGenerationFlag))
+		list = append(list, frame.CompletionItem{Word: "--" + f.Names()[0], Description: words})
 	}
 	return list
 }
 
 // valueWords are the values of a flag, where they are known beforehand.
-func valueWords(flag string) (list []completionItem) {
+func valueWords(flag string) (list []frame.CompletionItem) {
 	var names []string
 	switch flag {
 	case "state":
@@ -182,17 +135,17 @@ func valueWords(flag string) (list []completionItem) {
 	case "sort":
 		names = []string{"cpu", "memory", "gpu", "disk", "io", "time", "id"}
 	case "dir", "config", "stdin", "input", "output", "directory", "ad", "target":
-		return []completionItem{{":files", ""}}
+		return []frame.CompletionItem{{Word: ":files", Description: ""}}
 	}
 	for _, n := range names {
-		list = append(list, completionItem{n, flag})
+		list = append(list, frame.CompletionItem{Word: n, Description: flag})
 	}
 	return list
 }
 
-func dialectWords() (list []completionItem) {
+func dialectWords() (list []frame.CompletionItem) {
 	for _, d := range translate.Dialects() {
-		list = append(list, completionItem{d, "from"})
+		list = append(list, frame.CompletionItem{Word: d, Description: "from"})
 	}
 	return list
 }
@@ -202,17 +155,17 @@ const maxJobWords = 50
 
 // jobWords offers the user's jobs. Without a pool there is nothing to offer, and nothing
 // to say.
-func (c *invocation) jobWords() []completionItem {
-	list := []completionItem{{"last", "your newest job"}}
-	found, err := c.queryJobs(&wire.QueryRequest{Selection: &wire.Selection{Mine: true}, History: true,
+func jobWords(c *frame.Invocation) []frame.CompletionItem {
+	list := []frame.CompletionItem{{Word: "last", Description: "your newest job"}}
+	found, err := c.QueryJobs(&wire.QueryRequest{Selection: &wire.Selection{Mine: true}, History: true,
 		Limit: maxJobWords})
 	if err != nil {
 		return list
 	}
 	for _, s := range found {
 		id, _, _ := strings.Cut(s.GetId(), ".")
-		list = append(list, completionItem{strings.TrimSuffix(id, "[]"),
-			printableText(s.GetName()) + ", " + stateOf(s)})
+		list = append(list, frame.CompletionItem{Word: strings.TrimSuffix(id, "[]"),
+			Description: frame.PrintableText(s.GetName()) + ", " + frame.StateOf(s)})
 	}
 	return list
 }

@@ -8,11 +8,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
-// documentedFlags reads which flags the OPTIONS of a manual page name: what stands in
-// bold on the line behind a .TP or .It and begins with a dash.
+// documentedFlags reads the flags in the OPTIONS of a manual page. They are bold, begin
+// with a dash, and follow a .TP or .It.
 func documentedFlags(text string) []string {
 	var flags []string
 	inside, tag := false, false
@@ -42,12 +43,12 @@ var flagWord = regexp.MustCompile(`^--?[A-Za-z0-9][a-z-]*$`)
 // it names no others.
 func TestManual(t *testing.T) {
 	for _, cmd := range commands() {
-		if cmd.hidden {
+		if cmd.Hidden {
 			continue
 		}
-		found, _ := filepath.Glob(filepath.Join("..", "..", "man", manualPage(cmd)+".[18]"))
+		found, _ := filepath.Glob(filepath.Join("..", "..", "man", frame.ManualPage(cmd)+".[18]"))
 		if len(found) != 1 {
-			t.Errorf("%s: there are %d manual pages of that name in section 1 or 8", manualPage(cmd), len(found))
+			t.Errorf("%s: there are %d manual pages of that name in section 1 or 8", frame.ManualPage(cmd), len(found))
 			continue
 		}
 		text, err := os.ReadFile(found[0])
@@ -55,7 +56,7 @@ func TestManual(t *testing.T) {
 			t.Fatal(err)
 		}
 		var want []string
-		for _, f := range cmd.flags {
+		for _, f := range cmd.Flags {
 			for _, n := range f.Names() {
 				if len(n) == 1 {
 					want = append(want, "-"+n)
@@ -89,8 +90,8 @@ func TestManual(t *testing.T) {
 // at most a page.
 func TestHelp(t *testing.T) {
 	for _, cmd := range commands() {
-		if !cmd.hidden && (len(cmd.examples) < 2 || cmd.summary == "" || cmd.description == "") {
-			t.Errorf("%s: it needs a description and two examples", cmd.name)
+		if !cmd.Hidden && (len(cmd.Examples) < 2 || cmd.Summary == "" || cmd.Description == "") {
+			t.Errorf("%s: it needs a description and two examples", cmd.Name)
 		}
 	}
 }
@@ -98,7 +99,7 @@ func TestHelp(t *testing.T) {
 // TestCompletionScripts holds that the scripts in etc are those that roost completion
 // prints.
 func TestCompletionScripts(t *testing.T) {
-	for shell, want := range completionScripts() {
+	for shell, want := range frame.CompletionScripts() {
 		file := filepath.Join("..", "..", "etc", "completion", "roost."+shell)
 		if got, err := os.ReadFile(file); err != nil || string(got) != want {
 			t.Errorf("%s is not what roost completion %s prints (%v)", file, shell, err)
@@ -144,8 +145,8 @@ func TestCapabilitiesManual(t *testing.T) {
 	}
 }
 
-// TestManualSpaces holds that no sentence stands behind a macro that joins words: .BR and
-// its like print theirs without the blanks between them.
+// TestManualSpaces holds that no sentence follows a macro such as .BR, which prints words
+// without blanks.
 func TestManualSpaces(t *testing.T) {
 	pages, _ := filepath.Glob(filepath.Join("..", "..", "man", "*.[1-8]"))
 	if len(pages) == 0 {
@@ -157,8 +158,8 @@ func TestManualSpaces(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, line := range strings.Split(string(text), "\n") {
-			if said := joined.FindString(quoted.ReplaceAllString(line, "Q")); said != "" {
-				t.Errorf("%s, line %d: %q is printed as one word", filepath.Base(page), i+1, said)
+			if match := joined.FindString(quoted.ReplaceAllString(line, "Q")); match != "" {
+				t.Errorf("%s, line %d: %q is printed as one word", filepath.Base(page), i+1, match)
 			}
 		}
 	}

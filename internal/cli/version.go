@@ -7,25 +7,26 @@ import (
 	ucli "github.com/urfave/cli/v2"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/cli/frame"
 )
 
-func versionCommand() *command {
-	return &command{
-		name: "version", group: groupMore, summary: "print the version", maxOperands: 0, run: printVersion,
-		description: "Prints the version of this program, and what it was built with.",
-		examples: []commandExample{
-			{"roost version", "the version"},
-			{"roost version --json", "the same, for programs"},
+func versionCommand() *frame.Command {
+	return &frame.Command{
+		Name: "version", Group: frame.GroupMore, Summary: "print the version", MaxOperands: 0, Run: printVersion,
+		Description: "Prints the version of this program, and what it was built with.",
+		Examples: []frame.Example{
+			{Line: "roost version", Description: "the version"},
+			{Line: "roost version --json", Description: "the same, for programs"},
 		},
-		flags: []ucli.Flag{jsonFlag()},
+		Flags: []ucli.Flag{frame.JSONFlag()},
 	}
 }
 
-func printVersion(c *invocation) error {
-	if c.wantsJSON() {
-		return printJSON(c.stdout, jsonDocument{"version": roost.Version, "go": runtime.Version(),
+func printVersion(c *frame.Invocation) error {
+	if c.WantsJSON() {
+		return frame.PrintJSON(c.Stdout, frame.JSONDocument{"version": roost.Version, "go": runtime.Version(),
 			"platform": runtime.GOOS + "/" + runtime.GOARCH})
 	}
-	fmt.Fprintf(c.stdout, "roost %s (%s, %s/%s)\n", roost.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	fmt.Fprintf(c.Stdout, "roost %s (%s, %s/%s)\n", roost.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	return nil
 }

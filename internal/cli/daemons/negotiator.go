@@ -1,0 +1,17 @@
+package daemons
+
+import (
+	"context"
+
+	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/negotiator"
+)
+
+func runNegotiator(ctx context.Context, n *config.Node, _ string) error {
+	id, err := frame.LoadIdentity(n)
+	if err != nil {
+		return err
+	}
+	return negotiator.Run(ctx, n, id)
+}

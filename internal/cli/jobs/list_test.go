@@ -1,0 +1,32 @@
+package jobs
+
+import (
+	"testing"
+
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+// TestNoteOfASuspendedTask: the last column says for whom it stands still.
+func TestNoteOfASuspendedTask(t *testing.T) {
+	for by, want := range map[string]string{
+		"owner": "its owner uses n1", "user": "on n1, suspended by a user",
+		"owner,user": "its owner uses n1, and a user has suspended it", "": "on n1",
+	} {
+		if got := jobNote(&wire.JobStatus{State: "suspended", Suspended: true, SuspendedBy: by, Node: "n1",
+			Tasks: 1}); got != want {
+			t.Errorf("by %q: got %q, want %q", by, got, want)
+		}
+	}
+}
+
+// TestNoteOfASilentNode: that nothing is heard of its node comes before where it is.
+func TestNoteOfASilentNode(t *testing.T) {
+	const silent = "no word from n1 for 3m"
+	for _, state := range []string{"starting", "running", "suspended", "exiting"} {
+		s := &wire.JobStatus{State: state, SuspendedBy: "owner", Node: "n1", Tasks: 1, Brief: silent,
+			Reason: silent + "; if it stays silent the task is started again in 37m"}
+		if got := jobNote(s); got != silent {
+			t.Errorf("%s: got %q, want %q", state, got, silent)
+		}
+	}
+}

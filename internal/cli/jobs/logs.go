@@ -1,0 +1,45 @@
+package jobs
+
+import (
+	ucli "github.com/urfave/cli/v2"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+// LogsCommand returns roost logs: show what a task has written.
+func LogsCommand() *frame.Command {
+	return &frame.Command{
+		Name: "logs", Group: frame.GroupSee, Summary: "show what a task has written", Synopsis: "JOB", MinOperands: 1,
+		MaxOperands: 1, OperandName: "a job or task", Run: showLogs,
+		Description: "Shows the standard output of a task, whether it still runs or has ended, and wherever the job " +
+			"sends it. A job of several tasks needs the task, as in 123[7] or last[7].",
+		Examples: []frame.Example{
+			{Line: "roost logs -f last", Description: "follow the output of your newest job until it ends"},
+			{Line: "roost logs --stderr --tail 4K 123[7]",
+				Description: "the end of what a task wrote to standard error"},
+		},
+		Flags: []ucli.Flag{
+			&ucli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Usage: "go on until the task has ended"},
+			&ucli.BoolFlag{Name: "stderr", Aliases: []string{"e"}, Usage: "standard error instead of standard output"},
+			&ucli.StringFlag{Name: "tail", Usage: "only the last `SIZE`, as in 4K"},
+		},
+	}
+}
+
+func showLogs(c *frame.Invocation) error {
+	id, err := ResolveSelector(c, c.Args[0])
+	if err != nil {
+		return err
+	}
+	req := &wire.LogsRequest{Id: id, Stderr: c.Flag("stderr"), Follow: c.Flag("follow")}
+	if text := c.StringFlag("tail"); text != "" {
+		tail, err := roost.ParseBytes(text)
+		if err != nil {
+			return frame.UsageErrorf("--tail: %v", err)
+		}
+		req.Tail = int64(tail)
+	}
+	return followOutput(c, req, c.Stdout)
+}

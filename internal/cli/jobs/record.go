@@ -1,0 +1,213 @@
+package jobs
+
+import (
+	"time"
+
+	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+type jobRecord struct {
+	ID             string            `json:"id"`
+	Name           string            `json:"name"`
+	Owner          string            `json:"owner"`
+	Band           string            `json:"band"`
+	Queue          string            `json:"queue,omitempty"`
+	Priority       int32             `json:"priority"`
+	State          string            `json:"state"`
+	Submitted      string            `json:"submitted"`
+	Started        string            `json:"started,omitempty"`
+	Ended          string            `json:"ended,omitempty"`
+	Array          bool              `json:"array"`
+	Tasks          uint32            `json:"tasks"`
+	Counts         map[string]uint32 `json:"counts"`
+	Request        resourcesRecord   `json:"request"`
+	Reason         string            `json:"reason,omitempty"`
+	Index          *uint32           `json:"index,omitempty"`
+	Attempt        uint32            `json:"attempt,omitempty"`
+	Node           string            `json:"node,omitempty"`
+	Exit           *exitRecord       `json:"exit,omitempty"`
+	Placed         *placedRecord     `json:"placed,omitempty"`
+	Removed        bool              `json:"removed,omitempty"`
+	Usage          *usageRecord      `json:"usage,omitempty"`
+	Dumpable       string            `json:"dumpable,omitempty"`
+	Checkpoints    uint32            `json:"checkpoints,omitempty"`
+	CheckpointedAt string            `json:"checkpointed,omitempty"`
+	Suspended      bool              `json:"suspended,omitempty"`
+	SuspendBy      string            `json:"suspended_by,omitempty"`
+	RunNow         *runNowRecord     `json:"run_now,omitempty"`
+}
+
+// runNowRecord is how a request to run a job now, out of turn, stands.
+type runNowRecord struct {
+	By      string   `json:"by,omitempty"`
+	Since   string   `json:"since,omitempty"`
+	Nodes   []string `json:"nodes,omitempty"`
+	Pending uint32   `json:"pending"`
+	Denied  string   `json:"denied,omitempty"`
+}
+
+func runNowOf(r *wire.RunNow) *runNowRecord {
+	if r == nil {
+		return nil
+	}
+	return &runNowRecord{r.GetBy(), frame.Timestamp(r.GetSince()), r.GetNodes(), r.GetPending(), r.GetDenied()}
+}
+
+type resourcesRecord struct {
+	CPUs   float64 `json:"cpus"`
+	Memory int64   `json:"memory_bytes"`
+	Disk   int64   `json:"disk_bytes"`
+	GPUs   int64   `json:"gpus"`
+	GPUMem int64   `json:"gpu_memory_bytes,omitempty"`
+}
+
+type exitRecord struct {
+	Code      int32   `json:"code"`
+	Signal    int32   `json:"signal,omitempty"`
+	Core      bool    `json:"core,omitempty"`
+	Reason    string  `json:"reason,omitempty"`
+	Cause     string  `json:"cause"`
+	Wall      float64 `json:"wall_seconds"`
+	UserCPU   float64 `json:"user_cpu_seconds"`
+	SystemCPU float64 `json:"system_cpu_seconds"`
+	MaxRSS    int64   `json:"max_rss_bytes"`
+
+	PeakMemory    int64 `json:"peak_memory_bytes,omitempty"`
+	Read          int64 `json:"read_bytes,omitempty"`
+	Written       int64 `json:"written_bytes,omitempty"`
+	PeakGPUMemory int64 `json:"peak_gpu_memory_bytes,omitempty"`
+	Disk          int64 `json:"disk_bytes,omitempty"`
+}
+
+type eventRecord struct {
+	Sequence uint64      `json:"sequence"`
+	Time     string      `json:"time"`
+	ID       string      `json:"id"`
+	Attempt  uint32      `json:"attempt,omitempty"`
+	What     string      `json:"what"`
+	Text     string      `json:"text,omitempty"`
+	Node     string      `json:"node,omitempty"`
+	Exit     *exitRecord `json:"exit,omitempty"`
+	Chunk    uint32      `json:"chunk,omitempty"`
+}
+
+func jobRecordOf(s *wire.JobStatus, task bool) jobRecord {
+	r := jobRecord{
+		ID: s.GetId(), Name: s.GetName(), Owner: s.GetOwner(), Band: s.GetBand(), Queue: s.GetQueue(),
+		Priority: s.GetPriority(), State: frame.StateOf(s),
+		Submitted: frame.Timestamp(s.GetSubmitted()), Started: frame.Timestamp(s.GetStarted()),
+		Ended: frame.Timestamp(s.GetEnded()),
+		Array: s.GetArray(), Tasks: s.GetTasks(),
+		Counts: s.GetCounts(), Reason: s.GetReason(), Attempt: s.GetAttempt(), Node: s.GetNode(),
+		Exit: exitRecordOf(s.GetExit()), Removed: s.GetRemoved(),
+		Request: resourcesRecordOf(s.GetRequest()), Placed: placedRecordOf(s.GetPlaced()),
+		Usage: usageRecordOf(s.GetUsage()), Dumpable: s.GetDumpable(),
+		Checkpoints: s.GetCheckpoints(), CheckpointedAt: frame.Timestamp(s.GetCheckpointed()),
+		Suspended: s.GetSuspended(),
+		SuspendBy: s.GetSuspendedBy(), RunNow: runNowOf(s.GetRunNow()),
+	}
+	if r.Counts == nil {
+		r.Counts = map[string]uint32{}
+	}
+	if task {
+		index := s.GetIndex()
+		r.Index = &index
+	}
+	return r
+}
+
+func resourcesRecordOf(r *wire.Resources) resourcesRecord {
+	return resourcesRecord{float64(r.GetMilliCpu()) / 1000, r.GetMemory(), r.GetDisk(), r.GetGpus(), r.GetGpuMemory()}
+}
+
+func exitRecordOf(e *wire.ExitStatus) *exitRecord {
+	if e == nil {
+		return nil
+	}
+	const second = 1e9
+	return &exitRecord{
+		Code: e.GetCode(), Signal: e.GetSignal(), Core: e.GetCore(), Reason: e.GetReason(),
+		Cause: causeName(e.GetCause()),
+		Wall:  float64(e.GetWall()) / second, UserCPU: float64(e.GetUserCpu()) / second,
+		SystemCPU: float64(e.GetSystemCpu()) / second, MaxRSS: e.GetMaxRss(),
+		PeakMemory: e.GetUsage().GetPeakMemory(), Read: e.GetUsage().GetReadBytes(),
+		Written:       e.GetUsage().GetWriteBytes(),
+		PeakGPUMemory: e.GetUsage().GetPeakGpuMemory(), Disk: e.GetUsage().GetDisk(),
+	}
+}
+
+func causeName(c wire.Cause) string {
+	switch c {
+	case wire.Cause_CAUSE_EXITED:
+		return "exited"
+	case wire.Cause_CAUSE_WALLTIME:
+		return "walltime"
+	case wire.Cause_CAUSE_REMOVED:
+		return "removed"
+	case wire.Cause_CAUSE_VACATED:
+		return "vacated"
+	case wire.Cause_CAUSE_PREEMPTED:
+		return "preempted"
+	case wire.Cause_CAUSE_LEASE:
+		return "lease"
+	case wire.Cause_CAUSE_LAUNCH:
+		return "launch"
+	case wire.Cause_CAUSE_MACHINE:
+		return "machine"
+	case wire.Cause_CAUSE_MEMORY:
+		return "memory"
+	case wire.Cause_CAUSE_GPU_MEMORY:
+		return "gpu_memory"
+	case wire.Cause_CAUSE_DISK:
+		return "disk"
+	case wire.Cause_CAUSE_RESTORE:
+		return "restore"
+	case wire.Cause_CAUSE_CPU_TIME:
+		return "cpu_time"
+	case wire.Cause_CAUSE_VIRTUAL:
+		return "virtual_memory"
+	case wire.Cause_CAUSE_REFUSED:
+		return "refused"
+	}
+	return "unknown"
+}
+
+func eventRecordOf(e *wire.JobEvent) eventRecord {
+	return eventRecord{e.GetSequence(), frame.Timestamp(e.GetTime()), e.GetId(), e.GetAttempt(), e.GetWhat(),
+		e.GetText(),
+		e.GetNode(), exitRecordOf(e.GetExit()), e.GetChunk()}
+}
+
+// usageRecord is what a task uses, for programs.
+type usageRecord struct {
+	Time          string  `json:"time,omitempty"`
+	Wall          float64 `json:"wall_seconds"`
+	UserCPU       float64 `json:"user_cpu_seconds"`
+	SystemCPU     float64 `json:"system_cpu_seconds"`
+	Memory        int64   `json:"memory_bytes"`
+	PeakMemory    int64   `json:"peak_memory_bytes"`
+	Cache         int64   `json:"cache_bytes"`
+	Read          int64   `json:"read_bytes"`
+	Write         int64   `json:"write_bytes"`
+	Processes     uint32  `json:"processes"`
+	GPUs          float64 `json:"gpus_busy"`
+	GPUMemory     int64   `json:"gpu_memory_bytes"`
+	PeakGPUMemory int64   `json:"peak_gpu_memory_bytes"`
+	Disk          int64   `json:"disk_bytes"`
+	Frozen        bool    `json:"frozen,omitempty"`
+}
+
+func usageRecordOf(u *wire.TaskUsage) *usageRecord {
+	if u == nil {
+		return nil
+	}
+	seconds := func(ns int64) float64 { return time.Duration(ns).Seconds() }
+	return &usageRecord{
+		Time: frame.Timestamp(u.GetTime()), Wall: seconds(u.GetWall()), UserCPU: seconds(u.GetUserCpu()),
+		SystemCPU: seconds(u.GetSystemCpu()), Memory: u.GetMemory(),
+		PeakMemory: u.GetPeakMemory(), Cache: u.GetCache(), Read: u.GetReadBytes(), Write: u.GetWriteBytes(),
+		Processes: u.GetProcesses(), GPUs: u.GetGpu(),
+		GPUMemory: u.GetGpuMemory(), PeakGPUMemory: u.GetPeakGpuMemory(), Disk: u.GetDisk(), Frozen: u.GetFrozen(),
+	}
+}

@@ -1,0 +1,74 @@
+package jobs
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+// maxSamples bounds how many tasks of an array are looked at for a hint.
+const maxSamples = 5000
+
+// TaskSampleOf is the sample of a task that has ended.
+func TaskSampleOf(s *wire.JobStatus, walltime time.Duration) TaskSample {
+	return TaskSample{asked: s.GetRequest().Vector(), walltime: walltime, end: s.GetExit()}
+}
+
+// AdWalltime is the limit that a job's ad sets, 0 for none.
+func AdWalltime(text string) time.Duration {
+	ad, err := classad.Parse(text)
+	if text == "" || err != nil {
+		return 0
+	}
+	seconds, ok := ad.Int(roost.AttrWalltime)
+	if !ok || seconds <= 0 || seconds > int64(1<<62/time.Second) {
+		return 0
+	}
+	return time.Duration(seconds) * time.Second
+}
+
+// hints says what to ask for the next time, from the tasks of a job that have succeeded
+// so far. The row has the job's ad. What cannot be found out is not worth an error:
+// nobody asked.
+func hints(c *frame.Invocation, s *wire.JobStatus) []string {
+	walltime := AdWalltime(s.GetAd())
+	if s.GetState() != "" {
+		if !frame.IsFinal(s) {
+			return nil
+		}
+		return RightSize([]TaskSample{TaskSampleOf(s, walltime)})
+	}
+	if s.GetCounts()[roost.Completed.String()] == 0 {
+		return nil
+	}
+	found, _, err := c.QueryPool("", &wire.QueryRequest{
+		Selection: &wire.Selection{Selectors: []string{s.GetId()}, States: []string{roost.Completed.String()}},
+		History:   true, Tasks: true, Limit: maxSamples,
+	})
+	if err != nil {
+		return nil
+	}
+	samples := make([]TaskSample, len(found))
+	for i, one := range found {
+		samples[i] = TaskSampleOf(one, walltime)
+	}
+	return RightSize(samples)
+}
+
+// hint prints hints to somebody who has just waited for a job.
+func hint(c *frame.Invocation, id string) {
+	if !c.ErrScreen.Terminal {
+		return // what a program reads has its form
+	}
+	s, err := FindJob(c, id, &wire.QueryRequest{Ads: true})
+	if err != nil {
+		return
+	}
+	for _, text := range hints(c, s) {
+		fmt.Fprintln(c.Stderr, c.ErrScreen.ColourText(frame.Dim, "hint: "+text))
+	}
+}

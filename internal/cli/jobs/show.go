@@ -1,0 +1,351 @@
+package jobs
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	ucli "github.com/urfave/cli/v2"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+// maxEvents bounds how much of a long life is shown unless more is asked for.
+const maxEvents = 50
+
+// ShowCommand returns roost show: show everything about a job.
+func ShowCommand() *frame.Command {
+	return &frame.Command{
+		Name: "show", Group: frame.GroupSee, Summary: "show everything about a job", Synopsis: "JOB", MinOperands: 1,
+		MaxOperands: 1, OperandName: "a job", Run: showJob,
+		Description: "Shows the record of a job or of one task: what it asks for, how it stands, its attempts, " +
+			"and what has happened to it so far. " + selectors,
+		Examples: []frame.Example{
+			{Line: "roost show last", Description: "your newest job"},
+			{Line: "roost show --ad 123[7]", Description: "a task, with the job's whole ad"},
+		},
+		Flags: []ucli.Flag{
+			&ucli.BoolFlag{Name: "ad", Usage: "also print the ad: every attribute"},
+			&ucli.IntFlag{Name: "events", Usage: "show at most `N` events; 0 for all", Value: maxEvents},
+			frame.JSONFlag(),
+		},
+	}
+}
+
+// FindJob finds the single job or task that a selector names.
+func FindJob(c *frame.Invocation, selector string, req *wire.QueryRequest) (*wire.JobStatus, error) {
+	task := frame.NamesOnlyTasks([]string{selector})
+	req.Selection, req.History, req.Tasks, req.Limit = &wire.Selection{Selectors: []string{selector}}, true, task, 2
+	found, missing, err := c.QueryPool("", req)
+	if err == nil && len(found) == 0 {
+		err = frame.UnreachableError(missing)
+	}
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case len(found) == 0:
+		return nil, frame.KindErrorf(roost.NotFound, "%s: there is no such job", selector)
+	case len(found) > 1:
+		return nil, frame.WithHint(frame.UsageErrorf("%s names several jobs, and one is wanted", selector),
+			"list them with: roost jobs '"+selector+"'")
+	}
+	return found[0], nil
+}
+
+// ResolveSelector turns a selector such as "last" into an id; ids stay as they are.
+func ResolveSelector(c *frame.Invocation, selector string) (string, error) {
+	if selector != "" && selector[0] >= '0' && selector[0] <= '9' {
+		return selector, nil
+	}
+	s, err := FindJob(c, selector, &wire.QueryRequest{})
+	return s.GetId(), err
+}
+
+func showJob(c *frame.Invocation) error {
+	s, err := FindJob(c, c.Args[0], &wire.QueryRequest{Ads: true})
+	if err != nil {
+		return err
+	}
+	events, more, err := Events(c, s.GetId(), c.CountFlag("events"))
+	if err != nil {
+		return err
+	}
+	if c.WantsJSON() {
+		return showJSON(c, s, events)
+	}
+	showRecord(c, s)
+	several := s.GetTasks() > 1 || s.GetArray()
+	if list := attempts(events); len(list) > 0 {
+		showAttempts(c, list, several)
+	}
+	showEvents(c, events, several, more)
+	if c.Flag("ad") {
+		fmt.Fprintf(c.Stdout, "\n%s\n%s\n", c.OutScreen.ColourText(frame.Bold, "Ad"),
+			strings.TrimRight(adLines(s.GetAd()), "\n"))
+	}
+	return nil
+}
+
+// Events reads what happened to a job, and reports whether there is more than limit.
+func Events(c *frame.Invocation, id string, limit int) (events []*wire.JobEvent, more bool, err error) {
+	err = c.CallSchedd(frame.AskTimeout, func(ctx context.Context, s wire.ScheddClient) error {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		stream, err := s.Events(ctx, &wire.EventsRequest{Id: id})
+		if err != nil {
+			return err
+		}
+		ask := limit
+		if limit > 0 {
+			ask++
+		}
+		events, err = frame.DrainStream(stream, ask)
+		return err
+	})
+	if limit > 0 && len(events) > limit {
+		return events[:limit], true, err
+	}
+	return events, false, err
+}
+
+func showJSON(c *frame.Invocation, s *wire.JobStatus, events []*wire.JobEvent) error {
+	records := make([]eventRecord, len(events))
+	for i, e := range events {
+		records[i] = eventRecordOf(e)
+	}
+	d := frame.JSONDocument{"job": jobRecordOf(s, s.GetState() != ""), "events": records}
+	if hints := hints(c, s); len(hints) > 0 {
+		d["hints"] = hints
+	}
+	if ad, err := classad.Parse(s.GetAd()); err == nil && s.GetAd() != "" {
+		if text, err := ad.MarshalJSON(); err == nil {
+			d["ad"] = json.RawMessage(text)
+		}
+	}
+	return frame.PrintJSON(c.Stdout, d)
+}
+
+func showRecord(c *frame.Invocation, s *wire.JobStatus) {
+	state := frame.StateOf(s)
+	fmt.Fprintf(c.Stdout, "%s  %s  %s\n\n", c.OutScreen.ColourText(frame.Bold, s.GetId()),
+		frame.PrintableText(s.GetName()),
+		c.OutScreen.ColourText(frame.StateColour(state), state))
+	row := func(head, text string) {
+		if text != "" && text != "-" {
+			fmt.Fprintf(c.Stdout, "  %-11s %s\n", head, text)
+		}
+	}
+	row("owner", frame.PrintableText(s.GetOwner()))
+	row("band", fmt.Sprintf("%s, priority %d", s.GetBand(), s.GetPriority()))
+	row("queue", frame.PrintableText(s.GetQueue()))
+	row("request", s.GetRequest().Vector().String())
+	if s.GetState() == "" && (s.GetTasks() > 1 || s.GetArray()) {
+		row("tasks", fmt.Sprintf("%d: %s", s.GetTasks(), frame.CountsText(s)))
+	}
+	row("submitted", c.AgoText(s.GetSubmitted()))
+	if s.GetStarted() != 0 {
+		row("started", c.AgoText(s.GetStarted()))
+	}
+	if s.GetEnded() != 0 {
+		row("ended", c.AgoText(s.GetEnded()))
+	}
+	row("time", c.RunTimeText(s))
+	if len(s.GetChunks()) > 0 {
+		row("chunks", chunksText(s.GetChunks()))
+		if n := len(s.GetReleased()); n > 0 {
+			row("released", fmt.Sprintf("%d more chunks, which it asks for again when it has to start again", n))
+		}
+	} else {
+		row("node", s.GetNode())
+	}
+	row("placed", placedText(s.GetPlaced()))
+	row("ending", frame.EndText(s.GetExit()))
+	if e := s.GetExit(); e.GetMaxRss() > 0 || e.GetUserCpu() > 0 {
+		row("used", usageText(e))
+	}
+	showUsage(c, s, row)
+	if d := s.GetDumpable(); d != "" {
+		row("dumpable", frame.PrintableText(d))
+	}
+	if n := s.GetCheckpoints(); n > 0 {
+		row("checkpoints", fmt.Sprintf("%d kept, the last taken %s", n, c.AgoText(s.GetCheckpointed())))
+	}
+	if s.GetReason() != frame.EndText(s.GetExit()) {
+		row("reason", frame.PrintableText(s.GetReason()))
+	}
+	if _, host, _ := strings.Cut(s.GetId(), "."); s.GetDiscreet() {
+		row("hidden", "its arguments, environment and script, which only its owner is shown, on "+host)
+	}
+	for _, text := range hints(c, s) {
+		row("hint", text)
+	}
+}
+
+// showUsage is what a task uses now.
+func showUsage(c *frame.Invocation, s *wire.JobStatus, row func(head, text string)) {
+	u := s.GetUsage()
+	if u == nil {
+		return
+	}
+	text := fmt.Sprintf("%s cpu, %v memory, at most %v", frame.SpanText(time.Duration(u.GetUserCpu()+u.GetSystemCpu())),
+		roost.Bytes(u.GetMemory()), roost.Bytes(u.GetPeakMemory()))
+	if u.GetDisk() > 0 {
+		text += fmt.Sprintf(", %v disk", roost.Bytes(u.GetDisk()))
+	}
+	if u.GetGpuMemory() > 0 {
+		text += fmt.Sprintf(", %v GPU memory", roost.Bytes(u.GetGpuMemory()))
+	}
+	row("uses", text)
+}
+
+// usageText is what an attempt used.
+func usageText(e *wire.ExitStatus) string {
+	text := fmt.Sprintf("%s cpu, %v peak memory", frame.SpanText(time.Duration(e.GetUserCpu()+e.GetSystemCpu())),
+		PeakMemory(e))
+	u := e.GetUsage()
+	if n := u.GetPeakGpuMemory(); n > 0 {
+		text += fmt.Sprintf(", %v peak GPU memory", roost.Bytes(n))
+	}
+	if u.GetReadBytes()+u.GetWriteBytes() > 0 {
+		text += fmt.Sprintf(", %v read, %v written", roost.Bytes(u.GetReadBytes()), roost.Bytes(u.GetWriteBytes()))
+	}
+	return text
+}
+
+// PeakMemory is the highest memory of an attempt, of all its processes, or else of the
+// largest.
+func PeakMemory(e *wire.ExitStatus) roost.Bytes {
+	if n := e.GetUsage().GetPeakMemory(); n > 0 {
+		return roost.Bytes(n)
+	}
+	return roost.Bytes(e.GetMaxRss())
+}
+
+// attemptSummary is one execution of a task, as its events tell it.
+type attemptSummary struct {
+	id         string
+	number     uint32
+	chunk      uint32
+	node       string
+	start, end int64
+	endText    string
+}
+
+func attempts(events []*wire.JobEvent) []*attemptSummary {
+	var list []*attemptSummary
+	index := map[string]*attemptSummary{}
+	for _, e := range events {
+		if e.GetAttempt() == 0 {
+			continue
+		}
+		key := fmt.Sprintf("%s/%d/%d", e.GetId(), e.GetChunk(), e.GetAttempt())
+		a := index[key]
+		if a == nil {
+			a = &attemptSummary{id: e.GetId(), number: e.GetAttempt(), chunk: e.GetChunk()}
+			index[key] = a
+			list = append(list, a)
+		}
+		if e.GetNode() != "" {
+			a.node = e.GetNode()
+		}
+		if e.GetWhat() == "started" {
+			a.start = e.GetTime()
+		}
+		if e.GetExit() != nil {
+			a.end, a.endText = e.GetTime(), frame.EndText(e.GetExit())
+		}
+	}
+	return list
+}
+
+// taskLabel names a task in a list about its job; it is empty for the only task.
+func taskLabel(id string, several bool) string {
+	if several {
+		return id
+	}
+	return ""
+}
+
+func showAttempts(c *frame.Invocation, list []*attemptSummary, several bool) {
+	t := &frame.TextTable{Columns: []frame.TableColumn{{Head: "ATTEMPT"}, {Head: "TASK"}, {Head: "CHUNK"},
+		{Head: "NODE"},
+		{Head: "STARTED"}, {Head: "TIME", RightAligned: true}, {Head: "ENDING", MinWidth: 10}}}
+	parted := slices.ContainsFunc(list, func(a *attemptSummary) bool { return a.chunk > 0 })
+	for _, a := range list {
+		took, chunk := "-", ""
+		if parted {
+			chunk = fmt.Sprint(a.chunk)
+		}
+		if a.start != 0 && a.end != 0 {
+			// the two clocks are the starter's and the schedd's
+			took = frame.SpanText(max(frame.TimeOfNanos(a.end).Sub(frame.TimeOfNanos(a.start)), 0))
+		}
+		t.AddRow(frame.TableCell{Text: fmt.Sprint(a.number)}, frame.TableCell{Text: taskLabel(a.id, several)},
+			frame.TableCell{Text: chunk},
+			frame.TableCell{Text: a.node}, frame.TableCell{Text: c.AgoText(a.start)}, frame.TableCell{Text: took},
+			frame.TableCell{Text: a.endText})
+	}
+	t.DropEmptyColumns("NODE", "ENDING")
+	t.DropEmptyColumns("TASK")
+	t.DropEmptyColumns("CHUNK")
+	io.WriteString(c.Stdout, "\n")
+	t.Print(c.Stdout, c.OutScreen)
+}
+
+func showEvents(c *frame.Invocation, events []*wire.JobEvent, several, more bool) {
+	if len(events) == 0 {
+		return
+	}
+	t := &frame.TextTable{Columns: []frame.TableColumn{{Head: "TIME"}, {Head: "TASK"}, {Head: "EVENT"},
+		{Head: "", MinWidth: 10}}}
+	for _, e := range events {
+		text := frame.PrintableText(e.GetText())
+		if e.GetNode() != "" && !strings.Contains(text, e.GetNode()) {
+			text = strings.TrimSpace(text + " on " + e.GetNode())
+		}
+		if how := frame.EndText(e.GetExit()); how != "" && !strings.Contains(text, how) {
+			text = strings.TrimSpace(how + " " + text)
+		}
+		if e.GetChunk() > 0 {
+			text = strings.TrimSpace(fmt.Sprintf("chunk %d %s", e.GetChunk(), text))
+		}
+		t.AddRow(frame.TableCell{Text: eventTime(c, e.GetTime()), Colour: frame.Dim},
+			frame.TableCell{Text: taskLabel(e.GetId(), several)},
+			frame.TableCell{Text: e.GetWhat()}, frame.TableCell{Text: text})
+	}
+	t.DropEmptyColumns("TASK")
+	io.WriteString(c.Stdout, "\n")
+	t.Print(c.Stdout, c.OutScreen)
+	if more {
+		fmt.Fprintf(c.Stdout, "… and more: roost show --events 0 %s\n", c.Args[0])
+	}
+}
+
+// eventTime is the time of an event: on a terminal the time of day if that was today.
+func eventTime(c *frame.Invocation, ns int64) string {
+	t := frame.TimeOfNanos(ns)
+	if !c.OutScreen.Terminal {
+		return frame.Timestamp(ns)
+	}
+	if local := t.In(c.Now().Location()); local.YearDay() == c.Now().YearDay() && c.Now().Sub(t) < 24*time.Hour {
+		return local.Format("15:04:05.000")
+	}
+	return t.In(c.Now().Location()).Format("2006-01-02 15:04:05")
+}
+
+// adLines prints an ad with an attribute a line.
+func adLines(text string) string {
+	ad, err := classad.Parse(text)
+	if err != nil {
+		return frame.PrintableText(text)
+	}
+	return ad.Old()
+}

@@ -1,0 +1,86 @@
+package node
+
+import (
+	ucli "github.com/urfave/cli/v2"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/cli/admin"
+	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/daemon"
+	"github.com/roost-batch/roost/internal/master"
+)
+
+// UpCommand returns roost up: run a whole pool on this machine.
+func UpCommand() *frame.Command {
+	return &frame.Command{
+		Name: "up", Group: frame.GroupPool, Summary: "run a whole pool on this machine", MaxOperands: 0, Run: startPool,
+		Description: "Starts a pool on this machine, for you alone and without any configuration, and keeps it " +
+			"running until Ctrl-C. All of it lies in one directory: --dir, else $ROOST_DIR, else roost in your state " +
+			"directory (~/.local/state). Jobs that still wait go on when the pool is started again.",
+		Examples: []frame.Example{
+			{Line: "roost up", Description: "a pool with one node that has all of this machine"},
+			{Line: "roost up --nodes 4 --cpus 8 --dir /tmp/pool",
+				Description: "four nodes of two cores each, to try things"},
+		},
+		Flags: []ucli.Flag{
+			&ucli.IntFlag{Name: "nodes", Usage: "run `N` execute nodes", Value: 1},
+			&ucli.StringFlag{Name: "cpus", Usage: "hand out `N` cores over all nodes, instead of all that there are"},
+			&ucli.StringFlag{Name: "memory", Usage: "hand out this `SIZE` of memory over all nodes, as in 8GiB"},
+			&ucli.BoolFlag{Name: "desktop", Usage: "run tasks only while nobody uses the machine"},
+			&ucli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "print nothing when the pool is ready"},
+		},
+	}
+}
+
+func startPool(c *frame.Invocation) error {
+	opt := master.UpOptions{Dir: c.StringFlag("dir"), Nodes: c.CountFlag("nodes"), Desktop: c.Flag("desktop"),
+		Stdout: c.Stdout}
+	if c.Flag("quiet") {
+		opt.Stdout = nil
+	}
+	if c.IsFlagSet("nodes") && opt.Nodes < 1 {
+		return frame.UsageErrorf("--nodes: a pool has at least one node")
+	}
+	var err error
+	if text := c.StringFlag("cpus"); text != "" {
+		if opt.CPUs, err = admin.ParseCores(text); err != nil {
+			return err
+		}
+	}
+	if text := c.StringFlag("memory"); text != "" {
+		if opt.Memory, err = roost.ParseBytes(text); err != nil {
+			return frame.UsageErrorf("--memory: %v", err)
+		}
+	}
+	ctx, cancel := daemon.SignalContext()
+	defer cancel()
+	return master.Up(ctx, opt)
+}
+
+// MasterCommand returns roost master: run the daemons that a node file names.
+func MasterCommand() *frame.Command {
+	return &frame.Command{
+		Name: "master", Group: frame.GroupPool, Summary: "run the daemons that a node file names", MaxOperands: 0,
+		Run: runMaster,
+		Description: "Starts the daemons that a node file names, watches them, and starts again what dies. This " +
+			"is what runs on each host of a pool of several; roost-node(5) describes the file.",
+		Examples: []frame.Example{
+			{Line: "roost master --config /etc/roost/node.hcl", Description: "run this host's part of the pool"},
+			{Line: "systemctl enable --now roost", Description: "the same, at each boot"},
+		},
+		Flags: []ucli.Flag{frame.ConfigFlag()},
+	}
+}
+
+func runMaster(c *frame.Invocation) error {
+	ctx, cancel := daemon.SignalContext()
+	defer cancel()
+	n, err := config.Load(c.StringFlag("config"))
+	if err != nil {
+		return err
+	}
+	daemon.Logger("master") // for what the packages below have to say
+	frame.PrintWarnings(n)
+	return master.Run(ctx, n, master.RunOptions{Ready: daemon.ReportReady})
+}
