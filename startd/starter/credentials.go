@@ -32,51 +32,6 @@ func prepareAs(o *proto.StartCmd, files *[3]int) (program string, why startError
 	return r.program, r.why
 }
 
-// prepareLike prepares with the user's effective ids, and takes them off again. It is for
-// a process that has just begun, and runs nothing else: it needs no thread that is thrown
-// away afterwards. The real and saved ids stay root's, so that no process of the user's
-// can signal or trace this one meanwhile.
-func prepareLike(o *proto.StartCmd, files *[3]int) (program string, why startError) {
-	if err := setEffectiveIDs(o.UID, o.GID, o.Groups); err != 0 {
-		return "", startError{proto.Credentials, err, ""}
-	}
-	program, why = prepareFiles(o, files)
-	if err := setEffectiveIDs(0, 0, nil); err != 0 {
-		return "", startError{proto.Credentials, err, ""}
-	}
-	return program, why
-}
-
-// setEffectiveIDs sets the calling thread's effective ids and its groups, groups first
-// while it may, and checks that it has them.
-func setEffectiveIDs(uid, gid uint32, groups []uint32) syscall.Errno {
-	const keep = ^uintptr(0)
-	if uid == 0 {
-		if _, _, e := syscall.RawSyscall(syscall.SYS_SETRESUID, keep, 0, keep); e != 0 {
-			return e
-		}
-	}
-	list := unsafe.Pointer(unsafe.SliceData(append([]uint32{}, groups...)))
-	if _, _, e := syscall.RawSyscall(syscall.SYS_SETGROUPS, uintptr(len(groups)), uintptr(list), 0); e != 0 {
-		return e
-	}
-	if _, _, e := syscall.RawSyscall(syscall.SYS_SETRESGID, keep, uintptr(gid), keep); e != 0 {
-		return e
-	}
-	if uid != 0 {
-		if _, _, e := syscall.RawSyscall(syscall.SYS_SETRESUID, keep, uintptr(uid), keep); e != 0 {
-			return e
-		}
-	}
-	if _, e, _ := unix.Getresuid(); uint32(e) != uid {
-		return syscall.EPERM
-	}
-	if _, e, _ := unix.Getresgid(); uint32(e) != gid {
-		return syscall.EPERM
-	}
-	return 0
-}
-
 // setCredentials gives the calling thread the user's groups and ids, all of them, and
 // checks that it has them.
 func setCredentials(o *proto.StartCmd) syscall.Errno {

@@ -14,14 +14,11 @@ const listenerFD = 3
 
 // Main is the program. Its arguments are the claim's directory, the first lease in
 // nanoseconds, and the cgroup for tasks, "-" for none. Called by itself as "roost-starter
-// box DIRECTORY CGROUP" it is the process that sets up a box, and as "roost-starter bound
-// …" one that binds itself before it becomes the user's program.
+// bound …" it is a process that binds itself before it becomes the user's program.
 func Main() {
 	runtime.LockOSThread()
 	args := parseArguments()
 	switch {
-	case len(args) == 4 && args[1] == "box":
-		sandboxMain(args[2], args[3])
 	case len(args) >= rlimitPipeArgs && args[1] == "bound":
 		rlimitMain(args)
 	case len(args) < 3 || len(args) > 4:

@@ -8,16 +8,11 @@ import (
 	"github.com/roost-batch/roost/startd/starter/proto"
 )
 
-// The descriptors of the process that sets up a box.
-const (
-	startCmdFD      = 3
-	sandboxReportFD = 4
-)
-
 // launchSandboxed begins the task in namespaces of its own. The process that it forks is
-// this program again, which makes the box from inside, starts the program there, and then
-// becomes its first process; how that went it tells through a pipe, for which nobody
-// waits here: the user's files may be on a server that does not answer.
+// roost-setup, which makes the sandbox from inside by a list of system calls that is made
+// here, starts the program, and then becomes roost-init. How that went it reports through
+// a pipe, for which nobody waits here: the user's files may be on a server that does not
+// answer.
 func (s *starterProcess) launchSandboxed(o *proto.StartCmd) (pid, pidfd int, why startError) {
 	if why = s.stageRoot(o); why.step != proto.StepNone {
 		return 0, -1, why
@@ -25,40 +20,39 @@ func (s *starterProcess) launchSandboxed(o *proto.StartCmd) (pid, pidfd int, why
 	if why = makeIOFiles(o); why.step != proto.StepNone {
 		return 0, -1, why
 	}
-	order, err := sealedStartCmd(o)
-	if err != 0 {
-		return 0, -1, startError{proto.MakeSandbox, err, "its order"}
+	group := ""
+	if s.group.dir != "" && !s.group.canCloneInto() {
+		group = s.group.dir
 	}
-	defer syscall.Close(order)
+	var hidden []string
+	if o.Sandbox.TempDir != "" {
+		hidden = mountsBelow(s.dir + stagedRoot + proto.SandboxTempDir)
+	}
+	steps := sandboxSteps(s.dir, group, hidden, o)
+	list, why := steps.write()
+	if why.step != proto.StepNone {
+		return 0, -1, why
+	}
+	defer syscall.Close(list)
 	var pipe [2]int
 	if err := syscall.Pipe2(pipe[:], syscall.O_CLOEXEC); err != nil {
 		return 0, -1, startError{proto.MakeSandbox, errno(err), "its report"}
 	}
 	defer syscall.Close(pipe[1])
-	null, e := syscall.Open("/dev/null", syscall.O_RDWR|syscall.O_CLOEXEC, 0)
-	if e != nil {
-		return 0, -1, startError{proto.MakeSandbox, errno(e), "/dev/null"}
-	}
-	defer syscall.Close(null)
-	group := "-"
-	if s.group.dir != "" && !s.group.canCloneInto() {
-		group = s.group.dir
-	}
-	pid, e = syscall.ForkExec("/proc/self/exe", []string{"roost-starter", "box", s.dir, group}, &syscall.ProcAttr{
-		Dir: "/", Env: []string{"GOMAXPROCS=1", "GOGC=off"},
-		Files: []uintptr{uintptr(null), uintptr(null), 2, uintptr(order), uintptr(pipe[1])},
-		Sys:   s.namespaceFlags(o, &pidfd),
+	pid, err := syscall.ForkExec("/proc/self/fd/"+itoa(s.setup), []string{"roost-setup"}, &syscall.ProcAttr{
+		Dir: "/", Env: []string{}, Files: []uintptr{0, 1, 2, uintptr(list), uintptr(pipe[1])},
+		Sys: s.namespaceFlags(o, &pidfd),
 	})
-	if e != nil {
+	if err != nil {
 		syscall.Close(pipe[0])
-		return 0, -1, startError{proto.MakeSandbox, errno(e), "namespaces"}
+		return 0, -1, startError{proto.MakeSandbox, errno(err), "namespaces"}
 	}
 	if pidfd < 0 {
 		syscall.Close(pipe[0])
 		killAndReap(pid)
 		return 0, -1, startError{proto.Fork, syscall.ENOSYS, ""}
 	}
-	s.sandboxReport = pipe[0]
+	s.sandboxReport, s.sandboxFailures = pipe[0], steps.failuresOnly()
 	return pid, pidfd, startError{}
 }
 
@@ -86,22 +80,22 @@ func hasCapability(which uint) bool {
 	return unix.Capget(&header, &data[0]) == nil && data[which/32].Effective>>(which%32)&1 == 1
 }
 
-// sealedStartCmd is a file in memory with the order.
-func sealedStartCmd(o *proto.StartCmd) (int, syscall.Errno) {
-	fd, err := unix.MemfdCreate("order", unix.MFD_CLOEXEC)
-	if err != nil {
-		return 0, errno(err)
-	}
-	text := proto.AppendFrame(nil, &proto.StarterMessage{Type: proto.TypeStart, Start: *o})
+// memoryFile makes a file in memory.
+func memoryFile(name string) (int, syscall.Errno) {
+	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC)
+	return fd, errno(err)
+}
+
+// writeAt writes all of a text at an offset of a file.
+func writeAt(fd int, text []byte, offset int64) syscall.Errno {
 	for at := 0; at < len(text); {
-		n, err := syscall.Pwrite(fd, text[at:], int64(at))
+		n, err := syscall.Pwrite(fd, text[at:], offset+int64(at))
 		if err != nil {
-			syscall.Close(fd)
-			return 0, errno(err)
+			return errno(err)
 		}
 		at += n
 	}
-	return fd, 0
+	return 0
 }
 
 // makeIOFiles makes the files of the attempt's directory that the box needs. Where the
@@ -140,29 +134,22 @@ func programStatus(io string, box syscall.WaitStatus) syscall.WaitStatus {
 	return syscall.WaitStatus(uint32(text[0]) | uint32(text[1])<<8 | uint32(text[2])<<16 | uint32(text[3])<<24)
 }
 
-// onSandboxReport takes in how the making of the box went. One that says nothing at all
-// was killed.
+// onSandboxReport handles the report of a process that makes a sandbox. One that reports
+// nothing at all was killed.
 func (s *starterProcess) onSandboxReport() {
-	var text [4096]byte
-	n, err := syscall.Read(s.sandboxReport, text[:])
+	var report [reportSize]byte
+	n, err := syscall.Read(s.sandboxReport, report[:])
 	if err == syscall.EINTR {
 		return
 	}
+	why, ok := s.sandboxFailures.explain(report[:max(n, 0)])
 	s.closeReport()
-	var m proto.StarterMessage
-	if body, _, ok := proto.SplitFrame(text[:max(n, 0)]); ok && body != nil {
-		m, _ = proto.DecodeBody(body)
-	}
 	switch {
-	case m.Type == proto.TypeStarted:
+	case ok:
 		s.reportStarted()
 		s.deliverPending()
 	case s.stopping: // it was killed, and by whom is known
 	default:
-		why := startError{proto.MakeSandbox, syscall.EIO, "it ended before it was ready"}
-		if m.Type == proto.TypeExited {
-			why = startError{m.State.Exit.Step, syscall.Errno(m.State.Exit.Errno), m.State.Exit.Reason}
-		}
 		s.abandonTask(why.taskExit())
 	}
 }
@@ -170,7 +157,7 @@ func (s *starterProcess) onSandboxReport() {
 func (s *starterProcess) closeReport() {
 	if s.sandboxReport >= 0 {
 		syscall.Close(s.sandboxReport)
-		s.sandboxReport = -1
+		s.sandboxReport, s.sandboxFailures = -1, sandboxFailures{}
 	}
 }
 

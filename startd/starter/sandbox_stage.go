@@ -54,7 +54,11 @@ func (s *starterProcess) stageRoot(o *proto.StartCmd) startError {
 	if err := syscall.Mount(dev, root+stagedDev, "", syscall.MS_BIND, ""); err != nil {
 		return startError{proto.MakeSandbox, errno(err), "mount on " + root + stagedDev}
 	}
-	s.rootStaged, s.devices = true, o.Sandbox.Devices
+	setup, why := openSetup(dev)
+	if why.step != proto.StepNone {
+		return why
+	}
+	s.rootStaged, s.devices, s.setup = true, o.Sandbox.Devices, setup
 	return startError{}
 }
 
@@ -99,16 +103,38 @@ func populateDev(dev string, own []proto.DeviceNode) startError {
 			return startError{proto.MakeSandbox, errno(err), "/dev" + link[1]}
 		}
 	}
-	path := dev + sandboxInitPath[len("/dev"):]
-	fd, err := syscall.Open(path, syscall.O_WRONLY|syscall.O_CREAT|syscall.O_EXCL|syscall.O_CLOEXEC, 0o555)
-	if err == nil {
-		_, err = syscall.Write(fd, []byte(initCode))
-		syscall.Close(fd)
-	}
-	if err != nil {
-		return startError{proto.MakeSandbox, errno(err), sandboxInitPath}
+	if err := makeProgram(dev+sandboxInitPath[len("/dev"):], initCode); err != 0 {
+		return startError{proto.MakeSandbox, err, sandboxInitPath}
 	}
 	return startError{}
+}
+
+// makeProgram makes the file of a program.
+func makeProgram(path, code string) syscall.Errno {
+	fd, err := syscall.Open(path, syscall.O_WRONLY|syscall.O_CREAT|syscall.O_EXCL|syscall.O_CLOEXEC, 0o555)
+	if err == nil {
+		_, err = syscall.Write(fd, []byte(code))
+		syscall.Close(fd)
+	}
+	return errno(err)
+}
+
+// openSetup makes roost-setup and opens it. Its file has no name any more: it is of no
+// use in the sandbox.
+func openSetup(dev string) (fd int, why startError) {
+	path := dev + "/setup"
+	e := makeProgram(path, setupCode)
+	if e == 0 {
+		var err error
+		if fd, err = syscall.Open(path, unix.O_PATH|syscall.O_CLOEXEC, 0); err == nil {
+			err = syscall.Unlink(path)
+		}
+		e = errno(err)
+	}
+	if e != 0 {
+		return -1, startError{proto.MakeSandbox, e, path}
+	}
+	return fd, startError{}
 }
 
 // makeNodes makes device nodes below dev that everybody may open, with the directories
@@ -152,6 +178,20 @@ func userDataMounts(info []byte) []string {
 		}
 	}
 	return list
+}
+
+// mountsBelow lists what is mounted below a directory, parents first.
+func mountsBelow(dir string) (below []string) {
+	for info := readAll("/proc/thread-self/mountinfo"); len(info) > 0; {
+		text := procStatusLine(info)
+		info = info[min(len(text)+1, len(info)):]
+		if fields := words(text); len(fields) > 4 {
+			if at := unescape(fields[4]); len(at) > len(dir) && at[:len(dir)] == dir && at[len(dir)] == '/' {
+				below = append(below, at)
+			}
+		}
+	}
+	return below
 }
 
 // isKernelFS reports whether a file system shows the kernel and no data.

@@ -38,11 +38,13 @@ type starterProcess struct {
 	rootStaged     bool               // the root of boxes is there
 	devices        []proto.DeviceNode // that are in it, beside those that everybody has
 	// descriptor where the box tells how it goes; -1 when it has told, or there is none
-	sandboxReport int
-	isRestoring   bool  // the first process is the helper that restores the task
-	suspended     bool  // the task is to stand still, by itself
-	frozen        bool  // whatever runs here is
-	pausedSince   int64 // since when it does; 0: it does not
+	sandboxReport   int
+	sandboxFailures sandboxFailures // what its reports mean
+	setup           int             // descriptor of roost-setup, once the root of boxes is there
+	isRestoring     bool            // the first process is the helper that restores the task
+	suspended       bool            // the task is to stand still, by itself
+	frozen          bool            // whatever runs here is
+	pausedSince     int64           // since when it does; 0: it does not
 	// the first process has ended, its descendants not yet: how often they were killed; 0
 	// for not now
 	reaping            int
