@@ -28,49 +28,124 @@ func (s *starterProcess) launchSandboxed(o *proto.StartCmd) (pid, pidfd int, why
 	if o.Sandbox.TempDir != "" {
 		hidden = mountsBelow(s.dir + stagedRoot + proto.SandboxTempDir)
 	}
-	steps := sandboxSteps(s.dir, group, hidden, o)
+	wrapped := o.UID != 0 && !hasCapability(unix.CAP_SYS_RESOURCE)
+	if wrapped {
+		if why = s.openUserNamespace(); why.step != proto.StepNone {
+			return 0, -1, why
+		}
+	}
+	steps := sandboxSteps(s.dir, group, hidden, wrapped, o)
 	list, why := steps.write()
 	if why.step != proto.StepNone {
 		return 0, -1, why
 	}
 	defer syscall.Close(list)
 	var pipe [2]int
-	if err := syscall.Pipe2(pipe[:], syscall.O_CLOEXEC); err != nil {
+	if err := syscall.Pipe2(pipe[:], syscall.O_CLOEXEC|syscall.O_NONBLOCK); err != nil {
 		return 0, -1, startError{proto.MakeSandbox, errno(err), "its report"}
 	}
 	defer syscall.Close(pipe[1])
-	pid, err := syscall.ForkExec("/proc/self/fd/"+itoa(s.setup), []string{"roost-setup"}, &syscall.ProcAttr{
-		Dir: "/", Env: []string{}, Files: []uintptr{0, 1, 2, uintptr(list), uintptr(pipe[1])},
-		Sys: s.namespaceFlags(o, &pidfd),
-	})
+	files := []uintptr{0, 1, 2, uintptr(list), uintptr(pipe[1])}
+	attr := &syscall.SysProcAttr{UseCgroupFD: s.group.canCloneInto(), CgroupFD: s.group.fd, PidFD: &pidfd}
+	if wrapped {
+		files = append(files, uintptr(s.userNamespace))
+	} else {
+		attr.Cloneflags, attr.Setsid = sandboxNamespaces, true
+	}
+	pid, err := s.forkSetup(files, attr)
 	if err != nil {
 		syscall.Close(pipe[0])
 		return 0, -1, startError{proto.MakeSandbox, errno(err), "namespaces"}
+	}
+	failures := steps.failuresOnly()
+	if wrapped {
+		syscall.Close(pidfd)
+		if pid, pidfd, why = awaitWrapped(pid, list, pipe[0], failures); why.step != proto.StepNone {
+			syscall.Close(pipe[0])
+			return 0, -1, why
+		}
 	}
 	if pidfd < 0 {
 		syscall.Close(pipe[0])
 		killAndReap(pid)
 		return 0, -1, startError{proto.Fork, syscall.ENOSYS, ""}
 	}
-	s.sandboxReport, s.sandboxFailures = pipe[0], steps.failuresOnly()
+	s.sandboxReport, s.sandboxFailures = pipe[0], failures
 	return pid, pidfd, startError{}
 }
 
-// namespaceFlags says in what the box is shut. CRIU dumps a process of another user than
-// its own only with CAP_SYS_RESOURCE, or in a user namespace that it made: so a root
-// without that capability wraps its users in one, in which everybody keeps his number.
-func (s *starterProcess) namespaceFlags(o *proto.StartCmd, pidfd *int) *syscall.SysProcAttr {
-	attr := &syscall.SysProcAttr{
-		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS,
-		Setsid:     true, PidFD: pidfd,
-		UseCgroupFD: s.group.canCloneInto(), CgroupFD: s.group.fd,
+// sandboxNamespaces are the namespaces that each sandbox has of its own.
+const sandboxNamespaces = syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS
+
+// forkSetup starts roost-setup, whose descriptors are the files.
+func (s *starterProcess) forkSetup(files []uintptr, attr *syscall.SysProcAttr) (pid int, err error) {
+	return syscall.ForkExec("/proc/self/fd/"+itoa(s.setup), []string{"roost-setup"},
+		&syscall.ProcAttr{Dir: "/", Env: []string{}, Files: files, Sys: attr})
+}
+
+// openUserNamespace makes the user namespace of a claim's sandboxes, in which everybody
+// has the number that he has outside. CRIU dumps a process of another user than its own
+// only with CAP_SYS_RESOURCE, or in such a namespace: so a root without that capability
+// wraps its users. It is made once, because only another process can write its tables,
+// and a fork with a user namespace copies the memory of the starter.
+func (s *starterProcess) openUserNamespace() startError {
+	if s.userNamespace > 0 {
+		return startError{}
 	}
-	if o.UID != 0 && !hasCapability(unix.CAP_SYS_RESOURCE) {
-		everybody := []syscall.SysProcIDMap{{Size: 1<<32 - 1}}
-		attr.Cloneflags |= syscall.CLONE_NEWUSER
-		attr.UidMappings, attr.GidMappings, attr.GidMappingsEnableSetgroups = everybody, everybody, true
+	failed := func(err error) startError { return startError{proto.MakeSandbox, errno(err), "user namespace"} }
+	wait := newSyscallList()
+	wait.try(syscall.SYS_PPOLL)
+	list, why := wait.write()
+	if why.step != proto.StepNone {
+		return why
 	}
-	return attr
+	defer syscall.Close(list)
+	everybody := []syscall.SysProcIDMap{{Size: 1<<32 - 1}}
+	pid, err := s.forkSetup([]uintptr{0, 1, 2, uintptr(list)}, &syscall.SysProcAttr{
+		Cloneflags: syscall.CLONE_NEWUSER, Pdeathsig: syscall.SIGKILL,
+		UidMappings: everybody, GidMappings: everybody, GidMappingsEnableSetgroups: true,
+	})
+	if err != nil {
+		return failed(err)
+	}
+	fd, err := syscall.Open("/proc/"+itoa(pid)+"/ns/user", syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+	killAndReap(pid)
+	if err != nil {
+		return failed(err)
+	}
+	s.userNamespace = fd
+	return startError{}
+}
+
+// awaitWrapped waits until a process has made the first process of a sandbox, as a child
+// of ours, in the user namespace that it has joined. It stored the pid in the list.
+func awaitWrapped(maker, list, reports int, failures sandboxFailures) (pid, pidfd int, why startError) {
+	var status syscall.WaitStatus
+	for {
+		if _, err := syscall.Wait4(maker, &status, 0, nil); err != syscall.EINTR {
+			break
+		}
+	}
+	if !status.Exited() || status.ExitStatus() != 0 {
+		var report [reportSize]byte
+		n := 0
+		if status.Exited() { // and has reported why
+			n, _ = syscall.Read(reports, report[:])
+		}
+		why, _ = failures.explain(report[:max(n, 0)])
+		return 0, -1, why
+	}
+	var word [8]byte
+	if n, err := syscall.Pread(list, word[:], wordChild-listAddress); err != nil || n != len(word) {
+		return 0, -1, startError{proto.MakeSandbox, syscall.EIO, "its list"}
+	}
+	pid = int(word[0]) | int(word[1])<<8 | int(word[2])<<16 | int(word[3])<<24
+	pidfd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		killAndReap(pid)
+		return 0, -1, startError{proto.Fork, errno(err), ""}
+	}
+	return pid, pidfd, startError{}
 }
 
 // hasCapability reports whether this process has a capability in effect.

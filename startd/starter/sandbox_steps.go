@@ -13,6 +13,7 @@ import (
 const (
 	listFD          = 3
 	sandboxReportFD = 4
+	userNamespaceFD = 5 // of one that joins a user namespace
 )
 
 // taskOOMScore makes the kernel choose a task before its starter when memory runs out;
@@ -25,11 +26,15 @@ const currentDir = ^uint64(99)
 // sandboxSteps lists what the first process of a sandbox does: it makes the sandbox's
 // file system, starts the program, reports, and becomes roost-init. The root of the
 // sandbox is staged in dir. The group, if any, is one that a task has to enter by itself.
-// Hidden are the mounts that the machine has below the sandbox's /tmp.
-func sandboxSteps(dir, group string, hidden []string, o *proto.StartCmd) *syscallList {
+// Hidden are the mounts that the machine has below the sandbox's /tmp. Wrapped: the
+// process joins a user namespace and makes the first one there.
+func sandboxSteps(dir, group string, hidden []string, wrapped bool, o *proto.StartCmd) *syscallList {
 	l := newSyscallList()
-	l.try(syscall.SYS_CLOSE, listFD)
 	l.must(proto.MakeSandbox, "its report", syscall.SYS_FCNTL, sandboxReportFD, syscall.F_SETFD, syscall.FD_CLOEXEC)
+	if wrapped {
+		l.joinUserNamespace()
+	}
+	l.try(syscall.SYS_CLOSE, listFD)
 	if group != "" {
 		l.writeFile(proto.MakeSandbox, group, group+"/cgroup.procs", "0")
 	}
@@ -52,6 +57,22 @@ func sandboxSteps(dir, group string, hidden []string, o *proto.StartCmd) *syscal
 	l.place(child)
 	l.startProgram(o)
 	return l
+}
+
+// joinUserNamespace joins the claim's user namespace and makes the first process of the
+// sandbox in it, as another child of the starter. Its pid is stored in the list.
+func (l *syscallList) joinUserNamespace() {
+	first := l.label()
+	l.must(proto.MakeSandbox, "user namespace", unix.SYS_SETNS, userNamespaceFD, syscall.CLONE_NEWUSER)
+	l.try(syscall.SYS_CLOSE, userNamespaceFD)
+	fork := l.must(proto.MakeSandbox, "namespaces", syscall.SYS_CLONE,
+		sandboxNamespaces|syscall.CLONE_PARENT|uint64(syscall.SIGCHLD))
+	l.calls[fork].result = wordChild
+	l.jumpIf(wordChild, ^uint64(0), 0, first)
+	l.must(proto.MakeSandbox, "its list", syscall.SYS_PWRITE64, listFD, wordChild, 8, wordChild-listAddress)
+	l.try(syscall.SYS_EXIT_GROUP, 0)
+	l.place(first)
+	l.must(proto.MakeSandbox, "its session", syscall.SYS_SETSID)
 }
 
 // writeFile writes a text into a file that is there. Without a step a failure is ignored.

@@ -219,7 +219,7 @@ func TestListIsBounded(t *testing.T) {
 		}), proto.MakeSandbox, syscall.E2BIG},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			fd, why := sandboxSteps("/claim", "", test.hidden, test.order).write()
+			fd, why := sandboxSteps("/claim", "", test.hidden, true, test.order).write()
 			if why.step == proto.StepNone {
 				syscall.Close(fd)
 			}

@@ -1,16 +1,21 @@
 package starterclient_test
 
 import (
+	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 )
 
 // BenchmarkSandboxedTrue runs /bin/true by turns as a child of this process, as a task,
-// and as a task in the full sandbox, and reports the medians to the end of each. Machines
-// differ from day to day; the ratio within one run does not.
+// and as a task in the full sandbox, and reports the medians to the end of each, and the
+// CPU time of starter and tasks. Machines differ from day to day; the ratio within one run
+// does not.
 func BenchmarkSandboxedTrue(b *testing.B) {
 	for _, user := range []struct {
 		name string
@@ -19,7 +24,7 @@ func BenchmarkSandboxedTrue(b *testing.B) {
 		b.Run(user.name, func(b *testing.B) {
 			plain, boxed := spawn(b, time.Hour), newSandboxedStarter(b, time.Hour)
 			var forked, task, sandboxed []time.Duration
-			n := uint32(0)
+			n, cpu := uint32(0), boxed.cpuTime()
 			for b.Loop() {
 				n++
 				began := time.Now()
@@ -30,6 +35,7 @@ func BenchmarkSandboxedTrue(b *testing.B) {
 				task = append(task, plain.timeTrue(n, user.uid))
 				sandboxed = append(sandboxed, boxed.timeTrue(n, user.uid))
 			}
+			b.ReportMetric(float64((boxed.cpuTime()-cpu).Microseconds())/float64(n), "sandboxed-cpu-µs")
 			base := median(forked)
 			for name, of := range map[string][]time.Duration{"task": task, "sandboxed": sandboxed} {
 				b.ReportMetric(float64(median(of).Microseconds()), name+"-µs")
@@ -51,6 +57,24 @@ func (b *testStarter) timeTrue(number, uid uint32) time.Duration {
 	b.DiscardAttempt(o.Attempt)
 	os.RemoveAll(ioOf(b.dir, o.Attempt))
 	return took
+}
+
+// cpuTime is what a starter and the tasks that it has waited for have used so far.
+func (b *testStarter) cpuTime() (used time.Duration) {
+	b.t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", b.PID()))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')'):]))
+	for _, field := range fields[12:16] { // utime, stime, cutime, cstime (proc(5))
+		ticks, err := strconv.ParseInt(field, 10, 64)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		used += time.Duration(ticks) * 10 * time.Millisecond
+	}
+	return used
 }
 
 func median(list []time.Duration) time.Duration {
