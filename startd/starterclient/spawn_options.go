@@ -90,9 +90,10 @@ func listenAndDial(path string) (l *os.File, conn *net.UnixConn, err error) {
 }
 
 // fork starts the program with descriptors 0 to 2 on null, null and the log, and the
-// listener as 3. Its environment is about the Go runtime's size only: where the kernel
-// gives huge pages to everybody, as Debian's does, a heap of a few pages would take two
-// megabytes.
+// listener as 3. Its environment is about the Go runtime only: where the kernel gives huge
+// pages to everybody, as Debian's does, a heap of a few pages would take two megabytes;
+// and the signals that preempt goroutines would interrupt a thread that waits for a task
+// (awaitEvents in startd/starter).
 func fork(opts SpawnOptions, l *os.File) (pid, pidfd int, err error) {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
@@ -104,7 +105,7 @@ func fork(opts SpawnOptions, l *os.File) (pid, pidfd int, err error) {
 		return 0, -1, err
 	}
 	defer log.Close()
-	env := []string{"GOMAXPROCS=1", "GOGC=10", "GODEBUG=disablethp=1"}
+	env := []string{"GOMAXPROCS=1", "GOGC=10", "GODEBUG=disablethp=1,asyncpreemptoff=1"}
 	if dir, ok := os.LookupEnv("ROOST_FAULT_DIR"); ok {
 		env = append(env, "ROOST_FAULT_DIR="+dir)
 	}
