@@ -11,7 +11,8 @@
 //
 // Where root may, each task runs in a sandbox: PID, mount, IPC and UTS namespaces, and a
 // user namespace where root lacks CAP_SYS_RESOURCE. The starter stages what all sandboxes
-// of its claim share in a mount namespace of its own (sandbox_stage.go). For each task it
+// of its claim share in a mount namespace of its own, and for sandboxes without a user
+// namespace one that has nothing else (sandbox_stage.go). For each task it
 // makes a list of system calls (sandbox_steps.go, syscall_list.go) and starts roost-setup
 // in the new namespaces (sandbox_launch.go), a program of a few hundred bytes in assembly
 // (init/) that carries the list out: it mounts the rest from inside, starts the user's

@@ -27,13 +27,17 @@ func (s *starterProcess) launchSandboxed(o *proto.StartCmd) (pid, pidfd int, why
 	}
 	var hidden []string
 	if o.Sandbox.TempDir != "" {
-		hidden = mountsBelow(s.dir + stagedRoot + proto.SandboxTempDir)
+		hidden = mountsBelow(s.dir+stagedRoot, proto.SandboxTempDir)
 	}
 	wrapped := o.UID != 0 && !hasCapability(unix.CAP_SYS_RESOURCE)
+	joined := &s.mountNamespace
 	if wrapped {
-		if why = s.openUserNamespace(); why.step != proto.StepNone {
-			return 0, -1, why
-		}
+		joined, why = &s.userNamespace, s.openUserNamespace()
+	} else {
+		why = s.openMountNamespace()
+	}
+	if why.step != proto.StepNone {
+		return 0, -1, why
 	}
 	steps := sandboxSteps(s.dir, group, hidden, wrapped, o)
 	list, why := steps.write()
@@ -46,12 +50,10 @@ func (s *starterProcess) launchSandboxed(o *proto.StartCmd) (pid, pidfd int, why
 		return 0, -1, startError{proto.MakeSandbox, errno(err), "its report"}
 	}
 	defer syscall.Close(pipe[1])
-	files := []uintptr{0, 1, 2, uintptr(list), uintptr(pipe[1])}
+	files := []uintptr{0, 1, 2, uintptr(list), uintptr(pipe[1]), uintptr(*joined)}
 	attr := &syscall.SysProcAttr{UseCgroupFD: s.group.canCloneInto(), CgroupFD: s.group.fd, PidFD: &pidfd}
-	if wrapped {
-		files = append(files, uintptr(s.userNamespace))
-	} else {
-		attr.Cloneflags, attr.Setsid = sandboxNamespaces, true
+	if !wrapped {
+		attr.Cloneflags, attr.Setsid = sandboxNamespaces&^syscall.CLONE_NEWNS, true
 	}
 	pid, err := s.forkSetup(files, attr)
 	if err != nil {

@@ -180,14 +180,63 @@ func userDataMounts(info []byte) []string {
 	return list
 }
 
-// mountsBelow lists what is mounted below a directory, parents first.
-func mountsBelow(dir string) (below []string) {
+// openMountNamespace makes the mount namespace of which those of the claim's sandboxes are
+// copies: it has the staged root as its root, and nothing else. This thread makes it and
+// comes back.
+func (s *starterProcess) openMountNamespace() (why startError) {
+	if s.mountNamespace > 0 {
+		return startError{}
+	}
+	const itself = "/proc/thread-self/ns/mnt"
+	own, err := syscall.Open(itself, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+	if err == nil {
+		defer syscall.Close(own)
+		err = syscall.Unshare(syscall.CLONE_NEWNS)
+	}
+	if err != nil {
+		return startError{proto.MakeSandbox, errno(err), "mount namespace"}
+	}
+	fd, err := syscall.Open(itself, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		fd = -1
+	}
+	if err == nil {
+		err = leaveOldRoot(s.dir + stagedRoot)
+	}
+	if back := unix.Setns(own, syscall.CLONE_NEWNS); back != nil {
+		exitWithError("mount namespace", errno(back))
+	}
+	if err != nil {
+		syscall.Close(fd)
+		return startError{proto.MakeSandbox, errno(err), "pivot_root"}
+	}
+	s.mountNamespace = fd
+	return startError{}
+}
+
+// leaveOldRoot makes a directory the root of this mount namespace, and takes the old one
+// away.
+func leaveOldRoot(root string) error {
+	err := syscall.Chdir(root)
+	if err == nil {
+		err = syscall.PivotRoot(".", ".")
+	}
+	if err == nil {
+		err = syscall.Unmount(".", syscall.MNT_DETACH)
+	}
+	return err
+}
+
+// mountsBelow lists what is mounted below a directory of a root, parents first, as seen
+// from that root.
+func mountsBelow(root, dir string) (below []string) {
+	dir = root + dir
 	for info := readAll("/proc/thread-self/mountinfo"); len(info) > 0; {
 		text := procStatusLine(info)
 		info = info[min(len(text)+1, len(info)):]
 		if fields := words(text); len(fields) > 4 {
 			if at := unescape(fields[4]); len(at) > len(dir) && at[:len(dir)] == dir && at[len(dir)] == '/' {
-				below = append(below, at)
+				below = append(below, at[len(root):])
 			}
 		}
 	}

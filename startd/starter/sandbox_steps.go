@@ -13,7 +13,7 @@ import (
 const (
 	listFD          = 3
 	sandboxReportFD = 4
-	userNamespaceFD = 5 // of one that joins a user namespace
+	joinedFD        = 5 // of the namespace that it joins, see sandboxSteps
 )
 
 // taskOOMScore makes the kernel choose a task before its starter when memory runs out;
@@ -27,7 +27,8 @@ const currentDir = ^uint64(99)
 // file system, starts the program, reports, and becomes roost-init. The root of the
 // sandbox is staged in dir. The group, if any, is one that a task has to enter by itself.
 // Hidden are the mounts that the machine has below the sandbox's /tmp. Wrapped: the
-// process joins a user namespace and makes the first one there.
+// process joins a user namespace and makes the first one there. Otherwise it is the first
+// one, and joins the mount namespace of which the sandbox's is a copy.
 func sandboxSteps(dir, group string, hidden []string, wrapped bool, o *proto.StartCmd) *syscallList {
 	l := newSyscallList()
 	l.must(proto.MakeSandbox, "its report", syscall.SYS_FCNTL, sandboxReportFD, syscall.F_SETFD, syscall.FD_CLOEXEC)
@@ -41,7 +42,11 @@ func sandboxSteps(dir, group string, hidden []string, wrapped bool, o *proto.Sta
 	// Whoever reads the report is the parent: if it has died before this took effect,
 	// nobody does, and the first report ends us.
 	l.must(proto.MakeSandbox, "its parent", syscall.SYS_PRCTL, unix.PR_SET_PDEATHSIG, uint64(syscall.SIGKILL))
-	l.pivotRoot(dir+stagedRoot, hidden, o)
+	if wrapped {
+		l.pivotRoot(dir+stagedRoot, hidden, o)
+	} else {
+		l.copyMounts(hidden, o)
+	}
 	if o.OOMScore <= 0 {
 		l.writeFile(proto.StepNone, "", "/proc/self/oom_score_adj", taskOOMScore)
 	}
@@ -63,8 +68,8 @@ func sandboxSteps(dir, group string, hidden []string, wrapped bool, o *proto.Sta
 // sandbox in it, as another child of the starter. Its pid is stored in the list.
 func (l *syscallList) joinUserNamespace() {
 	first := l.label()
-	l.must(proto.MakeSandbox, "user namespace", unix.SYS_SETNS, userNamespaceFD, syscall.CLONE_NEWUSER)
-	l.try(syscall.SYS_CLOSE, userNamespaceFD)
+	l.must(proto.MakeSandbox, "user namespace", unix.SYS_SETNS, joinedFD, syscall.CLONE_NEWUSER)
+	l.try(syscall.SYS_CLOSE, joinedFD)
 	fork := l.must(proto.MakeSandbox, "namespaces", syscall.SYS_CLONE,
 		sandboxNamespaces|syscall.CLONE_PARENT|uint64(syscall.SIGCHLD))
 	l.calls[fork].result = wordChild
@@ -94,23 +99,14 @@ func (l *syscallList) writeFile(step proto.StartStep, subject, path, text string
 // pivotRoot makes the sandbox's file system from the staged root, and leaves the
 // machine's behind.
 func (l *syscallList) pivotRoot(root string, hidden []string, o *proto.StartCmd) {
-	const plain = syscall.MS_NOSUID | syscall.MS_NODEV | syscall.MS_NOEXEC
-	l.mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, "")
+	l.mount("", "", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, "")
 	// What came along from another namespace cannot be the new root.
-	l.mount(root, root, "", syscall.MS_BIND|syscall.MS_REC, "")
-	l.mount("tmpfs", root+"/dev/shm", "tmpfs", syscall.MS_NOSUID|syscall.MS_NODEV, "mode=1777")
-	l.mount("mqueue", root+"/dev/mqueue", "mqueue", plain, "")
-	l.mount("devpts", root+"/dev/pts", "devpts", syscall.MS_NOSUID|syscall.MS_NOEXEC,
-		"newinstance,ptmxmode=0666,mode=0620")
-	l.mount("proc", root+"/proc", "proc", plain, "")
-	l.mount(o.IO, root+proto.SandboxIODir, "", syscall.MS_BIND, "")
+	l.mount(root, "", root, "", syscall.MS_BIND|syscall.MS_REC, "")
+	l.mountOwn(root)
+	l.mount(o.IO, root, proto.SandboxIODir, "", syscall.MS_BIND, "")
 	if o.Sandbox.TempDir != "" {
-		// They would be hidden, and a machine where a checkpoint of the task goes on would
-		// have to have them. One that the kernel does not let go stays.
-		for i := len(hidden) - 1; i >= 0; i-- {
-			l.try(syscall.SYS_UMOUNT2, l.text(hidden[i]), syscall.MNT_DETACH)
-		}
-		l.mount(o.Sandbox.TempDir, root+proto.SandboxTempDir, "", syscall.MS_BIND, "")
+		l.uncover(root, hidden)
+		l.mount(o.Sandbox.TempDir, root, proto.SandboxTempDir, "", syscall.MS_BIND, "")
 	}
 	// The old root lands on top of the new one, from where it is taken away
 	// (pivot_root(2), "pivot_root(".", ".")").
@@ -121,11 +117,66 @@ func (l *syscallList) pivotRoot(root string, hidden []string, o *proto.StartCmd)
 	l.must(proto.MakeSandbox, "/", syscall.SYS_CHDIR, l.text("/"))
 }
 
-func (l *syscallList) mount(source, target, fs string, flags uint64, data string) {
+// copyMounts makes the sandbox's file system from a mount namespace that has the staged
+// root and nothing else: neither has the machine's mounts to be copied, nor to be waited
+// for until they are gone. What comes from the machine is cloned before.
+func (l *syscallList) copyMounts(hidden []string, o *proto.StartCmd) {
+	from := []string{o.IO, o.Sandbox.TempDir}
+	to := []string{proto.SandboxIODir, proto.SandboxTempDir}
+	clones := make([]int, len(from))
+	for i, path := range from {
+		if path != "" {
+			clones[i] = l.must(proto.MakeSandbox, "mount on "+to[i], unix.SYS_OPEN_TREE, currentDir, l.text(path),
+				unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+		}
+	}
+	l.must(proto.MakeSandbox, "mount namespace", unix.SYS_SETNS, joinedFD, syscall.CLONE_NEWNS)
+	l.must(proto.MakeSandbox, "mount namespace", syscall.SYS_UNSHARE, syscall.CLONE_NEWNS)
+	l.mountOwn("")
+	nothing := l.text("")
+	for i, path := range from {
+		if path == "" {
+			continue
+		}
+		if i == 1 {
+			l.uncover("", hidden)
+		}
+		attach := l.must(proto.MakeSandbox, "mount on "+to[i], unix.SYS_MOVE_MOUNT, 0, nothing, currentDir,
+			l.text(to[i]), unix.MOVE_MOUNT_F_EMPTY_PATH)
+		l.calls[clones[i]].result = l.argument(attach, 0)
+	}
+	l.mount("", "", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, "")
+	l.must(proto.MakeSandbox, "/", syscall.SYS_CHDIR, l.text("/"))
+	l.try(syscall.SYS_CLOSE, listFD) // the first clone; exec closes the other one
+	l.try(syscall.SYS_CLOSE, joinedFD)
+}
+
+// mountOwn mounts the file systems that each sandbox has of its own.
+func (l *syscallList) mountOwn(below string) {
+	const plain = syscall.MS_NOSUID | syscall.MS_NODEV | syscall.MS_NOEXEC
+	l.mount("tmpfs", below, "/dev/shm", "tmpfs", syscall.MS_NOSUID|syscall.MS_NODEV, "mode=1777")
+	l.mount("mqueue", below, "/dev/mqueue", "mqueue", plain, "")
+	l.mount("devpts", below, "/dev/pts", "devpts", syscall.MS_NOSUID|syscall.MS_NOEXEC,
+		"newinstance,ptmxmode=0666,mode=0620")
+	l.mount("proc", below, "/proc", "proc", plain, "")
+}
+
+// uncover takes away what the machine has mounted below the sandbox's /tmp. It would be
+// hidden, and a machine where a checkpoint of the task goes on would have to have it. One
+// that the kernel does not let go stays.
+func (l *syscallList) uncover(below string, hidden []string) {
+	for i := len(hidden) - 1; i >= 0; i-- {
+		l.try(syscall.SYS_UMOUNT2, l.text(below+hidden[i]), syscall.MNT_DETACH)
+	}
+}
+
+// mount mounts a file system below a root.
+func (l *syscallList) mount(source, below, target, fs string, flags uint64, data string) {
 	var options uint64 // some file systems take an empty text for a wrong one
 	if data != "" {
 		options = l.text(data)
 	}
+	target = below + target
 	l.must(proto.MakeSandbox, "mount on "+target, syscall.SYS_MOUNT, l.text(source), l.text(target), l.text(fs), flags,
 		options)
 }

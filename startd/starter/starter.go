@@ -43,6 +43,7 @@ type starterProcess struct {
 	sandboxFailures sandboxFailures // what its reports mean
 	setup           int             // descriptor of roost-setup, once the root of boxes is there
 	userNamespace   int             // descriptor of the one that users are wrapped in; 0 for none
+	mountNamespace  int             // of the one that sandboxes without it copy; 0 for none
 	isRestoring     bool            // the first process is the helper that restores the task
 	suspended       bool            // the task is to stand still, by itself
 	frozen          bool            // whatever runs here is

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -70,25 +71,81 @@ func TestWhatABoxShows(t *testing.T) {
 // TestHiddenMounts: what the machine has mounted below the place of a task's files for a
 // while is not in its box: hidden it would be all the same, and a machine where the task
 // goes on from a checkpoint would have to have it. Who is wrapped in a user namespace
-// cannot get rid of it.
+// cannot get rid of it; root is not.
 func TestHiddenMounts(t *testing.T) {
 	b := newSandboxedStarter(t, time.Minute)
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData
+	uid := uint32(nobody)
 	if err := unix.Capget(&header, &data[0]); err != nil || data[0].Effective>>unix.CAP_SYS_RESOURCE&1 == 0 {
-		t.Skip("SKIPPED: root without CAP_SYS_RESOURCE wraps users in a user namespace")
+		uid = 0 // a user would be wrapped
 	}
 	mounted := publicTempDir(t, 0, 0o755)
 	if err := unix.Mount("roost-test", mounted, "tmpfs", 0, "size=1m"); err != nil {
 		t.Skipf("SKIPPED: no file system can be mounted here: %v", err)
 	}
 	t.Cleanup(func() { unix.Unmount(mounted, unix.MNT_DETACH) })
-	o := asNobody(1, "grep -c "+mounted+" /proc/self/mountinfo")
+	o := shellCmd(1, "grep -c "+mounted+" /proc/self/mountinfo")
+	o.UID, o.GID = uid, uid
 	o.Sandbox.TempDir = publicTempDir(t, nobody, 0o700)
 	b.begin(o)
 	exit := b.end()
 	if got := b.read(o.Attempt, false); got != "0\n" {
 		t.Errorf("%s lines of its mounts are about %s (%+v)", got, mounted, exit)
+	}
+}
+
+// TestLaterMounts: what the machine mounts after a claim's first task is in the box of the
+// next one, and what it has unmounted is not, with a user namespace and without.
+func TestLaterMounts(t *testing.T) {
+	for _, uid := range []uint32{0, nobody} {
+		t.Run(fmt.Sprint(uid), func(t *testing.T) {
+			shareMounts(t)
+			b := newSandboxedStarter(t, time.Minute)
+			dir := publicTempDir(t, 0, 0o755)
+			look := func(number uint32) string {
+				t.Helper()
+				o := shellCmd(number, "cat "+dir+"/file 2>/dev/null || echo none")
+				o.UID, o.GID = uid, uid
+				b.begin(o)
+				b.end()
+				defer b.DiscardAttempt(o.Attempt)
+				return b.read(o.Attempt, false)
+			}
+			before := look(1)
+			if err := unix.Mount("roost-test", dir, "tmpfs", 0, "size=1m,mode=755"); err != nil {
+				t.Skipf("SKIPPED: no file system can be mounted here: %v", err)
+			}
+			err := os.WriteFile(filepath.Join(dir, "file"), []byte("there\n"), 0o644)
+			during := look(2)
+			if e := unix.Unmount(dir, 0); err != nil || e != nil {
+				t.Fatal(err, e)
+			}
+			if after := look(3); before != "none\n" || during != "there\n" || after != "none\n" {
+				t.Errorf("it saw %q, %q and %q", before, during, after)
+			}
+		})
+	}
+}
+
+// shareMounts gives this test a mount namespace of its own in which mounts are shared with
+// the copies that others make of it, as on a machine with systemd. Its thread is not used
+// for anything else afterwards.
+func shareMounts(t *testing.T) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("only root makes boxes")
+	}
+	runtime.LockOSThread()
+	err := unix.Unshare(unix.CLONE_NEWNS)
+	if err == nil {
+		err = unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "")
+	}
+	if err == nil {
+		err = unix.Mount("", "/", "", unix.MS_REC|unix.MS_SHARED, "")
+	}
+	if err != nil {
+		t.Skipf("SKIPPED: no mount namespace can be made here: %v", err)
 	}
 }
 
