@@ -125,7 +125,7 @@ func (s *starterProcess) openUserNamespace() startError {
 func awaitWrapped(maker, list, reports int, failures sandboxFailures) (pid, pidfd int, why startError) {
 	var status syscall.WaitStatus
 	for {
-		// It takes no longer than fork does, for which the runtime is not told either.
+		// A raw call, as fork is one: it takes no longer.
 		_, _, e := syscall.RawSyscall6(syscall.SYS_WAIT4, uintptr(maker), uintptr(unsafe.Pointer(&status)), 0, 0, 0, 0)
 		if e != syscall.EINTR {
 			break

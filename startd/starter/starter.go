@@ -38,7 +38,7 @@ type starterProcess struct {
 	group          taskCgroup
 	rootStaged     bool               // the root of boxes is there
 	devices        []proto.DeviceNode // that are in it, beside those that everybody has
-	// descriptor where the box tells how it goes; -1 when it has told, or there is none
+	// descriptor of the report on how a sandbox was made; -1: there is none, or it was read
 	sandboxReport   int
 	sandboxFailures sandboxFailures // what its reports mean
 	setup           int             // descriptor of roost-setup, once the root of boxes is there
@@ -107,9 +107,9 @@ func (s *starterProcess) run() {
 // how long a short task takes, and the next order after it.
 const shortWait = 5
 
-// awaitEvents waits for events, as poll(2) does. At first it does so without a word to the
-// runtime, which would give this thread's place to another thread after 20 µs of a system
-// call, and make this one wait for it afterwards: there is nothing else to run.
+// awaitEvents waits for events, as poll(2) does. It begins with a raw system call: in any
+// other the runtime gives this thread's place to another thread after 20 µs, and this one
+// waits for it afterwards, though there is nothing else to run.
 func awaitEvents(fds []unix.PollFd, wait int) (n int, err error) {
 	if wait > shortWait || wait < 0 {
 		short := unix.Timespec{Nsec: shortWait * 1e6}
