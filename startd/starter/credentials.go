@@ -10,10 +10,9 @@ import (
 	"github.com/roost-batch/roost/startd/starter/proto"
 )
 
-// prepareAs prepares the files on a separate thread with the user's ids. The thread can
-// never get root's ids back and ends with its goroutine, which never unlocks it. The ids
-// are set with raw system calls, which affect one thread only; those of package syscall
-// affect all.
+// prepareAs prepares on a thread of its own that has the user's ids and no way back: the
+// thread ends with its goroutine, because that never unlocks it. The ids are set by raw
+// system calls, which concern one thread only; package syscall's own change all of them.
 func prepareAs(o *proto.StartCmd, files *[3]int) (program string, why startError) {
 	type result struct {
 		program string
@@ -33,53 +32,8 @@ func prepareAs(o *proto.StartCmd, files *[3]int) (program string, why startError
 	return r.program, r.why
 }
 
-// prepareLike prepares the files with the user's effective ids and then resets them. It
-// is for a new process that runs nothing else and so needs no separate thread. The real
-// and saved ids remain root's, so that no process of the user can signal or trace this
-// one meanwhile.
-func prepareLike(o *proto.StartCmd, files *[3]int) (program string, why startError) {
-	if err := setEffectiveIDs(o.UID, o.GID, o.Groups); err != 0 {
-		return "", startError{proto.Credentials, err, ""}
-	}
-	program, why = prepareFiles(o, files)
-	if err := setEffectiveIDs(0, 0, nil); err != 0 {
-		return "", startError{proto.Credentials, err, ""}
-	}
-	return program, why
-}
-
-// setEffectiveIDs sets the calling thread's effective ids and groups, and verifies them.
-// It sets the groups while the thread still has root's rights.
-func setEffectiveIDs(uid, gid uint32, groups []uint32) syscall.Errno {
-	const keep = ^uintptr(0)
-	if uid == 0 {
-		if _, _, e := syscall.RawSyscall(syscall.SYS_SETRESUID, keep, 0, keep); e != 0 {
-			return e
-		}
-	}
-	list := unsafe.Pointer(unsafe.SliceData(append([]uint32{}, groups...)))
-	if _, _, e := syscall.RawSyscall(syscall.SYS_SETGROUPS, uintptr(len(groups)), uintptr(list), 0); e != 0 {
-		return e
-	}
-	if _, _, e := syscall.RawSyscall(syscall.SYS_SETRESGID, keep, uintptr(gid), keep); e != 0 {
-		return e
-	}
-	if uid != 0 {
-		if _, _, e := syscall.RawSyscall(syscall.SYS_SETRESUID, keep, uintptr(uid), keep); e != 0 {
-			return e
-		}
-	}
-	if _, e, _ := unix.Getresuid(); uint32(e) != uid {
-		return syscall.EPERM
-	}
-	if _, e, _ := unix.Getresgid(); uint32(e) != gid {
-		return syscall.EPERM
-	}
-	return 0
-}
-
-// setCredentials sets all ids and the groups of the calling thread to the user's, and
-// verifies them.
+// setCredentials gives the calling thread the user's groups and ids, all of them, and
+// checks that it has them.
 func setCredentials(o *proto.StartCmd) syscall.Errno {
 	groups := unsafe.Pointer(unsafe.SliceData(append([]uint32{}, o.Groups...)))
 	if _, _, e := syscall.RawSyscall(syscall.SYS_SETGROUPS, uintptr(len(o.Groups)), uintptr(groups), 0); e != 0 {
@@ -101,22 +55,22 @@ func setCredentials(o *proto.StartCmd) syscall.Errno {
 	return 0
 }
 
-// isAllRoot reports whether our three uids are all root. Then setuid(2) changes all
-// three, and the change is permanent.
+// isAllRoot reports whether all three of our uids are root's: then setuid(2) changes all
+// three, and nothing can be taken back.
 func isAllRoot() bool {
 	r, e, s := unix.Getresuid()
 	return r == 0 && e == 0 && s == 0
 }
 
-// hasRights reports whether a process runs with the user's ids, from its status in /proc.
-// Zombies have a status as well.
+// hasRights reports whether a process runs with the user's ids, by its status in /proc,
+// which a zombie has as well.
 func hasRights(pid int, o *proto.StartCmd) bool {
 	status := readAll("/proc/" + itoa(pid) + "/status")
 	return hasIDs(status, "\nUid:", o.UID) && hasIDs(status, "\nGid:", o.GID)
 }
 
-// hasIDs finds the line with the real, effective, saved and file system ids, and compares
-// each.
+// hasIDs looks for a line with four numbers, real, effective, saved and of the file
+// system, and compares each.
 func hasIDs(status []byte, label string, id uint32) bool {
 	for i := 0; i+len(label) < len(status); i++ {
 		if string(status[i:i+len(label)]) != label {
@@ -140,8 +94,8 @@ func procStatusLine(text []byte) []byte {
 // ignoredSignals is SIG_IGN of signal.h.
 const ignoredSignals = 1
 
-// defaultSignals resets signals that a parent ignored, for example nohup(1). A task would
-// inherit them through fork and exec.
+// defaultSignals undoes what a parent ignored, nohup(1) for one: a task would inherit it
+// through fork and exec.
 func defaultSignals() {
 	var action struct {
 		handler, flags, restorer uintptr

@@ -1,30 +1,34 @@
-// Package starter implements the program roost-starter, the parent process of a claim's
-// tasks for the whole life of the claim.
+// Package shim is the program roost-starter: the parent of a claim's tasks, from the
+// claim to its end.
 //
-// The starter is one goroutine on one locked thread around poll(2). It polls the
-// listening socket, the connection to the startd, a pidfd of the task's first process,
-// and a timer for the next deadline (walltime, notice, lease). It uses one thread because
-// SIGCHLD goes to the thread that forked, and because PR_SET_PDEATHSIG follows the
-// thread, not the process. It uses package syscall directly, and not os or fmt: one
-// starter runs beside every claim, and a test bounds its resident memory. While it waits
-// it returns unneeded memory to the kernel (releaseMemory).
+// It is one goroutine on one locked thread around poll(2), over the listening socket, the
+// connection to the startd, a descriptor of the task's first process, and a timer for the
+// next deadline (walltime, notice, lease). One thread, because SIGCHLD goes to the thread
+// that forked, and because PR_SET_PDEATHSIG follows the thread, not the process. It uses
+// package syscall directly, and not os or fmt: one of these runs beside every claim, and
+// its resident memory is bounded by a test. What it does not need while it waits it gives
+// back (rest in loop.go).
 //
-// If the starter runs as root and the startd requests it, each task runs in a sandbox:
-// PID, mount, IPC and UTS namespaces, and a user namespace where root lacks
-// CAP_SYS_RESOURCE. The starter prepares what all sandboxes of its claim share in a mount
-// namespace of its own (sandbox_stage.go). Then it forks this same program into the new
-// namespaces (sandbox_launch.go), which mounts the rest from inside, starts the user's
-// program, and finally becomes roost-init (sandbox_init.go, init/). That is a program of
-// a few hundred bytes that reaps processes, writes the status of the user's program into
-// a file, and exits with it. A task that resumes from a checkpoint is created by CRIU
-// instead, in a helper process; its process 1 becomes the starter's child when the helper
-// exits (restore.go). Tasks are created in the claim's cgroup. The starter is not in it,
-// because it must continue while they are frozen (task_cgroup.go).
+// Where root may, each task runs in a sandbox: PID, mount, IPC and UTS namespaces, and a
+// user namespace where root lacks CAP_SYS_RESOURCE. The starter stages what all sandboxes
+// of its claim share in a mount namespace of its own, and for sandboxes without a user
+// namespace one that has nothing else (sandbox_stage.go). For each task it makes a list
+// of system calls (sandbox_steps.go, syscall_list.go) and starts roost-setup in the new
+// namespaces (sandbox_launch.go), a program of a few hundred bytes in assembly (init/)
+// that carries the list out: it mounts the rest from inside, starts the user's program
+// with the user's rights, reports, and becomes roost-init. That one is as small, and has
+// files of its own because it is part of every checkpoint: it reaps, writes the status of
+// the user's program into a file, and ends with it. A second runtime of Go in the place
+// of roost-setup would cost more than all namespaces and mounts. A task that goes on from
+// a checkpoint is made by CRIU instead, which a helper runs, and its process 1 becomes
+// the starter's child when the helper ends (restore.go). Tasks are born in the claim's
+// cgroup, and the starter is not in it, because it has to go on when they are frozen
+// (task_cgroup.go).
 //
-// The life of a task:
+// A task's life:
 //
 //	idle ── Start ──▶ record, open files, fork ──▶ running ── TERM, notice, KILL ─┐
 //	  ▲                      │ failed                  │ first process ended      │
 //	  │                      ▼                         ▼                          ▼
-//	  └──── Discard ──────  ended ◀── record ◀── kill and reap all descendants ◀──┘
+//	  └───── Forget ──────  ended ◀── record ◀── kill and reap all descendants ◀──┘
 package starter

@@ -130,10 +130,8 @@ func (s *starterProcess) launchTask(o *proto.StartCmd) (pid, pidfd int, why star
 // forkTask starts the program. In the child, package syscall sets the user's ids before
 // it changes the directory, and any failure on the way makes ForkExec fail.
 func forkTask(o *proto.StartCmd, program string, files *[3]int, g taskCgroup) (pid, pidfd int, why startError) {
-	attr := &syscall.SysProcAttr{Setsid: true, PidFD: &pidfd, UseCgroupFD: g.canCloneInto(), CgroupFD: g.fd}
-	if !o.Sandbox.Wanted { // else it dies with the first process of its namespace
-		attr.Pdeathsig = syscall.SIGKILL
-	}
+	attr := &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL, PidFD: &pidfd,
+		UseCgroupFD: g.canCloneInto(), CgroupFD: g.fd}
 	foreign := o.UID != uint32(syscall.Geteuid())
 	if foreign {
 		attr.Credential = &syscall.Credential{Uid: o.UID, Gid: o.GID, Groups: o.Groups}

@@ -9,19 +9,16 @@ import (
 	"github.com/roost-batch/roost/startd/starter/proto"
 )
 
-// listenerFD is the descriptor of the listening socket that the startd created.
+// listenerFD is the descriptor of the listening socket that the startd made.
 const listenerFD = 3
 
-// Main runs the program. Its arguments are the claim's directory, the first lease in
-// nanoseconds, and the cgroup for tasks, "-" for none. As "roost-starter box DIRECTORY
-// CGROUP" it sets up a sandbox, and as "roost-starter bound …" it sets limits and then
-// executes the user's program; the starter runs these two itself.
+// Main is the program. Its arguments are the claim's directory, the first lease in
+// nanoseconds, and the cgroup for tasks, "-" for none. Called by itself as "roost-starter
+// bound …" it is a process that binds itself before it becomes the user's program.
 func Main() {
 	runtime.LockOSThread()
 	args := parseArguments()
 	switch {
-	case len(args) == 4 && args[1] == "box":
-		sandboxMain(args[2], args[3])
 	case len(args) >= rlimitPipeArgs && args[1] == "bound":
 		rlimitMain(args)
 	case len(args) < 3 || len(args) > 4:
@@ -36,13 +33,13 @@ func Main() {
 	}
 	s.makeTimers()
 	s.renewLease(number(args[2]), 0)
-	disableHugePages() // between two short tasks the kernel has time to create huge pages
+	disableHugePages() // while its tasks follow each other without a rest the kernel has time enough to put huge ones
 	s.run()
 	syscall.Exit(0)
 }
 
-// openClaim opens the claim's files and prepares the process. It closes every inherited
-// descriptor but the listener, and makes the process the subreaper of its descendants.
+// openClaim takes on the claim: it closes every inherited descriptor but the listener,
+// and becomes the parent of all orphans below it.
 func openClaim(dir string) (*starterProcess, syscall.Errno) {
 	unix.CloseRange(listenerFD+1, ^uint(0), 0)
 	syscall.CloseOnExec(listenerFD)
@@ -68,9 +65,9 @@ func openClaim(dir string) (*starterProcess, syscall.Errno) {
 		group: taskCgroup{fd: -1}, state: proto.StarterState{Starter: int64(syscall.Getpid())}}, 0
 }
 
-// raiseCPUPriority raises the priority of this thread above others in its cgroup. It must
-// enforce leases, and kill tasks that use all CPU time. Its children do not inherit the
-// priority. Without the right to do so it has no effect.
+// raiseCPUPriority puts this thread before whatever else is in its group, for it has
+// leases to keep and tasks to kill that leave it no time. What it forks has no part in
+// that. Without the right to it all is as it was.
 func raiseCPUPriority() {
 	unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Flags: unix.SCHED_FLAG_RESET_ON_FORK,
 		Nice: starterNice}, 0)
@@ -79,7 +76,7 @@ func raiseCPUPriority() {
 // starterNice is the starter's nice value.
 const starterNice = -15
 
-// parseArguments reads the command line without package os, which is too large.
+// parseArguments reads the command line: package os, which knows it, is too big.
 func parseArguments() []string {
 	fd, err := syscall.Open("/proc/self/cmdline", syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {

@@ -8,9 +8,8 @@ import (
 	"github.com/roost-batch/roost/startd/starter/proto"
 )
 
-// openCaptured creates the files for captured streams, in a directory where only the
-// starter can write. It gives them to the user, who may then open them again as
-// /dev/stdout.
+// openCaptured makes the files for what is captured, in a directory where nobody else can
+// write. They are given to the user, who may then open them once more as /dev/stdout.
 func openCaptured(o *proto.StartCmd, files *[3]int) startError {
 	syscall.Umask(0)
 	paths := [3]string{1: o.Stdout, 2: o.Stderr}
@@ -37,44 +36,60 @@ func openCaptured(o *proto.StartCmd, files *[3]int) startError {
 	return startError{}
 }
 
-// prepareFiles opens the files that the user names and finds the program. It uses the
-// rights of the calling thread.
+// prepareFiles opens what the user names and finds the program, with the rights of the
+// calling thread.
 func prepareFiles(o *proto.StartCmd, files *[3]int) (program string, why startError) {
 	if why = checkEnterable(o.Cwd); why.step != proto.StepNone {
 		return "", why
 	}
-	flags := syscall.O_WRONLY | syscall.O_CREAT | syscall.O_NOCTTY | syscall.O_APPEND // others append to it, too: qmsg
-	if !o.Append {
-		flags |= syscall.O_TRUNC
-	}
-	for i, want := range [3]struct {
-		path  string
-		flags int
-		step  proto.StartStep
-	}{{o.Stdin, syscall.O_RDONLY | syscall.O_NOCTTY, proto.OpenStdin}, {o.Stdout, flags, proto.OpenStdout},
-		{o.Stderr, flags, proto.OpenStderr}} {
-		if files[i] > 0 || i == 2 && o.Join {
+	for i, stream := range taskStreams(o) {
+		if files[i] > 0 || stream.path == "" {
 			continue
 		}
-		path := below(o.Cwd, want.path)
-		switch want.path {
-		case "":
-			path, want.flags = "/dev/null", syscall.O_RDWR
-		case proto.Captured: // in a sandbox; outside the file is open already
-			path, want.flags = proto.SandboxIODir+"/"+proto.CapturedFile(i == 2),
-				syscall.O_WRONLY|syscall.O_APPEND|syscall.O_NOFOLLOW
-		}
-		fd, err := openNonblocking(path, want.flags)
+		fd, err := openNonblocking(stream.path, stream.flags)
 		if err != 0 {
-			return "", startError{want.step, err, path}
+			return "", startError{stream.step, err, stream.path}
 		}
 		files[i] = fd
 	}
 	return findProgram(o)
 }
 
-// openNonblocking opens a file without blocking. It returns an error for a FIFO without a
-// process at its other end.
+// taskStream is one of a task's three first files, as it is opened with the user's
+// rights. One without a path is not opened.
+type taskStream struct {
+	path  string
+	flags int
+	step  proto.StartStep
+}
+
+func taskStreams(o *proto.StartCmd) (streams [3]taskStream) {
+	flags := syscall.O_WRONLY | syscall.O_CREAT | syscall.O_NOCTTY | syscall.O_APPEND // others add to it, too: qmsg
+	if !o.Append {
+		flags |= syscall.O_TRUNC
+	}
+	streams = [3]taskStream{{o.Stdin, syscall.O_RDONLY | syscall.O_NOCTTY, proto.OpenStdin},
+		{o.Stdout, flags, proto.OpenStdout}, {o.Stderr, flags, proto.OpenStderr}}
+	for i := range streams {
+		stream := &streams[i]
+		switch stream.path {
+		case "":
+			stream.path, stream.flags = "/dev/null", syscall.O_RDWR
+		case proto.Captured: // in a sandbox; outside the file is open already
+			stream.path, stream.flags = proto.SandboxIODir+"/"+proto.CapturedFile(i == 2),
+				syscall.O_WRONLY|syscall.O_APPEND|syscall.O_NOFOLLOW
+		default:
+			stream.path = below(o.Cwd, stream.path)
+		}
+	}
+	if o.Join {
+		streams[2].path = ""
+	}
+	return streams
+}
+
+// openNonblocking opens a file. A fifo without anybody at its other end is an error, as
+// nobody can wait here.
 func openNonblocking(path string, flags int) (int, syscall.Errno) {
 	for {
 		fd, err := syscall.Open(path, flags|syscall.O_CLOEXEC|syscall.O_NONBLOCK, 0o666)
@@ -107,19 +122,57 @@ func below(cwd, path string) string {
 	return cwd + "/" + path
 }
 
-// findProgram searches PATH for a program without a slash in its name, as execvp(3) does.
+// findProgram looks for a program without a slash in its name along PATH, as execvp(3)
+// does.
 func findProgram(o *proto.StartCmd) (string, startError) {
-	if o.Executable == "" {
-		return "", startError{proto.FindProgram, syscall.ENOENT, "the empty name"}
+	if hasSlash(o.Executable) {
+		return o.Executable, startError{}
 	}
-	for i := range len(o.Executable) {
-		if o.Executable[i] == '/' {
-			return o.Executable, startError{}
-		}
+	candidates := programCandidates(o)
+	if len(candidates) > maxCandidates {
+		return "", startError{proto.FindProgram, syscall.E2BIG, programName(o)}
 	}
 	why := syscall.ENOENT
+	for _, candidate := range candidates {
+		switch err := errno(unix.Faccessat(unix.AT_FDCWD, below(o.Cwd, candidate), unix.X_OK, unix.AT_EACCESS)); {
+		case err == 0 && regular(below(o.Cwd, candidate)):
+			return candidate, startError{}
+		case err == syscall.EACCES:
+			why = err
+		}
+	}
+	return "", startError{proto.FindProgram, why, programName(o)}
+}
+
+// programName is the program in a sentence about it.
+func programName(o *proto.StartCmd) string {
+	if o.Executable == "" {
+		return "the empty name"
+	}
+	return o.Executable
+}
+
+func hasSlash(name string) bool {
+	for i := range len(name) {
+		if name[i] == '/' {
+			return true
+		}
+	}
+	return false
+}
+
+// maxCandidates bounds the directories of a PATH.
+const maxCandidates = 1000
+
+// programCandidates are the paths that a program without a slash in its name may have. If
+// they are more than maxCandidates, the rest is left out. One that no path may be as long
+// as is none.
+func programCandidates(o *proto.StartCmd) (paths []string) {
+	if o.Executable == "" {
+		return nil
+	}
 	list := pathVariable(o.Environment)
-	for start, i := 0, 0; i <= len(list); i++ {
+	for start, i := 0, 0; i <= len(list) && len(paths) <= maxCandidates; i++ {
 		if i < len(list) && list[i] != ':' {
 			continue
 		}
@@ -128,15 +181,11 @@ func findProgram(o *proto.StartCmd) (string, startError) {
 		if dir == "" {
 			dir = "."
 		}
-		candidate := dir + "/" + o.Executable
-		switch err := errno(unix.Faccessat(unix.AT_FDCWD, below(o.Cwd, candidate), unix.X_OK, unix.AT_EACCESS)); {
-		case err == 0 && regular(below(o.Cwd, candidate)):
-			return candidate, startError{}
-		case err == syscall.EACCES:
-			why = err
+		if len(dir)+1+len(o.Executable) < unix.PathMax {
+			paths = append(paths, dir+"/"+o.Executable)
 		}
 	}
-	return "", startError{proto.FindProgram, why, o.Executable}
+	return paths
 }
 
 func regular(path string) bool {

@@ -2,22 +2,18 @@ package starter
 
 import (
 	"syscall"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/roost-batch/roost/startd/starter/proto"
 )
 
-// The descriptors of the process that sets up a sandbox.
-const (
-	startCmdFD      = 3
-	sandboxReportFD = 4
-)
-
-// launchSandboxed starts the task in namespaces of its own. The forked process is this
-// program again, which sets up the sandbox from inside, starts the program there, and
-// then becomes roost-init. It reports the outcome through a pipe, on which the starter
-// does not block: the user's files may be on a server that does not answer.
+// launchSandboxed begins the task in namespaces of its own. The process that it forks is
+// roost-setup, which makes the sandbox from inside by a list of system calls that is made
+// here, starts the program, and then becomes roost-init. How that went it reports through
+// a pipe, for which nobody waits here: the user's files may be on a server that does not
+// answer.
 func (s *starterProcess) launchSandboxed(o *proto.StartCmd) (pid, pidfd int, why startError) {
 	if why = s.stageRoot(o); why.step != proto.StepNone {
 		return 0, -1, why
@@ -25,88 +21,165 @@ func (s *starterProcess) launchSandboxed(o *proto.StartCmd) (pid, pidfd int, why
 	if why = makeIOFiles(o); why.step != proto.StepNone {
 		return 0, -1, why
 	}
-	order, err := sealedStartCmd(o)
-	if err != 0 {
-		return 0, -1, startError{proto.MakeSandbox, err, "its order"}
-	}
-	defer syscall.Close(order)
-	var pipe [2]int
-	if err := syscall.Pipe2(pipe[:], syscall.O_CLOEXEC); err != nil {
-		return 0, -1, startError{proto.MakeSandbox, errno(err), "its report"}
-	}
-	defer syscall.Close(pipe[1])
-	null, e := syscall.Open("/dev/null", syscall.O_RDWR|syscall.O_CLOEXEC, 0)
-	if e != nil {
-		return 0, -1, startError{proto.MakeSandbox, errno(e), "/dev/null"}
-	}
-	defer syscall.Close(null)
-	group := "-"
+	group := ""
 	if s.group.dir != "" && !s.group.canCloneInto() {
 		group = s.group.dir
 	}
-	pid, e = syscall.ForkExec("/proc/self/exe", []string{"roost-starter", "box", s.dir, group}, &syscall.ProcAttr{
-		Dir: "/", Env: []string{"GOMAXPROCS=1", "GOGC=off"},
-		Files: []uintptr{uintptr(null), uintptr(null), 2, uintptr(order), uintptr(pipe[1])},
-		Sys:   s.namespaceFlags(o, &pidfd),
-	})
-	if e != nil {
+	var hidden []string
+	if o.Sandbox.TempDir != "" {
+		hidden = mountsBelow(s.dir+stagedRoot, proto.SandboxTempDir)
+	}
+	wrapped := o.UID != 0 && !hasCapability(unix.CAP_SYS_RESOURCE)
+	joined := &s.mountNamespace
+	if wrapped {
+		joined, why = &s.userNamespace, s.openUserNamespace()
+	} else {
+		why = s.openMountNamespace()
+	}
+	if why.step != proto.StepNone {
+		return 0, -1, why
+	}
+	steps := sandboxSteps(s.dir, group, hidden, wrapped, o)
+	list, why := steps.write()
+	if why.step != proto.StepNone {
+		return 0, -1, why
+	}
+	defer syscall.Close(list)
+	var pipe [2]int
+	if err := syscall.Pipe2(pipe[:], syscall.O_CLOEXEC|syscall.O_NONBLOCK); err != nil {
+		return 0, -1, startError{proto.MakeSandbox, errno(err), "its report"}
+	}
+	defer syscall.Close(pipe[1])
+	files := []uintptr{0, 1, 2, uintptr(list), uintptr(pipe[1]), uintptr(*joined)}
+	attr := &syscall.SysProcAttr{UseCgroupFD: s.group.canCloneInto(), CgroupFD: s.group.fd, PidFD: &pidfd}
+	if !wrapped {
+		attr.Cloneflags, attr.Setsid = sandboxNamespaces&^syscall.CLONE_NEWNS, true
+	}
+	pid, err := s.forkSetup(files, attr)
+	if err != nil {
 		syscall.Close(pipe[0])
-		return 0, -1, startError{proto.MakeSandbox, errno(e), "namespaces"}
+		return 0, -1, startError{proto.MakeSandbox, errno(err), "namespaces"}
+	}
+	failures := steps.failuresOnly()
+	if wrapped {
+		syscall.Close(pidfd)
+		if pid, pidfd, why = awaitWrapped(pid, list, pipe[0], failures); why.step != proto.StepNone {
+			syscall.Close(pipe[0])
+			return 0, -1, why
+		}
 	}
 	if pidfd < 0 {
 		syscall.Close(pipe[0])
 		killAndReap(pid)
 		return 0, -1, startError{proto.Fork, syscall.ENOSYS, ""}
 	}
-	s.sandboxReport = pipe[0]
+	s.sandboxReport, s.sandboxFailures = pipe[0], failures
 	return pid, pidfd, startError{}
 }
 
-// namespaceFlags returns the attributes for the sandbox's namespaces. CRIU dumps a
-// process of another user only with CAP_SYS_RESOURCE, or in a user namespace that it
-// created: so a root without that capability adds a user namespace, in which all ids stay
-// the same.
-func (s *starterProcess) namespaceFlags(o *proto.StartCmd, pidfd *int) *syscall.SysProcAttr {
-	attr := &syscall.SysProcAttr{
-		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS,
-		Setsid:     true, PidFD: pidfd,
-		UseCgroupFD: s.group.canCloneInto(), CgroupFD: s.group.fd,
-	}
-	if o.UID != 0 && !hasCapability(unix.CAP_SYS_RESOURCE) {
-		everybody := []syscall.SysProcIDMap{{Size: 1<<32 - 1}}
-		attr.Cloneflags |= syscall.CLONE_NEWUSER
-		attr.UidMappings, attr.GidMappings, attr.GidMappingsEnableSetgroups = everybody, everybody, true
-	}
-	return attr
+// sandboxNamespaces are the namespaces that each sandbox has of its own.
+const sandboxNamespaces = syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS
+
+// forkSetup starts roost-setup, whose descriptors are the files.
+func (s *starterProcess) forkSetup(files []uintptr, attr *syscall.SysProcAttr) (pid int, err error) {
+	return syscall.ForkExec("/proc/self/fd/"+itoa(s.setup), []string{"roost-setup"},
+		&syscall.ProcAttr{Dir: "/", Env: []string{}, Files: files, Sys: attr})
 }
 
-// hasCapability reports whether this process has an effective capability.
+// openUserNamespace makes the user namespace of a claim's sandboxes, in which everybody
+// has the number that he has outside. CRIU dumps a process of another user than its own
+// only with CAP_SYS_RESOURCE, or in such a namespace: so a root without that capability
+// wraps its users. It is made once, because only another process can write its tables,
+// and a fork with a user namespace copies the memory of the starter.
+func (s *starterProcess) openUserNamespace() startError {
+	if s.userNamespace > 0 {
+		return startError{}
+	}
+	failed := func(err error) startError { return startError{proto.MakeSandbox, errno(err), "user namespace"} }
+	wait := newSyscallList()
+	wait.try(syscall.SYS_PPOLL)
+	list, why := wait.write()
+	if why.step != proto.StepNone {
+		return why
+	}
+	defer syscall.Close(list)
+	everybody := []syscall.SysProcIDMap{{Size: 1<<32 - 1}}
+	pid, err := s.forkSetup([]uintptr{0, 1, 2, uintptr(list)}, &syscall.SysProcAttr{
+		Cloneflags: syscall.CLONE_NEWUSER, Pdeathsig: syscall.SIGKILL,
+		UidMappings: everybody, GidMappings: everybody, GidMappingsEnableSetgroups: true,
+	})
+	if err != nil {
+		return failed(err)
+	}
+	fd, err := syscall.Open("/proc/"+itoa(pid)+"/ns/user", syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+	killAndReap(pid)
+	if err != nil {
+		return failed(err)
+	}
+	s.userNamespace = fd
+	return startError{}
+}
+
+// awaitWrapped waits until a process has made the first process of a sandbox, as a child
+// of ours, in the user namespace that it has joined. It stored the pid in the list.
+func awaitWrapped(maker, list, reports int, failures sandboxFailures) (pid, pidfd int, why startError) {
+	var status syscall.WaitStatus
+	for {
+		// A raw call, as fork is one: it takes no longer.
+		_, _, e := syscall.RawSyscall6(syscall.SYS_WAIT4, uintptr(maker), uintptr(unsafe.Pointer(&status)), 0, 0, 0, 0)
+		if e != syscall.EINTR {
+			break
+		}
+	}
+	if !status.Exited() || status.ExitStatus() != 0 {
+		var report [reportSize]byte
+		n := 0
+		if status.Exited() { // and has reported why
+			n, _ = syscall.Read(reports, report[:])
+		}
+		why, _ = failures.explain(report[:max(n, 0)])
+		return 0, -1, why
+	}
+	var word [8]byte
+	if n, err := syscall.Pread(list, word[:], wordChild-listAddress); err != nil || n != len(word) {
+		return 0, -1, startError{proto.MakeSandbox, syscall.EIO, "its list"}
+	}
+	pid = int(word[0]) | int(word[1])<<8 | int(word[2])<<16 | int(word[3])<<24
+	pidfd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		killAndReap(pid)
+		return 0, -1, startError{proto.Fork, errno(err), ""}
+	}
+	return pid, pidfd, startError{}
+}
+
+// hasCapability reports whether this process has a capability in effect.
 func hasCapability(which uint) bool {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData
 	return unix.Capget(&header, &data[0]) == nil && data[which/32].Effective>>(which%32)&1 == 1
 }
 
-// sealedStartCmd returns a memory file that contains the command.
-func sealedStartCmd(o *proto.StartCmd) (int, syscall.Errno) {
-	fd, err := unix.MemfdCreate("order", unix.MFD_CLOEXEC)
-	if err != nil {
-		return 0, errno(err)
-	}
-	text := proto.AppendFrame(nil, &proto.StarterMessage{Type: proto.TypeStart, Start: *o})
+// memoryFile makes a file in memory.
+func memoryFile(name string) (int, syscall.Errno) {
+	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC)
+	return fd, errno(err)
+}
+
+// writeAt writes all of a text at an offset of a file.
+func writeAt(fd int, text []byte, offset int64) syscall.Errno {
 	for at := 0; at < len(text); {
-		n, err := syscall.Pwrite(fd, text[at:], int64(at))
+		n, err := syscall.Pwrite(fd, text[at:], offset+int64(at))
 		if err != nil {
-			syscall.Close(fd)
-			return 0, errno(err)
+			return errno(err)
 		}
 		at += n
 	}
-	return fd, 0
+	return 0
 }
 
-// makeIOFiles creates the files in the attempt's directory that the sandbox needs. An
-// attempt that resumes from a checkpoint has them already.
+// makeIOFiles makes the files of the attempt's directory that the box needs. Where the
+// attempt goes on from an image they are there.
 func makeIOFiles(o *proto.StartCmd) startError {
 	var files [3]int
 	why := openCaptured(o, &files)
@@ -131,8 +204,8 @@ func makeIOFiles(o *proto.StartCmd) startError {
 	return startError{}
 }
 
-// programStatus returns the wait status of the program, which roost-init has written. If
-// roost-init was killed before, the program was killed with it and has the same status.
+// programStatus is how the program ended: its box wrote it down, or was killed before it
+// could, and with the program.
 func programStatus(io string, box syscall.WaitStatus) syscall.WaitStatus {
 	text := readAll(io + "/" + proto.StatusFile)
 	if len(text) != 4 || text[0]&text[1]&text[2]&text[3] == 0xff {
@@ -141,29 +214,22 @@ func programStatus(io string, box syscall.WaitStatus) syscall.WaitStatus {
 	return syscall.WaitStatus(uint32(text[0]) | uint32(text[1])<<8 | uint32(text[2])<<16 | uint32(text[3])<<24)
 }
 
-// onSandboxReport handles the outcome of the sandbox's setup. An empty report means that
-// the process was killed.
+// onSandboxReport handles the report of a process that makes a sandbox. One that reports
+// nothing at all was killed.
 func (s *starterProcess) onSandboxReport() {
-	var text [4096]byte
-	n, err := syscall.Read(s.sandboxReport, text[:])
+	var report [reportSize]byte
+	n, err := syscall.Read(s.sandboxReport, report[:])
 	if err == syscall.EINTR {
 		return
 	}
+	why, ok := s.sandboxFailures.explain(report[:max(n, 0)])
 	s.closeReport()
-	var m proto.StarterMessage
-	if body, _, ok := proto.SplitFrame(text[:max(n, 0)]); ok && body != nil {
-		m, _ = proto.DecodeBody(body)
-	}
 	switch {
-	case m.Type == proto.TypeStarted:
+	case ok:
 		s.reportStarted()
 		s.deliverPending()
-	case s.stopping: // it was killed, and the cause is known
+	case s.stopping: // it was killed, and by whom is known
 	default:
-		why := startError{proto.MakeSandbox, syscall.EIO, "it ended before it was ready"}
-		if m.Type == proto.TypeExited {
-			why = startError{m.State.Exit.Step, syscall.Errno(m.State.Exit.Errno), m.State.Exit.Reason}
-		}
 		s.abandonTask(why.taskExit())
 	}
 }
@@ -171,11 +237,12 @@ func (s *starterProcess) onSandboxReport() {
 func (s *starterProcess) closeReport() {
 	if s.sandboxReport >= 0 {
 		syscall.Close(s.sandboxReport)
-		s.sandboxReport = -1
+		s.sandboxReport, s.sandboxFailures = -1, sandboxFailures{}
 	}
 }
 
-// abandonTask ends a task that has processes but never ran its program.
+// abandonTask ends a task of which there are processes, and that never came to run its
+// program.
 func (s *starterProcess) abandonTask(exit proto.TaskExit) {
 	s.exit = exit
 	s.killed = true

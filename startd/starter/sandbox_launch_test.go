@@ -1,6 +1,7 @@
 package starter
 
 import (
+	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -31,18 +32,33 @@ broken
 	}
 }
 
-// TestInitCode checks that the embedded program matches its source.
-func TestInitCode(t *testing.T) {
-	if _, err := exec.LookPath("as"); err != nil || runtime.GOARCH != "amd64" {
-		t.Skip("no assembler for it here")
-	}
-	made := filepath.Join(t.TempDir(), "init")
-	if out, err := exec.Command("sh", "init/make.sh", made).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	got, err := os.ReadFile(made)
-	if err != nil || string(got) != initCode {
-		t.Errorf("%d bytes, %v; kept are %d others: run init/make.sh, and think of the images that hold them", len(got),
-			err, len(initCode))
+// TestSandboxPrograms holds the programs of a sandbox against their sources, for each
+// architecture that there is an assembler for.
+func TestSandboxPrograms(t *testing.T) {
+	for arch, machine := range map[string]string{"amd64": "x86_64", "arm64": "aarch64"} {
+		for _, name := range []string{"init", "setup"} {
+			t.Run(name+"_"+arch, func(t *testing.T) {
+				assembler := machine + "-linux-gnu-as"
+				if runtime.GOARCH == arch {
+					assembler = "as"
+				}
+				if _, err := exec.LookPath(assembler); err != nil {
+					t.Skipf("SKIPPED: no assembler for %s: %v", arch, err)
+				}
+				made := filepath.Join(t.TempDir(), name)
+				if out, err := exec.Command("sh", "init/make.sh", name, arch, made).CombinedOutput(); err != nil {
+					t.Fatalf("%v\n%s", err, out)
+				}
+				got, err := os.ReadFile(made)
+				if err != nil {
+					t.Fatal(err)
+				}
+				want, err := os.ReadFile("init/" + name + "_" + arch + ".bin")
+				if err != nil || !bytes.Equal(got, want) {
+					t.Errorf("%d bytes, %v; the file has %d others: run init/make.sh, and think of the images that hold them",
+						len(got), err, len(want))
+				}
+			})
+		}
 	}
 }

@@ -11,13 +11,13 @@ import (
 
 const (
 	sandboxInitPath = "/dev/init"
-	stagedRoot      = "/root" // below the claim's directory: the root of the sandboxes
+	stagedRoot      = "/root" // below the claim's directory: the root of the boxes
 	stagedDev       = "/dev"  // and their devices
 )
 
-// stageRoot prepares what all sandboxes of the claim share, in a mount namespace of the
-// starter's own. These are the machine's files, the devices that everybody may use and
-// those of the claim. Later mounts of the machine propagate into it.
+// stageRoot makes, in a mount namespace of the starter's own, what all boxes of the claim
+// have in common: the machine's files, and devices that anybody may use beside those that
+// are the claim's. What the machine mounts later comes along.
 func (s *starterProcess) stageRoot(o *proto.StartCmd) startError {
 	switch {
 	case s.rootStaged:
@@ -43,7 +43,7 @@ func (s *starterProcess) stageRoot(o *proto.StartCmd) startError {
 		return startError{proto.MakeSandbox, errno(err), "mount on " + root}
 	}
 	for _, at := range mounts {
-		syscall.Mount(at, root+at, "", syscall.MS_BIND, "") // a mount that is gone meanwhile, or hidden, is not needed
+		syscall.Mount(at, root+at, "", syscall.MS_BIND, "") // one that is gone meanwhile, or hidden, is not missed
 	}
 	if err := syscall.Mount("tmpfs", dev, "tmpfs", syscall.MS_NOSUID, "mode=755,size=1m"); err != nil {
 		return startError{proto.MakeSandbox, errno(err), "mount on " + dev}
@@ -54,12 +54,16 @@ func (s *starterProcess) stageRoot(o *proto.StartCmd) startError {
 	if err := syscall.Mount(dev, root+stagedDev, "", syscall.MS_BIND, ""); err != nil {
 		return startError{proto.MakeSandbox, errno(err), "mount on " + root + stagedDev}
 	}
-	s.rootStaged, s.devices = true, o.Sandbox.Devices
+	setup, why := openSetup(dev)
+	if why.step != proto.StepNone {
+		return why
+	}
+	s.rootStaged, s.devices, s.setup = true, o.Sandbox.Devices, setup
 	return startError{}
 }
 
-// replaceDevices replaces the claim's devices. A claim in a queue gets the devices that
-// are free when it starts.
+// replaceDevices exchanges the devices that are the claim's for others: one that waits
+// for its turn gets what is free then.
 func (s *starterProcess) replaceDevices(devices []proto.DeviceNode) startError {
 	if slices.Equal(devices, s.devices) {
 		return startError{}
@@ -75,8 +79,8 @@ func (s *starterProcess) replaceDevices(devices []proto.DeviceNode) startError {
 	return makeNodes(dev, devices)
 }
 
-// populateDev creates the devices, the mount points below /dev, and the program
-// roost-init.
+// populateDev makes the devices, the places where the box mounts something, and the
+// program of its first process.
 func populateDev(dev string, own []proto.DeviceNode) startError {
 	if why := makeNodes(dev, append([]proto.DeviceNode{
 		{Path: "/dev/null", Major: 1, Minor: 3}, {Path: "/dev/zero", Major: 1, Minor: 5},
@@ -99,19 +103,42 @@ func populateDev(dev string, own []proto.DeviceNode) startError {
 			return startError{proto.MakeSandbox, errno(err), "/dev" + link[1]}
 		}
 	}
-	path := dev + sandboxInitPath[len("/dev"):]
-	fd, err := syscall.Open(path, syscall.O_WRONLY|syscall.O_CREAT|syscall.O_EXCL|syscall.O_CLOEXEC, 0o555)
-	if err == nil {
-		_, err = syscall.Write(fd, []byte(initCode))
-		syscall.Close(fd)
-	}
-	if err != nil {
-		return startError{proto.MakeSandbox, errno(err), sandboxInitPath}
+	if err := makeProgram(dev+sandboxInitPath[len("/dev"):], initCode); err != 0 {
+		return startError{proto.MakeSandbox, err, sandboxInitPath}
 	}
 	return startError{}
 }
 
-// makeNodes makes device nodes below dev that everybody may open, with their directories.
+// makeProgram makes the file of a program.
+func makeProgram(path, code string) syscall.Errno {
+	fd, err := syscall.Open(path, syscall.O_WRONLY|syscall.O_CREAT|syscall.O_EXCL|syscall.O_CLOEXEC, 0o555)
+	if err == nil {
+		_, err = syscall.Write(fd, []byte(code))
+		syscall.Close(fd)
+	}
+	return errno(err)
+}
+
+// openSetup makes roost-setup and opens it. Its file has no name any more: it is of no
+// use in the sandbox.
+func openSetup(dev string) (fd int, why startError) {
+	path := dev + "/setup"
+	e := makeProgram(path, setupCode)
+	if e == 0 {
+		var err error
+		if fd, err = syscall.Open(path, unix.O_PATH|syscall.O_CLOEXEC, 0); err == nil {
+			err = syscall.Unlink(path)
+		}
+		e = errno(err)
+	}
+	if e != 0 {
+		return -1, startError{proto.MakeSandbox, e, path}
+	}
+	return fd, startError{}
+}
+
+// makeNodes makes device nodes below dev that everybody may open, with the directories
+// that they are in.
 func makeNodes(dev string, devices []proto.DeviceNode) startError {
 	for _, d := range devices {
 		path := dev + d.Path[len("/dev"):]
@@ -127,9 +154,9 @@ func makeNodes(dev string, devices []proto.DeviceNode) startError {
 	return startError{}
 }
 
-// userDataMounts lists the mount points of file systems with users' data, parents first.
-// It reads a mountinfo file (proc(5)) and omits kernel file systems and the places where
-// a sandbox has its own.
+// userDataMounts lists where file systems with users' data are mounted, parents first,
+// from a mountinfo file (proc(5)). The kernel's own are not among them, nor what lies
+// where the box has its own.
 func userDataMounts(info []byte) []string {
 	var list []string
 	for len(info) > 0 {
@@ -153,7 +180,70 @@ func userDataMounts(info []byte) []string {
 	return list
 }
 
-// isKernelFS reports whether a file system shows kernel state and no data.
+// openMountNamespace makes the mount namespace of which those of the claim's sandboxes are
+// copies: it has the staged root as its root, and nothing else. This thread makes it and
+// comes back.
+func (s *starterProcess) openMountNamespace() (why startError) {
+	if s.mountNamespace > 0 {
+		return startError{}
+	}
+	const itself = "/proc/thread-self/ns/mnt"
+	own, err := syscall.Open(itself, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+	if err == nil {
+		defer syscall.Close(own)
+		err = syscall.Unshare(syscall.CLONE_NEWNS)
+	}
+	if err != nil {
+		return startError{proto.MakeSandbox, errno(err), "mount namespace"}
+	}
+	fd, err := syscall.Open(itself, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		fd = -1
+	}
+	if err == nil {
+		err = leaveOldRoot(s.dir + stagedRoot)
+	}
+	if back := unix.Setns(own, syscall.CLONE_NEWNS); back != nil {
+		exitWithError("mount namespace", errno(back))
+	}
+	if err != nil {
+		syscall.Close(fd)
+		return startError{proto.MakeSandbox, errno(err), "pivot_root"}
+	}
+	s.mountNamespace = fd
+	return startError{}
+}
+
+// leaveOldRoot makes a directory the root of this mount namespace, and takes the old one
+// away.
+func leaveOldRoot(root string) error {
+	err := syscall.Chdir(root)
+	if err == nil {
+		err = syscall.PivotRoot(".", ".")
+	}
+	if err == nil {
+		err = syscall.Unmount(".", syscall.MNT_DETACH)
+	}
+	return err
+}
+
+// mountsBelow lists what is mounted below a directory of a root, parents first, as seen
+// from that root.
+func mountsBelow(root, dir string) (below []string) {
+	dir = root + dir
+	for info := readAll("/proc/thread-self/mountinfo"); len(info) > 0; {
+		text := procStatusLine(info)
+		info = info[min(len(text)+1, len(info)):]
+		if fields := words(text); len(fields) > 4 {
+			if at := unescape(fields[4]); len(at) > len(dir) && at[:len(dir)] == dir && at[len(dir)] == '/' {
+				below = append(below, at[len(root):])
+			}
+		}
+	}
+	return below
+}
+
+// isKernelFS reports whether a file system shows the kernel and no data.
 func isKernelFS(fs string) bool {
 	switch fs {
 	case "proc", "cgroup", "cgroup2", "devtmpfs", "devpts", "mqueue", "debugfs", "tracefs", "securityfs", "pstore",
@@ -164,7 +254,7 @@ func isKernelFS(fs string) bool {
 	return false
 }
 
-// isPrivateMount reports whether a sandbox has its own version of what is mounted there.
+// isPrivateMount reports whether a box has its own instead of what is mounted there.
 func isPrivateMount(at string) bool {
 	for _, own := range [...]string{"/dev", "/proc", userServices} {
 		if len(at) >= len(own) && at[:len(own)] == own && (len(at) == len(own) || at[len(own)] == '/') {
@@ -174,8 +264,8 @@ func isPrivateMount(at string) bool {
 	return at == "/"
 }
 
-// userServices is the directory of the sockets of users' service managers. Through them a
-// task could run something outside its sandbox.
+// userServices is where the sockets of users' own service managers are: through them a
+// task could have something run outside of its box.
 const userServices = "/run/user"
 
 func words(text []byte) []string {
@@ -193,7 +283,7 @@ func words(text []byte) []string {
 	return list
 }
 
-// unescape decodes the octal escapes of spaces and similar characters.
+// unescape undoes the octal escapes of spaces and their like.
 func unescape(text string) string {
 	var out []byte
 	for i := 0; i < len(text); i++ {

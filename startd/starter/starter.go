@@ -2,14 +2,15 @@ package starter
 
 import (
 	"syscall"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/roost-batch/roost/startd/starter/proto"
 )
 
-// starterProcess is the whole state of a starter. Deadlines are nanoseconds of
-// CLOCK_BOOTTIME, 0 for none.
+// starterProcess is all there is to know. Deadlines are nanoseconds of CLOCK_BOOTTIME, 0
+// for none.
 type starterProcess struct {
 	dir            string
 	journal        int // descriptor
@@ -21,34 +22,38 @@ type starterProcess struct {
 	pidfd          int // of the task's first process, or -1
 	lease          int64
 	walltime       int64
-	suspendedTotal int64       // total time, in ns, for which the task was suspended so far
-	killAt         int64       // end of the notice
+	suspendedTotal int64       // how long the task has stood still, until it last went on
+	killAt         int64       // when the notice is over
 	timer          int         // descriptor
-	timerDeadline  int64       // deadline for which timer is set
-	wakeTimer      kernelTimer // see kernel_timer.go
+	timerDeadline  int64       // what it is set to
+	wakeTimer      kernelTimer // see leasetimers.go
 	killTimer      kernelTimer
 	killed         bool           // SIGKILL was sent
-	stopping       bool           // the task is being ended; cause is the first one
-	stopSignal     syscall.Signal // signal for ending the task; 0: SIGTERM to all its processes
-	pendingSignals uint64         // signals from before the program started, bit n-1 for number n
+	stopping       bool           // the end was ordered, by whatever cause; the first cause stands
+	stopSignal     syscall.Signal // with which it was; 0: SIGTERM to all there is
+	pendingSignals uint64         // signals that came before there was a program, bit n-1 for number n
 	cause          proto.EndCause
 	reason         string
 	release        bool
 	group          taskCgroup
-	rootStaged     bool               // the root of sandboxes is staged
-	devices        []proto.DeviceNode // the claim's devices in the staged root
-	// descriptor of the sandbox's report; -1 after the report, or without a sandbox
-	sandboxReport int
-	isRestoring   bool  // the first process is the helper that restores the task
-	suspended     bool  // the task itself is to be suspended
-	frozen        bool  // the whole claim is to be frozen
-	pausedSince   int64 // when the task was suspended or frozen; 0: it is running
-	// after the end of the first process, while its descendants have not ended: how often
-	// they were killed; 0 otherwise
+	rootStaged     bool               // the root of boxes is there
+	devices        []proto.DeviceNode // that are in it, beside those that everybody has
+	// descriptor of the report on how a sandbox was made; -1: there is none, or it was read
+	sandboxReport   int
+	sandboxFailures sandboxFailures // what its reports mean
+	setup           int             // descriptor of roost-setup, once the root of boxes is there
+	userNamespace   int             // descriptor of the one that users are wrapped in; 0 for none
+	mountNamespace  int             // of the one that sandboxes without it copy; 0 for none
+	isRestoring     bool            // the first process is the helper that restores the task
+	suspended       bool            // the task is to stand still, by itself
+	frozen          bool            // whatever runs here is
+	pausedSince     int64           // since when it does; 0: it does not
+	// the first process has ended, its descendants not yet: how often they were killed; 0
+	// for not now
 	reaping            int
-	exit               proto.TaskExit // as far as known while reaping
-	usage              proto.TaskExit // CPU time and memory of the processes reaped so far
-	needsMemoryRelease bool           // something was done since memory was last released
+	exit               proto.TaskExit // as far as it is known while reaping
+	usage              proto.TaskExit // processor time and memory of what was reaped so far
+	needsMemoryRelease bool           // something was done since memory was given back
 }
 
 func now() int64 {
@@ -57,13 +62,13 @@ func now() int64 {
 	return t.Nano()
 }
 
-// run runs the loop until the claim is released or its lease has expired.
+// run goes on until the claim is released or its lease has run out.
 func (s *starterProcess) run() {
 	for !s.isDone() {
 		s.armTimer()
 		wait := -1
 		if s.reaping > 0 {
-			wait = min(s.reaping, 100) // processes that do not die at once are checked at growing intervals
+			wait = min(s.reaping, 100) // what does not die at once is looked at ever more seldom
 		} else if s.needsMemoryRelease {
 			wait = memoryReleaseDelay
 		}
@@ -72,7 +77,7 @@ func (s *starterProcess) run() {
 			{Fd: int32(s.pidfd), Events: unix.POLLIN},
 			{Fd: int32(s.timer), Events: unix.POLLIN}, {Fd: int32(s.sandboxReport), Events: unix.POLLIN},
 		}
-		n, err := unix.Poll(fds[:], wait)
+		n, err := awaitEvents(fds[:], wait)
 		if err != nil {
 			fds = [5]unix.PollFd{}
 		}
@@ -98,14 +103,39 @@ func (s *starterProcess) run() {
 	}
 }
 
-// isDone reports whether the starter may exit: released, or without a lease, and no task
-// runs.
+// shortWait is for how long a wait is expected to be over soon, in milliseconds: that is
+// how long a short task takes, and the next order after it.
+const shortWait = 5
+
+// awaitEvents waits for events, as poll(2) does. It begins with a raw system call: in any
+// other the runtime gives this thread's place to another thread after 20 µs, and this one
+// waits for it afterwards, though there is nothing else to run.
+func awaitEvents(fds []unix.PollFd, wait int) (n int, err error) {
+	if wait > shortWait || wait < 0 {
+		short := unix.Timespec{Nsec: shortWait * 1e6}
+		ready, _, e := syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&fds[0])), uintptr(len(fds)),
+			uintptr(unsafe.Pointer(&short)), 0, 0, 0)
+		if e != 0 {
+			return 0, e
+		}
+		if ready > 0 {
+			return int(ready), nil
+		}
+		if wait > 0 {
+			wait -= shortWait
+		}
+	}
+	return unix.Poll(fds, wait)
+}
+
+// isDone says whether the starter has nothing more to do: released, or without a lease;
+// and no task runs.
 func (s *starterProcess) isDone() bool {
 	return s.state.Phase != proto.Running && (s.release || s.lease <= now())
 }
 
-// armTimer sets the timer to the next deadline. The timer uses CLOCK_BOOTTIME, because a
-// poll timeout does not count while the machine sleeps, and a lease does.
+// armTimer sets the timer to the next deadline. It is a timer of CLOCK_BOOTTIME, because
+// a timeout of poll's stands still while the machine sleeps, and a lease does not.
 func (s *starterProcess) armTimer() {
 	if s.lease <= now() {
 		s.armLeaseTimers()
@@ -118,7 +148,7 @@ func (s *starterProcess) armTimer() {
 			}
 		}
 		if s.killed {
-			next = now() + 1e9 // check again whether a fork escaped the signal
+			next = now() + 1e9 // look again whether something was forked past the signal
 		}
 	}
 	if next == s.timerDeadline {
@@ -131,10 +161,10 @@ func (s *starterProcess) armTimer() {
 	}
 }
 
-// noDeadline is a deadline that never comes.
+// noDeadline is the time of a deadline that does not come.
 const noDeadline = 1<<63 - 1
 
-// handleDeadlines performs the action that is due.
+// handleDeadlines does what is due.
 func (s *starterProcess) handleDeadlines() {
 	if s.state.Phase != proto.Running || s.reaping > 0 {
 		return
@@ -156,8 +186,8 @@ func (s *starterProcess) handleDeadlines() {
 	}
 }
 
-// setWalltime sets a new walltime, counted from the task's start without its suspended
-// time. It has no effect on a task that is being ended.
+// setWalltime gives the task another walltime, counted from its start without the time
+// that it stood still. One that is on its way out is left alone.
 func (s *starterProcess) setWalltime(walltime int64, reason string) {
 	if s.stopping {
 		return
@@ -168,27 +198,24 @@ func (s *starterProcess) setWalltime(walltime int64, reason string) {
 	}
 }
 
-// killAll sends SIGKILL to all processes of the task.
+// killAll sends SIGKILL to all there is.
 func (s *starterProcess) killAll() {
 	s.killed = true
 	s.signalTree(syscall.SIGKILL)
 	if s.isRestoring {
-		s.group.kill() // restored processes may not be our descendants yet
+		s.group.kill() // what it has restored already may not be below us
 	}
 	if s.pausedSince != 0 {
 		s.group.freeze(false)
 	}
-	// nothing dies in the version 1 freezer, and the startd may have frozen it without a
-	// message
-	if s.group.version1 {
+	if s.group.version1 { // in that freezer nothing dies, and its startd may have stopped it without a word to us
 		s.group.freeze(false)
 		s.group.thawVersion1()
 	}
 }
 
-// stopTask begins to end the task: with a signal to the program, or, for 0, SIGTERM to
-// all its processes. A later command may shorten the time; the cause is that of the
-// first.
+// stopTask begins the end of the task: by a signal to the program, or for 0 by SIGTERM to
+// all there is. A faster order overtakes a slower one; the cause is that of the first.
 func (s *starterProcess) stopTask(cause proto.EndCause, reason string, fast bool, notice int64, by syscall.Signal) {
 	if s.state.Phase != proto.Running || s.reaping > 0 {
 		return
@@ -201,32 +228,31 @@ func (s *starterProcess) stopTask(cause proto.EndCause, reason string, fast bool
 		s.killAll()
 		return
 	}
-	s.resumeTask() // a frozen process would not get the signal
+	s.resumeTask() // a frozen process would not see what it is sent
 	if deadline := now() + notice; s.killAt == 0 || deadline < s.killAt {
 		s.killAt = deadline
 	}
 	if first {
 		s.stopSignal = by
-		if s.sandboxReport < 0 { // else there is no program yet to signal
+		if s.sandboxReport < 0 { // else there is no program yet to hear it
 			s.sendTerm()
 		}
 	}
 }
 
-// sendTerm sends the signal that asks the task to end.
+// sendTerm tells the task to end.
 func (s *starterProcess) sendTerm() {
 	if s.stopSignal != 0 {
 		s.signalProgram(s.stopSignal)
 	} else {
 		s.signalTree(syscall.SIGTERM)
 	}
-	s.signalTree(syscall.SIGCONT) // a stopped process would not get the signal
+	s.signalTree(syscall.SIGCONT) // a stopped process would not see it
 }
 
-// deliverPending sends a program that has just started the signals from while its sandbox
-// was being set up. The setup may take long, and signals to the sandbox's processes have
-// no effect meanwhile: the first process of a PID namespace only gets signals that it
-// handles.
+// deliverPending gives a program that has just begun what it was sent while its box was
+// being made. That may take long, and what goes to the box's processes meanwhile reaches
+// nobody: the first process of a PID namespace hears only what it wants to.
 func (s *starterProcess) deliverPending() {
 	for signal := syscall.Signal(1); s.pendingSignals != 0; signal++ {
 		if s.pendingSignals&1 != 0 {
@@ -239,13 +265,13 @@ func (s *starterProcess) deliverPending() {
 		s.sendTerm()
 	case s.suspended:
 		s.pauseWalltime(s.group.freeze(true))
-	case s.frozen: // its own group is not frozen, and must not be: nobody would thaw it
+	case s.frozen: // its group is not frozen by itself: nobody would let it go on
 		s.pauseWalltime(s.group.dir != "")
 	}
 }
 
-// renewLease sets the lease to end after a time, but not after the instant until; 0 for
-// none. A command may be read long after it was sent.
+// renewLease has the lease end so long from now, but not after an instant, 0 for none: an
+// order may be read long after it was given.
 func (s *starterProcess) renewLease(lease, until int64) {
 	t := now()
 	s.lease = noDeadline

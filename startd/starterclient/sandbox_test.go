@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -15,7 +16,8 @@ import (
 	"github.com/roost-batch/roost/startd/starterclient"
 )
 
-// newSandboxedStarter returns a starter that uses sandboxes, whatever the test's name.
+// newSandboxedStarter is a starter that makes boxes, whether or not the test's name says
+// so.
 func newSandboxedStarter(t testing.TB, lease time.Duration) *testStarter {
 	if os.Geteuid() != 0 {
 		t.Skip("only root makes boxes")
@@ -25,8 +27,8 @@ func newSandboxedStarter(t testing.TB, lease time.Duration) *testStarter {
 	return b
 }
 
-// TestWhatABoxShows checks what a task sees in its sandbox. It sees its own processes,
-// temporary files, devices and shared memory, and the machine's data.
+// TestWhatABoxShows: a task sees its own processes, files for a while, devices and shared
+// memory, and the machine's data.
 func TestWhatABoxShows(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root makes boxes")
@@ -66,27 +68,84 @@ func TestWhatABoxShows(t *testing.T) {
 	}
 }
 
-// TestHiddenMounts checks that a sandbox does not contain the machine's mounts below
-// /tmp. They would be hidden anyway, and a machine where the task resumes from a
-// checkpoint would need them. In a user namespace they cannot be unmounted.
+// TestHiddenMounts: what the machine has mounted below the place of a task's files for a
+// while is not in its box: hidden it would be all the same, and a machine where the task
+// goes on from a checkpoint would have to have it. Who is wrapped in a user namespace
+// cannot get rid of it; root is not.
 func TestHiddenMounts(t *testing.T) {
 	b := newSandboxedStarter(t, time.Minute)
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData
+	uid := uint32(nobody)
 	if err := unix.Capget(&header, &data[0]); err != nil || data[0].Effective>>unix.CAP_SYS_RESOURCE&1 == 0 {
-		t.Skip("SKIPPED: root without CAP_SYS_RESOURCE wraps users in a user namespace")
+		uid = 0 // a user would be wrapped
 	}
 	mounted := publicTempDir(t, 0, 0o755)
 	if err := unix.Mount("roost-test", mounted, "tmpfs", 0, "size=1m"); err != nil {
 		t.Skipf("SKIPPED: no file system can be mounted here: %v", err)
 	}
 	t.Cleanup(func() { unix.Unmount(mounted, unix.MNT_DETACH) })
-	o := asNobody(1, "grep -c "+mounted+" /proc/self/mountinfo")
+	o := shellCmd(1, "grep -c "+mounted+" /proc/self/mountinfo")
+	o.UID, o.GID = uid, uid
 	o.Sandbox.TempDir = publicTempDir(t, nobody, 0o700)
 	b.begin(o)
 	exit := b.end()
 	if got := b.read(o.Attempt, false); got != "0\n" {
 		t.Errorf("%s lines of its mounts are about %s (%+v)", got, mounted, exit)
+	}
+}
+
+// TestLaterMounts: what the machine mounts after a claim's first task is in the box of the
+// next one, and what it has unmounted is not, with a user namespace and without.
+func TestLaterMounts(t *testing.T) {
+	for _, uid := range []uint32{0, nobody} {
+		t.Run(fmt.Sprint(uid), func(t *testing.T) {
+			shareMounts(t)
+			b := newSandboxedStarter(t, time.Minute)
+			dir := publicTempDir(t, 0, 0o755)
+			look := func(number uint32) string {
+				t.Helper()
+				o := shellCmd(number, "cat "+dir+"/file 2>/dev/null || echo none")
+				o.UID, o.GID = uid, uid
+				b.begin(o)
+				b.end()
+				defer b.DiscardAttempt(o.Attempt)
+				return b.read(o.Attempt, false)
+			}
+			before := look(1)
+			if err := unix.Mount("roost-test", dir, "tmpfs", 0, "size=1m,mode=755"); err != nil {
+				t.Skipf("SKIPPED: no file system can be mounted here: %v", err)
+			}
+			err := os.WriteFile(filepath.Join(dir, "file"), []byte("there\n"), 0o644)
+			during := look(2)
+			if e := unix.Unmount(dir, 0); err != nil || e != nil {
+				t.Fatal(err, e)
+			}
+			if after := look(3); before != "none\n" || during != "there\n" || after != "none\n" {
+				t.Errorf("it saw %q, %q and %q", before, during, after)
+			}
+		})
+	}
+}
+
+// shareMounts gives this test a mount namespace of its own in which mounts are shared with
+// the copies that others make of it, as on a machine with systemd. Its thread is not used
+// for anything else afterwards.
+func shareMounts(t *testing.T) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("only root makes boxes")
+	}
+	runtime.LockOSThread()
+	err := unix.Unshare(unix.CLONE_NEWNS)
+	if err == nil {
+		err = unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "")
+	}
+	if err == nil {
+		err = unix.Mount("", "/", "", unix.MS_REC|unix.MS_SHARED, "")
+	}
+	if err != nil {
+		t.Skipf("SKIPPED: no mount namespace can be made here: %v", err)
 	}
 }
 
@@ -105,7 +164,7 @@ func TestBoxesShareNothing(t *testing.T) {
 	}
 }
 
-// TestNoTraceOfBoxes checks that the machine's own mounts are the same before and after.
+// TestNoTraceOfBoxes: the machine's own mounts are the same before and after.
 func TestNoTraceOfBoxes(t *testing.T) {
 	mounts := func() string {
 		text, err := os.ReadFile("/proc/self/mountinfo")
@@ -135,7 +194,7 @@ func TestNoTraceOfBoxes(t *testing.T) {
 	}
 }
 
-// newGroupedStarter returns a starter in a cgroup of its own, whose tasks can be frozen.
+// newGroupedStarter is a starter in a group of its own, whose tasks can be frozen.
 func newGroupedStarter(t *testing.T) (*testStarter, *cgroup.ClaimGroup) {
 	host, err := cgroup.Open(fmt.Sprintf("/roost-test/starter-%d-%s", os.Getpid(), strings.ToLower(t.Name())))
 	if err != nil {
@@ -169,8 +228,8 @@ func newGroupedStarter(t *testing.T) (*testStarter, *cgroup.ClaimGroup) {
 	return b, group
 }
 
-// newFreezerStarter returns a starter with tasks in a version 1 freezer, and the
-// freezer's directory.
+// newFreezerStarter is a starter whose tasks are in a freezer of version 1, in the
+// directory that it returns.
 func newFreezerStarter(t *testing.T) (b *testStarter, dir string) {
 	t.Helper()
 	dir = fmt.Sprintf("/sys/fs/cgroup/freezer/roost-test-starter-%d", os.Getpid())
@@ -200,8 +259,8 @@ func newFreezerStarter(t *testing.T) (b *testStarter, dir string) {
 	return b, dir
 }
 
-// freezeVersion1 freezes a version 1 freezer. A process that waits in vfork(2) for a
-// frozen child blocks the freeze: then it thaws all for a moment and tries again.
+// freezeVersion1 freezes a freezer of version 1. One that waits in vfork(2) for a child
+// that stands still already keeps it half frozen: then all go on for a moment.
 func freezeVersion1(t *testing.T, dir string) {
 	t.Helper()
 	file := filepath.Join(dir, "freezer.state")
@@ -223,7 +282,7 @@ func freezeVersion1(t *testing.T, dir string) {
 	t.Fatal("the freezer does not freeze")
 }
 
-// awaitFrozenVersion1 waits until a version 1 freezer has frozen all its processes.
+// awaitFrozenVersion1 waits until a freezer of version 1 has stopped all that is in it.
 func awaitFrozenVersion1(t *testing.T, dir string) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; unix.Poll(nil, 5) {
@@ -237,8 +296,7 @@ func awaitFrozenVersion1(t *testing.T, dir string) {
 	}
 }
 
-// TestFreezerOfVersion1 checks that a task enters the freezer itself if there is no
-// cgroup2.
+// TestFreezerOfVersion1: where there is no cgroup2, a task enters the freezer by itself.
 func TestFreezerOfVersion1(t *testing.T) {
 	b, dir := newFreezerStarter(t)
 	o := shellCmd(1, "echo ready; while :; do sleep 0.01; done")
@@ -252,8 +310,8 @@ func TestFreezerOfVersion1(t *testing.T) {
 	}
 }
 
-// TestStoodTask checks that a starter only pauses the walltime of a task that its startd
-// has frozen. It may do so while a checkpoint has thawed the cgroup.
+// TestStoodTask: of a task that its startd has frozen the starter stops the walltime
+// only. It may get to that when a checkpoint has the group thawed.
 func TestStoodTask(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root makes boxes")
@@ -281,8 +339,8 @@ func TestStoodTask(t *testing.T) {
 	}
 }
 
-// TestFrozenTask checks that a task in a cgroup is frozen as a whole. Its walltime must
-// pause, and it must be possible to kill it.
+// TestFrozenTask: a task in a group is frozen as a whole, its walltime stands still, and
+// it can be killed all the same.
 func TestFrozenTask(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root makes boxes")

@@ -15,23 +15,23 @@ import (
 	"github.com/roost-batch/roost/internal/rpc"
 )
 
-// SpawnOptions define how to spawn a starter.
+// SpawnOptions says how to spawn a starter.
 type SpawnOptions struct {
 	Binary string        // path of roost-starter
-	Dir    string        // the claim's directory, which must exist with mode 0700
-	Lease  time.Duration // from now; at its end the starter ends its task and itself
-	// called by one goroutine per starter, in order; it may send to the starter, and
-	// should not block
+	Dir    string        // the claim's directory: there already, and closed to everybody else (0700)
+	Lease  time.Duration // from now; the starter ends itself and its task when it runs out
+	// called by one goroutine a starter, in order; it may send to the starter, and should
+	// not block
 	Events func(Event)
-	// Join moves the new process into its cgroups. It is called before the starter gets
-	// its first command, so that no task is created outside. Nil: there are none.
+	// Join puts the new process where its limits are. It is called before the starter
+	// gets its first order, so that no task is born outside. Nil: there are none.
 	Join      func(pid int) error
-	TaskGroup string // directory of the cgroup in which tasks are created; empty: none
+	TaskGroup string // directory of the control group that tasks are to be born in; empty: none
 }
 
-// Spawn starts a starter in a session of its own. It returns as soon as the process
-// exists: the starter executes earlier commands when it is ready. It inherits the
-// listening socket, so that the socket always has a listener.
+// Spawn starts a starter, in a session of its own. It returns as soon as the process
+// exists: orders sent at once are carried out when it is ready. The listening socket is
+// made here and inherited, so that there is no moment at which nobody listens.
 func Spawn(opts SpawnOptions) (*Starter, error) {
 	sock := filepath.Join(opts.Dir, "sock")
 	l, conn, err := listenAndDial(sock)
@@ -54,7 +54,7 @@ func Spawn(opts SpawnOptions) (*Starter, error) {
 	return newStarter(opts.Dir, conn, opts.Events, pid, pidfd), nil
 }
 
-// killUnstarted kills a starter that never got a command.
+// killUnstarted kills a starter that never got an order.
 func killUnstarted(pid, pidfd int) {
 	unix.PidfdSendSignal(pidfd, unix.SIGKILL, nil, 0)
 	unix.Close(pidfd)
@@ -90,8 +90,10 @@ func listenAndDial(path string) (l *os.File, conn *net.UnixConn, err error) {
 }
 
 // fork starts the program with descriptors 0 to 2 on null, null and the log, and the
-// listener as 3. Its environment only limits the Go runtime's memory: where transparent
-// huge pages are always on, as on Debian, a heap of a few pages would use two megabytes.
+// listener as 3. Its environment is about the Go runtime only: where the kernel gives huge
+// pages to everybody, as Debian's does, a heap of a few pages would take two megabytes;
+// and the signals that preempt goroutines would interrupt a thread that waits for a task
+// (awaitEvents in startd/starter).
 func fork(opts SpawnOptions, l *os.File) (pid, pidfd int, err error) {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
@@ -103,7 +105,7 @@ func fork(opts SpawnOptions, l *os.File) (pid, pidfd int, err error) {
 		return 0, -1, err
 	}
 	defer log.Close()
-	env := []string{"GOMAXPROCS=1", "GOGC=10", "GODEBUG=disablethp=1"}
+	env := []string{"GOMAXPROCS=1", "GOGC=10", "GODEBUG=disablethp=1,asyncpreemptoff=1"}
 	if dir, ok := os.LookupEnv("ROOST_FAULT_DIR"); ok {
 		env = append(env, "ROOST_FAULT_DIR="+dir)
 	}

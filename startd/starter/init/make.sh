@@ -1,19 +1,26 @@
 #!/bin/sh
-# Assembles init_amd64.S into init_amd64.bin: an ELF file of one segment, without sections.
-# Every checkpoint depends on these bytes: on another machine an image finds the same
-# program only if it has the same size and code. So the binary is part of the source and is
-# rebuilt only when necessary.
+# usage: make.sh NAME ARCH [FILE]
+# Assembles NAME_ARCH.S (init or setup; amd64 or arm64) into FILE, NAME_ARCH.bin by default: an ELF file of one segment, without sections.
+# The bytes of init are part of every checkpoint's world: on another machine an image finds the same program only if it has the same size
+# and code, so they are kept in the source and never made anew without need.
 set -eu
 cd "$(dirname "$0")"
-out=${1:-init_amd64.bin}
+name=$1 arch=$2
+out=${3:-${name}_$arch.bin}
+case $arch in
+amd64) machine=x86_64 emulation=elf_x86_64 ;;
+arm64) machine=aarch64 emulation=aarch64linux ;;
+*) echo "make.sh: no such architecture: $arch" >&2; exit 2 ;;
+esac
+tools=$machine-linux-gnu-
+[ "$(uname -m)" = $machine ] && tools=
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
-as --64 -o "$tmp/init.o" init_amd64.S
-ld -m elf_x86_64 -static --build-id=none -z noseparate-code -z noexecstack -o "$tmp/init" "$tmp/init.o"
-strip -s -o "$tmp/stripped" "$tmp/init"
-# Cut off the section headers and names that strip leaves after the segment, and clear
-# their fields in the ELF header.
-size=$((0x$(readelf -lW "$tmp/stripped" | awk '$1 == "LOAD" { print substr($5, 3) }')))
+"${tools}as" -o "$tmp/made.o" "${name}_$arch.S"
+"${tools}ld" -m $emulation -static --build-id=none -z noseparate-code -z noexecstack -o "$tmp/made" "$tmp/made.o"
+"${tools}strip" -s -o "$tmp/stripped" "$tmp/made"
+# The section headers and names that strip leaves stand behind the segment: cut them off, and say in the header that there are none.
+size=$((0x$("${tools}readelf" -lW "$tmp/stripped" | awk '$1 == "LOAD" { print substr($5, 3) }')))
 head -c "$size" "$tmp/stripped" >"$out"
 printf '\0\0\0\0\0\0\0\0' | dd of="$out" bs=1 seek=40 conv=notrunc status=none
 printf '\0\0\0\0\0\0' | dd of="$out" bs=1 seek=58 conv=notrunc status=none

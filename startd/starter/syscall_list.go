@@ -1,0 +1,291 @@
+package starter
+
+import (
+	"syscall"
+	"unsafe"
+
+	"github.com/roost-batch/roost/startd/starter/proto"
+)
+
+// listedCall is one entry of a syscallList, as roost-setup reads it (init/setup_amd64.S).
+// All addresses are those of the process that carries out the list.
+type listedCall struct {
+	number    uint64 // of the system call, or listedJump
+	arguments [6]uint64
+	target    uint64 // where it goes on when the call fails, or the jump is taken
+	result    uint64 // address of the word that gets the result of the call
+}
+
+// listedJump is taken if the word at the first argument, masked by the second, is the
+// third; it adds the fourth argument to the word at result.
+const listedJump = ^uint64(0)
+
+// The list is a file of three parts, which roost-setup maps at listAddress: words that
+// change while it is carried out, the calls, and from listData on what the calls point
+// to.
+const (
+	listAddress = 0x10000000
+	listCalls   = 64      // offset of the first call
+	listData    = 1 << 20 // offset of the data; the file has a hole before it
+	callSize    = unsafe.Sizeof(listedCall{})
+	maxCalls    = (listData - listCalls) / int(callSize)
+)
+
+// The words at the beginning. The first two are the report about a failure.
+const (
+	wordFailure = listAddress + 8*iota // error number, and behind it four bytes with the address of the call
+	wordProgram                        // address of the program's path, if it was looked for
+	wordFailed                         // size of the report, when a child has written one
+	wordChild                          // pid of the child
+	wordDenied                         // how many programs may not be executed by the user
+	wordTries                          // how often the program was tried
+	wordStatus                         // descriptor of the file for the status
+	wordUnused                         // result of calls that nobody needs
+)
+
+const reportSize = 16 // of a report, in bytes; one of zeros is that the program runs
+
+// lowHalf masks the lower four bytes of a word.
+const lowHalf = 1<<32 - 1
+
+// listLabel is a place in the list that calls go to. The zero value is the next call.
+type listLabel int
+
+// syscallList is a list of system calls that is being made. Texts and other data of the
+// task become arguments of calls, never calls.
+type syscallList struct {
+	calls    []listedCall // the target of each is a label until finish
+	data     []byte
+	labels   []int // the call that each label is about
+	failures []listedFailure
+	programs []listedProgram
+	failed   listLabel  // where a call goes that must not fail
+	invalid  startError // what cannot be listed
+}
+
+// listedFailure is what the failure of a call means.
+type listedFailure struct {
+	call int
+	why  startError
+}
+
+// listedProgram is a path that may turn out to be the program.
+type listedProgram struct {
+	address uint64
+	path    string
+}
+
+func newSyscallList() *syscallList {
+	l := &syscallList{calls: make([]listedCall, 0, 96), data: make([]byte, 0, 4096), labels: make([]int, 1, 16)}
+	l.failed = l.label()
+	return l
+}
+
+// call adds a system call, and returns its index. It goes on at a label if that fails.
+func (l *syscallList) call(otherwise listLabel, number uintptr, arguments ...uint64) int {
+	c := listedCall{number: uint64(number), target: uint64(otherwise), result: wordUnused}
+	copy(c.arguments[:], arguments)
+	l.calls = append(l.calls, c)
+	return len(l.calls) - 1
+}
+
+// try adds a call that may fail.
+func (l *syscallList) try(number uintptr, arguments ...uint64) int {
+	return l.call(0, number, arguments...)
+}
+
+// must adds a call whose failure is reported as a step of the start.
+func (l *syscallList) must(step proto.StartStep, path string, number uintptr, arguments ...uint64) int {
+	at := l.call(l.failed, number, arguments...)
+	l.explain(at, step, path)
+	return at
+}
+
+// explain notes what the failure of a call means.
+func (l *syscallList) explain(call int, step proto.StartStep, path string) {
+	l.failures = append(l.failures, listedFailure{call, startError{step: step, path: path}})
+	if l.invalid.errno != 0 && l.invalid.step == proto.StepNone {
+		l.invalid.step, l.invalid.path = step, path
+	}
+}
+
+// refuse reports a failure that is none of a system call.
+func (l *syscallList) refuse(step proto.StartStep, e syscall.Errno, path string) {
+	report := l.words(0, 0)
+	at := l.call(0, syscall.SYS_WRITE, sandboxReportFD, report, reportSize)
+	l.calls[at].result = wordFailed
+	put(l.data[report-listAddress-listData:], uint64(e)|l.addressOf(at)<<32)
+	l.explain(at, step, path)
+	l.exit()
+}
+
+// exit ends the process.
+func (l *syscallList) exit() { l.try(syscall.SYS_EXIT_GROUP, 127) }
+
+// jumpIf adds a jump that is taken if a word, masked, has a value. It returns its index.
+func (l *syscallList) jumpIf(word, mask, value uint64, to listLabel) int {
+	at := l.call(to, 0, word, mask, value)
+	l.calls[at].number = listedJump
+	return at
+}
+
+// jump adds one that is always taken.
+func (l *syscallList) jump(to listLabel) int { return l.jumpIf(wordUnused, 0, 0, to) }
+
+// jumpAdding adds one that adds a number to a word. It returns its index.
+func (l *syscallList) jumpAdding(to listLabel, word, n uint64) int {
+	at := l.jump(to)
+	l.calls[at].arguments[3], l.calls[at].result = n, word
+	return at
+}
+
+// label makes a label, which place puts before the next call.
+func (l *syscallList) label() listLabel {
+	l.labels = append(l.labels, 0)
+	return listLabel(len(l.labels) - 1)
+}
+
+func (l *syscallList) place(label listLabel) { l.labels[label] = len(l.calls) }
+
+// here is a label before the next call.
+func (l *syscallList) here() listLabel {
+	label := l.label()
+	l.place(label)
+	return label
+}
+
+func (l *syscallList) addressOf(call int) uint64 {
+	return listAddress + listCalls + uint64(call)*uint64(callSize)
+}
+
+// argument is the address of an argument of a call, from 0.
+func (l *syscallList) argument(call, n int) uint64 {
+	return l.addressOf(call) + uint64(unsafe.Offsetof(listedCall{}.arguments)) + 8*uint64(n)
+}
+
+// text adds a text and returns its address.
+func (l *syscallList) text(s string) uint64 {
+	for i := range len(s) {
+		if s[i] == 0 {
+			l.invalid.errno = syscall.EINVAL
+		}
+	}
+	at := len(l.data)
+	l.data = append(append(l.data, s...), 0)
+	return listAddress + listData + uint64(at)
+}
+
+// texts adds texts, and a list of their addresses that ends with a zero.
+func (l *syscallList) texts(list []string) uint64 {
+	addresses := make([]uint64, len(list)+1)
+	for i, s := range list {
+		addresses[i] = l.text(s)
+	}
+	return l.words(addresses...)
+}
+
+// words adds words and returns the address of the first.
+func (l *syscallList) words(list ...uint64) uint64 {
+	for len(l.data)%8 != 0 {
+		l.data = append(l.data, 0)
+	}
+	at := len(l.data)
+	for _, word := range list {
+		l.data = append(l.data, 0, 0, 0, 0, 0, 0, 0, 0)
+		put(l.data[len(l.data)-8:], word)
+	}
+	return listAddress + listData + uint64(at)
+}
+
+// put stores a word in the order of bytes of both architectures.
+func put(at []byte, word uint64) {
+	for i := range 8 {
+		at[i] = byte(word >> (8 * i))
+	}
+}
+
+// write ends the list and stores it in a file in memory.
+func (l *syscallList) write() (fd int, why startError) {
+	l.place(l.failed)
+	report := l.call(0, syscall.SYS_WRITE, sandboxReportFD, wordFailure, reportSize)
+	l.calls[report].result = wordFailed
+	l.exit()
+	if len(l.calls) > maxCalls {
+		l.invalid = startError{proto.MakeSandbox, syscall.E2BIG, "its list"}
+	}
+	if l.invalid.errno != 0 {
+		return -1, l.invalid
+	}
+	for i := range l.calls {
+		next := i + 1
+		if to := l.calls[i].target; to != 0 {
+			next = l.labels[to]
+		}
+		l.calls[i].target = l.addressOf(next)
+	}
+	return l.store()
+}
+
+func (l *syscallList) store() (fd int, why startError) {
+	fd, e := memoryFile("list")
+	if e == 0 {
+		calls := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(l.calls))), len(l.calls)*int(callSize))
+		if e = writeAt(fd, calls, listCalls); e == 0 {
+			e = writeAt(fd, l.data, listData)
+		}
+		if e != 0 {
+			syscall.Close(fd)
+		}
+	}
+	if e != 0 {
+		return -1, startError{proto.MakeSandbox, e, "its list"}
+	}
+	return fd, startError{}
+}
+
+// sandboxFailures are what the failures of a list mean, without the list.
+type sandboxFailures struct {
+	list     []listedFailure
+	programs []listedProgram
+}
+
+// failuresOnly is what has to be known of the list once it is stored.
+func (l *syscallList) failuresOnly() sandboxFailures { return sandboxFailures{l.failures, l.programs} }
+
+// explain turns a report into what it is about. ok: the program runs.
+func (f sandboxFailures) explain(report []byte) (why startError, ok bool) {
+	if len(report) != reportSize {
+		return startError{proto.MakeSandbox, syscall.EIO, "it ended before it was ready"}, false
+	}
+	word := func(at int) (n uint64) {
+		for i := range 8 {
+			n |= uint64(report[at+i]) << (8 * i)
+		}
+		return n
+	}
+	failure, program := word(0), word(8)
+	if failure == 0 {
+		return startError{}, true
+	}
+	e, call := syscall.Errno(failure&lowHalf), int(failure>>32-listAddress-listCalls)/int(callSize)
+	for _, known := range f.list {
+		if known.call == call {
+			why = known.why
+		}
+	}
+	if why.errno = e; why.step == proto.StepNone {
+		return startError{proto.MakeSandbox, e, "its list"}, false
+	}
+	if why.step != proto.ExecProgram {
+		return why, false
+	}
+	if e == syscall.EAGAIN || e == syscall.ENOMEM {
+		return startError{proto.Fork, e, ""}, false
+	}
+	for _, p := range f.programs {
+		if p.address == program {
+			why.path = p.path
+		}
+	}
+	return why, false
+}
