@@ -14,9 +14,9 @@
 //	               │ ▲              │ ▲ ▲                  │                   │
 //	          Held │ │ Released Held│ │ │ Lost; Ended by   └─────────┬─────────┘
 //	               ▼ │              ▼ │ │ a machine, or with         │ Ended
-//	              Held ◀───────────Held └─ retries left ◀────────────┼──▶ Completed
+//	              Held ◀───────────Held └─ retries left ◀────────────┼─▶ Completed
 //	                                ▲                                │
-//	                                └────────────────────────────────┤ a hold was asked for
+//	                                └────────────────────────────────┤ a hold was asked
 //	                                                                 │
 //	Dropped, without a live attempt ─▶ Removed ◀─────────────────────┘ a removal was
 //

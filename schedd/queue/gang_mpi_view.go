@@ -23,7 +23,7 @@ func (q statusView) mpiTaskStatus(j *job, s JobStatus, head int) JobStatus {
 	t, over := q.task(j, head), j.gangs.openTasks[head/j.spec.GangSize] == 0
 	ended, held := t.Ended, -1
 	s.Placements, s.Resources, s.Request = nil, roost.Resources{}, j.class(head).request.ID
-	s.Released, s.ReleasedUsage = nil, j.releasedUsage(head)
+	s.Released, s.ReleasedUsage = nil, j.release().releasedUsage(head)
 	for i := head; i <= j.lastOfGang(head); i++ {
 		one := TaskPlacement{Resources: j.class(i).spec.Resources}
 		if r := j.records.Get(i); r != nil {
@@ -95,7 +95,7 @@ func (q *jobTable) GangOverCPULimit(t roost.TaskID,
 		return lead, "", false
 	}
 	head := j.primaryOf(t.Index)
-	given := j.releasedUsage(head)
+	given := j.release().releasedUsage(head)
 	sum := time.Duration(given.User + given.System)
 	for i := head; i <= j.lastOfGang(head); i++ {
 		if r := j.records.Own(i); r != nil && r.Live {

@@ -98,6 +98,6 @@ func (j *job) startableTasks() int {
 	if j.spec.MaxRunning <= 0 {
 		return len(j.state)
 	}
-	n := max(j.spec.MaxRunning*j.tasksPerIndex()-j.active-j.releasedActive()+j.counts[roost.Suspended], 0)
+	n := max(j.spec.MaxRunning*j.tasksPerIndex()-j.active-j.release().releasedActive()+j.counts[roost.Suspended], 0)
 	return n - n%j.tasksPerIndex()
 }

@@ -83,7 +83,7 @@ func (q *jobTable) checkJob(j *job, ready map[RequestID]int) (open int) {
 		}
 	}
 	checkUserView(j)
-	j.checkReleased()
+	j.release().checkReleased()
 	if counts != j.counts || active != j.active || failed != j.failed {
 		panic(fmt.Sprintf("queue: job %d counts %v, %d active, %d failed, and says %v, %d, %d", j.seq, counts, active,
 			failed, j.counts, j.active, j.failed))

@@ -46,7 +46,7 @@ func (q *Queue) restoreJob(s *eventlog.JobSnapshot) {
 	q.dependencies().restoreDependencies(j, &s.Waits, s.Unblocked)
 	j.records, j.firstStarted, j.lastEnded, j.runDenied = s.Records, s.FirstStarted, s.LastEnded, s.RunDenied
 	j.restoreOrders(s.RunOrders)
-	j.restoreReleased(s.Released)
+	j.release().restoreReleased(s.Released)
 	if s.OrderRank != 0 {
 		q.setOrderRank(j, s.OrderRank, s.OrderTime)
 	}

@@ -50,7 +50,7 @@ type JobStatus struct {
 	// of such a job that has given machines back: the numbers of the tasks there in the
 	// gang, and what CPU time those used that have ended
 	Released      []int
-	ReleasedUsage CPUUsage
+	ReleasedUsage eventlog.CPUUsage
 }
 
 // TaskPlacement is what a task holds, or is to hold, of a node.

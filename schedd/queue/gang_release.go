@@ -46,8 +46,9 @@ func notReleasable(format string, args ...any) error {
 const releasedReason = "its job has given the machine back"
 
 // ReleaseNodes decides that a running MPI gang gives machines back.
-func (q *Queue) ReleaseNodes(now time.Time, who CallerIdentity, t TaskSelector, r NodeRelease) ([]JobEvent, error) {
-	events, err := q.decideEach(now, who, t, JobEvent{Type: eventlog.NodesReleased}, (*job).mayReleaseNodes)
+func (q taskDecisions) ReleaseNodes(now time.Time, who CallerIdentity, t TaskSelector,
+	r NodeRelease) ([]eventlog.JobEvent, error) {
+	events, err := q.decideEach(now, who, t, eventlog.JobEvent{Type: eventlog.NodesReleased}, (*job).mayReleaseNodes)
 	j, head := q.jobs[t.Job.Seq], 0
 	if (err == nil || errors.Is(err, roost.Conflict)) && (j.spec.Array || len(j.state) > 1 && !j.spec.MPIGang) {
 		whole := j.wholeGangs(t).Ranges
@@ -78,15 +79,15 @@ func (q *Queue) ReleaseNodes(now time.Time, who CallerIdentity, t TaskSelector, 
 // ErrOneTaskOnly says that several tasks of an array are named.
 var ErrOneTaskOnly = fmt.Errorf("%w: that is done to one task of an array", roost.Invalid)
 
-// mayReleaseNodes reports whether a task is the primary one of a gang that runs, or is
-// just being started: its program may run before the queue knows.
+// mayReleaseNodes reports whether a task is the primary one of a gang that runs or is
+// being started. Its program may run before the queue knows.
 func (j *job) mayReleaseNodes(i int) bool {
 	return j.primaryOf(i) == i && (j.state[i] == roost.Running || j.state[i] == roost.Starting) &&
 		!j.records.Own(i).RemoveWanted
 }
 
 // partsToRelease lists the tasks of a gang that a release means.
-func (q *Queue) partsToRelease(j *job, head int, r NodeRelease) (parts []int, err error) {
+func (q taskDecisions) partsToRelease(j *job, head int, r NodeRelease) (parts []int, err error) {
 	first := j.records.Own(head).Node
 	var staying []string // in the order of the gang
 	known := map[string]bool{}
@@ -113,21 +114,29 @@ func (q *Queue) partsToRelease(j *job, head int, r NodeRelease) (parts []int, er
 	for _, name := range r.Nodes {
 		switch {
 		case isNodeName(first, name):
-			return nil, notReleasable("Can't free '%s' since it's on a primary execution host: the job runs there until "+
-				"it ends", name)
-		case !slices.ContainsFunc(slices.Collect(maps.Keys(known)), func(n string) bool { return isNodeName(n, name) }):
+			return nil, notReleasable("Can't free '%s' since it's on a primary execution host: the job runs "+
+				"there until it ends", name)
+		case !slices.ContainsFunc(slices.Collect(maps.Keys(known)), func(n string) bool {
+			return isNodeName(n, name)
+		}):
 			return nil, notReleasable("node(s) requested to be released not part of the job: %s: %s", name,
-				j.releasable(head))
+				j.release().releasable(head))
 		}
 	}
 	if len(parts) == 0 {
-		return nil, notReleasable("node(s) requested to be released not part of the job: %s", j.releasable(head))
+		return nil, notReleasable("node(s) requested to be released not part of the job: %s",
+			j.release().releasable(head))
 	}
 	return parts, nil
 }
 
+// gangRelease is what the gangs of a job have given back.
+type gangRelease struct{ *job }
+
+func (j *job) release() gangRelease { return gangRelease{j} }
+
 // releasable says in words which machines a gang could give back.
-func (j *job) releasable(head int) string {
+func (j gangRelease) releasable(head int) string {
 	var nodes []string
 	first := j.records.Own(head).Node
 	for k := head + 1; j.spec.MPIGang && k <= j.lastOfGang(head); k++ {
@@ -150,7 +159,7 @@ func isNodeName(node, name string) bool {
 }
 
 // applyNodesReleased folds in that a gang gives machines back.
-func (q *Queue) applyNodesReleased(j *job, e JobEvent) {
+func (q *Queue) applyNodesReleased(j *job, e eventlog.JobEvent) {
 	for _, r := range e.Ranges {
 		for k := r.First; k <= r.Last; k++ {
 			if task := j.records.Own(k); !j.isSecondary(k) || task == nil || !task.Live || j.released[k] {
@@ -195,7 +204,7 @@ func (q *Queue) reclaimReleased(j *job, head int) {
 }
 
 // releasedActive counts the tasks that were given back of gangs that are active.
-func (j *job) releasedActive() (n int) {
+func (j gangRelease) releasedActive() (n int) {
 	for k := range j.released {
 		if j.state[k] == roost.Completed && j.state[j.primaryOf(k)].IsActive() &&
 			j.state[j.primaryOf(k)] != roost.Suspended {
@@ -206,7 +215,7 @@ func (j *job) releasedActive() (n int) {
 }
 
 // releasedUsage is the CPU time that the tasks of a gang used which were given back.
-func (j *job) releasedUsage(head int) (u CPUUsage) {
+func (j gangRelease) releasedUsage(head int) (u eventlog.CPUUsage) {
 	for k := head + 1; len(j.released) > 0 && k <= j.lastOfGang(head); k++ {
 		if r := j.records.Get(k); j.released[k] && r != nil && !r.Live && r.Exit != nil {
 			u.User, u.System = u.User+r.Exit.User, u.System+r.Exit.System
@@ -216,15 +225,15 @@ func (j *job) releasedUsage(head int) (u CPUUsage) {
 }
 
 // TakeChangedHosts drains the attempts whose job has other machines now than before.
-func (q *Queue) TakeChangedHosts() []roost.AttemptID {
+func (q *pendingEffects) TakeChangedHosts() []roost.AttemptID {
 	out := q.changedHosts
 	q.changedHosts = nil
 	return out
 }
 
-// HasReleasedNodes reports whether the job of a live attempt has given machines back since
-// the attempt began, so that its file of nodes may be out of date.
-func (q *Queue) HasReleasedNodes(a roost.AttemptID) bool {
+// HasReleasedNodes reports whether the gang of a live attempt has given back machines of
+// others. Its file of nodes may be out of date then.
+func (q *jobTable) HasReleasedNodes(a roost.AttemptID) bool {
 	if !q.IsLive(a) {
 		return false
 	}
@@ -242,7 +251,7 @@ func (q *Queue) HasReleasedNodes(a roost.AttemptID) bool {
 }
 
 // releasedRanges are the tasks that were given back, for a snapshot.
-func (j *job) releasedRanges() (ranges []IndexRange) {
+func (j gangRelease) releasedRanges() (ranges []eventlog.IndexRange) {
 	for _, k := range slices.Sorted(maps.Keys(j.released)) {
 		ranges = appendIndex(ranges, k)
 	}
@@ -250,7 +259,7 @@ func (j *job) releasedRanges() (ranges []IndexRange) {
 }
 
 // restoreReleased brings back which tasks were given back.
-func (j *job) restoreReleased(ranges []IndexRange) {
+func (j gangRelease) restoreReleased(ranges []eventlog.IndexRange) {
 	for _, r := range ranges {
 		for k := r.First; k <= r.Last; k++ {
 			if !j.isSecondary(k) {
@@ -265,7 +274,7 @@ func (j *job) restoreReleased(ranges []IndexRange) {
 }
 
 // checkReleased panics when a task is given back that could not be.
-func (j *job) checkReleased() {
+func (j gangRelease) checkReleased() {
 	for k := range j.released {
 		if !j.isSecondary(k) || !j.state[k].IsActive() && !j.state[k].IsFinal() {
 			panic(fmt.Sprintf("queue: task %d of job %d is given back, and %v", k, j.seq, j.state[k]))

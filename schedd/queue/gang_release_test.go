@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
 )
 
 // startOn starts the gang with its tasks on these nodes.
@@ -30,12 +31,12 @@ func (g *mpiGangTest) startOn(nodes ...string) {
 	g.attempts = attempts
 }
 
-func (g *mpiGangTest) release(r NodeRelease) (JobEvent, error) {
+func (g *mpiGangTest) release(r NodeRelease) (eventlog.JobEvent, error) {
 	g.Helper()
 	events, err := g.queue.ReleaseNodes(time.Unix(4, 0), CallerIdentity{User: "ann", UID: 1},
 		TaskSelector{Job: roost.JobID{Seq: 1, Host: "h"}}, r)
 	if err != nil {
-		return JobEvent{}, err
+		return eventlog.JobEvent{}, err
 	}
 	g.apply(events...)
 	return events[0], nil
@@ -49,15 +50,15 @@ func (g *mpiGangTest) nodes() (list []string) {
 	return list
 }
 
-// TestReleasedNodes holds that a gang goes on without the machines that it gives back,
-// and that they count for it neither as failed nor as held.
+// TestReleasedNodes checks that a gang goes on without the machines that it gives back.
+// They count for it neither as failed nor as held.
 func TestReleasedNodes(t *testing.T) {
 	g := newMPIGangTest(t, "; CPUTimeLimit = 10")
 	g.startOn("a.pool", "b.pool", "c.pool")
 	whole := g.status().Resources
 	e, err := g.release(NodeRelease{Nodes: []string{"B"}})
 	if err != nil || e.Index != 0 || e.Attempt != 1 || !slices.Equal(e.Hosts, []string{"b.pool"}) ||
-		!slices.Equal(e.Ranges, []IndexRange{{First: 1, Last: 1}}) {
+		!slices.Equal(e.Ranges, []eventlog.IndexRange{{First: 1, Last: 1}}) {
 		t.Fatalf("%+v, %v", e, err)
 	}
 	if got := g.vacates(); !slices.Equal(got, []int{1}) {
@@ -85,18 +86,18 @@ func TestReleasedNodes(t *testing.T) {
 		t.Errorf("after a restart, told to end: %v", v)
 	}
 
-	g.end(1, AttemptExit{Cause: CauseRemoval, Signal: 15, User: int64(time.Second), System: 1})
+	g.end(1, eventlog.AttemptExit{Cause: eventlog.CauseRemoval, Signal: 15, User: int64(time.Second), System: 1})
 	if s = g.status(); s.Task.State != roost.Running || s.Failed != 0 || s.ReleasedUsage.User != int64(time.Second) {
 		t.Errorf("%+v", s)
 	}
 	if g.queue.jobs[1].state[1] != roost.Completed || len(g.vacates()) > 0 {
 		t.Error("what was given back is not over, or ends the others")
 	}
-	g.end(0, AttemptExit{User: 5})
+	g.end(0, eventlog.AttemptExit{User: 5})
 	if got := g.vacates(); !slices.Equal(got, []int{2}) {
 		t.Fatalf("told to end: %v", got)
 	}
-	g.end(2, AttemptExit{Cause: CauseRemoval})
+	g.end(2, eventlog.AttemptExit{Cause: eventlog.CauseRemoval})
 	if s = g.status(); s.Task.State != roost.Completed || s.Task.Exit.Code != 0 || s.Failed != 0 ||
 		s.Task.Exit.User != int64(time.Second)+5 || !slices.Equal(g.nodes(), []string{"a.pool", "c.pool"}) {
 		t.Errorf("%+v", s.Task.Exit)
@@ -138,7 +139,7 @@ func TestReleasedNodesReturn(t *testing.T) {
 		"another part is lost while what was given back ends": func(g *mpiGangTest) {
 			e, _ := g.queue.RecordLost(time.Unix(5, 0), g.attempts[2], "its node is gone")
 			g.apply(e)
-			g.end(0, AttemptExit{Cause: CauseVacate})
+			g.end(0, eventlog.AttemptExit{Cause: eventlog.CauseVacate})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -151,11 +152,12 @@ func TestReleasedNodesReturn(t *testing.T) {
 				t.Fatalf("it has %v", got)
 			}
 			if !strings.HasPrefix(name, "another") {
-				g.end(2, AttemptExit{Cause: CauseRemoval})
+				g.end(2, eventlog.AttemptExit{Cause: eventlog.CauseRemoval})
 			}
 			interrupt(g)
 			for _, v := range g.queue.TakeVacates() {
-				if e, err := g.queue.RecordEnded(time.Unix(8, 0), v.Attempt, &AttemptExit{Cause: CauseVacate}); err == nil {
+				x := &eventlog.AttemptExit{Cause: eventlog.CauseVacate}
+				if e, err := g.queue.RecordEnded(time.Unix(8, 0), v.Attempt, x); err == nil {
 					g.apply(e)
 				}
 			}
@@ -250,7 +252,7 @@ func TestReleasedArrayTask(t *testing.T) {
 		t.Errorf("of a whole array: %v", err)
 	}
 	for n := range 2 {
-		job.Ranges = []IndexRange{{First: 3 * n, Last: 3*n + 2}}
+		job.Ranges = []eventlog.IndexRange{{First: 3 * n, Last: 3*n + 2}}
 		events, err := q.ReleaseNodes(time.Unix(4, 0), who, job, NodeRelease{})
 		if err != nil {
 			t.Fatal(err)
@@ -258,7 +260,7 @@ func TestReleasedArrayTask(t *testing.T) {
 		g.apply(events...)
 	}
 	for _, i := range []int{1, 2, 4, 5} {
-		g.end(i, AttemptExit{Cause: CauseRemoval})
+		g.end(i, eventlog.AttemptExit{Cause: eventlog.CauseRemoval})
 	}
 	if ready := q.jobs[1].startableTasks(); ready != 0 {
 		t.Errorf("%d more may start, though two run", ready)
