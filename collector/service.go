@@ -31,8 +31,8 @@ type grpcService struct {
 func (s *grpcService) Advertise(stream grpc.BidiStreamingServer[wire.AdUpdate, wire.AdAck]) error {
 	ctx := stream.Context()
 	caller, _ := peer.FromContext(ctx)
-	told := streamAds{}
-	defer func() { s.withdrawAds(ctx, caller, told) }()
+	ads := streamAds{}
+	defer func() { s.withdrawAds(ctx, caller, ads) }()
 	for {
 		m, err := stream.Recv()
 		if errors.Is(err, io.EOF) {
@@ -50,7 +50,7 @@ func (s *grpcService) Advertise(stream grpc.BidiStreamingServer[wire.AdUpdate, w
 		if err != nil {
 			return err
 		}
-		told.addUpdate(u, outcome)
+		ads.addUpdate(u, outcome)
 		if err := stream.Send(&wire.AdAck{Sequence: u.Sequence, Resend: outcome == adstore.ResendAd}); err != nil {
 			return err
 		}

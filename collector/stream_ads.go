@@ -28,11 +28,11 @@ func (a streamAds) addUpdate(u adstore.AdUpdate, outcome adstore.UpdateOutcome) 
 // withdrawAds removes the ads of a peer whose certificate was revoked. Otherwise its
 // machine would be offered, and shown, until the lease expires. If the node has joined
 // again meanwhile, its daemons have started later, and their ads stay.
-func (s *grpcService) withdrawAds(ctx context.Context, peer peer.Peer, told streamAds) {
+func (s *grpcService) withdrawAds(ctx context.Context, peer peer.Peer, ads streamAds) {
 	if peer.Serial == "" || s.isRevoked == nil || !s.isRevoked(peer.Serial) {
 		return
 	}
-	for _, u := range told {
+	for _, u := range ads {
 		u.Invalidate = true
 		// The stream has ended, and its context with it. An error means that the
 		// collector stops, too.

@@ -52,16 +52,16 @@ func (c *threeNegotiators) waitForLeader(above uint64, nodes ...string) (leader 
 	c.Helper()
 	ctx, cancel := context.WithTimeout(c.Context(), 30*time.Second)
 	defer cancel()
-	type sight struct {
+	type observation struct {
 		node  string
 		epoch uint64
 	}
-	found := make(chan sight, len(nodes))
+	found := make(chan observation, len(nodes))
 	for _, node := range nodes {
 		go func() {
 			for update := range c.watchLeader(ctx, node) {
 				if update.GetLeads() && update.GetEpoch() > above {
-					found <- sight{node, update.GetEpoch()}
+					found <- observation{node, update.GetEpoch()}
 					return
 				}
 			}

@@ -9,9 +9,9 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// TestMailboxIsBoundedInBytes checks that what waits for a schedd that does not read is
+// TestSendQueueBoundedInBytes checks that what waits for a schedd that does not read is
 // bounded in bytes. Its session ends, and no message after an omitted one is sent.
-func TestMailboxIsBoundedInBytes(t *testing.T) {
+func TestSendQueueBoundedInBytes(t *testing.T) {
 	b := newSendQueue()
 	long := &wire.ToSchedd{Of: &wire.ToSchedd_Unplaced{
 		Unplaced: &wire.Unplaced{Explanation: &wire.Explanation{Summary: string(make([]byte, 8<<20))}},

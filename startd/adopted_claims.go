@@ -19,13 +19,13 @@ func (l *machineLoop) adoptAll(claims []slot.ClaimID) {
 		looking.Go(func() { all[i] = l.host.claims.Adopt(id) })
 	}
 	looking.Wait()
-	keep := make(map[string]bool)
+	adopted := make(map[string]bool)
 	slices.SortStableFunc(all, func(a, b *claim.Adopted) int {
 		return cmp.Compare(a.Order(), b.Order())
 	})
 	for _, f := range all {
 		if f != nil && l.adopt(f) {
-			keep[f.Runner.ID().String()] = true
+			adopted[f.Runner.ID().String()] = true
 		}
 	}
 	if l.ownerState == nil { // it had an owner, who was there
@@ -35,7 +35,7 @@ func (l *machineLoop) adoptAll(claims []slot.ClaimID) {
 			}
 		}
 	}
-	l.host.claims.SweepFiles(keep)
+	l.host.claims.SweepFiles(adopted)
 	l.host.checkpoints.Sweep(all)
 	l.sweepGroups()
 }
@@ -43,11 +43,11 @@ func (l *machineLoop) adoptAll(claims []slot.ClaimID) {
 // sweepGroups removes the groups of claims that are not in the claim table. Nothing of
 // theirs runs any more but what has escaped from its starter.
 func (l *machineLoop) sweepGroups() {
-	keep := make(map[string]bool)
+	adopted := make(map[string]bool)
 	for id := range l.runners {
-		keep[id.String()] = true
+		adopted[id.String()] = true
 	}
-	l.host.groups.Sweep(keep)
+	l.host.groups.Sweep(adopted)
 }
 
 // adopt enters a claim into the table and starts its runner.

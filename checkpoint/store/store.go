@@ -166,12 +166,12 @@ func (s *Store) Size(k ImageKey) (int64, error) {
 
 // Sweep deletes images for which keep returns false, and unfinished uploads, and returns
 // how many files that were. No image may be received meanwhile.
-func (s *Store) Sweep(keep func(ImageKey) bool) (n int, err error) {
+func (s *Store) Sweep(isWanted func(ImageKey) bool) (n int, err error) {
 	err = filepath.WalkDir(s.dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		if k, ok := s.parsePath(path); ok && keep(k) {
+		if k, ok := s.parsePath(path); ok && isWanted(k) {
 			return nil
 		}
 		n++

@@ -90,9 +90,9 @@ func TestOldDriver(t *testing.T) {
 }
 
 func TestMemoryNode(t *testing.T) {
-	l, cards := openMock(t, []string{"nvmlDeviceGetMemoryAffinity"}, gpus.Multiple(3, gpus.H100_SXM5_80GB)...)
+	l, devices := openMock(t, []string{"nvmlDeviceGetMemoryAffinity"}, gpus.Multiple(3, gpus.H100_SXM5_80GB)...)
 	set := func(i int, words ...uint) {
-		cards[i].GetMemoryAffinityFunc = func(int, lib.AffinityScope) ([]uint, lib.Return) { return words, lib.SUCCESS }
+		devices[i].GetMemoryAffinityFunc = func(int, lib.AffinityScope) ([]uint, lib.Return) { return words, lib.SUCCESS }
 	}
 	set(0, 1)
 	set(1, 2)
@@ -115,8 +115,8 @@ func TestMemoryNode(t *testing.T) {
 func TestNVLinks(t *testing.T) {
 	have := []string{"nvmlDeviceGetNvLinkState", "nvmlDeviceGetNvLinkRemotePciInfo_v2",
 		"nvmlDeviceGetNvLinkRemoteDeviceType", "nvmlDeviceGetTopologyCommonAncestor"}
-	l, cards := openMock(t, have, gpus.Multiple(4, gpus.A100_SXM4_80GB)...)
-	for i, c := range cards {
+	l, devices := openMock(t, have, gpus.Multiple(4, gpus.A100_SXM4_80GB)...)
+	for i, c := range devices {
 		links := []int{4, 4, 3, 3}[i]
 		c.GetNvLinkStateFunc = func(link int) (lib.EnableState, lib.Return) {
 			if link >= links {
@@ -131,7 +131,7 @@ func TestNVLinks(t *testing.T) {
 			return lib.NVLINK_DEVICE_TYPE_GPU, lib.SUCCESS
 		}
 		c.GetNvLinkRemotePciInfoFunc = func(int) (lib.PciInfo, lib.Return) {
-			return address(cards[1-i].PciBusID), lib.SUCCESS
+			return address(devices[1-i].PciBusID), lib.SUCCESS
 		}
 	}
 	s := l.api.(*server.Server)
@@ -153,10 +153,10 @@ func TestNVLinks(t *testing.T) {
 // TestMIGMode has an A30 in MIG mode whose driver's names contain no profile. The profile
 // comes from the attributes.
 func TestMIGMode(t *testing.T) {
-	l, cards := openMock(t, []string{"nvmlDeviceGetMigMode"}, gpus.Multiple(2, gpus.A30_PCIE_24GB)...)
-	cards[0].SetMigMode(lib.DEVICE_MIG_ENABLE)
-	cards[0].GetMaxMigDeviceCountFunc = func() (int, lib.Return) { return 4, lib.SUCCESS }
-	cards[0].GetMigDeviceHandleByIndexFunc = func(i int) (lib.Device, lib.Return) {
+	l, devices := openMock(t, []string{"nvmlDeviceGetMigMode"}, gpus.Multiple(2, gpus.A30_PCIE_24GB)...)
+	devices[0].SetMigMode(lib.DEVICE_MIG_ENABLE)
+	devices[0].GetMaxMigDeviceCountFunc = func() (int, lib.Return) { return 4, lib.SUCCESS }
+	devices[0].GetMigDeviceHandleByIndexFunc = func(i int) (lib.Device, lib.Return) {
 		if i != 1 && i != 3 {
 			return nil, lib.ERROR_NOT_FOUND
 		}
@@ -178,11 +178,11 @@ func TestMIGMode(t *testing.T) {
 		return m, lib.SUCCESS
 	}
 	all := findDevices(t, l)
-	if len(all) != 3 || all[0].MIG != "1g.6gb" || all[1].Instance != 5 || all[1].ParentUUID != cards[0].UUID ||
+	if len(all) != 3 || all[0].MIG != "1g.6gb" || all[1].Instance != 5 || all[1].ParentUUID != devices[0].UUID ||
 		all[2].MIG != "" {
 		t.Fatalf("got %+v", all)
 	}
-	cards[0].SetMigMode(lib.DEVICE_MIG_DISABLE)
+	devices[0].SetMigMode(lib.DEVICE_MIG_DISABLE)
 	if all := findDevices(t, l); len(all) != 2 || !all[0].Health.OK {
 		t.Errorf("after the card was made whole again: %+v", all)
 	}

@@ -69,9 +69,9 @@ func TestClone(t *testing.T) {
 	c.Wait()
 }
 
-// TestThawOfTheDoomed thaws a sandbox whose first process was killed while it was frozen
+// TestThawOfKilledTasks thaws a sandbox whose first process was killed while it was frozen
 // in version 1. No process may run for even a moment, whoever thaws it.
-func TestThawOfTheDoomed(t *testing.T) {
+func TestThawOfKilledTasks(t *testing.T) {
 	for name, thaw := range map[string]func(*ClaimGroup) error{
 		"its host":       func(g *ClaimGroup) error { return g.FreezeForOwner(false) },
 		"by its path":    func(g *ClaimGroup) error { return TaskDir(g.FreezeDir()).Thaw() },

@@ -127,7 +127,7 @@ func (h *ParentGroup) HasGroups() bool {
 }
 
 // Sweep kills and removes the groups below the parent that are not in keep.
-func (h *ParentGroup) Sweep(keep map[string]bool) error {
+func (h *ParentGroup) Sweep(wanted map[string]bool) error {
 	names := map[string]bool{}
 	var errs []error
 	for _, dir := range h.baseDirs() {
@@ -136,7 +136,7 @@ func (h *ParentGroup) Sweep(keep map[string]bool) error {
 			errs = append(errs, err)
 		}
 		for _, e := range entries {
-			if e.IsDir() && !keep[e.Name()] && checkName(e.Name()) == nil {
+			if e.IsDir() && !wanted[e.Name()] && checkName(e.Name()) == nil {
 				names[e.Name()] = true
 			}
 		}

@@ -22,8 +22,8 @@ func TestReadySaysSoOnce(t *testing.T) {
 	t.Setenv(ReadyFD, strconv.Itoa(fd))
 	ReportReady()
 	ReportReady() // the number may belong to another file now: it must not be used again
-	if said, err := io.ReadAll(r); string(said) != "ready\n" || err != nil {
-		t.Errorf("got %q, %v", said, err)
+	if output, err := io.ReadAll(r); string(output) != "ready\n" || err != nil {
+		t.Errorf("got %q, %v", output, err)
 	}
 	if _, there := os.LookupEnv(ReadyFD); there {
 		t.Errorf("%s is still set", ReadyFD)

@@ -48,9 +48,9 @@ func TestAccountAttacks(t *testing.T) {
 			break
 		}
 	}
-	if said := h.nodes["central"].logText(); strings.Contains(said, "is drained") ||
-		strings.Contains(said, "are kept from a node") {
-		t.Errorf("a node is blamed for what others have done:\n%s", said)
+	if answer := h.nodes["central"].logText(); strings.Contains(answer, "is drained") ||
+		strings.Contains(answer, "are kept from a node") {
+		t.Errorf("a node is blamed for what others have done:\n%s", answer)
 	}
 }
 

@@ -49,8 +49,8 @@ func TestHostileSubmitNodes(t *testing.T) {
 		}
 	}
 	for name, daemons := range map[string]int{"central": 2, "submit": 1, "exec1": 1} {
-		if said := h.nodes[name].logText(); strings.Count(said, "msg=serves daemon=master") != daemons {
-			t.Errorf("the daemons of %s did not live on:\n%s", name, said)
+		if answer := h.nodes[name].logText(); strings.Count(answer, "msg=serves daemon=master") != daemons {
+			t.Errorf("the daemons of %s did not live on:\n%s", name, answer)
 		}
 	}
 }
@@ -161,8 +161,8 @@ func (h *hostileSubmit) usesGrantsAgain() {
 func (h *hostileSubmit) ordersOthersTasks() {
 	h.awaitTrue("exec1 logs it", func() bool { // of many refusals in a second, only some are logged
 		h.finishes()
-		said := h.nodes["exec1"].logText()
-		return strings.Contains(said, "refused to give up a claim") && strings.Contains(said, "activation refused")
+		answer := h.nodes["exec1"].logText()
+		return strings.Contains(answer, "refused to give up a claim") && strings.Contains(answer, "activation refused")
 	})
 	h.saysOn("exec1", "rogue may not speak for it",
 		"refused a call of /roost.wire.Startd/Tail", "refused a call of /roost.wire.Startd/Fetch",

@@ -57,8 +57,8 @@ func TestHostileNodes(t *testing.T) {
 			t.Fatalf("after %s: the task of another node is %+v", part.name, now)
 		}
 	}
-	if said := h.nodes["submit"].logText(); strings.Count(said, "msg=serving") != 1 {
-		t.Errorf("the schedd did not live on:\n%s", said)
+	if answer := h.nodes["submit"].logText(); strings.Count(answer, "msg=serving") != 1 {
+		t.Errorf("the schedd did not live on:\n%s", answer)
 	}
 	h.mustAs("rm", victim)
 }

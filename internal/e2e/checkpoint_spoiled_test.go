@@ -69,11 +69,11 @@ func TestSpoiledImages(t *testing.T) {
 				strings.Contains(s.mustAsOwner(task, "show", task.id), "from checkpoint 1 of attempt 1")
 		})
 		s.awaitRunning(task)
-		story := s.mustAsOwner(task, "show", "--events", "0", task.id)
-		if !strings.Contains(story, "unrestored") && !strings.Contains(story, "checkpoint-bad") {
-			t.Errorf("%s: nothing is said of the image that was refused\n%s", task.name, story)
+		shown := s.mustAsOwner(task, "show", "--events", "0", task.id)
+		if !strings.Contains(shown, "unrestored") && !strings.Contains(shown, "checkpoint-bad") {
+			t.Errorf("%s: nothing is said of the image that was refused\n%s", task.name, shown)
 		}
-		t.Log(story)
+		t.Log(shown)
 		task.gate.openGate()
 		s.awaitTrue(task.name+" ends", func() bool { return s.showTask(task.id).State == "completed" })
 		grown, _ := os.ReadFile(filepath.Join(task.home, "grown-"+task.name))

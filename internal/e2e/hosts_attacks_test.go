@@ -166,15 +166,15 @@ func (a *attackedPool) dialSchedd(who commandUser) *grpc.ClientConn {
 // user to the other end.
 func dialAs(who commandUser, path string) (net.Conn, error) {
 	runtime.LockOSThread()
-	const keep = ^uintptr(0)
+	const unchanged = ^uintptr(0)
 	for _, set := range [][2]uintptr{{unix.SYS_SETRESGID, uintptr(who.gid)}, {unix.SYS_SETRESUID, uintptr(who.uid)}} {
-		if _, _, e := syscall.RawSyscall(set[0], keep, set[1], keep); e != 0 {
+		if _, _, e := syscall.RawSyscall(set[0], unchanged, set[1], unchanged); e != 0 {
 			return nil, e // the thread stays locked and is not reused; as below
 		}
 	}
 	conn, err := net.Dial("unix", path)
 	for _, set := range []uintptr{unix.SYS_SETRESUID, unix.SYS_SETRESGID} {
-		if _, _, e := syscall.RawSyscall(set, keep, 0, keep); e != 0 {
+		if _, _, e := syscall.RawSyscall(set, unchanged, 0, unchanged); e != 0 {
 			return nil, e
 		}
 	}

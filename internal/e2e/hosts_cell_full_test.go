@@ -79,10 +79,10 @@ func (h *cellHostPool) leaderIsFull()   { h.testFullDisk(h.awaitLeader()) }
 // resume by itself with all of its state.
 func (h *cellHostPool) testFullDisk(victim string) {
 	other := otherCentrals(victim)[0]
-	said := len(h.nodes[victim].logText())
+	answer := len(h.nodes[victim].logText())
 	free := h.fillDisk(victim)
 	complains := func() bool {
-		text := h.nodes[victim].logText()[said:]
+		text := h.nodes[victim].logText()[answer:]
 		return strings.Contains(text, "no space left on device") &&
 			strings.Contains(text, "make room in "+h.replicaDisk(victim))
 	}

@@ -49,18 +49,18 @@ func (h *hostPool) filesAreTransferred() {
 }`)
 	h.mustAs("wait", "--timeout", "1m", "-q", id)
 	for _, node := range []string{"exec1", "exec2"} {
-		said := h.readOutputFile("out." + node)
+		answer := h.readOutputFile("out." + node)
 		for _, want := range []string{"node " + node, "ids 12345 12345 12345\n", "stdin typed", "table a,b",
 			"data payload"} {
-			if !strings.Contains(said, want) {
-				h.Errorf("%s: %q is not in\n%s", node, want, said)
+			if !strings.Contains(answer, want) {
+				h.Errorf("%s: %q is not in\n%s", node, want, answer)
 			}
 		}
 		if got := h.readOutputFile("err." + node); got != "to stderr\n" {
 			h.Errorf("%s: stderr is %q", node, got)
 		}
-		if n := h.checkDigests(said); n != 5 {
-			h.Errorf("%s: %d digests in\n%s", node, n, said)
+		if n := h.checkDigests(answer); n != 5 {
+			h.Errorf("%s: %d digests in\n%s", node, n, answer)
 		}
 		if _, err := os.Stat(filepath.Join(h.home, "unwanted-"+node)); err == nil {
 			h.Errorf("%s: a file came back that was not named", node)
@@ -78,8 +78,8 @@ func (h *hostPool) readOutputFile(name string) string {
 
 // checkDigests compares the files at the submit side with the task's lines of sha256sum,
 // and checks their owners.
-func (h *hostPool) checkDigests(said string) (n int) {
-	for line := range strings.Lines(said) {
+func (h *hostPool) checkDigests(answer string) (n int) {
+	for line := range strings.Lines(answer) {
 		sum, name, ok := strings.Cut(strings.TrimSpace(line), "  ")
 		if !ok || len(sum) != 64 {
 			continue

@@ -198,9 +198,9 @@ func (b *unjoinedHosts) testInvalidTokens(used []string) {
 		b.Errorf("third has a node file")
 	}
 	b.mustRun("third", append(words[1:], "--root", b.hostDirectory("third").Root, "--name", "third")...)
-	if _, said, code := b.runCommand("third", "leave", "--root", b.hostDirectory("third").Root); code != 0 ||
-		!strings.HasPrefix(said, "This machine has left") || !strings.Contains(said, "If roost master runs") {
-		b.Errorf("leave: exit %d, says\n%s", code, said)
+	if _, answer, code := b.runCommand("third", "leave", "--root", b.hostDirectory("third").Root); code != 0 ||
+		!strings.HasPrefix(answer, "This machine has left") || !strings.Contains(answer, "If roost master runs") {
+		b.Errorf("leave: exit %d, says\n%s", code, answer)
 	}
 
 	// A machine that has left joins again, under its name, as its owner's desktop.

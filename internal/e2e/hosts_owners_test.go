@@ -269,7 +269,7 @@ func (h *ownerDay) checkOwnerRespected(d *ownedDesktop, steps []writtenStep) (la
 		i, _ := slices.BinarySearchFunc(steps, at, func(s writtenStep, at time.Time) int { return s.at.Compare(at) })
 		return i
 	}
-	said := map[*countingTask]bool{}
+	reported := map[*countingTask]bool{}
 	for _, key := range keys {
 		quiet := key.Add(resumeAfter - 100*time.Millisecond) // no task may resume earlier
 		first, worst := from(key), time.Duration(0)
@@ -277,8 +277,8 @@ func (h *ownerDay) checkOwnerRespected(d *ownedDesktop, steps []writtenStep) (la
 			if !s.at.Before(quiet) {
 				break
 			}
-			if worst = s.at.Sub(key); worst > promptLimit && !said[s.by] {
-				said[s.by] = true
+			if worst = s.at.Sub(key); worst > promptLimit && !reported[s.by] {
+				reported[s.by] = true
 				h.Errorf("%s: %s counted %d at %s, %v after a key\n%s", d.name, s.by.name, s.n, clockText(s.at), worst,
 					jobLogText(s.events))
 			}

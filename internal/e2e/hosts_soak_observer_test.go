@@ -29,37 +29,37 @@ func TestObserver(t *testing.T) {
 	twice := []*wire.JobEvent{event("assigned", 1, 1, "exec1"), event("lost", 1, 20, "exec1"),
 		event("assigned", 2, 21, "exec2"), event("completed", 2, 25, "exec2")}
 	for _, tt := range []struct {
-		name    string
-		events  []*wire.JobEvent
-		lines   string
-		alive   float64 // when a process of the first attempt was last seen
-		errand  soakJob
-		absent  hostSilence
-		promise audit.Guarantee // 0: no violation
+		name      string
+		events    []*wire.JobEvent
+		lines     string
+		alive     float64 // when a process of the first attempt was last seen
+		errand    soakJob
+		absent    hostSilence
+		guarantee audit.Guarantee // 0: no violation
 	}{
 		{name: "a task runs", events: once, lines: line("start", 1, 2, "exec1") + line("end", 1, 3, "exec1")},
 		{name: "it is lost with its node and runs again", events: twice, alive: 12,
 			lines:  line("start", 1, 2, "exec1") + line("start", 2, 22, "exec2") + line("end", 2, 24, "exec2"),
 			absent: hostSilence{from: at(5), to: at(30), host: "exec1"}},
 		{name: "two attempts live", events: twice, alive: 23, lines: line("start", 1, 2, "exec1") +
-			line("start", 2, 22, "exec2") + line("end", 2, 24, "exec2"), promise: 4},
+			line("start", 2, 22, "exec2") + line("end", 2, 24, "exec2"), guarantee: 4},
 		{name: "a lock tells of two", events: twice,
-			lines: line("start", 1, 2, "exec1") + line("overlap", 2, 22, "exec2"), promise: 4},
+			lines: line("start", 1, 2, "exec1") + line("overlap", 2, 22, "exec2"), guarantee: 4},
 		{name: "a sleeper finds another when it wakes, and goes", events: twice, alive: 23,
 			absent: hostSilence{from: at(5), to: at(23.2), host: "exec1", wasAsleep: true},
 			lines:  line("start", 1, 2, "exec1") + line("start", 2, 22, "exec2") + line("end", 2, 24, "exec2")},
 		{name: "one outlives its lease", events: []*wire.JobEvent{event("assigned", 1, 1, "exec1"), event("completed",
-			1, 51, "exec1")}, absent: hostSilence{from: at(5), to: at(60), host: "exec1"}, promise: 10,
+			1, 51, "exec1")}, absent: hostSilence{from: at(5), to: at(60), host: "exec1"}, guarantee: 10,
 			lines: line("start", 1, 2, "exec1") + line("end", 1, 50, "exec1")},
 		{name: "the end is recorded twice", events: append(once, event("completed", 1, 5, "exec1")),
-			lines: line("start", 1, 2, "exec1") + line("end", 1, 3, "exec1"), promise: 3},
+			lines: line("start", 1, 2, "exec1") + line("end", 1, 3, "exec1"), guarantee: 3},
 		{name: "one starts after the end", events: append(once, event("assigned", 2, 5, "exec1")),
-			lines: line("start", 1, 2, "exec1") + line("end", 1, 3, "exec1"), promise: 3},
-		{name: "what is complete never ended", events: once, lines: line("start", 1, 2, "exec1"), promise: 3},
+			lines: line("start", 1, 2, "exec1") + line("end", 1, 3, "exec1"), guarantee: 3},
+		{name: "what is complete never ended", events: once, lines: line("start", 1, 2, "exec1"), guarantee: 3},
 		{name: "one starts after a hold", events: once,
 			lines:  line("start", 1, 2, "exec1") + line("end", 1, 3, "exec1"),
-			errand: soakJob{holds: []holdInterval{{at(0.5), at(9)}}}, promise: 8},
-		{name: "one is never done", events: once[:1], promise: 9},
+			errand: soakJob{holds: []holdInterval{{at(0.5), at(9)}}}, guarantee: 8},
+		{name: "one is never done", events: once[:1], guarantee: 9},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := &soakPool{cellHostPool: &cellHostPool{hostPool: &hostPool{T: t, dir: t.TempDir()}},
@@ -87,9 +87,9 @@ func TestObserver(t *testing.T) {
 			}
 			o.addSilence(tt.absent)
 			broken := o.violations(at(100))
-			if tt.promise == 0 && len(broken) > 0 ||
-				tt.promise != 0 && (len(broken) == 0 || broken[0].Guarantee != tt.promise) {
-				t.Errorf("got %v, want %v", broken, tt.promise)
+			if tt.guarantee == 0 && len(broken) > 0 ||
+				tt.guarantee != 0 && (len(broken) == 0 || broken[0].Guarantee != tt.guarantee) {
+				t.Errorf("got %v, want %v", broken, tt.guarantee)
 			}
 		})
 	}

@@ -249,7 +249,7 @@ func TestVirtualSwitch(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name        string
-		weather     linkFault
+		linkFault   linkFault
 		there, back int
 	}{
 		{"cut", linkFault{loss: 1}, 0, 0},
@@ -258,11 +258,11 @@ func TestVirtualSwitch(t *testing.T) {
 		{"doubled", linkFault{to: []string{"b"}, doubled: 1}, 10, 5},
 		{"late", linkFault{delay: 30 * time.Millisecond, spread: 10 * time.Millisecond}, 5, 5},
 	} {
-		n.virtualSwitch.setFault(&tt.weather)
+		n.virtualSwitch.setFault(&tt.linkFault)
 		there, took := passes(send, receive, to, tt.there)
 		here, _ := passes(receive, send, back, tt.back)
-		n.virtualSwitch.clearFault(&tt.weather)
-		if there != tt.there || here != tt.back || took < tt.weather.delay {
+		n.virtualSwitch.clearFault(&tt.linkFault)
+		if there != tt.there || here != tt.back || took < tt.linkFault.delay {
 			t.Errorf("%s: %d arrive there in %v, %d back; want %d and %d", tt.name, there, took, here,
 				tt.there, tt.back)
 		}

@@ -44,9 +44,9 @@ func thinPoints(points []DataPoint, powers bool) plotter.XYs {
 				high = to
 			}
 		}
-		keep := []int{from, low, high, to - 1}
-		slices.Sort(keep)
-		for _, i := range slices.Compact(keep) {
+		chosen := []int{from, low, high, to - 1}
+		slices.Sort(chosen)
+		for _, i := range slices.Compact(chosen) {
 			out = append(out, plotter.XY(points[i]))
 		}
 		from = to

@@ -20,9 +20,9 @@ func readToEnd(conn net.Conn) (n int, err error) {
 	return n, err
 }
 
-// TestStrangersPass checks that an anonymous client can be connected only briefly and
+// TestAnonymousPass checks that an anonymous client can be connected only briefly and
 // send only little. It must lock no other client out.
-func TestStrangersPass(t *testing.T) {
+func TestAnonymousPass(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s anonymousConns
 		var ours, theirs []net.Conn

@@ -32,8 +32,8 @@ func (b transferReader) readStreams() {
 		}
 	}
 	b.ad.SetBool(roost.AttrJoinOutput, join)
-	if keep, ok := b.constantBool("empty_output"); ok {
-		b.ad.SetBool(roost.AttrKeepEmptyFiles, keep)
+	if retain, ok := b.constantBool("empty_output"); ok {
+		b.ad.SetBool(roost.AttrKeepEmptyFiles, retain)
 	}
 	b.readRemoval(join)
 }

@@ -140,12 +140,12 @@ func (b transferReader) listInput(t taskText) {
 			return
 		}
 		for _, f := range found {
-			keep := path.Base(f)
+			name := path.Base(f)
 			if !path.IsAbs(name) && !strings.HasPrefix(name, "~") &&
 				strings.HasPrefix(f, strings.TrimSuffix(iwd, "/")+"/") {
-				keep = f[len(strings.TrimSuffix(iwd, "/"))+1:]
+				name = f[len(strings.TrimSuffix(iwd, "/"))+1:]
 			}
-			b.addInput(fixedText(f, t.sourceRange), fixedText(keep, t.sourceRange))
+			b.addInput(fixedText(f, t.sourceRange), fixedText(name, t.sourceRange))
 		}
 		return
 	}

@@ -75,18 +75,18 @@ func (a *Agent) Snapshot(ctx context.Context, base string) ([]TransferEntry, err
 // roost.Exhausted.
 func (a *Agent) SnapshotWithin(ctx context.Context, base string, bound ListLimit,
 	wanted func(TransferEntry) bool) ([]TransferEntry, error) {
-	kept := &limitedList{limit: bound}
+	list := &limitedList{limit: bound}
 	_, err := a.list(ctx, agentRequest{Op: opSnapshot, Base: base, Bound: defaultListLimit()},
 		func(e TransferEntry) error {
 			if !wanted(e) {
 				return nil
 			}
-			return kept.add(e)
+			return list.add(e)
 		})
 	if err != nil {
 		return nil, err
 	}
-	return kept.list, nil
+	return list.list, nil
 }
 
 // Stat describes one file or directory.
@@ -132,9 +132,9 @@ func (a *Agent) Close() error { return a.link.close() }
 // of the function ends the list.
 func (a *Agent) list(ctx context.Context, q agentRequest, each func(TransferEntry) error) ([]TransferEntry, error) {
 	q.Handle = a.link.nextNumber()
-	kept := &limitedList{limit: q.Bound}
+	list := &limitedList{limit: q.Bound}
 	if each == nil {
-		each = kept.add
+		each = list.add
 	}
 	for seen := 0; ; {
 		r, _, err := a.link.call(ctx, q, nil)
@@ -150,7 +150,7 @@ func (a *Agent) list(ctx context.Context, q agentRequest, each func(TransferEntr
 			return nil, err
 		}
 		if !r.More {
-			return kept.list, nil
+			return list.list, nil
 		}
 		q = agentRequest{Op: opMore, Handle: q.Handle}
 	}

@@ -120,11 +120,11 @@ func (l commandApplier) resolveSet(c *AdminCommand) (name string, o *storedObjec
 		return "", nil, refusalError(roost.Invalid, string(c.Kind),
 			fmt.Errorf("it has %d bytes, and %d is the most", len(c.Object), maxObject))
 	}
-	wish, err := objectReaders()[c.Kind](c.Object)
+	object, err := objectReaders()[c.Kind](c.Object)
 	if err != nil {
 		return "", nil, refusalError(roost.Invalid, string(c.Kind), err)
 	}
-	name = wish.name()
+	name = object.name()
 	subject := strings.TrimSpace(fmt.Sprintf("%s %s", c.Kind, name))
 	var text []byte
 	old := l.objects[c.Kind][name]

@@ -174,9 +174,9 @@ func BenchmarkPreempt(b *testing.B) {
 	}
 }
 
-// BenchmarkSpared plans after one machine has changed, while production requests wait
+// BenchmarkNoVictims plans after one machine has changed, while production requests wait
 // that no eviction can help.
-func BenchmarkSpared(b *testing.B) {
+func BenchmarkNoVictims(b *testing.B) {
 	s, matcher := preemptCell(b, 10_000, 100), NewMatcher()
 	for _, r := range s.Requests {
 		class, err := NewClass("[]", r.Submitter, roost.ProductionBand,

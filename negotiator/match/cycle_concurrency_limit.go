@@ -7,7 +7,7 @@ import (
 )
 
 // ConcurrencyLimit is a number of things that units take beside a machine's resources. It
-// may count licences (HTCondor's concurrency limits) or claims of a user or a queue
+// may count licenses (HTCondor's concurrency limits) or claims of a user or a queue
 // (PBS's run limits). The maker of the snapshot counts what is in use, pending grants
 // included.
 type ConcurrencyLimit struct {
@@ -47,7 +47,7 @@ func (p *negotiationCycle) bindLimits(w *requestState) {
 	for _, l := range w.Class.Limits {
 		w.limits = p.bindLimit(w, w.limits, LimitRequest{Limit: l.Name, Count: l.Count})
 	}
-	licences := len(w.limits)
+	limits := len(w.limits)
 	for _, t := range w.RunLimits {
 		w.limits = p.bindLimit(w, w.limits, t)
 	}
@@ -55,7 +55,7 @@ func (p *negotiationCycle) bindLimits(w *requestState) {
 		w.softLimits = p.bindLimit(w, w.softLimits, t)
 	}
 	if w.Now {
-		for _, limits := range [...][]limitUse{w.limits[licences:], w.softLimits} {
+		for _, limits := range [...][]limitUse{w.limits[limits:], w.softLimits} {
 			for i := range limits {
 				limits[i].past = true
 			}

@@ -13,7 +13,7 @@ func TestUnavailable(t *testing.T) {
 	now := time.Hour
 	for _, tt := range []struct {
 		name        string
-		kept        UnavailableWindow
+		retained    UnavailableWindow
 		walltime    time.Duration
 		reservation string
 		free        bool
@@ -37,7 +37,7 @@ func TestUnavailable(t *testing.T) {
 		w.d.Granted(w.now, Grant{GrantID: GrantID{1, 1}, Node: "n0", Address: "unix:/n0"})
 		w.d.Connected(w.now, "n0", nil)
 		w.d.ClaimAnswered(w.now, "n0", ClaimReply{Grant: GrantID{1, 1}, Claim: 7, AdSequence: 1})
-		w.d.SetUnavailable([]UnavailableWindow{tt.kept})
+		w.d.SetUnavailable([]UnavailableWindow{tt.retained})
 		a := roost.AttemptID{Task: roost.JobID{Seq: 1, Host: "h"}.Task(0), Attempt: 1}
 		w.d.Exited(w.now, "n0", a)
 		w.b.recordEnd(a)

@@ -17,9 +17,9 @@ var keyRemoved = []byte("removed-job/")
 
 // RemovedJob is a job that a repair removed from the log because its record was damaged.
 type RemovedJob struct {
-	Seq  uint64
-	At   time.Time
-	Kept string // path of the damaged log
+	Seq       uint64
+	At        time.Time
+	SavedCopy string // path of the damaged log
 }
 
 // removedJob parses the job number in the key of a removed job.

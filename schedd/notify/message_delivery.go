@@ -56,8 +56,8 @@ func (n *Notifier) runProgram(ctx context.Context, who messageRecipient, m *user
 	}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second
-	var said strings.Builder
-	text := limitedBuffer{&said}
+	var output strings.Builder
+	text := limitedBuffer{&output}
 	cmd.Stdout, cmd.Stderr = text, text
 	err := cmd.Run()
 	switch {
@@ -66,7 +66,7 @@ func (n *Notifier) runProgram(ctx context.Context, who messageRecipient, m *user
 	case ctx.Err() != nil:
 		err = fmt.Errorf("%w: it was not done in %v", roost.Unavailable, programTimeout)
 	}
-	if s := strings.TrimSpace(plainText(said.String())); s != "" {
+	if s := strings.TrimSpace(plainText(output.String())); s != "" {
 		err = fmt.Errorf("%w: %s", err, s)
 	}
 	return fmt.Errorf("%s: %w", path, err)

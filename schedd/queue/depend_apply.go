@@ -91,9 +91,9 @@ func (q dependencyChanges) withdrawDependencies(j *job) {
 
 // unlinkRunOne makes a job nobody's rival any more.
 func (q dependencyChanges) unlinkRunOne(j *job) {
-	rivals := j.runOneSet
+	others := j.runOneSet
 	j.runOneSet, j.runOneStarted = nil, false
-	for _, seq := range rivals {
+	for _, seq := range others {
 		q.removeDependent(j, seq)
 		if o := q.jobs[seq]; o != nil {
 			o.runOneSet = slices.DeleteFunc(slices.Clone(o.runOneSet), func(s uint64) bool { return s == j.seq })
@@ -153,11 +153,11 @@ func (q dependencyChanges) updateRunOne(j *job) {
 	if len(j.runOneSet) == 0 {
 		return
 	}
-	rivals := j.runOneSet
+	others := j.runOneSet
 	if j.isFinal() && !j.hasRun() {
 		q.unlinkRunOne(j)
 	}
-	for _, seq := range rivals {
+	for _, seq := range others {
 		if o := q.jobs[seq]; o != nil {
 			q.blockRunOne(o)
 			q.toResolve[seq] = true

@@ -6,7 +6,7 @@ import (
 
 // An outbox that is bounded takes in so many messages and bytes, and a message alone of
 // any size; past that it says so once, and is empty.
-func TestOutboxIsBounded(t *testing.T) {
+func TestQueueIsBounded(t *testing.T) {
 	for name, c := range map[string]struct {
 		items, bytes int
 		sizes        []int

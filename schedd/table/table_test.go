@@ -13,11 +13,11 @@ import (
 func TestTable(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	now, want := &Table{}, map[uint64]*JobRow{}
-	type kept struct {
+	type storedRow struct {
 		table *Table
 		rows  map[uint64]*JobRow
 	}
-	var old []kept
+	var old []storedRow
 	for round := range 400 {
 		changed := map[uint64]*JobRow{}
 		for range rng.IntN(40) {
@@ -43,7 +43,7 @@ func TestTable(t *testing.T) {
 				delete(want, seq)
 			}
 		}
-		old = append(old, kept{now, maps.Clone(want)})
+		old = append(old, storedRow{now, maps.Clone(want)})
 		if len(old) > 5 {
 			old = old[1:]
 		}

@@ -103,8 +103,8 @@ func (f *Adopted) Order() int {
 
 // SweepFiles removes the directories of claims of which nobody knows. Those to be left
 // are named by the ids of their claims.
-func (m *Machine) SweepFiles(keep map[string]bool) {
-	m.sweepIO(keep)
+func (m *Machine) SweepFiles(wanted map[string]bool) {
+	m.sweepIO(wanted)
 	entries, err := os.ReadDir(m.dirs.Scratch())
 	if err != nil {
 		m.log.Warn("cannot look for old scratch directories", "err", err)
@@ -112,7 +112,7 @@ func (m *Machine) SweepFiles(keep map[string]bool) {
 	}
 	for _, e := range entries {
 		path := filepath.Join(m.dirs.Scratch(), e.Name())
-		if keep[e.Name()] {
+		if wanted[e.Name()] {
 			continue
 		}
 		if e.IsDir() {
@@ -127,14 +127,14 @@ func (m *Machine) SweepFiles(keep map[string]bool) {
 }
 
 // sweepIO removes directories of attempts that nobody uses. Nobody but us writes there.
-func (m *Machine) sweepIO(keep map[string]bool) {
+func (m *Machine) sweepIO(wanted map[string]bool) {
 	entries, err := os.ReadDir(m.dirs.IO())
 	if err != nil {
 		m.log.Warn("cannot look for old output", "err", err)
 		return
 	}
 	for _, e := range entries {
-		if path := filepath.Join(m.dirs.IO(), e.Name()); !keep[e.Name()] {
+		if path := filepath.Join(m.dirs.IO(), e.Name()); !wanted[e.Name()] {
 			if err := os.RemoveAll(path); err != nil {
 				m.log.Warn("cannot clean up", "path", path, "err", err)
 			}

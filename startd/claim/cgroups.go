@@ -133,11 +133,11 @@ func (g *Cgroups) find(id slot.ClaimID) *cgroup.ClaimGroup {
 }
 
 // Sweep removes the groups of claims that are no more.
-func (g *Cgroups) Sweep(keep map[string]bool) {
+func (g *Cgroups) Sweep(wanted map[string]bool) {
 	if g.host == nil {
 		return
 	}
-	if err := g.host.Sweep(keep); err != nil {
+	if err := g.host.Sweep(wanted); err != nil {
 		g.log.Error("control groups are left", "err", err)
 	}
 }

@@ -88,18 +88,18 @@ func (m *Checkpoints) FindCRIU(named string, sandboxed bool, ad *classad.Ad) {
 // Sweep removes images of which no attempt has told, and what an earlier start was
 // making when it ended.
 func (m *Checkpoints) Sweep(adopted []*Adopted) {
-	keep := map[store.ImageKey]bool{}
+	wanted := map[store.ImageKey]bool{}
 	for _, f := range adopted {
 		if f == nil || f.Runner.attempt == nil || f.Runner.attempt.checkpoint.unstored == nil {
 			continue
 		}
 		a, i := f.Runner.attempt, f.Runner.attempt.checkpoint.unstored.GetImage()
-		keep[store.ImageKey{
+		wanted[store.ImageKey{
 			Schedd: f.Runner.file.Schedd, Job: a.ref.Job, Index: int(a.ref.Index),
 			Attempt: roost.AttemptNumber(i.GetAttempt()), Sequence: i.GetSequence(),
 		}] = true
 	}
-	if _, err := m.images.Sweep(func(k store.ImageKey) bool { return keep[k] }); err != nil {
+	if _, err := m.images.Sweep(func(k store.ImageKey) bool { return wanted[k] }); err != nil {
 		m.log.Warn("cannot clean up", "err", err)
 	}
 	for _, pattern := range []string{"*.dump", "*.restore", "*.root", "*.spec", "*.answer", "*.pid"} {

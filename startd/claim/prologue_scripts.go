@@ -207,18 +207,18 @@ func (m *Machine) runScript(ctx context.Context, path string, arguments, environ
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second // what it left behind may hold its output
 	err = cmd.Run()
-	said := oneLine(strings.TrimSpace(text.String()))
+	output := oneLine(strings.TrimSpace(text.String()))
 	switch {
 	case err == nil:
-		m.log.Info("a script of the machine was run", "script", path, "job", arguments[0], "said", said)
+		m.log.Info("a script of the machine was run", "script", path, "job", arguments[0], "said", output)
 		return 0, nil
 	case errors.Is(err, exec.ErrWaitDelay):
 		return 0, nil
 	case ctx.Err() != nil:
 		err = fmt.Errorf("%s was not done in %v", path, m.config.Scripts.Within)
 	}
-	if said != "" {
-		err = fmt.Errorf("%w: %s", err, said)
+	if output != "" {
+		err = fmt.Errorf("%w: %s", err, output)
 	}
 	return cmd.ProcessState.ExitCode(), err
 }

@@ -366,11 +366,11 @@ func (h *Runner) discardAttempt(id roost.AttemptID) {
 }
 
 // removeClaim ends the starter; the rest happens when it is gone.
-func (h *Runner) removeClaim(keep bool) {
+func (h *Runner) removeClaim(retain bool) {
 	if h.stopping {
 		return
 	}
-	h.stopping, h.keepFiles = true, keep
+	h.stopping, h.keepFiles = true, retain
 	if h.starter == nil || h.starter.Release() != nil {
 		h.finish()
 	}

@@ -58,8 +58,8 @@ type PolicyEnforcer struct {
 
 // New returns an enforcer for the machine of that name. The caller adopts the claims of
 // an earlier start before the first Apply.
-func New(name string, o *policy.PolicyCore, books *slot.ClaimTable, hands ClaimController) *PolicyEnforcer {
-	return &PolicyEnforcer{Owner: o, name: name, claimTable: books, controller: hands,
+func New(name string, o *policy.PolicyCore, table *slot.ClaimTable, claims ClaimController) *PolicyEnforcer {
+	return &PolicyEnforcer{Owner: o, name: name, claimTable: table, controller: claims,
 		suspended: map[slot.ClaimID]string{}, killed: map[slot.ClaimID]bool{}, claimsChanged: true}
 }
 

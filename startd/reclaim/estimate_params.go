@@ -18,10 +18,10 @@ type EstimateParams struct {
 
 // ScaledTo returns the parameters for another settling time, with the half-life scaled
 // alike. Zero leaves them unchanged.
-func (p EstimateParams) ScaledTo(settle time.Duration) EstimateParams {
-	if settle > 0 {
-		p.SettlingTime, p.HalfLife = settle,
-			time.Duration(float64(p.HalfLife)*settle.Seconds()/p.SettlingTime.Seconds())
+func (p EstimateParams) ScaledTo(startDelay time.Duration) EstimateParams {
+	if startDelay > 0 {
+		p.SettlingTime, p.HalfLife = startDelay,
+			time.Duration(float64(p.HalfLife)*startDelay.Seconds()/p.SettlingTime.Seconds())
 	}
 	return p
 }

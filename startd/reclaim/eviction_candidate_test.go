@@ -87,7 +87,7 @@ func TestShort(t *testing.T) {
 	}
 }
 
-func TestSqueeze(t *testing.T) {
+func TestEvictionForMemory(t *testing.T) {
 	for _, test := range []struct{ deficit, asked, one, want roost.MilliCPU }{
 		{0, 4000, 1000, 1000}, {2000, 4000, 1000, 500}, {5000, 4000, 2000, 200}, {1, 0, 0, 0},
 	} {

@@ -68,14 +68,14 @@ func startTestTask(t *testing.T, space bool) *testTask {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var said bytes.Buffer
-	cmd.Stderr = &said
+	var output bytes.Buffer
+	cmd.Stderr = &output
 	if err := cmd.Start(); err != nil {
 		t.Skipf("this machine makes no namespaces: %v", err)
 	}
 	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
 	if n, _ := io.ReadFull(out, make([]byte, len("ready\n"))); n == 0 {
-		t.Skipf("this machine makes no namespaces: %s", said.String())
+		t.Skipf("this machine makes no namespaces: %s", output.String())
 	}
 	return &testTask{pid: cmd.Process.Pid, parent: os.Getpid(), dir: dir, hasNamespaces: space}
 }

@@ -38,7 +38,7 @@ func (c *ClaimTable) Adopt(now BootTime, claim Claim) error {
 	default:
 		own.endReason = "the machine has become smaller"
 	}
-	c.now, c.settleStart = now, now
+	c.now, c.adoptedStart = now, now
 	own.adBytes = own.maxAdBytes()
 	c.addClaim(&own)
 	switch {

@@ -47,7 +47,7 @@ type ClaimTable struct {
 	version           uint64      // of what the machine ad shows
 	advertisedLoad    *float64    // as last advertised; nil before
 
-	settleStart           BootTime          // tasks that began by then are of an earlier start; 0: there were none
+	adoptedStart          BootTime          // tasks that began by then are of an earlier start; 0: there were none
 	hasUsageSamples       bool              // it is known what tasks use
 	lastReclaimer         string            // who wanted back last what was lent
 	advertisedReclaimable []roost.Resources // by unit: what may be lent, as last advertised

@@ -9,12 +9,12 @@ import (
 )
 
 // nextDeadline is when the claim next needs something if nothing happens to it.
-func (c *Claim) nextDeadline(keep time.Duration) BootTime {
+func (c *Claim) nextDeadline(retention time.Duration) BootTime {
 	switch {
 	case c.State == Vacating:
 		return noDeadline // told already; its end is awaited
 	case c.State == Exited && !c.hasPlacement && c.endReason != "":
-		return max(c.exitedAt, c.Lease) + keep
+		return max(c.exitedAt, c.Lease) + retention
 	case c.State == Exited && c.releaseAt > 0:
 		return min(c.releaseAt, c.Lease)
 	default:
@@ -85,7 +85,7 @@ const leaseOverReason = "its lease ran out: the submit node was not heard of in 
 const roomGivenReason = "its task had ended, and the submit node was not heard of for a while"
 
 func (c leases) expireLease(now BootTime, claim *Claim) {
-	kept := claim.State == Exited && claim.endReason == "" // its news outlives its lease
+	unreported := claim.State == Exited && claim.endReason == "" // its news outlives its lease
 	claim.endReason = leaseOverReason
 	switch claim.State {
 	case Creating:
@@ -101,7 +101,7 @@ func (c leases) expireLease(now BootTime, claim *Claim) {
 	case Busy:
 		c.vacateAttempt(claim, LeaseOut, true, leaseOverReason)
 	case Exited:
-		if kept {
+		if unreported {
 			if now < claim.Lease {
 				claim.endReason = roomGivenReason
 			}

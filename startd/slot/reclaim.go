@@ -36,7 +36,7 @@ func (c *ClaimTable) AddUsageSamples(now BootTime, use map[ClaimID]reclaim.Resou
 		}
 		used := use[claim.ID]
 		switch limit := reclaim.AmountOf(claim.Resources); {
-		case claim.estimate == nil && c.settleStart > 0 && claim.RunningSince <= c.settleStart:
+		case claim.estimate == nil && c.adoptedStart > 0 && claim.RunningSince <= c.adoptedStart:
 			e := reclaim.ResumedEstimate(now, limit, used, params)
 			claim.estimate = &e
 		case claim.estimate == nil:
@@ -87,21 +87,21 @@ func (c *Claim) ownerLabel() string {
 // ends as many of them as it takes for the reservations to be met. It waits for a first
 // look at what the tasks of an earlier start use.
 func (c reclaimer) reclaimUnit() {
-	var lent []*Claim
+	var reclaimed []*Claim
 	for _, claim := range c.claims {
 		if claim.hasPlacement && claim.Placement.Reclaimed {
-			lent = append(lent, claim)
+			reclaimed = append(reclaimed, claim)
 		}
 	}
-	slices.SortFunc(lent, func(a, b *Claim) int { return cmp.Compare(a.ID, b.ID) })
-	for _, claim := range lent {
+	slices.SortFunc(reclaimed, func(a, b *Claim) int { return cmp.Compare(a.ID, b.ID) })
+	for _, claim := range reclaimed {
 		if claim.endReason == "" && c.free.BackWithFree(&claim.Placement) {
 			c.version++
 			c.unthrottle(claim)
 			c.addEffect(RecordPlacement{claim})
 		}
 	}
-	if len(lent) == 0 || !c.hasUsageSamples {
+	if len(reclaimed) == 0 || !c.hasUsageSamples {
 		return
 	}
 	for unit := range c.free.Len() {

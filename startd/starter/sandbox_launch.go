@@ -206,10 +206,10 @@ func makeIOFiles(o *proto.StartCmd) startError {
 
 // programStatus is how the program ended: its box wrote it down, or was killed before it
 // could, and with the program.
-func programStatus(io string, box syscall.WaitStatus) syscall.WaitStatus {
+func programStatus(io string, sandbox syscall.WaitStatus) syscall.WaitStatus {
 	text := readAll(io + "/" + proto.StatusFile)
 	if len(text) != 4 || text[0]&text[1]&text[2]&text[3] == 0xff {
-		return box
+		return sandbox
 	}
 	return syscall.WaitStatus(uint32(text[0]) | uint32(text[1])<<8 | uint32(text[2])<<16 | uint32(text[3])<<24)
 }

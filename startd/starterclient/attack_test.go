@@ -29,9 +29,9 @@ func hostileProgram(t *testing.T, b *testStarter, number uint32, script string) 
 	return exit, out
 }
 
-// TestBoxIsShut runs attacks from inside a sandbox. The targets are the machine, other
+// TestSandboxIsShut runs attacks from inside a sandbox. The targets are the machine, other
 // tasks and the starter. Each script prints "in" if it succeeds.
-func TestBoxIsShut(t *testing.T) {
+func TestSandboxIsShut(t *testing.T) {
 	needRoot(t)
 	t.Run("boxed", testSandboxIsSealed)
 }
@@ -175,10 +175,10 @@ func testCoveredTempStaysCovered(t *testing.T) {
 	}
 }
 
-// TestNothingIsLeftOfBoxes checks that nothing remains of many tasks. They leave mounts,
+// TestNothingIsLeftOfSandboxes checks that nothing remains of many tasks. They leave mounts,
 // links and processes behind. Then the machine must have its former mounts, and the
 // starter its former descriptors and children.
-func TestNothingIsLeftOfBoxes(t *testing.T) {
+func TestNothingIsLeftOfSandboxes(t *testing.T) {
 	needRoot(t)
 	t.Run("boxed", func(t *testing.T) {
 		b := spawn(t, time.Minute)
@@ -212,9 +212,9 @@ func TestNothingIsLeftOfBoxes(t *testing.T) {
 
 func roostProcesses(mounts, dir string) int { return strings.Count(mounts, dir) }
 
-// TestBoxDiesWithItsStarter checks that killing the starter kills the whole sandbox,
+// TestSandboxDiesWithItsStarter checks that killing the starter kills the whole sandbox,
 // whatever it forked and whatever signals it ignores.
-func TestBoxDiesWithItsStarter(t *testing.T) {
+func TestSandboxDiesWithItsStarter(t *testing.T) {
 	needRoot(t)
 	t.Run("boxed", func(t *testing.T) {
 		b := spawn(t, time.Minute)

@@ -27,9 +27,9 @@ func newSandboxedStarter(t testing.TB, lease time.Duration) *testStarter {
 	return b
 }
 
-// TestWhatABoxShows: a task sees its own processes, files for a while, devices and shared
+// TestWhatASandboxShows: a task sees its own processes, files for a while, devices and shared
 // memory, and the machine's data.
-func TestWhatABoxShows(t *testing.T) {
+func TestWhatASandboxShows(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root makes boxes")
 	}
@@ -149,7 +149,7 @@ func shareMounts(t *testing.T) {
 	}
 }
 
-func TestBoxesShareNothing(t *testing.T) {
+func TestSandboxesShareNothing(t *testing.T) {
 	a, b := newSandboxedStarter(t, time.Minute), newSandboxedStarter(t, time.Minute)
 	first := asNobody(1, "echo secret >/dev/shm/secret; echo ready; sleep 60")
 	a.begin(first)
@@ -164,8 +164,8 @@ func TestBoxesShareNothing(t *testing.T) {
 	}
 }
 
-// TestNoTraceOfBoxes: the machine's own mounts are the same before and after.
-func TestNoTraceOfBoxes(t *testing.T) {
+// TestNoTraceOfSandboxes: the machine's own mounts are the same before and after.
+func TestNoTraceOfSandboxes(t *testing.T) {
 	mounts := func() string {
 		text, err := os.ReadFile("/proc/self/mountinfo")
 		if err != nil {
@@ -310,9 +310,9 @@ func TestFreezerOfVersion1(t *testing.T) {
 	}
 }
 
-// TestStoodTask: of a task that its startd has frozen the starter stops the walltime
+// TestTaskFrozenAtOnce: of a task that its startd has frozen the starter stops the walltime
 // only. It may get to that when a checkpoint has the group thawed.
-func TestStoodTask(t *testing.T) {
+func TestTaskFrozenAtOnce(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root makes boxes")
 	}

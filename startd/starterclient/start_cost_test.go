@@ -22,9 +22,9 @@ func BenchmarkSandboxedTrue(b *testing.B) {
 		uid  uint32
 	}{{"root", 0}, {"user", nobody}} {
 		b.Run(user.name, func(b *testing.B) {
-			plain, boxed := spawn(b, time.Hour), newSandboxedStarter(b, time.Hour)
+			plain, confined := spawn(b, time.Hour), newSandboxedStarter(b, time.Hour)
 			var forked, task, sandboxed []time.Duration
-			n, cpu := uint32(0), boxed.cpuTime()
+			n, cpu := uint32(0), confined.cpuTime()
 			for b.Loop() {
 				n++
 				began := time.Now()
@@ -33,9 +33,9 @@ func BenchmarkSandboxedTrue(b *testing.B) {
 				}
 				forked = append(forked, time.Since(began))
 				task = append(task, plain.timeTrue(n, user.uid))
-				sandboxed = append(sandboxed, boxed.timeTrue(n, user.uid))
+				sandboxed = append(sandboxed, confined.timeTrue(n, user.uid))
 			}
-			b.ReportMetric(float64((boxed.cpuTime()-cpu).Microseconds())/float64(n), "sandboxed-cpu-µs")
+			b.ReportMetric(float64((confined.cpuTime()-cpu).Microseconds())/float64(n), "sandboxed-cpu-µs")
 			base := median(forked)
 			for name, of := range map[string][]time.Duration{"task": task, "sandboxed": sandboxed} {
 				b.ReportMetric(float64(median(of).Microseconds()), name+"-µs")

@@ -91,12 +91,12 @@ func memoryHint(samples []TaskSample) string {
 // cards together.
 func gpuMemoryHint(samples []TaskSample) string {
 	asked, same := commonValue(samples, func(s TaskSample) roost.Bytes { return s.asked.GPUMemory })
-	cards, alike := commonValue(samples, func(s TaskSample) int { return int(s.asked.GPUs) })
-	if !same || !alike || cards < 1 {
+	gpus, alike := commonValue(samples, func(s TaskSample) int { return int(s.asked.GPUs) })
+	if !same || !alike || gpus < 1 {
 		return ""
 	}
 	peak := highestValue(samples, func(s TaskSample) int64 { return s.end.GetUsage().GetPeakGpuMemory() })
-	return bytesHint("gpu_memory", " of GPU memory", asked, roost.Bytes(peak/int64(cards)), len(samples))
+	return bytesHint("gpu_memory", " of GPU memory", asked, roost.Bytes(peak/int64(gpus)), len(samples))
 }
 
 // bytesHint is about an amount that a task must not exceed. Too large a request keeps

@@ -302,9 +302,9 @@ func (h *fuzzCampaign) json(seed uint64, broken *fuzz.RunOutcome) error {
 	doc := frame.JSONDocument{"seeds": t.Seeds, "broken": len(t.Violating), "tasks": t.Tasks, "faults": injected,
 		"events": t.Events, "took_seconds": took.Seconds()}
 	if broken != nil {
-		var story strings.Builder
-		h.minimizedScript(&story, seed, broken)
-		doc["seed"], doc["promise"], doc["story"] = seed, int(broken.Violations[0].Guarantee), story.String()
+		var text strings.Builder
+		h.minimizedScript(&text, seed, broken)
+		doc["seed"], doc["promise"], doc["story"] = seed, int(broken.Violations[0].Guarantee), text.String()
 	}
 	return frame.PrintJSON(h.Stdout, doc)
 }

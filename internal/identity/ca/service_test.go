@@ -248,9 +248,9 @@ func dialAnonymous(t *testing.T, addr string) *grpc.ClientConn {
 	return conn
 }
 
-// TestStrangersMayJoinOnly calls every method of all services, without a certificate and
+// TestAnonymousMayJoinOnly calls every method of all services, without a certificate and
 // with a node's.
-func TestStrangersMayJoinOnly(t *testing.T) {
+func TestAnonymousMayJoinOnly(t *testing.T) {
 	r := ca.Start(t)
 	at := files(t)
 	if _, err := join(t, r, at, r.CreateToken(t, ca.Server, "", 0), "", "n1"); err != nil {
@@ -297,7 +297,7 @@ func TestTokensMadeOnHostOnly(t *testing.T) {
 	}
 }
 
-func TestStrangersAreBounded(t *testing.T) {
+func TestAnonymousAreBounded(t *testing.T) {
 	r := ca.Start(t)
 	// A request that is too large is not read.
 	big := wire.NewAuthorityClient(dialAnonymous(t, r.Addr))

@@ -92,8 +92,8 @@ func (s pathSetter) setRemoval(ad *classad.Ad, join bool) {
 // is named after the job's id, or in Torque with its default name. Without any of them
 // the file is named after the job, in the directory of qsub.
 func (s pathSetter) outputPath(given string, letter byte, suffix string) string {
-	if standing, ok := s.Paths[letter]; ok {
-		return standing
+	if earlier, ok := s.Paths[letter]; ok {
+		return earlier
 	}
 	standard := submit.EscapeLiteral(s.Name) + "." + string(letter) + "$(JobSeq)"
 	if ref := s.indexReference(); ref != "" && s.Caller.isTorque() {

@@ -50,14 +50,14 @@ func JoinSelect(chunks []string) string {
 // select. The first chunk stays. Each chunk of the select retains the smallest chunk of
 // the job that has at least as much.
 func ChunksBeyond(held []HeldChunk, selection string) (numbers []uint32, err error) {
-	keep, err := parseSelect(selection)
+	selected, err := parseSelect(selection)
 	if err != nil {
 		return nil, err
 	}
 	type candidate struct {
 		HeldChunk
 		parsed resourceChunk
-		kept   bool
+		chosen bool
 	}
 	var all []*candidate
 	for _, h := range held {
@@ -67,11 +67,11 @@ func ChunksBeyond(held []HeldChunk, selection string) (numbers []uint32, err err
 		}
 		all = append(all, &candidate{HeldChunk: h, parsed: parsed[0]})
 	}
-	for i := range keep {
-		for range keep[i].count {
+	for i := range selected {
+		for range selected[i].count {
 			var best *candidate
 			for _, c := range all {
-				if !c.kept && c.parsed.covers(&keep[i], c.Node) && (best == nil || c.parsed.cpus < best.parsed.cpus) {
+				if !c.chosen && c.parsed.covers(&selected[i], c.Node) && (best == nil || c.parsed.cpus < best.parsed.cpus) {
 					best = c
 				}
 			}
@@ -79,11 +79,11 @@ func ChunksBeyond(held []HeldChunk, selection string) (numbers []uint32, err err
 				return nil, refusalf("the job has fewer chunks besides its first than are to be kept of "+
 					strings.Split(selection, "+")[i], exitIllegalValue)
 			}
-			best.kept = true
+			best.chosen = true
 		}
 	}
 	for _, c := range all {
-		if !c.kept {
+		if !c.chosen {
 			numbers = append(numbers, uint32(c.Number))
 		}
 	}

@@ -10,9 +10,9 @@ import (
 // are those of OpenPBS's test_basic_use_case_ncpus and test_with_a_custom_str_res.
 func TestChunksBeyond(t *testing.T) {
 	for _, c := range []struct {
-		job, keep string
-		want      []uint32 // nil: refused
-		left      string
+		job, selection string
+		want           []uint32 // nil: refused
+		left           string
 	}{
 		{"ncpus=1+2:ncpus=2+2:ncpus=3:mpiprocs=2", "ncpus=2+ncpus=3:mpiprocs=2", []uint32{2, 4},
 			"1:ncpus=1+1:ncpus=2+1:ncpus=3:mpiprocs=2"},
@@ -32,11 +32,11 @@ func TestChunksBeyond(t *testing.T) {
 		for n, text := range all {
 			held = append(held, HeldChunk{n, "n" + string(rune('0'+n)) + ".pool", text})
 		}
-		got, err := ChunksBeyond(held, c.keep)
+		got, err := ChunksBeyond(held, c.selection)
 		if c.want == nil {
 			var refused *RefusalError
 			if !errors.As(err, &refused) {
-				t.Errorf("%s of %s: %v, %v", c.keep, c.job, got, err)
+				t.Errorf("%s of %s: %v, %v", c.selection, c.job, got, err)
 			}
 			continue
 		}
@@ -47,7 +47,7 @@ func TestChunksBeyond(t *testing.T) {
 			}
 		}
 		if err != nil || !slices.Equal(got, c.want) || JoinSelect(left) != c.left {
-			t.Errorf("%s of %s: got %v, %v, which leaves %q", c.keep, c.job, got, err, JoinSelect(left))
+			t.Errorf("%s of %s: got %v, %v, which leaves %q", c.selection, c.job, got, err, JoinSelect(left))
 		}
 	}
 	if all := ExpandSelect("2+ncpus=3+9999:ncpus=1"); all != nil {

@@ -81,7 +81,7 @@ func TestReservationChanges(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	from, until := now.Add(-time.Hour), now.Add(time.Hour)
 	for _, c := range []struct {
-		wish  ReservationRequest
+		want  ReservationRequest
 		start time.Duration
 		end   time.Duration
 	}{
@@ -91,9 +91,9 @@ func TestReservationChanges(t *testing.T) {
 		{ReservationRequest{Duration: 3 * time.Hour}, -time.Hour, 2 * time.Hour},
 		{ReservationRequest{Start: now.Add(time.Hour), Duration: time.Hour}, time.Hour, 2 * time.Hour},
 	} {
-		if start, end, err := c.wish.Period(from, until, now); err != nil || start.Sub(now) != c.start ||
+		if start, end, err := c.want.Period(from, until, now); err != nil || start.Sub(now) != c.start ||
 			end.Sub(now) != c.end {
-			t.Errorf("%+v: from %v until %v (%v)", c.wish, start, end, err)
+			t.Errorf("%+v: from %v until %v (%v)", c.want, start, end, err)
 		}
 	}
 	for _, w := range []ReservationRequest{{Duration: time.Minute}, {Start: now.Add(-time.Minute)}, {End: from}} {

@@ -59,8 +59,8 @@ var guarantees = [...]string{
 // design.
 const OwnerGuarantee = Guarantee(len(guarantees) - 1)
 
-// Promises is the number of guarantees that have a number in the design.
-const Promises = int(OwnerGuarantee) - 1
+// Guarantees is the number of guarantees that have a number in the design.
+const Guarantees = int(OwnerGuarantee) - 1
 
 // Sentence returns the text of a guarantee.
 func (p Guarantee) Sentence() string { return guarantees[p] }

@@ -93,10 +93,10 @@ func TestEachGuaranteeViolated(t *testing.T) {
 	begin := joinHistories(machineOffered("m1", 2), machineOffered("m2", 2), idShown("k", taskOne))
 	hold := Event{Type: HeldByUser, Job: taskOne, Index: AllTasks}
 	for _, c := range []struct {
-		name    string
-		promise Guarantee
-		says    string
-		history []Event
+		name      string
+		guarantee Guarantee
+		says      string
+		history   []Event
 	}{
 		{"a printed id is not on disk", 1, "1.s1 was shown to a user, and the schedd knows nothing of it",
 			joinHistories(begin, Event{Type: Recovered, Node: "s1", Jobs: []roost.JobID{taskTwo}})},
@@ -199,11 +199,11 @@ func TestEachGuaranteeViolated(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			all := observeAll(c.history).Violations()
-			if len(all) == 0 || all[0].Guarantee != c.promise || !strings.Contains(all[0].Description, c.says) {
-				t.Fatalf("got %v, want %v: %s", all, c.promise, c.says)
+			if len(all) == 0 || all[0].Guarantee != c.guarantee || !strings.Contains(all[0].Description, c.says) {
+				t.Fatalf("got %v, want %v: %s", all, c.guarantee, c.says)
 			}
 			for _, b := range all {
-				if b.Guarantee != c.promise {
+				if b.Guarantee != c.guarantee {
 					t.Errorf("besides: %v", b)
 				}
 			}

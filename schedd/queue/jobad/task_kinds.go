@@ -34,7 +34,7 @@ func TaskKinds(spec *SubmitSpec) ([]UniformTasks, error) {
 		return []UniformTasks{{p.Resources, p.Walltime, p.ProcessLimits, requestedLimits(spec.Ad), p.GangSize,
 			spec.Count}}, nil
 	}
-	index, licences := map[UniformTasks]int{}, requestedLimits(spec.Ad)
+	index, limits := map[UniformTasks]int{}, requestedLimits(spec.Ad)
 	var all []UniformTasks
 	for i := range spec.Count {
 		one := p
@@ -44,7 +44,7 @@ func TaskKinds(spec *SubmitSpec) ([]UniformTasks, error) {
 			}
 		}
 		k := UniformTasks{Resources: one.Resources, Walltime: one.Walltime, Bounds: one.ProcessLimits,
-			ConcurrencyLimits: licences, Gang: one.GangSize}
+			ConcurrencyLimits: limits, Gang: one.GangSize}
 		at, found := index[k]
 		if !found {
 			at = len(all)

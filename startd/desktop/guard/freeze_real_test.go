@@ -64,9 +64,9 @@ func TestAKeyFreezesTheTasksOfADeadStartd(t *testing.T) {
 	g.state.console = false
 	reported := make(chan string, 1)
 	g.freeze = func(dirs []cgroup.TaskDir) ([]string, error) {
-		stand, err := freezeGroups(dirs)
-		reported <- fmt.Sprint(len(stand), err)
-		return stand, err
+		frozen, err := freezeGroups(dirs)
+		reported <- fmt.Sprint(len(frozen), err)
+		return frozen, err
 	}
 	defer g.run(t)()
 	for g.lastObservations(t) == nil {

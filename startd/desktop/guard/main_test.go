@@ -74,14 +74,14 @@ type fakeFreezer struct {
 	frozen []string
 }
 
-func (f *fakeFreezer) freeze(dirs []cgroup.TaskDir) (stand []string, err error) {
+func (f *fakeFreezer) freeze(dirs []cgroup.TaskDir) (frozen []string, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, d := range dirs {
-		stand = append(stand, string(d))
+		frozen = append(frozen, string(d))
 	}
-	f.frozen = append(f.frozen, stand...)
-	return stand, nil
+	f.frozen = append(f.frozen, frozen...)
+	return frozen, nil
 }
 
 func (f *fakeFreezer) count() int {

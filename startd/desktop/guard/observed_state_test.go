@@ -27,19 +27,19 @@ func newQuietState(now idle.BootTime) *observedState {
 func TestTypingIsNoFlood(t *testing.T) {
 	now := idle.BootTime(2 * time.Hour)
 	s := newQuietState(now)
-	urgent, said := 0, 0
+	urgent, reports := 0, 0
 	for range 1200 {
 		now += 50 * time.Millisecond
 		s.update(idle.SourceReading{Name: "keys", Health: idle.Healthy, Coverage: idle.Hardware, Input: now}, now)
 		if observations := s.nextObservations(now, nil, false); observations != nil {
-			said++
+			reports++
 			if observations.GetUrgent() {
 				urgent++
 			}
 		}
 	}
-	if urgent != 1 || said < 59 || said > 61 {
-		t.Errorf("%d signs, %d of them urgent", said, urgent)
+	if urgent != 1 || reports < 59 || reports > 61 {
+		t.Errorf("%d signs, %d of them urgent", reports, urgent)
 	}
 	now += 10 * time.Second
 	s.update(idle.SourceReading{Name: "keys", Health: idle.Healthy, Coverage: idle.Hardware, Input: now}, now)
@@ -179,9 +179,9 @@ func at(t *testing.T, text string) time.Time {
 	return w
 }
 
-// TestWhatTheGuardFrozeStandsStill checks that tasks frozen by the guard are shown as
+// TestFrozenByGuardStaysFrozen checks that tasks frozen by the guard are shown as
 // suspended, whatever the startd reported before.
-func TestWhatTheGuardFrozeStandsStill(t *testing.T) {
+func TestFrozenByGuardStaysFrozen(t *testing.T) {
 	r := &startdRecord{name: "a", report: &wire.GuardReport{Startd: "a",
 		Tenants: []*wire.Tenant{{Task: "1[0].a", State: "running"}, {Task: "2[0].a", State: "leaving"}}}}
 	states := func() string {

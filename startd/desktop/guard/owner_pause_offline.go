@@ -22,15 +22,15 @@ func PauseOffline(nodeDir string, until int64, by, reason string) (*wire.OwnerRe
 		return nil, fmt.Errorf("pause: %w: %w", roost.NoOutput, err)
 	}
 	p := newPause(until, by, reason[:min(len(reason), maxReason)], began, bootID(), idle.Now())
-	kept := make(chan error, 1)
-	go func() { kept <- savePause(dir, p) }() // the disk may be slow, and the tasks must be frozen at once
+	saved := make(chan error, 1)
+	go func() { saved <- savePause(dir, p) }() // the disk may be slow, and the tasks must be frozen at once
 	groups, err := knownTaskDirs(dir)
 	if err == nil {
 		_, err = cgroup.FreezeDirs(groups, freezeTimeout)
 	}
 	reply := &wire.OwnerReply{Pause: p.wire(), Frozen: uint32(cgroup.CountFrozen(groups)),
 		Took: int64(time.Since(began))}
-	if kerr := <-kept; kerr != nil {
+	if kerr := <-saved; kerr != nil {
 		return nil, kerr
 	}
 	return reply, err

@@ -116,14 +116,14 @@ func (g *daemonContext) Pause(ctx context.Context, req *wire.PauseRequest) (*wir
 	reason := req.GetReason()
 	p := newPause(req.GetUntil(), who, reason[:min(len(reason), maxReason)], time.Now(), g.boot, idle.Now())
 	g.log.Info("paused", "by", who, "until", req.GetUntil(), "reason", p.Reason)
-	kept := make(chan error, 1)
+	saved := make(chan error, 1)
 	reply, err := g.setPause(ctx, p, func() {
-		go func() { kept <- savePause(g.dir, p) }() // the disk may be slow, and the tasks must be frozen at once
+		go func() { saved <- savePause(g.dir, p) }() // the disk may be slow, and the tasks must be frozen at once
 	}, began)
 	if err != nil {
 		return nil, err
 	}
-	if err := <-kept; err != nil {
+	if err := <-saved; err != nil {
 		return nil, fmt.Errorf("tasks stand still, but the pause will not outlive the guard: %w", err)
 	}
 	return reply, nil

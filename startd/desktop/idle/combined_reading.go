@@ -31,7 +31,7 @@ func CombineReadings(readings []SourceReading, console bool) CombinedReading {
 			continue
 		}
 		if !seen {
-			p.Input, p.ConsoleInput = max(p.Input, s.SecondHandInput), max(p.ConsoleInput, s.SecondHandInput)
+			p.Input, p.ConsoleInput = max(p.Input, s.IndirectInput), max(p.ConsoleInput, s.IndirectInput)
 		}
 		if p.OwnerUseReason == "" {
 			p.OwnerUseReason = s.OwnerUseReason

@@ -56,7 +56,7 @@ func parseReading(t *testing.T, line string) SourceReading {
 		case "console":
 			s.ConsoleInput, err = time.ParseDuration(value)
 		case "believed":
-			s.SecondHandInput, err = time.ParseDuration(value)
+			s.IndirectInput, err = time.ParseDuration(value)
 		case "busy":
 			s.OwnerUseReason = strings.ReplaceAll(value, "_", " ")
 		case "cpu":

@@ -178,8 +178,8 @@ func TestKeysAreSeen(t *testing.T) {
 	}
 }
 
-// TestTypingIsToldSeldom checks that a thousand keys cause only a few messages.
-func TestTypingIsToldSeldom(t *testing.T) {
+// TestTypingIsReportedSeldom checks that a thousand keys cause only a few messages.
+func TestTypingIsReportedSeldom(t *testing.T) {
 	dir := t.TempDir()
 	keys := addFakeDevice(t, dir, "event0", "keys")
 	next := runSource(t, fakeDevices(dir))
@@ -235,9 +235,9 @@ func TestDevicesComeAndGo(t *testing.T) {
 	}
 }
 
-// TestAgentsDeathIsTold checks that the death of the agent is reported and the agent
+// TestAgentDeathIsReported checks that the death of the agent is reported and the agent
 // restarted.
-func TestAgentsDeathIsTold(t *testing.T) {
+func TestAgentDeathIsReported(t *testing.T) {
 	dir := t.TempDir()
 	keys := addFakeDevice(t, dir, "event0", "keys")
 	next := runSource(t, fakeDevices(dir))

@@ -96,7 +96,7 @@ func (m *foreignMeter) measure(now BootTime, busy uint64, ours map[string]uint64
 		}
 	}
 	cores := max(float64(busy-m.totalTime)-float64(own), 0) / float64(past)
-	keep := math.Exp2(-float64(past) / float64(halfLife))
-	m.cores = m.cores*keep + cores*(1-keep)
+	weight := math.Exp2(-float64(past) / float64(halfLife))
+	m.cores = m.cores*weight + cores*(1-weight)
 	return m.cores
 }

@@ -83,7 +83,7 @@ func (b *sessionTracker) update(sessions []loginSession, now BootTime) SourceRea
 			if l.idle {
 				believed = min(l.idleSince, now)
 			}
-			s.SecondHandInput = max(s.SecondHandInput, believed)
+			s.IndirectInput = max(s.IndirectInput, believed)
 		case !l.isAtSeat() && !l.idle:
 			b.addInput(&l, now)
 		}

@@ -49,7 +49,7 @@ func TestLogins(t *testing.T) {
 			v := tracker.update(sessions, now)
 			out := fmt.Sprintf("%s\ninput %v, at the console %v", v.Text, v.Input, v.ConsoleInput)
 			if v.Coverage == Console {
-				out += fmt.Sprintf(", believed %v", v.SecondHandInput)
+				out += fmt.Sprintf(", believed %v", v.IndirectInput)
 			}
 			return out
 		}
@@ -266,7 +266,7 @@ func TestLogindOverTheBus(t *testing.T) {
 		}
 	})
 	s = next("a login", func(s SourceReading) bool { return s.ConsoleInput != 0 })
-	if s.Coverage != Console || s.SecondHandInput == 0 || s.SecondHandInput >= s.ConsoleInput ||
+	if s.Coverage != Console || s.IndirectInput == 0 || s.IndirectInput >= s.ConsoleInput ||
 		s.Text != "ann at seat0 (wayland, idle)" {
 		t.Errorf("ann has logged in: %+v", s)
 	}

@@ -45,7 +45,7 @@ func TestAgentsAreBelievedForAWhile(t *testing.T) {
 	}
 }
 
-func TestAgentsAreToldAtOnce(t *testing.T) {
+func TestAgentsReportedAtOnce(t *testing.T) {
 	a := NewSessionAgents()
 	next := runSource(t, a)
 	next("nobody", func(s SourceReading) bool { return s.Health == Absent })

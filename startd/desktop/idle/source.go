@@ -71,7 +71,7 @@ type SourceReading struct {
 	ConsoleInput BootTime // boot time of the last input at the machine's own keyboard, mouse or screen
 	// boot time of the last console input from a source that may be minutes late; it
 	// counts only while no healthy source watches the input devices
-	SecondHandInput BootTime
+	IndirectInput BootTime
 	// why the owner needs the machine now, whatever the times of input: "a video call";
 	// empty: no reason
 	OwnerUseReason string
