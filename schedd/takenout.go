@@ -48,7 +48,8 @@ func (j *jobArchive) recordTakenOut() error {
 func (j *jobArchive) takenOut(job *journal.RemovedJob) history.JobRecord {
 	reason := fmt.Sprintf("taken out by a repair on %s: its record was damaged; the damaged log is kept as %s, and "+
 		"the job's script, if it had a file, below %s for %d days: submit it again",
-		job.At.Format(time.DateTime), job.SavedCopy, j.stateDir+"/scripts", int(transfer.UnusedScriptAge/(24*time.Hour)))
+		job.At.Format(time.DateTime), job.SavedCopy, j.stateDir+"/scripts",
+		int(transfer.UnusedScriptAge/(24*time.Hour)))
 	at := job.At.UnixNano()
 	admitted := queue.JobEvent{Type: queue.Submitted, Time: at, Job: job.Seq, Submission: &queue.SubmittedJob{
 		Key: fmt.Sprintf("taken-out/%d", job.Seq), PartCount: 1, Owner: unknownOwner, UID: api.UnknownUID,

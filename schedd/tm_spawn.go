@@ -126,7 +126,8 @@ func (r *spawnCall) checkCommand(call *wire.ReachCall) error {
 				len(r.lines)-1, line)
 		}
 		if i < len(call.GetNodes()) && call.GetNodes()[i] != r.lines[line].Node {
-			return fmt.Errorf("%w: place %d is on %s now, as the job has given machines back: read its file of nodes again",
+			return fmt.Errorf("%w: place %d is on %s now, as the job has given machines back: read its file of "+
+				"nodes again",
 				roost.Conflict, line, r.lines[line].Node)
 		}
 	}

@@ -92,7 +92,9 @@ func TestOldDriver(t *testing.T) {
 func TestMemoryNode(t *testing.T) {
 	l, devices := openMock(t, []string{"nvmlDeviceGetMemoryAffinity"}, gpus.Multiple(3, gpus.H100_SXM5_80GB)...)
 	set := func(i int, words ...uint) {
-		devices[i].GetMemoryAffinityFunc = func(int, lib.AffinityScope) ([]uint, lib.Return) { return words, lib.SUCCESS }
+		devices[i].GetMemoryAffinityFunc = func(int, lib.AffinityScope) ([]uint, lib.Return) {
+			return words, lib.SUCCESS
+		}
 	}
 	set(0, 1)
 	set(1, 2)

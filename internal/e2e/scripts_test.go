@@ -47,7 +47,8 @@ func TestScripts(t *testing.T) {
 	bin, program := t.TempDir(), program(t)
 	for _, name := range []string{"roost", "qsub", "qstat", "qdel", "qhold", "qrls", "qsig", "qmsg", "qrerun",
 		"qselect", "tracejob", "qalter", "qmove", "qorder", "qrun", "pbsnodes", "qmgr", "qenable", "qdisable", "qstart",
-		"qstop", "pbsdsh", "pbs_tmrsh", "pbs_release_nodes", "pbs_rsub", "pbs_rstat", "pbs_ralter", "pbs_rdel", "printjob", "pbs_attach",
+		"qstop", "pbsdsh", "pbs_tmrsh", "pbs_release_nodes",
+		"pbs_rsub", "pbs_rstat", "pbs_ralter", "pbs_rdel", "printjob", "pbs_attach",
 		"pbs_hostn"} {
 		if err := os.Symlink(program, filepath.Join(bin, name)); err != nil {
 			t.Fatal(err)

@@ -118,7 +118,8 @@ func TestImportOrder(t *testing.T) {
 				return
 			}
 			if packageRank(to) >= packageRank(s.pkg) {
-				t.Errorf("%s: %s may not import %s, which stands below it in package_order.go", s.position(spec), s.pkg, to)
+				t.Errorf("%s: %s may not import %s, which is below it in package_order.go", s.position(spec), s.pkg,
+					to)
 			}
 			if a, b := daemonTree(s.pkg), daemonTree(to); a != "" && b != "" && a != b &&
 				!slices.Contains(sharedCores()[s.pkg], to) {

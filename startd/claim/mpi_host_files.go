@@ -72,7 +72,8 @@ func (h launcher) replaceHosts(a *Attempt, o HostFilesCmd) {
 			err = os.Rename(path+".new", path)
 		}
 		if err != nil {
-			h.machine.log.Error("the files that name the machines of a job cannot be replaced", "attempt", a.Label(), "error", err)
+			h.machine.log.Error("the files that name the machines of a job cannot be replaced", "attempt", a.Label(),
+				"error", err)
 		}
 	}
 }

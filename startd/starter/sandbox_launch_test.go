@@ -55,8 +55,8 @@ func TestSandboxPrograms(t *testing.T) {
 				}
 				want, err := os.ReadFile("init/" + name + "_" + arch + ".bin")
 				if err != nil || !bytes.Equal(got, want) {
-					t.Errorf("%d bytes, %v; the file has %d others: run init/make.sh, and think of the images that hold them",
-						len(got), err, len(want))
+					t.Errorf("%d bytes, %v; the file has %d others: run init/make.sh, and think of the images that "+
+						"have them", len(got), err, len(want))
 				}
 			})
 		}

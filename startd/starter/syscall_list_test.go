@@ -163,7 +163,8 @@ func TestListRefusals(t *testing.T) {
 			l := newSyscallList()
 			l.refuse(proto.Credentials, syscall.EPERM, "")
 			report, _ := a.carryOut(t, l)
-			if why, ok := l.failuresOnly().explain(report); ok || why != (startError{proto.Credentials, syscall.EPERM, ""}) {
+			if why, ok := l.failuresOnly().explain(report); ok ||
+				why != (startError{proto.Credentials, syscall.EPERM, ""}) {
 				t.Errorf("got %+v, %v", why, ok)
 			}
 		})

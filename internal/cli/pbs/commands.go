@@ -12,7 +12,8 @@ func Commands() []*frame.Command {
 		qsubCommand(), qstatCommand(), qdelCommand(), qholdCommand(), qrlsCommand(), qsigCommand(), qmsgCommand(),
 		qrerunCommand(), qselectCommand(), tracejobCommand(),
 		qalterCommand(), qmoveCommand(), qorderCommand(), qrunCommand(), pbsnodesCommand(), pbsdshCommand(),
-		pbsTmrshCommand(), pbsReleaseNodesCommand(), qmgrCommand(), reservation.SubmitCommand(), reservation.StatusCommand(),
+		pbsTmrshCommand(), pbsReleaseNodesCommand(), qmgrCommand(),
+		reservation.SubmitCommand(), reservation.StatusCommand(),
 		reservation.AlterCommand(), reservation.DeleteCommand(),
 		printjobCommand(), pbsAttachCommand(), pbsHostnCommand(),
 	}

@@ -26,19 +26,22 @@ func pbsReleaseNodesCommand() *frame.Command {
 		Name: "pbs_release_nodes", Group: frame.GroupPBS, Summary: "give back machines of a running job",
 		Synopsis: "[-j JOB] (-a | -k NUMBER | -k select=CHUNK[+CHUNK…] | HOST…)",
 		RawArgs:  true, MaxOperands: -1, Run: pbsReleaseNodes,
-		Description: "Gives back machines that a running job of several chunks needs no more, while it goes on on the " +
-			"others. What runs there is ended, and others can have the machines. The machine where the job's script " +
-			"runs cannot be given back. If the job has to start again, it asks for all of its machines again.",
+		Description: "Gives back machines that a running job of several chunks no longer needs, while the job goes " +
+			"on on the others. What runs there is ended, and other jobs can have the machines. The machine where the " +
+			"job's script runs cannot be given back. If the job has to start again, it asks for all of its machines.",
 		Examples: []frame.Example{
 			{Line: "pbs_release_nodes -j 123 n3 n4", Description: "give two machines back"},
-			{Line: "pbs_release_nodes -a", Description: "in a job's script: give all back but the one that the script runs on"},
+			{Line: "pbs_release_nodes -a",
+				Description: "in a job's script: give all back but the one that the script runs on"},
 			{Line: "pbs_release_nodes -j 123 -k 2", Description: "keep the first, and two more"},
-			{Line: "pbs_release_nodes -j 123 -k select=2:ncpus=4", Description: "keep the first chunk, and two of 4 CPUs"},
+			{Line: "pbs_release_nodes -j 123 -k select=2:ncpus=4",
+				Description: "keep the first chunk, and two of 4 CPUs"},
 		},
 		Flags: []ucli.Flag{
 			pbsframe.ShortFlag("j", "JOB", "the job, or a task of an array; in a job without it: that job"),
 			pbsframe.ShortFlag("a", "", "all machines but the first"),
-			pbsframe.ShortFlag("k", "KEEP", "all but the first machine and as many more, or but the first chunk and those of a select"),
+			pbsframe.ShortFlag("k", "KEEP",
+				"all but the first machine and as many more, or but the first chunk and those of a select"),
 		},
 	}
 }
@@ -144,7 +147,8 @@ func releaseBeyond(c *frame.Invocation, job, selection string) (*wire.NodeReleas
 	chunks, err := qsub.ChunksBeyond(heldChunks(c, s), selection)
 	var refused *qsub.RefusalError
 	if errors.As(err, &refused) {
-		fmt.Fprintf(c.Stderr, "%s: %s\n", c.Command.Name, frame.PrintableText(strings.TrimPrefix(refused.Text, "qsub: ")))
+		fmt.Fprintf(c.Stderr, "%s: %s\n", c.Command.Name,
+			frame.PrintableText(strings.TrimPrefix(refused.Text, "qsub: ")))
 		return nil, frame.ExitError(refused.ExitStatus)
 	}
 	if err != nil {
@@ -174,7 +178,8 @@ func heldChunks(c *frame.Invocation, s *wire.JobStatus) (held []qsub.HeldChunk) 
 				h.Select = asked[number]
 			} else {
 				r := chunk.GetRequest().Vector()
-				h.Select = fmt.Sprintf("ncpus=%d:mem=%s", (chunk.GetRequest().GetMilliCpu()+999)/1000, pbsSize(r.Memory))
+				h.Select = fmt.Sprintf("ncpus=%d:mem=%s", (chunk.GetRequest().GetMilliCpu()+999)/1000,
+					pbsSize(r.Memory))
 				if r.GPUs > 0 {
 					h.Select += fmt.Sprintf(":ngpus=%d", r.GPUs)
 				}

@@ -343,7 +343,8 @@ func (a *JobAlteration) currentSubmission(j CurrentJob) (*qsub.JobSubmission, er
 		}
 		return ""
 	}
-	s := &qsub.JobSubmission{Caller: a.caller, Name: plain(roost.AttrJobName), Queue: text(roost.AttrQueue), Server: j.Host,
+	s := &qsub.JobSubmission{Caller: a.caller, Name: plain(roost.AttrJobName), Queue: text(roost.AttrQueue),
+		Server:     j.Host,
 		Attributes: map[string]string{}}
 	s.Caller.User = j.Owner
 	env, _ := j.Ad.Strings(roost.AttrEnvironment)

@@ -71,7 +71,8 @@ func ChunksBeyond(held []HeldChunk, selection string) (numbers []uint32, err err
 		for range selected[i].count {
 			var best *candidate
 			for _, c := range all {
-				if !c.chosen && c.parsed.covers(&selected[i], c.Node) && (best == nil || c.parsed.cpus < best.parsed.cpus) {
+				if !c.chosen && c.parsed.covers(&selected[i], c.Node) &&
+					(best == nil || c.parsed.cpus < best.parsed.cpus) {
 					best = c
 				}
 			}
