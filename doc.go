@@ -6,8 +6,8 @@
 //
 // A user writes a job file in HCL, or a PBS script, and submits it with roost submit or
 // qsub. The command parses the file with the user's own rights ([internal/submit],
-// [internal/pbs/qsub]) into a ClassAd, adds a random submit key, and sends both over a unix
-// socket to the schedd of that machine. The schedd gets the owner from the peer
+// [internal/pbs/qsub]) into a ClassAd, adds a random submit key, and sends both over a
+// unix socket to the schedd of that machine. The schedd gets the owner from the peer
 // credentials of the socket, appends the job to its log, forces the log to disk, and only
 // then answers with the job id.
 //
@@ -42,6 +42,35 @@
 // When a task has ended, its output is copied to the submit side first. Then the schedd
 // records the completion, once, and then the starter may remove its state. The history
 // ([schedd/history]) stores all events of ended jobs.
+//
+// # One job, from qsub to its history
+//
+// The functions that a job of one task passes, in order:
+//
+//	parse      internal/pbs/qsub ParseQsub                 arguments and #PBS lines become an ad
+//	send       internal/cli/jobs SubmitJobs                the ad and a submit key go to the schedd
+//	submit     schedd/api Service.Submit                   the owner comes from the peer credentials
+//	admit      schedd/queue submissionIndex.SubmitJobs     limits are checked; the event "submitted"
+//	store      schedd/journal Journal.Append               the event is on disk; then the id is printed
+//	request    schedd/queue requestIndex.joinRequest       tasks that are alike share a request
+//	announce   schedd/negotiation LeaderConn.SendRequestUpdates   the leader gets the request
+//	plan       negotiator leaderState.runCycle             a snapshot becomes a plan
+//	match      negotiator/match Matcher.Plan               machines, scores, preemption, backfill
+//	commit     negotiator leaderState.recordGrant          the grant goes into the replicated log
+//	grant      negotiator leaderState.sendCommitted        and then to the schedd
+//	claim      schedd/dispatch Dispatcher.Granted          the grant becomes a claim request
+//	decide     startd/slot ClaimTable.DecideClaim          both Requirements and what is free
+//	start      schedd Schedd.activate                      the attempt goes to the claim
+//	activate   startd/slot ClaimTable.Activate             the attempt number is compared
+//	prepare    startd/claim launcher.prepareAttempt        scratch directory, input, limits
+//	launch     startd/starter starterProcess.launchTask    the sandbox and the program
+//	exit       startd/starter starterProcess.onFirstProcessExit   the status is in the starter's journal
+//	report     startd/claim Runner.reportExit              the schedd hears of the end, until it has it
+//	output     schedd/transfer FileTransfers.FetchOutputThenFinish   output comes to the submit side
+//	record     schedd/queue attemptDecisions.RecordEnded   the event "ended", once
+//	history    schedd jobArchive.archiveEnded              the job moves from the queue to the history
+//
+// A file has the name of its first declaration, so a function is found by its name.
 //
 // # What holds when things break
 //
