@@ -17,7 +17,7 @@ import (
 	"github.com/roost-batch/roost/schedd/negotiation"
 	"github.com/roost-batch/roost/schedd/peers"
 	"github.com/roost-batch/roost/schedd/queue"
-	"github.com/roost-batch/roost/schedd/sendqueue"
+	"github.com/roost-batch/roost/internal/sendqueue"
 	"github.com/roost-batch/roost/schedd/transfer"
 )
 

@@ -9,7 +9,7 @@ import (
 	"github.com/roost-batch/roost/internal/attack"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/dispatch"
-	"github.com/roost-batch/roost/schedd/sendqueue"
+	"github.com/roost-batch/roost/internal/sendqueue"
 )
 
 // What a hostile schedd says beside what an honest one does. An ordinary build has none
@@ -24,7 +24,7 @@ func attackSession(ctx context.Context, p *nodeConn, out *sendqueue.Queue[*wire.
 	if attack.Is(attack.NoGrant) {
 		for epoch := range uint64(4) {
 			for _, capability := range [][]byte{nil, make([]byte, 32)} {
-				out.Enqueue(&wire.ToStartd{Of: &wire.ToStartd_Claim{Claim: &wire.ClaimRequest{
+				out.Put(&wire.ToStartd{Of: &wire.ToStartd_Claim{Claim: &wire.ClaimRequest{
 					Grant: 1<<40 + epoch, Epoch: epoch, Capability: capability, Owner: "root", Band: "monitoring",
 					Ad: "[]", LeaseS: 1 << 30,
 					Resources: &wire.Resources{MilliCpu: 1000, Memory: 1 << 20}, Uid: 12345, Gid: 12345,
@@ -34,7 +34,7 @@ func attackSession(ctx context.Context, p *nodeConn, out *sendqueue.Queue[*wire.
 		}
 	}
 	if attack.Is(attack.LongOrders) {
-		out.Enqueue(&wire.ToStartd{Of: &wire.ToStartd_Message{Message: &wire.Message{Line: make([]byte, 33<<20)}}})
+		out.Put(&wire.ToStartd{Of: &wire.ToStartd_Message{Message: &wire.Message{Line: make([]byte, 33<<20)}}})
 	}
 	if attack.Is(attack.EndlessOrders) {
 		go func() {
@@ -43,9 +43,9 @@ func attackSession(ctx context.Context, p *nodeConn, out *sendqueue.Queue[*wire.
 			for again := time.Tick(time.Millisecond); ctx.Err() == nil; <-again {
 				if out.IsDrained() { // the last ones were taken
 					for range 1000 {
-						out.Enqueue(order)
+						out.Put(order)
 					}
-					out.Enqueue(long)
+					out.Put(long)
 				}
 			}
 		}()

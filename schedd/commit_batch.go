@@ -63,7 +63,7 @@ func (s *Schedd) runCommitter(ctx context.Context, batches <-chan *commitBatch) 
 		}
 		reported()
 		for _, m := range b.messages {
-			m.to.out.Enqueue(m.message)
+			m.to.out.Put(m.message)
 		}
 		for _, f := range b.callbacks {
 			f()

@@ -62,7 +62,7 @@ func (s *Schedd) renewLeases(e dispatch.RenewLeases) {
 		SinceNs: int64(e.Since)}}}
 	began, p := dispatch.BootTime(s.logWriteSince.Load()), s.peers[e.Node]
 	if began > 0 && s.clock.boot-began > logWaitLimit && p != nil && p.session != nil {
-		p.session.out.Enqueue(m)
+		p.session.out.Put(m)
 		return
 	}
 	s.sendTo(e.Node, m)

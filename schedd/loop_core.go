@@ -16,7 +16,7 @@ import (
 	"github.com/roost-batch/roost/schedd/negotiation"
 	"github.com/roost-batch/roost/schedd/notify"
 	"github.com/roost-batch/roost/schedd/queue"
-	"github.com/roost-batch/roost/schedd/sendqueue"
+	"github.com/roost-batch/roost/internal/sendqueue"
 	"github.com/roost-batch/roost/schedd/transfer"
 )
 
@@ -178,7 +178,7 @@ func (c *LoopCore) SessionClosed(m ClockReading, v *StartdSession) {
 }
 
 // TakeMessages returns what is to be sent on a session.
-func (v *StartdSession) TakeMessages() []*wire.ToStartd { return v.stream.out.TakeAll() }
+func (v *StartdSession) TakeMessages() []*wire.ToStartd { return v.stream.out.Take() }
 
 // HelloMessage is the first message of a conversation with a negotiator.
 func (c *LoopCore) HelloMessage() *wire.ScheddHello { return c.schedd.leader.HelloMessage() }
@@ -202,7 +202,7 @@ func (c *LoopCore) NegotiatorDisconnected(m ClockReading, t *NegotiatorSession) 
 }
 
 // TakeMessages returns what is to be sent to the leader.
-func (t *NegotiatorSession) TakeMessages() []*wire.FromSchedd { return t.out.TakeAll() }
+func (t *NegotiatorSession) TakeMessages() []*wire.FromSchedd { return t.out.Take() }
 
 // Submit takes jobs in; done is called with their ids when they are on disk. Where
 // administrators have set quotas it refuses: the leader would have to be asked first.
@@ -339,7 +339,7 @@ func (c *LoopCore) Batch(now time.Time) (b *CommitBatch, by time.Time, waits boo
 func (c *LoopCore) Committed(b *CommitBatch, size int) {
 	c.schedd.logSize.Store(int64(size))
 	for _, m := range b.batch.messages {
-		m.to.out.Enqueue(m.message)
+		m.to.out.Put(m.message)
 	}
 	for _, f := range b.batch.callbacks {
 		f()

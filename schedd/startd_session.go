@@ -16,7 +16,7 @@ import (
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/negotiation"
-	"github.com/roost-batch/roost/schedd/sendqueue"
+	"github.com/roost-batch/roost/internal/sendqueue"
 	"github.com/roost-batch/roost/schedd/transfer"
 )
 

@@ -75,14 +75,14 @@ func TestNodeThatDoesNotRead(t *testing.T) {
 	}}
 	put := 0
 	for size := proto.Size(message); put*size < 2*maxUnsentBytes+maxUnsentBytes/2; put++ {
-		up.session.out.Enqueue(message)
+		up.session.out.Put(message)
 	}
 	down, ok := next().(sessionClosed)
 	if !ok || !errors.Is(down.err, roost.Exhausted) ||
 		!strings.Contains(down.err.Error(), "wait for the node to take them") {
 		t.Fatalf("the session ends with %v", down.err)
 	}
-	if n := len(up.session.out.TakeAll()); n != 0 {
+	if n := len(up.session.out.Take()); n != 0 {
 		t.Errorf("%d messages wait for a session that has ended", n)
 	}
 	if again, ok := next().(sessionOpened); !ok || again.session == up.session || again.welcome == nil {

@@ -89,7 +89,6 @@ func packageOrders() []packageOrder {
 		{"schedd/history", false},
 		{"schedd/notify", false},
 		{"schedd/peers", false},
-		{"schedd/sendqueue", false},
 		{"schedd/negotiation", false},
 		{"schedd/transfer", false},
 		{"schedd/api", false},

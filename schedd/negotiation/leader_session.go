@@ -13,7 +13,7 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/dispatch"
 	"github.com/roost-batch/roost/schedd/queue"
-	"github.com/roost-batch/roost/schedd/sendqueue"
+	"github.com/roost-batch/roost/internal/sendqueue"
 )
 
 // leaderSession is what the loop knows of the present conversation with the negotiator.
@@ -94,7 +94,7 @@ func (l *LeaderConn) SendRequestUpdates(now time.Time) {
 		}
 	}
 	if whole && n.admission.policy != nil { // before that nobody knows what is counted
-		n.out.Enqueue(&wire.FromSchedd{Of: &wire.FromSchedd_Told{Told: &wire.Told{}}})
+		n.out.Put(&wire.FromSchedd{Of: &wire.FromSchedd_Told{Told: &wire.Told{}}})
 	}
 }
 
@@ -160,7 +160,7 @@ func (l *LeaderConn) publishRequest(n *leaderSession, id queue.RequestID, now ti
 		delete(l.lostTasks, id)
 		n.notifyWaiters(id)
 	}
-	n.out.Enqueue(&wire.FromSchedd{Of: &wire.FromSchedd_Request{Request: m}})
+	n.out.Put(&wire.FromSchedd{Of: &wire.FromSchedd_Request{Request: m}})
 	return true
 }
 
@@ -197,7 +197,7 @@ func (n *leaderSession) addWaiter(id queue.RequestID, answered chan struct{}) bo
 		return false
 	}
 	n.explanationWaiters[id] = append(n.explanationWaiters[id], answered)
-	n.out.Enqueue(&wire.FromSchedd{Of: &wire.FromSchedd_Why{Why: &wire.WhyWaiting{Request: uint64(id)}}})
+	n.out.Put(&wire.FromSchedd{Of: &wire.FromSchedd_Why{Why: &wire.WhyWaiting{Request: uint64(id)}}})
 	return true
 }
 
@@ -291,7 +291,7 @@ func (l *LeaderConn) SendGrantResult(a dispatch.GrantResult) {
 		return
 	}
 	l.stream.dirty[queue.RequestID(a.Request)] = true
-	l.stream.out.Enqueue(&wire.FromSchedd{Of: &wire.FromSchedd_Result{Result: &wire.GrantResult{
+	l.stream.out.Put(&wire.FromSchedd{Of: &wire.FromSchedd_Result{Result: &wire.GrantResult{
 		Grant: a.Grant.ID, Epoch: a.Grant.Epoch, Claimed: a.Claimed, Waiting: a.Waiting, AdSequence: a.AdSequence,
 		Reason: a.Reason,
 	}}})
@@ -321,7 +321,7 @@ func (l *LeaderConn) SendUsage() {
 			continue
 		}
 		n.usage[who] = res
-		n.out.Enqueue(&wire.FromSchedd{Of: &wire.FromSchedd_Usage{Usage: &wire.Usage{Owner: who.owner, Group: who.group,
+		n.out.Put(&wire.FromSchedd{Of: &wire.FromSchedd_Usage{Usage: &wire.Usage{Owner: who.owner, Group: who.group,
 			Held: wire.FromResources(res)}}})
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/roost-batch/roost/internal/wire"
-	"github.com/roost-batch/roost/schedd/sendqueue"
+	"github.com/roost-batch/roost/internal/sendqueue"
 )
 
 // What the conversation with the negotiator tells the loop.

@@ -115,7 +115,7 @@ func (l *LeaderConn) sendOutcome(node string, a roost.AttemptID, v wire.Outcome_
 		o.Reason = reason
 		n.noteReported(a.Task, r.ID)
 	}
-	n.out.Enqueue(&wire.FromSchedd{Of: &wire.FromSchedd_Outcome{Outcome: o}})
+	n.out.Put(&wire.FromSchedd{Of: &wire.FromSchedd_Outcome{Outcome: o}})
 }
 
 // noteReported notes that the negotiator was told of a task that failed, which it may
@@ -152,7 +152,7 @@ func (l *LeaderConn) RetractOutcome(e *queue.JobEvent) {
 		if _, reported := tasks[i]; !reported || !l.queue.IsFinal(t) {
 			continue
 		}
-		n.out.Enqueue(&wire.FromSchedd{Of: &wire.FromSchedd_Outcome{Outcome: &wire.Outcome{
+		n.out.Put(&wire.FromSchedd{Of: &wire.FromSchedd_Outcome{Outcome: &wire.Outcome{
 			Request: uint64(tasks[i]), Task: l.queue.TaskName(t), Job: t.Job.String(), Verdict: wire.Outcome_GONE,
 		}}})
 		delete(tasks, i)

@@ -181,7 +181,7 @@ func (l *LeaderConn) sendAdmit(n *leaderSession, m *wire.Admit) uint64 {
 	l.SendDemands(l.loop.Now())
 	n.admission.lastAdmit++
 	m.Id = n.admission.lastAdmit
-	n.out.Enqueue(&wire.FromSchedd{Of: &wire.FromSchedd_Admit{Admit: m}})
+	n.out.Put(&wire.FromSchedd{Of: &wire.FromSchedd_Admit{Admit: m}})
 	return m.Id
 }
 
@@ -230,7 +230,7 @@ func (l *LeaderConn) CheckDeferred(now time.Time) {
 			l.SendDemands(now)
 			a.lastAdmit++
 			a.deferred[a.lastAdmit], a.deferredJobs[seq] = seq, true
-			n.out.Enqueue(&wire.FromSchedd{Of: &wire.FromSchedd_Admit{Admit: &wire.Admit{Id: a.lastAdmit,
+			n.out.Put(&wire.FromSchedd{Of: &wire.FromSchedd_Admit{Admit: &wire.Admit{Id: a.lastAdmit,
 				Asks: []*wire.Demand{l.demandMessage(who, d)}}}})
 		}
 	}
@@ -313,7 +313,7 @@ func (l *LeaderConn) SendDemands(now time.Time) {
 	for _, who := range l.queue.TakeChangedDemands() {
 		m := l.demandMessage(who, l.queue.DemandOf(who))
 		m.Seen = seen
-		n.out.Enqueue(&wire.FromSchedd{Of: &wire.FromSchedd_Demand{Demand: m}})
+		n.out.Put(&wire.FromSchedd{Of: &wire.FromSchedd_Demand{Demand: m}})
 	}
 }
 

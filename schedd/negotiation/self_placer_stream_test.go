@@ -11,7 +11,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/adclient"
 	"github.com/roost-batch/roost/internal/wire"
-	"github.com/roost-batch/roost/schedd/sendqueue"
+	"github.com/roost-batch/roost/internal/sendqueue"
 )
 
 // selfPlacerTest is a placer between an outbox and a stream that a test reads.
@@ -66,18 +66,18 @@ func (p *selfPlacerTest) nextMessage() *wire.FromSchedd {
 func TestSelfPlacerStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newSelfPlacerTest(t)
-		p.out.Enqueue(ask(1, 2))
+		p.out.Put(ask(1, 2))
 		if got := p.nextMessage().GetRequest(); len(got.GetProposals()) != 0 {
 			t.Errorf("nobody wished it: %v", got)
 		}
 		p.setPolicy(true)
-		p.out.Enqueue(ask(1, 2))
+		p.out.Put(ask(1, 2))
 		if got := p.nextMessage().GetRequest(); len(got.GetProposals()) != 0 {
 			t.Errorf("no machine is known: %v", got)
 		}
 		p.machine("a", 1, 2)
 		result := &wire.FromSchedd{Of: &wire.FromSchedd_Result{Result: &wire.GrantResult{Grant: 9}}}
-		p.out.Enqueue(ask(1, 2), result, ask(2, 0), ask(3, 1))
+		p.out.Put(ask(1, 2), result, ask(2, 0), ask(3, 1))
 		first := p.nextMessage().GetRequest()
 		if list := first.GetProposals(); len(list) != 1 || list[0].GetNode() != "a" || list[0].GetUnits() != 2 {
 			t.Errorf("%v", first)
@@ -93,12 +93,12 @@ func TestSelfPlacerStream(t *testing.T) {
 				Resources: wire.FromResources(roost.Resources{CPU: 1000})}}})
 		}
 		time.Sleep(2 * time.Second)
-		p.out.Enqueue(ask(3, 1))
+		p.out.Put(ask(3, 1))
 		if got := p.nextMessage().GetRequest(); len(got.GetProposals()) != 0 {
 			t.Errorf("what was granted is proposed: %v", got)
 		}
 		p.machine("b", 1, 1)
-		p.out.Enqueue(ask(3, 1))
+		p.out.Put(ask(3, 1))
 		if list := p.nextMessage().GetRequest().GetProposals(); len(list) != 1 || list[0].GetNode() != "b" {
 			t.Errorf("%v", list)
 		}
@@ -106,13 +106,13 @@ func TestSelfPlacerStream(t *testing.T) {
 		if p.apply != nil {
 			t.Error("the machines are watched though nobody wishes it")
 		}
-		p.out.Enqueue(ask(3, 1))
+		p.out.Put(ask(3, 1))
 		if got := p.nextMessage().GetRequest(); len(got.GetProposals()) != 0 {
 			t.Errorf("nobody wishes it any more: %v", got)
 		}
 		p.setPolicy(true)
 		p.machine("c", 1, 4)
-		p.out.Enqueue(ask(3, 2))
+		p.out.Put(ask(3, 2))
 		if list := p.nextMessage().GetRequest().GetProposals(); len(list) != 1 || list[0].GetNode() != "c" {
 			t.Errorf("a new copy begins with what is there: %v", list)
 		}

@@ -19,12 +19,12 @@ func TestQueueIsBounded(t *testing.T) {
 		o, over := New[int](), 0
 		o.Limit(c.items, c.bytes, func(size int) int { return size }, func() { over++ })
 		for _, size := range c.sizes {
-			o.Enqueue(size)
+			o.Put(size)
 		}
-		if n := len(o.TakeAll()); c.fits && (n != len(c.sizes) || over != 0) || !c.fits && (n != 0 || over != 1) {
+		if n := len(o.Take()); c.fits && (n != len(c.sizes) || over != 0) || !c.fits && (n != 0 || over != 1) {
 			t.Errorf("%s: %d wait, and it has overflowed %d times", name, n, over)
 		}
-		if o.Enqueue(1); c.fits != (len(o.TakeAll()) == 1) {
+		if o.Put(1); c.fits != (len(o.Take()) == 1) {
 			t.Errorf("%s: what comes after", name)
 		}
 	}
