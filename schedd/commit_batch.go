@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/roost-batch/roost/internal/boottime"
 	"github.com/roost-batch/roost/internal/failpoint"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/journal"
@@ -49,7 +50,7 @@ func (s *Schedd) runCommitter(ctx context.Context, batches <-chan *commitBatch) 
 			reported = s.notifier.Enqueue(b.hasNotices)
 		}
 		if len(b.events) > 0 || b.checkpoint != nil {
-			s.logWriteSince.Store(int64(bootTime()))
+			s.logWriteSince.Store(int64(boottime.Now()))
 			if err := s.reserve.RetryWrite(ctx, func() error {
 				return s.journal.Append(b.events, b.checkpoint)
 			}); err != nil {

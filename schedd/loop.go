@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/roost-batch/roost/internal/boottime"
 	"github.com/roost-batch/roost/internal/mutant"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/dispatch"
@@ -29,7 +30,7 @@ type clockReading struct {
 	boot dispatch.BootTime
 }
 
-func readClocks() clockReading { return clockReading{time.Now(), bootTime()} }
+func readClocks() clockReading { return clockReading{time.Now(), boottime.Now()} }
 
 // loopCall is a user's call, run by the loop between two pieces of news.
 type loopCall func(now time.Time)

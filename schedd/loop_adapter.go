@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/boottime"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/dispatch"
 	"github.com/roost-batch/roost/schedd/queue"
@@ -114,7 +115,7 @@ func (a loopAdapter) SilentNodes() (names []string) {
 }
 
 // BootClock reads the clock that counts through suspend.
-func (a loopAdapter) BootClock() dispatch.BootTime { return bootTime() }
+func (a loopAdapter) BootClock() dispatch.BootTime { return boottime.Now() }
 
 // ResumedAt is when this start of the schedd took up what the log knows.
 func (a loopAdapter) ResumedAt() dispatch.BootTime { return a.s.resumed }

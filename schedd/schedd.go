@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	"golang.org/x/sys/unix"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/config"
@@ -286,13 +285,4 @@ func (s *Schedd) postEvent(ctx context.Context, event any) bool {
 	case <-s.daemonContext.Done():
 	}
 	return false
-}
-
-// bootTime reads the clock that counts through suspend.
-func bootTime() dispatch.BootTime {
-	var ts unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
-		panic(err) // there is such a clock since Linux 2.6.39
-	}
-	return time.Duration(ts.Nano())
 }

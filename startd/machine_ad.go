@@ -49,12 +49,6 @@ func measureMachine(dir string, given roost.Resources) (roost.Resources, error) 
 	return r, nil
 }
 
-// bootID is the kernel's random name for this boot (random(4)).
-func bootID() (string, error) {
-	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	return strings.TrimSpace(string(text)), err
-}
-
 // loadAverage is the kernel's average over one minute, 0 when it cannot be read.
 func loadAverage() float64 {
 	text, _ := os.ReadFile("/proc/loadavg")

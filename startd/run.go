@@ -90,7 +90,7 @@ func run(ctx context.Context, node *config.Node, name, starterPath string) error
 	if err != nil {
 		return err
 	}
-	boot, err := bootID()
+	boot, err := boottime.BootID()
 	if err != nil {
 		return err
 	}

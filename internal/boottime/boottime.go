@@ -5,6 +5,8 @@
 package boottime
 
 import (
+	"os"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -17,4 +19,10 @@ func Now() time.Duration {
 		panic(err) // there is no Linux without it
 	}
 	return time.Duration(t.Nano())
+}
+
+// BootID returns the kernel's random name for this boot (random(4)).
+func BootID() (string, error) {
+	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	return strings.TrimSpace(string(text)), err
 }

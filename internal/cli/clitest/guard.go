@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/boottime"
 	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
-	"github.com/roost-batch/roost/startd/desktop/idle"
 )
 
 // FakeGuard is the guard of a machine on which two tasks run. Eve may decide nothing.
@@ -62,12 +62,12 @@ func (g *FakeGuard) Resume(context.Context, *wire.ResumeRequest) (*wire.OwnerRep
 func (g *FakeGuard) Mine(context.Context, *wire.MineRequest) (*wire.MineReply, error) {
 	return &wire.MineReply{
 		Policy: "desktop",
-		Signs: &wire.GuardSigns{Pause: g.PauseState, Input: int64(idle.Now() - 30*time.Minute - 30*time.Second),
+		Signs: &wire.GuardSigns{Pause: g.PauseState, Input: int64(boottime.Now() - 30*time.Minute - 30*time.Second),
 			Sources: []*wire.IdleSource{
 				{Name: "input devices", Health: wire.IdleSource_BROKEN,
 					Text: "/dev/input/event3: permission denied; run roost guard as root", Hardware: true},
 				{Name: "terminals", Health: wire.IdleSource_WELL, Text: "3, of which the kernel tells at once",
-					Last: int64(idle.Now() - 30*time.Minute - 30*time.Second)},
+					Last: int64(boottime.Now() - 30*time.Minute - 30*time.Second)},
 				{Name: "battery", Text: "none"},
 			}},
 		Startds: []*wire.GuardReport{{Startd: "n1", NotLent: g.Unavailable, Given: 5400, Interruptions: 2,

@@ -9,6 +9,7 @@ import (
 	ucli "github.com/urfave/cli/v2"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/boottime"
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/startd/desktop/guard"
@@ -175,7 +176,7 @@ func machineState(c *frame.Invocation, s *wire.GuardSigns) string {
 }
 
 // sinceBootTime is how long an instant of CLOCK_BOOTTIME is past.
-func sinceBootTime(at int64) time.Duration { return max(idle.Now()-time.Duration(at), 0) }
+func sinceBootTime(at int64) time.Duration { return max(boottime.Now()-time.Duration(at), 0) }
 
 func sourceTable(c *frame.Invocation, s *wire.GuardSigns) *frame.TextTable {
 	t := &frame.TextTable{Columns: []frame.TableColumn{{Head: "SOURCE"}, {Head: "HEALTH"},

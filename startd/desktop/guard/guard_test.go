@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/roost-batch/roost/internal/boottime"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/startd/desktop/idle"
 )
@@ -25,7 +26,7 @@ func runInBubble(t *testing.T, test func(t *testing.T, g *daemonContext, keys *f
 		defer stop()
 		startd := connect(t, g, "a", taskDir(t, dir, "1"))
 		defer startd.disconnect()
-		keys.see <- idle.SourceReading{Input: idle.Now() - time.Hour}
+		keys.see <- idle.SourceReading{Input: boottime.Now() - time.Hour}
 		if s := <-startd.observations; s.GetUrgent() {
 			t.Errorf("the first signs of a quiet machine are urgent: %v", s)
 		}
@@ -37,7 +38,7 @@ func runInBubble(t *testing.T, test func(t *testing.T, g *daemonContext, keys *f
 // TestAStartdThatActsIsLeftAlone checks that a startd has 100 ms to act on a key press.
 func TestAStartdThatActsIsLeftAlone(t *testing.T) {
 	runInBubble(t, func(t *testing.T, g *daemonContext, keys *fakeSource, freezer *fakeFreezer, startd *fakeStartd) {
-		keys.see <- idle.SourceReading{Input: idle.Now()}
+		keys.see <- idle.SourceReading{Input: boottime.Now()}
 		s := startd.urgent()
 		time.Sleep(99 * time.Millisecond)
 		startd.act(s.GetSequence())
@@ -52,7 +53,7 @@ func TestAStartdThatActsIsLeftAlone(t *testing.T) {
 // 100 ms. It must report them, and drop them when the startd has taken over.
 func TestAStartdThatSleepsIsActedFor(t *testing.T) {
 	runInBubble(t, func(t *testing.T, g *daemonContext, keys *fakeSource, freezer *fakeFreezer, startd *fakeStartd) {
-		keys.see <- idle.SourceReading{Input: idle.Now()}
+		keys.see <- idle.SourceReading{Input: boottime.Now()}
 		s := startd.urgent()
 		time.Sleep(99 * time.Millisecond)
 		if synctest.Wait(); freezer.count() != 0 {
@@ -88,7 +89,7 @@ func TestAStartdThatSleepsIsActedFor(t *testing.T) {
 // includes observations without an acknowledgement when it died.
 func TestNobodyIsThere(t *testing.T) {
 	runInBubble(t, func(t *testing.T, g *daemonContext, keys *fakeSource, freezer *fakeFreezer, startd *fakeStartd) {
-		keys.see <- idle.SourceReading{Input: idle.Now()}
+		keys.see <- idle.SourceReading{Input: boottime.Now()}
 		startd.urgent()
 		startd.disconnect()
 		if synctest.Wait(); freezer.count() != 1 {
@@ -137,7 +138,7 @@ func TestATimedPauseEnds(t *testing.T) {
 		dir := t.TempDir()
 		g := testGuard(t, dir)
 		defer g.run(t)()
-		p := newPause(time.Now().Add(time.Hour).UnixNano(), "ann", "", time.Now(), g.boot, idle.Now())
+		p := newPause(time.Now().Add(time.Hour).UnixNano(), "ann", "", time.Now(), g.boot, boottime.Now())
 		if err := savePause(g.dir, p); err != nil {
 			t.Fatal(err)
 		}
@@ -152,7 +153,7 @@ func TestATimedPauseEnds(t *testing.T) {
 		if synctest.Wait(); g.pauseNow(t) != nil {
 			t.Error("it is not over")
 		}
-		if p, err := loadPause(g.dir, time.Now(), g.boot, idle.Now()); p != nil || err != nil {
+		if p, err := loadPause(g.dir, time.Now(), g.boot, boottime.Now()); p != nil || err != nil {
 			t.Errorf("on disk: %+v, %v", p, err)
 		}
 	})
@@ -165,7 +166,7 @@ func TestAServerTakesNoNotice(t *testing.T) {
 		server := connect(t, g, "b", taskDir(t, t.TempDir(), "1"))
 		synctest.Wait()
 		server.disconnect()
-		keys.see <- idle.SourceReading{Input: idle.Now()}
+		keys.see <- idle.SourceReading{Input: boottime.Now()}
 		startd.act(startd.urgent().GetSequence())
 		time.Sleep(time.Second)
 		if freezer.count() != 0 {
@@ -184,7 +185,7 @@ func TestTheOwnersFile(t *testing.T) {
 	dir := t.TempDir()
 	keys := newFakeSource()
 	g := testGuard(t, dir, keys)
-	g.state.update(idle.SourceReading{Name: "keys", Health: idle.Healthy, Coverage: idle.Hardware}, idle.Now())
+	g.state.update(idle.SourceReading{Name: "keys", Health: idle.Healthy, Coverage: idle.Hardware}, boottime.Now())
 	file := filepath.Join(dir, "owner.hcl")
 	for i, step := range []struct {
 		text, busy, pause string

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/roost-batch/roost/internal/boottime"
 	"github.com/roost-batch/roost/internal/cgroup"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/startd/desktop/idle"
@@ -65,7 +66,7 @@ func (g *daemonContext) loop(ctx context.Context) {
 	for _, s := range g.sources {
 		running.Go(func() {
 			s.Run(ctx, func(reading idle.SourceReading) {
-				g.post(ctx, func() { g.state.update(reading, idle.Now()) })
+				g.post(ctx, func() { g.state.update(reading, boottime.Now()) })
 			})
 		})
 	}
@@ -105,7 +106,7 @@ func (l *loopState) untilAckDeadline() time.Duration {
 // sleptSinceBoot returns how long the machine has slept since its boot, at least. A delay
 // between the two clock readings must not look like sleep.
 func sleptSinceBoot() time.Duration {
-	boot := idle.Now()
+	boot := boottime.Now()
 	var t unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_MONOTONIC, &t) != nil {
 		return 0
@@ -116,7 +117,7 @@ func sleptSinceBoot() time.Duration {
 // tick checks what changes without an event. These are the clocks, the owner's file and
 // the machine's devices.
 func (l *loopState) tick() {
-	now := idle.Now()
+	now := boottime.Now()
 	if d := sleptSinceBoot(); d-l.clockOffset > minSleep {
 		l.log.Info("the machine has slept", "for", (d - l.clockOffset).Round(time.Second))
 		l.state.onWake(now)
@@ -144,7 +145,7 @@ func (l *loopState) sendObservations(force bool) *wire.GuardSigns {
 			return nil
 		}
 	}
-	now := idle.Now()
+	now := boottime.Now()
 	observations := l.state.nextObservations(now, l.records.frozenGroups(), force)
 	if observations == nil {
 		return nil

@@ -7,11 +7,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/atomicfile"
+	"github.com/roost-batch/roost/internal/boottime"
 	"github.com/roost-batch/roost/internal/filesum"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/startd/desktop/idle"
@@ -148,8 +148,8 @@ func replaceFile(path string, text []byte, write func(string, []byte, fs.FileMod
 	return nil
 }
 
-// bootID returns the ID of this boot.
+// bootID returns the name of this boot; empty where the kernel does not say it.
 func bootID() string {
-	text, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	return strings.TrimSpace(string(text))
+	id, _ := boottime.BootID()
+	return id
 }

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/boottime"
 	"github.com/roost-batch/roost/internal/cgroup"
 	"github.com/roost-batch/roost/internal/wire"
-	"github.com/roost-batch/roost/startd/desktop/idle"
 )
 
 // PauseOffline pauses a node whose guard is not running. It writes the pause to the
@@ -21,7 +21,7 @@ func PauseOffline(nodeDir string, until int64, by, reason string) (*wire.OwnerRe
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("pause: %w: %w", roost.NoOutput, err)
 	}
-	p := newPause(until, by, reason[:min(len(reason), maxReason)], began, bootID(), idle.Now())
+	p := newPause(until, by, reason[:min(len(reason), maxReason)], began, bootID(), boottime.Now())
 	saved := make(chan error, 1)
 	go func() { saved <- savePause(dir, p) }() // the disk may be slow, and the tasks must be frozen at once
 	groups, err := knownTaskDirs(dir)
@@ -47,7 +47,7 @@ func ResumeOffline(nodeDir string) (*wire.OwnerReply, error) {
 
 // OfflinePause returns the pause of a node whose guard is not running; nil for none.
 func OfflinePause(nodeDir string) (*wire.Pause, error) {
-	p, err := loadPause(filepath.Join(nodeDir, "owner"), time.Now(), bootID(), idle.Now())
+	p, err := loadPause(filepath.Join(nodeDir, "owner"), time.Now(), bootID(), boottime.Now())
 	return p.wire(), err
 }
 

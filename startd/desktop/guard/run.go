@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/boottime"
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/daemon"
 	"github.com/roost-batch/roost/internal/identity/peer"
@@ -134,11 +135,11 @@ func openGuard(node *config.Node, log *slog.Logger) (*daemonContext, error) {
 	}
 	g.records = &startdRecords{records: map[string]*startdRecord{}, ignoresPresence: g.ignoresPresence}
 	g.sources = g.allSources()
-	g.state = newObservedState(g.sources, idle.Now())
+	g.state = newObservedState(g.sources, boottime.Now())
 	g.state.console = idle.HasConsole()
 	g.restoreRecords()
 	g.readRules()
-	pause, err := loadPause(g.dir, time.Now(), g.boot, idle.Now())
+	pause, err := loadPause(g.dir, time.Now(), g.boot, boottime.Now())
 	if err != nil {
 		log.Warn("pause", "err", err)
 	}

@@ -8,10 +8,10 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/boottime"
 	"github.com/roost-batch/roost/internal/cgroup"
 	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/wire"
-	"github.com/roost-batch/roost/startd/desktop/idle"
 )
 
 // startdStream is the connection to one startd. While it is busy only the newest
@@ -114,7 +114,7 @@ func (g *daemonContext) Pause(ctx context.Context, req *wire.PauseRequest) (*wir
 		return nil, fmt.Errorf("pause: %w: its end has passed", roost.Invalid)
 	}
 	reason := req.GetReason()
-	p := newPause(req.GetUntil(), who, reason[:min(len(reason), maxReason)], time.Now(), g.boot, idle.Now())
+	p := newPause(req.GetUntil(), who, reason[:min(len(reason), maxReason)], time.Now(), g.boot, boottime.Now())
 	g.log.Info("paused", "by", who, "until", req.GetUntil(), "reason", p.Reason)
 	saved := make(chan error, 1)
 	reply, err := g.setPause(ctx, p, func() {

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/roost-batch/roost/internal/boottime"
 )
 
 // AgentCommand is the command of the program that runs RunInputAgent.
@@ -154,7 +156,7 @@ func (a *inputAgent) watchDevice(f *os.File, n uint64) {
 			a.send(msgDeviceGone, n&(1<<32-1))
 			return
 		}
-		at, ok := lastInputEvent(buffer[:size], kind, Now())
+		at, ok := lastInputEvent(buffer[:size], kind, boottime.Now())
 		clear(buffer[:size]) // the input itself is discarded
 		if !ok {
 			continue

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/godbus/dbus/v5"
+
+	"github.com/roost-batch/roost/internal/boottime"
 )
 
 // SessionBusSource asks the programs of a user's session, over the session bus, for
@@ -60,9 +62,9 @@ func (d *SessionBusSource) ReadPresence(ctx context.Context) (SessionPresence, e
 	var ms uint64
 	var count uint32
 	if d.ask(ctx, mutter, mutterPath, mutter+".GetIdletime", nil, &ms) == nil {
-		p.Origin, p.Input = "GNOME", instantBefore(time.Duration(min(ms, 1<<40))*time.Millisecond, Now())
+		p.Origin, p.Input = "GNOME", instantBefore(time.Duration(min(ms, 1<<40))*time.Millisecond, boottime.Now())
 	} else if d.ask(ctx, screenSaver, screenSaverPath, screenSaver+".GetSessionIdleTime", nil, &count) == nil {
-		now := Now()
+		now := boottime.Now()
 		p.Origin, p.Input = "the screen saver",
 			instantBefore(time.Duration(count)*d.screenSaver.detect(count, now), now)
 	}

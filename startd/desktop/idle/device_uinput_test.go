@@ -10,6 +10,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/roost-batch/roost/internal/boottime"
 )
 
 // realKeyboard returns a function that presses keys of a kernel device. The device is
@@ -87,11 +89,11 @@ func TestRealKeys(t *testing.T) {
 	var took []time.Duration
 	for range 20 {
 		<-time.After(2 * inputReportInterval) // the agent pauses between its reports
-		pressed := Now()
+		pressed := boottime.Now()
 		press()
 		s := next("a key", func(s SourceReading) bool { return s.Input >= pressed.Truncate(time.Microsecond) })
-		took = append(took, Now()-pressed)
-		if s.Input > Now() {
+		took = append(took, boottime.Now()-pressed)
+		if s.Input > boottime.Now() {
 			t.Errorf("it was pressed in the future, at %v", s.Input)
 		}
 	}

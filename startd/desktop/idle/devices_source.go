@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/roost-batch/roost/internal/boottime"
 )
 
 // InputDeviceSource detects input of keyboards, mice, touch screens, tablets and
@@ -273,7 +275,7 @@ func (w *deviceWatch) onAgentMessage(h agentMessage) {
 	case h.kind == msgAgentReady:
 		w.ready, w.exitReason = true, ""
 	case h.kind == msgInput:
-		at := min(BootTime(h.number), Now())
+		at := min(BootTime(h.number), boottime.Now())
 		w.reading.Input = max(w.reading.Input, at)
 		w.reading.ConsoleInput = w.reading.Input
 	case h.kind == msgDeviceGone:

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/roost-batch/roost/internal/boottime"
 )
 
 func TestKindsOfDevices(t *testing.T) {
@@ -154,13 +156,13 @@ func TestKeysAreSeen(t *testing.T) {
 	}); s.Health != Healthy || s.Coverage != Hardware || s.Text != "event0keys" || s.Input != 0 {
 		t.Errorf("first it saw %+v", s)
 	}
-	pressed := Now()
+	pressed := boottime.Now()
 	keys.Write(inputEventBytes(0, 1, 30, 1))
 	s := next("a key", func(s SourceReading) bool { return s.Input != 0 })
-	if s.Input < pressed || s.Input > Now() || s.ConsoleInput != s.Input {
-		t.Errorf("pressed at %v, seen at %v, as of %v, %v", pressed, Now(), s.Input, s.ConsoleInput)
+	if s.Input < pressed || s.Input > boottime.Now() || s.ConsoleInput != s.Input {
+		t.Errorf("pressed at %v, seen at %v, as of %v, %v", pressed, boottime.Now(), s.Input, s.ConsoleInput)
 	}
-	t.Logf("seen after %v", Now()-pressed)
+	t.Logf("seen after %v", boottime.Now()-pressed)
 
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", findAgent(t)))
 	if err != nil {
@@ -188,7 +190,7 @@ func TestTypingIsReportedSeldom(t *testing.T) {
 	for range 1000 {
 		keys.Write(inputEventBytes(0, 1, 30, 1))
 	}
-	mark := Now().Truncate(time.Microsecond)
+	mark := boottime.Now().Truncate(time.Microsecond)
 	keys.Write(inputEventBytes(mark, 1, 30, 1))
 	published := 0
 	// The last key is not lost: the agent reports it after its pause.

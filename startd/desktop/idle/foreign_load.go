@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/roost-batch/roost/internal/boottime"
 )
 
 // ForeignLoadSource measures how many cores other processes than tasks use. An example is
@@ -40,7 +42,7 @@ func (f *ForeignLoadSource) Run(ctx context.Context, tell func(SourceReading)) {
 			tell(s)
 			return
 		}
-		s.ForeignCPU = m.measure(Now(), ticks*(uint64(time.Second)/ticksPerSecond), f.taskCPUTime())
+		s.ForeignCPU = m.measure(boottime.Now(), ticks*(uint64(time.Second)/ticksPerSecond), f.taskCPUTime())
 		s.Text = fmt.Sprintf("%.1f cores busy with it", s.ForeignCPU)
 		tell(s)
 	})

@@ -11,6 +11,8 @@ import (
 
 	"github.com/godbus/dbus/v5"
 	"golang.org/x/sys/unix"
+
+	"github.com/roost-batch/roost/internal/boottime"
 )
 
 // LogindSource receives session data from systemd's login manager over the system bus
@@ -203,7 +205,7 @@ func (f *logindConn) publishReading(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s := f.tracker.update(sessions, Now())
+	s := f.tracker.update(sessions, boottime.Now())
 	s.Sleeping = f.sleeping
 	if s.OwnerUseReason = inhibitReason(inhibitors, f.source.isTaskProcess); s.OwnerUseReason != "" {
 		s.Text += "; " + s.OwnerUseReason
@@ -290,5 +292,5 @@ func fromMonotonic(usec uint64) BootTime {
 		return 0
 	}
 	age := max(time.Duration(t.Nano())-time.Duration(usec)*time.Microsecond, 0)
-	return max(Now()-age, 1)
+	return max(boottime.Now()-age, 1)
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/roost-batch/roost/internal/boottime"
 )
 
 // SessionPresence is the report of one session's agent about its user. It contains only
@@ -57,7 +59,7 @@ func (a *SessionAgentSource) Name() string { return "session agents" }
 // Report records the report of a user's agent. Seated means that the user sits at the
 // machine.
 func (a *SessionAgentSource) Report(uid uint32, user string, seated bool, p SessionPresence) {
-	now := Now()
+	now := boottime.Now()
 	p.Input, p.InUseReason, p.Origin = min(max(p.Input, 0), now), printableText(p.InUseReason), printableText(p.Origin)
 	a.mu.Lock()
 	if _, ok := a.presences[uid]; ok || len(a.presences) < maxAgents {
@@ -80,7 +82,7 @@ func (a *SessionAgentSource) Run(ctx context.Context, tell func(SourceReading)) 
 	defer tick.Stop()
 	var published SourceReading
 	for first := true; ; first = false {
-		if s := a.combinedReading(Now()); first || s != published {
+		if s := a.combinedReading(boottime.Now()); first || s != published {
 			published = s
 			tell(s)
 		}

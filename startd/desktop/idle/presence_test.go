@@ -6,13 +6,15 @@ import (
 	"time"
 
 	"github.com/godbus/dbus/v5"
+
+	"github.com/roost-batch/roost/internal/boottime"
 )
 
 // TestAgentsAreBelievedForAWhile checks that a report is valid for half a minute. Its
 // times of input must count longer.
 func TestAgentsAreBelievedForAWhile(t *testing.T) {
 	a := NewSessionAgents()
-	now := Now()
+	now := boottime.Now()
 	if s := a.combinedReading(now); s.Health != Absent || s.Input != 0 {
 		t.Errorf("without agents: %+v", s)
 	}
@@ -23,17 +25,17 @@ func TestAgentsAreBelievedForAWhile(t *testing.T) {
 	}
 	a.Report(1001, "bob", true, SessionPresence{Input: now + time.Hour, Origin: "the screen saver",
 		InUseReason: "a film\n", Game: true})
-	s := a.combinedReading(Now())
-	if s.Coverage != Console || s.ConsoleInput < now || s.ConsoleInput > Now() || s.OwnerUseReason != "bob: a film?" ||
+	s := a.combinedReading(boottime.Now())
+	if s.Coverage != Console || s.ConsoleInput < now || s.ConsoleInput > boottime.Now() || s.OwnerUseReason != "bob: a film?" ||
 		!s.ExclusiveProgram || s.Text != "ann (GNOME), bob (the screen saver)" {
 		t.Errorf("bob at the machine, from the future: %+v", s)
 	}
 	a.Report(1001, "bob", true, SessionPresence{})
-	if s := a.combinedReading(Now()); s.Coverage != Terminal || s.OwnerUseReason != "" || s.ExclusiveProgram ||
+	if s := a.combinedReading(boottime.Now()); s.Coverage != Terminal || s.OwnerUseReason != "" || s.ExclusiveProgram ||
 		s.ConsoleInput < now {
 		t.Errorf("bob's desktop knows nothing any more: %+v", s)
 	}
-	if s := a.combinedReading(Now() + presenceTimeout + 1); s.Health != Absent || s.OwnerUseReason != "" ||
+	if s := a.combinedReading(boottime.Now() + presenceTimeout + 1); s.Health != Absent || s.OwnerUseReason != "" ||
 		s.ConsoleInput < now {
 		t.Errorf("after half a minute without a word: %+v", s)
 	}
@@ -49,7 +51,7 @@ func TestAgentsReportedAtOnce(t *testing.T) {
 	a := NewSessionAgents()
 	next := runSource(t, a)
 	next("nobody", func(s SourceReading) bool { return s.Health == Absent })
-	a.Report(1000, "ann", true, SessionPresence{Input: Now(), Origin: "GNOME"})
+	a.Report(1000, "ann", true, SessionPresence{Input: boottime.Now(), Origin: "GNOME"})
 	next("ann", func(s SourceReading) bool { return s.ConsoleInput != 0 })
 }
 
@@ -142,7 +144,7 @@ func TestDesktopsAreAsked(t *testing.T) {
 	}
 	about := func(p SessionPresence, by string) {
 		t.Helper()
-		if idle := Now() - p.Input; p.Origin != by || idle < 5*time.Second || idle > time.Minute {
+		if idle := boottime.Now() - p.Input; p.Origin != by || idle < 5*time.Second || idle > time.Minute {
 			t.Errorf("idle for 5 s: %+v, %v ago", p, idle)
 		}
 	}

@@ -3,22 +3,11 @@ package idle
 import (
 	"context"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // BootTime is a reading of CLOCK_BOOTTIME, which advances while the machine sleeps. It is
 // the same for all processes of a host. 0 means never.
 type BootTime = time.Duration
-
-// Now reads CLOCK_BOOTTIME.
-func Now() BootTime {
-	var t unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &t); err != nil {
-		panic(err) // the clock exists since Linux 2.6.39
-	}
-	return time.Duration(t.Nano())
-}
 
 // Source is one way to detect a person at the machine, or that the owner needs it.
 type Source interface {

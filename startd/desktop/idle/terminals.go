@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/roost-batch/roost/internal/boottime"
 )
 
 // TerminalSource detects people who type into a terminal: over ssh, in a window, on a
@@ -76,7 +78,7 @@ func (t *TerminalSource) Run(ctx context.Context, tell func(SourceReading)) {
 		}()
 		defer func() { w.inotify.Close(); <-done }()
 	}
-	w.scanTerminals(Now())
+	w.scanTerminals(boottime.Now())
 	w.publishReading()
 	tick := time.NewTicker(terminalScanInterval)
 	defer tick.Stop()
@@ -85,9 +87,9 @@ func (t *TerminalSource) Run(ctx context.Context, tell func(SourceReading)) {
 		case <-ctx.Done():
 			return
 		case batch := <-events:
-			w.onInotify(batch, Now())
+			w.onInotify(batch, boottime.Now())
 		case <-tick.C:
-			w.scanTerminals(Now())
+			w.scanTerminals(boottime.Now())
 			w.publishReading()
 		}
 	}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
+
+	"github.com/roost-batch/roost/internal/boottime"
 )
 
 // watchTerminals runs the source until the test ends.
@@ -55,7 +57,7 @@ func TestAKeyIsNoticed(t *testing.T) {
 	}
 	var worst time.Duration
 	for range 5 {
-		before := Now()
+		before := boottime.Now()
 		go func() {
 			master.Write([]byte("x\n"))
 			slave.Read(make([]byte, 8))
@@ -65,7 +67,7 @@ func TestAKeyIsNoticed(t *testing.T) {
 				if s.ConsoleInput != 0 {
 					t.Errorf("a terminal of no console is one: %+v", s)
 				}
-				worst = max(worst, Now()-before)
+				worst = max(worst, boottime.Now()-before)
 				break
 			}
 		}
@@ -79,7 +81,7 @@ func TestAKeyBefore(t *testing.T) {
 	master, slave := openPTY(t)
 	var before BootTime
 	for range 3 { // the kernel may record the first one only
-		before = Now()
+		before = boottime.Now()
 		if _, err := master.Write([]byte("x\n")); err != nil {
 			t.Fatal(err)
 		}
@@ -102,8 +104,8 @@ func TestAKeyMeanwhile(t *testing.T) {
 	}
 	source := NewTerminals(func(terminal uint64) bool { return terminal != device(t, slave) })
 	w := &terminalWatch{source: source, known: map[string]*terminalState{}, byWatch: map[int32]*terminalState{}}
-	w.scanTerminals(Now())
-	before := Now()
+	w.scanTerminals(boottime.Now())
+	before := boottime.Now()
 	master.Write([]byte("x\n"))
 	slave.Read(make([]byte, 8))
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
@@ -112,7 +114,7 @@ func TestAKeyMeanwhile(t *testing.T) {
 	}
 	w.inotify = os.NewFile(uintptr(fd), "inotify")
 	defer w.inotify.Close()
-	if w.scanTerminals(Now()); w.reading.Input < before || w.known[slave.Name()].polled {
+	if w.scanTerminals(boottime.Now()); w.reading.Input < before || w.known[slave.Name()].polled {
 		t.Errorf("noticed at %v, typed at %v, the kernel tells of it: %v", w.reading.Input, before,
 			!w.known[slave.Name()].polled)
 	}
@@ -142,7 +144,7 @@ func TestATasksTerminalIsNobodys(t *testing.T) {
 		}
 	}
 	mine, theirs := openPTY(t)
-	before := Now()
+	before := boottime.Now()
 	for {
 		mine.Write([]byte("x\n"))
 		theirs.Read(make([]byte, 8))
