@@ -98,10 +98,16 @@ func TestRefused(t *testing.T) {
 			}
 			defer server.Close()
 			go func() {
+				var conns []net.Conn // a connection that nothing refers to is closed by the garbage collector
 				for {
-					if _, err := server.Accept(); err != nil {
+					conn, err := server.Accept()
+					if err != nil {
+						for _, c := range conns {
+							c.Close()
+						}
 						return
 					}
+					conns = append(conns, conn)
 				}
 			}()
 			b.program = "exec " + b.copyTestBinary() + " keep " + what + " " + socket
