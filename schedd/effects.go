@@ -60,7 +60,7 @@ const logWaitLimit = time.Second
 func (s *Schedd) renewLeases(e dispatch.RenewLeases) {
 	m := &wire.ToStartd{Of: &wire.ToStartd_Renew{Renew: &wire.RenewLeases{Heard: e.LastMessage,
 		SinceNs: int64(e.Since)}}}
-	began, p := dispatch.BootTime(s.logWriteSince.Load()), s.peers[e.Node]
+	began, p := roost.BootTime(s.logWriteSince.Load()), s.peers[e.Node]
 	if began > 0 && s.clock.boot-began > logWaitLimit && p != nil && p.session != nil {
 		p.session.out.Put(m)
 		return

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/boottime"
 	"github.com/roost-batch/roost/internal/mutant"
 	"github.com/roost-batch/roost/internal/wire"
@@ -27,7 +28,7 @@ const lazyCommitDelay = 5 * time.Millisecond
 // at one instant.
 type clockReading struct {
 	now  time.Time
-	boot dispatch.BootTime
+	boot roost.BootTime
 }
 
 func readClocks() clockReading { return clockReading{time.Now(), boottime.Now()} }

@@ -7,7 +7,6 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/boottime"
 	"github.com/roost-batch/roost/internal/wire"
-	"github.com/roost-batch/roost/schedd/dispatch"
 	"github.com/roost-batch/roost/schedd/queue"
 	"github.com/roost-batch/roost/schedd/transfer"
 )
@@ -20,7 +19,7 @@ type loopAdapter struct{ s *Schedd }
 func (a loopAdapter) Now() time.Time { return a.s.clock.now }
 
 // BootTime is the present turn by the clock that counts through suspend.
-func (a loopAdapter) BootTime() dispatch.BootTime { return a.s.clock.boot }
+func (a loopAdapter) BootTime() roost.BootTime { return a.s.clock.boot }
 
 // CommitEvents applies events and has them written with the present batch.
 func (a loopAdapter) CommitEvents(events ...queue.JobEvent) { a.s.commitEvents(events...) }
@@ -115,10 +114,10 @@ func (a loopAdapter) SilentNodes() (names []string) {
 }
 
 // BootClock reads the clock that counts through suspend.
-func (a loopAdapter) BootClock() dispatch.BootTime { return boottime.Now() }
+func (a loopAdapter) BootClock() roost.BootTime { return boottime.Now() }
 
 // ResumedAt is when this start of the schedd took up what the log knows.
-func (a loopAdapter) ResumedAt() dispatch.BootTime { return a.s.resumed }
+func (a loopAdapter) ResumedAt() roost.BootTime { return a.s.resumed }
 
 // TaskLoad is how many tasks wait, and how many run.
 func (a loopAdapter) TaskLoad() (queued, running int) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/sendqueue"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/dispatch"
 	"github.com/roost-batch/roost/schedd/history"
@@ -16,7 +17,6 @@ import (
 	"github.com/roost-batch/roost/schedd/negotiation"
 	"github.com/roost-batch/roost/schedd/notify"
 	"github.com/roost-batch/roost/schedd/queue"
-	"github.com/roost-batch/roost/internal/sendqueue"
 	"github.com/roost-batch/roost/schedd/transfer"
 )
 
@@ -69,7 +69,7 @@ type LoopCore struct {
 // ClockReading is one instant on the schedd's two clocks.
 type ClockReading struct {
 	Now  time.Time
-	Boot dispatch.BootTime // CLOCK_BOOTTIME
+	Boot roost.BootTime // CLOCK_BOOTTIME
 }
 
 // StartdSession is one conversation with a startd.

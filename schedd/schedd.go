@@ -59,8 +59,8 @@ type Schedd struct {
 	fetcher transfer.OutputFetcher // of outputs; nil: the transfers themselves
 
 	// ---- owned by the loop ----
-	clock          clockReading      // of the present turn
-	resumed        dispatch.BootTime // when this start of the schedd took up what the log knows as under way
+	clock          clockReading   // of the present turn
+	resumed        roost.BootTime // when this start of the schedd took up what the log knows as under way
 	queue          *queue.Queue
 	dispatch       *dispatch.Dispatcher
 	peers          map[string]*nodeConn

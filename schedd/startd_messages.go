@@ -24,7 +24,7 @@ func (s *Schedd) onSessionOpened(n sessionOpened, now time.Time) {
 	present := make([]dispatch.ReportedClaim, 0, len(n.welcome.GetClaims()))
 	for _, c := range n.welcome.GetClaims() {
 		present = append(present, dispatch.ReportedClaim{
-			Claim: c.GetClaim(), Grant: dispatch.GrantID{Epoch: c.GetEpoch(), ID: c.GetGrant()},
+			Claim: c.GetClaim(), Grant: roost.GrantID{Epoch: c.GetEpoch(), ID: c.GetGrant()},
 			Attempt: codec.AttemptID(s.node.Name, c.GetAttempt()),
 			Running: c.GetRunning(), Waiting: c.GetWaiting(), Placement: codec.EncodePlacement(c.GetPlaced()),
 			Exited: c.GetExited() != nil,
@@ -67,7 +67,7 @@ func (s *Schedd) onStartdMessage(p *nodeConn, m *wire.FromStartd, now time.Time)
 			s.transfers.SetDomain(p.Name, d)
 		}
 		s.dispatch.ClaimAnswered(s.clock.boot, p.Name, dispatch.ClaimReply{
-			Grant: dispatch.GrantID{Epoch: c.GetEpoch(), ID: c.GetGrant()}, Claim: c.GetClaim(),
+			Grant: roost.GrantID{Epoch: c.GetEpoch(), ID: c.GetGrant()}, Claim: c.GetClaim(),
 			AdSequence: c.GetAdSequence(), Reason: c.GetReason(),
 			Waiting: c.GetWaiting(), WaitTime: time.Duration(c.GetPredictedWait()),
 			Placement: codec.EncodePlacement(c.GetPlaced()),

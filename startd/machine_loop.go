@@ -132,9 +132,9 @@ func (l *machineLoop) run(ctx context.Context) {
 }
 
 // performEffects does what the claim table says, and returns when to ask them again.
-func (l *machineLoop) performEffects() slot.BootTime {
+func (l *machineLoop) performEffects() roost.BootTime {
 	for {
-		wake := slot.BootTime(math.MaxInt64)
+		wake := roost.BootTime(math.MaxInt64)
 		if l.ownerState != nil {
 			wake = l.applyOwnerPolicy()
 		}

@@ -9,7 +9,6 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/startd/desktop"
 	"github.com/roost-batch/roost/startd/desktop/policy"
-	"github.com/roost-batch/roost/startd/slot"
 )
 
 // ownerState is what the loop knows of the owner of its machine.
@@ -106,7 +105,7 @@ func observationsOf(s *wire.GuardSigns) policy.GuardObservations {
 
 // applyOwnerPolicy asks whether tasks have to stand still, or go, if something has
 // changed by which that could be decided.
-func (l *machineLoop) applyOwnerPolicy() slot.BootTime {
+func (l *machineLoop) applyOwnerPolicy() roost.BootTime {
 	o := l.ownerState
 	began := l.newFreezeLatencyStart()
 	did, wake := o.Apply(boottime.Now())
@@ -142,7 +141,7 @@ func (l *machineLoop) newFreezeLatencyStart() freezeLatencyStart {
 	b := freezeLatencyStart{now: time.Now()}
 	b.inputAt = b.now
 	if s := l.ownerState.observations; s != nil {
-		if ago := boottime.Now() - slot.BootTime(s.GetInput()); ago >= 0 && ago < freezeLatencyWindow {
+		if ago := boottime.Now() - roost.BootTime(s.GetInput()); ago >= 0 && ago < freezeLatencyWindow {
 			b.inputAt = b.now.Add(-ago)
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/boottime"
 	"github.com/roost-batch/roost/internal/config"
-	"github.com/roost-batch/roost/startd/slot"
 )
 
 // ruleFile remembers how the owner's file was when it was read.
@@ -35,7 +34,7 @@ func (l *machineLoop) reloadRules() {
 
 // readRules reads the owner's own file. While there is a mistake in it nothing is lent,
 // and how much that would be stays as it was.
-func (l *machineLoop) readRules(now slot.BootTime) {
+func (l *machineLoop) readRules(now roost.BootTime) {
 	if l.host.node.Owner.File == "" {
 		return
 	}

@@ -106,7 +106,7 @@ func (l *machineLoop) requestClaim(s *scheddSession, r *wire.ClaimRequest, who a
 		Group: r.GetGroup(), Band: r.GetBand(), Victims: r.GetVictims(), Why: r.GetWhy(), ClaimBy: r.GetClaimBy(),
 	}
 	claimReq := slot.ClaimRequest{
-		Session: s.id, Schedd: s.schedd, Grant: slot.GrantID{Epoch: r.GetEpoch(), ID: r.GetGrant()},
+		Session: s.id, Schedd: s.schedd, Grant: roost.GrantID{Epoch: r.GetEpoch(), ID: r.GetGrant()},
 		Owner: r.GetOwner(),
 		UID:   r.GetUid(), GID: r.GetGid(), Resources: r.GetResources().Vector(), CanQueue: r.GetMayWait(),
 		GrantDeadline: time.Duration(r.GetClaimBy()), Lease: time.Duration(r.GetLeaseS()) * time.Second,

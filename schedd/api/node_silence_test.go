@@ -51,7 +51,7 @@ func (leasedJobs) Lease(dispatch.RequestID) time.Duration { return 40 * time.Min
 // clockLoop is a loop that has a clock only.
 type clockLoop struct{ Loop }
 
-func (clockLoop) BootClock() dispatch.BootTime { return 100 * time.Hour }
+func (clockLoop) BootClock() roost.BootTime { return 100 * time.Hour }
 
 // newSilentNodeTest is a schedd with one task, on a node that went away so long ago.
 func newSilentNodeTest(t *testing.T, with string, away time.Duration) (*Service, queue.JobStatus) {

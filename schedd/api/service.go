@@ -55,9 +55,9 @@ type Loop interface {
 	HasSession(name string) bool
 	// SilentNodes lists the nodes that do not answer now.
 	SilentNodes() []string
-	BootTime() dispatch.BootTime  // of the present turn
-	BootClock() dispatch.BootTime // read anew
-	ResumedAt() dispatch.BootTime // when this start of the schedd took up what the log knows
+	BootTime() roost.BootTime  // of the present turn
+	BootClock() roost.BootTime // read anew
+	ResumedAt() roost.BootTime // when this start of the schedd took up what the log knows
 	// TaskLoad is how many tasks wait, and how many run.
 	TaskLoad() (queued, running int)
 }

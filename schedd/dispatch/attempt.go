@@ -24,7 +24,7 @@ func (d *Dispatcher) HasAttempt(nodeName string, a roost.AttemptID) bool {
 // Exited notes that an attempt's processes are gone and its output may be fetched. It
 // reports whether this is news; an attempt that is not the present one is acknowledged at
 // once, so that the node can forget it.
-func (d *Dispatcher) Exited(now BootTime, nodeName string, a roost.AttemptID) bool {
+func (d *Dispatcher) Exited(now roost.BootTime, nodeName string, a roost.AttemptID) bool {
 	c := d.busy[a.Task]
 	if c != nil && mutant.Active(mutant.StaleExitAccepted) {
 		nodeName = c.Node
@@ -44,7 +44,7 @@ func (d *Dispatcher) Exited(now BootTime, nodeName string, a roost.AttemptID) bo
 
 // Finished tells that the end of an attempt is recorded: the node may forget it, and the
 // claim takes the next task.
-func (d *Dispatcher) Finished(now BootTime, a roost.AttemptID) {
+func (d *Dispatcher) Finished(now roost.BootTime, a roost.AttemptID) {
 	c := d.busy[a.Task]
 	if c == nil || c.Attempt != a {
 		return

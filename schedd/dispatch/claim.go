@@ -8,9 +8,6 @@ import (
 	"github.com/roost-batch/roost/internal/mutant"
 )
 
-// BootTime is a reading of CLOCK_BOOTTIME, which goes on counting while a machine sleeps.
-type BootTime = time.Duration
-
 // RequestID names a request of the queue.
 type RequestID uint64
 
@@ -29,23 +26,20 @@ func (s ClaimState) String() string {
 	return [...]string{"asked", "idle", "busy", "returning"}[s]
 }
 
-// GrantID names a grant: ids are unique within one epoch of the negotiator.
-type GrantID struct{ Epoch, ID uint64 }
-
 // Grant is a negotiator's hint that a claim would succeed.
 type Grant struct {
-	GrantID
+	roost.GrantID
 	Request      RequestID
 	Node         string
 	Address      string
 	Resources    roost.Resources
 	Token        []byte
-	GangID       uint64   // not 0: worth something only with all grants of the same number
-	GangSize     int      // how many these are
-	MayWait      bool     // the machine has no room now: the claim would wait there
-	Victims      []uint64 // claims that have to go for it, as the startd numbers them
-	VictimReason string   // they have to
-	ClaimBy      BootTime // not 0: it takes licences, and its machine takes it until its own clock shows this
+	GangID       uint64         // not 0: worth something only with all grants of the same number
+	GangSize     int            // how many these are
+	MayWait      bool           // the machine has no room now: the claim would wait there
+	Victims      []uint64       // claims that have to go for it, as the startd numbers them
+	VictimReason string         // they have to
+	ClaimBy      roost.BootTime // not 0: it takes licences, and its machine takes it until its own clock shows this
 }
 
 // Claim is a lease on a part of a machine.
@@ -63,23 +57,23 @@ type Claim struct {
 	MayWait   bool   // it may be accepted waiting
 	Waiting   bool   // it has no resources now, and gets them when its turn comes
 
-	firstAdSequence uint64        // sequence of the first machine ad that shows it; 0: not known
-	adopted         bool          // it was there when this schedd started
-	acceptedAt      BootTime      // when the startd answered
-	stateSince      BootTime      // when it entered its state
-	leaseSent       BootTime      // the lease goes on from then, or from earlier
-	requestSent     bool          // Asked: the request was sent on the present session
-	waitSince       BootTime      // Waiting: since when
-	readyAt         BootTime      // Waiting: until when, as predicted; 0 unknown
-	yieldedAt       BootTime      // when it last passed its resources on; 0 never
-	releaseAtEnd    bool          // it is given back when its task has ended
-	failures        int           // of its attempts, in a row
-	gang            *pendingGang  // that it is to be part of, until that starts
-	reservedUntil   BootTime      // Idle: a task is on its way to it
-	timer           deadlineTimer // Idle
-	idleOrder       uint64        // Idle: which it was to become so
-	vacating        bool          // Busy: a vacate was sent; sent again on a new session
-	withCheckpoint  bool          // and with a checkpoint
+	firstAdSequence uint64         // sequence of the first machine ad that shows it; 0: not known
+	adopted         bool           // it was there when this schedd started
+	acceptedAt      roost.BootTime // when the startd answered
+	stateSince      roost.BootTime // when it entered its state
+	leaseSent       roost.BootTime // the lease goes on from then, or from earlier
+	requestSent     bool           // Asked: the request was sent on the present session
+	waitSince       roost.BootTime // Waiting: since when
+	readyAt         roost.BootTime // Waiting: until when, as predicted; 0 unknown
+	yieldedAt       roost.BootTime // when it last passed its resources on; 0 never
+	releaseAtEnd    bool           // it is given back when its task has ended
+	failures        int            // of its attempts, in a row
+	gang            *pendingGang   // that it is to be part of, until that starts
+	reservedUntil   roost.BootTime // Idle: a task is on its way to it
+	timer           deadlineTimer  // Idle
+	idleOrder       uint64         // Idle: which it was to become so
+	vacating        bool           // Busy: a vacate was sent; sent again on a new session
+	withCheckpoint  bool           // and with a checkpoint
 }
 
 func (c *Claim) String() string {
@@ -88,7 +82,7 @@ func (c *Claim) String() string {
 
 // leaseEnd is the instant at which no process of the claim can be alive any more even if
 // the node never heard of anything again.
-func (c *Claim) leaseEnd(killGrace time.Duration) BootTime {
+func (c *Claim) leaseEnd(killGrace time.Duration) roost.BootTime {
 	if mutant.Active(mutant.LeaseWithoutKillMargin) {
 		return c.leaseSent + c.Lease
 	}
@@ -97,11 +91,11 @@ func (c *Claim) leaseEnd(killGrace time.Duration) BootTime {
 
 // leaseEnd is the instant at which no process can be alive any more that a lease was sent
 // to at that other instant.
-func leaseEnd(sent, lease BootTime, killGrace time.Duration) BootTime {
+func leaseEnd(sent, lease roost.BootTime, killGrace time.Duration) roost.BootTime {
 	return sent + lease + lease/100 + killGrace
 }
 
 // LeaseEnd is lapse for an attempt that is not on record.
-func (d *Dispatcher) LeaseEnd(sent BootTime, lease time.Duration) BootTime {
+func (d *Dispatcher) LeaseEnd(sent roost.BootTime, lease time.Duration) roost.BootTime {
 	return leaseEnd(sent, lease, d.options.KillGrace)
 }

@@ -19,7 +19,7 @@ import (
 
 // ClaimReply is a startd's answer to a wish for a claim.
 type ClaimReply struct {
-	Grant      GrantID
+	Grant      roost.GrantID
 	Claim      uint64 // the startd's id; 0 for a refusal
 	AdSequence uint64
 	Reason     string // of a refusal
@@ -29,7 +29,7 @@ type ClaimReply struct {
 }
 
 // Allocated notes that a claim that waited has got its resources.
-func (d *Dispatcher) Allocated(now BootTime, nodeName string, id uint64, placed string) {
+func (d *Dispatcher) Allocated(now roost.BootTime, nodeName string, id uint64, placed string) {
 	n := d.nodes[nodeName]
 	if n == nil || n.claims[id] == nil {
 		return
@@ -55,7 +55,7 @@ func (d *Dispatcher) Placement(a roost.AttemptID) string {
 
 // Yielded notes that a claim that ended an attempt gave its resources to one that waited,
 // and waits now itself.
-func (d *Dispatcher) Yielded(now BootTime, nodeName string, a roost.AttemptID) {
+func (d *Dispatcher) Yielded(now roost.BootTime, nodeName string, a roost.AttemptID) {
 	if c := d.busy[a.Task]; c != nil && c.Node == nodeName && c.Attempt == a {
 		d.setWaiting(c, true, now, 0)
 		c.yieldedAt = now
@@ -63,7 +63,7 @@ func (d *Dispatcher) Yielded(now BootTime, nodeName string, a roost.AttemptID) {
 }
 
 // setWaiting notes whether a claim waits, and for how long yet, as predicted; 0 unknown.
-func (d *Dispatcher) setWaiting(c *Claim, waiting bool, now BootTime, wait time.Duration) {
+func (d *Dispatcher) setWaiting(c *Claim, waiting bool, now roost.BootTime, wait time.Duration) {
 	list := slices.DeleteFunc(d.waiting[c.Request], func(o *Claim) bool { return o == c })
 	if waiting {
 		list = append(list, c)
@@ -80,7 +80,7 @@ func (d *Dispatcher) setWaiting(c *Claim, waiting bool, now BootTime, wait time.
 
 // Movable counts the tasks of a request that have waited on a machine for so long that
 // they are to be moved if they can.
-func (d *Dispatcher) Movable(now BootTime, r RequestID) (n int) {
+func (d *Dispatcher) Movable(now roost.BootTime, r RequestID) (n int) {
 	for _, c := range d.waiting[r] {
 		if d.isMovable(now, c) {
 			n++
@@ -89,7 +89,7 @@ func (d *Dispatcher) Movable(now BootTime, r RequestID) (n int) {
 	return n
 }
 
-func (d *Dispatcher) isMovable(now BootTime, c *Claim) bool {
+func (d *Dispatcher) isMovable(now roost.BootTime, c *Claim) bool {
 	return c.State == Busy && !c.Running && !c.vacating && d.nodes[c.Node].connected &&
 		now-c.waitSince >= d.options.MoveAfter &&
 		(c.readyAt == 0 || c.readyAt-now >= d.options.MoveAfter || now-c.readyAt >= d.options.MoveAfter) &&
@@ -100,7 +100,7 @@ func (d *Dispatcher) isMovable(now BootTime, c *Claim) bool {
 func (d *Dispatcher) WaitingRequests() []RequestID { return slices.Sorted(maps.Keys(d.waiting)) }
 
 // WaitsOn says where a task waits, since when, and until when, as predicted: 0 unknown.
-func (d *Dispatcher) WaitsOn(t roost.TaskID) (node string, since, ready BootTime, ok bool) {
+func (d *Dispatcher) WaitsOn(t roost.TaskID) (node string, since, ready roost.BootTime, ok bool) {
 	c := d.busy[t]
 	if c == nil || !c.Waiting || c.State != Busy {
 		return "", 0, 0, false
@@ -110,7 +110,7 @@ func (d *Dispatcher) WaitsOn(t roost.TaskID) (node string, since, ready BootTime
 
 // moveWaiting takes a restless task back for an idle claim with resources: of several the
 // one that would wait longest.
-func (d *Dispatcher) moveWaiting(now BootTime, to *Claim) {
+func (d *Dispatcher) moveWaiting(now roost.BootTime, to *Claim) {
 	var from *Claim
 	for _, c := range d.waiting[to.Request] {
 		if c.Node != to.Node && d.isMovable(now, c) && (from == nil || c.readyAt > from.readyAt) {

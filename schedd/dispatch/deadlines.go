@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/roost-batch/roost"
 )
 
 // The naive way to find out what time asks for is to look at every claim on every node. A
@@ -25,12 +27,12 @@ import (
 
 // deadlineTimer is a place in an agenda.
 type deadlineTimer struct {
-	at      BootTime      // not later than when something is due
-	inexact bool          // it may be sooner than that
-	heap    *deadlineHeap // nil: none
-	index   int           // there
-	node    *nodeState    // whose it is
-	claim   *Claim        // or this one's
+	at      roost.BootTime // not later than when something is due
+	inexact bool           // it may be sooner than that
+	heap    *deadlineHeap  // nil: none
+	index   int            // there
+	node    *nodeState     // whose it is
+	claim   *Claim         // or this one's
 }
 
 // deadlineHeap is a heap of what waits for time.
@@ -57,7 +59,7 @@ func (a *deadlineHeap) Pop() any {
 }
 
 // schedule has a mark stand in an agenda with an instant.
-func (a *deadlineHeap) schedule(m *deadlineTimer, at BootTime) {
+func (a *deadlineHeap) schedule(m *deadlineTimer, at roost.BootTime) {
 	m.at, m.inexact = at, false
 	if m.heap == a {
 		heap.Fix(a, m.index)
@@ -83,8 +85,8 @@ type deadlineSchedule struct{ *Dispatcher }
 func (d *Dispatcher) deadlines() deadlineSchedule { return deadlineSchedule{d} }
 
 // deadline is when something is due on a node; MaxInt64 if nothing is.
-func (d deadlineSchedule) deadline(n *nodeState) BootTime {
-	at := BootTime(math.MaxInt64)
+func (d deadlineSchedule) deadline(n *nodeState) roost.BootTime {
+	at := roost.BootTime(math.MaxInt64)
 	for _, c := range n.requested {
 		at = min(at, c.stateSince+d.options.RequestTimeout)
 	}
@@ -168,7 +170,7 @@ func (d deadlineSchedule) nextDeadline(a *deadlineHeap) *deadlineTimer {
 
 // dueNodes are the nodes that a tick has to look at, by name. They stand nowhere until
 // plan puts them back.
-func (d deadlineSchedule) dueNodes(now BootTime) (nodes []*nodeState) {
+func (d deadlineSchedule) dueNodes(now roost.BootTime) (nodes []*nodeState) {
 	for _, a := range []*deadlineHeap{&d.nodeDeadlines, &d.unusedNodes} {
 		for m := d.nextDeadline(a); m != nil && m.at <= now; m = d.nextDeadline(a) {
 			m.cancel()
@@ -188,7 +190,7 @@ func (d deadlineSchedule) dueNodes(now BootTime) (nodes []*nodeState) {
 
 // expiredIdleClaims are the idle claims that have waited for long enough, in the order of
 // their requests, and of their coming.
-func (d deadlineSchedule) expiredIdleClaims(now BootTime) (claims []*Claim) {
+func (d deadlineSchedule) expiredIdleClaims(now roost.BootTime) (claims []*Claim) {
 	for len(d.idleDeadlines) > 0 && d.idleDeadlines[0].at <= now {
 		m := d.idleDeadlines[0]
 		m.cancel()
@@ -210,7 +212,7 @@ func (d deadlineSchedule) scheduleIdle(c *Claim) {
 }
 
 // idleUntil is until when an idle claim waits.
-func (d deadlineSchedule) idleUntil(c *Claim) BootTime {
+func (d deadlineSchedule) idleUntil(c *Claim) roost.BootTime {
 	return max(c.stateSince+d.options.IdleTimeout, c.reservedUntil)
 }
 

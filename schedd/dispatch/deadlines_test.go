@@ -61,7 +61,7 @@ func (s *leasedQueue) AssignGang(r RequestID, seats []GangClaim) (all []roost.At
 }
 
 // naiveTick is Tick without an agenda: it looks at everything.
-func (d *Dispatcher) naiveTick(now BootTime) {
+func (d *Dispatcher) naiveTick(now roost.BootTime) {
 	for _, r := range slices.Sorted(maps.Keys(d.idle)) {
 		for _, c := range slices.Clone(d.idle[r]) {
 			if now-c.stateSince >= d.options.IdleTimeout && now >= c.reservedUntil {
@@ -81,8 +81,8 @@ func (d *Dispatcher) naiveTick(now BootTime) {
 }
 
 // naiveNextTick is NextTick without an agenda.
-func (d *Dispatcher) naiveNextTick(now BootTime) (at BootTime, ok bool) {
-	consider := func(t BootTime) {
+func (d *Dispatcher) naiveNextTick(now roost.BootTime) (at roost.BootTime, ok bool) {
+	consider := func(t roost.BootTime) {
 		if !ok || t < at {
 			at, ok = t, true
 		}
@@ -117,7 +117,7 @@ func (d *Dispatcher) naiveNextTick(now BootTime) (at BootTime, ok bool) {
 type dispatcherPair struct {
 	*testing.T
 	rng         *rand.Rand
-	now         BootTime
+	now         roost.BootTime
 	dispatchers [2]*Dispatcher
 	queues      [2]*leasedQueue
 	grants      uint64
@@ -159,7 +159,7 @@ func (w *dispatcherPair) randomClaim(of ...ClaimState) *Claim {
 
 func (w *dispatcherPair) grant() {
 	w.grants++
-	g := Grant{GrantID: GrantID{1, w.grants}, Request: RequestID(w.rng.IntN(4)),
+	g := Grant{GrantID: roost.GrantID{Epoch: 1, ID: w.grants}, Request: RequestID(w.rng.IntN(4)),
 		Node: fmt.Sprintf("n%d", w.rng.IntN(6)), Address: "x",
 		Resources: roost.Resources{CPU: roost.MilliCPU(1000 * w.grants)}}
 	g.MayWait = w.rng.IntN(3) == 0
@@ -323,7 +323,7 @@ func BenchmarkIdleTick(b *testing.B) {
 				if i < nodes {
 					d.Connected(time.Hour, node, nil)
 				}
-				g := GrantID{1, uint64(i + 1)}
+				g := roost.GrantID{Epoch: 1, ID: uint64(i + 1)}
 				d.Granted(time.Hour, Grant{GrantID: g, Request: 3, Node: node, Address: "x"})
 				d.ClaimAnswered(time.Hour, node, ClaimReply{Grant: g, Claim: g.ID})
 			}

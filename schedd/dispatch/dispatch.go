@@ -64,13 +64,13 @@ func DefaultOptions() TimerOptions {
 type nodeState struct {
 	name, address string
 	connected     bool
-	awaySince     BootTime          // not connected, and was before: since when; else 0
+	awaySince     roost.BootTime    // not connected, and was before: since when; else 0
 	claims        map[uint64]*Claim // by id; the asked ones have none yet
-	requested     map[GrantID]*Claim
-	renewedAt     BootTime
-	lastMessage   uint64   // the number of its last word on this session; 0: the welcome
-	lastMessageAt BootTime // when that was heard
-	emptySince    BootTime // as the last tick has seen it; 0: it was not empty
+	requested     map[roost.GrantID]*Claim
+	renewedAt     roost.BootTime
+	lastMessage   uint64         // the number of its last word on this session; 0: the welcome
+	lastMessageAt roost.BootTime // when that was heard
+	emptySince    roost.BootTime // as the last tick has seen it; 0: it was not empty
 	timer         deadlineTimer
 	dirty         bool // the next tick looks at it
 }
@@ -80,12 +80,12 @@ type Dispatcher struct {
 	jobQueue       JobQueue
 	options        TimerOptions
 	nodes          map[string]*nodeState
-	requested      map[GrantID]*Claim
+	requested      map[roost.GrantID]*Claim
 	unanswered     map[RequestID]int // claims asked for and not answered
 	idle           map[RequestID][]*Claim
 	waiting        map[RequestID][]*Claim         // those that wait for their resources
 	busy           map[roost.TaskID]*Claim        // Busy and Exited
-	gangs          map[GrantID]*pendingGang       // that are not there yet, or were given up a moment ago
+	gangs          map[roost.GrantID]*pendingGang // that are not there yet, or were given up a moment ago
 	unavailable    map[string][]UnavailableWindow // by node
 	effects        []Effect
 	shrunkRequests map[RequestID]bool // requests that have lost claims
@@ -100,11 +100,11 @@ type Dispatcher struct {
 // New returns a dispatcher that holds nothing.
 func New(work JobQueue, opt TimerOptions) *Dispatcher {
 	return &Dispatcher{
-		jobQueue: work, options: opt, nodes: make(map[string]*nodeState), requested: make(map[GrantID]*Claim),
+		jobQueue: work, options: opt, nodes: make(map[string]*nodeState), requested: make(map[roost.GrantID]*Claim),
 		unanswered: make(map[RequestID]int),
 		idle:       make(map[RequestID][]*Claim), waiting: make(map[RequestID][]*Claim),
 		busy:           make(map[roost.TaskID]*Claim),
-		gangs:          make(map[GrantID]*pendingGang),
+		gangs:          make(map[roost.GrantID]*pendingGang),
 		shrunkRequests: make(map[RequestID]bool), totals: make(map[RequestID]RequestTotal),
 	}
 }
@@ -128,7 +128,7 @@ func (d *Dispatcher) emit(e Effect) { d.effects = append(d.effects, e) }
 
 // Granted takes a hint from the negotiator and asks the startd, unless the work is gone
 // already.
-func (d *Dispatcher) Granted(now BootTime, g Grant) {
+func (d *Dispatcher) Granted(now roost.BootTime, g Grant) {
 	if _, ok := d.requested[g.GrantID]; ok {
 		return // said twice
 	}
@@ -165,7 +165,7 @@ func (d *Dispatcher) Granted(now BootTime, g Grant) {
 	d.requestClaim(now, n, c)
 }
 
-func (d *Dispatcher) requestClaim(now BootTime, n *nodeState, c *Claim) {
+func (d *Dispatcher) requestClaim(now roost.BootTime, n *nodeState, c *Claim) {
 	if n.connected && !c.requestSent {
 		c.requestSent, c.leaseSent = true, now
 		d.emit(RequestClaim{c})
@@ -188,11 +188,11 @@ func (d *Dispatcher) dropRequested(c *Claim) {
 
 // findOrAddNode finds or makes the books of a node, and asks for a session with a new
 // one.
-func (d *Dispatcher) findOrAddNode(now BootTime, name, address string) *nodeState {
+func (d *Dispatcher) findOrAddNode(now roost.BootTime, name, address string) *nodeState {
 	n, ok := d.nodes[name]
 	if !ok {
 		n = &nodeState{name: name, address: address, claims: make(map[uint64]*Claim),
-			requested: make(map[GrantID]*Claim), renewedAt: now}
+			requested: make(map[roost.GrantID]*Claim), renewedAt: now}
 		d.nodes[name], n.timer.node = n, n
 		d.deadlines().markDirty(n)
 		d.deadlines().scheduleNode(n)
@@ -205,7 +205,7 @@ func (d *Dispatcher) findOrAddNode(now BootTime, name, address string) *nodeStat
 }
 
 // ClaimAnswered takes a startd's answer.
-func (d *Dispatcher) ClaimAnswered(now BootTime, nodeName string, r ClaimReply) {
+func (d *Dispatcher) ClaimAnswered(now roost.BootTime, nodeName string, r ClaimReply) {
 	grant, id := r.Grant, r.Claim
 	n := d.nodes[nodeName]
 	c := d.requested[grant]
@@ -240,7 +240,7 @@ func (d *Dispatcher) ClaimAnswered(now BootTime, nodeName string, r ClaimReply) 
 
 // assignNext puts the next task on a claim that is free, or leaves it idle, or gives it
 // back when it is too old.
-func (d *Dispatcher) assignNext(now BootTime, c *Claim) {
+func (d *Dispatcher) assignNext(now roost.BootTime, c *Claim) {
 	n := d.nodes[c.Node]
 	if c.releaseAtEnd || now-c.acceptedAt >= d.options.ClaimWorklife && d.options.ClaimWorklife > 0 ||
 		d.isAvailable(now, c) {
@@ -263,7 +263,7 @@ func (d *Dispatcher) assignNext(now BootTime, c *Claim) {
 	d.emit(ActivateClaim{c.Node, c.ID, attempt})
 }
 
-func (d *Dispatcher) setState(now BootTime, c *Claim, s ClaimState) {
+func (d *Dispatcher) setState(now roost.BootTime, c *Claim, s ClaimState) {
 	c.State, c.stateSince = s, now
 	d.becameIdle = d.becameIdle || s == Idle
 }
@@ -313,7 +313,7 @@ func (d *Dispatcher) removeClaim(c *Claim) {
 
 // RequestChanged puts newly ready tasks on the claims that wait for them, and gives
 // claims of gangs back for which there are too few.
-func (d *Dispatcher) RequestChanged(now BootTime, r RequestID) {
+func (d *Dispatcher) RequestChanged(now roost.BootTime, r RequestID) {
 	d.assembly().cancelGangs(r)
 	for len(d.idle[r]) > 0 && d.jobQueue.ReadyTasks(r) > 0 {
 		c := d.idle[r][0]

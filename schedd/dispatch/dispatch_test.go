@@ -101,12 +101,12 @@ type fakeStartd struct {
 	up     bool
 	next   uint64
 	claims map[uint64]*fakeClaim
-	used   map[GrantID]bool
+	used   map[roost.GrantID]bool
 	inbox  []Effect // on the present session, not yet received
 }
 
 type fakeClaim struct {
-	grant   GrantID
+	grant   roost.GrantID
 	attempt roost.AttemptID
 	exited  bool
 	waiting bool // it has no resources
@@ -115,7 +115,7 @@ type fakeClaim struct {
 type testPool struct {
 	*testing.T
 	rng       *rand.Rand
-	now       BootTime
+	now       roost.BootTime
 	b         *naiveJobQueue
 	d         *Dispatcher
 	machines  map[string]*fakeStartd
@@ -138,7 +138,8 @@ func newTestPool(t *testing.T, seed uint64, tasks, machines int) *testPool {
 	for i := range machines {
 		name := fmt.Sprintf("n%d", i)
 		w.names = append(w.names, name)
-		w.machines[name] = &fakeStartd{name: name, claims: map[uint64]*fakeClaim{}, used: map[GrantID]bool{}, next: 1}
+		w.machines[name] = &fakeStartd{name: name, claims: map[uint64]*fakeClaim{},
+			used: map[roost.GrantID]bool{}, next: 1}
 	}
 	return w
 }
@@ -292,7 +293,8 @@ func (w *testPool) step(faults bool) {
 	switch w.rng.IntN(8) {
 	case 0:
 		w.grants++
-		w.d.Granted(w.now, Grant{GrantID: GrantID{1, w.grants}, Node: m.name, Address: "unix:/" + m.name})
+		w.d.Granted(w.now, Grant{GrantID: roost.GrantID{Epoch: 1, ID: w.grants}, Node: m.name,
+			Address: "unix:/" + m.name})
 	case 1, 2:
 		w.receive(m)
 	case 3:
@@ -405,9 +407,9 @@ func TestFaults(t *testing.T) {
 func TestLeaseRunsOut(t *testing.T) {
 	w := newTestPool(t, 1, 1, 1)
 	m := w.machines["n0"]
-	w.d.Granted(w.now, Grant{GrantID: GrantID{1, 1}, Node: "n0", Address: "unix:/n0"})
+	w.d.Granted(w.now, Grant{GrantID: roost.GrantID{Epoch: 1, ID: 1}, Node: "n0", Address: "unix:/n0"})
 	w.connect(m)
-	w.d.ClaimAnswered(w.now, "n0", ClaimReply{Grant: GrantID{1, 1}, Claim: 7, AdSequence: 1})
+	w.d.ClaimAnswered(w.now, "n0", ClaimReply{Grant: roost.GrantID{Epoch: 1, ID: 1}, Claim: 7, AdSequence: 1})
 	sent := w.now
 	w.disconnect(m)
 	if len(w.b.live) != 1 {
@@ -436,9 +438,9 @@ func TestLeaseRunsOut(t *testing.T) {
 func TestIdleClaimReleased(t *testing.T) {
 	w := newTestPool(t, 3, 1, 1)
 	w.machines["n0"].up = true
-	w.d.Granted(w.now, Grant{GrantID: GrantID{1, 1}, Node: "n0", Address: "unix:/n0"})
+	w.d.Granted(w.now, Grant{GrantID: roost.GrantID{Epoch: 1, ID: 1}, Node: "n0", Address: "unix:/n0"})
 	w.d.Connected(w.now, "n0", nil)
-	w.d.ClaimAnswered(w.now, "n0", ClaimReply{Grant: GrantID{1, 1}, Claim: 7, AdSequence: 1})
+	w.d.ClaimAnswered(w.now, "n0", ClaimReply{Grant: roost.GrantID{Epoch: 1, ID: 1}, Claim: 7, AdSequence: 1})
 	a := roost.AttemptID{Task: roost.JobID{Seq: 1, Host: "h"}.Task(0), Attempt: 1}
 	w.exited(w.machines["n0"], a)
 	if w.d.ClaimCounts(0) != 1 || !w.d.BecameIdle() || w.d.BecameIdle() {

@@ -62,7 +62,7 @@ type RenewLeases struct {
 // GrantResult tells the negotiator what became of a grant. How much is wanted for the
 // request has to be counted anew: what was asked is not on its way any more.
 type GrantResult struct {
-	Grant      GrantID
+	Grant      roost.GrantID
 	Request    RequestID
 	Claimed    bool
 	Waiting    bool // the claim waits for its resources

@@ -12,19 +12,19 @@ import (
 func TestNoRequestToAwayNode(t *testing.T) {
 	w := newTestPool(t, 1, 3, 1)
 	m := w.machines["n0"]
-	w.d.Granted(w.now, Grant{GrantID: GrantID{1, 1}, Node: "n0", Address: "unix:/n0"})
+	w.d.Granted(w.now, Grant{GrantID: roost.GrantID{Epoch: 1, ID: 1}, Node: "n0", Address: "unix:/n0"})
 	w.connect(m)
-	w.d.ClaimAnswered(w.now, "n0", ClaimReply{Grant: GrantID{1, 1}, Claim: 7, AdSequence: 1})
+	w.d.ClaimAnswered(w.now, "n0", ClaimReply{Grant: roost.GrantID{Epoch: 1, ID: 1}, Claim: 7, AdSequence: 1})
 	w.disconnect(m)
 	w.d.Effects()
 	w.now += time.Second
-	w.d.Granted(w.now, Grant{GrantID: GrantID{1, 2}, Node: "n0", Address: "unix:/n0"})
+	w.d.Granted(w.now, Grant{GrantID: roost.GrantID{Epoch: 1, ID: 2}, Node: "n0", Address: "unix:/n0"})
 	if e := w.d.Effects(); len(e) != 0 {
 		t.Fatalf("away for a second: got %v, want patience", e)
 	}
 	w.now += time.Second
-	w.d.Granted(w.now, Grant{GrantID: GrantID{1, 3}, Node: "n0", Address: "unix:/n0"})
-	want := GrantResult{Grant: GrantID{1, 3}, Reason: "the node does not answer"}
+	w.d.Granted(w.now, Grant{GrantID: roost.GrantID{Epoch: 1, ID: 3}, Node: "n0", Address: "unix:/n0"})
+	want := GrantResult{Grant: roost.GrantID{Epoch: 1, ID: 3}, Reason: "the node does not answer"}
 	if e := w.d.Effects(); len(e) != 1 || e[0] != want {
 		t.Fatalf("away for two: got %v, want a refusal", e)
 	}
@@ -36,9 +36,9 @@ func TestEvicted(t *testing.T) {
 	for _, asked := range []bool{false, true} {
 		w := newTestPool(t, 4, 2, 1)
 		w.machines["n0"].up = true
-		w.d.Granted(w.now, Grant{GrantID: GrantID{1, 1}, Node: "n0", Address: "unix:/n0"})
+		w.d.Granted(w.now, Grant{GrantID: roost.GrantID{Epoch: 1, ID: 1}, Node: "n0", Address: "unix:/n0"})
 		w.d.Connected(w.now, "n0", nil)
-		w.d.ClaimAnswered(w.now, "n0", ClaimReply{Grant: GrantID{1, 1}, Claim: 7, AdSequence: 1})
+		w.d.ClaimAnswered(w.now, "n0", ClaimReply{Grant: roost.GrantID{Epoch: 1, ID: 1}, Claim: 7, AdSequence: 1})
 		a := roost.AttemptID{Task: roost.JobID{Seq: 1, Host: "h"}.Task(0), Attempt: 1}
 		if asked {
 			w.d.Vacate(a, VacateOrder{})

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"math"
 	"slices"
+
+	"github.com/roost-batch/roost"
 )
 
 // Grants of a gang come together, and are worth something only together: all machines are
@@ -21,12 +23,12 @@ import (
 
 // pendingGang is a gang whose claims are being asked for.
 type pendingGang struct {
-	id      GrantID   // of its first grant
-	request RequestID // its only one, or the one that leads
+	id      roost.GrantID // of its first grant
+	request RequestID     // its only one, or the one that leads
 	size    int
 	claims  []*Claim // in the order of their grants
 	failure string   // why nothing will come of it
-	since   BootTime
+	since   roost.BootTime
 }
 
 // GangClaim is a claim that a task of a gang is to run on.
@@ -43,7 +45,7 @@ func (d *Dispatcher) assembly() gangAssembly { return gangAssembly{d} }
 
 // findOrAddGang finds or makes the gang of a grant, and says why the grant is of no use;
 // nil for a grant of none.
-func (d gangAssembly) findOrAddGang(now BootTime, g Grant) (*pendingGang, string) {
+func (d gangAssembly) findOrAddGang(now roost.BootTime, g Grant) (*pendingGang, string) {
 	want, gangs := d.jobQueue.NextGang(g.Request)
 	if g.GangID == 0 {
 		if gangs && want != 1 { // of one there is no more than a task
@@ -51,7 +53,7 @@ func (d gangAssembly) findOrAddGang(now BootTime, g Grant) (*pendingGang, string
 		}
 		return nil, ""
 	}
-	id := GrantID{g.Epoch, g.GangID}
+	id := roost.GrantID{Epoch: g.Epoch, ID: g.GangID}
 	of := d.gangs[id]
 	if of == nil {
 		lead, mixed := d.jobQueue.GangRequest(g.Request)
@@ -80,7 +82,7 @@ func (d gangAssembly) gangClaims(r RequestID) (n int) {
 
 // addToGang puts a claim that is there into its gang, and starts the gang if it was the
 // last.
-func (d gangAssembly) addToGang(now BootTime, c *Claim) {
+func (d gangAssembly) addToGang(now roost.BootTime, c *Claim) {
 	of := c.gang
 	d.setState(now, c, Idle)
 	if of.failure != "" {
@@ -96,7 +98,7 @@ func (of *pendingGang) isComplete() bool {
 }
 
 // startGang starts a gang if all its claims are there and have their resources.
-func (d gangAssembly) startGang(now BootTime, of *pendingGang) {
+func (d gangAssembly) startGang(now roost.BootTime, of *pendingGang) {
 	if !of.isComplete() || slices.ContainsFunc(of.claims, func(c *Claim) bool { return c.Waiting }) {
 		return
 	}
@@ -163,7 +165,7 @@ func (d gangAssembly) cancelGangs(r RequestID) {
 
 // expireGangs gives up gangs that have not come together in time, and forgets those of
 // which nothing can come any more.
-func (d gangAssembly) expireGangs(now BootTime) {
+func (d gangAssembly) expireGangs(now roost.BootTime) {
 	for _, id := range sortedGangs(d.gangs) {
 		of := d.gangs[id]
 		switch {
@@ -177,14 +179,14 @@ func (d gangAssembly) expireGangs(now BootTime) {
 	}
 }
 
-func sortedGangs(gangs map[GrantID]*pendingGang) []GrantID {
-	return slices.SortedFunc(maps.Keys(gangs), func(a, b GrantID) int {
+func sortedGangs(gangs map[roost.GrantID]*pendingGang) []roost.GrantID {
+	return slices.SortedFunc(maps.Keys(gangs), func(a, b roost.GrantID) int {
 		return cmp.Or(cmp.Compare(a.Epoch, b.Epoch), cmp.Compare(a.ID, b.ID))
 	})
 }
 
 // deadline is when something is to be done about a gang that has not come together.
-func (of *pendingGang) deadline(opt TimerOptions) BootTime {
+func (of *pendingGang) deadline(opt TimerOptions) roost.BootTime {
 	switch {
 	case of.failure != "":
 		return of.since + 2*opt.RequestTimeout

@@ -12,7 +12,7 @@ import (
 // gangGrant is the i-th grant of a gang of three, of which the first has the number 1.
 func gangGrant(i int) Grant {
 	return Grant{
-		GrantID: GrantID{7, uint64(i)}, Request: 1, Node: fmt.Sprintf("n%d", i), Address: "x",
+		GrantID: roost.GrantID{Epoch: 7, ID: uint64(i)}, Request: 1, Node: fmt.Sprintf("n%d", i), Address: "x",
 		Resources: roost.Resources{CPU: 1000}, GangID: 1, GangSize: 3,
 	}
 }
@@ -60,8 +60,9 @@ func newGangTest(t *testing.T) (*naiveJobQueue, *Dispatcher) {
 	return b, d
 }
 
-func acceptClaim(d *Dispatcher, now BootTime, i int) {
-	d.ClaimAnswered(now, fmt.Sprintf("n%d", i), ClaimReply{Grant: GrantID{7, uint64(i)}, Claim: uint64(10 + i)})
+func acceptClaim(d *Dispatcher, now roost.BootTime, i int) {
+	d.ClaimAnswered(now, fmt.Sprintf("n%d", i), ClaimReply{Grant: roost.GrantID{Epoch: 7, ID: uint64(i)},
+		Claim: uint64(10 + i)})
 }
 
 func TestGangStartsTogether(t *testing.T) {
@@ -95,7 +96,7 @@ func TestGangTimeout(t *testing.T) {
 		want    string
 	}{
 		"refused": {func(d *Dispatcher) {
-			d.ClaimAnswered(time.Hour, "n2", ClaimReply{Grant: GrantID{7, 2}, Reason: "no"})
+			d.ClaimAnswered(time.Hour, "n2", ClaimReply{Grant: roost.GrantID{Epoch: 7, ID: 2}, Reason: "no"})
 		}, "refuse 2: no; release n1"},
 		"lost": {func(d *Dispatcher) { d.ClaimLost("n1", 11, "gone") }, ""},
 		"late": {func(d *Dispatcher) { d.Tick(time.Hour + DefaultOptions().RequestTimeout) },
@@ -145,26 +146,26 @@ func TestGrantsOutOfPlace(t *testing.T) {
 // room that others had to leave, however long their notice is.
 func TestGangWaitsForVictims(t *testing.T) {
 	for name, test := range map[string]struct {
-		happens func(d *Dispatcher, now BootTime)
+		happens func(d *Dispatcher, now roost.BootTime)
 		want    string
 	}{
 		"its job is removed": {nil, "release n1; release n2; release n3"},
-		"they go": {func(d *Dispatcher, now BootTime) {
+		"they go": {func(d *Dispatcher, now roost.BootTime) {
 			d.Allocated(now, "n3", 13, "")
 		}, "activate 0 on n1; activate 1 on n2; activate 2 on n3"},
-		"the claim is lost": {func(d *Dispatcher, now BootTime) {
+		"the claim is lost": {func(d *Dispatcher, now roost.BootTime) {
 			d.ClaimLost("n3", 13, "gone")
 		}, "release n1; release n2"},
-		"a machine is away": {func(d *Dispatcher, now BootTime) {
+		"a machine is away": {func(d *Dispatcher, now roost.BootTime) {
 			d.Disconnected(now, "n1")
 		}, "release n2; release n3"},
-		"nobody has gone so": {func(d *Dispatcher, now BootTime) { d.Tick(now + time.Hour) }, ""},
+		"nobody has gone so": {func(d *Dispatcher, now roost.BootTime) { d.Tick(now + time.Hour) }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, d := newGangTest(t)
 			for i := range 2 {
 				d.ClaimAnswered(time.Hour, fmt.Sprintf("n%d", i+2),
-					ClaimReply{Grant: GrantID{7, uint64(i + 2)}, Claim: uint64(12 + i), Waiting: true})
+					ClaimReply{Grant: roost.GrantID{Epoch: 7, ID: uint64(i + 2)}, Claim: uint64(12 + i), Waiting: true})
 			}
 			acceptClaim(d, time.Hour, 1)
 			later := time.Hour + 10*DefaultOptions().RequestTimeout

@@ -3,11 +3,13 @@ package dispatch
 import (
 	"cmp"
 	"slices"
+
+	"github.com/roost-batch/roost"
 )
 
 // LimitedGrant is a grant with licences that is not answered yet, or a claim by now.
 type LimitedGrant struct {
-	Grant      GrantID
+	Grant      roost.GrantID
 	Claimed    bool
 	AdSequence uint64 // of the first machine ad that shows the claim; 0: not known
 }

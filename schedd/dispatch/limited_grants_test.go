@@ -22,11 +22,11 @@ func TestLimitedGrants(t *testing.T) {
 		d.Check()
 	}
 	d.Connected(time.Hour, "n1", nil)
-	grant := func(id uint64, by BootTime) Grant {
-		return Grant{GrantID: GrantID{7, id}, Request: 1, Node: "n1", Address: "x",
+	grant := func(id uint64, by roost.BootTime) Grant {
+		return Grant{GrantID: roost.GrantID{Epoch: 7, ID: id}, Request: 1, Node: "n1", Address: "x",
 			Resources: roost.Resources{CPU: 1000}, ClaimBy: by}
 	}
-	first, second := GrantID{7, 1}, GrantID{7, 2}
+	first, second := roost.GrantID{Epoch: 7, ID: 1}, roost.GrantID{Epoch: 7, ID: 2}
 	d.Granted(time.Hour, grant(1, time.Minute))
 	d.Granted(time.Hour, grant(2, time.Minute))
 	d.Granted(time.Hour, grant(3, 0))

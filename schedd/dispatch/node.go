@@ -23,7 +23,7 @@ type RecoveredAttempt struct {
 
 // Adopt takes up the attempts that were under way when the schedd stopped. When their
 // leases were last sent is not known; it was before now.
-func (d *Dispatcher) Adopt(now BootTime, live []RecoveredAttempt) {
+func (d *Dispatcher) Adopt(now roost.BootTime, live []RecoveredAttempt) {
 	for _, l := range live {
 		n := d.findOrAddNode(now, l.Node, l.Address)
 		c := &Claim{
@@ -43,7 +43,7 @@ func (d *Dispatcher) Adopt(now BootTime, live []RecoveredAttempt) {
 // ReportedClaim is one claim that a node says it holds for this schedd.
 type ReportedClaim struct {
 	Claim     uint64
-	Grant     GrantID
+	Grant     roost.GrantID
 	Attempt   roost.AttemptID // zero: the claim is idle
 	Running   bool
 	Waiting   bool   // the claim has no resources now
@@ -53,7 +53,7 @@ type ReportedClaim struct {
 
 // Connected compares the books with what the node has, on a new session: what the node
 // does not list is gone for ever, and what the books do not know is given back.
-func (d *Dispatcher) Connected(now BootTime, nodeName string, present []ReportedClaim) {
+func (d *Dispatcher) Connected(now roost.BootTime, nodeName string, present []ReportedClaim) {
 	n := d.nodes[nodeName]
 	if n == nil {
 		n = d.findOrAddNode(now, nodeName, "")
@@ -77,7 +77,7 @@ func (d *Dispatcher) Connected(now BootTime, nodeName string, present []Reported
 	d.renew(now, n)
 }
 
-func (d *Dispatcher) reconcile(now BootTime, n *nodeState, p ReportedClaim) {
+func (d *Dispatcher) reconcile(now roost.BootTime, n *nodeState, p ReportedClaim) {
 	c := n.claims[p.Claim]
 	switch {
 	case c == nil && d.requested[p.Grant] != nil && p.Attempt == (roost.AttemptID{}):
@@ -126,7 +126,7 @@ func sortedAsked(n *nodeState) []*Claim {
 
 // Disconnected notes that a session broke. Idle claims are dropped, for nothing can be
 // put on them; busy ones wait for the node or for the end of their leases.
-func (d *Dispatcher) Disconnected(now BootTime, nodeName string) {
+func (d *Dispatcher) Disconnected(now roost.BootTime, nodeName string) {
 	n := d.nodes[nodeName]
 	if n == nil || !n.connected {
 		return
@@ -141,7 +141,7 @@ func (d *Dispatcher) Disconnected(now BootTime, nodeName string) {
 }
 
 // Tick does what time asks for.
-func (d *Dispatcher) Tick(now BootTime) {
+func (d *Dispatcher) Tick(now roost.BootTime) {
 	for _, c := range d.deadlines().expiredIdleClaims(now) {
 		d.release(c)
 	}
@@ -158,7 +158,7 @@ func (d *Dispatcher) Tick(now BootTime) {
 }
 
 // expireLeases gives up what can no longer be alive, and grants that nobody answers.
-func (d *Dispatcher) expireLeases(now BootTime, n *nodeState) {
+func (d *Dispatcher) expireLeases(now roost.BootTime, n *nodeState) {
 	for _, c := range sortedAsked(n) {
 		if now-c.stateSince >= d.options.RequestTimeout {
 			d.removeClaim(c)
@@ -176,7 +176,7 @@ func (d *Dispatcher) expireLeases(now BootTime, n *nodeState) {
 }
 
 // disconnectIdle ends the session with a node on which nothing has been held for a while.
-func (d *Dispatcher) disconnectIdle(now BootTime, n *nodeState) {
+func (d *Dispatcher) disconnectIdle(now roost.BootTime, n *nodeState) {
 	if len(n.claims)+len(n.requested) > 0 {
 		n.emptySince = 0
 		return
@@ -192,7 +192,7 @@ func (d *Dispatcher) disconnectIdle(now BootTime, n *nodeState) {
 
 // renewEvery is a quarter of the shortest lease on the node, and no longer than the
 // options say.
-func (d *Dispatcher) renewEvery(n *nodeState) BootTime {
+func (d *Dispatcher) renewEvery(n *nodeState) roost.BootTime {
 	every := d.options.RenewEvery
 	for _, c := range n.claims {
 		every = min(every, c.Lease/4)
@@ -200,7 +200,7 @@ func (d *Dispatcher) renewEvery(n *nodeState) BootTime {
 	return every
 }
 
-func (d *Dispatcher) renew(now BootTime, n *nodeState) {
+func (d *Dispatcher) renew(now roost.BootTime, n *nodeState) {
 	n.renewedAt = now
 	for _, c := range n.claims {
 		c.leaseSent = now
@@ -214,7 +214,7 @@ func (d *Dispatcher) renew(now BootTime, n *nodeState) {
 
 // LeaseRenewed takes a node's word that it has let the leases go on, by its number on the
 // present session.
-func (d *Dispatcher) LeaseRenewed(now BootTime, nodeName string, word uint64) {
+func (d *Dispatcher) LeaseRenewed(now roost.BootTime, nodeName string, word uint64) {
 	if n := d.nodes[nodeName]; n != nil && n.connected && word > n.lastMessage {
 		n.lastMessage, n.lastMessageAt = word, now
 	}
@@ -222,8 +222,8 @@ func (d *Dispatcher) LeaseRenewed(now BootTime, nodeName string, word uint64) {
 
 // NextTick is the instant at which Tick should be called next; ok is false when nothing
 // waits for time.
-func (d *Dispatcher) NextTick(now BootTime) (at BootTime, ok bool) {
-	consider := func(t BootTime) {
+func (d *Dispatcher) NextTick(now roost.BootTime) (at roost.BootTime, ok bool) {
+	consider := func(t roost.BootTime) {
 		if !ok || t < at {
 			at, ok = t, true
 		}

@@ -5,8 +5,8 @@ import "github.com/roost-batch/roost"
 // NodeSilence is that of a node from which nothing is heard though a task was put on it.
 type NodeSilence struct {
 	Node     string
-	Since    BootTime
-	LeaseEnd BootTime // when the attempt is given up, if it stays so
+	Since    roost.BootTime
+	LeaseEnd roost.BootTime // when the attempt is given up, if it stays so
 }
 
 // NodeSilence says how long the node of a task has been silent; false when it is there,

@@ -27,9 +27,9 @@ func TestRenewalSendTime(t *testing.T) {
 			t.Errorf("got %v, want %v", all, want)
 		}
 	}
-	w.d.Granted(w.now, Grant{GrantID: GrantID{1, 1}, Node: "n0", Address: "unix:/n0"})
+	w.d.Granted(w.now, Grant{GrantID: roost.GrantID{Epoch: 1, ID: 1}, Node: "n0", Address: "unix:/n0"})
 	w.d.Connected(w.now, "n0", nil)
-	w.d.ClaimAnswered(w.now, "n0", ClaimReply{Grant: GrantID{1, 1}, Claim: 7, AdSequence: 1})
+	w.d.ClaimAnswered(w.now, "n0", ClaimReply{Grant: roost.GrantID{Epoch: 1, ID: 1}, Claim: 7, AdSequence: 1})
 	w.d.Effects()
 	every := w.d.renewEvery(w.d.nodes["n0"])
 	w.now += every
@@ -45,7 +45,8 @@ func TestRenewalSendTime(t *testing.T) {
 	w.d.LeaseRenewed(w.now, "n0", 9) // too late
 	w.now += time.Second
 	a := roost.AttemptID{Task: roost.JobID{Seq: 1, Host: "h"}.Task(0), Attempt: 1}
-	w.d.Connected(w.now, "n0", []ReportedClaim{{Claim: 7, Grant: GrantID{1, 1}, Attempt: a, Running: true}})
+	w.d.Connected(w.now, "n0", []ReportedClaim{{Claim: 7, Grant: roost.GrantID{Epoch: 1, ID: 1}, Attempt: a,
+		Running: true}})
 	one(RenewLeases{"n0", 0, 0})
 }
 
@@ -54,9 +55,9 @@ func TestRenewalSendTime(t *testing.T) {
 func TestSlowAnswer(t *testing.T) {
 	w := newTestPool(t, 1, 1, 1)
 	w.d.Connected(w.now, "n0", nil)
-	w.d.Granted(w.now, Grant{GrantID: GrantID{1, 1}, Node: "n0", Address: "unix:/n0"})
+	w.d.Granted(w.now, Grant{GrantID: roost.GrantID{Epoch: 1, ID: 1}, Node: "n0", Address: "unix:/n0"})
 	w.now += 20 * time.Second
-	w.d.ClaimAnswered(w.now, "n0", ClaimReply{Grant: GrantID{1, 1}, Claim: 7, AdSequence: 1})
+	w.d.ClaimAnswered(w.now, "n0", ClaimReply{Grant: roost.GrantID{Epoch: 1, ID: 1}, Claim: 7, AdSequence: 1})
 	w.d.Disconnected(w.now, "n0")
 	c := w.d.nodes["n0"].claims[7]
 	w.d.Tick(w.now + c.Lease + w.d.options.KillGrace)

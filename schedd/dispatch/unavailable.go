@@ -1,11 +1,13 @@
 package dispatch
 
+import "github.com/roost-batch/roost"
+
 // UnavailableWindow is a node of which at least a part is drained, or reserved for
 // others.
 type UnavailableWindow struct {
 	Node        string
-	From, Until BootTime // Until 0: until it is taken back
-	Reservation string   // of those who may run there; "": nobody
+	From, Until roost.BootTime // Until 0: until it is taken back
+	Reservation string         // of those who may run there; "": nobody
 }
 
 // SetUnavailable replaces what is known to be drained and reserved. What runs there runs
@@ -19,7 +21,7 @@ func (d *Dispatcher) SetUnavailable(all []UnavailableWindow) {
 }
 
 // isAvailable reports whether no task of a claim's request may begin on its node now.
-func (d *Dispatcher) isAvailable(now BootTime, c *Claim) bool {
+func (d *Dispatcher) isAvailable(now roost.BootTime, c *Claim) bool {
 	list := d.unavailable[c.Node]
 	if len(list) == 0 {
 		return false

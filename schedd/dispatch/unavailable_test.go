@@ -34,9 +34,9 @@ func TestUnavailable(t *testing.T) {
 		w := newTestPool(t, 5, 2, 1)
 		w.now, w.b.walltime, w.b.reservation = now, tt.walltime, tt.reservation
 		w.machines["n0"].up = true
-		w.d.Granted(w.now, Grant{GrantID: GrantID{1, 1}, Node: "n0", Address: "unix:/n0"})
+		w.d.Granted(w.now, Grant{GrantID: roost.GrantID{Epoch: 1, ID: 1}, Node: "n0", Address: "unix:/n0"})
 		w.d.Connected(w.now, "n0", nil)
-		w.d.ClaimAnswered(w.now, "n0", ClaimReply{Grant: GrantID{1, 1}, Claim: 7, AdSequence: 1})
+		w.d.ClaimAnswered(w.now, "n0", ClaimReply{Grant: roost.GrantID{Epoch: 1, ID: 1}, Claim: 7, AdSequence: 1})
 		w.d.SetUnavailable([]UnavailableWindow{tt.retained})
 		a := roost.AttemptID{Task: roost.JobID{Seq: 1, Host: "h"}.Task(0), Attempt: 1}
 		w.d.Exited(w.now, "n0", a)

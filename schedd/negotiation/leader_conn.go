@@ -17,8 +17,8 @@ import (
 
 // Loop is the schedd's loop. Its methods are called in the loop only.
 type Loop interface {
-	Now() time.Time              // of the present turn
-	BootTime() dispatch.BootTime // of the present turn
+	Now() time.Time           // of the present turn
+	BootTime() roost.BootTime // of the present turn
 	// CommitEvents applies events and has them written with the present batch.
 	CommitEvents(events ...queue.JobEvent)
 	SubmitLimits() queue.SubmitLimits

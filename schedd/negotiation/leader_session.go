@@ -10,10 +10,10 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/mutant"
+	"github.com/roost-batch/roost/internal/sendqueue"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/dispatch"
 	"github.com/roost-batch/roost/schedd/queue"
-	"github.com/roost-batch/roost/internal/sendqueue"
 )
 
 // leaderSession is what the loop knows of the present conversation with the negotiator.
@@ -233,7 +233,7 @@ func (l *LeaderConn) onNegotiatorMessage(m *wire.ToSchedd) {
 		where := formatLocation(g.GetNode(), g.GetHost(), g.GetAddress())
 		if l.loop.HasMoved(g.GetNode(), where) {
 			l.SendGrantResult(dispatch.GrantResult{
-				Grant:   dispatch.GrantID{Epoch: g.GetEpoch(), ID: g.GetId()},
+				Grant:   roost.GrantID{Epoch: g.GetEpoch(), ID: g.GetId()},
 				Request: dispatch.RequestID(g.GetRequest()),
 				Reason: "another node says that the machine is its own, and what runs here on that of before may " +
 					"not have ended",
@@ -241,7 +241,7 @@ func (l *LeaderConn) onNegotiatorMessage(m *wire.ToSchedd) {
 			return
 		}
 		l.dispatch.Granted(l.loop.BootTime(), dispatch.Grant{
-			GrantID: dispatch.GrantID{Epoch: g.GetEpoch(), ID: g.GetId()}, Request: dispatch.RequestID(g.GetRequest()),
+			GrantID: roost.GrantID{Epoch: g.GetEpoch(), ID: g.GetId()}, Request: dispatch.RequestID(g.GetRequest()),
 			Node:    g.GetNode(),
 			Address: where, Resources: g.GetResources().Vector(), Token: g.GetCapability(),
 			ClaimBy: time.Duration(g.GetClaimBy()), MayWait: g.GetWaiting(), GangID: g.GetGang(),

@@ -165,7 +165,7 @@ func (m *Machine) removeForeign(path string) error {
 func (f *Adopted) Resume() slot.Claim {
 	h := f.Runner
 	claim := slot.Claim{
-		ID: h.id, Grant: slot.GrantID{Epoch: h.file.Epoch, ID: h.file.Grant}, Schedd: h.file.Schedd,
+		ID: h.id, Grant: roost.GrantID{Epoch: h.file.Epoch, ID: h.file.Grant}, Schedd: h.file.Schedd,
 		Owner: h.file.Owner, Info: h.file.About,
 		UID: h.file.UID, GID: h.file.GID, Class: h.file.Class, CanQueue: h.file.MayWait, Resources: h.file.Resources,
 		State: slot.Idle,
@@ -180,7 +180,7 @@ func (f *Adopted) Resume() slot.Claim {
 	h.checkpointer().restoreCheckpoints(h.attempt, f.State, f.State.Phase == proto.Running && !f.StarterDead)
 	claim.State, claim.Attempt = slot.Busy, h.attempt.id
 	claim.Running = f.State.Phase == proto.Running && !f.StarterDead
-	claim.RunningSince = slot.BootTime(f.State.Since)
+	claim.RunningSince = roost.BootTime(f.State.Since)
 	claim.AttemptInfo = slot.AttemptInfo{Walltime: h.attempt.record.Walltime, Expected: h.attempt.record.Expected,
 		NotRestartable: h.attempt.record.Once}
 	claim.ProcessesGone = f.State.Phase == proto.Ended

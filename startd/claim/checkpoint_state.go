@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/checkpoint"
 	"github.com/roost-batch/roost/checkpoint/criu"
 	"github.com/roost-batch/roost/internal/boottime"
@@ -27,11 +28,11 @@ const (
 // zero value is that of one of which none are taken.
 type checkpointState struct {
 	policy         *wire.CheckpointPolicy
-	dumpable       bool          // one of its processes could be taken, when that was tried or looked at last
-	lastStored     time.Time     // when the last good one was taken; zero: none was
-	pid            int           // of the sandbox's first process, 0 before it runs
-	startedAt      slot.BootTime // when it ran
-	lastCheckpoint slot.BootTime // when the last checkpoint ended, or the attempt began
+	dumpable       bool           // one of its processes could be taken, when that was tried or looked at last
+	lastStored     time.Time      // when the last good one was taken; zero: none was
+	pid            int            // of the sandbox's first process, 0 before it runs
+	startedAt      roost.BootTime // when it ran
+	lastCheckpoint roost.BootTime // when the last checkpoint ended, or the attempt began
 	cost           time.Duration
 	failures       int // in a row
 	timer          *time.Timer
@@ -131,7 +132,7 @@ func (h checkpointer) scheduleCheckpoint(a *Attempt) {
 }
 
 // nextCheckpointTime is when the next checkpoint is to be taken.
-func (h checkpointer) nextCheckpointTime(a *Attempt) (at slot.BootTime, ok bool) {
+func (h checkpointer) nextCheckpointTime(a *Attempt) (at roost.BootTime, ok bool) {
 	s := &a.checkpoint
 	since, ok := checkpoint.NextCheckpoint(time.Duration(s.policy.GetIntervalNs()), s.lastCheckpoint-s.startedAt,
 		s.cost, h.machine.checkpoints.mtbf(), s.failures)
@@ -354,7 +355,7 @@ func (h checkpointer) restoreCheckpoints(a *Attempt, state starterclient.Process
 			}
 		}
 		h.startCheckpoints(a, int(state.PID))
-		s.startedAt = slot.BootTime(state.Since)
+		s.startedAt = roost.BootTime(state.Since)
 	}
 }
 

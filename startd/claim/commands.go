@@ -72,7 +72,7 @@ type (
 	}
 
 	// RenewLeaseCmd has the claim's starter go on until then.
-	RenewLeaseCmd struct{ Deadline slot.BootTime }
+	RenewLeaseCmd struct{ Deadline roost.BootTime }
 
 	// DiscardCmd removes what is left of an attempt whose end its schedd knows.
 	DiscardCmd struct{ ID roost.AttemptID }

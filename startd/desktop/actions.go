@@ -1,13 +1,14 @@
 package desktop
 
 import (
+	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/startd/desktop/policy"
 	"github.com/roost-batch/roost/startd/slot"
 )
 
 // performEffects performs the effects of the owner policy, freezes first. It reports
 // whether there was a freeze.
-func (l *PolicyEnforcer) performEffects(now slot.BootTime, orders []policy.Effect) (froze bool) {
+func (l *PolicyEnforcer) performEffects(now roost.BootTime, orders []policy.Effect) (froze bool) {
 	for _, o := range orders {
 		if f, ok := o.(policy.FreezeClaim); ok {
 			froze = true
@@ -35,7 +36,7 @@ func (l *PolicyEnforcer) suspend(id slot.ClaimID, why string) {
 	l.controller.ReportSuspended(c, why)
 }
 
-func (l *PolicyEnforcer) performEffect(now slot.BootTime, order policy.Effect) {
+func (l *PolicyEnforcer) performEffect(now roost.BootTime, order policy.Effect) {
 	switch o := order.(type) {
 	case policy.ResumeClaim:
 		l.resume(now, slot.ClaimID(o.ID))
@@ -60,7 +61,7 @@ func (l *PolicyEnforcer) performEffect(now slot.BootTime, order policy.Effect) {
 // resume resumes a claim unless its lease has expired. If the whole machine was paused
 // for long, as a host may do with a virtual machine, the owner is found away and the
 // leases expired at the same moment, and the next attempt may run elsewhere.
-func (l *PolicyEnforcer) resume(now slot.BootTime, id slot.ClaimID) {
+func (l *PolicyEnforcer) resume(now roost.BootTime, id slot.ClaimID) {
 	c, ok := l.claimTable.Claim(id)
 	if ok && now >= c.Lease {
 		return

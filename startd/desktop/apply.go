@@ -24,7 +24,7 @@ type ApplyResult struct {
 
 // Apply evaluates the owner policy if its inputs have changed, and performs the effects.
 // It returns the latest time for the next call.
-func (l *PolicyEnforcer) Apply(now slot.BootTime) (did ApplyResult, wake slot.BootTime) {
+func (l *PolicyEnforcer) Apply(now roost.BootTime) (did ApplyResult, wake roost.BootTime) {
 	if !l.claimsChanged && !l.observationsChanged && now < l.nextCheck {
 		return did, l.nextCheck
 	}

@@ -46,7 +46,7 @@ type PolicyEnforcer struct {
 	name                string // of the machine
 	claimTable          *slot.ClaimTable
 	controller          ClaimController
-	nextCheck           slot.BootTime           // latest time for the next evaluation of Owner
+	nextCheck           roost.BootTime          // latest time for the next evaluation of Owner
 	claimsChanged       bool                    // claims have changed since the last evaluation
 	observationsChanged bool                    // the guard has reported or was lost since the last evaluation
 	synced              bool                    // claims frozen by an earlier start or by the guard were synced
@@ -65,7 +65,7 @@ func New(name string, o *policy.PolicyCore, table *slot.ClaimTable, claims Claim
 
 // Observe processes a report of the guard. Froze means that the guard has frozen claims
 // itself: they are synced like those of an earlier start.
-func (l *PolicyEnforcer) Observe(now slot.BootTime, wall time.Time, s policy.GuardObservations, froze bool) {
+func (l *PolicyEnforcer) Observe(now roost.BootTime, wall time.Time, s policy.GuardObservations, froze bool) {
 	if froze {
 		l.synced = false
 	}
@@ -74,7 +74,7 @@ func (l *PolicyEnforcer) Observe(now slot.BootTime, wall time.Time, s policy.Gua
 }
 
 // GuardLost records that the guard does not report any more.
-func (l *PolicyEnforcer) GuardLost(now slot.BootTime) {
+func (l *PolicyEnforcer) GuardLost(now roost.BootTime) {
 	if mutant.Active(mutant.IgnoresLostGuard) {
 		return
 	}
@@ -83,7 +83,7 @@ func (l *PolicyEnforcer) GuardLost(now slot.BootTime) {
 }
 
 // SetRules sets the rules of the owner's file, or the error of reading it.
-func (l *PolicyEnforcer) SetRules(now slot.BootTime, r policy.DesktopRules, err error) {
+func (l *PolicyEnforcer) SetRules(now roost.BootTime, r policy.DesktopRules, err error) {
 	l.Owner.SetRules(now, r, err)
 	l.nextCheck = 0 // evaluate the policy at the next Apply
 }

@@ -24,9 +24,9 @@ type testMachine struct {
 	t          *testing.T
 	claimTable *slot.ClaimTable
 	enforcer   *PolicyEnforcer
-	now        slot.BootTime
-	wake       slot.BootTime
-	input      slot.BootTime
+	now        roost.BootTime
+	wake       roost.BootTime
+	input      roost.BootTime
 	busy       string
 	runners    map[slot.ClaimID]bool
 	log        strings.Builder
@@ -132,7 +132,7 @@ func (d *testMachine) runClaimStep(command string, args []string) {
 	if command == "claim" {
 		d.grants++
 		d.claimTable.DecideClaim(d.now, slot.ClaimRequest{
-			Session: d.session, Schedd: "host1", Grant: slot.GrantID{Epoch: 1, ID: d.grants}, Owner: "ann",
+			Session: d.session, Schedd: "host1", Grant: roost.GrantID{Epoch: 1, ID: d.grants}, Owner: "ann",
 			Resources: roost.Resources{CPU: 1000, Memory: roost.GiB},
 			Lease:     10 * time.Minute, TokenValid: true, Env: &classad.EvalEnv{},
 		})

@@ -24,7 +24,7 @@ import (
 type gpuAttempt struct {
 	shares    []gpu.SavedShare
 	starter   int // the process that all of its descend from
-	startedAt slot.BootTime
+	startedAt roost.BootTime
 	stop      func(reason string) // called once, when it uses what it was not given
 	stopped   bool
 

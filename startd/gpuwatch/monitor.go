@@ -62,7 +62,7 @@ type Monitor struct {
 // deviceError is an error and when it came.
 type deviceError struct {
 	event gpu.XIDEvent
-	at    slot.BootTime
+	at    roost.BootTime
 }
 
 // Open finds the machine's GPUs. No library and no driver is no error: then there are
@@ -171,7 +171,7 @@ func (c *Monitor) logChanges(before []gpu.Device) {
 
 // onDriverEvent takes in what the driver has reported. An error after which a device is
 // sick, or may be, has the devices looked at anew.
-func (c *Monitor) onDriverEvent(events []gpu.XIDEvent, now slot.BootTime) {
+func (c *Monitor) onDriverEvent(events []gpu.XIDEvent, now roost.BootTime) {
 	again := false
 	c.mu.Lock()
 	for _, e := range events {

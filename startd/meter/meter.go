@@ -17,7 +17,7 @@ import (
 // Baseline is where a measurement counts from: a claim's group has served the attempts
 // before, too. It lies on disk in the record of an attempt.
 type Baseline struct {
-	Began slot.BootTime
+	Began roost.BootTime
 	Group cgroup.GroupUsage
 }
 

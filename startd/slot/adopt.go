@@ -13,7 +13,7 @@ import (
 // first: one on which nothing runs may have passed its resources on to them, and waits
 // again if it may. Those that waited stand in the order in which they are entered; what
 // waited with them the schedd sends again.
-func (c *ClaimTable) Adopt(now BootTime, claim Claim) error {
+func (c *ClaimTable) Adopt(now roost.BootTime, claim Claim) error {
 	if claim.ID >= c.nextID || c.claims[claim.ID] != nil {
 		return fmt.Errorf("claim %d: %w: it does not fit this machine", claim.ID, roost.Invalid)
 	}
@@ -80,7 +80,7 @@ func (c nodeQueues) unitFor(r gpu.DeviceRequest) (unit int, ok bool) {
 // SetDevices takes in how the machine's devices are. What claims have of them they keep;
 // a device that is sick, or is not in the list, is given to nobody until it is well and
 // there again. It returns those that were not here at the start: they need a restart.
-func (c *ClaimTable) SetDevices(now BootTime, all []gpu.Device) (unknown []string) {
+func (c *ClaimTable) SetDevices(now roost.BootTime, all []gpu.Device) (unknown []string) {
 	c.now = now
 	health := make(map[string]gpu.DeviceHealth, len(all))
 	for _, d := range all {

@@ -34,7 +34,7 @@ func (c *ClaimTable) ClaimCreated(id ClaimID) {
 
 // ClaimFailed notes that there is no starter for a claim: it could not be made, or it has
 // died. What ran on it is gone.
-func (c *ClaimTable) ClaimFailed(now BootTime, id ClaimID, reason string) {
+func (c *ClaimTable) ClaimFailed(now roost.BootTime, id ClaimID, reason string) {
 	claim := c.claims[id]
 	if claim == nil {
 		return
@@ -63,7 +63,7 @@ func (c *ClaimTable) ClaimFailed(now BootTime, id ClaimID, reason string) {
 // when it has got its resources, and beside an earlier attempt of the task that is on its
 // way out, when that has gone. The error says why it does not; it is roost.Stale when the
 // word is old and needs no answer. All others the effects tell the schedd.
-func (c *ClaimTable) Activate(now BootTime, session uint64, schedd string, id ClaimID, a roost.AttemptID,
+func (c *ClaimTable) Activate(now roost.BootTime, session uint64, schedd string, id ClaimID, a roost.AttemptID,
 	terms AttemptInfo) error {
 	if !c.sessions.isCurrent(schedd, session) {
 		return fmt.Errorf("attempt %v: %w: its session has ended", a, roost.Stale)
@@ -115,7 +115,7 @@ func (c *ClaimTable) activate(schedd string, id ClaimID, a roost.AttemptID, term
 }
 
 // Started notes that the processes of a claim's attempt run.
-func (c *ClaimTable) Started(now BootTime, id ClaimID, a roost.AttemptID) {
+func (c *ClaimTable) Started(now roost.BootTime, id ClaimID, a roost.AttemptID) {
 	if claim := c.claims[id]; claim != nil && claim.hasLiveAttempt() && claim.Attempt == a && !claim.Running {
 		claim.Running, claim.RunningSince = true, now
 		c.reclaimer().resetUsageEstimate(claim)
@@ -125,7 +125,7 @@ func (c *ClaimTable) Started(now BootTime, id ClaimID, a roost.AttemptID) {
 
 // Ended notes that no process of a claim's attempt is left, or that it will never have
 // one.
-func (c *ClaimTable) Ended(now BootTime, id ClaimID, a roost.AttemptID) {
+func (c *ClaimTable) Ended(now roost.BootTime, id ClaimID, a roost.AttemptID) {
 	claim := c.claims[id]
 	if claim == nil || !claim.hasLiveAttempt() || claim.Attempt != a {
 		return

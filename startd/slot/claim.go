@@ -10,16 +10,10 @@ import (
 	"github.com/roost-batch/roost/startd/reclaim"
 )
 
-// BootTime is a reading of CLOCK_BOOTTIME, which goes on counting while a machine sleeps.
-type BootTime = time.Duration
-
 // ClaimID names a claim. A machine never uses one again, not after a restart either.
 type ClaimID uint64
 
 func (id ClaimID) String() string { return strconv.FormatUint(uint64(id), 10) }
-
-// GrantID names a grant: ids are unique within one epoch of the negotiator.
-type GrantID struct{ Epoch, ID uint64 }
 
 // ClaimState is where a claim stands in the life that the package comment draws.
 type ClaimState uint8
@@ -55,7 +49,7 @@ var legalMoves = [...][]ClaimState{
 // Claim is a schedd's lease on a part of the machine. Callers only read it.
 type Claim struct {
 	ID        ClaimID
-	Grant     GrantID
+	Grant     roost.GrantID
 	Schedd    string
 	Owner     string
 	Info      ClaimInfo
@@ -70,11 +64,11 @@ type Claim struct {
 	// of an adopted one that is Busy: no process of its attempt is left, only how it
 	// ended is not known yet
 	ProcessesGone bool
-	Lease         BootTime      // when it runs out
-	LeasePeriod   time.Duration // of the lease, unless a renewal says otherwise
-	PredictedWait time.Duration // how long it was to wait, when it was accepted waiting
-	RunningSince  BootTime      // Running: when that was
-	AttemptInfo                 // of its attempt
+	Lease         roost.BootTime // when it runs out
+	LeasePeriod   time.Duration  // of the lease, unless a renewal says otherwise
+	PredictedWait time.Duration  // how long it was to wait, when it was accepted waiting
+	RunningSince  roost.BootTime // Running: when that was
+	AttemptInfo                  // of its attempt
 
 	// in reclaimed room: the processor time it may have while others want it back; 0:
 	// what there is
@@ -82,17 +76,17 @@ type Claim struct {
 
 	estimate       *reclaim.UsageEstimate // of what its task will use; nil: it keeps what it asked for
 	lastUsage      reclaim.ResourceAmount // when that was sampled last
-	throttledSince BootTime               // it is squeezed; 0: it is not
+	throttledSince roost.BootTime         // it is squeezed; 0: it is not
 
-	session      uint64   // the one that asked for it
-	stopMode     stopMode // what its attempt was told
-	hasPlacement bool     // its placement is taken
-	queue        int      // the unit in whose queue it stands; nowhere
-	endReason    string   // why it goes as soon as nothing runs on it; empty: it stays
-	exitedAt     BootTime // when it entered Exited
+	session      uint64         // the one that asked for it
+	stopMode     stopMode       // what its attempt was told
+	hasPlacement bool           // its placement is taken
+	queue        int            // the unit in whose queue it stands; nowhere
+	endReason    string         // why it goes as soon as nothing runs on it; empty: it stays
+	exitedAt     roost.BootTime // when it entered Exited
 	// Exited: when it gives back what it holds, if its schedd is not heard of before; 0:
 	// with its lease
-	releaseAt BootTime
+	releaseAt roost.BootTime
 
 	preemptor       *Claim        // of a victim: whom it makes room for
 	victims         []*Claim      // of an heir: those that have not gone yet

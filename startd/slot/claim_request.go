@@ -15,7 +15,7 @@ import (
 type ClaimRequest struct {
 	Session       uint64
 	Schedd        string
-	Grant         GrantID
+	Grant         roost.GrantID
 	Owner         string
 	Info          ClaimInfo
 	UID, GID      uint32
@@ -24,7 +24,7 @@ type ClaimRequest struct {
 	Class         gpu.AppClass
 	CanQueue      bool             // a batch claim may be accepted without its resources
 	Victims       PreemptionReason // who has to go for it; nobody does if it has room anyway
-	GrantDeadline BootTime         // when the grant ends, which takes licences; 0: it does not
+	GrantDeadline roost.BootTime   // when the grant ends, which takes licences; 0: it does not
 	Lease         time.Duration
 
 	TokenValid   bool             // the capability was made with this machine's key, for exactly this grant
@@ -42,7 +42,7 @@ func (c *ClaimTable) admission() admission { return admission{c} }
 // DecideClaim carves a claim, or refuses. Either way the effects answer the schedd; the
 // claim is returned for those who want to look at it. A wish on an old session gets no
 // answer, and its error is roost.Stale.
-func (c *ClaimTable) DecideClaim(now BootTime, r ClaimRequest) (*Claim, error) {
+func (c *ClaimTable) DecideClaim(now roost.BootTime, r ClaimRequest) (*Claim, error) {
 	if !c.sessions.isCurrent(r.Schedd, r.Session) {
 		return nil, fmt.Errorf("claim for %s: %w: its session has ended", r.Schedd, roost.Stale)
 	}

@@ -19,11 +19,11 @@ const minAdvertisedRuntime = 10 * time.Second
 
 // ClockReading is one instant on both clocks.
 type ClockReading struct {
-	Now  BootTime
+	Now  roost.BootTime
 	Wall time.Time
 }
 
-func (c ClockReading) unix(at BootTime) int64 { return c.Wall.Add(at - c.Now).Unix() }
+func (c ClockReading) unix(at roost.BootTime) int64 { return c.Wall.Add(at - c.Now).Unix() }
 
 // CheckpointInfo says whether the task on a claim can be saved when it has to leave, and
 // when it last was; the zero time for never.
@@ -34,7 +34,7 @@ type CheckpointInfo struct {
 
 // IsClaimsAdStale reports whether something is to be said of the claims that the last ad
 // did not.
-func (c *ClaimTable) IsClaimsAdStale(now BootTime, saved func(*Claim) CheckpointInfo) bool {
+func (c *ClaimTable) IsClaimsAdStale(now roost.BootTime, saved func(*Claim) CheckpointInfo) bool {
 	for _, claim := range c.claims {
 		if claim.isWorthAdvertising(now) &&
 			(claim.advertised != claim.Attempt || claim.advertisedCheckpoint != saved(claim)) {
@@ -57,7 +57,7 @@ func (c *ClaimTable) HasUnadvertised() bool {
 
 // isWorthAdvertising reports whether the claim's task has run for long enough to be told
 // of.
-func (c *Claim) isWorthAdvertising(now BootTime) bool {
+func (c *Claim) isWorthAdvertising(now roost.BootTime) bool {
 	return c.hasLiveAttempt() && c.Running && now-c.RunningSince >= minAdvertisedRuntime
 }
 

@@ -76,7 +76,7 @@ func TestWordsOfAClaim(t *testing.T) {
 const firstLargeClaim = 1 << 30
 
 // fullMachine is a large machine that runs as many small tasks as it takes.
-func fullMachine(t *testing.T, words int) (*ClaimTable, BootTime) {
+func fullMachine(t *testing.T, words int) (*ClaimTable, roost.BootTime) {
 	t.Helper()
 	ad, err := classad.Parse(`[Name = "n1"; Start = true; Requirements = Start; Rank = 0]`)
 	if err != nil {
@@ -84,7 +84,7 @@ func fullMachine(t *testing.T, words int) (*ClaimTable, BootTime) {
 	}
 	c := New(TableOptions{Units: []gpu.ResourceUnit{{Name: "shared", NUMA: -1, CPU: 1 << 30, Memory: 1 << 50}}, Ad: ad,
 		FirstID: firstLargeClaim, ExitRetention: time.Hour})
-	now := BootTime(time.Hour)
+	now := roost.BootTime(time.Hour)
 	if err := c.Connected(now, 1, "s1", 1, 1); err != nil {
 		t.Fatal(err)
 	}
@@ -111,17 +111,18 @@ func fullMachine(t *testing.T, words int) (*ClaimTable, BootTime) {
 
 func newClaimRequest(grant uint64, words int) ClaimRequest {
 	return ClaimRequest{
-		Session: 1, Schedd: "s1", Grant: GrantID{1, grant}, Owner: strings.Repeat("o", words), TokenValid: true,
-		Lease:     1000 * time.Hour,
-		Info:      ClaimInfo{Group: strings.Repeat("g", words), Band: roost.BatchBand},
-		Resources: roost.Resources{CPU: 50, Memory: 100*roost.MiB + 1},
+		Session: 1, Schedd: "s1", Grant: roost.GrantID{Epoch: 1, ID: grant}, Owner: strings.Repeat("o", words),
+		TokenValid: true,
+		Lease:      1000 * time.Hour,
+		Info:       ClaimInfo{Group: strings.Repeat("g", words), Band: roost.BatchBand},
+		Resources:  roost.Resources{CPU: 50, Memory: 100*roost.MiB + 1},
 	}
 }
 
 // adText is the machine's ad as it is published a while later.
-func adText(c *ClaimTable, now BootTime) string {
+func adText(c *ClaimTable, now roost.BootTime) string {
 	ad := c.Ad()
-	c.DescribeClaims(ad, ClockReading{now + BootTime(time.Hour), time.Unix(2_000_000_000, 0)},
+	c.DescribeClaims(ad, ClockReading{now + roost.BootTime(time.Hour), time.Unix(2_000_000_000, 0)},
 		func(*Claim) CheckpointInfo {
 			return CheckpointInfo{Possible: true, Last: time.Unix(1_999_999_999, 0)}
 		})

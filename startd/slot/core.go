@@ -9,7 +9,7 @@ import (
 )
 
 // noDeadline is an instant that does not come.
-const noDeadline BootTime = 1<<63 - 1
+const noDeadline roost.BootTime = 1<<63 - 1
 
 // TableOptions are what a machine is.
 type TableOptions struct {
@@ -32,7 +32,7 @@ type ClaimTable struct {
 	queues            []nodeQueue // by unit
 	runtimes          runtimeHistory
 	lastBatchRequest  gpu.DeviceRequest // the last batch request: what waits are predicted for
-	now               BootTime          // of the last call that had it
+	now               roost.BootTime    // of the last call that had it
 	claims            claimSet
 	tasks             map[roost.TaskID]*Claim        // those with an attempt on them
 	deferred          map[ClaimID]deferredActivation // on their way to them
@@ -47,13 +47,13 @@ type ClaimTable struct {
 	version           uint64      // of what the machine ad shows
 	advertisedLoad    *float64    // as last advertised; nil before
 
-	adoptedStart          BootTime          // tasks that began by then are of an earlier start; 0: there were none
+	adoptedStart          roost.BootTime    // tasks that began by then are of an earlier start; 0: there were none
 	hasUsageSamples       bool              // it is known what tasks use
 	lastReclaimer         string            // who wanted back last what was lent
 	advertisedReclaimable []roost.Resources // by unit: what may be lent, as last advertised
 
 	effects      []Effect
-	nextDeadline BootTime // no claim needs anything before it
+	nextDeadline roost.BootTime // no claim needs anything before it
 }
 
 // New returns the books of a machine that is not leased to anybody.
@@ -101,7 +101,7 @@ func (c *ClaimTable) Version() uint64 { return c.version }
 
 // Todo returns what is to be done, in order, and the instant by which to ask again if
 // nothing happens before. What it returned once it does not return again.
-func (c *ClaimTable) Todo(now BootTime) (effects []Effect, wake BootTime) {
+func (c *ClaimTable) Todo(now roost.BootTime) (effects []Effect, wake roost.BootTime) {
 	c.now = now
 	if now >= c.nextDeadline {
 		c.leases().handleDeadlines(now)

@@ -53,7 +53,7 @@ type (
 	// RejectClaim tells who asked that there will be no claim.
 	RejectClaim struct {
 		Session uint64
-		Grant   GrantID
+		Grant   roost.GrantID
 		Reason  string
 	}
 	// StartAttempt runs an attempt on a claim; then the core is told Started and Ended,

@@ -5,11 +5,12 @@ import (
 	"slices"
 	"time"
 
+	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/mutant"
 )
 
 // nextDeadline is when the claim next needs something if nothing happens to it.
-func (c *Claim) nextDeadline(retention time.Duration) BootTime {
+func (c *Claim) nextDeadline(retention time.Duration) roost.BootTime {
 	switch {
 	case c.State == Vacating:
 		return noDeadline // told already; its end is awaited
@@ -38,7 +39,8 @@ func (c *ClaimTable) leases() leases { return leases{c} }
 // leases, from when it sent that: by then it counts itself, and what is read late must
 // not let an attempt outlive what its schedd believes. A lease that has run out stays so.
 // It returns the number of the word that the schedd is to be told now.
-func (c *ClaimTable) RenewClaims(now BootTime, session uint64, schedd string, r LeaseRenewal) (word uint64, ok bool) {
+func (c *ClaimTable) RenewClaims(now roost.BootTime, session uint64, schedd string,
+	r LeaseRenewal) (word uint64, ok bool) {
 	if !c.sessions.isCurrent(schedd, session) {
 		return 0, false
 	}
@@ -64,7 +66,7 @@ func (c *ClaimTable) RenewClaims(now BootTime, session uint64, schedd string, r 
 }
 
 // handleDeadlines does what is due.
-func (c leases) handleDeadlines(now BootTime) {
+func (c leases) handleDeadlines(now roost.BootTime) {
 	c.nextDeadline = noDeadline
 	for _, id := range slices.Sorted(maps.Keys(c.claims)) {
 		claim := c.claims[id]
@@ -84,7 +86,7 @@ const leaseOverReason = "its lease ran out: the submit node was not heard of in 
 // its schedd could not be reached.
 const roomGivenReason = "its task had ended, and the submit node was not heard of for a while"
 
-func (c leases) expireLease(now BootTime, claim *Claim) {
+func (c leases) expireLease(now roost.BootTime, claim *Claim) {
 	unreported := claim.State == Exited && claim.endReason == "" // its news outlives its lease
 	claim.endReason = leaseOverReason
 	switch claim.State {

@@ -30,7 +30,7 @@ func (c *ClaimTable) ownerBounds() ownerBounds { return ownerBounds{c} }
 
 // SetOwnerLimits takes in the most processor time and memory that the owner lends, 0 for
 // all there is, and the sentence for those who have to go.
-func (c *ClaimTable) SetOwnerLimits(now BootTime, cpu roost.MilliCPU, memory roost.Bytes, why string) {
+func (c *ClaimTable) SetOwnerLimits(now roost.BootTime, cpu roost.MilliCPU, memory roost.Bytes, why string) {
 	c.now = now
 	each := gpu.UnitBounds(c.opt.Units, cpu, memory)
 	if c.ownerLimits.reason = why; slices.Equal(each, c.ownerLimits.perUnit) {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/gpu"
 )
 
@@ -189,7 +190,7 @@ func (c nodeQueues) queueCapacity(unit int) int {
 
 // findQueue finds the queue for a request that cannot be placed now: of those that have
 // room, and into whose unit it fits alone, the one with the shortest predicted wait.
-func (c nodeQueues) findQueue(now BootTime, r ClaimRequest) (unit int, wait time.Duration, ok bool) {
+func (c nodeQueues) findQueue(now roost.BootTime, r ClaimRequest) (unit int, wait time.Duration, ok bool) {
 	if !r.CanQueue || r.Class != gpu.BatchClass || c.opt.Queue.isOff() {
 		return 0, 0, false
 	}
@@ -211,7 +212,7 @@ func (c nodeQueues) findQueue(now BootTime, r ClaimRequest) (unit int, wait time
 }
 
 // predictedWait predicts how long a request would wait in a unit's queue if it came now.
-func (c nodeQueues) predictedWait(now BootTime, unit int, r gpu.DeviceRequest) time.Duration {
+func (c nodeQueues) predictedWait(now roost.BootTime, unit int, r gpu.DeviceRequest) time.Duration {
 	var running []RunningTask
 	for _, claim := range c.claims.sorted() {
 		if claim.hasPlacement && claim.Class == gpu.BatchClass && len(claim.Placement.Parts) > 0 &&

@@ -15,23 +15,23 @@ import (
 type testMachine struct {
 	t         testing.TB
 	core      *ClaimTable
-	now       BootTime
+	now       roost.BootTime
 	latency   time.Duration
 	events    []timedEvent
 	grant     uint64
 	tasks     []batchTask // to be sent
 	job       uint64
 	remaining int
-	last      BootTime
+	last      roost.BootTime
 	waited    []time.Duration // of stream tasks, from the wish to the start
-	asked     map[ClaimID]BootTime
+	asked     map[ClaimID]roost.BootTime
 	takes     map[roost.AttemptID]time.Duration
 }
 
 type batchTask struct{ takes time.Duration }
 
 type timedEvent struct {
-	at BootTime
+	at roost.BootTime
 	do func()
 }
 
@@ -122,7 +122,8 @@ func (n *testMachine) attempt(job uint64) roost.AttemptID {
 func (n *testMachine) requestClaim(class gpu.AppClass, wait bool) (*Claim, error) {
 	n.grant++
 	claim, err := n.core.DecideClaim(n.now, ClaimRequest{
-		Session: 1, Schedd: "s1", Grant: GrantID{1, n.grant}, Owner: "ann", TokenValid: true, Lease: 1e6 * time.Second,
+		Session: 1, Schedd: "s1", Grant: roost.GrantID{Epoch: 1, ID: n.grant}, Owner: "ann", TokenValid: true,
+		Lease: 1e6 * time.Second,
 		Class: class, CanQueue: wait,
 		Resources: roost.Resources{CPU: 1000, Memory: 64 * roost.MiB},
 	})
@@ -134,7 +135,7 @@ func (n *testMachine) requestClaim(class gpu.AppClass, wait bool) (*Claim, error
 func newTestMachine(t testing.TB, queue QueueOptions, way time.Duration, tasks []batchTask) *testMachine {
 	n := &testMachine{
 		t: t, core: newTestTable(t, queue), latency: way, tasks: tasks, remaining: len(tasks),
-		asked: map[ClaimID]BootTime{}, takes: map[roost.AttemptID]time.Duration{},
+		asked: map[ClaimID]roost.BootTime{}, takes: map[roost.AttemptID]time.Duration{},
 	}
 	if err := n.core.Connected(0, 1, "s1", 1, 1); err != nil {
 		t.Fatal(err)

@@ -27,7 +27,7 @@ func (c *ClaimTable) reclaimer() reclaimer { return reclaimer{c} }
 
 // AddUsageSamples takes in what each claim's task uses, and lets reservations follow.
 // What that means for those in reclaimed room, Todo sees to.
-func (c *ClaimTable) AddUsageSamples(now BootTime, use map[ClaimID]reclaim.ResourceAmount, p MemoryPressure) {
+func (c *ClaimTable) AddUsageSamples(now roost.BootTime, use map[ClaimID]reclaim.ResourceAmount, p MemoryPressure) {
 	c.now = now
 	params := reclaim.ParamsOf(c.opt.Reclaim).ScaledTo(c.opt.SettlingTime)
 	for _, claim := range c.claims.sorted() {
@@ -161,7 +161,7 @@ func (c reclaimer) evictOvercommitted(need roost.Bytes, atOnce bool, from []recl
 // room when it is short, and ends those that had too little for too long. What counts is
 // what the others use now, and not what is reserved for them: time that nobody uses is
 // lost.
-func (c reclaimer) throttleReclaimed(now BootTime) {
+func (c reclaimer) throttleReclaimed(now roost.BootTime) {
 	asked, busy := make([]roost.MilliCPU, c.free.Len()), make([]roost.MilliCPU, c.free.Len())
 	for _, claim := range c.claims {
 		if unit, ok := claim.isThrottleable(); ok {

@@ -20,7 +20,7 @@ import (
 type dayScenario struct {
 	table *ClaimTable
 	rng   *rand.Rand
-	now   BootTime
+	now   roost.BootTime
 	next  uint64
 	tasks map[ClaimID]*scenarioTask
 
@@ -37,10 +37,10 @@ type dayScenario struct {
 // scenarioTask is what a task does.
 type scenarioTask struct {
 	id          roost.AttemptID
-	ends        BootTime
-	began       BootTime
+	ends        roost.BootTime
+	began       roost.BootTime
 	cpu, memory float64 // of what it asked for, usually
-	spikeEnds   BootTime
+	spikeEnds   roost.BootTime
 	production  bool
 }
 
@@ -63,9 +63,10 @@ func newDay(t testing.TB, level roost.ReclaimLevel, seed uint64) *dayScenario {
 func (d *dayScenario) startTask(t testing.TB, band roost.PriorityBand) bool {
 	d.next++
 	claim, err := d.table.DecideClaim(d.now, ClaimRequest{
-		Session: 1, Schedd: "s", Grant: GrantID{1, d.next}, Owner: "ann", Info: ClaimInfo{Band: band}, TokenValid: true,
-		Lease:     1000 * time.Hour,
-		Resources: roost.Resources{CPU: 1000, Memory: 4 * roost.GiB},
+		Session: 1, Schedd: "s", Grant: roost.GrantID{Epoch: 1, ID: d.next}, Owner: "ann", Info: ClaimInfo{Band: band},
+		TokenValid: true,
+		Lease:      1000 * time.Hour,
+		Resources:  roost.Resources{CPU: 1000, Memory: 4 * roost.GiB},
 	})
 	if err != nil {
 		return false

@@ -62,7 +62,7 @@ func (s *scriptRunner) showReclaimable(out io.Writer) {
 }
 
 // addRandomSamples has the claims use something.
-func addRandomSamples(r *rand.Rand, c *ClaimTable, now BootTime) {
+func addRandomSamples(r *rand.Rand, c *ClaimTable, now roost.BootTime) {
 	use := map[ClaimID]reclaim.ResourceAmount{}
 	for id := range c.claims {
 		use[id] = reclaim.ResourceAmount{CPU: roost.MilliCPU(r.IntN(3000)),

@@ -30,7 +30,7 @@ func restartRandomly(t *testing.T, r *rand.Rand) (yields int) {
 	opt.Units = unitLayouts()[r.IntN(len(unitLayouts()))]
 	c := New(opt)
 	files := map[ClaimID]gpu.Placement{} // by what was written last
-	session, job, now := uint64(1), uint64(0), BootTime(1)
+	session, job, now := uint64(1), uint64(0), roost.BootTime(1)
 	connect := func() {
 		if err := c.Connected(now, session, "s1", 1, session); err != nil {
 			t.Fatal(err)
@@ -60,7 +60,7 @@ func restartRandomly(t *testing.T, r *rand.Rand) (yields int) {
 	}
 	connect()
 	for step := range 300 {
-		now += BootTime(r.IntN(100)) * time.Millisecond
+		now += roost.BootTime(r.IntN(100)) * time.Millisecond
 		claims := c.claims.sorted()
 		pick := func(ok func(*Claim) bool) *Claim {
 			some := slices.DeleteFunc(slices.Clone(claims), func(c *Claim) bool { return !ok(c) })
@@ -72,7 +72,7 @@ func restartRandomly(t *testing.T, r *rand.Rand) (yields int) {
 		switch r.IntN(8) {
 		case 0, 1:
 			c.DecideClaim(now, ClaimRequest{
-				Session: session, Schedd: "s1", Grant: GrantID{1, uint64(step)}, TokenValid: true,
+				Session: session, Schedd: "s1", Grant: roost.GrantID{Epoch: 1, ID: uint64(step)}, TokenValid: true,
 				Lease: 1000 * time.Hour, CanQueue: true, Resources: randomResources(r, c),
 			})
 		case 2, 3:
@@ -118,7 +118,7 @@ func clone(p gpu.Placement) gpu.Placement {
 
 // restarted is a core made of what is left of another when its process is gone, in the
 // order in which the startd enters claims.
-func restarted(t *testing.T, old *ClaimTable, files map[ClaimID]gpu.Placement, now BootTime) *ClaimTable {
+func restarted(t *testing.T, old *ClaimTable, files map[ClaimID]gpu.Placement, now roost.BootTime) *ClaimTable {
 	t.Helper()
 	opt := old.opt
 	opt.FirstID = old.nextID

@@ -99,7 +99,7 @@ func (t *runtimeHistory) expected(claim *Claim) time.Duration {
 
 // remaining is how long a claim will still hold what it has. One that has run longer
 // than expected is taken to run as long again.
-func (t *runtimeHistory) remaining(now BootTime, claim *Claim) time.Duration {
+func (t *runtimeHistory) remaining(now roost.BootTime, claim *Claim) time.Duration {
 	if claim.State == Exited {
 		return 0
 	}

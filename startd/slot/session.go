@@ -20,7 +20,7 @@ type scheddSession struct {
 // what it sends: after it had heard that.
 type sentMark struct {
 	number uint64
-	sentAt BootTime
+	sentAt roost.BootTime
 }
 
 // sessionTable are the conversations with schedds, by their names. It remembers those of
@@ -64,7 +64,7 @@ const maxSentMarks = 16
 
 // sentTime is when a schedd sent something, at the latest: so long after it had heard a
 // word. It may have sent it later, by the time that the word was on its way.
-func (s *scheddSession) sentTime(now BootTime, heard uint64, since time.Duration) BootTime {
+func (s *scheddSession) sentTime(now roost.BootTime, heard uint64, since time.Duration) roost.BootTime {
 	last := 0
 	for i, w := range s.sentMarks {
 		if w.number <= heard {
@@ -76,7 +76,7 @@ func (s *scheddSession) sentTime(now BootTime, heard uint64, since time.Duration
 }
 
 // addSentMark notes that a word is being said, and returns its number.
-func (s *scheddSession) addSentMark(now BootTime) uint64 {
+func (s *scheddSession) addSentMark(now roost.BootTime) uint64 {
 	w := sentMark{s.sentMarks[len(s.sentMarks)-1].number + 1, now}
 	if len(s.sentMarks) == maxSentMarks {
 		s.sentMarks = s.sentMarks[:maxSentMarks-1]
@@ -90,7 +90,7 @@ func (s *scheddSession) addSentMark(now BootTime) uint64 {
 // session of that schedd was here already. A schedd that lost its disk counts
 // incarnations anew, but started later. The first word of a session, number 0, is what it
 // is welcomed with, now.
-func (c *ClaimTable) Connected(now BootTime, id uint64, schedd string, started int64, incarnation uint64) error {
+func (c *ClaimTable) Connected(now roost.BootTime, id uint64, schedd string, started int64, incarnation uint64) error {
 	s, known := c.sessions.find(schedd)
 	if known && incarnation <= s.incarnation && started <= s.started {
 		return fmt.Errorf("session %d of %s: %w: session %d was here before", incarnation, schedd, roost.Stale,
@@ -108,7 +108,7 @@ func (c *ClaimTable) Connected(now BootTime, id uint64, schedd string, started i
 
 // Disconnected notes that a session has broken. The claims live on by their leases; those
 // on which nothing runs for a moment only.
-func (c *ClaimTable) Disconnected(now BootTime, id uint64, schedd string) {
+func (c *ClaimTable) Disconnected(now roost.BootTime, id uint64, schedd string) {
 	if !c.sessions.isCurrent(schedd, id) {
 		return
 	}

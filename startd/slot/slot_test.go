@@ -33,7 +33,7 @@ func newTestTable(t testing.TB, queue QueueOptions) *ClaimTable {
 type scriptRunner struct {
 	t    *testing.T
 	core *ClaimTable
-	now  BootTime
+	now  roost.BootTime
 }
 
 func TestStories(t *testing.T) {
@@ -266,7 +266,8 @@ func (s *scriptRunner) requestClaim(w stepArguments, schedd string, session uint
 		s.t.Fatal(err)
 	}
 	r := ClaimRequest{
-		Session: session, Schedd: schedd, Grant: GrantID{uint64(w.number("epoch", 1)), uint64(w.number("grant", 1))},
+		Session: session, Schedd: schedd,
+		Grant: roost.GrantID{Epoch: uint64(w.number("epoch", 1)), ID: uint64(w.number("grant", 1))},
 		Owner: w.text("owner", "ann"),
 		Ad:    ad, Lease: time.Duration(w.number("lease", 60)) * time.Second, TokenValid: w.text("forged", "") == "",
 		Resources: roost.Resources{CPU: roost.MilliCPU(w.number("cpu", 1000)),
@@ -350,7 +351,7 @@ func runRandomSteps(t *testing.T, r *rand.Rand) {
 	opt.Reclaim = roost.ReclaimLevel(r.IntN(4))
 	c = New(opt)
 	w := &testWorld{making: map[ClaimID]bool{}, runs: map[ClaimID]roost.AttemptID{}, seen: map[roost.AttemptID]bool{}}
-	var now BootTime
+	var now roost.BootTime
 	sessions := map[string]uint64{}
 	next, incarnation := uint64(1), uint64(1)
 	for range 400 {
@@ -376,7 +377,7 @@ func runRandomSteps(t *testing.T, r *rand.Rand) {
 			}
 		case 1, 2:
 			c.DecideClaim(now, ClaimRequest{
-				Session: session, Schedd: schedd, Grant: GrantID{1 + r.Uint64N(2), r.Uint64N(1000)},
+				Session: session, Schedd: schedd, Grant: roost.GrantID{Epoch: 1 + r.Uint64N(2), ID: r.Uint64N(1000)},
 				TokenValid: r.IntN(9) > 0,
 				CanQueue:   r.IntN(2) == 0,
 				Victims:    randomVictims(r, c),

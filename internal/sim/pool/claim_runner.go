@@ -53,8 +53,8 @@ type starterProcess struct {
 	heldForOwner  bool          // whatever runs or starts on the claim is frozen for the machine owner
 	code          int32
 	output        bool
-	began         slot.BootTime
-	deadline      slot.BootTime
+	began         roost.BootTime
+	deadline      roost.BootTime
 	version       uint64 // version of the planned events
 	leaseWatched  bool   // an event for the end of the lease is planned
 	exit          *wire.Exited

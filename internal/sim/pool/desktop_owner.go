@@ -18,15 +18,15 @@ import (
 // It is a process of the host, independent of the startd.
 type guardProcess struct {
 	machine          *machineNode
-	ownerPresent     bool          // the owner uses the machine
-	ownerUntil       time.Duration // when the owner leaves, in simulation time
-	lastInput        slot.BootTime // last input of the owner; 0: never
-	lastWake         slot.BootTime // last wake of the host; 0: never
-	asleep           bool          // the host has woken and the guard has not yet looked long enough
-	sequence         uint64        // number of the last observations sent
-	lastAcknowledged uint64        // number of the last observations that the startd has applied
-	connected        bool          // the startd is connected
-	urgentPending    []uint64      // urgent observations that are not yet applied
+	ownerPresent     bool           // the owner uses the machine
+	ownerUntil       time.Duration  // when the owner leaves, in simulation time
+	lastInput        roost.BootTime // last input of the owner; 0: never
+	lastWake         roost.BootTime // last wake of the host; 0: never
+	asleep           bool           // the host has woken and the guard has not yet looked long enough
+	sequence         uint64         // number of the last observations sent
+	lastAcknowledged uint64         // number of the last observations that the startd has applied
+	connected        bool           // the startd is connected
+	urgentPending    []uint64       // urgent observations that are not yet applied
 	// number of the first observations that report that the guard itself has frozen
 	// tasks; 0: it has not, or the startd has taken them over
 	frozeAt   uint64
@@ -258,7 +258,7 @@ func (m *machineNode) handleObservations(s *observationsMsg) {
 
 // applyOwnerPolicy evaluates the owner policy, and confirms to the guard what was
 // applied.
-func (m *machineNode) applyOwnerPolicy() slot.BootTime {
+func (m *machineNode) applyOwnerPolicy() roost.BootTime {
 	did, wake := m.enforcer.Apply(m.bootTime())
 	if did.GuardReported {
 		m.guard.acknowledged(m.lastObservations)

@@ -131,7 +131,7 @@ func (m *machineNode) startInitial(i int, a roost.AttemptID, at *InitialPlacemen
 	about.Alone, _ = j.Spec.Ad.Bool(roost.AttrExclusive)
 	h := &claimRunner{machine: m, id: m.initialClaim, hostLife: m.hostLife, placement: &saved, written: true,
 		claim: slot.Claim{
-			ID: m.initialClaim, Grant: slot.GrantID{Epoch: 1,
+			ID: m.initialClaim, Grant: roost.GrantID{Epoch: 1,
 				ID: uint64(m.id)<<generationBits | uint64(m.initialClaim)},
 			Schedd: m.pool.schedds[j.Schedd].name, Owner: who.User, Info: about,
 			UID: who.UID, GID: who.GID, Class: at.Placement.Class, CanQueue: true, Resources: at.Resources,

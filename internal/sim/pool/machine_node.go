@@ -172,7 +172,7 @@ func (m *machineNode) baseAd() *classad.Ad {
 // runEffects performs the effects of the claim table, and plans when to ask it again.
 func (m *machineNode) runEffects() {
 	life := m.daemonLife
-	next := slot.BootTime(math.MaxInt64)
+	next := roost.BootTime(math.MaxInt64)
 	for again := true; again; again = m.enforcer != nil && m.enforcer.ClaimsChanged() {
 		next = math.MaxInt64
 		if m.enforcer != nil {

@@ -142,7 +142,7 @@ func (m *machineNode) requestClaim(session uint64, schedd string, r *wire.ClaimR
 		Band: r.GetBand(), Victims: r.GetVictims(), Why: r.GetWhy(), ClaimBy: r.GetClaimBy(),
 	}
 	claimRequest := slot.ClaimRequest{
-		Session: session, Schedd: schedd, Grant: slot.GrantID{Epoch: r.GetEpoch(), ID: r.GetGrant()},
+		Session: session, Schedd: schedd, Grant: roost.GrantID{Epoch: r.GetEpoch(), ID: r.GetGrant()},
 		Owner: r.GetOwner(), UID: r.GetUid(), GID: r.GetGid(),
 		Resources: r.GetResources().Vector(), CanQueue: r.GetMayWait(), GrantDeadline: time.Duration(r.GetClaimBy()),
 		Lease:      time.Duration(r.GetLeaseS()) * time.Second,

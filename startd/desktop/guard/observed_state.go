@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/startd/desktop/idle"
 )
@@ -32,16 +33,16 @@ type observedState struct {
 	rules       ownerRules
 	pause       *OwnerPause
 
-	foreignSince   idle.BootTime // since when other work exceeds the threshold; 0: it does not
-	lastInput      idle.BootTime // boot time of the last input of any kind
-	hasUnsentTouch bool          // there was input after a quiet period that has not been sent yet
-	wokeAt         idle.BootTime // boot time of the last wake-up; 0: it has not slept
-	asleep         bool          // no source has reported since the sleep
+	foreignSince   roost.BootTime // since when other work exceeds the threshold; 0: it does not
+	lastInput      roost.BootTime // boot time of the last input of any kind
+	hasUnsentTouch bool           // there was input after a quiet period that has not been sent yet
+	wokeAt         roost.BootTime // boot time of the last wake-up; 0: it has not slept
+	asleep         bool           // no source has reported since the sleep
 
 	sequence     uint64
 	lastSent     *wire.GuardSigns // the last observations that were sent
 	urgentReason string           // why they were urgent; empty: they were not
-	lastSentAt   idle.BootTime
+	lastSentAt   roost.BootTime
 }
 
 // ownerRules contains the settings in the owner's file that the guard uses.
@@ -57,7 +58,7 @@ type ownerRules struct {
 
 // newObservedState returns the initial state. Sequence numbers increase across restarts
 // of the guard, as they start from the boot time.
-func newObservedState(sources []idle.Source, now idle.BootTime) *observedState {
+func newObservedState(sources []idle.Source, now roost.BootTime) *observedState {
 	s := &observedState{readings: map[string]idle.SourceReading{}, sequence: uint64(now),
 		rules: ownerRules{foreignCPU: defaultForeignCPU}}
 	for _, source := range sources {
@@ -67,7 +68,7 @@ func newObservedState(sources []idle.Source, now idle.BootTime) *observedState {
 }
 
 // update applies a source's reading to the state.
-func (s *observedState) update(reading idle.SourceReading, now idle.BootTime) {
+func (s *observedState) update(reading idle.SourceReading, now roost.BootTime) {
 	if !slices.Contains(s.sourceOrder, reading.Name) {
 		return
 	}
@@ -99,12 +100,12 @@ func (s *observedState) readingsInOrder() []idle.SourceReading {
 
 // onWake records that the machine has slept. Most likely a person woke it, who needs it
 // at once.
-func (s *observedState) onWake(now idle.BootTime) {
+func (s *observedState) onWake(now roost.BootTime) {
 	s.wokeAt, s.asleep, s.hasUnsentTouch = now, true, true
 }
 
 // tick updates what depends on the time, and returns a pause that has ended.
-func (s *observedState) tick(now idle.BootTime, wall time.Time) (ended *OwnerPause) {
+func (s *observedState) tick(now roost.BootTime, wall time.Time) (ended *OwnerPause) {
 	if s.asleep && now-s.wokeAt >= wakeGrace {
 		s.asleep = false
 	}
@@ -146,7 +147,7 @@ func (s *observedState) currentObservations() *wire.GuardSigns {
 
 // nextObservations returns the next observations if they are due, or nil if not. With
 // force it always returns them. Urgent observations are those that may freeze tasks.
-func (s *observedState) nextObservations(now idle.BootTime, frozen []string, force bool) *wire.GuardSigns {
+func (s *observedState) nextObservations(now roost.BootTime, frozen []string, force bool) *wire.GuardSigns {
 	next := s.currentObservations()
 	next.Frozen = frozen
 	why := s.nextUrgency(next)
@@ -159,7 +160,7 @@ func (s *observedState) nextObservations(now idle.BootTime, frozen []string, for
 	return next
 }
 
-func (s *observedState) nextSendTime(next *wire.GuardSigns, now idle.BootTime) bool {
+func (s *observedState) nextSendTime(next *wire.GuardSigns, now roost.BootTime) bool {
 	old, since := s.lastSent, now-s.lastSentAt
 	switch {
 	case since >= fullResendInterval:

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/atomicfile"
 	"github.com/roost-batch/roost/internal/script"
 	"github.com/roost-batch/roost/internal/wire"
@@ -14,7 +15,7 @@ import (
 
 // newQuietState returns the state of a machine without input for an hour. The first
 // observations were sent at that instant.
-func newQuietState(now idle.BootTime) *observedState {
+func newQuietState(now roost.BootTime) *observedState {
 	s := newObservedState([]idle.Source{newFakeSource()}, now)
 	s.update(idle.SourceReading{Name: "keys", Health: idle.Healthy, Coverage: idle.Hardware, Input: now - time.Hour},
 		now)
@@ -25,7 +26,7 @@ func newQuietState(now idle.BootTime) *observedState {
 // TestTypingIsNoFlood types for a minute. The first key must be urgent, and then one
 // message a second suffices.
 func TestTypingIsNoFlood(t *testing.T) {
-	now := idle.BootTime(2 * time.Hour)
+	now := roost.BootTime(2 * time.Hour)
 	s := newQuietState(now)
 	urgent, reports := 0, 0
 	for range 1200 {
@@ -60,7 +61,7 @@ func TestWhatIsUrgent(t *testing.T) {
 		"memory":             {SystemLoad: idle.SystemLoad{MemoryPressure: 9}},
 		"a source that ails": {Health: idle.Broken},
 	} {
-		now := idle.BootTime(2 * time.Hour)
+		now := roost.BootTime(2 * time.Hour)
 		s := newQuietState(now)
 		reading.Name, reading.Coverage, reading.Input = "keys", idle.Hardware, now-time.Hour
 		if reading.Health != idle.Broken {
@@ -88,7 +89,7 @@ func TestOthersWorkHasTwoThresholds(t *testing.T) {
 		cores float64
 		busy  bool
 	}{{0.4, false}, {0.5, true}, {0.4, true}, {0.26, true}, {0.24, false}, {0.4, false}} {
-		now := 2*time.Hour + idle.BootTime(i)*time.Second
+		now := 2*time.Hour + roost.BootTime(i)*time.Second
 		s.update(idle.SourceReading{Name: "keys", Health: idle.Healthy, Coverage: idle.Hardware,
 			SystemLoad: idle.SystemLoad{ForeignCPU: step.cores}}, now)
 		if got := s.currentObservations().GetForeignBusySince() != 0; got != step.busy {
@@ -99,7 +100,7 @@ func TestOthersWorkHasTwoThresholds(t *testing.T) {
 
 // TestWhoWakesTheMachineIsThere checks that a night asleep does not count as idle time.
 func TestWhoWakesTheMachineIsThere(t *testing.T) {
-	now := idle.BootTime(10 * time.Hour)
+	now := roost.BootTime(10 * time.Hour)
 	s := newQuietState(2 * time.Hour)
 	s.onWake(now)
 	observations := s.nextObservations(now, nil, false)
@@ -122,7 +123,7 @@ func TestWhoWakesTheMachineIsThere(t *testing.T) {
 func TestPauses(t *testing.T) {
 	script.Run(t, "testdata/pauses.txt", func(t *testing.T) func(script.ScriptCommand) string {
 		dir := t.TempDir()
-		wall, now, boot := at(t, "12:00"), idle.BootTime(time.Hour), 1
+		wall, now, boot := at(t, "12:00"), roost.BootTime(time.Hour), 1
 		return func(s script.ScriptCommand) string {
 			switch s.Command {
 			case "pause":
@@ -142,7 +143,7 @@ func TestPauses(t *testing.T) {
 			case "clock":
 				wall = at(t, strings.Join(s.Args, "T"))
 			case "boot":
-				boot, now = boot+1, idle.BootTime(20*time.Second)
+				boot, now = boot+1, roost.BootTime(20*time.Second)
 			case "spoil":
 				if err := replaceFile(pauseFile(dir), []byte(strings.Join(s.Args, " ")), atomicfile.Write); err != nil {
 					t.Fatal(err)

@@ -14,7 +14,6 @@ import (
 	"github.com/roost-batch/roost/internal/boottime"
 	"github.com/roost-batch/roost/internal/filesum"
 	"github.com/roost-batch/roost/internal/wire"
-	"github.com/roost-batch/roost/startd/desktop/idle"
 )
 
 // OwnerPause is the owner's pause of the machine, as stored in pause.json.
@@ -29,12 +28,12 @@ type OwnerPause struct {
 	By     string `json:"by"`
 	Reason string `json:"reason,omitempty"`
 
-	Boot string        `json:"boot,omitempty"` // ID of the boot to which End refers
-	End  idle.BootTime `json:"end,omitempty"`
+	Boot string         `json:"boot,omitempty"` // ID of the boot to which End refers
+	End  roost.BootTime `json:"end,omitempty"`
 }
 
 // newPause returns a pause that begins now.
-func newPause(until int64, by, reason string, wall time.Time, boot string, now idle.BootTime) *OwnerPause {
+func newPause(until int64, by, reason string, wall time.Time, boot string, now roost.BootTime) *OwnerPause {
 	p := &OwnerPause{Until: until, Since: wall.UnixNano(), By: by, Reason: reason}
 	if until != 0 {
 		p.setEndInstant(wall, boot, now)
@@ -43,21 +42,21 @@ func newPause(until int64, by, reason string, wall time.Time, boot string, now i
 }
 
 // setEndInstant sets the end of the pause in boot time.
-func (p *OwnerPause) setEndInstant(wall time.Time, boot string, now idle.BootTime) {
+func (p *OwnerPause) setEndInstant(wall time.Time, boot string, now roost.BootTime) {
 	whole := time.Duration(p.Until - p.Since)
 	p.Boot, p.End = boot, now+min(time.Duration(p.Until-wall.UnixNano()), whole)
 }
 
 // remaining returns how long the pause lasts; it is over at 0 or less. A pause without an
 // end has ok false.
-func (p *OwnerPause) remaining(wall time.Time, now idle.BootTime) (d time.Duration, ok bool) {
+func (p *OwnerPause) remaining(wall time.Time, now roost.BootTime) (d time.Duration, ok bool) {
 	if p.Until == 0 {
 		return 0, false
 	}
 	return min(time.Duration(p.Until-wall.UnixNano()), p.End-now), true
 }
 
-func (p *OwnerPause) isOver(wall time.Time, now idle.BootTime) bool {
+func (p *OwnerPause) isOver(wall time.Time, now roost.BootTime) bool {
 	d, ends := p.remaining(wall, now)
 	return ends && d <= 0
 }
@@ -90,7 +89,7 @@ func pauseFile(dir string) string { return filepath.Join(dir, "pause.json") }
 
 // loadPause reads the pause in force; nil for none. An unreadable file counts as a pause
 // without an end, as the owner did pause the machine.
-func loadPause(dir string, wall time.Time, boot string, now idle.BootTime) (*OwnerPause, error) {
+func loadPause(dir string, wall time.Time, boot string, now roost.BootTime) (*OwnerPause, error) {
 	text, err := os.ReadFile(pauseFile(dir))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil

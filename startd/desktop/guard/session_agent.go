@@ -3,6 +3,7 @@ package guard
 import (
 	"context"
 
+	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/startd/desktop/idle"
 )
@@ -14,7 +15,7 @@ func (g *daemonContext) Present(ctx context.Context, req *wire.PresentRequest) (
 	if err != nil {
 		return nil, err
 	}
-	g.agents.Report(p.UID, userName(p.UID), atSeat, idle.SessionPresence{Input: idle.BootTime(req.GetInput()),
+	g.agents.Report(p.UID, userName(p.UID), atSeat, idle.SessionPresence{Input: roost.BootTime(req.GetInput()),
 		InUseReason: req.GetBusy(), Game: req.GetGame(), Origin: req.GetBy()})
 	return &wire.PresentReply{}, nil
 }

@@ -3,11 +3,13 @@ package idle
 import (
 	"slices"
 	"strings"
+
+	"github.com/roost-batch/roost"
 )
 
 // CombinedReading is the combination of all sources' readings.
 type CombinedReading struct {
-	Input, ConsoleInput BootTime
+	Input, ConsoleInput roost.BootTime
 	// why the owner needs the machine now, whatever the times of input; empty: no reason
 	OwnerUseReason string
 	SystemLoad

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/script"
 )
 
@@ -88,7 +89,8 @@ func TestNothingMakesIdle(t *testing.T) {
 		readings := make([]SourceReading, 1+r.IntN(5))
 		for i := range readings {
 			readings[i] = SourceReading{Name: fmt.Sprint(i), Health: SourceHealth(r.IntN(3)),
-				Coverage: SourceCoverage(r.IntN(4)), Input: BootTime(r.IntN(5)), ConsoleInput: BootTime(r.IntN(5))}
+				Coverage: SourceCoverage(r.IntN(4)), Input: roost.BootTime(r.IntN(5)),
+				ConsoleInput: roost.BootTime(r.IntN(5))}
 			if r.IntN(6) == 0 {
 				readings[i].OwnerUseReason = "a call"
 			}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/godbus/dbus/v5"
 
+	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/boottime"
 )
 
@@ -90,21 +91,21 @@ func (d *SessionBusSource) ask(ctx context.Context, name, path, method string, a
 }
 
 // instantBefore returns the boot time that lies the given duration before now.
-func instantBefore(idle time.Duration, now BootTime) BootTime { return max(now-idle, 1) }
+func instantBefore(idle time.Duration, now roost.BootTime) roost.BootTime { return max(now-idle, 1) }
 
 // idleUnitDetector determines the unit of GetSessionIdleTime. Some desktops return
 // seconds, others milliseconds, and nothing states which. While there is no input the
 // value grows, which shows the unit. Until then it counts as milliseconds: that means
 // recent input, which is the safe side for the owner.
 type idleUnitDetector struct {
-	base    uint32   // first value of the measurement
-	at      BootTime // boot time of base
-	last    uint32   // latest value
+	base    uint32         // first value of the measurement
+	at      roost.BootTime // boot time of base
+	last    uint32         // latest value
 	seconds bool
 	known   bool
 }
 
-func (g *idleUnitDetector) detect(count uint32, now BootTime) time.Duration {
+func (g *idleUnitDetector) detect(count uint32, now roost.BootTime) time.Duration {
 	past, grown := now-g.at, time.Duration(count)-time.Duration(g.base)
 	touched := count < g.last
 	g.last = count

@@ -7,6 +7,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/roost-batch/roost"
 )
 
 // Codes of linux/input-event-codes.h and of linux/input.h.
@@ -103,7 +105,7 @@ const eventSize = int(unsafe.Sizeof(unix.Timeval{})) + 8
 
 // lastInputEvent returns the time of the last event that counts as input by a person. For
 // an event with the time of another clock, or none, it uses the time of reading.
-func lastInputEvent(events []byte, kind deviceKind, now BootTime) (at BootTime, ok bool) {
+func lastInputEvent(events []byte, kind deviceKind, now roost.BootTime) (at roost.BootTime, ok bool) {
 	for ; len(events) >= eventSize; events = events[eventSize:] {
 		code := events[eventSize-8:]
 		switch t := binary.NativeEndian.Uint16(code); {
@@ -113,7 +115,7 @@ func lastInputEvent(events []byte, kind deviceKind, now BootTime) (at BootTime, 
 			continue
 		}
 		stamp := (*unix.Timeval)(unsafe.Pointer(&events[0])).Nano()
-		if at, ok = BootTime(stamp), true; at <= 0 || at > now || now-at > maxEventAge {
+		if at, ok = roost.BootTime(stamp), true; at <= 0 || at > now || now-at > maxEventAge {
 			at = now
 		}
 	}

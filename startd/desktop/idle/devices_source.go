@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/boottime"
 )
 
@@ -275,7 +276,7 @@ func (w *deviceWatch) onAgentMessage(h agentMessage) {
 	case h.kind == msgAgentReady:
 		w.ready, w.exitReason = true, ""
 	case h.kind == msgInput:
-		at := min(BootTime(h.number), boottime.Now())
+		at := min(roost.BootTime(h.number), boottime.Now())
 		w.reading.Input = max(w.reading.Input, at)
 		w.reading.ConsoleInput = w.reading.Input
 	case h.kind == msgDeviceGone:

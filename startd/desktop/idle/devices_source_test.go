@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/boottime"
 )
 
@@ -52,7 +53,7 @@ func TestKindsOfDevices(t *testing.T) {
 }
 
 // inputEventBytes returns a struct input_event.
-func inputEventBytes(at BootTime, kind, code uint16, value int32) []byte {
+func inputEventBytes(at roost.BootTime, kind, code uint16, value int32) []byte {
 	b := binary.NativeEndian.AppendUint64(nil, uint64(at/time.Second))
 	b = binary.NativeEndian.AppendUint64(b, uint64(at%time.Second/time.Microsecond))
 	b = binary.NativeEndian.AppendUint16(b, kind)
@@ -65,7 +66,7 @@ func TestLastTouch(t *testing.T) {
 	for name, c := range map[string]struct {
 		events []byte
 		kind   deviceKind
-		at     BootTime
+		at     roost.BootTime
 		ok     bool
 	}{
 		"nothing": {nil, everyMove, 0, false},

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/boottime"
 )
 
@@ -77,7 +78,7 @@ const halfLife = 3 * time.Second
 
 // foreignMeter converts sums of CPU time to cores.
 type foreignMeter struct {
-	at        BootTime
+	at        roost.BootTime
 	totalTime uint64 // nanoseconds, of all processes
 	taskTime  map[string]uint64
 	cores     float64 // smoothed
@@ -85,7 +86,7 @@ type foreignMeter struct {
 
 // measure returns the cores that other processes used lately, from the current sums. A
 // sum that decreases belongs to a part that was restarted.
-func (m *foreignMeter) measure(now BootTime, busy uint64, ours map[string]uint64) float64 {
+func (m *foreignMeter) measure(now roost.BootTime, busy uint64, ours map[string]uint64) float64 {
 	defer func() { m.at, m.totalTime, m.taskTime = now, busy, ours }()
 	past := now - m.at
 	if m.at == 0 || past <= 0 || busy < m.totalTime {

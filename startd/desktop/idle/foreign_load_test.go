@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/roost-batch/roost"
 )
 
 func TestPressureIsRead(t *testing.T) {
@@ -51,7 +53,7 @@ func TestBusyTicks(t *testing.T) {
 // time of all processes and of our part.
 func TestForeignWork(t *testing.T) {
 	m := &foreignMeter{}
-	var now BootTime = time.Hour
+	var now roost.BootTime = time.Hour
 	var all uint64
 	own := map[string]uint64{"a": 50e9}
 	second := func(cores float64, parts map[string]float64) float64 {

@@ -12,6 +12,7 @@ import (
 	"github.com/godbus/dbus/v5"
 	"golang.org/x/sys/unix"
 
+	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/boottime"
 )
 
@@ -286,7 +287,7 @@ func property[T any](p map[string]dbus.Variant, name string) T {
 
 // fromMonotonic converts a CLOCK_MONOTONIC reading, in microseconds, to boot time.
 // CLOCK_MONOTONIC does not advance while the machine sleeps.
-func fromMonotonic(usec uint64) BootTime {
+func fromMonotonic(usec uint64) roost.BootTime {
 	var t unix.Timespec
 	if usec == 0 || unix.ClockGettime(unix.CLOCK_MONOTONIC, &t) != nil {
 		return 0

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/roost-batch/roost"
 )
 
 // loginSession contains the data of a logind session, from org.freedesktop.login1.Session
@@ -12,8 +14,8 @@ import (
 type loginSession struct {
 	id, user, seat, kind, class, tty string
 	active, remote, locked           bool
-	idle                             bool     // idle according to the desktop
-	idleSince                        BootTime // boot time of the last change of idle; 0: this desktop never reports it
+	idle                             bool           // idle according to the desktop
+	idleSince                        roost.BootTime // of the last change of idle; 0: this desktop never reports it
 }
 
 // isAtSeat reports whether the session's user sits at the machine.
@@ -50,7 +52,7 @@ func (i *logindInhibitor) blocksIdle() bool {
 // sessionTracker records the sessions over time.
 type sessionTracker struct {
 	sessions            map[string]loginSession // nil: there was no update yet
-	input, consoleInput BootTime
+	input, consoleInput roost.BootTime
 }
 
 // update processes the current list of all sessions.
@@ -59,7 +61,7 @@ type sessionTracker struct {
 // it, others do so minutes late. So it only counts if nothing watches the input devices,
 // which is also true for a remote desktop. A login, an unlocked screen, and a switch to a
 // session are certain.
-func (b *sessionTracker) update(sessions []loginSession, now BootTime) SourceReading {
+func (b *sessionTracker) update(sessions []loginSession, now roost.BootTime) SourceReading {
 	s := SourceReading{Name: logindName, Health: Healthy}
 	next := map[string]loginSession{}
 	var who []string
@@ -98,7 +100,7 @@ func (b *sessionTracker) update(sessions []loginSession, now BootTime) SourceRea
 	return s
 }
 
-func (b *sessionTracker) addInput(l *loginSession, now BootTime) {
+func (b *sessionTracker) addInput(l *loginSession, now roost.BootTime) {
 	b.input = now
 	if l.isAtSeat() {
 		b.consoleInput = now

@@ -14,6 +14,7 @@ import (
 	"github.com/godbus/dbus/v5"
 	"golang.org/x/sys/unix"
 
+	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/boottime"
 	"github.com/roost-batch/roost/internal/script"
 )
@@ -57,7 +58,7 @@ func TestLogins(t *testing.T) {
 	})
 }
 
-func seconds(t *testing.T, text string) BootTime {
+func seconds(t *testing.T, text string) roost.BootTime {
 	d, err := time.ParseDuration(text)
 	if err != nil {
 		t.Fatal(err)

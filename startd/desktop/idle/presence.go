@@ -8,16 +8,17 @@ import (
 	"sync"
 	"time"
 
+	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/boottime"
 )
 
 // SessionPresence is the report of one session's agent about its user. It contains only
 // times and reasons.
 type SessionPresence struct {
-	Input       BootTime // boot time of the last input; 0: unknown in this session
-	InUseReason string   // why the machine is in use without input
-	Game        bool     // GameMode is on
-	Origin      string   // the program that knows: "GNOME", "the screen saver"
+	Input       roost.BootTime // boot time of the last input; 0: unknown in this session
+	InUseReason string         // why the machine is in use without input
+	Game        bool           // GameMode is on
+	Origin      string         // the program that knows: "GNOME", "the screen saver"
 }
 
 // presenceTimeout is how long a report of an agent is valid. Agents report each change,
@@ -36,15 +37,15 @@ const (
 type SessionAgentSource struct {
 	mu           sync.Mutex
 	presences    map[uint32]agentReport // by uid
-	input        BootTime
-	consoleInput BootTime // input at the console
+	input        roost.BootTime
+	consoleInput roost.BootTime // input at the console
 	changed      chan struct{}
 }
 
 type agentReport struct {
 	user   string
 	seated bool
-	at     BootTime
+	at     roost.BootTime
 	SessionPresence
 }
 
@@ -95,7 +96,7 @@ func (a *SessionAgentSource) Run(ctx context.Context, tell func(SourceReading)) 
 	}
 }
 
-func (a *SessionAgentSource) combinedReading(now BootTime) SourceReading {
+func (a *SessionAgentSource) combinedReading(now roost.BootTime) SourceReading {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	s := SourceReading{Name: a.Name(), Input: a.input, ConsoleInput: a.consoleInput,

@@ -7,6 +7,7 @@ import (
 
 	"github.com/godbus/dbus/v5"
 
+	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/boottime"
 )
 
@@ -26,7 +27,8 @@ func TestAgentsAreBelievedForAWhile(t *testing.T) {
 	a.Report(1001, "bob", true, SessionPresence{Input: now + time.Hour, Origin: "the screen saver",
 		InUseReason: "a film\n", Game: true})
 	s := a.combinedReading(boottime.Now())
-	if s.Coverage != Console || s.ConsoleInput < now || s.ConsoleInput > boottime.Now() || s.OwnerUseReason != "bob: a film?" ||
+	if s.Coverage != Console || s.ConsoleInput < now || s.ConsoleInput > boottime.Now() ||
+		s.OwnerUseReason != "bob: a film?" ||
 		!s.ExclusiveProgram || s.Text != "ann (GNOME), bob (the screen saver)" {
 		t.Errorf("bob at the machine, from the future: %+v", s)
 	}
@@ -79,7 +81,7 @@ func TestWhatASaverCounts(t *testing.T) {
 		var g idleUnitDetector
 		var got time.Duration
 		for i, n := range c.counts {
-			got = g.detect(n, time.Hour+BootTime(i)*time.Second)
+			got = g.detect(n, time.Hour+roost.BootTime(i)*time.Second)
 		}
 		if got != c.want {
 			t.Errorf("%s: got %v, want %v", name, got, c.want)

@@ -2,12 +2,9 @@ package idle
 
 import (
 	"context"
-	"time"
-)
 
-// BootTime is a reading of CLOCK_BOOTTIME, which advances while the machine sleeps. It is
-// the same for all processes of a host. 0 means never.
-type BootTime = time.Duration
+	"github.com/roost-batch/roost"
+)
 
 // Source is one way to detect a person at the machine, or that the owner needs it.
 type Source interface {
@@ -56,11 +53,11 @@ type SourceReading struct {
 	Text     string // what it observes; or an error, a semicolon, and the remedy
 	Coverage SourceCoverage
 
-	Input        BootTime // boot time of the last input of any kind
-	ConsoleInput BootTime // boot time of the last input at the machine's own keyboard, mouse or screen
+	Input        roost.BootTime // boot time of the last input of any kind
+	ConsoleInput roost.BootTime // boot time of the last input at the machine's own keyboard, mouse or screen
 	// boot time of the last console input from a source that may be minutes late; it
 	// counts only while no healthy source watches the input devices
-	IndirectInput BootTime
+	IndirectInput roost.BootTime
 	// why the owner needs the machine now, whatever the times of input: "a video call";
 	// empty: no reason
 	OwnerUseReason string

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/boottime"
 )
 
@@ -53,11 +54,11 @@ const (
 type terminalState struct {
 	path           string
 	device         uint64
-	console        bool     // it is a console of the machine itself
-	polled         bool     // inotify does not report its reads
-	accessed       int64    // its atime in unix nanoseconds
-	ownerCheckedAt BootTime // boot time of the last check of isTask; 0: never
-	isTask         bool     // it belongs to a task
+	console        bool           // it is a console of the machine itself
+	polled         bool           // inotify does not report its reads
+	accessed       int64          // its atime in unix nanoseconds
+	ownerCheckedAt roost.BootTime // boot time of the last check of isTask; 0: never
+	isTask         bool           // it belongs to a task
 }
 
 // Run watches the terminals.
@@ -115,7 +116,7 @@ func (w *terminalWatch) publishReading() {
 }
 
 // onInotify handles events of inotify.
-func (w *terminalWatch) onInotify(batch []inotifyEvent, now BootTime) {
+func (w *terminalWatch) onInotify(batch []inotifyEvent, now roost.BootTime) {
 	look := false
 	for _, e := range batch {
 		term := w.byWatch[e.watch]
@@ -135,7 +136,7 @@ func (w *terminalWatch) onInotify(batch []inotifyEvent, now BootTime) {
 }
 
 // onRead counts a read of a terminal as input, unless the terminal belongs to a task.
-func (w *terminalWatch) onRead(term *terminalState, now BootTime) {
+func (w *terminalWatch) onRead(term *terminalState, now roost.BootTime) {
 	if term.ownerCheckedAt == 0 || !term.isTask && now-term.ownerCheckedAt > ownershipCheckInterval {
 		term.ownerCheckedAt, term.isTask = now, w.source.isTaskTerminal(term.device)
 	}
@@ -150,7 +151,7 @@ func (w *terminalWatch) onRead(term *terminalState, now BootTime) {
 
 // scanTerminals finds new terminals, removes closed ones, and checks the atimes of those
 // without a watch.
-func (w *terminalWatch) scanTerminals(now BootTime) {
+func (w *terminalWatch) scanTerminals(now roost.BootTime) {
 	wall := time.Now().UnixNano()
 	paths, err := listTerminals(w.source.dev)
 	if err != nil {
@@ -195,7 +196,7 @@ func (w *terminalWatch) scanTerminals(now BootTime) {
 }
 
 // checkAccess counts a later atime than the last as input.
-func (w *terminalWatch) checkAccess(term *terminalState, accessed int64, now BootTime) {
+func (w *terminalWatch) checkAccess(term *terminalState, accessed int64, now roost.BootTime) {
 	if accessed > term.accessed {
 		term.accessed = accessed
 		w.onRead(term, now)

@@ -10,6 +10,7 @@ import (
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
 
+	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/boottime"
 )
 
@@ -79,7 +80,7 @@ func TestAKeyIsNoticed(t *testing.T) {
 // start. The kernel records such times only to eight seconds.
 func TestAKeyBefore(t *testing.T) {
 	master, slave := openPTY(t)
-	var before BootTime
+	var before roost.BootTime
 	for range 3 { // the kernel may record the first one only
 		before = boottime.Now()
 		if _, err := master.Write([]byte("x\n")); err != nil {

@@ -10,9 +10,9 @@ import (
 
 // PolicyClaim is a claim on the machine as the claim table has it.
 type PolicyClaim struct {
-	ID             uint64      // above 0
-	Job            *classad.Ad // attributes of the running job, as far as known; nil: no job
-	AttemptStarted BootTime    // start time of the current attempt; another time means another attempt
+	ID             uint64         // above 0
+	Job            *classad.Ad    // attributes of the running job, as far as known; nil: no job
+	AttemptStarted roost.BootTime // start time of the current attempt; another time means another attempt
 	GPUs           int
 	Memory         roost.Bytes // in use
 	Running        bool        // processes of an attempt exist, or are about to
@@ -24,19 +24,19 @@ type PolicyClaim struct {
 type claimState struct {
 	PolicyClaim
 	activity        ClaimActivity
-	since           BootTime // start of the activity
-	claimedAt       BootTime // when the claim was first seen
-	vacateAt        BootTime // when it was told to vacate
-	frozen          bool     // its task was told to freeze, and not to resume since
-	frozenSince     BootTime // when it was frozen
-	vacatingFrozen  bool     // Vacating: it was vacated while frozen, and must not run again
-	gpusFreed       bool     // its GPUs were taken since frozenSince
-	memoryTrimmedAt BootTime // when it last returned memory since frozenSince; 0: not yet
-	unevaluated     bool     // its attempt was not evaluated yet
-	unusableSince   BootTime // Idle: since when no task could run on it; 0: one could
-	retireBy        BootTime // when it is vacated unless it has ended; 0: it need not be
-	lastKill        BootTime // Killing: time of the last kill
-	reason          string   // why it is frozen or vacated
+	since           roost.BootTime // start of the activity
+	claimedAt       roost.BootTime // when the claim was first seen
+	vacateAt        roost.BootTime // when it was told to vacate
+	frozen          bool           // its task was told to freeze, and not to resume since
+	frozenSince     roost.BootTime // when it was frozen
+	vacatingFrozen  bool           // Vacating: it was vacated while frozen, and must not run again
+	gpusFreed       bool           // its GPUs were taken since frozenSince
+	memoryTrimmedAt roost.BootTime // when it last returned memory since frozenSince; 0: not yet
+	unevaluated     bool           // its attempt was not evaluated yet
+	unusableSince   roost.BootTime // Idle: since when no task could run on it; 0: one could
+	retireBy        roost.BootTime // when it is vacated unless it has ended; 0: it need not be
+	lastKill        roost.BootTime // Killing: time of the last kill
+	reason          string         // why it is frozen or vacated
 }
 
 func (t *claimState) state() MachineState {
@@ -49,7 +49,7 @@ func (t *claimState) state() MachineState {
 func (t *claimState) stateText() string { return t.state().String() + "/" + t.activity.String() }
 
 // SetClaims sets the claims of the machine. It is called whenever they change.
-func (c *PolicyCore) SetClaims(now BootTime, all []PolicyClaim) {
+func (c *PolicyCore) SetClaims(now roost.BootTime, all []PolicyClaim) {
 	c.advanceTo(now)
 	before := c.claims
 	c.claims = make([]*claimState, 0, len(all))

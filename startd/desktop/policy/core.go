@@ -5,14 +5,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
 )
 
-// BootTime is a time in nanoseconds of CLOCK_BOOTTIME.
-type BootTime = time.Duration
-
 // Never is later than any time.
-const Never BootTime = math.MaxInt64
+const Never roost.BootTime = math.MaxInt64
 
 // guardPatience bounds the wait for the guard's first report before the machine counts as
 // in use. A restarted startd must not freeze the tasks of its predecessor only because it
@@ -35,18 +33,18 @@ type PolicyCore struct {
 	rules      DesktopRules
 	rulesError string // why the owner's rules cannot be read; empty: they can
 
-	startedAt     BootTime // time of the first call; -1: there was none
-	now           BootTime // time of the last call
-	nextCheck     BootTime // the time that the last Todo returned
+	startedAt     roost.BootTime // time of the first call; -1: there was none
+	now           roost.BootTime // time of the last call
+	nextCheck     roost.BootTime // the time that the last Todo returned
 	wall          time.Time
-	wallAt        BootTime
+	wallAt        roost.BootTime
 	observations  GuardObservations
 	guardReported bool // the guard has reported
 	guardLost     bool // the guard does not report any more
 	presence      userPresence
-	lastOwnerUse  BootTime // when a reason other than input last made the owner need the machine; below 0: never
+	lastOwnerUse  roost.BootTime // when a reason other than input last made the owner need the machine; below 0: never
 	cpuBusy       bool
-	cpuBusySince  BootTime // when other work began to use the CPU
+	cpuBusySince  roost.BootTime // when other work began to use the CPU
 
 	claims       []*claimState
 	effects      []Effect
@@ -54,17 +52,17 @@ type PolicyCore struct {
 
 	state           MachineState
 	activity        ClaimActivity
-	enteredState    BootTime
-	enteredActivity BootTime
+	enteredState    roost.BootTime
+	enteredActivity roost.BootTime
 	total           [Preempting + 1][Killing + 1]time.Duration
 	version         uint64
 
 	machineAd   *classad.Ad // as the policy sees it
 	verdict     machineState
-	start       string   // the value of Start in the ad
-	startReason string   // why Start is false
-	describedAt BootTime // when start last changed
-	stopSince   BootTime // when stopReason was last set or cleared
+	start       string         // the value of Start in the ad
+	startReason string         // why Start is false
+	describedAt roost.BootTime // when start last changed
+	stopSince   roost.BootTime // when stopReason was last set or cleared
 }
 
 // New returns the core of a machine without tasks. If the policy needs a guard, the
@@ -84,7 +82,7 @@ func New(opt PolicyOptions) *PolicyCore {
 func (c *PolicyCore) SetMachineAd(ad *classad.Ad) { c.options.Ad, c.machineAd = ad, ad.Copy() }
 
 // Observe applies a report of the guard and the wall clock in the machine's time zone.
-func (c *PolicyCore) Observe(now BootTime, wall time.Time, s GuardObservations) {
+func (c *PolicyCore) Observe(now roost.BootTime, wall time.Time, s GuardObservations) {
 	c.advanceTo(now)
 	c.SetWall(now, wall)
 	if !c.guardReported {
@@ -100,17 +98,17 @@ func (c *PolicyCore) Observe(now BootTime, wall time.Time, s GuardObservations) 
 
 // SetWall sets the wall clock. Only hours and the time of day in expressions depend on
 // it.
-func (c *PolicyCore) SetWall(now BootTime, wall time.Time) { c.wall, c.wallAt = wall, now }
+func (c *PolicyCore) SetWall(now roost.BootTime, wall time.Time) { c.wall, c.wallAt = wall, now }
 
 // GuardLost records that the guard does not report any more.
-func (c *PolicyCore) GuardLost(now BootTime) {
+func (c *PolicyCore) GuardLost(now roost.BootTime) {
 	c.advanceTo(now)
 	c.guardLost = true
 }
 
 // SetRules applies the owner's file. With an error, the reason why it cannot be read, the
 // machine is not available.
-func (c *PolicyCore) SetRules(now BootTime, r DesktopRules, err error) {
+func (c *PolicyCore) SetRules(now roost.BootTime, r DesktopRules, err error) {
 	c.advanceTo(now)
 	c.rulesError = ""
 	if err != nil {
@@ -122,7 +120,7 @@ func (c *PolicyCore) SetRules(now BootTime, r DesktopRules, err error) {
 
 // advanceTo advances the time. If it comes long after the requested time the machine
 // slept: the remaining times of tasks are extended by the gap.
-func (c *PolicyCore) advanceTo(now BootTime) {
+func (c *PolicyCore) advanceTo(now roost.BootTime) {
 	if c.startedAt < 0 {
 		c.startedAt, c.now, c.enteredState, c.enteredActivity, c.wallAt = now, now, now, now, now
 	}
@@ -141,8 +139,8 @@ func (c *PolicyCore) advanceTo(now BootTime) {
 	c.followObservations()
 }
 
-func (t *claimState) skipGap(gap BootTime) {
-	for _, at := range []*BootTime{&t.since, &t.vacateAt, &t.frozenSince, &t.memoryTrimmedAt, &t.unusableSince,
+func (t *claimState) skipGap(gap roost.BootTime) {
+	for _, at := range []*roost.BootTime{&t.since, &t.vacateAt, &t.frozenSince, &t.memoryTrimmedAt, &t.unusableSince,
 		&t.retireBy, &t.lastKill} {
 		if *at > 0 {
 			*at += gap
@@ -150,7 +148,7 @@ func (t *claimState) skipGap(gap BootTime) {
 	}
 }
 
-func (c *PolicyCore) recordInput(at BootTime) { c.presence.addInput(at, c.policy.StartDelay) }
+func (c *PolicyCore) recordInput(at roost.BootTime) { c.presence.addInput(at, c.policy.StartDelay) }
 
 // followObservations updates what lasts as long as the observations are in force.
 func (c *PolicyCore) followObservations() {

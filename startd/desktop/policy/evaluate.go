@@ -25,7 +25,7 @@ func (c *PolicyCore) expressionEnv() *classad.EvalEnv { return &classad.EvalEnv{
 
 // unixTime converts a boot time with the current wall clock. So differences to time() are
 // durations of this machine, even if the clock was set meanwhile.
-func (c *PolicyCore) unixTime(at BootTime) int64 { return c.wallClock().Add(at - c.now).Unix() }
+func (c *PolicyCore) unixTime(at roost.BootTime) int64 { return c.wallClock().Add(at - c.now).Unix() }
 
 // stopReason returns why no task may run, whatever the policy says.
 func (c *PolicyCore) stopReason() string {
@@ -114,7 +114,7 @@ func (c *PolicyCore) addAttributes() {
 	ad.Delete(roost.AttrJobStart)
 }
 
-func (c *PolicyCore) setTask(ad *classad.Ad, state, activity string, enteredState, enteredActivity BootTime) {
+func (c *PolicyCore) setTask(ad *classad.Ad, state, activity string, enteredState, enteredActivity roost.BootTime) {
 	ad.SetString(roost.AttrState, state)
 	ad.SetString(roost.AttrActivity, activity)
 	ad.SetInt(roost.AttrEnteredState, c.unixTime(enteredState))

@@ -9,15 +9,15 @@ import (
 // GuardObservations contains the complete observations of the guard. A zero BootTime
 // means never.
 type GuardObservations struct {
-	Input   BootTime // the last input of any kind
-	Console BootTime // the last input at the machine's own keyboard, mouse or screen
+	Input   roost.BootTime // the last input of any kind
+	Console roost.BootTime // the last input at the machine's own keyboard, mouse or screen
 	// why the owner needs the machine now, whatever the times of input; empty: no reason
 	OwnerUseReason   string
-	ForeignCPU       float64     // cores that processes other than tasks use
-	ForeignSince     BootTime    // since when that exceeds the threshold; 0: it does not
-	MemoryPressure   float64     // percent of the last 10 s in which work waited for memory
-	CPUPressure      float64     // percent of the last 10 s in which work waited for CPU time
-	MemoryAvailable  roost.Bytes // bytes available without swapping; 0: unknown
+	ForeignCPU       float64        // cores that processes other than tasks use
+	ForeignSince     roost.BootTime // since when that exceeds the threshold; 0: it does not
+	MemoryPressure   float64        // percent of the last 10 s in which work waited for memory
+	CPUPressure      float64        // percent of the last 10 s in which work waited for CPU time
+	MemoryAvailable  roost.Bytes    // bytes available without swapping; 0: unknown
 	OnBattery        bool
 	Hot              bool
 	ExclusiveProgram bool        // an exclusive program runs

@@ -35,9 +35,9 @@ func TestStories(t *testing.T) {
 type scriptRunner struct {
 	t            *testing.T
 	core         *PolicyCore
-	now          BootTime
+	now          roost.BootTime
 	wall         time.Time // at now
-	nextCheck    BootTime
+	nextCheck    roost.BootTime
 	observations GuardObservations
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
 )
 
@@ -20,7 +21,7 @@ type testMachine struct {
 	core             *PolicyCore
 	coreWithoutRules *PolicyCore // the same without the owner's file
 	policy           Policy
-	now              BootTime
+	now              roost.BootTime
 	wall             time.Time
 	observations     GuardObservations
 	lastObservations GuardObservations // the last observations that the guard sent
@@ -36,13 +37,13 @@ type testMachine struct {
 type testClaim struct {
 	PolicyClaim
 	frozen, vacating, vacatingFrozen bool
-	goneAt                           BootTime // when it will have ended; 0: not planned
+	goneAt                           roost.BootTime // when it will have ended; 0: not planned
 }
 
 func TestRandomOwner(t *testing.T) {
 	for seed := range uint64(60) {
 		w := &testMachine{Rand: rand.New(rand.NewPCG(seed, 1)), t: t, claims: map[uint64]*testClaim{},
-			now: BootTime(1+seed) * time.Hour, wall: time.Unix(1.7e9, 0).UTC()}
+			now: roost.BootTime(1+seed) * time.Hour, wall: time.Unix(1.7e9, 0).UTC()}
 		w.policy, _ = PresetPolicy([]string{"desktop", "desktop-hours", "always", "server"}[seed%4])
 		if seed%3 == 0 {
 			w.policy.VacateDelay = 20 * time.Minute
@@ -125,7 +126,7 @@ func (w *testMachine) moveOwner() {
 	case 3:
 		s.OwnerUseReason = []string{"", "", "a video call"}[w.IntN(3)]
 	case 4:
-		s.ForeignSince = []BootTime{0, 0, w.now}[w.IntN(3)]
+		s.ForeignSince = []roost.BootTime{0, 0, w.now}[w.IntN(3)]
 	case 5:
 		flip(&s.OnBattery)
 		flip(&s.Hot)
@@ -355,7 +356,7 @@ func (w *testMachine) endFaults() {
 func BenchmarkTodo(b *testing.B) {
 	p, _ := PresetPolicy("desktop")
 	c := New(PolicyOptions{Policy: p, Name: "n1"})
-	now, job := BootTime(time.Hour), classad.New()
+	now, job := roost.BootTime(time.Hour), classad.New()
 	job.SetInt("Walltime", 3600)
 	c.Observe(now, time.Unix(1.7e9, 0), GuardObservations{})
 	var all []PolicyClaim

@@ -23,7 +23,7 @@ const (
 
 // Todo returns the effects that are due, in order, and the latest time for the next call.
 // Each effect is returned once.
-func (c *PolicyCore) Todo(now BootTime) (effects []Effect, wake BootTime) {
+func (c *PolicyCore) Todo(now roost.BootTime) (effects []Effect, wake roost.BootTime) {
 	c.advanceTo(now)
 	c.evaluate()
 	for _, t := range c.claims {
@@ -312,7 +312,7 @@ func (c *PolicyCore) updateMachineState(cause string) {
 }
 
 // nextCheckTime returns the time of the next check.
-func (c *PolicyCore) nextCheckTime() BootTime {
+func (c *PolicyCore) nextCheckTime() roost.BootTime {
 	if c.isSteady() {
 		return Never
 	}
@@ -337,7 +337,7 @@ func (c *PolicyCore) nextCheckTime() BootTime {
 }
 
 // wakeBy returns the earlier of two times, if at is in the future.
-func (c *PolicyCore) wakeBy(wake, at BootTime) BootTime {
+func (c *PolicyCore) wakeBy(wake, at roost.BootTime) roost.BootTime {
 	if at > c.now && at < wake {
 		return at
 	}
