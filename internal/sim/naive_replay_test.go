@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/roost-batch/roost/internal/swf"
+	"github.com/roost-batch/roost/internal/sim/trace"
 )
 
 // naiveReplay replays a log as pyss does, the simulator of the published schedules. It
@@ -24,7 +24,7 @@ type naiveReplay struct {
 }
 
 type naiveJob struct {
-	swf.TraceJob
+	trace.Job
 	procs, length, predicted int64
 	firstPredicted           int64 // estimate at submission
 	start                    int64
@@ -39,7 +39,7 @@ type naiveEvent struct {
 	job     int
 }
 
-func playNaively(log *swf.TraceLog, opt ReplayOptions) []naiveJob {
+func playNaively(log *trace.Log, opt ReplayOptions) []naiveJob {
 	n := &naiveReplay{ReplayOptions: opt, recent: map[int64][]int64{}}
 	for _, j := range log.Jobs {
 		procs := j.RequestedProcessors
@@ -53,7 +53,7 @@ func playNaively(log *swf.TraceLog, opt ReplayOptions) []naiveJob {
 			j.RequestedTime <= 0 {
 			continue
 		}
-		n.jobs = append(n.jobs, naiveJob{TraceJob: j, procs: procs, length: min(j.RunTime, j.RequestedTime), start: -1})
+		n.jobs = append(n.jobs, naiveJob{Job: j, procs: procs, length: min(j.RunTime, j.RequestedTime), start: -1})
 	}
 	slices.SortStableFunc(n.jobs, func(a, b naiveJob) int {
 		return cmp.Or(cmp.Compare(a.Submit, b.Submit), cmp.Compare(a.ID, b.ID))
@@ -192,8 +192,8 @@ func (n *naiveReplay) fits(j, head *naiveJob, shadow int64) bool {
 
 // randomLog returns a log with many simultaneous events, for a machine of procs
 // processors.
-func randomLog(rng *rand.Rand, procs int64) *swf.TraceLog {
-	log := &swf.TraceLog{}
+func randomLog(rng *rand.Rand, procs int64) *trace.Log {
+	log := &trace.Log{}
 	// Unit of all times: 60 is the first correction step, and the last one makes times
 	// huge.
 	grain := []int64{1, 1, 7, 60, 1 << 31 / 50}[rng.IntN(5)]
@@ -204,7 +204,7 @@ func randomLog(rng *rand.Rand, procs int64) *swf.TraceLog {
 			at += grain * rng.Int64N(crowd)
 		}
 		run := grain * rng.Int64N(2*crowd)
-		j := swf.TraceJob{ID: int64(i), Line: i + 1, Submit: at, RunTime: run, Processors: 1 + rng.Int64N(procs),
+		j := trace.Job{ID: int64(i), Line: i + 1, Submit: at, RunTime: run, Processors: 1 + rng.Int64N(procs),
 			RequestedTime: run + grain*rng.Int64N(3*crowd), User: rng.Int64N(4)}
 		switch j.RequestedProcessors = j.Processors; rng.IntN(30) {
 		case 0:

@@ -8,7 +8,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
-	"github.com/roost-batch/roost/internal/swf"
+	"github.com/roost-batch/roost/internal/sim/trace"
 	"github.com/roost-batch/roost/negotiator/fairshare"
 	"github.com/roost-batch/roost/negotiator/match"
 	"github.com/roost-batch/roost/negotiator/timeline"
@@ -61,7 +61,7 @@ type ReplayOptions struct {
 
 // JobOutcome is what the replay did with one job. Times are in seconds of the log.
 type JobOutcome struct {
-	swf.TraceJob
+	trace.Job
 	Procs    int64 // processors that the job takes
 	Length   int64 // seconds that the job runs; at most what it asked for
 	Expected int64 // the estimate of the run time at submission, in seconds
@@ -139,7 +139,7 @@ type Result struct {
 }
 
 // Replay replays the jobs of a log.
-func Replay(log *swf.TraceLog, opt ReplayOptions) (*Result, error) {
+func Replay(log *trace.Log, opt ReplayOptions) (*Result, error) {
 	if opt.Processors < 1 || opt.Processors > math.MaxInt32 {
 		return nil, fmt.Errorf("%w: a machine of %d processors", roost.Invalid, opt.Processors)
 	}
@@ -166,7 +166,7 @@ func Replay(log *swf.TraceLog, opt ReplayOptions) (*Result, error) {
 
 // playableJobs fills p.Jobs with the jobs that can be replayed, in the order of
 // submission.
-func (p *Result) playableJobs(log *swf.TraceLog, opt *ReplayOptions) {
+func (p *Result) playableJobs(log *trace.Log, opt *ReplayOptions) {
 	type place struct {
 		submit, id int64
 		at         int
@@ -196,8 +196,8 @@ func (p *Result) playableJobs(log *swf.TraceLog, opt *ReplayOptions) {
 // jobOutcome returns the job as the replay starts with it, and whether it can be
 // replayed. A log may have only one of the requested and the used processors. The
 // requested number comes first, because it is what a scheduler knows.
-func jobOutcome(j *swf.TraceJob, opt *ReplayOptions) (o JobOutcome, fits bool) {
-	o = JobOutcome{TraceJob: *j, Procs: j.RequestedProcessors, Length: j.RunTime, Start: -1}
+func jobOutcome(j *trace.Job, opt *ReplayOptions) (o JobOutcome, fits bool) {
+	o = JobOutcome{Job: *j, Procs: j.RequestedProcessors, Length: j.RunTime, Start: -1}
 	if o.Procs <= 0 {
 		o.Procs = j.Processors
 	}

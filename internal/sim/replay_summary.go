@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/roost-batch/roost/internal/swf"
+	"github.com/roost-batch/roost/internal/sim/trace"
 )
 
 // ReplaySummary holds the figures of a replay. Times are in seconds.
@@ -72,11 +72,11 @@ func Summarize(p *Result, processors int64) ReplaySummary {
 
 // ScheduleLog returns the replay as a log with the given header. Each job's wait, length
 // and processors are those of the replay.
-func (p *Result) ScheduleLog(headers []swf.HeaderField) *swf.TraceLog {
-	log := &swf.TraceLog{Headers: headers, Jobs: make([]swf.TraceJob, len(p.Jobs))}
+func (p *Result) ScheduleLog(headers []trace.HeaderField) *trace.Log {
+	log := &trace.Log{Headers: headers, Jobs: make([]trace.Job, len(p.Jobs))}
 	for i := range p.Jobs {
 		o := &p.Jobs[i]
-		log.Jobs[i] = o.TraceJob
+		log.Jobs[i] = o.Job
 		log.Jobs[i].Wait, log.Jobs[i].RunTime, log.Jobs[i].Processors = o.Waited(), o.Length, o.Procs
 	}
 	return log

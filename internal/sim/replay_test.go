@@ -11,12 +11,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/roost-batch/roost/internal/swf"
+	"github.com/roost-batch/roost/internal/sim/trace"
 )
 
 // publishedSchedule reads a schedule of pyss from the experiments of Gaussier et al.
 // (SC'15).
-func publishedSchedule(tb testing.TB, name string) *swf.TraceLog {
+func publishedSchedule(tb testing.TB, name string) *trace.Log {
 	dir := os.Getenv("ROOST_SHARED")
 	if dir == "" {
 		dir = filepath.Join("..", "..", "..", "shared")
@@ -33,7 +33,7 @@ func publishedSchedule(tb testing.TB, name string) *swf.TraceLog {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	log, err := swf.Read(z)
+	log, err := trace.Read(z)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -120,12 +120,12 @@ func playPublished(t *testing.T, name string, opt ReplayOptions) (*Result, int64
 
 // TestReplayedTwice checks that a second replay has the same outcome, with all options.
 func TestReplayedTwice(t *testing.T) {
-	log := &swf.TraceLog{}
+	log := &trace.Log{}
 	rng := rand.New(rand.NewPCG(7, 8))
 	for i, at := 0, int64(0); i < 500; i++ {
 		at += rng.Int64N(300)
 		run := 1 + rng.Int64N(2000)
-		log.Jobs = append(log.Jobs, swf.TraceJob{ID: int64(i), Submit: at, RunTime: run, Processors: 1 + rng.Int64N(16),
+		log.Jobs = append(log.Jobs, trace.Job{ID: int64(i), Submit: at, RunTime: run, Processors: 1 + rng.Int64N(16),
 			RequestedTime: run + rng.Int64N(3000), User: rng.Int64N(5)})
 	}
 	seen := map[uint64]bool{}
@@ -175,7 +175,7 @@ func checkFits(t *testing.T, p *Result, procs int64) {
 func TestFirstComeFirstServed(t *testing.T) {
 	// Job 0 has three of four processors until 100; job 1 wants all; job 2 would delay
 	// job 1, and job 3 would not.
-	log := &swf.TraceLog{Jobs: []swf.TraceJob{
+	log := &trace.Log{Jobs: []trace.Job{
 		{ID: 0, Submit: 0, RunTime: 100, Processors: 3, RequestedTime: 100},
 		{ID: 1, Submit: 1, RunTime: 50, Processors: 4, RequestedTime: 50},
 		{ID: 2, Submit: 2, RunTime: 90, Processors: 1, RequestedTime: 200},
@@ -204,7 +204,7 @@ func FuzzReplay(f *testing.F) {
 	f.Add("9 4294967296 -1 4294967296 1 -1 -1 1 4294967296 -1 1 1 -1 -1 -1 -1 -1 -1\n9 0 -1 -7 -9 -1 -1 0 -3 -1 "+
 		"1 1 -1 -1 -1 -1 -1 -1\n", uint8(1), uint8(5))
 	f.Fuzz(func(t *testing.T, text string, processors, how uint8) {
-		log, err := swf.Read(strings.NewReader(text))
+		log, err := trace.Read(strings.NewReader(text))
 		if err != nil || len(log.Jobs) > 100 {
 			return
 		}

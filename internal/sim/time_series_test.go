@@ -5,18 +5,18 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/roost-batch/roost/internal/swf"
+	"github.com/roost-batch/roost/internal/sim/trace"
 )
 
 // TestTimeSeries compares the spans with a count second by second.
 func TestTimeSeries(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for round := range 60 {
-		log, at := &swf.TraceLog{}, int64(r.IntN(500))
+		log, at := &trace.Log{}, int64(r.IntN(500))
 		for i := range 1 + r.IntN(60) {
 			at += int64(r.IntN(12))
 			run := int64(1 + r.IntN(90))
-			log.Jobs = append(log.Jobs, swf.TraceJob{ID: int64(i + 1), Submit: at, RunTime: run,
+			log.Jobs = append(log.Jobs, trace.Job{ID: int64(i + 1), Submit: at, RunTime: run,
 				Processors: int64(1 + r.IntN(4)), RequestedTime: run, User: int64(r.IntN(5))})
 		}
 		p, err := Replay(log, ReplayOptions{Processors: 4, Order: EASY})

@@ -9,7 +9,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
-	"github.com/roost-batch/roost/internal/sim/lublin"
+	"github.com/roost-batch/roost/internal/sim/trace/lublin"
 )
 
 func modelSubcommand() (frame.Subcommand, []ucli.Flag) {

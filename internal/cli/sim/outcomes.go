@@ -9,12 +9,12 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/sim"
-	"github.com/roost-batch/roost/internal/swf"
+	"github.com/roost-batch/roost/internal/sim/trace"
 )
 
 // writeOutcomes writes what became of each job: as a log again, or as what the file's
 // name says.
-func writeOutcomes(c *frame.Invocation, file string, log *swf.TraceLog, played *sim.Result,
+func writeOutcomes(c *frame.Invocation, file string, log *trace.Log, played *sim.Result,
 	opt sim.ReplayOptions) error {
 	var text strings.Builder
 	var err error
@@ -28,9 +28,9 @@ func writeOutcomes(c *frame.Invocation, file string, log *swf.TraceLog, played *
 	case strings.HasSuffix(file, ".json"):
 		err = writeObjects(&text, played)
 	default:
-		headers := append([]swf.HeaderField{}, log.Headers...)
-		headers = append(headers, swf.HeaderField{Name: "MaxProcs", Value: strconv.FormatInt(opt.Processors, 10)},
-			swf.HeaderField{Name: "Note", Value: "waits are those of roost sim replay --order " +
+		headers := append([]trace.HeaderField{}, log.Headers...)
+		headers = append(headers, trace.HeaderField{Name: "MaxProcs", Value: strconv.FormatInt(opt.Processors, 10)},
+			trace.HeaderField{Name: "Note", Value: "waits are those of roost sim replay --order " +
 				c.StringFlag("order") + " --expect " + c.StringFlag("expect") + " --correct " +
 				c.StringFlag("correct")})
 		err = played.ScheduleLog(headers).Write(&text)

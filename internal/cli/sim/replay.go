@@ -18,8 +18,8 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/sim"
+	"github.com/roost-batch/roost/internal/sim/trace"
 	"github.com/roost-batch/roost/internal/suggest"
-	"github.com/roost-batch/roost/internal/swf"
 )
 
 func replaySubcommand() (frame.Subcommand, []ucli.Flag) {
@@ -150,9 +150,9 @@ func replayTrace(c *frame.Invocation, args []string) error {
 const maxLogBytes = 4 << 30
 
 // readLog reads a log, packed by gzip or not.
-func readLog(c *frame.Invocation, file string) (log *swf.TraceLog, err error) {
+func readLog(c *frame.Invocation, file string) (log *trace.Log, err error) {
 	err = openMaybeGzip(c, file, func(_ string, r io.Reader) (err error) {
-		log, err = swf.Read(r)
+		log, err = trace.Read(r)
 		return err
 	})
 	return log, err

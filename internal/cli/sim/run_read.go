@@ -10,9 +10,9 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/sim/trace"
 	"github.com/roost-batch/roost/internal/sim/workload"
 	"github.com/roost-batch/roost/internal/submit"
-	"github.com/roost-batch/roost/internal/swf"
 	"github.com/roost-batch/roost/negotiator/cellstate"
 )
 
@@ -94,7 +94,7 @@ func readSimCheckpoint(c *frame.Invocation, r io.Reader) (from simConfig, err er
 
 // readSimLog reads a log.
 func readSimLog(c *frame.Invocation, r io.Reader) (from simConfig, err error) {
-	log, err := swf.Read(r)
+	log, err := trace.Read(r)
 	if err != nil {
 		return from, err
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/roost-batch/roost/gpu"
 	"github.com/roost-batch/roost/internal/sim/eventloop"
 	"github.com/roost-batch/roost/internal/sim/pool"
+	"github.com/roost-batch/roost/internal/sim/trace"
 	"github.com/roost-batch/roost/internal/submit"
-	"github.com/roost-batch/roost/internal/swf"
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
@@ -99,7 +99,7 @@ func mixMachine(name string, r roost.Resources) pool.MachineConfig {
 // log's processors. A job larger than a machine becomes a gang, each task with a whole
 // machine or the rest. left counts the jobs left out: those without run time or size, and
 // those larger than the pool.
-func FromLog(log *swf.TraceLog, processors int64, machines int,
+func FromLog(log *trace.Log, processors int64, machines int,
 	seed uint64) (c pool.SimulationConfig, left int, err error) {
 	if processors < 1 || processors > math.MaxInt32 || machines < 1 || int64(machines) > processors {
 		return c, 0, fmt.Errorf("%w: %d processors on %d machines", roost.Invalid, processors, machines)
@@ -131,7 +131,7 @@ func FromLog(log *swf.TraceLog, processors int64, machines int,
 }
 
 // logJob returns the job of a log entry.
-func logJob(j *swf.TraceJob, procs, each, run int64) pool.JobConfig {
+func logJob(j *trace.Job, procs, each, run int64) pool.JobConfig {
 	ad := classad.New()
 	ad.SetString(roost.AttrJobName, fmt.Sprintf("%d", j.ID))
 	ad.SetInt(roost.AttrRequestMemory, 1)

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost/internal/sim/pool"
+	"github.com/roost-batch/roost/internal/sim/trace"
 	"github.com/roost-batch/roost/internal/submit"
-	"github.com/roost-batch/roost/internal/swf"
 )
 
 const testMix = `
@@ -147,7 +147,7 @@ load "a" {
 // TestLog checks that the jobs of a log run as long as there. They run one after another
 // on a large machine, and as gangs on several small ones.
 func TestLog(t *testing.T) {
-	log, err := swf.Read(strings.NewReader("; MaxProcs: 4\n" +
+	log, err := trace.Read(strings.NewReader("; MaxProcs: 4\n" +
 		"1 0 -1 100 3 -1 -1 3 100 -1 1 1 -1 -1 -1 -1 -1 -1\n2 1 -1 50 4 -1 -1 4 50 -1 1 1 -1 -1 -1 -1 -1 -1\n3 " +
 		"200 -1 90 1 -1 -1 1 200 -1 1 2 -1 -1 -1 -1 -1 -1\n" +
 		"4 3 0 -1 1 -1 -1 1 60 -1 1 2 -1 -1 -1 -1 -1 -1\n5 3 0 50 8 -1 -1 8 60 -1 1 2 -1 -1 -1 -1 -1 -1\n"))

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/swf"
+	"github.com/roost-batch/roost/internal/sim/trace"
 )
 
 // logFigures are the figures of a log that the tests compare.
@@ -27,7 +27,7 @@ type logFigures struct {
 	largest, longest, lowest int64
 }
 
-func figuresOf(log *swf.TraceLog, processors int64) logFigures {
+func figuresOf(log *trace.Log, processors int64) logFigures {
 	f := logFigures{jobs: len(log.Jobs), lowest: math.MaxInt64}
 	var sizes, runs, large []float64
 	for i := range log.Jobs {
@@ -174,7 +174,7 @@ func TestAuthorsLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	theirs, err := swf.Read(z)
+	theirs, err := trace.Read(z)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +205,7 @@ func TestTypes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kinds := map[int64]*swf.TraceLog{0: {}, 1: {}}
+	kinds := map[int64]*trace.Log{0: {}, 1: {}}
 	for i, j := range log.Jobs {
 		if i > 0 && j.Submit < log.Jobs[i-1].Submit {
 			t.Fatalf("job %d comes before the one in front of it", j.ID)
@@ -235,7 +235,7 @@ func TestSeed(t *testing.T) {
 		if err := log.Write(&text); err != nil {
 			t.Fatal(err)
 		}
-		if again, err := swf.Read(strings.NewReader(text.String())); err != nil || len(again.Jobs) != m.Jobs {
+		if again, err := trace.Read(strings.NewReader(text.String())); err != nil || len(again.Jobs) != m.Jobs {
 			t.Fatalf("it is no log: %v", err)
 		}
 		return text.String()
@@ -265,7 +265,7 @@ func TestSeed(t *testing.T) {
 	}
 }
 
-func drawOrFail(t *testing.T, m LogModel) *swf.TraceLog {
+func drawOrFail(t *testing.T, m LogModel) *trace.Log {
 	log, err := m.DrawLog()
 	if err != nil {
 		t.Fatal(err)

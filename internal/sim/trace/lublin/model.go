@@ -5,7 +5,7 @@ import (
 	"math"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/swf"
+	"github.com/roost-batch/roost/internal/sim/trace"
 )
 
 // LogModel holds the settings of a generated log.
@@ -75,7 +75,7 @@ func (m *LogModel) jobTypes() []jobType {
 }
 
 // DrawLog generates a log that begins at midnight. The error wraps roost.Invalid.
-func (m *LogModel) DrawLog() (*swf.TraceLog, error) {
+func (m *LogModel) DrawLog() (*trace.Log, error) {
 	switch {
 	case m.Jobs < 1 || m.Jobs > maxJobs:
 		return nil, fmt.Errorf("%w: a log of %d jobs", roost.Invalid, m.Jobs)
@@ -91,7 +91,7 @@ func (m *LogModel) DrawLog() (*swf.TraceLog, error) {
 	for i := range kinds {
 		streams[i] = newStream(&kinds[i], &s)
 	}
-	log := &swf.TraceLog{Headers: m.headers(), Jobs: make([]swf.TraceJob, m.Jobs)}
+	log := &trace.Log{Headers: m.headers(), Jobs: make([]trace.Job, m.Jobs)}
 	for i := range log.Jobs {
 		next := streams[0]
 		for _, o := range streams[1:] {
@@ -105,8 +105,8 @@ func (m *LogModel) DrawLog() (*swf.TraceLog, error) {
 	return log, nil
 }
 
-func (m *LogModel) headers() []swf.HeaderField {
-	return []swf.HeaderField{
+func (m *LogModel) headers() []trace.HeaderField {
+	return []trace.HeaderField{
 		{Name: "Version", Value: "2.2"},
 		{Name: "Computer", Value: "none: a model of rigid jobs (Lublin and Feitelson, JPDC 2003)"},
 		{Name: "MaxJobs", Value: fmt.Sprint(m.Jobs)}, {Name: "MaxProcs", Value: fmt.Sprint(m.Processors)},
@@ -116,14 +116,14 @@ func (m *LogModel) headers() []swf.HeaderField {
 }
 
 // drawJob draws the next job of a stream.
-func (m *LogModel) drawJob(id int64, of *arrivalStream, s *randomSource) swf.TraceJob {
+func (m *LogModel) drawJob(id int64, of *arrivalStream, s *randomSource) trace.Job {
 	procs := of.drawSize(m.Processors, s)
 	run := int64(math.Exp(of.drawRuntime(procs, s)))
 	request := run
 	if m.OverestimateFactor > 0 {
 		request = int64(float64(run) * s.between(1, 1+m.OverestimateFactor))
 	}
-	return swf.TraceJob{
+	return trace.Job{
 		ID: id, Submit: int64(of.nextArrival), Wait: -1, RunTime: run, Processors: int64(procs), CPU: -1, Memory: -1,
 		RequestedProcessors: int64(procs), RequestedTime: request, RequestedMemory: -1, Status: 1,
 		User: -1, Group: -1, Program: -1, Queue: of.queue, Partition: -1, PrecedingJob: -1, ThinkTime: -1,

@@ -1,4 +1,4 @@
-package swf
+package trace
 
 import (
 	"fmt"
@@ -27,7 +27,7 @@ func TestRead(t *testing.T) {
 	if len(log.Headers) != 2 || len(log.Jobs) != 2 {
 		t.Fatalf("got %+v", log)
 	}
-	want := TraceJob{
+	want := Job{
 		Line: 6, ID: 2, Submit: 327952, RunTime: 9382, Processors: 80, CPU: 3, Memory: -1, RequestedProcessors: 80,
 		RequestedTime: 14400, RequestedMemory: -1, User: 2, Group: -1, Program: -1,
 		Queue: -1, Partition: -1, PrecedingJob: -1, ThinkTime: -1,

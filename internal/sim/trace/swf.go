@@ -1,4 +1,4 @@
-package swf
+package trace
 
 import (
 	"bufio"
@@ -11,8 +11,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// TraceJob is one line of a log. Unknown values are -1. Times are in seconds.
-type TraceJob struct {
+// Job is one line of a log. Unknown values are -1. Times are in seconds.
+type Job struct {
 	Line                int   // line in the log, from 1; 0: not from a log
 	ID                  int64 // field 1
 	Submit              int64 // field 2: submission, since the start of the log
@@ -37,10 +37,10 @@ type TraceJob struct {
 // HeaderField is a field of a log's header.
 type HeaderField struct{ Name, Value string }
 
-// TraceLog is a log with its jobs in the order of the lines.
-type TraceLog struct {
+// Log is a log with its jobs in the order of the lines.
+type Log struct {
 	Headers []HeaderField
-	Jobs    []TraceJob
+	Jobs    []Job
 }
 
 // fieldCount is the number of fields in a line.
@@ -51,8 +51,8 @@ const maxLine = 1 << 20
 
 // Read reads a log. An error has the line. Duplicate job numbers are no error, since
 // archives have them.
-func Read(r io.Reader) (*TraceLog, error) {
-	log := &TraceLog{}
+func Read(r io.Reader) (*Log, error) {
+	log := &Log{}
 	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, 64<<10), maxLine)
 	n := 0
@@ -101,7 +101,7 @@ func parseHeader(comment string) (HeaderField, bool) {
 }
 
 // Header returns the last value of a header field, "" if there is none.
-func (l *TraceLog) Header(name string) (value string) {
+func (l *Log) Header(name string) (value string) {
 	for _, h := range l.Headers {
 		if strings.EqualFold(h.Name, name) {
 			value = h.Value
@@ -111,7 +111,7 @@ func (l *TraceLog) Header(name string) (value string) {
 }
 
 // Processors returns the number of processors of the machine, from the header.
-func (l *TraceLog) Processors() (int64, error) {
+func (l *Log) Processors() (int64, error) {
 	text := l.Header("MaxProcs")
 	if text == "" {
 		return 0, fmt.Errorf("header: %w: no line says \"; MaxProcs: N\"", roost.NotFound)
@@ -130,7 +130,7 @@ const (
 )
 
 // fields returns pointers to the fields in order.
-func (j *TraceJob) fields() [fieldCount]*int64 {
+func (j *Job) fields() [fieldCount]*int64 {
 	return [fieldCount]*int64{
 		&j.ID, &j.Submit, &j.Wait, &j.RunTime, &j.Processors, &j.CPU, &j.Memory, &j.RequestedProcessors,
 		&j.RequestedTime, &j.RequestedMemory, &j.Status, &j.User, &j.Group, &j.Program,
@@ -138,7 +138,7 @@ func (j *TraceJob) fields() [fieldCount]*int64 {
 	}
 }
 
-func parseJob(text string) (j TraceJob, err error) {
+func parseJob(text string) (j Job, err error) {
 	n, place := 0, j.fields()
 	for word := range strings.FieldsSeq(text) {
 		if n < fieldCount {
@@ -182,7 +182,7 @@ func parseNumber(word string) (int64, error) {
 }
 
 // Write writes a log.
-func (l *TraceLog) Write(w io.Writer) error {
+func (l *Log) Write(w io.Writer) error {
 	out := bufio.NewWriter(w)
 	for _, h := range l.Headers {
 		fmt.Fprintf(out, "; %s: %s\n", h.Name, h.Value)
