@@ -15,8 +15,8 @@ import (
 	"github.com/roost-batch/roost/schedd/transfer"
 )
 
-// addEndedJobs puts removed jobs of the present user, with the given names, into the
-// history of a schedd that does not run.
+// addEndedJobs adds removed jobs of the present user to the history, with the given
+// names. The schedd must not run at that time.
 func (p *testPool) addEndedJobs(names ...string) {
 	p.Helper()
 	user, err := transfer.NewUserAgents().UserName(uint32(os.Geteuid()))
@@ -54,8 +54,8 @@ func (p *testPool) addEndedJobs(names ...string) {
 	}
 }
 
-// Words that stand for several jobs find those that have ended, when the history is asked
-// for.
+// TestQueryHistory checks that a selector for several jobs finds ended jobs when a query
+// asks for the history.
 func TestQueryHistory(t *testing.T) {
 	p := newPool(t)
 	p.stop()
@@ -97,7 +97,8 @@ func TestQueryHistory(t *testing.T) {
 	}
 }
 
-// An act on a job of the past says that it has ended, and its number is not given again.
+// TestActOnEndedJob checks that an action on an ended job returns an error that says so.
+// The schedd does not assign the number of this job again.
 func TestActOnEndedJob(t *testing.T) {
 	p := newPool(t)
 	p.stop()

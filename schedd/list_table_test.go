@@ -51,8 +51,9 @@ func numbers(rows []*wire.JobStatus) string {
 	return strings.Join(parts, " ")
 }
 
-// A table has what another query has, the oldest first, whatever has happened since the
-// last one; and each word by itself.
+// TestTables checks that a table has the same rows as another query, the oldest first.
+// This holds whatever has changed since the last table. It also checks the result of each
+// selector separately.
 func TestTables(t *testing.T) {
 	p := newPool(t)
 	p.stop()
@@ -121,8 +122,9 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// Jobs that have changed places are listed there: one schedd's, and between those of
-// others. The history has them where they were submitted.
+// TestOrderedTables checks that a list shows jobs that have exchanged positions at their
+// new positions. This holds among the jobs of one schedd, and between those of other
+// schedds. The history lists the jobs in the order of submission.
 func TestOrderedTables(t *testing.T) {
 	p := newPool(t)
 	for i := range 4 {
@@ -147,7 +149,8 @@ func TestOrderedTables(t *testing.T) {
 	}
 }
 
-// Who submits and then lists sees the job, however many others list meanwhile.
+// TestTablesAreFresh checks that a user who submits a job and then lists jobs sees it.
+// This holds however many other users list jobs at the same time.
 func TestTablesAreFresh(t *testing.T) {
 	p := newPool(t)
 	stop := make(chan struct{})

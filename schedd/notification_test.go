@@ -10,8 +10,8 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// TestNotice: who asked for it is told of the end of a job, by the hook of the node, with
-// what the job ended with.
+// TestNotice checks that the node's hook reports the end of a job to the users who asked
+// for it. The notice contains what the job ended with.
 func TestNotice(t *testing.T) {
 	p := newPool(t)
 	p.stop()

@@ -143,8 +143,9 @@ func TestQueryPool(t *testing.T) {
 	}
 }
 
-// TestOtherQueues holds what can be done to the job of another schedd: it is told why it
-// waits, and nothing else, and nothing happens to the job here that has its number.
+// TestOtherQueues checks what a user can do with a job in the queue of another schedd.
+// The schedd answers why this job waits, and nothing else. The local job with the same
+// number does not change.
 func TestOtherQueues(t *testing.T) {
 	p, _, _ := newPeerPool(t)
 	p.submit("k", 1, "")

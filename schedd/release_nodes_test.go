@@ -10,8 +10,9 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// TestSpawnPlaceMoved holds that a process that has read its job's file of nodes before
-// machines were given back starts nothing on another machine than it named.
+// TestSpawnPlaceMoved checks that a process with an old node file starts nothing on
+// another machine than it named. The process has read the file before the job gave
+// machines back.
 func TestSpawnPlaceMoved(t *testing.T) {
 	r := &spawnCall{lines: []queue.HostProcesses{{Node: "n1"}, {Node: "n3"}}}
 	call := func(line uint32, nodes ...string) error {

@@ -11,8 +11,8 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// A job is on disk when its submitter has the answer, and the same key gives the same
-// ids, also from the next start of the schedd.
+// TestSubmitIsDurable checks that a job is on disk when its submitter has the answer. The
+// same key gives the same ids, also after the next start of the schedd.
 func TestSubmitIsDurable(t *testing.T) {
 	p := newPool(t)
 	first := p.submit("key", 3, "HoldOnSubmit = true")
@@ -29,8 +29,8 @@ func TestSubmitIsDurable(t *testing.T) {
 	}
 }
 
-// A task runs, its output is kept before its end is told, and its end is acknowledged
-// when the log has it.
+// TestRunAndAcknowledge checks that a task runs and that its output is stored before its
+// end is reported. The schedd acknowledges the end when the log contains it.
 func TestRunAndAcknowledge(t *testing.T) {
 	p := newPool(t)
 	id := p.submit("k", 1, "").GetIds()[0]
@@ -57,8 +57,8 @@ func TestRunAndAcknowledge(t *testing.T) {
 	}
 }
 
-// A new start of the schedd takes up what runs, takes in what has ended, and makes anew
-// what is gone.
+// TestRecovery checks that a restarted schedd resumes what runs and records what has
+// ended. It creates again what is lost.
 func TestRecovery(t *testing.T) {
 	p := newPool(t)
 	id := p.submit("k", 3, "").GetIds()[0]
@@ -90,8 +90,8 @@ func TestRecovery(t *testing.T) {
 	p.await(id, "completed 3 failed 1")
 }
 
-// A hold during the run ends the attempt, with a checkpoint where one can be taken, and
-// no other starts until the release (P8).
+// TestHoldDuringRun checks that a hold during the run ends the attempt, with a checkpoint
+// where one is possible. No other attempt starts until the release (P8).
 func TestHoldDuringRun(t *testing.T) {
 	p := newPool(t)
 	id := p.submit("k", 1, "").GetIds()[0]
@@ -125,7 +125,8 @@ func TestHoldDuringRun(t *testing.T) {
 	}
 }
 
-// What the calls of users answer, and that a watch ends with its jobs.
+// TestUserCalls checks the answers to the calls of users. It also checks that a watch
+// ends with its jobs.
 func TestUserCalls(t *testing.T) {
 	p := newPool(t)
 	held := p.submit("held", 2, `JobName = "h"; HoldOnSubmit = true`).GetIds()[0]

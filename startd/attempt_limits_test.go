@@ -8,8 +8,9 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// TestLimit: a running attempt is held to the limits that its schedd says last, one that
-// waits for its input too; and nobody else's word counts.
+// TestLimit checks that the startd enforces on a running attempt the limits that its
+// schedd sent last. The same holds for an attempt that waits for its input. The startd
+// ignores limits from any other schedd.
 func TestLimit(t *testing.T) {
 	t.Parallel()
 	p := newTestStartd(t)
@@ -54,8 +55,9 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// TestBounds: an attempt that uses more than it asked for is ended, with what it used and
-// what it may, whether its processes are counted by a group or not.
+// TestBounds checks that the startd ends an attempt that uses more than it asked for. The
+// startd reports what the attempt used and what it may use. This holds whether or not a
+// group counts its processes.
 func TestBounds(t *testing.T) {
 	const spin = "while :; do :; done & while :; do :; done"
 	for _, test := range []struct {

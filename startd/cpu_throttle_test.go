@@ -14,8 +14,9 @@ import (
 	"github.com/roost-batch/roost/startd/slot"
 )
 
-// TestReclaim: production asks for most of a machine and uses little; what it leaves goes
-// to batch work, and comes back when production wants it. Production never notices.
+// TestReclaim checks that batch work gets the part of a machine that production does not
+// use. Production asks for most of the machine and uses little. The startd gives the rest
+// back when production wants it. Production never notices.
 func TestReclaim(t *testing.T) {
 	t.Parallel()
 	p := newTestStartd(t)

@@ -11,10 +11,10 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// TestTasksShareACard: three tasks of 5 GiB run on a card of 16 GiB at the same time,
-// each told how much is its own. A fourth is refused with what is left, so is one that
-// wants the card for itself; a restart keeps the shares; and when the card is sick, those
-// that have it go on.
+// TestTasksShareACard checks that three tasks of 5 GiB run on a card of 16 GiB at the
+// same time. Each task receives the size of its own share. The startd refuses a fourth
+// task, and reports what is left. It also refuses a task that wants the whole card. A
+// restart keeps the shares. When the card is sick, the tasks that have it continue.
 func TestTasksShareACard(t *testing.T) {
 	t.Parallel()
 	p, m := newGPUStartd(t, fakelib.MachineDescription{

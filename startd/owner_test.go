@@ -34,8 +34,8 @@ type fakeGuard struct {
 	changed      chan struct{} // closed at each change of the two above
 }
 
-// withFakeGuard makes a place's machine a desktop with a guard, on which tasks go on
-// after a moment and leave after a while.
+// withFakeGuard makes the machine of a test startd a desktop with a guard. There, tasks
+// resume after a moment and leave after a while.
 func withFakeGuard(t testing.TB, leave time.Duration) (func(*testStartd), *fakeGuard) {
 	g := &fakeGuard{t: t, changed: make(chan struct{}),
 		observations: &wire.GuardSigns{Sequence: 1, Input: 1, MemoryAvailable: 1 << 40}}
@@ -200,8 +200,8 @@ func await(t testing.TB, what string, ok func() bool) {
 	}
 }
 
-// TestOwner: tasks stand still while their machine's owner is there, and go on when he
-// has left; nothing new is taken meanwhile.
+// TestOwner checks that tasks are suspended while their machine's owner is present, and
+// resume after he has left. Meanwhile the startd takes nothing new.
 func TestOwner(t *testing.T) {
 	t.Parallel()
 	for _, grouped := range []bool{true, false} {
@@ -415,8 +415,8 @@ func TestOwnerComesWhileTasksStart(t *testing.T) {
 	}
 }
 
-// TestOwnerLendsLess: when the owner says in his file that he lends less, the youngest
-// leaves, and no more is given than that; a restart does not forget it.
+// TestOwnerLendsLess checks that the youngest task leaves when the owner's file lowers
+// what he lends. The startd gives no more than the new limit. A restart keeps the limit.
 func TestOwnerLendsLess(t *testing.T) {
 	t.Parallel()
 	before, g := withFakeGuard(t, time.Hour)

@@ -44,8 +44,9 @@ func TestTooManyOutputs(t *testing.T) {
 	}
 }
 
-// TestWelcomeTravelsInParts: what has ended while a schedd was away is told in messages
-// of which none is longer than any may be.
+// TestWelcomeTravelsInParts checks that the startd reports the ends of attempts in
+// messages of limited size. These attempts ended while a schedd was away. No message is
+// longer than the maximum for all messages.
 func TestWelcomeTravelsInParts(t *testing.T) {
 	t.Parallel()
 	p := newTestStartd(t)

@@ -10,10 +10,10 @@ import (
 	"github.com/roost-batch/roost/startd/slot"
 )
 
-// sendWelcome says what is here of a schedd: its claims, and then the ends of attempts
-// that it has not acknowledged. Both are as long as users make them, so neither may
-// become one message: the claims come in parts, if the schedd takes them so, and the ends
-// of attempts come one by one when they are too long to come along.
+// sendWelcome reports a schedd's claims, and then the ends of attempts that it has not
+// acknowledged. Both are as long as users make them, so neither may become one message.
+// The claims come in parts, if the schedd accepts parts. The ends of attempts come one by
+// one when they are too long to come along.
 func (l *machineLoop) sendWelcome(s *scheddSession, parts bool) {
 	room := rpc.PartSize
 	var states []*wire.ClaimState

@@ -65,8 +65,8 @@ func checkJobReferences(p *wire.Policy, spec *queue.SubmitSpec) error {
 	return nil
 }
 
-// undefinedQueue reports whether a queue is named where nobody has made any: there is the
-// usual one then, and no other.
+// undefinedQueue reports whether a job names a queue in a pool that defines no queues.
+// Such a pool has the default queue and no other.
 func undefinedQueue(p *wire.Policy, name string) bool {
 	return name != "" && name != roost.DefaultQueueName && len(p.GetQueues()) == 0 && p.GetReservations() != nil &&
 		!isReservationName(p, name)

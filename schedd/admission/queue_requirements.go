@@ -29,8 +29,8 @@ func (f *queueDefaults) addRequirement(words map[string]string) {
 	}
 }
 
-// mentionsAttribute reports whether a job's own Requirements, of all its tasks or of one,
-// say something of an attribute of machines.
+// mentionsAttribute reports whether a job's own Requirements mention an attribute of
+// machines. It checks the Requirements of the whole job and those of single tasks.
 func (f *queueDefaults) mentionsAttribute(name string) bool {
 	of := regexp.MustCompile(`(?i)\bTARGET\.` + regexp.QuoteMeta(name) + `\b`)
 	if e, ok := f.spec.Ad.Lookup(roost.AttrRequirements); ok && of.MatchString(e.String()) {

@@ -26,8 +26,8 @@ func parseSpec(t *testing.T, ad string) *queue.SubmitSpec {
 	return &queue.SubmitSpec{Ad: a, Count: 1}
 }
 
-// newRoutingPool is a pool with a routing queue before a short and a long one, and a
-// queue that only it fills.
+// newRoutingPool returns a pool with a routing queue before a short and a long queue.
+// Only the routing queue fills the long one.
 func newRoutingPool() *wire.Policy {
 	return &wire.Policy{
 		All: &wire.JobQueue{Default: &wire.Extent{Memory: proto.Int64(1 << 30)},
@@ -185,8 +185,8 @@ func visibleJobs(ad *classad.Ad) string {
 	return text
 }
 
-// TestEnterAnother holds with random walks that a job is in each queue what it would be
-// there if it had come there at once, and leaves nothing behind.
+// TestEnterAnother checks with random walks that earlier queues leave nothing behind in a
+// job. In each queue the job equals one that entered this queue directly.
 func TestEnterAnother(t *testing.T) {
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 3))
@@ -226,8 +226,9 @@ func sameAd(a, b *classad.Ad) bool {
 	return slices.Equal(lines(a), lines(b))
 }
 
-// TestIsAllowed holds what a list of PBS's kind says against the sentence in the manual:
-// the first that fits, then the one alone, then no.
+// TestIsAllowed compares the result of a PBS access list with the rule in the manual. The
+// first entry that matches decides, then the sign without a name; otherwise the list
+// refuses.
 func TestIsAllowed(t *testing.T) {
 	if !isAllowed(nil, func(string) bool { return false }) {
 		t.Error("no list lets nobody in")

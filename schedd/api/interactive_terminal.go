@@ -18,8 +18,8 @@ import (
 	"github.com/roost-batch/roost/schedd/transfer"
 )
 
-// maxTerminals bounds the terminals of interactive jobs at a time, of all users: those
-// that are in use, and those that wait for their job to start.
+// maxTerminals limits how many terminals of interactive jobs all users may have at a
+// time. It counts the terminals in use and those that wait for their job to start.
 const maxTerminals = 4096
 
 // The node is asked again when it has said that the job's processes are not there yet, or
@@ -150,8 +150,8 @@ func (t *interactiveTerminal) runningNode(ctx context.Context) (o queue.TaskOutp
 // errNotRunning says that the job's processes are not there yet, or stand still.
 var errNotRunning = errors.New("not yet")
 
-// openSession has the node begin the session, and carries it until it ends; what it ended
-// with is not sent on yet.
+// openSession asks the node to begin the session, and relays the session until it ends.
+// It does not yet send on the final message of the session.
 func (t *interactiveTerminal) openSession(ctx context.Context, o queue.TaskOutput,
 	p *transfer.StartdNode) (end *wire.ShellOutput, err error) {
 	ctx, cancel := context.WithCancel(ctx)

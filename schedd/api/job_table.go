@@ -121,10 +121,10 @@ func (v *jobView) startTableRefresh(now time.Time) {
 	v.buildRows(r, seqs)
 }
 
-// buildRows makes some of the rows that an update needs, and has the loop go on with the
-// others in its next turn. When all are made, they are shown as soon as what they rest on
-// is on disk: with the next batch, for which they do not press where there is something
-// to write.
+// buildRows makes some of the rows that an update needs, and schedules the others for the
+// loop's next turn. When all rows are made, they are published as soon as the records
+// that they depend on are on disk. That is after the next batch; the rows do not force
+// this batch where there is something to write.
 func (v *jobView) buildRows(r *tableRefresh, seqs []uint64) {
 	n := min(tableTurn, len(seqs))
 	for _, seq := range seqs[:n] {
@@ -221,8 +221,8 @@ func (v *JobTable) SetReason(id queue.RequestID, e *wire.Explanation) {
 		encodeRow(&wire.JobStatus{Reason: e.GetSummary(), Brief: e.GetBrief(), Start: e.GetStart()}))
 }
 
-// rowText is a row as it is sent, with why it waits behind it: of a message in its
-// encoding, what comes later wins.
+// rowText returns the encoded row of a job, followed by the reason why the job waits. In
+// an encoded message the later value of a field replaces the earlier one.
 func (v *JobTable) rowText(r *table.JobRow) []byte {
 	if r.RequestID == 0 {
 		return r.Text

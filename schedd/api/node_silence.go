@@ -8,14 +8,13 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// silenceThreshold is how long a node may be away before it is said: one that is being
-// restarted, or a connection that breaks, is back before.
+// silenceThreshold is how long a node may be away before the schedd reports it. A node
+// that restarts, or whose connection breaks, returns earlier.
 const silenceThreshold = 15 * time.Second
 
-// nodeSilence says that nothing was heard for a while of the node that a task is on, and
-// what comes of that: in a sentence, and in a few words. Both are empty while there is
-// nothing to say. For all that is known the task runs, and it counts as running until its
-// lease has ended.
+// nodeSilence describes the silence of a task's node and its consequences, as a sentence
+// and in brief. Both texts are empty while there is nothing to report. As far as the
+// schedd knows, the task runs, and it counts as running until its lease has ended.
 func (v *jobView) nodeSilence(st *queue.JobStatus) (text, brief string) {
 	if st.Task == nil || !st.Task.State.IsActive() {
 		return "", ""

@@ -65,8 +65,9 @@ func (act *jobActions) rerunEndedJob(now time.Time, who queue.CallerIdentity, pa
 	return events, err
 }
 
-// rerunEndedError is how qrerun answers about what has ended: that it may not be run
-// twice, or, where nothing of it failed, that it has ended (OpenPBS).
+// rerunEndedError returns the answer of qrerun for a job or task that has ended. The
+// answer says that it may not run twice. Where no part of it failed, the answer says that
+// it has ended (OpenPBS).
 func rerunEndedError(q *queue.Queue, t queue.TaskSelector, events []queue.JobEvent,
 	err error) ([]queue.JobEvent, error) {
 	switch {

@@ -100,8 +100,8 @@ func (f selectionFilter) apply(jobs *queue.Queue, in []selectionTarget) []select
 	})
 }
 
-// constraintSteps bounds what a user's constraint may take for one job, in nodes, so that
-// nobody's question stops a queue of many.
+// constraintSteps limits the nodes that a user's constraint may evaluate for one job.
+// Thus no query blocks a queue of many jobs.
 const constraintSteps = 10_000
 
 func constraintEnv() *classad.EvalEnv {
@@ -131,8 +131,8 @@ func (f selectionFilter) admits(q *queue.Queue, st queue.JobStatus, env *classad
 	return !f.queue || q.MatchesAd(st.Job.Seq, f.constraint, env)
 }
 
-// historySelector is what a word that stands for several jobs means in the history; false
-// for one that names a job by itself.
+// historySelector returns the filter for the history that a word for several jobs stands
+// for. It returns false for a word that names a single job.
 func (f selectionFilter) historySelector(word string) (selectionFilter, bool) {
 	if word == "all" {
 		return f, true

@@ -15,8 +15,8 @@ func QueueExit(x *wire.ExitStatus) *queue.AttemptExit {
 	}
 }
 
-// queueUsage is what a machine measured of an attempt that has ended, in whole KiB, so
-// that most of the queue's records stay small.
+// queueUsage returns what a machine measured of an attempt that has ended, in whole KiB.
+// The rounding keeps most of the queue's records small.
 func queueUsage(u *wire.TaskUsage) queue.ResourceUsage {
 	kib := func(n int64) int64 { return (min(max(n, 0), 1<<60) + 1023) >> 10 << 10 }
 	return queue.ResourceUsage{

@@ -80,8 +80,8 @@ func (c *Claim) String() string {
 	return fmt.Sprintf("claim %d on %s (%v, request %d)", c.ID, c.Node, c.State, c.Request)
 }
 
-// leaseEnd is the instant at which no process of the claim can be alive any more even if
-// the node never heard of anything again.
+// leaseEnd returns the instant after which no process of the claim can be alive. This
+// holds even if the node never receives another message.
 func (c *Claim) leaseEnd(killGrace time.Duration) roost.BootTime {
 	if mutant.Active(mutant.LeaseWithoutKillMargin) {
 		return c.leaseSent + c.Lease
@@ -89,8 +89,8 @@ func (c *Claim) leaseEnd(killGrace time.Duration) roost.BootTime {
 	return leaseEnd(c.leaseSent, c.Lease, killGrace)
 }
 
-// leaseEnd is the instant at which no process can be alive any more that a lease was sent
-// to at that other instant.
+// leaseEnd returns the instant after which no process under a lease can be alive. sent is
+// the instant at which the lease was sent.
 func leaseEnd(sent, lease roost.BootTime, killGrace time.Duration) roost.BootTime {
 	return sent + lease + lease/100 + killGrace
 }

@@ -7,8 +7,9 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// A node that has been away for a while is not asked: the task is for another. One that
-// is being restarted is.
+// TestNoRequestToAwayNode checks that the schedd sends no request to a node that is away
+// for long. The task goes to another node. A node that restarts still receives the
+// request.
 func TestNoRequestToAwayNode(t *testing.T) {
 	w := newTestPool(t, 1, 3, 1)
 	m := w.machines["n0"]
@@ -30,8 +31,9 @@ func TestNoRequestToAwayNode(t *testing.T) {
 	}
 }
 
-// A machine that has a task go takes its claim back, too, and gets no other task on it;
-// where the schedd itself has asked for that the claim goes on.
+// TestEvicted checks that a machine that evicts a task also takes its claim back. The
+// machine gets no other task on this claim. Where the schedd itself has asked for the
+// eviction, the claim continues.
 func TestEvicted(t *testing.T) {
 	for _, asked := range []bool{false, true} {
 		w := newTestPool(t, 4, 2, 1)

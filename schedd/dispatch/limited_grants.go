@@ -14,10 +14,11 @@ type LimitedGrant struct {
 	AdSequence uint64 // of the first machine ad that shows the claim; 0: not known
 }
 
-// LimitedGrants lists the grants with licences, for a leader that has to know which of
-// them may still be acted upon. all is false while others may have some: of a claim from
-// before this schedd started only its node can say what grant it was made of. Whether
-// that had licences nobody says, and so it is listed.
+// LimitedGrants lists the grants with licences. A leader needs the list to know which
+// grants a schedd may still act on. all is false while other claims may have licences.
+// For a claim from before this schedd started, only the claim's node knows from which
+// grant it was made. Nothing records whether that grant had licences, and so it is
+// listed.
 func (d *Dispatcher) LimitedGrants() (list []LimitedGrant, all bool) {
 	all = true
 	d.EachClaim(func(c *Claim) {

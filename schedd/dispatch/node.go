@@ -51,8 +51,9 @@ type ReportedClaim struct {
 	Exited    bool   // ended there, and not acknowledged; the caller passes the exit on to Exited afterwards
 }
 
-// Connected compares the books with what the node has, on a new session: what the node
-// does not list is gone for ever, and what the books do not know is given back.
+// Connected compares the schedd's records with the claims that a node reports on a new
+// session. A claim that the node does not list is lost permanently. A claim that the
+// records do not contain is given back.
 func (d *Dispatcher) Connected(now roost.BootTime, nodeName string, present []ReportedClaim) {
 	n := d.nodes[nodeName]
 	if n == nil {

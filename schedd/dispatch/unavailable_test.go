@@ -7,8 +7,9 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// A claim on a node that is drained or reserved takes no further task that might still
-// run by then, unless it is of that reservation.
+// TestUnavailable checks that a claim on a drained or reserved node takes no task that
+// might run too long. Such a task might still run when the node becomes unavailable. A
+// task of that reservation is allowed.
 func TestUnavailable(t *testing.T) {
 	now := time.Hour
 	for _, tt := range []struct {

@@ -12,8 +12,8 @@ import (
 // attackedPeer is the submit node in whose name it speaks.
 const attackedPeer = "submit"
 
-// attackLeader does what a hostile schedd does to the negotiator that leads, and to the
-// other submit nodes, when a conversation begins.
+// attackLeader performs a hostile schedd's attacks on the negotiator that leads and on
+// the other submit nodes. It runs when a conversation begins.
 func (p *leaderTracker) attackLeader(ctx context.Context, client wire.NegotiatorClient,
 	send func(*wire.FromSchedd) error) {
 	if attack.Is(attack.OtherSchedd) {

@@ -17,8 +17,9 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// maxNegotiators bounds how many are watched: those of the node file, and one that these
-// call the leader and the node file does not know.
+// maxNegotiators limits how many negotiators the schedd watches. These are the
+// negotiators of the node file, and one that they call the leader and the node file does
+// not list.
 const maxNegotiators = 16
 
 // How soon a stream that has ended is opened again: at once, then at growing distances.
@@ -44,13 +45,13 @@ type watchedNegotiator struct {
 	report *wire.LeaderNews // nil: it does not answer
 }
 
-// leaderTracker follows the leader of the negotiators: every one of them is watched, and
-// there is a conversation with the one that leads with the highest epoch. Naively one
-// would try them by turns and go on when a conversation breaks. But a leader that was cut
-// off from the others, or whose host is gone, breaks nothing for half a minute; the first
-// word of its successor does. And where it is the schedd that was cut off, TCP tries
-// again at ever longer intervals, so that news come late by as much as the cut took: a
-// negotiator that is silent is connected to anew.
+// leaderTracker watches every negotiator, and has a conversation with the one that leads
+// with the highest epoch. A simple alternative would try the negotiators in turn and go
+// on when a conversation breaks. But a leader that is cut off from the others, or whose
+// host is down, breaks no connection for half a minute. The first message of its
+// successor arrives earlier. Where the schedd itself was cut off, TCP retries at
+// increasing intervals. Messages are then late by as much time as the cut lasted. The
+// schedd therefore opens a new connection to a negotiator that is silent.
 type leaderTracker struct {
 	leader           *LeaderConn
 	daemonContext    context.Context
@@ -113,8 +114,8 @@ func (p *leaderTracker) onStreamEnded() {
 	p.lastStream, p.stream, p.retryAt = *p.stream, nil, time.Now().Add(p.retryWait)
 }
 
-// watchNegotiators begins to watch the negotiators that are not watched yet, and lets go
-// of leaders that are none any more.
+// watchNegotiators begins to watch the negotiators that are not watched yet. It stops
+// watching leaders that lead no more.
 func (p *leaderTracker) watchNegotiators(ctx context.Context) {
 	wanted := slices.Clone(p.leader.negotiators)
 	for _, address := range slices.Sorted(maps.Keys(p.watchedAddresses)) {
@@ -204,8 +205,8 @@ func receiveLeaderReports(ctx context.Context, conn *grpc.ClientConn, notify fun
 	return err
 }
 
-// followLeader begins a conversation with the leader where there is none, and ends one
-// with a negotiator that leads no more.
+// followLeader begins a conversation with the leader where there is none. It ends a
+// conversation with a negotiator that leads no more.
 func (p *leaderTracker) followLeader(ctx context.Context) {
 	var highest uint64
 	leader := ""

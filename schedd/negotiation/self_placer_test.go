@@ -8,8 +8,9 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// TestSelfPlacer holds that a schedd proposes by hand what its stream would: nothing
-// before it is to and knows all machines, and then what is free.
+// TestSelfPlacer checks that a schedd without a stream proposes what its stream would
+// propose. It proposes nothing before the policy asks for proposals and the schedd knows
+// all machines. Then it proposes what is free.
 func TestSelfPlacer(t *testing.T) {
 	now := time.Unix(1000, 0)
 	propose := func(p *SelfPlacer) []*wire.Proposal {

@@ -4,8 +4,9 @@ import (
 	"testing"
 )
 
-// A group is chosen where it is not the primary one; of a user whom the machine does not
-// know nobody can tell.
+// TestGroupIsChosen checks that a group counts as chosen where it is not the primary
+// group. For a user whom the machine does not know, the primary group is unknown, and no
+// group counts as chosen.
 func TestGroupIsChosen(t *testing.T) {
 	u := NewUserAgents()
 	for _, tt := range []struct {

@@ -61,8 +61,9 @@ func TestPacedStream(t *testing.T) {
 	}
 }
 
-// TestSlotWaitIsNoStall: a transfer whose slot thirty other users have in turn is not
-// late for that, and goes on when it has it again.
+// TestSlotWaitIsNoStall checks that a transfer does not count as stalled while other
+// users have its slot. Thirty other users have the slot in turn. The transfer continues
+// when it has the slot again.
 func TestSlotWaitIsNoStall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slots := newTransferSlots(1)
@@ -121,8 +122,8 @@ func TestRemovedTransfer(t *testing.T) {
 	})
 }
 
-// TestRetryUntilReachable: a node that is away is tried again for as long as it takes,
-// one that lets a transfer stand still three times.
+// TestRetryUntilReachable checks that a transfer to a node that is away is retried
+// without limit. A node that lets a transfer stall is tried three times.
 func TestRetryUntilReachable(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

@@ -9,10 +9,10 @@ import (
 	"github.com/roost-batch/roost/startd/starterclient"
 )
 
-// TestEasedAgain: while a checkpoint is taken that a task leaves with, another may stop
-// the task for the owner, as the guard does when it hears nothing of the startd in time.
-// When that is looked at the task is let go on, or the checkpoint would wait for it until
-// its time is over.
+// TestEasedAgain checks that a task resumes when another process stops it during a
+// checkpoint before it leaves. The guard stops a task for the owner in this way when it
+// receives nothing from the startd in time. The next check resumes the task; otherwise
+// the checkpoint would wait for it until its time is over.
 func TestEasedAgain(t *testing.T) {
 	host, err := cgroup.Open(fmt.Sprintf("/roost/test-holding-%d", os.Getpid()))
 	if err != nil || !host.Enforcement().Freeze {

@@ -59,10 +59,11 @@ func (c *ClaimTable) ClaimFailed(now roost.BootTime, id ClaimID, reason string) 
 	}
 }
 
-// Activate takes a schedd's word that an attempt is to run on a claim; on one that waits,
-// when it has got its resources, and beside an earlier attempt of the task that is on its
-// way out, when that has gone. The error says why it does not; it is roost.Stale when the
-// word is old and needs no answer. All others the effects tell the schedd.
+// Activate records that a schedd wants an attempt to run on a claim. On a claim that
+// waits, the attempt runs when the claim has its resources. Where an earlier attempt of
+// the task is about to end, the new one runs when that has ended. The error says why the
+// attempt does not run. The error is roost.Stale when the request is old and needs no
+// answer. The effects report all other errors to the schedd.
 func (c *ClaimTable) Activate(now roost.BootTime, session uint64, schedd string, id ClaimID, a roost.AttemptID,
 	terms AttemptInfo) error {
 	if !c.sessions.isCurrent(schedd, session) {

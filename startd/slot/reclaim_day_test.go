@@ -12,11 +12,11 @@ import (
 	"github.com/roost-batch/roost/startd/reclaim"
 )
 
-// dayScenario plays a machine for a day on the books that a startd keeps: three quarters
-// are asked for by production, whose tasks use of it what they happen to, and batch tasks
-// come for whatever they are given. How much tasks use is made up, but alike what figure
-// 11 of the Borg paper shows: most use much less than they asked for, memory more of it
-// and more steadily than processor time.
+// dayScenario simulates a machine for a day with the records that a startd keeps.
+// Production asks for three quarters of the machine, and its tasks use a varying part of
+// that. Batch tasks take whatever they are given. The usage of tasks is invented, but
+// resembles figure 11 of the Borg paper: most use much less than they asked for. They use
+// more of their memory than of their processor time, and use it more steadily.
 type dayScenario struct {
 	table *ClaimTable
 	rng   *rand.Rand
@@ -178,8 +178,8 @@ func playDay(t testing.TB, level roost.ReclaimLevel, seed uint64) *dayScenario {
 	return d
 }
 
-// TestReclaimedDay: the bolder the level, the more of the work runs in reclaimed room;
-// off, none; and production never has to go.
+// TestReclaimedDay checks that a bolder level runs more of the work in reclaimed
+// resources. With the level off, no work runs there. Production never has to leave.
 func TestReclaimedDay(t *testing.T) {
 	last := -1.0
 	for level := roost.ReclaimOff; level <= roost.ReclaimAggressive; level++ {

@@ -11,10 +11,10 @@ import (
 	"github.com/roost-batch/roost/gpu"
 )
 
-// TestRestartAtRandom plays batch tasks that go through a queue, and restarts the
-// machine's startd at random: a new core is made of what stands on disk. Every task that
-// runs is still there, no end of one is lost, nothing is booked twice, and whoever waited
-// waits again.
+// TestRestartAtRandom sends batch tasks through a queue, and restarts the machine's
+// startd at random. Each restart makes a new core from what is on disk. Every task that
+// runs is still there, no end of a task is lost, and nothing is booked twice. Every task
+// that waited waits again.
 func TestRestartAtRandom(t *testing.T) {
 	yields := 0
 	for seed := range uint64(300) {
@@ -116,8 +116,8 @@ func clone(p gpu.Placement) gpu.Placement {
 	return p
 }
 
-// restarted is a core made of what is left of another when its process is gone, in the
-// order in which the startd enters claims.
+// restarted returns a core made from what remains of another core after its process has
+// ended. It enters claims in the same order as the startd.
 func restarted(t *testing.T, old *ClaimTable, files map[ClaimID]gpu.Placement, now roost.BootTime) *ClaimTable {
 	t.Helper()
 	opt := old.opt

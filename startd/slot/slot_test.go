@@ -291,9 +291,9 @@ func (s *scriptRunner) requestClaim(w stepArguments, schedd string, session uint
 	return r
 }
 
-// TestRandom plays the schedds and the hands at random, and looks after each step whether
-// the books agree with themselves and with what was done: an attempt that was started
-// ends before its claim or its resources go.
+// TestRandom simulates the schedds and the processes at random, and checks the records
+// after each step. The records must be consistent with themselves and with what was done.
+// An attempt that was started ends before its claim or its resources are removed.
 func TestRandom(t *testing.T) {
 	for seed := range uint64(200) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { runRandomSteps(t, rand.New(rand.NewPCG(seed, 0))) })

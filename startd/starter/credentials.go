@@ -10,9 +10,10 @@ import (
 	"github.com/roost-batch/roost/startd/starter/proto"
 )
 
-// prepareAs prepares on a thread of its own that has the user's ids and no way back: the
-// thread ends with its goroutine, because that never unlocks it. The ids are set by raw
-// system calls, which concern one thread only; package syscall's own change all of them.
+// prepareAs prepares on a separate thread that has the user's ids and cannot get others
+// back. The thread ends with its goroutine, because that never unlocks it. Raw system
+// calls set the ids, because they affect one thread only. The calls of package syscall
+// change all threads.
 func prepareAs(o *proto.StartCmd, files *[3]int) (program string, why startError) {
 	type result struct {
 		program string
@@ -55,15 +56,15 @@ func setCredentials(o *proto.StartCmd) syscall.Errno {
 	return 0
 }
 
-// isAllRoot reports whether all three of our uids are root's: then setuid(2) changes all
-// three, and nothing can be taken back.
+// isAllRoot reports whether all three of our uids are root's. Then setuid(2) changes all
+// three, and the change is permanent.
 func isAllRoot() bool {
 	r, e, s := unix.Getresuid()
 	return r == 0 && e == 0 && s == 0
 }
 
-// hasRights reports whether a process runs with the user's ids, by its status in /proc,
-// which a zombie has as well.
+// hasRights reports whether a process runs with the user's ids. It reads the process's
+// status in /proc, which a zombie has as well.
 func hasRights(pid int, o *proto.StartCmd) bool {
 	status := readAll("/proc/" + itoa(pid) + "/status")
 	return hasIDs(status, "\nUid:", o.UID) && hasIDs(status, "\nGid:", o.GID)

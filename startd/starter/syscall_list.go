@@ -16,8 +16,8 @@ type listedCall struct {
 	result    uint64 // address of the word that gets the result of the call
 }
 
-// listedJump is taken if the word at the first argument, masked by the second, is the
-// third; it adds the fourth argument to the word at result.
+// listedJump jumps if the word at the first argument, masked by the second, equals the
+// third. A jump adds the fourth argument to the word at result.
 const listedJump = ^uint64(0)
 
 // The list is a file of three parts, which roost-setup maps at listAddress: words that

@@ -68,10 +68,10 @@ func TestWhatASandboxShows(t *testing.T) {
 	}
 }
 
-// TestHiddenMounts: what the machine has mounted below the place of a task's files for a
-// while is not in its box: hidden it would be all the same, and a machine where the task
-// goes on from a checkpoint would have to have it. Who is wrapped in a user namespace
-// cannot get rid of it; root is not.
+// TestHiddenMounts checks that a sandbox omits the machine's temporary mounts below the
+// place of a task's files. The sandbox would hide such a mount anyway. A machine where
+// the task resumes from a checkpoint would also need the mount. A task in a user
+// namespace cannot remove the mount; root can.
 func TestHiddenMounts(t *testing.T) {
 	b := newSandboxedStarter(t, time.Minute)
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
@@ -95,8 +95,9 @@ func TestHiddenMounts(t *testing.T) {
 	}
 }
 
-// TestLaterMounts: what the machine mounts after a claim's first task is in the box of the
-// next one, and what it has unmounted is not, with a user namespace and without.
+// TestLaterMounts checks that a sandbox has what the machine mounted after the claim's
+// first task. A later sandbox does not have what the machine has unmounted. Both hold
+// with a user namespace and without.
 func TestLaterMounts(t *testing.T) {
 	for _, uid := range []uint32{0, nobody} {
 		t.Run(fmt.Sprint(uid), func(t *testing.T) {
@@ -128,9 +129,9 @@ func TestLaterMounts(t *testing.T) {
 	}
 }
 
-// shareMounts gives this test a mount namespace of its own in which mounts are shared with
-// the copies that others make of it, as on a machine with systemd. Its thread is not used
-// for anything else afterwards.
+// shareMounts gives this test its own mount namespace. The namespace shares its mounts
+// with the copies that other processes make of it, as on a machine with systemd. The
+// thread of the test is not used for anything else afterwards.
 func shareMounts(t *testing.T) {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -339,8 +340,8 @@ func TestTaskFrozenAtOnce(t *testing.T) {
 	}
 }
 
-// TestFrozenTask: a task in a group is frozen as a whole, its walltime stands still, and
-// it can be killed all the same.
+// TestFrozenTask checks that a freeze stops all processes of a task in a group. The
+// walltime of the task stops too. A kill still ends the task.
 func TestFrozenTask(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root makes boxes")
