@@ -52,8 +52,8 @@ const (
 )
 
 // Attributes of a machine ad that describe its owner and the input of its owner policy
-// (startd/desktop/policy). Times are in seconds. The ad has the values of volatile attributes as
-// they were when the ad was made; the policy reads current ones.
+// (startd/desktop/policy). Times are in seconds. The ad has the values of volatile
+// attributes as they were when the ad was made; the policy reads current ones.
 const (
 	AttrActivity        = "Activity"               // "Idle", "Busy", "Suspended", "Retiring", "Vacating", "Killing"
 	AttrEnteredState    = "EnteredCurrentState"    // unix seconds

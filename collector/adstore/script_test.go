@@ -12,7 +12,8 @@ import (
 
 // TestStories runs the scripts in testdata. Commands:
 //
-//	update TYPE NAME START SEQUENCE LEASE   with the ad as input, none to renew; "private K V" in it for a private attribute;
+//	update TYPE NAME START SEQUENCE LEASE   with the ad as input, none to renew;
+//	                                        "private K V" in it for a private attribute;
 //	                                        at its end node=NAME for the node whose certificate it came with
 //	invalidate TYPE NAME START SEQUENCE
 //	tick DURATION                           lets time pass and leases expire

@@ -29,7 +29,8 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// TestWriteFails: where no file can take the name, the old one stays and the new one goes.
+// TestWriteFails: where no file can take the name, the old one stays and the new one
+// goes.
 func TestWriteFails(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "state")

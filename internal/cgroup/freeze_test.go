@@ -69,8 +69,8 @@ func TestClone(t *testing.T) {
 	c.Wait()
 }
 
-// TestThawOfKilledTasks thaws a sandbox whose first process was killed while it was frozen
-// in version 1. No process may run for even a moment, whoever thaws it.
+// TestThawOfKilledTasks thaws a sandbox whose first process was killed while it was
+// frozen in version 1. No process may run for even a moment, whoever thaws it.
 func TestThawOfKilledTasks(t *testing.T) {
 	for name, thaw := range map[string]func(*ClaimGroup) error{
 		"its host":       func(g *ClaimGroup) error { return g.FreezeForOwner(false) },

@@ -103,7 +103,7 @@
 // win, and the naive matcher could not say what is right; the gain is two seconds when a
 // new leader begins.
 //
-// 2026-11-24: explanations (explain_*.go) remain in this package. Matcher.Plan calls them,
-// and they read the same arrays by machine as placement does. A package of their own would
-// need a view of the cycle with some forty accessors, or a copy of the arrays.
+// 2026-11-24: explanations (explain_*.go) remain in this package. Matcher.Plan calls
+// them, and they read the same arrays by machine as placement does. A package of their
+// own would need a view of the cycle with some forty accessors, or a copy of the arrays.
 package match

@@ -97,7 +97,8 @@ func (u liveUsage) addToRow(m *wire.JobStatus, st *queue.JobStatus) {
 		return
 	}
 	m.Usage, m.Dumpable = t.usage, t.dumpable
-	// of a job of several chunks what all of them use, and those used that it has given back
+	// of a job of several chunks what all of them use, and those used that it has given
+	// back
 	for i := 1; i < len(st.Placements)+len(st.Released) && t.usage != nil; i++ {
 		if part, ok := u[st.Job.Task(st.Task.Index+i)]; ok && part.usage != nil {
 			m.Usage = combinedUsage(m.Usage, part.usage)

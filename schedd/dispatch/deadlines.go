@@ -12,9 +12,9 @@ import (
 
 // The naive way to find out what time asks for is to look at every claim on every node. A
 // schedd has thousands of them, is asked several times a second, and nearly always
-// nothing is due. So what waits for time stands in heaps:
+// nothing is due. So the deadlines are in heaps:
 //
-//	due    nodes on which something is held or asked for: what is asked for is answered, leases are renewed, or they run out
+//	due    nodes with claims or claim requests: answers, renewals and ends of leases
 //	spare  nodes on which nothing is: their sessions end
 //	linger idle claims
 //

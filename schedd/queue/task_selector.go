@@ -14,7 +14,8 @@ import (
 // TaskSelector is a job, or some tasks of it, that a selector names.
 type TaskSelector struct {
 	Job roost.JobID
-	// none: the whole job; of tasks, or before LocateTasks of the indexes that a user said
+	// none: the whole job; of tasks, or before LocateTasks of the indexes that a user
+	// said
 	Ranges   []eventlog.IndexRange
 	userText string // how the user spelled them; empty before LocateTasks
 }

@@ -61,7 +61,8 @@ func hostVariables(environment []string, p queue.TaskProgram) {
 	}
 }
 
-// HostFiles returns the files that name the machines of an attempt's job; nil without any.
+// HostFiles returns the files that name the machines of an attempt's job; nil without
+// any.
 func (t *FileTransfers) HostFiles(a roost.AttemptID, hosts []queue.HostProcesses) *wire.HostFiles {
 	if len(hosts) == 0 {
 		return nil

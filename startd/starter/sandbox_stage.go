@@ -180,9 +180,9 @@ func userDataMounts(info []byte) []string {
 	return list
 }
 
-// openMountNamespace makes the mount namespace of which those of the claim's sandboxes are
-// copies: it has the staged root as its root, and nothing else. This thread makes it and
-// comes back.
+// openMountNamespace makes the mount namespace of which those of the claim's sandboxes
+// are copies: it has the staged root as its root, and nothing else. This thread makes it
+// and comes back.
 func (s *starterProcess) openMountNamespace() (why startError) {
 	if s.mountNamespace > 0 {
 		return startError{}

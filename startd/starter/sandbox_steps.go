@@ -52,8 +52,8 @@ func sandboxSteps(dir, group string, hidden []string, wrapped bool, o *proto.Sta
 	}
 	l.try(syscall.SYS_UMASK, uint64(o.Umask&0o777))
 	child := l.label()
-	// The child has the memory of its parent, which waits until it has begun the program or
-	// ended. Nothing is on the stack.
+	// The child has the memory of its parent, which waits until it has begun the program
+	// or ended. Nothing is on the stack.
 	fork := l.must(proto.Fork, "", syscall.SYS_CLONE,
 		syscall.CLONE_VM|syscall.CLONE_VFORK|uint64(syscall.SIGCHLD))
 	l.calls[fork].result = wordChild

@@ -38,7 +38,8 @@ type starterProcess struct {
 	group          taskCgroup
 	rootStaged     bool               // the root of boxes is there
 	devices        []proto.DeviceNode // that are in it, beside those that everybody has
-	// descriptor of the report on how a sandbox was made; -1: there is none, or it was read
+	// descriptor of the report on how a sandbox was made; -1: there is none, or it was
+	// read
 	sandboxReport   int
 	sandboxFailures sandboxFailures // what its reports mean
 	setup           int             // descriptor of roost-setup, once the root of boxes is there

@@ -29,8 +29,8 @@ func hostileProgram(t *testing.T, b *testStarter, number uint32, script string) 
 	return exit, out
 }
 
-// TestSandboxIsShut runs attacks from inside a sandbox. The targets are the machine, other
-// tasks and the starter. Each script prints "in" if it succeeds.
+// TestSandboxIsShut runs attacks from inside a sandbox. The targets are the machine,
+// other tasks and the starter. Each script prints "in" if it succeeds.
 func TestSandboxIsShut(t *testing.T) {
 	needRoot(t)
 	t.Run("boxed", testSandboxIsSealed)
@@ -175,9 +175,9 @@ func testCoveredTempStaysCovered(t *testing.T) {
 	}
 }
 
-// TestNothingIsLeftOfSandboxes checks that nothing remains of many tasks. They leave mounts,
-// links and processes behind. Then the machine must have its former mounts, and the
-// starter its former descriptors and children.
+// TestNothingIsLeftOfSandboxes checks that nothing remains of many tasks. They leave
+// mounts, links and processes behind. Then the machine must have its former mounts, and
+// the starter its former descriptors and children.
 func TestNothingIsLeftOfSandboxes(t *testing.T) {
 	needRoot(t)
 	t.Run("boxed", func(t *testing.T) {

@@ -27,8 +27,8 @@ func newSandboxedStarter(t testing.TB, lease time.Duration) *testStarter {
 	return b
 }
 
-// TestWhatASandboxShows: a task sees its own processes, files for a while, devices and shared
-// memory, and the machine's data.
+// TestWhatASandboxShows: a task sees its own processes, files for a while, devices and
+// shared memory, and the machine's data.
 func TestWhatASandboxShows(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root makes boxes")
@@ -311,8 +311,8 @@ func TestFreezerOfVersion1(t *testing.T) {
 	}
 }
 
-// TestTaskFrozenAtOnce: of a task that its startd has frozen the starter stops the walltime
-// only. It may get to that when a checkpoint has the group thawed.
+// TestTaskFrozenAtOnce: of a task that its startd has frozen the starter stops the
+// walltime only. It may get to that when a checkpoint has the group thawed.
 func TestTaskFrozenAtOnce(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root makes boxes")

@@ -90,10 +90,10 @@ func listenAndDial(path string) (l *os.File, conn *net.UnixConn, err error) {
 }
 
 // fork starts the program with descriptors 0 to 2 on null, null and the log, and the
-// listener as 3. Its environment is about the Go runtime only: where the kernel gives huge
-// pages to everybody, as Debian's does, a heap of a few pages would take two megabytes;
-// and the signals that preempt goroutines would interrupt a thread that waits for a task
-// (awaitEvents in startd/starter).
+// listener as 3. Its environment is about the Go runtime only: where the kernel gives
+// huge pages to everybody, as Debian's does, a heap of a few pages would take two
+// megabytes; and the signals that preempt goroutines would interrupt a thread that waits
+// for a task (awaitEvents in startd/starter).
 func fork(opts SpawnOptions, l *os.File) (pid, pidfd int, err error) {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 
 // BenchmarkSandboxedTrue runs /bin/true by turns as a child of this process, as a task,
 // and as a task in the full sandbox, and reports the medians to the end of each, and the
-// CPU time of starter and tasks. Machines differ from day to day; the ratio within one run
-// does not.
+// CPU time of starter and tasks. Machines differ from day to day; the ratio within one
+// run does not.
 func BenchmarkSandboxedTrue(b *testing.B) {
 	for _, user := range []struct {
 		name string

@@ -1,7 +1,7 @@
 // Package guard is the daemon that protects a machine's owner from the tasks. It runs the
-// idleness sources (startd/desktop/idle), reads the owner's file, and stores the owner's pause.
-// It sends its observations to the startds of the host, and freezes their tasks itself if
-// they do not act.
+// idleness sources (startd/desktop/idle), reads the owner's file, and stores the owner's
+// pause. It sends its observations to the startds of the host, and freezes their tasks
+// itself if they do not act.
 //
 //	sources ──▶ observations ──▶ startds ──▶ acknowledged
 //	                                │
