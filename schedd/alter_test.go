@@ -12,12 +12,12 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/sendqueue"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/admission"
 	"github.com/roost-batch/roost/schedd/negotiation"
 	"github.com/roost-batch/roost/schedd/peers"
 	"github.com/roost-batch/roost/schedd/queue"
-	"github.com/roost-batch/roost/internal/sendqueue"
 	"github.com/roost-batch/roost/schedd/transfer"
 )
 

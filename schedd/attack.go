@@ -7,9 +7,9 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/roost-batch/roost/internal/attack"
+	"github.com/roost-batch/roost/internal/sendqueue"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/dispatch"
-	"github.com/roost-batch/roost/internal/sendqueue"
 )
 
 // What a hostile schedd says beside what an honest one does. An ordinary build has none

@@ -14,9 +14,9 @@ import (
 	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/mutant"
 	"github.com/roost-batch/roost/internal/rpc"
+	"github.com/roost-batch/roost/internal/sendqueue"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/negotiation"
-	"github.com/roost-batch/roost/internal/sendqueue"
 	"github.com/roost-batch/roost/schedd/transfer"
 )
 

@@ -6,8 +6,8 @@ import (
 
 	"google.golang.org/grpc"
 
-	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/internal/sendqueue"
+	"github.com/roost-batch/roost/internal/wire"
 )
 
 // What the conversation with the negotiator tells the loop.

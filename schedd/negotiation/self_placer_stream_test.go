@@ -10,8 +10,8 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/adclient"
-	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/internal/sendqueue"
+	"github.com/roost-batch/roost/internal/wire"
 )
 
 // selfPlacerTest is a placer between an outbox and a stream that a test reads.

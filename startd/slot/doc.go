@@ -49,7 +49,7 @@
 // reclaimed: nothing of it is its own. So P5, for memory, is two promises:
 //
 //	Σ limits of the claims that are not reclaimed  <= capacity     always
-//	Σ reservations of all claims                   <= capacity     when a claim is given; until those to vacate are gone
+//	Σ reservations of all claims                   <= capacity   when a claim is given, until those that vacate are gone
 //
 // A reservation that jumps up, or production that takes what is free while batch work is
 // in it, breaks the second: then as many claims in reclaimed room are told to go as it
