@@ -48,7 +48,7 @@
 // free. Batch and free work is given room, and what it gets beyond what is free is
 // reclaimed: nothing of it is its own. So P5, for memory, is two promises:
 //
-//	Σ limits of the claims that are not reclaimed  <= capacity     always
+//	Σ limits of the claims that are not reclaimed  <= capacity   always
 //	Σ reservations of all claims                   <= capacity   when a claim is given, until those that vacate are gone
 //
 // A reservation that jumps up, or production that takes what is free while batch work is

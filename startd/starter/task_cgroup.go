@@ -38,9 +38,6 @@ func (g *taskCgroup) open(dir string) syscall.Errno {
 	return errno(err)
 }
 
-// enterVersion1 moves the calling process into a group of version 1.
-func enterVersion1(dir string) syscall.Errno { return writeFile(dir+"/cgroup.procs", "0") }
-
 // freeze freezes or thaws every process of the group at once. It reports whether that
 // succeeded.
 func (g *taskCgroup) freeze(on bool) bool {
