@@ -17,8 +17,8 @@ func (n *fakeNegotiator) Cell(_ context.Context, req *wire.CellRequest) (*wire.C
 	return nil, roost.PermissionDenied
 }
 
-// TestCellNamesUser holds that a wish gets to the negotiator with who the caller is,
-// whatever he says himself, and that the refusal comes back.
+// TestCellNamesUser checks that the negotiator gets a request with the caller's real
+// identity, whatever the caller claims. It also checks that the caller gets the refusal.
 func TestCellNamesUser(t *testing.T) {
 	p := newPool(t)
 	_, err := p.client.Cell(p.ctx(), &wire.CellRequest{Verb: "set", Kind: "limit", Who: "root@central", Passed: true,

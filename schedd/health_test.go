@@ -6,8 +6,8 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// What the schedd knows without asking anybody it tells at once, and nothing else with
-// it.
+// TestBriefHealth checks that a brief answer has only what the schedd knows without
+// asking another daemon. The schedd gives that answer at once.
 func TestBriefHealth(t *testing.T) {
 	p := newPool(t)
 	brief, err := p.client.Health(p.ctx(), &wire.HealthRequest{Brief: true})

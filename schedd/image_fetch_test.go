@@ -97,8 +97,8 @@ func (p *testPool) spooledImages() string {
 	return strings.Join(files, " ")
 }
 
-// assertImages fails unless the spool has those images and no others, when all that was
-// decided by now is on disk.
+// assertImages fails unless the spool has exactly those images. It waits until all
+// decisions so far are on disk.
 func (p *testPool) assertImages(want string) {
 	p.Helper()
 	p.query(&wire.QueryRequest{Limit: 1})
@@ -121,8 +121,9 @@ func (p *testPool) jobTimeline(id string) string {
 	return strings.Join(words, " ")
 }
 
-// An image comes home, the schedd is started anew, the next attempt goes on from it; when
-// it cannot be restored, the one after from nothing.
+// TestCheckpointAndRestore checks that the next attempt continues from a fetched image
+// after a restart of the schedd. If the restore of the image fails, the attempt after
+// that starts from nothing.
 func TestCheckpointAndRestore(t *testing.T) {
 	p, image := newPool(t), bytes.Repeat([]byte("state"), 100_000)
 	id, a := p.run("")
@@ -188,8 +189,8 @@ func TestCheckpointAndRestore(t *testing.T) {
 	}
 }
 
-// A node that has no room for an image is no reason to hold the task: it goes on from
-// that image as soon as one has room.
+// TestNoRoomForImage checks that a task is not held because a node has no room for its
+// image. The task continues from that image as soon as a node has room.
 func TestNoRoomForImage(t *testing.T) {
 	p, image := newPool(t), []byte("state")
 	id, a := p.run("")
@@ -224,8 +225,8 @@ func TestNoRoomForImage(t *testing.T) {
 	}
 }
 
-// The end of an attempt waits for its last image: the next one goes on from that, and
-// from none before.
+// TestEndWaitsForImage checks that the end of an attempt waits for the attempt's last
+// image. The next attempt continues from that image, and not from an earlier one.
 func TestEndWaitsForImage(t *testing.T) {
 	p, image := newPool(t), []byte("state")
 	_, a := p.run("")
@@ -238,7 +239,8 @@ func TestEndWaitsForImage(t *testing.T) {
 	}
 }
 
-// An image that was not kept when the schedd stopped comes with the end of its attempt.
+// TestImageLostWithEnd checks the case of an image that was not kept when the schedd
+// stopped. The image arrives with the end of its attempt.
 func TestImageLostWithEnd(t *testing.T) {
 	p, image := newPool(t), []byte("state")
 	_, a := p.run("")
@@ -255,8 +257,8 @@ func TestImageLostWithEnd(t *testing.T) {
 	}
 }
 
-// A node's image bears the attempt that the node has: under another's name it would be
-// taken for that one's.
+// TestImageOfAnother checks that a node's image must name the attempt that the node runs.
+// An image that names another attempt would be taken for an image of that attempt.
 func TestImageOfAnother(t *testing.T) {
 	p := newPool(t)
 	_, a := p.run("")
@@ -268,7 +270,8 @@ func TestImageOfAnother(t *testing.T) {
 	}
 }
 
-// What is not whole is not kept: the job runs on, and its log says so once.
+// TestBadImage checks that the schedd does not keep an incomplete image. The job
+// continues to run, and its log reports the failure once.
 func TestBadImage(t *testing.T) {
 	p, image := newPool(t), []byte("state")
 	id, a := p.run("")
@@ -296,7 +299,7 @@ func TestBadImage(t *testing.T) {
 	}
 }
 
-// An image that has gone from the spool costs the work in it, and nothing else.
+// TestLostImage checks that an image missing from the spool costs only the work in it.
 func TestLostImage(t *testing.T) {
 	p := newPool(t)
 	_, a := p.run("")
@@ -319,8 +322,9 @@ func TestLostImage(t *testing.T) {
 	}
 }
 
-// Images go with their task, two of them are kept, and one that a checkpoint server has
-// is never fetched.
+// TestImagesRemoved checks that the images of a task are removed with the task. The
+// schedd keeps two images of a task. It never fetches an image that a checkpoint server
+// has.
 func TestImagesRemoved(t *testing.T) {
 	p := newPool(t)
 	id, a := p.run("")
@@ -346,8 +350,8 @@ func TestImagesRemoved(t *testing.T) {
 	p.assertImages("")
 }
 
-// A task stands still for the owner of its machine: everybody can see that and why, also
-// after a restart, and that it goes on.
+// TestOwnerSuspension checks that a task is suspended for the owner of its machine. All
+// users can see the suspension, its reason and the resumption, also after a restart.
 func TestOwnerSuspension(t *testing.T) {
 	p := newPool(t)
 	id, a := p.run("")
@@ -403,8 +407,8 @@ func TestOwnerSuspension(t *testing.T) {
 	}
 }
 
-// What runs is frozen, thawed and checkpointed at its owner's word, and a node that was
-// away is told again.
+// TestSuspendResumeCheckpoint checks that the owner of a running job can freeze, thaw and
+// checkpoint it. A node that was away gets the order again.
 func TestSuspendResumeCheckpoint(t *testing.T) {
 	p := newPool(t)
 	id, a := p.run("")
@@ -443,7 +447,8 @@ func TestSuspendResumeCheckpoint(t *testing.T) {
 	p.await(id, "completed 1")
 }
 
-// The key of a job's images is in no ad, no answer and no event.
+// TestKeyIsSecret checks that the key of a job's images is in no ad, no answer and no
+// event.
 func TestKeyIsSecret(t *testing.T) {
 	p := newPool(t)
 	id, a := p.run("")

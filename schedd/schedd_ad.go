@@ -12,12 +12,12 @@ import (
 	"github.com/roost-batch/roost/schedd/dispatch"
 )
 
-// advertiseInterval is how often the numbers in the schedd's ad are looked at: they are
-// for people, and nothing is decided by them.
+// advertiseInterval is the interval at which the schedd examines the numbers in its ad.
+// The numbers are for people, and no decision depends on them.
 const advertiseInterval = 10 * time.Second
 
-// runAdvertiser lets the pool know that there is this schedd, where it can be asked, and
-// how much it has to do, until ctx ends.
+// runAdvertiser advertises this schedd to the pool until ctx ends. The ad gives the
+// schedd's address and its amount of work.
 func (s *Schedd) runAdvertiser(ctx context.Context) {
 	if len(s.node.Collectors) == 0 {
 		return

@@ -27,8 +27,9 @@ func (p *testPool) damageJob(word string) {
 	}
 }
 
-// A job that a repair took out of the queue is named by lists, by why and by the history,
-// in this start of the schedd and in later ones; it cannot be run again.
+// TestTakenOutByARepair checks that lists, why and the history name a job that a repair
+// removed from the queue. They do so in this start of the schedd and in later ones. The
+// job cannot run again.
 func TestTakenOutByARepair(t *testing.T) {
 	p := newPool(t)
 	for _, name := range []string{"intact", "spoiled"} {

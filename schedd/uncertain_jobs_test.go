@@ -12,9 +12,10 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// A job of whose record a disk has lost the beginning of an attempt runs again when no
-// lease can go on that the schedd gave before it started, and not before; whether it is
-// released, or had ended and is to be retried.
+// TestUncertainJobs checks when a job runs again after a disk lost the start of an
+// attempt from its record. The job runs again only when no lease that the schedd gave
+// before it started can still be valid. This applies to a released job and to a job that
+// had ended and is to be retried.
 func TestUncertainJobs(t *testing.T) {
 	ada := queue.CallerIdentity{User: "ada", UID: 1000, GID: 1000, Host: "s"}
 	for _, c := range []struct {

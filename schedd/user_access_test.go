@@ -19,8 +19,9 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// intruderSocket makes the test binary another user's command: it asks the schedd there
-// for everything it should not get, and prints the answers.
+// intruderSocket is the environment variable that makes the test binary act as another
+// user's command. That command asks the schedd at that socket for everything it should
+// not get, and prints the answers.
 const intruderSocket = "ROOST_TEST_STRANGER"
 
 // intruderUID is a uid that is neither root's nor the schedd's.
@@ -77,8 +78,9 @@ func runIntruder(socket string) (a intruderResults) {
 	return a
 }
 
-// Another user of the host may not touch a job, read its output, or see what its owner
-// keeps to himself; the owner's submit keys are not theirs.
+// TestOtherUsersRefused checks that another user of the host may not touch a job or read
+// its output. Such a user may not see the owner's private data. The owner's submit keys
+// do not apply to other users.
 func TestOtherUsersRefused(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("SKIPPED: NOT ROOT, so there is no other user to be")

@@ -21,8 +21,9 @@ func newGPUStartd(t *testing.T, d fakelib.MachineDescription) (*testStartd, *fak
 	return p, m
 }
 
-// TestStartdWithGPUs goes through the whole startd: its ad shows the cards and what they
-// do, a task without a GPU sees none, and one that takes a GPU nevertheless is stopped.
+// TestStartdWithGPUs checks GPUs in the whole startd. The ad shows the cards and what
+// they do. A task without a GPU sees no card, and the startd stops a task that takes one
+// nevertheless.
 func TestStartdWithGPUs(t *testing.T) {
 	t.Parallel()
 	p, m := newGPUStartd(t, fakelib.MachineDescription{Devices: []fakelib.FakeDevice{

@@ -66,8 +66,8 @@ func (l *machineLoop) onGuardLost(n guardLost) {
 	l.ownerState.GuardLost(boottime.Now())
 }
 
-// guardFrozeClaims reports whether the guard has stopped claims of ours itself: they are
-// looked at as those that an earlier start has left.
+// guardFrozeClaims reports whether the guard itself has stopped claims of this startd.
+// The startd treats such claims as those that an earlier start has left.
 func (l *machineLoop) guardFrozeClaims(s *wire.GuardSigns) bool {
 	if len(s.GetFrozen()) == 0 {
 		return false
@@ -129,12 +129,12 @@ func (l *machineLoop) applyOwnerPolicy() roost.BootTime {
 	return wake
 }
 
-// freezeLatencyWindow is how long ago input may have been for tasks to be stopped because
-// of it, and not of something that came after.
+// freezeLatencyWindow is the maximum age of input for a stop of tasks to count as caused
+// by it. For older input, something that came later caused the stop.
 const freezeLatencyWindow = 2 * time.Second
 
-// freezeLatencyStart is since when tasks that are stopped were to stand still: now, or
-// since the input that stops them, where it is that.
+// freezeLatencyStart is the time from which stopped tasks were to be frozen. That time is
+// now, or the time of the input, if input causes the stop.
 type freezeLatencyStart struct{ now, inputAt time.Time }
 
 func (l *machineLoop) newFreezeLatencyStart() freezeLatencyStart {

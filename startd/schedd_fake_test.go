@@ -69,8 +69,8 @@ func (s *fakeSchedd) send(m *wire.ToStartd) {
 	}
 }
 
-// testTimeout is how long news may take on a machine that is kept busy, by tasks that
-// yield to all others, too.
+// testTimeout is the maximum wait for a message on a busy machine. The load includes
+// tasks that yield to all others.
 const testTimeout = time.Minute
 
 // nextMessage is the next message.

@@ -94,8 +94,8 @@ func (f *shutdownSequence) extendsPhase(l *machineLoop) bool {
 	return true
 }
 
-// hasUnfetchedImages reports whether a schedd that can be reached has not yet fetched the
-// last checkpoint of an attempt that has ended.
+// hasUnfetchedImages reports whether the last checkpoint of an ended attempt still awaits
+// a fetch by a reachable schedd.
 func (l *machineLoop) hasUnfetchedImages() bool {
 	for _, s := range l.sessions {
 		for _, c := range l.table.ClaimsOf(s.schedd) {

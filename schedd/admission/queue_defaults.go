@@ -49,8 +49,8 @@ type queueDefaults struct {
 	requirements map[string]string // that machines are to have
 }
 
-// setDefault sets an attribute to a whole number, rounded up to the unit, if the job says
-// nothing, or the standard.
+// setDefault sets an attribute that the job omits, or sets to the standard, to a whole
+// number. It rounds the value up to the unit.
 func (f *queueDefaults) setDefault(name string, value *int64, unit, standard int64) {
 	has, ok := f.spec.Ad.Int(name)
 	if value == nil || ok && has != standard || f.isSetPerTask(name) {
@@ -90,9 +90,10 @@ func (f *queueDefaults) fillExtent(d *wire.Extent) {
 	}
 }
 
-// applyDefaults gives a job what it does not say: as its queue has it, and then as the
-// pool has it (all, or nil). Without a default walltime it is the longest that is
-// allowed, as in PBS, and so it is of bounds on what processes use.
+// applyDefaults fills in what a job does not specify, first from its queue, then from the
+// pool. The pool's defaults are in all, or all is nil. Without a default walltime, the
+// job gets the longest allowed walltime, as in PBS. The same rule applies to limits on
+// what processes use.
 func applyDefaults(q, all *wire.JobQueue, spec *queue.SubmitSpec) error {
 	f := queueDefaults{spec: spec}
 	f.defaulted, _ = spec.Ad.Strings(roost.AttrQueueDefaults)

@@ -13,8 +13,9 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// An act on jobs of several schedds is cut by schedd, in the order of its words, for who
-// may act everywhere; for everybody else it stays where it is refused.
+// TestActParts checks that an act on jobs of several schedds is split by schedd, in the
+// order of its words. This applies to a caller who may act everywhere. For any other
+// caller, the act stays at the schedd that refuses it.
 func TestActParts(t *testing.T) {
 	s := New(Config{Node: &config.Node{Name: "n1", Schedd: &config.ScheddSettings{}},
 		Peers: peers.New("n1", nil, slog.New(slog.DiscardHandler)), Admins: new(peers.JobAdmins)})

@@ -61,9 +61,9 @@ func (act *jobActions) OnUsageReport(node string, report *wire.UsageReport) {
 	}
 }
 
-// endOverLimitGangs ends what a task is a part of, where all of its parts have used more
-// CPU time together than they may. Each of its nodes holds its own part to all of it. A
-// node that is told twice is told nothing new.
+// endOverLimitGangs ends the gang of a task if its parts together exceed their limit on
+// CPU time. Each node of the gang compares its own part with the whole limit. A second
+// message to a node has no further effect.
 func (act *jobActions) endOverLimitGangs(t roost.TaskID) {
 	a, reason, over := act.queue.GangOverCPULimit(t, func(a roost.AttemptID) time.Duration {
 		t := act.liveUsage[a.Task]

@@ -14,8 +14,8 @@ import (
 // maxLine bounds a line for the output of a job, in bytes.
 const maxLine = 4 << 10
 
-// sendOutputMessage has a line written into the output of the running tasks of a target,
-// and returns how many those are. As a signal it goes out once.
+// sendOutputMessage sends a line to the output of a target's running tasks, and returns
+// the number of those tasks. It sends the line once, like a signal.
 func (act *jobActions) sendOutputMessage(now time.Time, who queue.CallerIdentity, t queue.TaskSelector,
 	req *wire.ActRequest) (n uint32, err error) {
 	line := req.GetMessage()

@@ -24,9 +24,9 @@ const (
 	gpuIntervalNone = 2 * time.Second
 )
 
-// checkCellCapacity refuses stream jobs that the pool could not hold if it was empty: who
-// serves others is told at once and not after a while. If no collector answers nothing is
-// known.
+// checkCellCapacity refuses stream jobs that the pool could not hold even if it were
+// empty. The submitter of a service gets the refusal at once and not after a while. If no
+// collector answers, the capacity is unknown.
 func (s *Service) checkCellCapacity(ctx context.Context, specs []queue.SubmitSpec) error {
 	var machines []admission.MachineCapacity
 	for i := range specs {
@@ -73,11 +73,12 @@ type poolGPUs struct {
 	machines atomic.Pointer[[]admission.GPUMachine] // nil: nobody has said yet
 }
 
-// checkFeasible says which of some jobs ask for GPUs that no machine has, or are streams
-// that the pool cannot hold. As to GPUs, a submission that is fine never waits for this:
-// what is remembered clears it. What is remembered does not condemn it, because a machine
-// with larger cards may just have come: for that the collector is asked anew, and if it
-// does not answer nothing is known.
+// checkFeasible reports which jobs ask for GPUs that no machine has, or are streams
+// beyond the pool's capacity. For GPUs, a valid submission never waits for this check,
+// because the remembered data clears it. The remembered data never suffices for a
+// refusal, because a machine with larger cards may have just joined. Before a refusal,
+// checkFeasible queries the collector again. If the collector does not answer, the
+// capacity is unknown.
 func (s *Service) checkFeasible(ctx context.Context, specs []queue.SubmitSpec) error {
 	if err := s.checkCellCapacity(ctx, specs); err != nil {
 		return err

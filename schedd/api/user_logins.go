@@ -53,8 +53,8 @@ func (s *Service) remoteCaller(p peer.Peer) (queue.CallerIdentity, error) {
 	return who, s.checkUser(who)
 }
 
-// checkLogin holds a login against the accounts of this host as they are now: who has no
-// account any more, or whose name is another's, is not let in.
+// checkLogin compares a login with the present accounts of this host. It refuses a user
+// who no longer has an account, or whose name now belongs to another user.
 func checkLogin(a login.HostAccount) (login.HostAccount, error) {
 	number := strconv.FormatUint(uint64(a.UID), 10)
 	found, err := user.LookupId(number)

@@ -42,8 +42,8 @@ func (d *Dispatcher) Exited(now roost.BootTime, nodeName string, a roost.Attempt
 	return true
 }
 
-// Finished tells that the end of an attempt is recorded: the node may forget it, and the
-// claim takes the next task.
+// Finished reports that the end of an attempt is recorded. The node may then forget the
+// attempt, and the claim takes the next task.
 func (d *Dispatcher) Finished(now roost.BootTime, a roost.AttemptID) {
 	c := d.busy[a.Task]
 	if c == nil || c.Attempt != a {
@@ -54,9 +54,10 @@ func (d *Dispatcher) Finished(now roost.BootTime, a roost.AttemptID) {
 	d.assignNext(now, c)
 }
 
-// Failed notes that an attempt has failed, and perhaps by the machine's doing: after so
-// many in a row on one claim it is given back when the attempt is finished. With 0 it has
-// gone well, and they are no longer in a row.
+// Failed notes that an attempt has failed, possibly because of the machine. After most
+// such failures in a row on one claim, the dispatcher releases the claim when the attempt
+// is finished. If most is 0, the attempt has succeeded, and the count of failures starts
+// again.
 func (d *Dispatcher) Failed(a roost.AttemptID, most int) {
 	c := d.busy[a.Task]
 	if c == nil || c.Attempt != a {
@@ -68,9 +69,9 @@ func (d *Dispatcher) Failed(a roost.AttemptID, most int) {
 	c.releaseAtEnd = c.releaseAtEnd || most > 0 && c.failures >= most
 }
 
-// Evicted notes that an attempt had to leave its machine, by the machine's own will: then
-// its claim ends there, too, and a task that were put on it would be lost at once. Where
-// the schedd has asked for it the claim stays.
+// Evicted notes that an attempt had to leave its machine because the machine demanded it.
+// The claim then also ends there, and a task assigned to it would be lost at once. If the
+// schedd requested the eviction, the claim stays.
 func (d *Dispatcher) Evicted(a roost.AttemptID) {
 	if c := d.busy[a.Task]; c != nil && c.Attempt == a && !c.vacating {
 		c.releaseAtEnd = true

@@ -15,8 +15,8 @@ type RequestTotal struct {
 	Resources roost.Resources
 }
 
-// EachTotal lists what requests hold, in order of their numbers, without looking at the
-// claims: it is asked for every second.
+// EachTotal lists what requests hold, in order of their numbers, without reading the
+// claims. Its caller calls it every second.
 func (d *Dispatcher) EachTotal(each func(RequestID, RequestTotal)) {
 	for _, r := range slices.Sorted(maps.Keys(d.totals)) {
 		each(r, d.totals[r])

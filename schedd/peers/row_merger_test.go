@@ -15,8 +15,8 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// scriptedSchedd is a schedd that says its rows at those times after it was asked, and
-// then err; at 0 at the end of pauses: it never says anything more.
+// scriptedSchedd is a schedd that sends its rows after given pauses from the query, and
+// then err. A 0 at the end of pauses means that it never sends anything more.
 type scriptedSchedd struct {
 	node   string
 	rows   []int64 // times of submission, newest first
@@ -124,9 +124,9 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// TestLongListsAreWhole holds that the list of a schedd that never pauses for long is not
-// cut off, however long it takes, and that any number of schedds are merged as if
-// somebody had sorted it all.
+// TestLongListsAreWhole checks that the list of a schedd without long pauses is complete,
+// however long it takes. It also checks that the merge of any number of schedds equals
+// one sorted list.
 func TestLongListsAreWhole(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dead := scriptedSchedd{node: "n9", pauses: []time.Duration{0}}

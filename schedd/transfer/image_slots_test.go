@@ -47,8 +47,9 @@ func (s *imageStream) Recv() (*wire.FileChunk, error) {
 	return nil, io.EOF
 }
 
-// TestImageSlotsAreShared: a user's images come home while those of another stand still
-// on all slots, or on nodes that are away.
+// TestImageSlotsAreShared checks that a user's images are fetched while another user's
+// images block all slots. It covers transfers that make no progress and nodes that are
+// away.
 func TestImageSlotsAreShared(t *testing.T) {
 	const ann, bob, image = 1001, 1002, "state"
 	images, err := store.Open(t.TempDir(), 0)

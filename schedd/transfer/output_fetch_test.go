@@ -9,8 +9,8 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// TestAnnouncedOutput holds that what a node lists as output is compared with what the
-// job asked for, and who is at fault when it is something else.
+// TestAnnouncedOutput checks that the schedd compares a node's list of output with the
+// job's request. It also checks which side is at fault for a difference.
 func TestAnnouncedOutput(t *testing.T) {
 	stored := int64(0)
 	for _, test := range []struct {

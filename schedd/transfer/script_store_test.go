@@ -16,8 +16,8 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// A script is kept whole, under what is in it; of one that is broken off or too long
-// nothing stays.
+// TestStoreScript checks that a script is stored whole, under a name from its content.
+// Nothing remains of a script that is cut off or too long.
 func TestStoreScript(t *testing.T) {
 	broken := errors.New("broken off")
 	piece := bytes.Repeat([]byte("x"), 1<<10)
@@ -57,7 +57,8 @@ func TestStoreScript(t *testing.T) {
 	}
 }
 
-// A script stays for as long as a job names it, and an hour at least.
+// TestSweepScripts checks that a script stays as long as a job names it, and at least an
+// hour.
 func TestSweepScripts(t *testing.T) {
 	root := t.TempDir()
 	dir := filepath.Join(root, "7")

@@ -13,8 +13,9 @@ import (
 	"github.com/roost-batch/roost/startd/starterclient"
 )
 
-// TestEndOverdue: what a starter does not end the startd does, what is in the task's
-// group by that, and what is not by its mark. The rest of the machine is left alone.
+// TestEndOverdue checks that the startd ends those processes of a task that a starter
+// does not end. It finds processes in the task's group by the group, and the others by
+// their mark. The remaining processes of the machine stay untouched.
 func TestEndOverdue(t *testing.T) {
 	cookie := fmt.Sprintf("overdue-%d", os.Getpid())
 	begin := func(environment ...string) (*exec.Cmd, <-chan struct{}) {

@@ -12,8 +12,9 @@ import (
 	"github.com/roost-batch/roost/gpu"
 )
 
-// TestAdOfManyClaims: a machine gives as many claims as its ad can name, says so when
-// there is no room for another, and takes somebody again when one has gone.
+// TestAdOfManyClaims checks that a machine gives as many claims as its ad can name. When
+// there is no room for another claim, the ad says so. When a claim has gone, the machine
+// accepts a claim again.
 func TestAdOfManyClaims(t *testing.T) {
 	for _, tt := range []struct {
 		name        string

@@ -35,10 +35,11 @@ type leases struct{ *ClaimTable }
 
 func (c *ClaimTable) leases() leases { return leases{c} }
 
-// RenewClaims takes a schedd's word on a session that all its claims live on for their
-// leases, from when it sent that: by then it counts itself, and what is read late must
-// not let an attempt outlive what its schedd believes. A lease that has run out stays so.
-// It returns the number of the word that the schedd is to be told now.
+// RenewClaims renews the leases of all claims of a schedd after a message on its session.
+// It counts the leases from the time when the schedd sent the message, because the schedd
+// counts from then. A late read must not let an attempt outlive what its schedd believes.
+// A lease that has run out stays so. RenewClaims returns the number of the mark that the
+// startd must now send to the schedd.
 func (c *ClaimTable) RenewClaims(now roost.BootTime, session uint64, schedd string,
 	r LeaseRenewal) (word uint64, ok bool) {
 	if !c.sessions.isCurrent(schedd, session) {
@@ -82,8 +83,8 @@ func (c leases) handleDeadlines(now roost.BootTime) {
 // leaseOverReason is what people read when a lease has run out.
 const leaseOverReason = "its lease ran out: the submit node was not heard of in time"
 
-// roomGivenReason is what they read when a claim went because its attempt had ended while
-// its schedd could not be reached.
+// roomGivenReason is the reason users read when a claim ended after its attempt, while
+// its schedd was unreachable.
 const roomGivenReason = "its task had ended, and the submit node was not heard of for a while"
 
 func (c leases) expireLease(now roost.BootTime, claim *Claim) {

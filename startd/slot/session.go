@@ -16,8 +16,9 @@ type scheddSession struct {
 	sentMarks   []sentMark // by number, those that may be heard of yet
 }
 
-// sentMark is something that a schedd is told, by which it can say later when it sent
-// what it sends: after it had heard that.
+// sentMark is a numbered mark that the startd sends to a schedd, with its time of
+// sending. The schedd returns the number to show that it sent its message after it had
+// received the mark.
 type sentMark struct {
 	number uint64
 	sentAt roost.BootTime
@@ -125,10 +126,10 @@ func (c *ClaimTable) Disconnected(now roost.BootTime, id uint64, schedd string) 
 // for, it does so within seconds.
 const orphanLease = 15 * time.Second
 
-// shortenLease shortens the lease of a claim if its schedd may have forgotten it; the
-// next renewal makes it as long as it was. One whose attempt has ended keeps its lease
-// and the news, for which a schedd may come back that was away, and gives back what it
-// holds.
+// shortenLease shortens the lease of a claim if its schedd may have forgotten the claim.
+// The next renewal restores the length of the lease. A claim whose attempt has ended
+// keeps its lease and its news, because an absent schedd may return for them. Such a
+// claim gives back what it holds.
 func (c leases) shortenLease(claim *Claim) {
 	switch {
 	case claim.State == Exited:

@@ -15,9 +15,9 @@ const (
 	stagedDev       = "/dev"  // and their devices
 )
 
-// stageRoot makes, in a mount namespace of the starter's own, what all boxes of the claim
-// have in common: the machine's files, and devices that anybody may use beside those that
-// are the claim's. What the machine mounts later comes along.
+// stageRoot builds the common part of all sandboxes of the claim, in the starter's own
+// mount namespace. That part has the machine's files, the claim's devices, and the
+// devices that every user may use. Later mounts of the machine also appear in it.
 func (s *starterProcess) stageRoot(o *proto.StartCmd) startError {
 	switch {
 	case s.rootStaged:
@@ -62,8 +62,8 @@ func (s *starterProcess) stageRoot(o *proto.StartCmd) startError {
 	return startError{}
 }
 
-// replaceDevices exchanges the devices that are the claim's for others: one that waits
-// for its turn gets what is free then.
+// replaceDevices replaces the claim's devices with other devices. A claim that waits for
+// its turn gets the devices that are free then.
 func (s *starterProcess) replaceDevices(devices []proto.DeviceNode) startError {
 	if slices.Equal(devices, s.devices) {
 		return startError{}
@@ -180,9 +180,9 @@ func userDataMounts(info []byte) []string {
 	return list
 }
 
-// openMountNamespace makes the mount namespace of which those of the claim's sandboxes
-// are copies: it has the staged root as its root, and nothing else. This thread makes it
-// and comes back.
+// openMountNamespace makes the mount namespace that the claim's sandboxes copy. The
+// namespace has the staged root as its root, and nothing else. The calling thread makes
+// it and then returns to its own namespace.
 func (s *starterProcess) openMountNamespace() (why startError) {
 	if s.mountNamespace > 0 {
 		return startError{}
@@ -264,8 +264,8 @@ func isPrivateMount(at string) bool {
 	return at == "/"
 }
 
-// userServices is where the sockets of users' own service managers are: through them a
-// task could have something run outside of its box.
+// userServices is the directory of the sockets of users' own service managers. Through
+// these sockets a task could run something outside its sandbox.
 const userServices = "/run/user"
 
 func words(text []byte) []string {

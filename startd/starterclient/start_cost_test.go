@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// BenchmarkSandboxedTrue runs /bin/true by turns as a child of this process, as a task,
-// and as a task in the full sandbox, and reports the medians to the end of each, and the
-// CPU time of starter and tasks. Machines differ from day to day; the ratio within one
-// run does not.
+// BenchmarkSandboxedTrue runs /bin/true by turns as a child, as a task, and as a task in
+// the full sandbox. The child is a child of this process. The benchmark reports the
+// medians of the time to the end of each, and the CPU time of starter and tasks. Machines
+// differ from day to day, but the ratio within one run does not.
 func BenchmarkSandboxedTrue(b *testing.B) {
 	for _, user := range []struct {
 		name string
