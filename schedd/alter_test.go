@@ -21,8 +21,8 @@ import (
 	"github.com/roost-batch/roost/schedd/transfer"
 )
 
-// An alteration is on disk when it is answered, and is done to nobody's job but one's
-// own; one that was thought out before another is told so.
+// TestAlter checks that an alteration is on disk when it is answered. Users may alter
+// only their own jobs. An alteration based on an older version of the job is refused.
 func TestAlter(t *testing.T) {
 	p := newPool(t)
 	id := p.submit("k", 2, "HoldOnSubmit = true").GetIds()[0]
@@ -61,7 +61,8 @@ func TestAlter(t *testing.T) {
 	}
 }
 
-// Whoever goes to another queue leaves the defaults of the one before behind.
+// TestMoveJob checks that a job that moves to another queue loses the defaults of its
+// former queue.
 func TestMoveJob(t *testing.T) {
 	policy := &wire.Policy{Queues: []*wire.JobQueue{
 		{Name: "work", Enabled: true, Band: "production",
@@ -139,8 +140,8 @@ func TestMoveJob(t *testing.T) {
 	}
 }
 
-// The node of a job that runs is told of its new limits, and told again by a schedd that
-// has been away.
+// TestLimitSentToNode checks that the node of a running job is told of its new limits. A
+// restarted schedd tells it again.
 func TestLimitSentToNode(t *testing.T) {
 	p := newPool(t)
 	id, a := p.run("Walltime = 100")
@@ -162,8 +163,8 @@ func TestLimitSentToNode(t *testing.T) {
 	}
 }
 
-// Whoever asks for more is asked about before, and refused with nothing changed; the
-// leader hears what became of it.
+// TestAlterAdmission checks that the leader is asked before a job may ask for more. A
+// refusal changes nothing. The leader hears what became of the alteration.
 func TestAlterAdmission(t *testing.T) {
 	p := newPool(t)
 	receiveNext(t, p.asked.openedEpochs, "the first conversation")

@@ -25,8 +25,8 @@ import (
 // archiveDelay is how long a final job stays in the queue.
 const archiveDelay = 2 * time.Second
 
-// checkpointRetention is how long it stays there with a checkpoint, so that its owner can
-// have it go on: a task that its walltime ended.
+// checkpointRetention is how long a final job with a checkpoint stays in the queue.
+// Meanwhile its owner can have it resume: a task that its walltime ended.
 const checkpointRetention = 24 * time.Hour
 
 // maxArchiveBatch bounds how many jobs move at once.
@@ -127,9 +127,9 @@ func (j *jobArchive) writeHistory(records []history.JobRecord) error {
 	return j.history.Add(records)
 }
 
-// The log is checkpointed when it has grown by this much, and by as much again as the
-// snapshots that a checkpoint has to write: so the cost of checkpoints stays in
-// proportion to what happens.
+// checkpointBytes is how much the log must grow at least before it is checkpointed, in
+// bytes. It must also grow by the size of the snapshots that a checkpoint has to write.
+// So the cost of checkpoints stays in proportion to what happens.
 const checkpointBytes = 4 << 20
 
 // maybeCheckpoint adds a checkpoint to the batch if it is time for one.

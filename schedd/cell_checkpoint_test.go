@@ -22,8 +22,9 @@ func (n *fakeNegotiator) CheckpointCell(req *wire.CheckpointCellRequest,
 	return roost.Exhausted
 }
 
-// TestCheckpointCellForwarded holds that a checkpoint is asked for in the name of who the
-// caller is, whatever he says himself, and that what comes, and how it ends, gets to him.
+// TestCheckpointCellForwarded checks that a checkpoint is requested in the caller's name.
+// The name in the caller's request does not count. The pieces and the final error reach
+// the caller.
 func TestCheckpointCellForwarded(t *testing.T) {
 	p := newPool(t)
 	from, err := p.client.CheckpointCell(p.ctx(), &wire.CheckpointCellRequest{Who: "root@central"})

@@ -17,8 +17,8 @@ func (n *fakeNegotiator) Cell(_ context.Context, req *wire.CellRequest) (*wire.C
 	return nil, roost.PermissionDenied
 }
 
-// TestCellNamesUser checks that the negotiator gets a request with the caller's real
-// identity, whatever the caller claims. It also checks that the caller gets the refusal.
+// TestCellNamesUser checks that the negotiator gets a cell request with the caller's
+// identity. The name in the caller's request does not count. The refusal comes back.
 func TestCellNamesUser(t *testing.T) {
 	p := newPool(t)
 	_, err := p.client.Cell(p.ctx(), &wire.CellRequest{Verb: "set", Kind: "limit", Who: "root@central", Passed: true,

@@ -12,10 +12,10 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// commitBatch is what one or more turns of the loop decided: facts for the log, and what
-// may happen only when they are on disk. Batches are committed one after the other, and
-// all that goes to a node goes through them, so that nothing overtakes the fact it rests
-// on.
+// commitBatch is what one or more turns of the loop decided. It has facts for the log,
+// and what may happen only when they are on disk. Batches are committed one after the
+// other. Everything for a node goes through them, so that no message overtakes the fact
+// that it depends on.
 type commitBatch struct {
 	events    []queue.JobEvent
 	messages  []outgoingMessage

@@ -6,8 +6,8 @@ import (
 	"github.com/roost-batch/roost/schedd/history"
 )
 
-// effectRunner is what the loop has done elsewhere, and does not wait for: what comes of
-// it comes back as news.
+// effectRunner does outside the loop what the loop does not wait for. The results come
+// back as events.
 type effectRunner interface {
 	// connect begins the upkeep of a session with a node, until the peer's stop is
 	// called.

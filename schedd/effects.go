@@ -82,8 +82,8 @@ func (s *Schedd) disconnectNode(node string) {
 	}
 }
 
-// requestClaim asks for a claim, unless what it is for has gone since the grant was
-// taken: it was removed, or altered, and asks for something else now.
+// requestClaim asks for a claim, unless its request has gone since the grant arrived.
+// Then the request was removed, or was altered and asks for something else now.
 func (s *Schedd) requestClaim(c *dispatch.Claim) {
 	r, ok := s.queue.Request(queue.RequestID(c.Request))
 	if !ok {
@@ -96,8 +96,8 @@ func (s *Schedd) requestClaim(c *dispatch.Claim) {
 	s.attackGrant(c.Node, m)
 }
 
-// claimRequest is what the startd is asked: the grant as it was made, and the request's
-// own words on what it needs.
+// claimRequest builds the message that asks a startd for a claim. It has the grant as it
+// was made, and the needs from the request's own ad.
 func (s *Schedd) claimRequest(c *dispatch.Claim, r *queue.Request) *wire.ClaimRequest {
 	m := &wire.ClaimRequest{
 		Grant: c.Grant.ID, Epoch: c.Grant.Epoch, Capability: c.Grant.Token, Owner: r.Owner, Ad: r.Ad,

@@ -7,7 +7,7 @@ import (
 )
 
 // TestBriefHealth checks that a brief answer has only what the schedd knows without
-// asking another daemon. The schedd gives that answer at once.
+// asking others.
 func TestBriefHealth(t *testing.T) {
 	p := newPool(t)
 	brief, err := p.client.Health(p.ctx(), &wire.HealthRequest{Brief: true})

@@ -7,9 +7,9 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// TestRemovalFromHistory holds that what has ended leaves the history where a removal
-// says that it means that, also when it has only just ended, and only then; that tasks do
-// not leave it by themselves; and that a restart brings nothing back.
+// TestRemovalFromHistory checks that ended jobs leave the history only by a removal that
+// asks for it. They leave it also when they have only just ended. Single tasks cannot
+// leave it, and a restart brings nothing back.
 func TestRemovalFromHistory(t *testing.T) {
 	p := newPool(t)
 	p.stop()

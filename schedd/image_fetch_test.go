@@ -97,8 +97,8 @@ func (p *testPool) spooledImages() string {
 	return strings.Join(files, " ")
 }
 
-// assertImages fails unless the spool has exactly those images. It waits until all
-// decisions so far are on disk.
+// assertImages fails unless the spool has exactly the wanted images. It first waits until
+// all that was decided by now is on disk.
 func (p *testPool) assertImages(want string) {
 	p.Helper()
 	p.query(&wire.QueryRequest{Limit: 1})
@@ -121,9 +121,9 @@ func (p *testPool) jobTimeline(id string) string {
 	return strings.Join(words, " ")
 }
 
-// TestCheckpointAndRestore checks that the next attempt continues from a fetched image
-// after a restart of the schedd. If the restore of the image fails, the attempt after
-// that starts from nothing.
+// TestCheckpointAndRestore checks that the next attempt resumes from a fetched image
+// after a restart. When the image cannot be restored, the attempt after that starts from
+// nothing.
 func TestCheckpointAndRestore(t *testing.T) {
 	p, image := newPool(t), bytes.Repeat([]byte("state"), 100_000)
 	id, a := p.run("")
@@ -189,8 +189,8 @@ func TestCheckpointAndRestore(t *testing.T) {
 	}
 }
 
-// TestNoRoomForImage checks that a task is not held because a node has no room for its
-// image. The task continues from that image as soon as a node has room.
+// TestNoRoomForImage checks that a node without room for an image does not cause a hold.
+// The task resumes from that image as soon as a node has room.
 func TestNoRoomForImage(t *testing.T) {
 	p, image := newPool(t), []byte("state")
 	id, a := p.run("")
@@ -225,8 +225,8 @@ func TestNoRoomForImage(t *testing.T) {
 	}
 }
 
-// TestEndWaitsForImage checks that the end of an attempt waits for the attempt's last
-// image. The next attempt continues from that image, and not from an earlier one.
+// TestEndWaitsForImage checks that the end of an attempt waits for its last image. The
+// next attempt resumes from that image, and from no earlier one.
 func TestEndWaitsForImage(t *testing.T) {
 	p, image := newPool(t), []byte("state")
 	_, a := p.run("")
@@ -239,8 +239,8 @@ func TestEndWaitsForImage(t *testing.T) {
 	}
 }
 
-// TestImageLostWithEnd checks the case of an image that was not kept when the schedd
-// stopped. The image arrives with the end of its attempt.
+// TestImageLostWithEnd checks that an image not stored before a stop comes with its
+// attempt's end.
 func TestImageLostWithEnd(t *testing.T) {
 	p, image := newPool(t), []byte("state")
 	_, a := p.run("")
@@ -257,8 +257,8 @@ func TestImageLostWithEnd(t *testing.T) {
 	}
 }
 
-// TestImageOfAnother checks that a node's image must name the attempt that the node runs.
-// An image that names another attempt would be taken for an image of that attempt.
+// TestImageOfAnother checks that an image must name the attempt that its node has. Under
+// another name it would be taken for that attempt's image.
 func TestImageOfAnother(t *testing.T) {
 	p := newPool(t)
 	_, a := p.run("")
@@ -270,8 +270,8 @@ func TestImageOfAnother(t *testing.T) {
 	}
 }
 
-// TestBadImage checks that the schedd does not keep an incomplete image. The job
-// continues to run, and its log reports the failure once.
+// TestBadImage checks that a damaged image is not stored. The job runs on, and its log
+// says so once.
 func TestBadImage(t *testing.T) {
 	p, image := newPool(t), []byte("state")
 	id, a := p.run("")
@@ -299,7 +299,8 @@ func TestBadImage(t *testing.T) {
 	}
 }
 
-// TestLostImage checks that an image missing from the spool costs only the work in it.
+// TestLostImage checks that an image that is gone from the spool costs only the work in
+// it.
 func TestLostImage(t *testing.T) {
 	p := newPool(t)
 	_, a := p.run("")
@@ -322,9 +323,8 @@ func TestLostImage(t *testing.T) {
 	}
 }
 
-// TestImagesRemoved checks that the images of a task are removed with the task. The
-// schedd keeps two images of a task. It never fetches an image that a checkpoint server
-// has.
+// TestImagesRemoved checks that images are removed with their task, and that two of them
+// are retained. An image that a checkpoint server has is never fetched.
 func TestImagesRemoved(t *testing.T) {
 	p := newPool(t)
 	id, a := p.run("")
@@ -350,8 +350,8 @@ func TestImagesRemoved(t *testing.T) {
 	p.assertImages("")
 }
 
-// TestOwnerSuspension checks that a task is suspended for the owner of its machine. All
-// users can see the suspension, its reason and the resumption, also after a restart.
+// TestOwnerSuspension checks that queries show a suspension for the machine's owner and
+// its reason. They show it after a restart too, and show that the task resumes.
 func TestOwnerSuspension(t *testing.T) {
 	p := newPool(t)
 	id, a := p.run("")
@@ -407,8 +407,8 @@ func TestOwnerSuspension(t *testing.T) {
 	}
 }
 
-// TestSuspendResumeCheckpoint checks that the owner of a running job can freeze, thaw and
-// checkpoint it. A node that was away gets the order again.
+// TestSuspendResumeCheckpoint checks that owners can suspend, resume and checkpoint their
+// running tasks. A node that was away is told again.
 func TestSuspendResumeCheckpoint(t *testing.T) {
 	p := newPool(t)
 	id, a := p.run("")

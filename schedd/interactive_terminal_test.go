@@ -50,8 +50,8 @@ func (p *testPool) attachTerminal(ctx context.Context,
 	return stream
 }
 
-// TestTerminal follows an interactive job from the wait for its start to its end: the
-// node is asked until the processes are there, and its user is told of the end when that
+// TestTerminal follows an interactive job from the wait for its start to its end. The
+// schedd asks the node until the processes are there. The user is told of the end when it
 // is recorded, and not before.
 func TestTerminal(t *testing.T) {
 	p := newPool(t)
@@ -96,8 +96,8 @@ func TestTerminal(t *testing.T) {
 	}
 }
 
-// TestTerminalRemoved holds that a job does not outlive its user's terminal, whether it
-// waits or runs; and that its end by itself stays what it is.
+// TestTerminalRemoved checks that a waiting or running job does not outlive its user's
+// terminal. A job that ends by itself retains its end state.
 func TestTerminalRemoved(t *testing.T) {
 	p := newPool(t)
 	const ad = `Interactive = true; Arguments = { "-l" }; Key = `

@@ -8,7 +8,7 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// A job may name a script that was sent before, and no other.
+// TestScriptOfJob checks that a job may name a script that was sent before, and no other.
 func TestScriptOfJob(t *testing.T) {
 	p := newPool(t)
 	stream, err := p.client.KeepScript(p.ctx())

@@ -7,9 +7,9 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// TestNewLeader holds that the schedd leaves a leader that answers, but was followed by
-// another, for that one; that it finds one of which it only hears by the others; and that
-// it stays where it is while a replica has old news.
+// TestNewLeader checks that the schedd leaves a leader that still answers for the
+// leader's successor. It finds a leader of which it hears only from the others. It stays
+// with the leader while a replica reports an old one.
 func TestNewLeader(t *testing.T) {
 	p := newPool(t)
 	receiveNext(t, p.asked.openedEpochs, "the first conversation")
@@ -34,9 +34,9 @@ func TestNewLeader(t *testing.T) {
 	}
 }
 
-// TestSilentNegotiator holds that a negotiator which does not speak again when it has
-// promised to is connected to anew, with all that was on the connection: it may be one
-// that the network has swallowed.
+// TestSilentNegotiator checks that the schedd reconnects to a negotiator that misses its
+// promised message. Everything on the old connection is given up, because the network may
+// have lost it.
 func TestSilentNegotiator(t *testing.T) {
 	p := newPool(t)
 	receiveNext(t, p.asked.openedEpochs, "the first conversation")
@@ -58,9 +58,9 @@ func TestNegotiatorStreamBreaks(t *testing.T) {
 	receiveNext(t, p.asked.openedEpochs, "the second conversation")
 }
 
-// TestReportsLimitedGrants holds that a leader hears at once which grants with licences
-// of its predecessor are claims by now, and which are still in hand; and that the machine
-// is told until when such a grant may be claimed.
+// TestReportsLimitedGrants checks that a new leader hears at once of its predecessor's
+// grants with concurrency limits. It hears which are claims by now and which are pending.
+// The machine is told until when such a grant may be claimed.
 func TestReportsLimitedGrants(t *testing.T) {
 	p := newPool(t)
 	if h := receiveNext(t, p.asked.hellos, "the first hello"); !h.GetLists() || len(h.GetGrants()) > 0 {

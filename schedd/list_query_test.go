@@ -8,8 +8,8 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// The tasks of a job that has very many are told in pieces, and in order, and none is
-// left out.
+// TestLongListing checks that the very many tasks of a job are listed in pieces, in
+// order. No task is left out.
 func TestLongListing(t *testing.T) {
 	p := newPool(t)
 	p.stop()

@@ -15,8 +15,8 @@ func (f *fakeStartd) report(attempts ...*wire.AttemptUsage) {
 	f.send(&wire.FromStartd{Of: &wire.FromStartd_Usage{Usage: &wire.UsageReport{Attempts: attempts}}})
 }
 
-// What a task uses is shown while it runs and as its node last said, and nothing that
-// makes no sense gets in.
+// TestUsageIsShown checks that queries show a running task's usage as its node last
+// reported it. Impossible values are not shown.
 func TestUsageIsShown(t *testing.T) {
 	p := newPool(t)
 	id := p.submit("k", 1, "").GetIds()[0]

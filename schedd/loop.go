@@ -18,9 +18,10 @@ import (
 // stream of others.
 const turnSize = 512
 
-// lazyCommitDelay is how long facts that nobody waits for may wait for company before
-// they go to disk: the starts of processes, and ends with no task behind them. Until they
-// are there the node keeps what they rest on, so a crash costs nothing but the telling.
+// lazyCommitDelay bounds how long facts that nobody waits for may wait for others before
+// a commit. Such facts are the starts of processes, and ends with no task behind them.
+// Until they are on disk the node retains what they depend on, so after a crash it only
+// reports again.
 const lazyCommitDelay = 5 * time.Millisecond
 
 // clockReading is one instant on both clocks: the one that people go by, and the one that
@@ -80,9 +81,9 @@ func (s *Schedd) runLoop(ctx context.Context, batches chan<- *commitBatch, commi
 	}
 }
 
-// flushOnStop hands over what is decided when the daemon ends: answers and
-// acknowledgements that wait for it are better given than not. Where it ends because the
-// log cannot be written there is nobody to take it.
+// flushOnStop hands over the last batch when the daemon ends. Answers and
+// acknowledgements wait for it, and should still go out. If the daemon ends because the
+// log cannot be written, nobody takes the batch.
 func (s *Schedd) flushOnStop(batches chan<- *commitBatch, committed <-chan struct{}) {
 	if s.pending.isEmpty() {
 		return
@@ -94,8 +95,8 @@ func (s *Schedd) flushOnStop(batches chan<- *commitBatch, committed <-chan struc
 	}
 }
 
-// runTurn takes in one piece of news and whatever else waits, and then does once what
-// follows from all of it.
+// runTurn handles one event and others that already wait. Then it does once what follows
+// from all of them.
 func (s *Schedd) runTurn(event any) {
 	s.clock = readClocks()
 	now := s.clock.now
@@ -145,8 +146,8 @@ func (s *Schedd) handle(event any, now time.Time) {
 	}
 }
 
-// react does what the changes of a turn ask for: tasks for free claims, words to nodes
-// and to the negotiator, news for those who watch.
+// react does what the changes of a turn ask for. It finds tasks for free claims, and
+// sends messages to nodes, to the negotiator and to watchers.
 func (s *Schedd) react(now time.Time) {
 	s.leader.CheckDeferred(now)
 	for events := s.queue.Followups(now); len(events) > 0; events = s.queue.Followups(now) {

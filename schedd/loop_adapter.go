@@ -11,8 +11,8 @@ import (
 	"github.com/roost-batch/roost/schedd/transfer"
 )
 
-// loopAdapter is the loop as the parts of the schedd see it: each names what it needs in
-// an interface of its own.
+// loopAdapter gives the packages of the schedd access to the loop. Each package names
+// what it needs in an interface of its own.
 type loopAdapter struct{ s *Schedd }
 
 // Now is the time of the present turn.

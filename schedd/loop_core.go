@@ -51,14 +51,15 @@ func (b *PendingArchive) Each(f func(seq uint64, key string)) {
 	}
 }
 
-// LoopCore is a schedd without its goroutines, its network, its disk and its clocks: the
-// daemon's own loop, as one turns it by hand. The simulator does, so that what it plays
-// is what runs. Each method that has a ClockReading begins a turn; at its end RunTurn is
-// called, and then Batch says what is to be written, if anything is: nothing that a turn
-// has decided leaves before that is on disk, and Committed was called.
+// LoopCore is a schedd without its goroutines, its network, its disk and its clocks. It
+// is the daemon's own loop, and its caller steps it. The simulator does so, and thus runs
+// the code of the daemon. Each method that has a ClockReading begins a turn. At the end
+// of the turn the caller calls RunTurn; then Batch says what is to be written, if
+// anything is. Nothing that a turn has decided leaves before that is on disk and
+// Committed was called.
 //
-// What a LoopCore leaves out is what happens around the loop: users' files, images of
-// processes, notices, lists of jobs, neighbours, distributed placement.
+// A LoopCore leaves out what happens around the loop: users' files, images of processes,
+// notices, lists of jobs, neighbours, distributed placement.
 type LoopCore struct {
 	schedd       *Schedd
 	effects      EffectRunner
@@ -156,8 +157,8 @@ func (c *LoopCore) GreetingMessage(machine string) *wire.SessionHello {
 	return c.schedd.greetingMessage(machine)
 }
 
-// SessionOpened takes in that somebody has answered the greeting; nil: it is another than
-// the node that was wanted, and there is no session.
+// SessionOpened handles the answer to a session's greeting. If another node than the
+// wanted one answered, it returns nil, and there is no session.
 func (c *LoopCore) SessionOpened(m ClockReading, node string, welcome *wire.SessionWelcome) *StartdSession {
 	if checkWelcome(node, welcome) != nil {
 		return nil
@@ -287,25 +288,24 @@ func (c *LoopCore) Tick(m ClockReading) {
 	c.noteWaiting(m)
 }
 
-// NextTick is how long after m Tick is due if nothing happens before, and no longer than
-// so long; 0: than a daemon sleeps, which is a second.
+// NextTick returns how long after m Tick is due if nothing happens before. The result is
+// at most most; with most 0 it is at most a second, as in the daemon.
 func (c *LoopCore) NextTick(m ClockReading, most time.Duration) time.Duration {
 	return c.schedd.tickDelay(clockReading{m.Now, m.Boot}, cmp.Or(most, maxTick))
 }
 
-// BecameIdle reports, once, whether a claim has become idle: then the time of the next
-// tick has to be asked for anew.
+// BecameIdle reports, once, whether a claim has become idle. Then the caller must ask
+// NextTick again.
 func (c *LoopCore) BecameIdle() bool { return c.schedd.dispatch.BecameIdle() }
 
 // CommitBatch is what is to be committed together.
 type CommitBatch struct{ batch *commitBatch }
 
-// Events are the facts of a batch, and Snapshots what a checkpoint of the log writes with
-// them, by job: nil for one that has left the queue.
+// Events are the facts of a batch, for the log.
 func (b *CommitBatch) Events() []queue.JobEvent { return b.batch.events }
 
-// Checkpoint is what is to be written with the events, if the log is to begin anew; nil
-// if it is not.
+// Checkpoint is what is to be written with the events if the log is to begin anew.
+// Otherwise it is nil.
 func (b *CommitBatch) Checkpoint() *journal.QueueCheckpoint { return b.batch.checkpoint }
 
 // Nodes are those to whom something is said that rests on a batch, in order.
@@ -318,9 +318,9 @@ func (b *CommitBatch) Nodes() []string {
 	return slices.Compact(all)
 }
 
-// Batch returns what is to be committed now, nil if nothing is or it can wait for
-// company: then until when, and false if there is nothing at all. As long as a batch is
-// being written no other is to be taken.
+// Batch returns what is to be committed now, or nil. With nil, waits reports whether
+// there are facts that can wait for others, and by is until when. While a batch is being
+// written, the caller must take no other.
 func (c *LoopCore) Batch(now time.Time) (b *CommitBatch, by time.Time, waits bool) {
 	p := c.schedd.pending
 	if p.isEmpty() {
@@ -333,9 +333,9 @@ func (c *LoopCore) Batch(now time.Time) (b *CommitBatch, by time.Time, waits boo
 	return &CommitBatch{p}, by, false
 }
 
-// Committed is called when a batch is on disk, and says how large the log is since its
-// last checkpoint, in bytes. What rests on the batch is in the sessions with its Nodes
-// then.
+// Committed notes that a batch is on disk. size is how large the log is since its last
+// checkpoint, in bytes. Afterwards the sessions with the batch's Nodes have the messages
+// that depend on it.
 func (c *LoopCore) Committed(b *CommitBatch, size int) {
 	c.schedd.logSize.Store(int64(size))
 	for _, m := range b.batch.messages {

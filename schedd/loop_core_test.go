@@ -46,8 +46,8 @@ func (h *steppedSchedd) commitTurn() (what []queue.EventType) {
 	return what
 }
 
-// TestLoopCore turns a schedd by hand, from a submission until the job is in the history:
-// what is decided leaves when it is on disk.
+// TestLoopCore steps a schedd from a submission until the job is in the history. What is
+// decided leaves only when it is on disk.
 func TestLoopCore(t *testing.T) {
 	h := &steppedSchedd{T: t, at: ClockReading{time.Unix(1_000_000, 0), time.Hour}}
 	h.core = NewCore("s", "domain", 40*time.Minute, 0, queue.New("s"), 1, 0, h.at.Now, h)

@@ -11,8 +11,8 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// Another machine answers where one was that cannot be reached: the attempt there is not
-// over, and no other begins.
+// TestAnotherMachineAnswers checks that an attempt is not over when another machine
+// answers in its machine's place. No other attempt begins.
 func TestAnotherMachineAnswers(t *testing.T) {
 	h := &steppedSchedd{T: t, at: ClockReading{time.Unix(1_000_000, 0), time.Hour}}
 	h.core = NewCore("s", "domain", 40*time.Minute, 0, queue.New("s"), 1, 0, h.at.Now, h)

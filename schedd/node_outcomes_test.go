@@ -11,8 +11,8 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// TestRetractOutcome holds that the negotiator, once it has heard that a task failed,
-// hears that it runs no more: by itself, or because somebody removed it.
+// TestRetractOutcome checks that the negotiator, told of a task's failure, hears when the
+// task runs no more. The task ends by itself, or somebody removes it.
 func TestRetractOutcome(t *testing.T) {
 	for _, removed := range []bool{false, true} {
 		h := &steppedSchedd{T: t, at: ClockReading{time.Unix(1_000_000, 0), time.Hour}}
@@ -101,9 +101,9 @@ func verdicts(all []*wire.FromSchedd) (reported []wire.Outcome_Verdict) {
 	return reported
 }
 
-// TestForgedImageIsBlamed: of an image that no honest machine makes the node is suspected
-// that has made it, by its session and not by what it says itself, and it is told of who
-// refused it.
+// TestForgedImageIsBlamed checks that the node that made a forged image becomes suspect.
+// The schedd knows that node by its session, not by the node's own statement. The leader
+// is told the reason of the node that refused the image.
 func TestForgedImageIsBlamed(t *testing.T) {
 	p := newPool(t)
 	_, a := p.run("")

@@ -34,8 +34,8 @@ func (c *fakeCollector) Query(_ *wire.AdQuery, stream grpc.ServerStreamingServer
 	return nil
 }
 
-// TestInfeasibleRefused holds that more than any card has is refused, as soon as the
-// cards are known and no longer than they are the largest.
+// TestInfeasibleRefused checks that a request for more than any card has is refused. It
+// is refused as soon as the cards are known, and until larger ones are.
 func TestInfeasibleRefused(t *testing.T) {
 	p := newPool(t)
 	p.stop()

@@ -11,9 +11,10 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// TestAdmission holds that the leader is asked where there are quotas, that its refusal
-// reaches the user and leaves nothing behind, that a submission that was taken already is
-// not asked about again, and that the leader hears what became of all.
+// TestAdmission checks that the schedd asks the leader about submissions where there are
+// quotas. A refusal reaches the user and leaves nothing behind. The schedd does not ask
+// again about a submission that was already accepted. The leader hears what became of
+// all.
 func TestAdmission(t *testing.T) {
 	p := newPool(t)
 	receiveNext(t, p.asked.openedEpochs, "the first conversation")
@@ -72,10 +73,10 @@ func TestAdmission(t *testing.T) {
 	}
 }
 
-// TestDeferredAdmission holds that a job that was submitted while no negotiator led is
-// taken, asked about when one leads, and held with the numbers if quotas do not allow it;
-// that who releases it has it asked about again; and that it counts for its owner's quota
-// when it is admitted, and not before.
+// TestDeferredAdmission checks that a job submitted while no negotiator led is accepted
+// and asked about later. If quotas do not allow it, it is held with the numbers. After a
+// release the leader is asked again. The job counts for its owner's quota when it is
+// admitted, and not before.
 func TestDeferredAdmission(t *testing.T) {
 	p := newPool(t)
 	receiveNext(t, p.asked.openedEpochs, "the first conversation")

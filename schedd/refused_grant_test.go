@@ -2,9 +2,9 @@ package schedd
 
 import "testing"
 
-// A machine that refuses is asked again as long as something is ready, and the negotiator
-// is never told that nothing is wanted meanwhile: with the request it would forget who
-// refused, and offer the same for ever.
+// TestRefusedGrants checks that a machine that refuses is asked again while a task is
+// ready. Meanwhile the negotiator is never told that nothing is wanted. With the request
+// it would forget who refused, and would repeat the same offer for ever.
 func TestRefusedGrants(t *testing.T) {
 	p := newPool(t)
 	p.startd.mu.Lock()

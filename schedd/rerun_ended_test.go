@@ -16,9 +16,9 @@ func (p *testPool) awaitArchived() {
 	}
 }
 
-// What failed is run again for as long as the history knows it: the job has its number,
-// its past and its next attempt, also after a restart, and its record in the history is
-// that of both its lives.
+// TestRetryEndedJob checks that a failed job can run again for as long as the history
+// knows it. The job has its number, its events and its next attempt, also after a
+// restart. Its record in the history covers both of its runs.
 func TestRetryEndedJob(t *testing.T) {
 	for _, verb := range []wire.ActRequest_Verb{wire.ActRequest_RETRY, wire.ActRequest_RERUN} {
 		p := newPool(t)

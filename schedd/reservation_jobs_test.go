@@ -17,9 +17,10 @@ func (p *testPool) setPolicy(policy *wire.Policy) {
 	receiveNext(p, p.asked.openedEpochs, "a conversation")
 }
 
-// The name of a reservation is that of a queue: jobs are submitted to it, and moved into
-// it and out of it; and where one is being deleted its jobs go, also those whose
-// submission was on its way, and no others.
+// TestReservationIsAQueue checks that the name of a reservation is also the name of a
+// queue. Users submit jobs to it, and move jobs into it and out of it. When a reservation
+// is being deleted its jobs are removed, also those whose submission was on its way, and
+// no others.
 func TestReservationIsAQueue(t *testing.T) {
 	p := newPool(t)
 	receiveNext(t, p.asked.openedEpochs, "the first conversation")

@@ -12,12 +12,12 @@ import (
 	"github.com/roost-batch/roost/schedd/dispatch"
 )
 
-// advertiseInterval is the interval at which the schedd examines the numbers in its ad.
-// The numbers are for people, and no decision depends on them.
+// advertiseInterval is how often the schedd updates the numbers in its ad. They are for
+// people, and nothing is decided by them.
 const advertiseInterval = 10 * time.Second
 
-// runAdvertiser advertises this schedd to the pool until ctx ends. The ad gives the
-// schedd's address and its amount of work.
+// runAdvertiser sends the schedd's ad to the collectors until ctx ends. The ad says where
+// the schedd can be asked and how much it has to do.
 func (s *Schedd) runAdvertiser(ctx context.Context) {
 	if len(s.node.Collectors) == 0 {
 		return

@@ -11,8 +11,9 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// A node speaks of what it was given, and of nothing else: what it says of an attempt on
-// another node changes nothing, and it is sent no input of it.
+// TestANodeSpeaksOfItsOwn checks that a node can report only what it was given. Its
+// message about an attempt on another node changes nothing, and it gets no input of that
+// attempt.
 func TestANodeSpeaksOfItsOwn(t *testing.T) {
 	h := &steppedSchedd{T: t, at: ClockReading{time.Unix(1_000_000, 0), time.Hour}}
 	h.core = NewCore("s", "domain", 40*time.Minute, 0, queue.New("s"), 1, 0, h.at.Now, h)

@@ -62,8 +62,8 @@ func sendToNode(log *slog.Logger, node string, m *wire.ToStartd, send func(*wire
 	return send(m)
 }
 
-// sendInTime has a session end when its node does not take a message: what is meant for
-// it would wait here, more and more of it.
+// sendInTime ends a session if its node does not take a message in time. Otherwise more
+// and more messages for the node would wait here.
 func sendInTime(end context.CancelCauseFunc, send func(*wire.ToStartd) error) func(*wire.ToStartd) error {
 	return func(m *wire.ToStartd) error {
 		late := time.AfterFunc(sendTimeout, func() { end(sendTimeoutError{}) })
@@ -100,8 +100,8 @@ func (e *sessionEndLog) logEnd(log *slog.Logger, node string, err error) {
 	log.Log(context.Background(), level, "session ended", "node", node, "error", err)
 }
 
-// isExpectedEnd reports whether a session has ended because one of the two went away, or
-// was overtaken by a newer one.
+// isExpectedEnd reports whether a session ended because one side went away or a newer
+// session replaced it.
 func isExpectedEnd(err error) bool {
 	return errors.Is(err, roost.Unavailable) || errors.Is(err, roost.Stale) || errors.Is(err, context.Canceled) ||
 		errors.Is(err, io.EOF)

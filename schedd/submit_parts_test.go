@@ -10,8 +10,8 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// A submission that is too long for one message arrives whole, and one of which other
-// bytes come than were announced does not.
+// TestSubmitParts checks that a submission that is too long for one message arrives
+// whole. A submission whose bytes are not those that were announced is refused.
 func TestSubmitParts(t *testing.T) {
 	p := newPool(t)
 	long := strings.Repeat("x", 100<<10)

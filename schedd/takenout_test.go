@@ -28,8 +28,8 @@ func (p *testPool) damageJob(word string) {
 }
 
 // TestTakenOutByARepair checks that lists, why and the history name a job that a repair
-// removed from the queue. They do so in this start of the schedd and in later ones. The
-// job cannot run again.
+// removed. They do in this start of the schedd and in later ones. The job cannot be run
+// again.
 func TestTakenOutByARepair(t *testing.T) {
 	p := newPool(t)
 	for _, name := range []string{"intact", "spoiled"} {

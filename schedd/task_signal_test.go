@@ -10,8 +10,8 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// PBS holds what is held and releases what waits without a word; roost hold and roost
-// release tell.
+// TestRepeatedHold checks that PBS accepts a repeated hold or release without an error.
+// roost hold and roost release return one.
 func TestRepeatedHold(t *testing.T) {
 	p := newPool(t)
 	id := p.submit("k", 1, "HoldOnSubmit = true").GetIds()[0]
@@ -32,8 +32,8 @@ func TestRepeatedHold(t *testing.T) {
 	}
 }
 
-// A signal goes to the node once: not to a later session, and not at all when the node is
-// away.
+// TestSignalSentToNode checks that a signal goes to the node once. It does not go to a
+// later session, and it does not go out while the node is away.
 func TestSignalSentToNode(t *testing.T) {
 	p := newPool(t)
 	id, a := p.run("")
@@ -58,7 +58,8 @@ func TestSignalSentToNode(t *testing.T) {
 	}
 }
 
-// A message goes to the node of a task that runs, and is refused for any other.
+// TestMessageSentToNode checks that a message goes to the node of a running task. For any
+// other task it is refused.
 func TestMessageSentToNode(t *testing.T) {
 	p := newPool(t)
 	id, a := p.run("")

@@ -12,10 +12,10 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// TestUncertainJobs checks when a job runs again after a disk lost the start of an
-// attempt from its record. The job runs again only when no lease that the schedd gave
-// before it started can still be valid. This applies to a released job and to a job that
-// had ended and is to be retried.
+// TestUncertainJobs checks when a job runs again whose record has lost the beginning of
+// an attempt. It runs again when no lease from before the schedd's start can be valid,
+// and not before. That holds for a job that is released, and for an ended one that is
+// retried.
 func TestUncertainJobs(t *testing.T) {
 	ada := queue.CallerIdentity{User: "ada", UID: 1000, GID: 1000, Host: "s"}
 	for _, c := range []struct {

@@ -38,8 +38,8 @@ func (d *deafNode) Session(stream grpc.BidiStreamingServer[wire.ToStartd, wire.F
 	return stream.Context().Err()
 }
 
-// What waits for a node that does not read is bounded in bytes: its session ends, and the
-// next one begins with a welcome.
+// TestNodeThatDoesNotRead checks that the messages that wait for such a node are bounded
+// in bytes. Past the bound its session ends, and the next one begins with a welcome.
 func TestNodeThatDoesNotRead(t *testing.T) {
 	l, err := net.Listen("unix", t.TempDir()+"/startd.sock")
 	if err != nil {

@@ -19,9 +19,9 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// intruderSocket is the environment variable that makes the test binary act as another
-// user's command. That command asks the schedd at that socket for everything it should
-// not get, and prints the answers.
+// intruderSocket names the environment variable that makes the test binary another user's
+// command. The command asks the schedd there for everything it should not get, and prints
+// the answers.
 const intruderSocket = "ROOST_TEST_STRANGER"
 
 // intruderUID is a uid that is neither root's nor the schedd's.
@@ -78,9 +78,8 @@ func runIntruder(socket string) (a intruderResults) {
 	return a
 }
 
-// TestOtherUsersRefused checks that another user of the host may not touch a job or read
-// its output. Such a user may not see the owner's private data. The owner's submit keys
-// do not apply to other users.
+// TestOtherUsersRefused checks that another user may not change a job or read its output.
+// The other user does not see the owner's private attributes, and has other submit keys.
 func TestOtherUsersRefused(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("SKIPPED: NOT ROOT, so there is no other user to be")

@@ -97,7 +97,7 @@ func attemptOfEvent(e *wire.JobEvent) attemptRecord {
 
 func (h *cellHostPool) checkFence(f *fencedArray, events []*wire.JobEvent) {
 	// assigned: true if assigned after a release
-	assigned, lost := map[attemptRecord]bool{}, map[attemptRecord]bool{}
+	assigned, lost, completed := map[attemptRecord]bool{}, map[attemptRecord]bool{}, map[int]int{}
 	fence := false
 	for _, e := range events {
 		switch e.GetWhat() {
@@ -113,6 +113,14 @@ func (h *cellHostPool) checkFence(f *fencedArray, events []*wire.JobEvent) {
 			assigned[attemptOfEvent(e)] = e.GetTime() > f.stopped
 		case "lost":
 			lost[attemptOfEvent(e)] = true
+		case "ended", "vacated", "preempted":
+			// the order to end it met its last line: it is no completion, and the task runs again
+			lost[attemptOfEvent(e)] = true
+		case "completed":
+			index := attemptOfEvent(e).index
+			if completed[index]++; completed[index] > 1 {
+				h.Errorf("P3: %s: %s has %d completions on record", f.name, e.GetId(), completed[index])
+			}
 		}
 	}
 	begun, ends := 0, map[int]int{}

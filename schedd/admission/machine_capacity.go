@@ -13,8 +13,8 @@ type MachineCapacity struct {
 	isUnknown       bool // its ad does not say
 }
 
-// taskRoom is how many tasks that ask for r the machine has room for when it is empty,
-// most at most. It may be fewer, by how its units are cut.
+// taskRoom bounds how many tasks that ask for r fit into the machine when it is empty.
+// The result is at most most. The cut of its resource units may leave room for fewer.
 func (c MachineCapacity) taskRoom(r roost.Resources, most int) int {
 	if c.isUnknown {
 		return most

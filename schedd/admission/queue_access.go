@@ -50,8 +50,9 @@ func (e *QueueAdmission) accessListExcludes(q *wire.JobQueue) string {
 	return ""
 }
 
-// isAllowed looks somebody up in a list: the first entry that fits decides, then + or -
-// alone, and else it is no.
+// isAllowed reports whether an access list admits somebody; fits reports whether an entry
+// is about them. The first entry that fits decides. Otherwise + or - alone decides, and
+// without one the answer is no. A nil list admits everybody.
 func isAllowed(r *wire.Roll, fits func(name string) bool) bool {
 	if r == nil {
 		return true

@@ -67,10 +67,10 @@ func (e *QueueAdmission) AdmitJobs(specs []queue.SubmitSpec) error {
 	return nil
 }
 
-// enterQueue puts a job into the queue of that name, or into the one that it routes to:
-// the job's ad names the queue afterwards, and has what the queue gives. What an earlier
-// queue gave is gone. The empty name is that of no queue, and that of a reservation
-// stands for it and the default queue. An error leaves the job as it was.
+// enterQueue puts a job into the named queue, or into the one that the queue routes it
+// to. Afterwards the job's ad names the queue and has the queue's defaults. The defaults
+// of an earlier queue are gone. The empty name means no queue. The name of a reservation
+// means the reservation and the default queue. An error leaves the job as it was.
 func (e *QueueAdmission) enterQueue(spec *queue.SubmitSpec, name string) error {
 	if isReservationName(e.Policy, name) {
 		return e.enterReservation(spec, name)
@@ -102,8 +102,8 @@ func queueError(q *wire.JobQueue, err error) error {
 	return fmt.Errorf("queue %s: %w", q.GetName(), err)
 }
 
-// applyQueue has a queue give a job in it what it does not say, and refuse what does not
-// suit it.
+// applyQueue gives a job its queue's defaults, and refuses a job outside the queue's
+// limits.
 func applyQueue(p *wire.Policy, q *wire.JobQueue, spec *queue.SubmitSpec) error {
 	if err := applyDefaults(q, p.GetAll(), spec); err != nil {
 		return queueError(q, err)

@@ -49,8 +49,8 @@ type queueDefaults struct {
 	requirements map[string]string // that machines are to have
 }
 
-// setDefault sets an attribute that the job omits, or sets to the standard, to a whole
-// number. It rounds the value up to the unit.
+// setDefault sets an attribute that the job leaves out to a value in whole units, rounded
+// up. A job with the standard value counts as one that leaves it out.
 func (f *queueDefaults) setDefault(name string, value *int64, unit, standard int64) {
 	has, ok := f.spec.Ad.Int(name)
 	if value == nil || ok && has != standard || f.isSetPerTask(name) {
@@ -90,10 +90,9 @@ func (f *queueDefaults) fillExtent(d *wire.Extent) {
 	}
 }
 
-// applyDefaults fills in what a job does not specify, first from its queue, then from the
-// pool. The pool's defaults are in all, or all is nil. Without a default walltime, the
-// job gets the longest allowed walltime, as in PBS. The same rule applies to limits on
-// what processes use.
+// applyDefaults sets what a job leaves out: first the queue's defaults, then the pool's.
+// all has the pool's and may be nil. Without a default walltime the job gets the longest
+// that is allowed, as in PBS. The same holds for the bounds on what processes use.
 func applyDefaults(q, all *wire.JobQueue, spec *queue.SubmitSpec) error {
 	f := queueDefaults{spec: spec}
 	f.defaulted, _ = spec.Ad.Strings(roost.AttrQueueDefaults)

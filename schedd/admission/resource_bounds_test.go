@@ -10,8 +10,8 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// TestResourceBounds holds what queues give and refuse of what machines do not hand out,
-// and that a job that goes on leaves it behind.
+// TestResourceBounds checks queue defaults and limits for resources that machines do not
+// hand out. A job that moves on loses the defaults of its former queue.
 func TestResourceBounds(t *testing.T) {
 	p := &wire.Policy{
 		All: &wire.JobQueue{Default: &wire.Extent{Others: map[string]int64{"cput": 60, "tapes": 1}},
@@ -69,8 +69,8 @@ func TestResourceBounds(t *testing.T) {
 	}
 }
 
-// TestQueueRequirements holds that a queue has its jobs ask for machines of a kind unless
-// they say something of that themselves.
+// TestQueueRequirements checks that a queue adds its machine requirements to those of its
+// jobs. It leaves out an attribute that the job's own Requirements mention.
 func TestQueueRequirements(t *testing.T) {
 	p := &wire.Policy{
 		All: &wire.JobQueue{Default: &wire.Extent{Words: map[string]string{"fpga": "False", "Qlist": "any"}}},

@@ -49,10 +49,10 @@ func (e *QueueAdmission) routeJob(spec *queue.SubmitSpec, q *wire.JobQueue) erro
 	return err
 }
 
-// waitsInRouting reports whether a job waits in a routing queue though a destination
-// would take it: it is held, or waits for others or for a time, and the queue does not
-// pass such jobs on (OpenPBS: route_held_jobs, route_waiting_jobs). When it is free it
-// goes on.
+// waitsInRouting reports whether a routing queue retains a job though a destination might
+// take it. The job is held, or waits for other jobs or for a time, and the queue does not
+// pass on such jobs (OpenPBS: route_held_jobs, route_waiting_jobs). It is routed when it
+// no longer waits.
 func (e *QueueAdmission) waitsInRouting(spec *queue.SubmitSpec, q *wire.JobQueue) bool {
 	held, _ := spec.Ad.Bool(roost.AttrHoldOnSubmit)
 	_, depends := spec.Ad.Lookup(roost.AttrDependsOn)
@@ -68,8 +68,8 @@ func (e *QueueAdmission) waitsInRouting(spec *queue.SubmitSpec, q *wire.JobQueue
 // ErrRoutingWaits says that a job that no destination takes now may be taken later.
 var ErrRoutingWaits = errors.New("it waits in a routing queue")
 
-// tryDestinations tries the destinations of a routing queue in their order; asked are the
-// routing queues that a job has come through.
+// tryDestinations tries the destinations of a routing queue in their order. asked lists
+// the routing queues that the job has come through.
 func (e *QueueAdmission) tryDestinations(spec *queue.SubmitSpec, q *wire.JobQueue, asked *[]string) error {
 	if q.GetStopped() {
 		return ErrRoutingWaits

@@ -6,8 +6,8 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// privateAttributes are the attributes of a job's ad that are private to the job's owner.
-// Users put passwords into environments and command lines.
+// privateAttributes are the attributes of a job's ad that only its owner should see.
+// People put passwords into environments and command lines.
 var privateAttributes = []string{roost.AttrEnvironment, roost.AttrScript, roost.AttrArguments,
 	roost.AttrSubmitArguments}
 

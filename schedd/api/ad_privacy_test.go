@@ -10,8 +10,8 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// A job's environment, script and arguments are its owner's: nobody else is shown them,
-// nor finds them out by asking for jobs that have them.
+// TestPrivateAttributes checks that other users do not see a job's environment, script
+// and arguments. Nor can they find them out by asking for jobs that have them.
 func TestPrivateAttributes(t *testing.T) {
 	ad, err := classad.Parse(
 		`[Cmd = "/bin/true"; Environment = {"TOKEN=hunter2"}; Arguments = {"--password=hunter2"}; Script = "hunter2"; Indirect = Environment[0]; JobName = "n"]`,

@@ -41,8 +41,8 @@ func (act *jobActions) decideAlter(now time.Time, who queue.CallerIdentity, t qu
 	return append(events, held...), nil
 }
 
-// decideAlterHold decides on a hold, or its release, that is a part of an alteration:
-// that it stands so already is no error there.
+// decideAlterHold decides on the hold or release that is a part of an alteration. It is
+// no error there if the tasks are already held or released.
 func (act *jobActions) decideAlterHold(now time.Time, who queue.CallerIdentity, t queue.TaskSelector,
 	word string) (events []queue.JobEvent, err error) {
 	switch word {
@@ -73,9 +73,9 @@ func (act *jobActions) checkAltered(who queue.CallerIdentity, t queue.TaskSelect
 	return err
 }
 
-// decideMove decides that a job goes to another queue, which gives it its own defaults
-// for those of the queue before, or to a reservation; it leaves the one that it is in.
-// One that runs stays where it is (OpenPBS, req_movejob).
+// decideMove decides that a job moves to another queue or to a reservation. It leaves the
+// queue and the reservation that it is in. The new queue's defaults replace those of the
+// old one. A running job does not move (OpenPBS, req_movejob).
 func (act *jobActions) decideMove(now time.Time, who queue.CallerIdentity, t queue.TaskSelector,
 	to string) ([]queue.JobEvent, error) {
 	events, err := act.queue.AlterJob(now, who, t, queue.JobAlteration{Changes: classad.New(), ExpectedVersion: -1,
@@ -98,8 +98,8 @@ func (act *jobActions) enterNewQueue(t queue.TaskSelector, spec *queue.SubmitSpe
 	return e.MoveToQueue(spec, to)
 }
 
-// decideReorder decides that two jobs change places; of two queues they change these too,
-// if each takes the other (OpenPBS, req_orderjob).
+// decideReorder decides that two jobs change places. Jobs of different queues change
+// queues too, if each queue takes the other job (OpenPBS, req_orderjob).
 func (act *jobActions) decideReorder(chosen []selectionTarget, who queue.CallerIdentity,
 	now time.Time) *wire.ActReply_Result {
 	result := &wire.ActReply_Result{}

@@ -10,11 +10,11 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// checkAlterQuota asks whether quotas allow an alteration that raises the demand of a job
-// and needs a quota check. It returns the allowed changes or the refusal. If it returns
-// neither, no quota check took place. In that case the schedd alters the job anyway and
-// checks the quota later, as for a job submitted at that time. The caller must call
-// finish in the loop when it is decided what became of the changes.
+// checkAlterQuota asks the leader whether quotas allow an alteration that asks for more
+// than before. It returns the changes that are allowed, or the refusal. With neither,
+// nobody was asked. Then the job is altered all the same and asked about later, like a
+// job that is submitted in that state. The caller calls finish in the loop when it is
+// decided what became of the changes.
 func (s *Service) checkAlterQuota(ctx context.Context, req *wire.ActRequest,
 	who queue.CallerIdentity) (allowed string, finish func(), refusal *wire.ActReply_Result, err error) {
 	finish = func() {}
@@ -55,8 +55,8 @@ func (s *Service) checkAlterQuota(ctx context.Context, req *wire.ActRequest,
 	}
 }
 
-// markAdmitted marks an alteration as needing no further quota check, if it still equals
-// the checked one.
+// markAdmitted marks an alteration as admitted if its changes are those that the leader
+// was asked about.
 func (act *jobActions) markAdmitted(now time.Time, events []queue.JobEvent, changes string) []queue.JobEvent {
 	if len(events) > 0 && events[0].Type == queue.Altered && events[0].Submission.Ad == changes {
 		events[0].Submission.DeferredAdmission = false

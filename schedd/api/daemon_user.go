@@ -6,8 +6,8 @@ import (
 	"github.com/roost-batch/roost/internal/identity/peer"
 )
 
-// isDaemonUser reports whether a caller is root or the daemon's own user on this machine:
-// what the cell's administrator gives does not make one.
+// isDaemonUser reports whether a caller is root or the daemon's own user on this machine.
+// Rights that the cell's administrator gives do not count.
 func isDaemonUser(ctx context.Context) bool {
 	p, ok := peer.FromContext(ctx)
 	return ok && p.Local && p.Plays(peer.Schedd)

@@ -12,9 +12,10 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// Act acts on jobs: hold, release, remove, retry, suspend, resume, signal, rerun,
-// checkpoint, alter, move, reorder, start out of turn, or give machines back. When it
-// returns, the changes are on disk, and running tasks get the order to end.
+// Act applies one verb to the selected jobs. The verbs are hold, release, remove, retry,
+// suspend, resume, signal, rerun, checkpoint, alter, move, reorder, start out of turn,
+// and give machines back. When it returns, the changes are on disk, and running tasks get
+// the order to end.
 func (s *Service) Act(ctx context.Context, req *wire.ActRequest) (*wire.ActReply, error) {
 	who, err := s.callerOf(ctx)
 	if err != nil {
@@ -227,8 +228,8 @@ func (act *jobActions) runningTasks(t queue.TaskSelector) (n uint32) {
 	return n
 }
 
-// mustBeQueued says why a job that is not in the queue cannot be acted on: it has ended,
-// or never was.
+// mustBeQueued returns an error that says why a job that is not in the queue cannot be
+// changed. The job has ended, never existed, or is in another schedd's queue.
 func (v *jobView) mustBeQueued(t queue.TaskSelector) error {
 	if _, ok := v.queue.Status(t.Job.Seq); ok && t.Job.Host == v.node.Name {
 		return nil

@@ -13,9 +13,9 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// TestActParts checks that an act on jobs of several schedds is split by schedd, in the
-// order of its words. This applies to a caller who may act everywhere. For any other
-// caller, the act stays at the schedd that refuses it.
+// TestActParts checks that an administrator's act on jobs of several schedds is split by
+// schedd. The parts have the order of the words. For other users the act stays in one
+// part, and this schedd refuses it.
 func TestActParts(t *testing.T) {
 	s := New(Config{Node: &config.Node{Name: "n1", Schedd: &config.ScheddSettings{}},
 		Peers: peers.New("n1", nil, slog.New(slog.DiscardHandler)), Admins: new(peers.JobAdmins)})

@@ -137,8 +137,9 @@ func imageText(e *queue.JobEvent) string {
 	}
 }
 
-// endReason names the way in which an attempt ended: completed, when its program ran to
-// its own end or to its limit; vacated, preempted, removed or failed when it did not.
+// endReason names the way in which an attempt ended. An attempt is completed when its
+// program ran to its own end or to its limit. Otherwise it was vacated, preempted, ended
+// (by a removal), unlaunched or unrestored.
 func endReason(x *queue.AttemptExit) (what, text string) {
 	switch x.Cause {
 	case queue.CauseExited, queue.CauseWalltime:

@@ -63,12 +63,12 @@ func (v *jobView) historyStatus(t queue.TaskSelector) (*wire.JobStatus, error) {
 	return v.statusRow(&st, ""), nil
 }
 
-// whyTimeout is how long a question about a job waits for what the negotiator says now;
-// after that what it said last has to do.
+// whyTimeout bounds how long a question about a job waits for the negotiator's present
+// answer. After that the negotiator's last answer is used.
 const whyTimeout = 200 * time.Millisecond
 
-// awaitExplanation asks the negotiator why a job waits, if it does, and returns when it
-// has answered or is not going to soon.
+// awaitExplanation asks the negotiator why a job waits, if it does. It returns when the
+// answer has arrived, and after whyTimeout at the latest.
 func (s *Service) awaitExplanation(ctx context.Context, id string, who queue.CallerIdentity) {
 	answered := make(chan struct{})
 	if s.loop.CallLoop(ctx, func(time.Time) {
@@ -88,8 +88,8 @@ func (s *Service) awaitExplanation(ctx context.Context, id string, who queue.Cal
 	}
 }
 
-// requestExplanation sends the question about a job that waits to the negotiator, and has
-// answered closed when the answer is there. It reports whether there was anything to ask.
+// requestExplanation sends the negotiator a question about a waiting job. The answer
+// closes answered. The result reports whether there was anything to ask.
 func (v *jobView) requestExplanation(t queue.TaskSelector, answered chan struct{}) bool {
 	st, ok := v.queue.Status(t.Job.Seq)
 	if ok && len(t.Ranges) > 0 {
@@ -193,8 +193,8 @@ func (v *jobView) explainRunNow(reply *wire.WhyReply, st *queue.JobStatus) {
 	}
 }
 
-// mostLikelyState is the state that a question about a job is most likely about: what
-// waits before what runs before what has ended.
+// mostLikelyState is the task state that a question about a job most likely refers to.
+// Waiting tasks come before running ones, and these before ended ones.
 func mostLikelyState(st *queue.JobStatus) roost.TaskState {
 	if st.Task != nil {
 		return st.Task.State
@@ -229,12 +229,12 @@ func (v *jobView) explainIdle(reply *wire.WhyReply, st *queue.JobStatus) {
 	}
 }
 
-// sameFilesCondition is the condition that the queue adds to the Requirements of a job
-// whose files are not to be sent.
+// sameFilesCondition is the condition that the queue adds to the Requirements of some
+// jobs. It concerns jobs whose files are not to be sent.
 const sameFilesCondition = "TARGET." + roost.AttrFileSystemDomain + " == MY." + roost.AttrFileSystemDomain
 
-// negotiatorAdvice is the negotiator's, but for the condition that the user did not
-// write: there it names the setting that did.
+// negotiatorAdvice returns the negotiator's advice, except on the condition that the
+// queue added. For that condition it names the setting that caused it.
 func (v *jobView) negotiatorAdvice(e *wire.Explanation) (all []string) {
 	for _, r := range e.GetReasons() {
 		if strings.Contains(r.GetText(), sameFilesCondition) {

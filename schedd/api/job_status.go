@@ -65,8 +65,8 @@ func jobChunks(parts []queue.TaskPlacement) (list []*wire.Chunk) {
 	return list
 }
 
-// validUTF8 returns a text in a form that can be sent. User text need not be UTF-8, and
-// one invalid name would make a list of all jobs fail.
+// validUTF8 replaces what is not UTF-8 in a text, so that the text can be sent. What
+// users write need not be UTF-8, and one invalid name would make a list of all jobs fail.
 func validUTF8(text string) string { return strings.ToValidUTF8(text, "\ufffd") }
 
 // addCheckpointRow adds what is known of a task's checkpoints. What its attempt used is
@@ -95,8 +95,8 @@ func stateCounts(st *queue.JobStatus) map[string]uint32 {
 	return out
 }
 
-// addLiveStatus adds to a row what is known only of the present. It adds what the job's
-// task uses. If tasks wait and the negotiator has given a reason, it adds that reason.
+// addLiveStatus adds to a row what is known of the present only. That is what its task
+// uses, and why its tasks wait, if they do and the negotiator has said so.
 func (v *jobView) addLiveStatus(m *wire.JobStatus, st *queue.JobStatus) *wire.JobStatus {
 	v.addLocalStatus(m, st)
 	if waitsForMachine(m, st) {

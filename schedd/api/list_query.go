@@ -13,8 +13,8 @@ import (
 	"github.com/roost-batch/roost/schedd/table"
 )
 
-// queryTurn is how many jobs the loop looks at before it does something else: a long
-// listing must not hold up the queue.
+// queryTurn bounds how many jobs a query looks at in one turn of the loop. A long listing
+// must not hold up the queue.
 const queryTurn = 500
 
 // Query lists jobs, or their tasks: those of the queue, and on demand those of the past.
@@ -157,17 +157,16 @@ func (l *listQuery) sendTargets(targets []selectionTarget) error {
 // taskTurn is how many tasks of a job the loop looks at before it does something else.
 const taskTurn = 2000
 
-// isLong reports whether more tasks of a target are to be told than the loop has the time
-// for in one turn.
+// isLong reports whether a target has more tasks to list than the loop can list in one
+// turn.
 func (l *listQuery) isLong(t selectionTarget) bool {
 	_, ok := l.queue.Status(t.Job.Seq)
 	return l.req.GetTasks() && ok && t.err == nil && t.Job.Host == l.node.Name &&
 		l.queue.TaskCount(t.Job.Seq) > taskTurn
 }
 
-// sendLongTargets sends the rows of targets of which some have very many tasks, a piece
-// of them at a time: a million rows at once would stop the queue for seconds, and take a
-// gigabyte.
+// sendLongTargets sends the rows of targets, and sends those of very many tasks in
+// pieces. A million rows at once would stop the queue for seconds and take a gigabyte.
 func (l *listQuery) sendLongTargets(targets []selectionTarget) error {
 	for _, t := range targets {
 		for first, more := 0, true; more; first += taskTurn {
@@ -200,8 +199,8 @@ func (l *listQuery) sendLongTargets(targets []selectionTarget) error {
 	return nil
 }
 
-// listTurn lists a turn's worth of the tasks of a target, from one of them on, and
-// reports whether there are more.
+// listTurn lists a target's tasks from first on, as many as fit into one turn. It reports
+// whether there are more.
 func (l *listQuery) listTurn(q *queue.Queue, t queue.TaskSelector, first int,
 	present bool) (rows []*wire.JobStatus, more bool) {
 	if part := t.Intersect(first, first+taskTurn-1); len(part.Ranges) > 0 {
@@ -248,9 +247,11 @@ func (l *listQuery) sendMissing(t selectionTarget) error {
 	return nil
 }
 
-// sendHistoryRows sends the rows of the jobs in the history that the selection means: all
-// that meet the conditions, or those among them that a word for several jobs stands for.
-// A word in none that stands for nothing there either is the error that it has there.
+// sendHistoryRows sends the rows of the jobs in the history that the selection names.
+// Without words these are all jobs that meet the conditions; otherwise they are those of
+// them that a word for several jobs matches. none has the errors of the words that
+// matched nothing before. A word that matches nothing in the history either gives its
+// error.
 func (l *listQuery) sendHistoryRows(none map[string]error) error {
 	f, err := newFilter(l.req.GetSelection(), l.user)
 	if err != nil {
@@ -277,8 +278,8 @@ func (l *listQuery) sendHistoryRows(none map[string]error) error {
 	return nil
 }
 
-// sendMatchingHistory sends the rows of the jobs in the history that a filter lets
-// through, newest first, and reports whether there was one.
+// sendMatchingHistory sends the rows of the jobs in the history that a filter admits. The
+// newest come first. It reports whether there was one.
 func (l *listQuery) sendMatchingHistory(f selectionFilter) (found bool, err error) {
 	env := constraintEnv()
 	var serr error

@@ -54,9 +54,9 @@ func (l *listQuery) runTable() error {
 	return l.sendPendingRows()
 }
 
-// sendTable tells of all jobs in the order of their places, so the oldest first unless
-// somebody has changed that: those of the table, and on demand those of the past between
-// them.
+// sendTable sends the rows of all jobs in the order of their places. That is the oldest
+// first, unless somebody has changed the order. The rows are those of the table and, on
+// request, those of the history between them.
 func (l *listQuery) sendTable(t *table.Table) (err error) {
 	past := &pastRows{listQuery: l, queued: t}
 	if since := l.req.GetSince(); since != 0 && l.req.GetHistory() {
@@ -109,8 +109,8 @@ func (l *listQuery) sendTableRow(r *table.JobRow) error {
 // maxPendingRows is how many rows are held back at most.
 const maxPendingRows = 200
 
-// sendPendingRows sends the rows that are held back, with their ads, and with what is
-// told of jobs by looking at others or at all their tasks.
+// sendPendingRows sends the rows that were collected, with their ads. It adds what is
+// found by looking at other jobs or at all tasks of a job.
 func (l *listQuery) sendPendingRows() error {
 	rows := l.pendingRows
 	l.pendingRows = nil
@@ -147,8 +147,8 @@ func (l *listQuery) sendPendingRows() error {
 	return nil
 }
 
-// sendWordRows tells of what one word names: a job from the table, or from the history,
-// and everything else as other queries do.
+// sendWordRows sends the rows of what one word names. One job comes from the table or
+// from the history. Everything else is answered like other queries.
 func (l *listQuery) sendWordRows(t *table.Table, word string) error {
 	id, err := roost.ParseJobID(strings.Replace(word, "[]", "", 1), l.node.Name)
 	if err != nil || l.req.GetTasks() || id.Host != l.node.Name {
@@ -207,8 +207,8 @@ type pastRows struct {
 // historyTurn is how many jobs of the history are read at a time.
 const historyTurn = 256
 
-// sendBefore tells of the jobs of the past before that number, or with 0 of all that are
-// left, but for those that the table has.
+// sendBefore sends the ended jobs before the number seq, except those in the table. With
+// seq 0 it sends all that are left.
 func (p *pastRows) sendBefore(seq uint64) error {
 	for {
 		for len(p.rows) > 0 && (seq == 0 || p.rows[0].Seq < seq) {

@@ -61,9 +61,9 @@ func (act *jobActions) OnUsageReport(node string, report *wire.UsageReport) {
 	}
 }
 
-// endOverLimitGangs ends the gang of a task if its parts together exceed their limit on
-// CPU time. Each node of the gang compares its own part with the whole limit. A second
-// message to a node has no further effect.
+// endOverLimitGangs ends a task's gang if its parts together have used more CPU time than
+// allowed. Each of its nodes limits its own part to the whole amount. Telling a node
+// twice changes nothing.
 func (act *jobActions) endOverLimitGangs(t roost.TaskID) {
 	a, reason, over := act.queue.GangOverCPULimit(t, func(a roost.AttemptID) time.Duration {
 		t := act.liveUsage[a.Task]

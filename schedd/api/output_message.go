@@ -14,8 +14,8 @@ import (
 // maxLine bounds a line for the output of a job, in bytes.
 const maxLine = 4 << 10
 
-// sendOutputMessage sends a line to the output of a target's running tasks, and returns
-// the number of those tasks. It sends the line once, like a signal.
+// sendOutputMessage has a line written into the output of a target's running tasks. It
+// returns how many those are. Like a signal, the line goes out once.
 func (act *jobActions) sendOutputMessage(now time.Time, who queue.CallerIdentity, t queue.TaskSelector,
 	req *wire.ActRequest) (n uint32, err error) {
 	line := req.GetMessage()

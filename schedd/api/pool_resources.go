@@ -24,9 +24,9 @@ const (
 	gpuIntervalNone = 2 * time.Second
 )
 
-// checkCellCapacity refuses stream jobs that the pool could not hold even if it were
-// empty. The submitter of a service gets the refusal at once and not after a while. If no
-// collector answers, the capacity is unknown.
+// checkCellCapacity refuses stream jobs that the pool could not hold if it were empty.
+// Streams serve others, so their submitter is told at once and not after a while. If no
+// collector answers, nothing is known and nothing is refused.
 func (s *Service) checkCellCapacity(ctx context.Context, specs []queue.SubmitSpec) error {
 	var machines []admission.MachineCapacity
 	for i := range specs {
@@ -73,12 +73,11 @@ type poolGPUs struct {
 	machines atomic.Pointer[[]admission.GPUMachine] // nil: nobody has said yet
 }
 
-// checkFeasible reports which jobs ask for GPUs that no machine has, or are streams
-// beyond the pool's capacity. For GPUs, a valid submission never waits for this check,
-// because the remembered data clears it. The remembered data never suffices for a
-// refusal, because a machine with larger cards may have just joined. Before a refusal,
-// checkFeasible queries the collector again. If the collector does not answer, the
-// capacity is unknown.
+// checkFeasible refuses jobs that ask for GPUs that no machine has, or streams beyond the
+// pool's capacity. As to GPUs, a feasible submission never waits: the remembered machines
+// suffice to admit it. They do not suffice to refuse one, because a machine with larger
+// cards may just have arrived. Before a refusal the collector is asked anew. If it does
+// not answer, nothing is refused.
 func (s *Service) checkFeasible(ctx context.Context, specs []queue.SubmitSpec) error {
 	if err := s.checkCellCapacity(ctx, specs); err != nil {
 		return err

@@ -10,8 +10,8 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// Who does not administer is refused before he hears whether there is such a job
-// (OpenPBS).
+// TestRunNowIsForAdministrators checks that other users are refused before they hear
+// whether the job exists (OpenPBS).
 func TestRunNowIsForAdministrators(t *testing.T) {
 	s := New(Config{Node: &config.Node{Name: "n1", Schedd: &config.ScheddSettings{}}})
 	job := selectionTarget{text: "7", TaskSelector: queue.TaskSelector{Job: roost.JobID{Seq: 7, Host: "n2"}}}

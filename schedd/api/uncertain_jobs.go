@@ -9,9 +9,9 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// checkUncertain refuses to run a job again of whose record a disk has lost something,
-// while an attempt that is not on record may live: whoever had it started gave it a lease
-// before this start of the schedd, and nobody knows at which node.
+// checkUncertain refuses to run a job with a damaged record again while an unrecorded
+// attempt may live. An earlier start of the schedd may have given such an attempt a
+// lease, and nobody knows at which node.
 func (act *jobActions) checkUncertain(q *queue.Queue, t queue.TaskSelector) error {
 	lease, unsure := q.UnrecordedLease(t.Job.Seq)
 	if !unsure || mutant.Active(mutant.UnrecordedAttemptIgnored) {

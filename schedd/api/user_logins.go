@@ -53,8 +53,8 @@ func (s *Service) remoteCaller(p peer.Peer) (queue.CallerIdentity, error) {
 	return who, s.checkUser(who)
 }
 
-// checkLogin compares a login with the present accounts of this host. It refuses a user
-// who no longer has an account, or whose name now belongs to another user.
+// checkLogin compares a login with the accounts of this host as they are now. It refuses
+// a user who no longer has an account, or whose uid belongs to another name.
 func checkLogin(a login.HostAccount) (login.HostAccount, error) {
 	number := strconv.FormatUint(uint64(a.UID), 10)
 	found, err := user.LookupId(number)

@@ -14,8 +14,8 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// callLoopDurable is ask for what tells users how things stand: it returns when all that
-// f saw is on disk, so that nobody is told of a completion that a crash could take back.
+// callLoopDurable calls f in the loop, and returns when all that f saw is on disk.
+// Without that a user could be told of a completion that a crash takes back.
 func (s *Service) callLoopDurable(ctx context.Context, f func(now time.Time)) error {
 	durable := make(chan struct{})
 	if err := s.loop.CallLoop(ctx,

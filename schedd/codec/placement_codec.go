@@ -10,8 +10,8 @@ import (
 // nothing.
 const sharedUnit = "shared"
 
-// EncodePlacement is what a claim was given of its machine, as logs keep it; "" where
-// there is nothing to tell.
+// EncodePlacement encodes what a claim was given of its machine, for logs. It returns ""
+// where there is nothing to report.
 func EncodePlacement(p *wire.Placed) string {
 	if p == nil || len(p.GetCores()) == 0 && len(p.GetGpus()) == 0 && len(p.GetUnits()) == 1 &&
 		p.GetUnits()[0] == sharedUnit {

@@ -42,8 +42,8 @@ func (d *Dispatcher) Exited(now roost.BootTime, nodeName string, a roost.Attempt
 	return true
 }
 
-// Finished reports that the end of an attempt is recorded. The node may then forget the
-// attempt, and the claim takes the next task.
+// Finished notes that the end of an attempt is recorded. The node may forget the attempt,
+// and the claim takes the next task.
 func (d *Dispatcher) Finished(now roost.BootTime, a roost.AttemptID) {
 	c := d.busy[a.Task]
 	if c == nil || c.Attempt != a {
@@ -54,10 +54,9 @@ func (d *Dispatcher) Finished(now roost.BootTime, a roost.AttemptID) {
 	d.assignNext(now, c)
 }
 
-// Failed notes that an attempt has failed, possibly because of the machine. After most
-// such failures in a row on one claim, the dispatcher releases the claim when the attempt
-// is finished. If most is 0, the attempt has succeeded, and the count of failures starts
-// again.
+// Failed notes that an attempt has failed, perhaps because of its machine. After most
+// failures in a row on one claim, the claim is released when the attempt is finished.
+// With most 0 the attempt went well, and the count starts again.
 func (d *Dispatcher) Failed(a roost.AttemptID, most int) {
 	c := d.busy[a.Task]
 	if c == nil || c.Attempt != a {
@@ -69,9 +68,9 @@ func (d *Dispatcher) Failed(a roost.AttemptID, most int) {
 	c.releaseAtEnd = c.releaseAtEnd || most > 0 && c.failures >= most
 }
 
-// Evicted notes that an attempt had to leave its machine because the machine demanded it.
-// The claim then also ends there, and a task assigned to it would be lost at once. If the
-// schedd requested the eviction, the claim stays.
+// Evicted notes that a machine evicted an attempt by its own decision. Then the machine
+// ends the claim too, and another task put on it would be lost at once. Where the schedd
+// asked for the eviction the claim stays.
 func (d *Dispatcher) Evicted(a roost.AttemptID) {
 	if c := d.busy[a.Task]; c != nil && c.Attempt == a && !c.vacating {
 		c.releaseAtEnd = true

@@ -78,8 +78,8 @@ func (d *Dispatcher) setWaiting(c *Claim, waiting bool, now roost.BootTime, wait
 	}
 }
 
-// Movable counts the tasks of a request that have waited on a machine for so long that
-// they are to be moved if they can.
+// Movable counts the tasks of a request that have waited on a machine long enough to be
+// moved.
 func (d *Dispatcher) Movable(now roost.BootTime, r RequestID) (n int) {
 	for _, c := range d.waiting[r] {
 		if d.isMovable(now, c) {

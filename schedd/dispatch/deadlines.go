@@ -188,8 +188,8 @@ func (d deadlineSchedule) dueNodes(now roost.BootTime) (nodes []*nodeState) {
 	return slices.Compact(nodes)
 }
 
-// expiredIdleClaims are the idle claims that have waited for long enough, in the order of
-// their requests, and of their coming.
+// expiredIdleClaims returns the idle claims whose idle deadlines have passed. They are in
+// the order of their requests, and of one request in the order in which they became idle.
 func (d deadlineSchedule) expiredIdleClaims(now roost.BootTime) (claims []*Claim) {
 	for len(d.idleDeadlines) > 0 && d.idleDeadlines[0].at <= now {
 		m := d.idleDeadlines[0]

@@ -238,8 +238,8 @@ func (d *Dispatcher) ClaimAnswered(now roost.BootTime, nodeName string, r ClaimR
 	}
 }
 
-// assignNext puts the next task on a claim that is free, or leaves it idle, or gives it
-// back when it is too old.
+// assignNext puts the next task on a free claim, or leaves the claim idle. It releases a
+// claim that is too old.
 func (d *Dispatcher) assignNext(now roost.BootTime, c *Claim) {
 	n := d.nodes[c.Node]
 	if c.releaseAtEnd || now-c.acceptedAt >= d.options.ClaimWorklife && d.options.ClaimWorklife > 0 ||
@@ -311,8 +311,8 @@ func (d *Dispatcher) removeClaim(c *Claim) {
 	d.assembly().leaveGang(c)
 }
 
-// RequestChanged puts newly ready tasks on the claims that wait for them, and gives
-// claims of gangs back for which there are too few.
+// RequestChanged puts newly ready tasks on the claims that wait for them. It releases
+// claims of gangs that have too few ready tasks.
 func (d *Dispatcher) RequestChanged(now roost.BootTime, r RequestID) {
 	d.assembly().cancelGangs(r)
 	for len(d.idle[r]) > 0 && d.jobQueue.ReadyTasks(r) > 0 {
@@ -324,8 +324,8 @@ func (d *Dispatcher) RequestChanged(now roost.BootTime, r RequestID) {
 	}
 }
 
-// ClaimCounts returns how many claims of the request exist or are asked for, and how many
-// of those are free to take a task.
+// ClaimCounts returns how many claims of the request are free to take a task or asked
+// for. If gangs of the request are being assembled, it counts their claims only.
 func (d *Dispatcher) ClaimCounts(r RequestID) (free int) {
 	lead, _ := d.jobQueue.GangRequest(r)
 	if n := d.assembly().gangClaims(lead); n > 0 {

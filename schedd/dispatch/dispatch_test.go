@@ -94,8 +94,8 @@ func (b *naiveJobQueue) recordEnd(a roost.AttemptID) {
 	b.done[a.Task.Index] = true
 }
 
-// fakeStartd is a startd as DESIGN §5 describes it: it drops what comes from a superseded
-// session, and its word on what it has is the truth.
+// fakeStartd is a startd as DESIGN §5 describes it. It drops messages of a superseded
+// session, and its report of its claims is the truth.
 type fakeStartd struct {
 	name   string
 	up     bool
@@ -144,8 +144,8 @@ func newTestPool(t *testing.T, seed uint64, tasks, machines int) *testPool {
 	return w
 }
 
-// deliver moves effects onto the sessions; on a node that is away they are lost, as they
-// are on a broken connection.
+// deliver moves effects onto the sessions. Effects for a node that is away are lost, as
+// on a broken connection.
 func (w *testPool) deliver() {
 	for _, e := range w.d.Effects() {
 		var node string
@@ -375,8 +375,8 @@ func (w *testPool) allocate(m *fakeStartd) {
 	}
 }
 
-// Whatever breaks, no task runs twice at the same time, none is recorded twice, and when
-// the faults stop everything finishes.
+// TestFaults checks that no fault makes a task run twice at once or be recorded twice.
+// When the faults stop, everything finishes.
 func TestFaults(t *testing.T) {
 	moved, slept := 0, 0
 	defer func() {
@@ -402,8 +402,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// A node that never comes back keeps its attempts until the lease that was last sent has
-// run out, with drift and the time to kill.
+// TestLeaseRunsOut checks that a node that never returns has its attempts until its last
+// lease expires. The schedd adds the clock drift and the time to kill.
 func TestLeaseRunsOut(t *testing.T) {
 	w := newTestPool(t, 1, 1, 1)
 	m := w.machines["n0"]
@@ -433,8 +433,8 @@ func TestLeaseRunsOut(t *testing.T) {
 	}
 }
 
-// An idle claim is given back after it lingered, and an old one as soon as its task has
-// ended.
+// TestIdleClaimReleased checks that an idle claim is released after its linger time. An
+// old claim is released as soon as its task has ended.
 func TestIdleClaimReleased(t *testing.T) {
 	w := newTestPool(t, 3, 1, 1)
 	w.machines["n0"].up = true

@@ -43,8 +43,8 @@ type gangAssembly struct{ *Dispatcher }
 
 func (d *Dispatcher) assembly() gangAssembly { return gangAssembly{d} }
 
-// findOrAddGang finds or makes the gang of a grant, and says why the grant is of no use;
-// nil for a grant of none.
+// findOrAddGang finds or makes the gang of a grant, or says why the grant is of no use.
+// It returns nil for a grant without a gang.
 func (d gangAssembly) findOrAddGang(now roost.BootTime, g Grant) (*pendingGang, string) {
 	want, gangs := d.jobQueue.NextGang(g.Request)
 	if g.GangID == 0 {
@@ -146,9 +146,9 @@ func (d gangAssembly) leaveGang(c *Claim) {
 	}
 }
 
-// cancelGangs gives up gangs that have all their claims and wait for room while their job
-// is gone, held, or not that large any more: else machines would be kept for nothing, for
-// as long as those take who have to leave them.
+// cancelGangs gives up complete gangs that wait for room and are no longer ready. Their
+// job is gone, held, or not that large any more. Otherwise machines would be reserved for
+// nothing until the victims have left them.
 func (d gangAssembly) cancelGangs(r RequestID) {
 	r, mixed := d.jobQueue.GangRequest(r)
 	for _, id := range sortedGangs(d.gangs) {
@@ -163,8 +163,8 @@ func (d gangAssembly) cancelGangs(r RequestID) {
 	}
 }
 
-// expireGangs gives up gangs that have not come together in time, and forgets those of
-// which nothing can come any more.
+// expireGangs gives up gangs that are not complete in time. It forgets failed gangs for
+// which no more messages can arrive.
 func (d gangAssembly) expireGangs(now roost.BootTime) {
 	for _, id := range sortedGangs(d.gangs) {
 		of := d.gangs[id]

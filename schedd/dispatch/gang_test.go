@@ -38,8 +38,8 @@ func formatEffects(d *Dispatcher) string {
 	return strings.Join(out, "; ")
 }
 
-// newGangTest returns a dispatcher with a request for two gangs of three tasks. The
-// dispatcher is connected to three nodes and has a grant for one gang.
+// newGangTest returns a dispatcher of one request with two gangs of three tasks. It is
+// connected to three nodes and was granted one gang.
 func newGangTest(t *testing.T) (*naiveJobQueue, *Dispatcher) {
 	b := newNaiveJobQueue(t, 6)
 	b.gang = 3
@@ -126,8 +126,8 @@ func TestGangTimeout(t *testing.T) {
 	}
 }
 
-// TestGrantsOutOfPlace checks that tasks of a gang do not start one by one. It also
-// checks that the dispatcher refuses a gang of a size that no request wants.
+// TestGrantsOutOfPlace checks that tasks of a gang do not start one by one. A gang of a
+// size that is not wanted is refused.
 func TestGrantsOutOfPlace(t *testing.T) {
 	b := newNaiveJobQueue(t, 6)
 	b.gang = 2
@@ -142,9 +142,8 @@ func TestGrantsOutOfPlace(t *testing.T) {
 	}
 }
 
-// TestGangWaitsForVictims checks that a gang starts when the last of its claims has its
-// room. Other tasks had to leave that room, and the length of their notice does not
-// matter.
+// TestGangWaitsForVictims checks that a gang starts when the victims have left room for
+// all its claims. Their notice period may have any length.
 func TestGangWaitsForVictims(t *testing.T) {
 	for name, test := range map[string]struct {
 		happens func(d *Dispatcher, now roost.BootTime)

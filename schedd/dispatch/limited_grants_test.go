@@ -8,9 +8,9 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// TestLimitedGrants holds that grants with licences are listed from when they are taken
-// in until they are refused or their claims given back, and no others; and that not all
-// are known while nobody has said of which grant a claim from before the start was made.
+// TestLimitedGrants checks that exactly the pending or claimed grants with concurrency
+// limits are listed. A grant leaves the list when it is refused or its claim is released.
+// The list is incomplete while no node has said from which grant an older claim was made.
 func TestLimitedGrants(t *testing.T) {
 	b := newNaiveJobQueue(t, 3)
 	d := New(b, DefaultOptions())

@@ -2,7 +2,8 @@ package dispatch
 
 import "github.com/roost-batch/roost"
 
-// NodeSilence is that of a node from which nothing is heard though a task was put on it.
+// NodeSilence returns how long the node of a task has been silent. It returns false when
+// the node is connected, or the task is on none.
 type NodeSilence struct {
 	Node     string
 	Since    roost.BootTime

@@ -50,8 +50,8 @@ func TestRenewalSendTime(t *testing.T) {
 	one(RenewLeases{"n0", 0, 0})
 }
 
-// TestSlowAnswer holds that the lease of a claim that its node was slow to make is
-// awaited from when the node answered.
+// TestSlowAnswer checks that the lease of a claim from a slow node counts from the node's
+// answer.
 func TestSlowAnswer(t *testing.T) {
 	w := newTestPool(t, 1, 1, 1)
 	w.d.Connected(w.now, "n0", nil)

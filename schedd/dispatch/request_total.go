@@ -15,8 +15,8 @@ type RequestTotal struct {
 	Resources roost.Resources
 }
 
-// EachTotal lists what requests hold, in order of their numbers, without reading the
-// claims. Its caller calls it every second.
+// EachTotal lists the totals of the requests, in order of their numbers. It does not look
+// at the claims, because it is called every second.
 func (d *Dispatcher) EachTotal(each func(RequestID, RequestTotal)) {
 	for _, r := range slices.Sorted(maps.Keys(d.totals)) {
 		each(r, d.totals[r])

@@ -7,7 +7,8 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// What was met on the job's own files is not the node's fault by the node's word alone.
+// TestClassifyEnd checks that a node's report alone does not make an error on the job's
+// own files the node's fault.
 func TestClassifyEnd(t *testing.T) {
 	for _, tt := range []struct {
 		cause    queue.ExitCause

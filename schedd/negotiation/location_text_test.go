@@ -4,8 +4,8 @@ import (
 	"testing"
 )
 
-// What the log has of where a machine is says whose certificate is wanted there, in logs
-// of before, too; an address cannot name another node.
+// TestLocation checks that a location in the log says whose certificate is wanted there.
+// That holds for older logs too. An address cannot name another node.
 func TestLocation(t *testing.T) {
 	for _, tt := range []struct{ machine, host, address, text, wanted, at string }{
 		{"n1", "n1", "10.0.0.1:9703", "10.0.0.1:9703", "n1", "10.0.0.1:9703"},

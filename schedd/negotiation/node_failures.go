@@ -56,8 +56,8 @@ func (f *nodeFailures) isAvoidPair(now time.Time, t roost.TaskID, node string) b
 	return now.Before(f.tasks[t][node].avoidUntil)
 }
 
-// removeFailures drops what is known of a task on a node where it went well, or with no
-// node of a task that runs no more.
+// removeFailures drops the failures of a task on a node where it went well. Without a
+// node it drops all failures of a task that no longer runs.
 func (f *nodeFailures) removeFailures(t roost.TaskID, node string) {
 	nodes := f.tasks[t]
 	if node == "" {

@@ -8,8 +8,9 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// A task that has failed twice on a node is kept from it for half an hour, then for
-// longer, and from no other; one that goes well there is not.
+// TestNodeFailures checks that a task that has failed twice on a node avoids it for half
+// an hour. After more failures it avoids the node for longer. It avoids no other node,
+// and none where it went well.
 func TestNodeFailures(t *testing.T) {
 	var f nodeFailures
 	now := time.Unix(0, 0)

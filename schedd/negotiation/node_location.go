@@ -6,9 +6,9 @@ import (
 	"github.com/roost-batch/roost/internal/config"
 )
 
-// formatLocation writes where a machine is as the dispatcher and the log keep it: its
-// address, and before that its node where the machine is not called like it, as in
-// "n1@10.0.0.1:9703". The node comes from the machine's ad, of which the collector has
+// formatLocation writes where a machine is, for the dispatcher and the log. That is its
+// address, preceded by its node if the machine has another name, as in
+// "n1@10.0.0.1:9703". The node comes from the machine's ad, and the collector has
 // compared it with the certificate.
 func formatLocation(machine, host, address string) string {
 	if named, _ := ParseLocation(machine, address); named == machine && (host == "" || host == machine) {

@@ -43,8 +43,8 @@ func classifyEnd(x *queue.AttemptExit, ownFiles bool) (wire.Outcome_Verdict, boo
 	return 0, false
 }
 
-// maxSuccessiveFailures is after how many failures in a row on one claim that is given
-// back: the next task asks the negotiator, who may know better.
+// maxSuccessiveFailures is how many failures in a row on one claim make the schedd
+// release it. Then the next task asks the negotiator, which may know a better machine.
 const maxSuccessiveFailures = 3
 
 // ReportOutcome tells the leader of the end of an attempt that is still live. It gives

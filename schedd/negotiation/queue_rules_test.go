@@ -7,8 +7,8 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// TestStopped holds which tasks are not to be put on claims that are there: of queues
-// that are stopped, of routing queues, and any while the pool is stopped.
+// TestStopped checks which tasks may not be put on existing claims. They are the tasks of
+// stopped queues, those of routing queues, and all tasks while the pool is stopped.
 func TestStopped(t *testing.T) {
 	p := &wire.Policy{Queues: []*wire.JobQueue{{Name: "work", Enabled: true}, {Name: "still", Stopped: true},
 		{Name: "in", Routing: true}}}

@@ -16,12 +16,11 @@ import (
 	"github.com/roost-batch/roost/schedd/selfplace"
 )
 
-// selfPlacer places batch requests on a copy of the cell, where the leader of the
-// negotiators wants schedds to do that. It stands between the loop and the stream to the
-// leader: the loop puts in what it has to say and goes on; the stream's writer has places
-// proposed for what asks for any, and sends everything in its order. What is heard
-// meanwhile, of machines and of grants, waits until then: of each machine the latest news
-// only.
+// selfPlacer places batch requests on a copy of the cell, if the leader wants schedds to
+// do that. It is between the loop and the stream to the leader. The loop enqueues its
+// messages and goes on. The stream's writer adds proposals to the requests that ask for
+// machines, and sends all messages in their order. News of machines and grants that
+// arrive meanwhile wait until then. Of each machine only the latest news waits.
 type selfPlacer struct {
 	schedd        string
 	log           *slog.Logger

@@ -60,9 +60,9 @@ func (p *selfPlacerTest) nextMessage() *wire.FromSchedd {
 	return <-p.sent
 }
 
-// TestSelfPlacerStream holds that proposals go with what is wanted while the leader
-// wishes it, that nothing changes its place in the row, and that a grant which was heard
-// before is counted though the loop has not answered it yet.
+// TestSelfPlacerStream checks that requests carry proposals while the leader wants them.
+// All messages stay in their order. A grant that arrived before counts, though the loop
+// has not answered it yet.
 func TestSelfPlacerStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newSelfPlacerTest(t)

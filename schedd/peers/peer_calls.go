@@ -96,8 +96,8 @@ func forwardStream[T any](from grpc.ServerStreamingClient[T], err error, to func
 	return err
 }
 
-// callPeerWithin asks a single neighbour, which has to say something within its patience;
-// alive is to be called when it does.
+// callPeerWithin calls a single neighbour, which has to send something within
+// peerTimeout. f calls alive whenever the neighbour does.
 func (n *Peers) callPeerWithin(ctx context.Context, name string,
 	f func(ctx context.Context, client wire.NeighbourClient, alive func()) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)

@@ -21,7 +21,8 @@ func (stoppedSchedd) ActOnJobs(context.Context, *wire.ActRequest, queue.CallerId
 	return nil, roost.Unavailable
 }
 
-// A schedd speaks for the users of its own node only, whatever it says of them.
+// TestActForUsersOfOtherNodes checks that a schedd may act only for users of its own
+// node. What the schedd says of the users does not count.
 func TestActForUsersOfOtherNodes(t *testing.T) {
 	admins := new(JobAdmins)
 	admins.Set([]string{"ann@n1"})

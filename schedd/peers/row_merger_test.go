@@ -15,8 +15,9 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// scriptedSchedd is a schedd that sends its rows after given pauses from the query, and
-// then err. A 0 at the end of pauses means that it never sends anything more.
+// scriptedSchedd is a schedd that sends its rows at the given times after a query. Then
+// it returns err. A time of 0 at the end of pauses means that it never sends anything
+// more.
 type scriptedSchedd struct {
 	node   string
 	rows   []int64 // times of submission, newest first
@@ -124,9 +125,8 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// TestLongListsAreWhole checks that the list of a schedd without long pauses is complete,
-// however long it takes. It also checks that the merge of any number of schedds equals
-// one sorted list.
+// TestLongListsAreWhole checks that a long list is complete if its schedd never pauses
+// for long. The merged rows of any number of schedds are sorted.
 func TestLongListsAreWhole(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dead := scriptedSchedd{node: "n9", pauses: []time.Duration{0}}

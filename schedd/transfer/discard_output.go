@@ -10,8 +10,8 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// discardOnSuccess reports whether one of those files is not wanted any more: the task
-// has succeeded, and its job said so (qsub -R).
+// discardOnSuccess reports whether an output file is no longer wanted. Its task has
+// succeeded, and its job asked for that (qsub -R).
 func (c *OutputFetch) discardOnSuccess(letters string) bool {
 	s := c.Exited.GetStatus()
 	return s.GetCause() == wire.Cause_CAUSE_EXITED && s.GetCode() == 0 && s.GetSignal() == 0 &&
@@ -21,8 +21,8 @@ func (c *OutputFetch) discardOnSuccess(letters string) bool {
 // maxFileOffset is behind the end of every file.
 const maxFileOffset = 1 << 62
 
-// removeUnwanted removes what the task has written in place and is not wanted, with its
-// user's rights: a file, and nothing else that may be there by now.
+// removeUnwanted removes unwanted output that the task has written in place, with its
+// user's rights. It removes a file, and nothing else that may be there by now.
 func (c *OutputFetch) removeUnwanted(ctx context.Context) error {
 	for _, f := range [...]struct{ letter, path string }{{"o", c.Out}, {"e", c.Err}} {
 		if c.scratch || f.path == "" || !c.discardOnSuccess(f.letter) {

@@ -48,8 +48,8 @@ func (t *FileTransfers) enqueueImageRemoval(server string, image *wire.FetchImag
 	}
 }
 
-// nextRemoval is the image to be deleted next; nil, and nobody works on the server any
-// more, when there is none.
+// nextRemoval returns the image to be deleted next from the server. When there is none it
+// returns nil, and nobody works on the server any more.
 func (r *imageRemovals) nextRemoval(server string, done bool) *wire.FetchImageRequest {
 	r.mu.Lock()
 	defer r.mu.Unlock()

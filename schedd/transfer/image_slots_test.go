@@ -48,8 +48,7 @@ func (s *imageStream) Recv() (*wire.FileChunk, error) {
 }
 
 // TestImageSlotsAreShared checks that a user's images are fetched while another user's
-// images block all slots. It covers transfers that make no progress and nodes that are
-// away.
+// transfers block. Those make no progress on all slots, or their nodes are away.
 func TestImageSlotsAreShared(t *testing.T) {
 	const ann, bob, image = 1001, 1002, "state"
 	images, err := store.Open(t.TempDir(), 0)

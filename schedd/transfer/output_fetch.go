@@ -179,8 +179,8 @@ func isNodeFault(err error) (file string, ok bool) {
 	return "", ok
 }
 
-// badOutputStatus is how an attempt ended of which something else came than what was
-// asked for: whatever the node says, nobody knows.
+// badOutputStatus is the end of an attempt whose node sent other output than was asked
+// for. Whatever the node reports, nobody knows how the attempt ended.
 func badOutputStatus(status *wire.ExitStatus, node string, err error) *wire.ExitStatus {
 	status = proto.CloneOf(status)
 	if status == nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// TestAnnouncedOutput checks that the schedd compares a node's list of output with the
-// job's request. It also checks which side is at fault for a difference.
+// TestAnnouncedOutput checks that a node's list of output is compared with what the job
+// asked for. It also checks who is at fault when they differ.
 func TestAnnouncedOutput(t *testing.T) {
 	stored := int64(0)
 	for _, test := range []struct {

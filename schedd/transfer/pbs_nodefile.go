@@ -39,8 +39,8 @@ func (t *FileTransfers) pbsGPUFile(hosts []queue.HostProcesses) (lines []string)
 	return lines
 }
 
-// hostVariables replaces in an environment what is known only when it is known which
-// nodes the job has: which of its hosts this is.
+// hostVariables sets the variables in an environment that say which of its job's hosts
+// this is. They are known only when the job's nodes are.
 func hostVariables(environment []string, p queue.TaskProgram) {
 	if len(p.Peers) < 2 {
 		return

@@ -16,8 +16,8 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// TestStoreScript checks that a script is stored whole, under a name from its content.
-// Nothing remains of a script that is cut off or too long.
+// TestStoreScript checks that a script is stored whole, under its digest. Nothing stays
+// of a script that is broken off or too long.
 func TestStoreScript(t *testing.T) {
 	broken := errors.New("broken off")
 	piece := bytes.Repeat([]byte("x"), 1<<10)

@@ -15,7 +15,8 @@ import (
 	"github.com/roost-batch/roost/schedd/journal"
 )
 
-// Output for which the spool has no room waits until it has, and is complete then.
+// TestSpoolIsFull checks that output for which the spool has no room waits until it has.
+// Then it is complete.
 func TestSpoolIsFull(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "schedd", "spool", "1", "0.1.out")

@@ -131,9 +131,9 @@ func (e stalledError) Error() string {
 
 func (e stalledError) Unwrap() error { return roost.Unavailable }
 
-// retryUntilReachable tries again for as long as the other side cannot be reached, and
-// gives up after it has let the transfer stand still several times. A try has a slot;
-// between two nothing is held.
+// retryUntilReachable tries again for as long as the other side cannot be reached. It
+// gives up after the other side has stalled the transfer maxStalls times. A try has a
+// slot; between two tries nothing is occupied.
 func retryUntilReachable(ctx context.Context, try func() error) error {
 	stalls := 0
 	for wait := minTransferRetry; ; wait = min(2*wait, maxTransferRetry) {
@@ -159,8 +159,8 @@ func retryUntilReachable(ctx context.Context, try func() error) error {
 	}
 }
 
-// pacedStream lets the messages of one transfer through while it has a slot, and breaks
-// it off when the other side does not keep pace.
+// pacedStream passes the messages of one transfer on while the transfer has a slot. It
+// breaks the transfer off if the other side is too slow.
 type pacedStream struct {
 	ctx        context.Context
 	cancel     context.CancelCauseFunc
@@ -169,8 +169,8 @@ type pacedStream struct {
 	bytesMoved int64
 }
 
-// newPacedStream returns one and the context that it breaks off, which ends with ctx; end
-// is to be called at the end.
+// newPacedStream returns a pacedStream. Its context ends with ctx, or when the stream
+// breaks the transfer off. The caller calls end at the end.
 func newPacedStream(ctx context.Context, slot *transferSlot) (p *pacedStream, end func()) {
 	p = &pacedStream{slot: slot}
 	p.ctx, p.cancel = context.WithCancelCause(ctx)

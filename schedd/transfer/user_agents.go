@@ -31,8 +31,8 @@ type userUnixGroups struct {
 	readAt time.Time
 }
 
-// unixGroupsLifetime is for how long that is not looked up again: a daemon of the network
-// may be asked for it, and users submit thousands of jobs.
+// unixGroupsLifetime is how long a user's groups are used without another lookup. A
+// lookup may ask a daemon on the network, and users submit thousands of jobs.
 const unixGroupsLifetime = time.Minute
 
 // agentKey is whose rights an agent has. One user may submit with one group or another
