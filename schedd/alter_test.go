@@ -21,8 +21,9 @@ import (
 	"github.com/roost-batch/roost/schedd/transfer"
 )
 
-// TestAlter checks that an alteration is on disk when it is answered. Users may alter
-// only their own jobs. An alteration based on an older version of the job is refused.
+// TestAlter checks that an alteration is on disk when it is answered. A user can alter
+// only his own jobs. An alteration that was prepared before another one took effect is
+// refused as stale.
 func TestAlter(t *testing.T) {
 	p := newPool(t)
 	id := p.submit("k", 2, "HoldOnSubmit = true").GetIds()[0]
@@ -61,8 +62,8 @@ func TestAlter(t *testing.T) {
 	}
 }
 
-// TestMoveJob checks that a job that moves to another queue loses the defaults of its
-// former queue.
+// TestMoveJob checks that a job that moves to another queue loses the defaults of the
+// previous one.
 func TestMoveJob(t *testing.T) {
 	policy := &wire.Policy{Queues: []*wire.JobQueue{
 		{Name: "work", Enabled: true, Band: "production",
@@ -140,8 +141,8 @@ func TestMoveJob(t *testing.T) {
 	}
 }
 
-// TestLimitSentToNode checks that the node of a running job is told of its new limits. A
-// restarted schedd tells it again.
+// TestLimitSentToNode checks that the node of a running job receives the job's new
+// limits. A schedd that was away sends them again.
 func TestLimitSentToNode(t *testing.T) {
 	p := newPool(t)
 	id, a := p.run("Walltime = 100")
@@ -163,8 +164,8 @@ func TestLimitSentToNode(t *testing.T) {
 	}
 }
 
-// TestAlterAdmission checks that the leader is asked before a job may ask for more. A
-// refusal changes nothing. The leader hears what became of the alteration.
+// TestAlterAdmission checks that the schedd asks the leader before an alteration that
+// requests more. A refused alteration changes nothing. The leader receives the outcome.
 func TestAlterAdmission(t *testing.T) {
 	p := newPool(t)
 	receiveNext(t, p.asked.openedEpochs, "the first conversation")

@@ -22,9 +22,9 @@ func (n *fakeNegotiator) CheckpointCell(req *wire.CheckpointCellRequest,
 	return roost.Exhausted
 }
 
-// TestCheckpointCellForwarded checks that a checkpoint is requested in the caller's name.
-// The name in the caller's request does not count. The pieces and the final error reach
-// the caller.
+// TestCheckpointCellForwarded checks that a checkpoint is requested under the caller's
+// real identity. What the caller himself says of his identity has no effect. He receives
+// the checkpoint's data, and its outcome.
 func TestCheckpointCellForwarded(t *testing.T) {
 	p := newPool(t)
 	from, err := p.client.CheckpointCell(p.ctx(), &wire.CheckpointCellRequest{Who: "root@central"})

@@ -13,9 +13,9 @@ import (
 )
 
 // commitBatch is what one or more turns of the loop decided. It has facts for the log,
-// and what may happen only when they are on disk. Batches are committed one after the
-// other. Everything for a node goes through them, so that no message overtakes the fact
-// that it depends on.
+// and actions that may happen only when the facts are on disk. Batches are committed one
+// after the other. Everything that goes to a node goes through them, so that no message
+// leaves before the fact on which it depends.
 type commitBatch struct {
 	events    []queue.JobEvent
 	messages  []outgoingMessage

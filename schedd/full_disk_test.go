@@ -80,9 +80,9 @@ func submitAll(t *testing.T, p *testPool, name string) (acknowledged []string) {
 	return acknowledged
 }
 
-// TestFullDisk checks that a schedd with a full disk refuses new work and continues to
-// run. It writes what it had decided into the room that it reserves. When there is room
-// again it takes jobs as before. It loses nothing that it has acknowledged.
+// TestFullDisk checks that a schedd whose disk is full refuses new work with a message,
+// and continues. It writes what it had decided into the room that it reserves. When there
+// is room again it accepts jobs as before. It loses nothing that it has acknowledged.
 func TestFullDisk(t *testing.T) {
 	p := newPool(t)
 	p.stop()
@@ -186,8 +186,8 @@ func TestRenewalsOnAFullDisk(t *testing.T) {
 	})
 }
 
-// TestSpoolEndsAtTheReserve checks that captured output never takes the room of the job
-// log. Output that does not arrive completely leaves nothing.
+// TestSpoolEndsAtTheReserve checks that captured output never uses the room of the job
+// log. Output that is not completed leaves nothing.
 func TestSpoolEndsAtTheReserve(t *testing.T) {
 	p := newPool(t)
 	p.stop()

@@ -7,9 +7,9 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// TestNewLeader checks that the schedd leaves a leader that still answers for the
-// leader's successor. It finds a leader of which it hears only from the others. It stays
-// with the leader while a replica reports an old one.
+// TestNewLeader checks that the schedd leaves a leader that answers but has a successor,
+// for the successor. It finds a leader that only other replicas name. It keeps its leader
+// while a replica reports old news.
 func TestNewLeader(t *testing.T) {
 	p := newPool(t)
 	receiveNext(t, p.asked.openedEpochs, "the first conversation")
@@ -34,9 +34,9 @@ func TestNewLeader(t *testing.T) {
 	}
 }
 
-// TestSilentNegotiator checks that the schedd reconnects to a negotiator that misses its
-// promised message. Everything on the old connection is given up, because the network may
-// have lost it.
+// TestSilentNegotiator checks that the schedd reconnects to a negotiator that does not
+// speak again as promised. Everything on the old connection is connected anew, because
+// the network may have lost that connection.
 func TestSilentNegotiator(t *testing.T) {
 	p := newPool(t)
 	receiveNext(t, p.asked.openedEpochs, "the first conversation")
@@ -58,9 +58,9 @@ func TestNegotiatorStreamBreaks(t *testing.T) {
 	receiveNext(t, p.asked.openedEpochs, "the second conversation")
 }
 
-// TestReportsLimitedGrants checks that a new leader hears at once of its predecessor's
-// grants with concurrency limits. It hears which are claims by now and which are pending.
-// The machine is told until when such a grant may be claimed.
+// TestReportsLimitedGrants checks that a new leader learns at once which of its
+// predecessor's licence grants exist. The report says which grants are claims by now, and
+// which are still pending. The machine learns until when such a grant may be claimed.
 func TestReportsLimitedGrants(t *testing.T) {
 	p := newPool(t)
 	if h := receiveNext(t, p.asked.hellos, "the first hello"); !h.GetLists() || len(h.GetGrants()) > 0 {

@@ -52,10 +52,10 @@ func (b *PendingArchive) Each(f func(seq uint64, key string)) {
 }
 
 // LoopCore is a schedd without its goroutines, its network, its disk and its clocks. It
-// is the daemon's own loop, and its caller steps it. The simulator does so, and thus runs
-// the code of the daemon. Each method that has a ClockReading begins a turn. At the end
-// of the turn the caller calls RunTurn; then Batch says what is to be written, if
-// anything is. Nothing that a turn has decided leaves before that is on disk and
+// is the daemon's own loop, and its caller runs each turn. The simulator uses it, so that
+// it simulates the code that runs. Each method that has a ClockReading begins a turn. At
+// the end of a turn the caller calls RunTurn, and then Batch returns what to write, if
+// anything. Nothing that a turn has decided leaves before the batch is on disk, and
 // Committed was called.
 //
 // A LoopCore leaves out what happens around the loop: users' files, images of processes,
@@ -157,8 +157,8 @@ func (c *LoopCore) GreetingMessage(machine string) *wire.SessionHello {
 	return c.schedd.greetingMessage(machine)
 }
 
-// SessionOpened handles the answer to a session's greeting. If another node than the
-// wanted one answered, it returns nil, and there is no session.
+// SessionOpened processes the answer to a greeting. It returns nil, and there is no
+// session, if another node than the wanted one answered.
 func (c *LoopCore) SessionOpened(m ClockReading, node string, welcome *wire.SessionWelcome) *StartdSession {
 	if checkWelcome(node, welcome) != nil {
 		return nil
@@ -288,24 +288,25 @@ func (c *LoopCore) Tick(m ClockReading) {
 	c.noteWaiting(m)
 }
 
-// NextTick returns how long after m Tick is due if nothing happens before. The result is
-// at most most; with most 0 it is at most a second, as in the daemon.
+// NextTick is the time from m until Tick is due if nothing happens before, and at most
+// most. If most is 0, the limit is the longest sleep of a daemon, one second.
 func (c *LoopCore) NextTick(m ClockReading, most time.Duration) time.Duration {
 	return c.schedd.tickDelay(clockReading{m.Now, m.Boot}, cmp.Or(most, maxTick))
 }
 
-// BecameIdle reports, once, whether a claim has become idle. Then the caller must ask
-// NextTick again.
+// BecameIdle reports, once, whether a claim has become idle. The caller then has to ask
+// for the time of the next tick again.
 func (c *LoopCore) BecameIdle() bool { return c.schedd.dispatch.BecameIdle() }
 
 // CommitBatch is what is to be committed together.
 type CommitBatch struct{ batch *commitBatch }
 
-// Events are the facts of a batch, for the log.
+// Events are the facts of a batch. Snapshots are what a checkpoint of the log writes with
+// them, by job. A snapshot is nil for a job that has left the queue.
 func (b *CommitBatch) Events() []queue.JobEvent { return b.batch.events }
 
-// Checkpoint is what is to be written with the events if the log is to begin anew.
-// Otherwise it is nil.
+// Checkpoint is what to write with the events if the log is to begin anew. Otherwise it
+// is nil.
 func (b *CommitBatch) Checkpoint() *journal.QueueCheckpoint { return b.batch.checkpoint }
 
 // Nodes are those to whom something is said that rests on a batch, in order.
@@ -318,9 +319,9 @@ func (b *CommitBatch) Nodes() []string {
 	return slices.Compact(all)
 }
 
-// Batch returns what is to be committed now, or nil. With nil, waits reports whether
-// there are facts that can wait for others, and by is until when. While a batch is being
-// written, the caller must take no other.
+// Batch returns what to commit now, or nil if there is nothing or it can wait for more.
+// If it can wait, by says until when, and waits is true. If there is nothing at all,
+// waits is false. While a batch is being written the caller takes no other.
 func (c *LoopCore) Batch(now time.Time) (b *CommitBatch, by time.Time, waits bool) {
 	p := c.schedd.pending
 	if p.isEmpty() {
@@ -333,9 +334,9 @@ func (c *LoopCore) Batch(now time.Time) (b *CommitBatch, by time.Time, waits boo
 	return &CommitBatch{p}, by, false
 }
 
-// Committed notes that a batch is on disk. size is how large the log is since its last
-// checkpoint, in bytes. Afterwards the sessions with the batch's Nodes have the messages
-// that depend on it.
+// Committed records that a batch is on disk. The size is that of the log since its last
+// checkpoint, in bytes. Afterwards the messages that depend on the batch are in the
+// sessions with its Nodes.
 func (c *LoopCore) Committed(b *CommitBatch, size int) {
 	c.schedd.logSize.Store(int64(size))
 	for _, m := range b.batch.messages {

@@ -2,9 +2,10 @@ package schedd
 
 import "testing"
 
-// TestRefusedGrants checks that a machine that refuses is asked again while a task is
-// ready. Meanwhile the negotiator is never told that nothing is wanted. With the request
-// it would forget who refused, and would repeat the same offer for ever.
+// TestRefusedGrants checks that a machine that refuses is asked again as long as a task
+// is ready. Meanwhile the negotiator never receives the report that nothing is wanted.
+// With the request it would forget which machines refused, and offer the same ones for
+// ever.
 func TestRefusedGrants(t *testing.T) {
 	p := newPool(t)
 	p.startd.mu.Lock()

@@ -17,10 +17,10 @@ func (p *testPool) setPolicy(policy *wire.Policy) {
 	receiveNext(p, p.asked.openedEpochs, "a conversation")
 }
 
-// TestReservationIsAQueue checks that the name of a reservation is also the name of a
-// queue. Users submit jobs to it, and move jobs into it and out of it. When a reservation
-// is being deleted its jobs are removed, also those whose submission was on its way, and
-// no others.
+// TestReservationIsAQueue checks that the name of a reservation is the name of a queue.
+// Jobs can be submitted to it, moved into it and moved out of it. When a reservation is
+// being deleted its jobs are removed. This includes jobs whose submission was in
+// progress, and no other jobs.
 func TestReservationIsAQueue(t *testing.T) {
 	p := newPool(t)
 	receiveNext(t, p.asked.openedEpochs, "the first conversation")

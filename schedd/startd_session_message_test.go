@@ -73,8 +73,8 @@ func TestWelcomeIsBounded(t *testing.T) {
 	}
 }
 
-// TestNewsOfANodeIsBounded checks that messages of a node beyond the loop's bound wait
-// with the node. They continue when the loop has handled the earlier ones.
+// TestNewsOfANodeIsBounded checks that a node's messages beyond what the loop accepts
+// wait at the node. They continue when the loop has processed the earlier ones.
 func TestNewsOfANodeIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &Schedd{inbox: make(chan any, inboxSize), daemonContext: t.Context(), peers: map[string]*nodeConn{}}
@@ -114,8 +114,8 @@ func TestNodeThatTakesNothing(t *testing.T) {
 	})
 }
 
-// TestSessionEndsLogged checks that an unexpected end of a session is logged once, as a
-// warning. It is expected that one of the two sides goes away.
+// TestSessionEndsLogged checks that an unusual end of a session is logged once, as a
+// warning. The usual end is that one of the two sides goes away.
 func TestSessionEndsLogged(t *testing.T) {
 	var text bytes.Buffer
 	log := slog.New(slog.NewTextHandler(&text, nil))

@@ -6,9 +6,9 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// TestOutputIsNobodyElses: attempts of a claim write to the same files one after the
-// other, and of what an earlier one wrote nothing is to be seen, also by an attempt that
-// never came to write.
+// TestOutputIsNobodyElses checks that an attempt shows no output of an earlier attempt of
+// its claim. Attempts of a claim write to the same files one after the other. The check
+// includes an attempt that never wrote anything.
 func TestOutputIsNobodyElses(t *testing.T) {
 	p := newTestStartd(t)
 	s := p.connect("host1", 1)

@@ -16,9 +16,9 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// TestInputIsCompared holds that a submit node brings into a scratch directory what the
-// attempt's program names, as much as it says, and no more than the disk that was asked
-// for; of anything else nothing is left.
+// TestInputIsCompared checks that a submit node sends only what the attempt's program
+// names into a scratch directory. The amount must be what the submit node announces, and
+// at most the requested disk. A transfer that differs leaves nothing.
 func TestInputIsCompared(t *testing.T) {
 	p := newTestStartd(t)
 	s := p.connect("host1", 1)

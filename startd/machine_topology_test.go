@@ -40,8 +40,8 @@ func TestCoreNodes(t *testing.T) {
 	}
 }
 
-// TestBoundToUnit runs tasks on a machine that is cut into a unit for each core: each
-// sees the cores of its unit, and no others.
+// TestBoundToUnit runs tasks on a machine that has a unit for each core. Each task sees
+// the cores of its unit, and no others.
 func TestBoundToUnit(t *testing.T) {
 	var set unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &set); err != nil || set.Count() < 2 {
@@ -107,9 +107,9 @@ func TestPinned(t *testing.T) {
 	}
 }
 
-// TestWaitsOnTheMachine: a claim is accepted for a machine that is full, an attempt is
-// sent after it, and starts when the task before it ends, without a word of the schedd.
-// The claim of that one takes the next turn.
+// TestWaitsOnTheMachine checks that a full machine accepts a claim, and an attempt after
+// it. The attempt starts when the task before it ends, without a message from the schedd.
+// The claim of the ended task takes the next turn.
 func TestWaitsOnTheMachine(t *testing.T) {
 	p := newTestStartd(t)
 	p.stop()

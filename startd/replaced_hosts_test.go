@@ -7,8 +7,9 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// TestReplacedHosts: a job that has given machines back finds that in its files; nobody
-// else's word counts, and one without such files gets none.
+// TestReplacedHosts checks that a job that has returned machines sees the change in its
+// host files. Messages from another schedd have no effect. A job without such files gets
+// none.
 func TestReplacedHosts(t *testing.T) {
 	t.Parallel()
 	p := newTestStartd(t)

@@ -207,8 +207,9 @@ func starterOf(t *testing.T, p *testStartd) (pid int) {
 	return 0
 }
 
-// TestStarterDiesLate: a starter that does not come round to end its task when the lease
-// is over is ended by the kernel. That is the lease's end, and no fault of the machine's.
+// TestStarterDiesLate checks that the kernel ends a starter that does not end its task in
+// time. The time is the end of the lease. The attempt ends because of the lease, and not
+// because of a fault of the machine.
 func TestStarterDiesLate(t *testing.T) {
 	t.Parallel()
 	p := newTestStartd(t)
@@ -236,8 +237,8 @@ func TestStarterDiesLate(t *testing.T) {
 	}
 }
 
-// TestStopNotice: a server that is stopped leaves its tasks the notice that its file
-// says, and they end as they like.
+// TestStopNotice checks that a stopped server gives its tasks the notice that its
+// configuration file sets. The tasks end in their own way.
 func TestStopNotice(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

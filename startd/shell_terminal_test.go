@@ -67,8 +67,9 @@ func typeAndRead(t *testing.T, stream grpc.BidiStreamingClient[wire.ShellInput, 
 	}
 }
 
-// TestSession holds that an interactive attempt is its terminal: it runs nothing of its
-// own, the shell has its environment, and it ends as the shell does.
+// TestSession checks that an interactive attempt consists of its terminal. The attempt
+// runs no program of its own. The shell has the attempt's environment, and the attempt
+// ends as the shell does.
 func TestSession(t *testing.T) {
 	t.Parallel()
 	for _, uid := range []uint32{uint32(os.Geteuid()), 4321} {
@@ -113,8 +114,8 @@ func testSession(t *testing.T, s *fakeSchedd) {
 	}
 }
 
-// TestOneSession holds that there is one, of interactive attempts only, and that the
-// attempt does not outlive it when whoever sat there is gone.
+// TestOneSession checks that an attempt has one terminal session, and only if it is
+// interactive. The attempt ends when the user of the terminal has disconnected.
 func TestOneSession(t *testing.T) {
 	p := newTestStartd(t)
 	s := p.connect("host1", 1)
@@ -139,8 +140,9 @@ func TestOneSession(t *testing.T) {
 	}
 }
 
-// TestSessionAfterRestart holds that a startd that was killed before the terminal came
-// gives it, and that one that was killed under it ends the attempt.
+// TestSessionAfterRestart checks that a startd killed before the terminal was attached
+// provides it after its restart. A startd that was killed while the terminal was attached
+// ends the attempt.
 func TestSessionAfterRestart(t *testing.T) {
 	p := newTestStartd(t)
 	a := p.connect("host1", 1).startInteractive()

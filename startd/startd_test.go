@@ -257,8 +257,8 @@ func TestVacate(t *testing.T) {
 	}
 }
 
-// A signal goes to every process of a task, and only at the word of the schedd whose it
-// is.
+// TestSignal checks that a signal goes to every process of a task. Only the schedd that
+// owns the task can send one.
 func TestSignal(t *testing.T) {
 	p := newTestStartd(t)
 	s, other := p.connect("host1", 1), p.connect("host2", 1)
@@ -289,8 +289,8 @@ func TestSignal(t *testing.T) {
 	}
 }
 
-// A line is written behind what the task has written so far, and what it writes then
-// stands behind the line; one that comes before the program has begun waits.
+// TestMessage checks that a line is written after the task's output so far. The task's
+// later output follows the line. A line that arrives before the program has begun waits.
 func TestMessage(t *testing.T) {
 	p := newTestStartd(t)
 	s, other := p.connect("host1", 1), p.connect("host2", 1)

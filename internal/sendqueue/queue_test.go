@@ -4,8 +4,9 @@ import (
 	"testing"
 )
 
-// An outbox that is bounded takes in so many messages and bytes, and a message alone of
-// any size; past that it says so once, and is empty.
+// TestQueueIsBounded checks that a bounded queue accepts a limited number of messages and
+// bytes. It accepts a single message of any size. Beyond the limit it reports the
+// overflow once, and is empty.
 func TestQueueIsBounded(t *testing.T) {
 	for name, c := range map[string]struct {
 		items, bytes int

@@ -67,10 +67,11 @@ func (e *QueueAdmission) AdmitJobs(specs []queue.SubmitSpec) error {
 	return nil
 }
 
-// enterQueue puts a job into the named queue, or into the one that the queue routes it
-// to. Afterwards the job's ad names the queue and has the queue's defaults. The defaults
-// of an earlier queue are gone. The empty name means no queue. The name of a reservation
-// means the reservation and the default queue. An error leaves the job as it was.
+// enterQueue puts a job into the named queue, or into the queue to which that one routes
+// it. The job's ad then names the queue, and has the values that the queue sets. The
+// values that an earlier queue set are removed. The empty name means no queue. The name
+// of a reservation means the reservation and the default queue. An error leaves the job
+// unchanged.
 func (e *QueueAdmission) enterQueue(spec *queue.SubmitSpec, name string) error {
 	if isReservationName(e.Policy, name) {
 		return e.enterReservation(spec, name)
@@ -102,8 +103,8 @@ func queueError(q *wire.JobQueue, err error) error {
 	return fmt.Errorf("queue %s: %w", q.GetName(), err)
 }
 
-// applyQueue gives a job its queue's defaults, and refuses a job outside the queue's
-// limits.
+// applyQueue sets the values that a job leaves out to those of its queue. It refuses what
+// the queue does not allow.
 func applyQueue(p *wire.Policy, q *wire.JobQueue, spec *queue.SubmitSpec) error {
 	if err := applyDefaults(q, p.GetAll(), spec); err != nil {
 		return queueError(q, err)

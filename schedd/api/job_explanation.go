@@ -63,12 +63,12 @@ func (v *jobView) historyStatus(t queue.TaskSelector) (*wire.JobStatus, error) {
 	return v.statusRow(&st, ""), nil
 }
 
-// whyTimeout bounds how long a question about a job waits for the negotiator's present
-// answer. After that the negotiator's last answer is used.
+// whyTimeout is how long a question about a job waits for the negotiator's current
+// answer. After that the schedd uses the negotiator's last answer.
 const whyTimeout = 200 * time.Millisecond
 
-// awaitExplanation asks the negotiator why a job waits, if it does. It returns when the
-// answer has arrived, and after whyTimeout at the latest.
+// awaitExplanation asks the negotiator why a job waits, if the job does wait. It returns
+// when the negotiator has answered or will not answer soon.
 func (s *Service) awaitExplanation(ctx context.Context, id string, who queue.CallerIdentity) {
 	answered := make(chan struct{})
 	if s.loop.CallLoop(ctx, func(time.Time) {
@@ -88,8 +88,9 @@ func (s *Service) awaitExplanation(ctx context.Context, id string, who queue.Cal
 	}
 }
 
-// requestExplanation sends the negotiator a question about a waiting job. The answer
-// closes answered. The result reports whether there was anything to ask.
+// requestExplanation sends the question about a waiting job to the negotiator. The
+// channel answered is closed when the answer has arrived. It reports whether there was
+// anything to ask.
 func (v *jobView) requestExplanation(t queue.TaskSelector, answered chan struct{}) bool {
 	st, ok := v.queue.Status(t.Job.Seq)
 	if ok && len(t.Ranges) > 0 {
@@ -193,8 +194,8 @@ func (v *jobView) explainRunNow(reply *wire.WhyReply, st *queue.JobStatus) {
 	}
 }
 
-// mostLikelyState is the task state that a question about a job most likely refers to.
-// Waiting tasks come before running ones, and these before ended ones.
+// mostLikelyState is the state that a question about a job is most likely about. Waiting
+// tasks come before running tasks, and those before ended tasks.
 func mostLikelyState(st *queue.JobStatus) roost.TaskState {
 	if st.Task != nil {
 		return st.Task.State
@@ -229,12 +230,12 @@ func (v *jobView) explainIdle(reply *wire.WhyReply, st *queue.JobStatus) {
 	}
 }
 
-// sameFilesCondition is the condition that the queue adds to the Requirements of some
-// jobs. It concerns jobs whose files are not to be sent.
+// sameFilesCondition is a condition that the queue adds to a job's Requirements. It
+// applies to a job whose files are not to be sent.
 const sameFilesCondition = "TARGET." + roost.AttrFileSystemDomain + " == MY." + roost.AttrFileSystemDomain
 
-// negotiatorAdvice returns the negotiator's advice, except on the condition that the
-// queue added. For that condition it names the setting that caused it.
+// negotiatorAdvice returns the negotiator's advice, except for the condition that the
+// user did not write. In its place it names the setting that caused the condition.
 func (v *jobView) negotiatorAdvice(e *wire.Explanation) (all []string) {
 	for _, r := range e.GetReasons() {
 		if strings.Contains(r.GetText(), sameFilesCondition) {

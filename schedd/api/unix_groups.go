@@ -9,9 +9,9 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// resolveUnixGroup returns the submitter in the Unix group that the jobs ask for. It is
-// one of the submitter's groups, as this machine knows them. A job that names none runs
-// in the group that its submitter submits with (OpenPBS qsub(1B), -W group_list).
+// resolveUnixGroup returns the submitting user with the Unix group that his jobs request.
+// He must be a member of that group, according to this machine. A job that names no group
+// runs in the group with which the user submits (OpenPBS qsub(1B), -W group_list).
 func (s *Service) resolveUnixGroup(who queue.CallerIdentity, specs []queue.SubmitSpec) (queue.CallerIdentity, error) {
 	stated, own := "", s.users.GroupName(who.GID)
 	for i := range specs {

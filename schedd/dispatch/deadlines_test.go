@@ -11,8 +11,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// leasedQueue is a job queue of some requests, each with its own lease. The third request
-// has gangs of two.
+// leasedQueue is a queue of some requests, each with its own lease. The third request is
+// for gangs of two.
 type leasedQueue struct {
 	ready    [4]int
 	assigned int

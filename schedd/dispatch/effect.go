@@ -51,8 +51,8 @@ type ReleaseClaim struct {
 	Claim uint64
 }
 
-// RenewLeases tells a node that all its leases start again. Since is the time since the
-// schedd received the node's last message.
+// RenewLeases tells a node that all leases continue from now. Since is the time since the
+// node's last message arrived.
 type RenewLeases struct {
 	Node        string
 	LastMessage uint64 // the number of that word; 0: the welcome

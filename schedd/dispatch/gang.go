@@ -43,8 +43,8 @@ type gangAssembly struct{ *Dispatcher }
 
 func (d *Dispatcher) assembly() gangAssembly { return gangAssembly{d} }
 
-// findOrAddGang finds or makes the gang of a grant, or says why the grant is of no use.
-// It returns nil for a grant without a gang.
+// findOrAddGang finds or makes the gang of a grant, and returns why the grant is
+// unusable. It returns a nil gang for a grant of no gang.
 func (d gangAssembly) findOrAddGang(now roost.BootTime, g Grant) (*pendingGang, string) {
 	want, gangs := d.jobQueue.NextGang(g.Request)
 	if g.GangID == 0 {
@@ -146,9 +146,9 @@ func (d gangAssembly) leaveGang(c *Claim) {
 	}
 }
 
-// cancelGangs gives up complete gangs that wait for room and are no longer ready. Their
-// job is gone, held, or not that large any more. Otherwise machines would be reserved for
-// nothing until the victims have left them.
+// cancelGangs gives up complete gangs that wait for room when their job no longer needs
+// them. The job is gone, held, or no longer that large. Otherwise the claims would keep
+// machines unused for as long as the tasks that must leave them take.
 func (d gangAssembly) cancelGangs(r RequestID) {
 	r, mixed := d.jobQueue.GangRequest(r)
 	for _, id := range sortedGangs(d.gangs) {
@@ -163,8 +163,8 @@ func (d gangAssembly) cancelGangs(r RequestID) {
 	}
 }
 
-// expireGangs gives up gangs that are not complete in time. It forgets failed gangs for
-// which no more messages can arrive.
+// expireGangs gives up gangs that were not complete in time. It forgets gangs that can
+// have no further effect.
 func (d gangAssembly) expireGangs(now roost.BootTime) {
 	for _, id := range sortedGangs(d.gangs) {
 		of := d.gangs[id]

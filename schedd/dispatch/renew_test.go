@@ -50,8 +50,8 @@ func TestRenewalSendTime(t *testing.T) {
 	one(RenewLeases{"n0", 0, 0})
 }
 
-// TestSlowAnswer checks that the lease of a claim from a slow node counts from the node's
-// answer.
+// TestSlowAnswer checks that a lease counts from the node's answer when the node made the
+// claim slowly.
 func TestSlowAnswer(t *testing.T) {
 	w := newTestPool(t, 1, 1, 1)
 	w.d.Connected(w.now, "n0", nil)

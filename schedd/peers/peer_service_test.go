@@ -21,8 +21,8 @@ func (stoppedSchedd) ActOnJobs(context.Context, *wire.ActRequest, queue.CallerId
 	return nil, roost.Unavailable
 }
 
-// TestActForUsersOfOtherNodes checks that a schedd may act only for users of its own
-// node. What the schedd says of the users does not count.
+// TestActForUsersOfOtherNodes checks that a schedd can act only for the users of its own
+// node. What it says of other users has no effect.
 func TestActForUsersOfOtherNodes(t *testing.T) {
 	admins := new(JobAdmins)
 	admins.Set([]string{"ann@n1"})

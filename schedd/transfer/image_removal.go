@@ -48,8 +48,8 @@ func (t *FileTransfers) enqueueImageRemoval(server string, image *wire.FetchImag
 	}
 }
 
-// nextRemoval returns the image to be deleted next from the server. When there is none it
-// returns nil, and nobody works on the server any more.
+// nextRemoval is the image to delete next. If there is none it is nil, and no worker
+// handles the server any more.
 func (r *imageRemovals) nextRemoval(server string, done bool) *wire.FetchImageRequest {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -179,8 +179,8 @@ func isNodeFault(err error) (file string, ok bool) {
 	return "", ok
 }
 
-// badOutputStatus is the end of an attempt whose node sent other output than was asked
-// for. Whatever the node reports, nobody knows how the attempt ended.
+// badOutputStatus is the exit status of an attempt whose node sent other output than was
+// requested. The outcome is unknown, whatever the node says.
 func badOutputStatus(status *wire.ExitStatus, node string, err error) *wire.ExitStatus {
 	status = proto.CloneOf(status)
 	if status == nil {

@@ -28,8 +28,8 @@ func (pl *sandboxFiles) hasTransfers() bool {
 	return len(pl.inputs) > 0 || pl.ScriptFile != "" || pl.Restore != nil && pl.Restore.Server == ""
 }
 
-// filesFor decides where an attempt runs. With Transfer "auto" it runs in place if the
-// node sees the same files, and otherwise in a scratch directory.
+// filesFor decides where an attempt runs. It runs in place when the node sees the same
+// files, otherwise in a scratch directory (Transfer "auto").
 func (t *FileTransfers) filesFor(p queue.TaskProgram, node string) sandboxFiles {
 	shared := p.Domain != "" && p.Domain == t.domains[node]
 	pl := sandboxFiles{TaskProgram: p, scratch: p.Transfer == "always" || p.Transfer == "auto" && !shared}
@@ -48,8 +48,8 @@ func (t *FileTransfers) filesFor(p queue.TaskProgram, node string) sandboxFiles 
 	return pl
 }
 
-// stdinName is the name of the standard input in a scratch directory. An input of the job
-// may have the same name as the standard input's file.
+// stdinName is the name of the standard input in a scratch directory. It differs from the
+// file's own name, because an input of the job may have that name.
 const stdinName = ".roost-stdin"
 
 // isTransferredProgram reports whether the program is a file of the submitter's, as
@@ -59,8 +59,8 @@ func isTransferredProgram(p queue.TaskProgram) bool {
 		filepath.Base(p.Executable) != p.Executable
 }
 
-// scratchPath returns where the scratch directory has an input with a relative path. It
-// must agree with the names that userfiles.Agent sends.
+// scratchPath is where the scratch directory has an input with a relative path. It is the
+// name that userfiles.Agent gives to what it sends.
 func scratchPath(path string) string {
 	if path = filepath.Clean(path); !filepath.IsLocal(path) {
 		path = filepath.Base(path)
@@ -105,8 +105,8 @@ func (t *FileTransfers) BuildProgram(a roost.AttemptID, node string) (w *wire.Pr
 	return w, pl.hasTransfers(), invalidUTF8(w)
 }
 
-// inputPatterns returns patterns of the sent files, for the node to compare with. An
-// absolute path in the submit directory becomes relative to it.
+// inputPatterns are the patterns of the files that are sent, as the node compares them.
+// An absolute path in the submit directory becomes a path in the scratch directory.
 func inputPatterns(iwd string, patterns []string) []string {
 	var all []string
 	for _, p := range patterns {

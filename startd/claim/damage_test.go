@@ -12,8 +12,9 @@ import (
 	"github.com/roost-batch/roost/startd/slot"
 )
 
-// Whatever is damaged in a small file of a claim: its reader gets what was written, or an
-// error, which is logged and has the claim end. No id of a claim is given again.
+// TestDamage checks the effect of any damage to a small file of a claim. The reader of
+// the file gets what was written, or an error, which is logged and ends the claim. No
+// claim id is used again.
 func TestDamage(t *testing.T) {
 	dir := t.TempDir()
 	claim := File{ID: 4<<generationBits | 7, Schedd: "s1", Owner: "ada", UID: 1000, Lease: time.Minute,

@@ -15,8 +15,8 @@ const (
 	CPUOverused EndCause = 12 // its job has used more CPU time than it may, on all its machines together
 )
 
-// CauseFromWire is the cause that a schedd gives, by its number on the wire; whatever
-// else it says, the attempt ends by its will.
+// CauseFromWire is the cause that a schedd gives, by its number on the wire. For any
+// other number, the attempt ends by the schedd's decision.
 func CauseFromWire(number int32) EndCause {
 	switch number {
 	case int32(Vacated), int32(Preempted), int32(Machine), int32(CPUOverused):
@@ -104,8 +104,8 @@ type (
 		Claim   *Claim
 		Attempt roost.AttemptID
 	}
-	// ThrottleCPU holds the processor time of a claim in reclaimed room to Claim.CPUCap,
-	// or lets it have again what there is.
+	// ThrottleCPU limits the processor time of a claim in reclaimed room to Claim.CPUCap.
+	// It also removes the limit again.
 	ThrottleCPU struct{ Claim *Claim }
 	// RemoveClaim removes a claim that is gone, with its starter and all it left.
 	RemoveClaim struct{ Claim *Claim }

@@ -9,9 +9,9 @@ import (
 	"github.com/roost-batch/roost/gpu"
 )
 
-// testMachine plays one machine and one schedd with a virtual clock: the schedd keeps as
-// many claims as it is given and sends a task after each that has ended, but between the
-// end of a task and its next word lies a way.
+// testMachine simulates one machine and one schedd with a virtual clock. The schedd keeps
+// as many claims as it gets, and sends a task after each task that has ended. A message
+// delay lies between the end of a task and the schedd's next message.
 type testMachine struct {
 	t         testing.TB
 	core      *ClaimTable
@@ -143,8 +143,8 @@ func newTestMachine(t testing.TB, queue QueueOptions, way time.Duration, tasks [
 	return n
 }
 
-// requestClaims asks for claims until there are no more, and again each second, as a
-// negotiator has it do that sees room in the ad.
+// requestClaims asks for claims until there are no more, and again each second. A
+// negotiator that sees room in the ad makes the schedd do the same.
 func (n *testMachine) requestClaims() {
 	for err := error(nil); err == nil; {
 		_, err = n.requestClaim(gpu.BatchClass, true)
@@ -169,9 +169,9 @@ func runBatch(t testing.TB, queue QueueOptions, way, takes time.Duration, count 
 	return n.last
 }
 
-// TestQueueShortensARow is HRM's first claim: with a task waiting on the machine for each
-// core, a row of short tasks takes as long as the tasks, and not a way to the schedd
-// longer each.
+// TestQueueShortensARow checks the first claim of HRM. A task waits on the machine for
+// each core. A row of short tasks then takes as long as the tasks, without the delay to
+// the schedd for each one.
 func TestQueueShortensARow(t *testing.T) {
 	const count, takes, way = 400, 500 * time.Millisecond, 250 * time.Millisecond
 	without, with := runBatch(t, QueueOptions{}, way, takes, count),
@@ -184,8 +184,8 @@ func TestQueueShortensARow(t *testing.T) {
 	}
 }
 
-// runWithStreams plays batch tasks that fill the machine, with a stream task now and
-// then, and returns how long these waited at most, beyond the way.
+// runWithStreams simulates batch tasks that fill the machine, with a stream task now and
+// then. It returns the longest wait of the stream tasks, beyond the message delay.
 func runWithStreams(t testing.TB, class gpu.AppClass) (most time.Duration, refused int) {
 	tasks := make([]batchTask, 200)
 	for i := range tasks {
@@ -223,8 +223,9 @@ func TestStreamStartsAtOnce(t *testing.T) {
 	}
 }
 
-// BenchmarkRow shows what a queue on the machine is worth, by how long a task runs
-// against the way to the schedd. x is how many times longer the row takes without.
+// BenchmarkRow measures the benefit of a queue on the machine. It compares the run time
+// of a task with the delay to the schedd. x is how many times longer the row takes
+// without the queue.
 func BenchmarkRow(b *testing.B) {
 	for _, takes := range []time.Duration{100 * time.Millisecond, 500 * time.Millisecond, 2 * time.Second,
 		10 * time.Second} {

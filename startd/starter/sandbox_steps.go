@@ -16,19 +16,20 @@ const (
 	joinedFD        = 5 // of the namespace that it joins, see sandboxSteps
 )
 
-// taskOOMScore makes the kernel choose a task before its starter when memory runs out;
-// without rights it can only be raised.
+// taskOOMScore makes the kernel choose a task before its starter when memory runs out. A
+// process without privileges can only raise the score.
 const taskOOMScore = "500"
 
 // currentDir is AT_FDCWD as an argument of a system call.
 const currentDir = ^uint64(99)
 
-// sandboxSteps lists what the first process of a sandbox does: it makes the sandbox's
-// file system, starts the program, reports, and becomes roost-init. The root of the
-// sandbox is staged in dir. The group, if any, is one that a task has to enter by itself.
-// Hidden are the mounts that the machine has below the sandbox's /tmp. Wrapped: the
-// process joins a user namespace and makes the first one there. Otherwise it is the first
-// one, and joins the mount namespace of which the sandbox's is a copy.
+// sandboxSteps lists what the first process of a sandbox does. It makes the sandbox's
+// file system, starts the program, reports, and becomes roost-init. dir holds the staged
+// root of the sandbox. group, if any, is a group that a task has to enter by itself.
+// hidden lists the mounts that the machine has below the sandbox's /tmp. If wrapped is
+// true, the process joins a user namespace and makes the first process there. Otherwise
+// it is the first process, and joins the mount namespace of which the sandbox's is a
+// copy.
 func sandboxSteps(dir, group string, hidden []string, wrapped bool, o *proto.StartCmd) *syscallList {
 	l := newSyscallList()
 	l.must(proto.MakeSandbox, "its report", syscall.SYS_FCNTL, sandboxReportFD, syscall.F_SETFD, syscall.FD_CLOEXEC)
@@ -64,8 +65,9 @@ func sandboxSteps(dir, group string, hidden []string, wrapped bool, o *proto.Sta
 	return l
 }
 
-// joinUserNamespace joins the claim's user namespace and makes the first process of the
-// sandbox in it, as another child of the starter. Its pid is stored in the list.
+// joinUserNamespace joins the claim's user namespace. It makes the first process of the
+// sandbox in it, as another child of the starter. The list stores the pid of that
+// process.
 func (l *syscallList) joinUserNamespace() {
 	first := l.label()
 	l.must(proto.MakeSandbox, "user namespace", unix.SYS_SETNS, joinedFD, syscall.CLONE_NEWUSER)
@@ -117,9 +119,9 @@ func (l *syscallList) pivotRoot(root string, hidden []string, o *proto.StartCmd)
 	l.must(proto.MakeSandbox, "/", syscall.SYS_CHDIR, l.text("/"))
 }
 
-// copyMounts makes the sandbox's file system from a mount namespace that has the staged
-// root and nothing else: neither has the machine's mounts to be copied, nor to be waited
-// for until they are gone. What comes from the machine is cloned before.
+// copyMounts makes the sandbox's file system from a mount namespace that has only the
+// staged root. So the kernel neither copies the machine's mounts, nor waits until they
+// are gone. What comes from the machine is cloned before.
 func (l *syscallList) copyMounts(hidden []string, o *proto.StartCmd) {
 	from := []string{o.IO, o.Sandbox.TempDir}
 	to := []string{proto.SandboxIODir, proto.SandboxTempDir}
@@ -181,9 +183,9 @@ func (l *syscallList) mount(source, below, target, fs string, flags uint64, data
 		options)
 }
 
-// becomeInit is what the first process does once the program runs: it reports that, and
-// becomes the small program that reaps, with the file for the status as descriptor 3 and
-// nothing else.
+// becomeInit is what the first process does once the program runs. It reports that the
+// program runs, and becomes the small program that reaps. That program has the file for
+// the status as descriptor 3, and no other descriptors.
 func (l *syscallList) becomeInit() {
 	const firstChild = 2 // of a PID namespace that has its first process only
 	ended, known, open := l.label(), l.label(), l.label()
