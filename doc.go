@@ -10,8 +10,6 @@
 // unix socket to the schedd of that machine. The schedd gets the owner from the peer
 // credentials of the socket, appends the job to its log, forces the log to disk, and only
 // then answers with the job id.
-//
-// From then on the schedd ([schedd], its job queue in [schedd/queue]) owns the job. It
 // groups similar tasks into requests and sends each change of a request to the negotiator
 // at once. The collector ([collector]) holds the ads of all machines: every startd
 // advertises its machine there as a ClassAd with a lease. The negotiator ([negotiator],

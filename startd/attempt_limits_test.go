@@ -8,9 +8,8 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// TestLimit checks that the startd enforces on a running attempt the limits that its
-// schedd sent last. The same holds for an attempt that waits for its input. The startd
-// ignores limits from any other schedd.
+// TestLimit checks that a running attempt gets the limits that its schedd sent last. So
+// does an attempt that waits for its input. Limits from another schedd have no effect.
 func TestLimit(t *testing.T) {
 	t.Parallel()
 	p := newTestStartd(t)
@@ -55,9 +54,9 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// TestBounds checks that the startd ends an attempt that uses more than it asked for. The
-// startd reports what the attempt used and what it may use. This holds whether or not a
-// group counts its processes.
+// TestBounds checks that an attempt that uses more than it asked for is ended. The exit
+// says what it used and what it may use, whether or not a control group counts its
+// processes.
 func TestBounds(t *testing.T) {
 	const spin = "while :; do :; done & while :; do :; done"
 	for _, test := range []struct {

@@ -70,9 +70,9 @@ func TestClaimHasAGroup(t *testing.T) {
 	}
 }
 
-// TestNothingEscapesItsGroup: what hides from its starter, whose mark it has wiped off,
-// dies with the claim, also when startd and starter were killed and only the next startd
-// is there to see to it.
+// TestNothingEscapesItsGroup checks that a process that hides from its starter dies with
+// its claim. The process has removed the mark from its environment. It dies as well when
+// startd and starter were killed and only the next startd can end it.
 func TestNothingEscapesItsGroup(t *testing.T) {
 	p := newTestStartd(t)
 	cgroupsOf(t, p)

@@ -6,9 +6,9 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// TestOutputIsNobodyElses checks that an attempt shows no output of an earlier attempt of
-// its claim. Attempts of a claim write to the same files one after the other. The check
-// includes an attempt that never wrote anything.
+// TestOutputIsNobodyElses checks that an attempt's output shows nothing of earlier
+// attempts on its claim. The attempts write to the same files one after the other. This
+// holds also for an attempt that never wrote anything.
 func TestOutputIsNobodyElses(t *testing.T) {
 	p := newTestStartd(t)
 	s := p.connect("host1", 1)

@@ -34,10 +34,10 @@ func (l *machineLoop) boundCores(c *slot.Claim) []int {
 	return all
 }
 
-// pinCores finds cores for a claim of whole cores, and keeps them while the claim holds
-// its resources. No other claim of the same class is pinned to these cores. A claim of a
-// part of a core, or of more cores than the machine really has, is not pinned. Its task
-// runs where there is time.
+// pinCores finds cores for a claim of whole cores, on which no claim of its class is
+// pinned. The claim has them for as long as it holds its resources. A part of a core, or
+// more cores than the machine really has, is not pinned: such a task runs where there is
+// time.
 func (l *machineLoop) pinCores(c *slot.Claim) []int {
 	if own, ok := l.pinned[c.ID]; ok {
 		return own

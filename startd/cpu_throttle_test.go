@@ -14,9 +14,8 @@ import (
 	"github.com/roost-batch/roost/startd/slot"
 )
 
-// TestReclaim checks that batch work gets the part of a machine that production does not
-// use. Production asks for most of the machine and uses little. The startd gives the rest
-// back when production wants it. Production never notices.
+// TestReclaim checks that batch work gets what production asked for and does not use. It
+// comes back when production wants it, and production never notices.
 func TestReclaim(t *testing.T) {
 	t.Parallel()
 	p := newTestStartd(t)

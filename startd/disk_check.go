@@ -17,8 +17,8 @@ const (
 	minFreeInodes = 64
 )
 
-// checkDiskSpace says why there is no room on a disk for what a claim needs; nil: there
-// is, or nobody can say.
+// checkDiskSpace returns an error if a disk has no room for what a claim needs. It
+// returns nil if there is room, or if the room is unknown.
 func checkDiskSpace(dir string) error {
 	var fs unix.Statfs_t
 	if unix.Statfs(dir, &fs) != nil {

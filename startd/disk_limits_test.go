@@ -10,8 +10,8 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// newSmallDiskStartd is a startd on a file system of its own, whose tasks may have 8 MiB
-// without asking, 2 MiB of captured output, and 500 files.
+// newSmallDiskStartd returns a startd on a small file system of its own. Without asking,
+// its tasks may have 8 MiB of disk, 2 MiB of captured output, and 500 files.
 func newSmallDiskStartd(t *testing.T) *testStartd {
 	return newTestStartdWith(t, func(p *testStartd) {
 		own := &p.node.Startds[0]
@@ -22,9 +22,9 @@ func newSmallDiskStartd(t *testing.T) *testStartd {
 	})
 }
 
-// TestTaskThatAsksForNoDisk: a task has a bound of disk, of files and of captured output,
-// whatever it asked for, and is told which one it is over. The disk is measured at once
-// when it fills.
+// TestTaskThatAsksForNoDisk checks that every task has limits of disk, files and captured
+// output. They apply whatever the task asked for, and its exit names the one that it
+// exceeded. The disk is measured at once when it fills.
 func TestTaskThatAsksForNoDisk(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, text, want string }{

@@ -16,9 +16,9 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// TestInputIsCompared checks that a submit node sends only what the attempt's program
-// names into a scratch directory. The amount must be what the submit node announces, and
-// at most the requested disk. A transfer that differs leaves nothing.
+// TestInputIsCompared checks which input a submit node may copy into a scratch directory.
+// The attempt's program must name it, it must have the size that was announced, and it
+// must fit the requested disk. Nothing is left of any other input.
 func TestInputIsCompared(t *testing.T) {
 	p := newTestStartd(t)
 	s := p.connect("host1", 1)

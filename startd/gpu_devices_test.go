@@ -21,9 +21,9 @@ func newGPUStartd(t *testing.T, d fakelib.MachineDescription) (*testStartd, *fak
 	return p, m
 }
 
-// TestStartdWithGPUs checks GPUs in the whole startd. The ad shows the cards and what
-// they do. A task without a GPU sees no card, and the startd stops a task that takes one
-// nevertheless.
+// TestStartdWithGPUs runs a whole startd with GPUs. Its ad shows the devices and what
+// they do. A task without a GPU sees none, and one that uses a GPU nevertheless is
+// stopped.
 func TestStartdWithGPUs(t *testing.T) {
 	t.Parallel()
 	p, m := newGPUStartd(t, fakelib.MachineDescription{Devices: []fakelib.FakeDevice{

@@ -11,10 +11,10 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// TestTasksShareACard checks that three tasks of 5 GiB run on a card of 16 GiB at the
-// same time. Each task receives the size of its own share. The startd refuses a fourth
-// task, and reports what is left. It also refuses a task that wants the whole card. A
-// restart keeps the shares. When the card is sick, the tasks that have it continue.
+// TestTasksShareACard runs three tasks of 5 GiB on a GPU of 16 GiB at the same time. Each
+// learns the size of its share. A fourth is refused with what is left, and so is one that
+// wants the GPU for itself. A restart preserves the shares. When the GPU is unhealthy,
+// the tasks that have it go on.
 func TestTasksShareACard(t *testing.T) {
 	t.Parallel()
 	p, m := newGPUStartd(t, fakelib.MachineDescription{

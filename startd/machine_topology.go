@@ -19,8 +19,8 @@ import (
 // Documentation/ABI/stable/sysfs-devices-node).
 const nodesDir = "/sys/devices/system/node"
 
-// topology is what the machine has for tasks: the cores that this process may run on,
-// each with its memory node, and what measure has found.
+// topology returns what the machine has for tasks. That is the cores that this process
+// may run on, each with its memory node, and what measure has found.
 func (m *startdHost) topology(total roost.Resources) (gpu.MachineTopology, error) {
 	t := gpu.MachineTopology{CPU: total.CPU, Memory: total.Memory, Devices: m.gpus.Devices()}
 	var set unix.CPUSet

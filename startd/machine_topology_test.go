@@ -40,8 +40,8 @@ func TestCoreNodes(t *testing.T) {
 	}
 }
 
-// TestBoundToUnit runs tasks on a machine that has a unit for each core. Each task sees
-// the cores of its unit, and no others.
+// TestBoundToUnit checks that a task sees only the cores of its resource unit. The
+// machine has a unit for each core.
 func TestBoundToUnit(t *testing.T) {
 	var set unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &set); err != nil || set.Count() < 2 {
@@ -107,9 +107,9 @@ func TestPinned(t *testing.T) {
 	}
 }
 
-// TestWaitsOnTheMachine checks that a full machine accepts a claim, and an attempt after
-// it. The attempt starts when the task before it ends, without a message from the schedd.
-// The claim of the ended task takes the next turn.
+// TestWaitsOnTheMachine checks that a full machine accepts a claim that waits. The schedd
+// sends an attempt for it, which starts when the task before it ends, without another
+// message. The claim of that task takes the next turn.
 func TestWaitsOnTheMachine(t *testing.T) {
 	p := newTestStartd(t)
 	p.stop()

@@ -66,8 +66,8 @@ func (l *machineLoop) onGuardLost(n guardLost) {
 	l.ownerState.GuardLost(boottime.Now())
 }
 
-// guardFrozeClaims reports whether the guard itself has stopped claims of this startd.
-// The startd treats such claims as those that an earlier start has left.
+// guardFrozeClaims reports whether the guard has frozen claims of this startd itself. The
+// startd treats them like claims that an earlier process left frozen.
 func (l *machineLoop) guardFrozeClaims(s *wire.GuardSigns) bool {
 	if len(s.GetFrozen()) == 0 {
 		return false
@@ -129,12 +129,12 @@ func (l *machineLoop) applyOwnerPolicy() roost.BootTime {
 	return wake
 }
 
-// freezeLatencyWindow is the maximum age of input for a stop of tasks to count as caused
-// by it. For older input, something that came later caused the stop.
+// freezeLatencyWindow is the greatest age of an input that can be the cause of a freeze.
+// After an older input, something later was the cause.
 const freezeLatencyWindow = 2 * time.Second
 
-// freezeLatencyStart is the time from which stopped tasks were to be frozen. That time is
-// now, or the time of the input, if input causes the stop.
+// freezeLatencyStart is the instant from which the latency of a freeze counts. That is
+// now, or the time of the input that causes the freeze.
 type freezeLatencyStart struct{ now, inputAt time.Time }
 
 func (l *machineLoop) newFreezeLatencyStart() freezeLatencyStart {

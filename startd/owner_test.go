@@ -34,8 +34,8 @@ type fakeGuard struct {
 	changed      chan struct{} // closed at each change of the two above
 }
 
-// withFakeGuard makes the machine of a test startd a desktop with a guard. There, tasks
-// resume after a moment and leave after a while.
+// withFakeGuard makes the test's machine a desktop with a fake guard. Tasks resume there
+// after a moment, and leave after the given time.
 func withFakeGuard(t testing.TB, leave time.Duration) (func(*testStartd), *fakeGuard) {
 	g := &fakeGuard{t: t, changed: make(chan struct{}),
 		observations: &wire.GuardSigns{Sequence: 1, Input: 1, MemoryAvailable: 1 << 40}}
@@ -200,8 +200,8 @@ func await(t testing.TB, what string, ok func() bool) {
 	}
 }
 
-// TestOwner checks that tasks are suspended while their machine's owner is present, and
-// resume after he has left. Meanwhile the startd takes nothing new.
+// TestOwner checks that tasks are frozen while the machine owner is present. They resume
+// when the owner has left, and nothing new is accepted meanwhile.
 func TestOwner(t *testing.T) {
 	t.Parallel()
 	for _, grouped := range []bool{true, false} {
@@ -415,8 +415,8 @@ func TestOwnerComesWhileTasksStart(t *testing.T) {
 	}
 }
 
-// TestOwnerLendsLess checks that the youngest task leaves when the owner's file lowers
-// what he lends. The startd gives no more than the new limit. A restart keeps the limit.
+// TestOwnerLendsLess checks that the youngest claim leaves when the owner's file lowers
+// the limits. No more than that is given afterwards, and a restart does not forget it.
 func TestOwnerLendsLess(t *testing.T) {
 	t.Parallel()
 	before, g := withFakeGuard(t, time.Hour)

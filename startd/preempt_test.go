@@ -10,9 +10,9 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// TestPreempt shows a claim that takes the place of another: the task there is told to go
-// with its notice, and learns for whom; the new claim gets its place when it has gone,
-// and its task starts at once.
+// TestPreempt checks that a claim can preempt another. The victim's task gets its notice
+// and learns for whom it leaves. The new claim gets its resources when the victim has
+// gone, and its task starts at once.
 func TestPreempt(t *testing.T) {
 	t.Parallel()
 	p := newTestStartd(t)

@@ -33,8 +33,9 @@ func newScriptedStartd(t *testing.T, prologue, epilogue string) (p *testStartd, 
 	}
 }
 
-// TestScripts: the prologue comes before the job and the epilogue after it and before its
-// end is told, each with what it is told, and nothing of the job's environment.
+// TestScripts checks when prologue and epilogue run and what they get. The prologue runs
+// before the job. The epilogue runs after it and before its end is reported. Each gets
+// its arguments, and nothing of the job's environment.
 func TestScripts(t *testing.T) {
 	p, log := newScriptedStartd(t, `echo "prologue $# $*" >&3; env | grep -c EVIL >&3; true`,
 		`echo "epilogue $# $* exit ${10} $PBS_JOBID" >&3`)
@@ -56,8 +57,9 @@ $`)
 	}
 }
 
-// TestPrologueFails: with 1 it refuses the job, with anything else, or when it is not
-// done in time, its machine; the epilogue comes in each case.
+// TestPrologueFails checks what a failed prologue means. Exit status 1 refuses the job.
+// Any other status, or no end in time, refuses its machine. The epilogue runs in each
+// case.
 func TestPrologueFails(t *testing.T) {
 	for _, test := range []struct {
 		name, prologue string

@@ -30,7 +30,7 @@ type reliabilityTracker struct {
 	uptime  time.Duration             // of it
 }
 
-// record is what lies on the disk.
+// reliabilityRecord is the content of the tracker's file.
 type reliabilityRecord struct {
 	Boot    string
 	Up      time.Duration // of that boot, as last seen
@@ -63,8 +63,8 @@ func openReliability(dir, boot string) (*reliabilityTracker, error) {
 	return r, damagedFileError(r.path, err)
 }
 
-// damagedFileError is the error of reading a file that is begun anew where it cannot be
-// read; that it is not there is none.
+// damagedFileError returns the error of reading a file that can be begun anew. A missing
+// file is no error.
 func damagedFileError(path string, err error) error {
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -7,8 +7,8 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// TestReplacedHosts checks that a job that has returned machines sees the change in its
-// host files. Messages from another schedd have no effect. A job without such files gets
+// TestReplacedHosts checks that a job that has released machines finds that in its host
+// files. Messages from another schedd have no effect, and a job without such files gets
 // none.
 func TestReplacedHosts(t *testing.T) {
 	t.Parallel()

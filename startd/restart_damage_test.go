@@ -11,8 +11,8 @@ import (
 	"github.com/roost-batch/roost/internal/damage"
 )
 
-// Whatever is damaged in a small file of a startd: its reader gets what was written, or
-// an error, which is logged and has the figure begin anew.
+// TestDamage damages the small files of a startd. Their readers must get what was
+// written, or an error, which is logged and makes the figure begin anew.
 func TestDamage(t *testing.T) {
 	dir := t.TempDir()
 	noon := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)

@@ -207,9 +207,8 @@ func starterOf(t *testing.T, p *testStartd) (pid int) {
 	return 0
 }
 
-// TestStarterDiesLate checks that the kernel ends a starter that does not end its task in
-// time. The time is the end of the lease. The attempt ends because of the lease, and not
-// because of a fault of the machine.
+// TestStarterDiesLate checks that the kernel kills a starter that does not end its task
+// after the lease. The cause is the end of the lease, and no fault of the machine.
 func TestStarterDiesLate(t *testing.T) {
 	t.Parallel()
 	p := newTestStartd(t)
@@ -237,8 +236,8 @@ func TestStarterDiesLate(t *testing.T) {
 	}
 }
 
-// TestStopNotice checks that a stopped server gives its tasks the notice that its
-// configuration file sets. The tasks end in their own way.
+// TestStopNotice checks that a server that is stopped gives its tasks the notice in its
+// file. The tasks end as they like within that time.
 func TestStopNotice(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

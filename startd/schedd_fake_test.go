@@ -69,8 +69,8 @@ func (s *fakeSchedd) send(m *wire.ToStartd) {
 	}
 }
 
-// testTimeout is the maximum wait for a message on a busy machine. The load includes
-// tasks that yield to all others.
+// testTimeout is how long a message may take on a busy machine. Even tasks that yield to
+// all others may be what makes it busy.
 const testTimeout = time.Minute
 
 // nextMessage is the next message.

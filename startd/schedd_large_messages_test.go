@@ -44,9 +44,8 @@ func TestTooManyOutputs(t *testing.T) {
 	}
 }
 
-// TestWelcomeTravelsInParts checks that the startd reports the ends of attempts in
-// messages of limited size. These attempts ended while a schedd was away. No message is
-// longer than the maximum for all messages.
+// TestWelcomeTravelsInParts checks that a long welcome comes in several messages of
+// bounded size. They report what has ended while the schedd was away.
 func TestWelcomeTravelsInParts(t *testing.T) {
 	t.Parallel()
 	p := newTestStartd(t)

@@ -16,8 +16,8 @@ import (
 	"github.com/roost-batch/roost/startd/slot"
 )
 
-// maxMatchSteps bounds what a job's requirements, or the machine's own, may take for one
-// claim, in nodes: nobody's requirements hold up a node.
+// maxMatchSteps bounds the evaluation of a job's and the machine's requirements for one
+// claim, in nodes. No requirements can block a startd.
 const maxMatchSteps = 100_000
 
 // maxSignal is the highest number that a signal has on Linux.
@@ -167,8 +167,8 @@ func (l *machineLoop) activateClaim(s *scheddSession, a *wire.Activate) {
 	}
 }
 
-// maxLoggedRefusals is how many refusals are logged a second: a schedd that asks for
-// nothing else cannot fill the disk with them.
+// maxLoggedRefusals is how many refusals of each kind are logged in a second. A schedd
+// whose requests are all refused cannot fill the disk with them.
 const maxLoggedRefusals = 20
 
 // logRefusal logs what a schedd was refused, each kind by itself.

@@ -7,8 +7,8 @@ import (
 	"github.com/roost-batch/roost/startd/slot"
 )
 
-// TestAskedCause: a schedd may give some causes, by the numbers of the wire; whatever
-// else it says, the attempt ends by its will.
+// TestAskedCause checks which causes a schedd may give, by their numbers on the wire.
+// With any other number the attempt ends as removed.
 func TestAskedCause(t *testing.T) {
 	may := map[wire.Cause]slot.EndCause{
 		wire.Cause_CAUSE_VACATED: slot.Vacated, wire.Cause_CAUSE_PREEMPTED: slot.Preempted,

@@ -145,8 +145,8 @@ func (l *machineLoop) openSession(s *scheddSession, hello *wire.SessionHello) er
 	return nil
 }
 
-// resendInputReady reports again which attempts wait for their input. A message about it
-// from either side on an older session may have been lost.
+// resendInputReady sends again which attempts wait for their input. Messages about that
+// on an older session, from either side, may have been lost.
 func (l *machineLoop) resendInputReady(s *scheddSession) {
 	for _, c := range l.table.ClaimsOf(s.schedd) {
 		h := l.runners[c.ID]

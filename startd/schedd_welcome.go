@@ -10,9 +10,9 @@ import (
 	"github.com/roost-batch/roost/startd/slot"
 )
 
-// sendWelcome reports a schedd's claims, and then the ends of attempts that it has not
+// sendWelcome sends a schedd its claims, and then the ends of attempts that it has not
 // acknowledged. Both are as long as users make them, so neither may become one message.
-// The claims come in parts, if the schedd accepts parts. The ends of attempts come one by
+// The claims come in parts if the schedd accepts that. The ends of attempts come one by
 // one when they are too long to come along.
 func (l *machineLoop) sendWelcome(s *scheddSession, parts bool) {
 	room := rpc.PartSize

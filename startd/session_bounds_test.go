@@ -8,9 +8,9 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// TestWordsOfASessionAreBounded: what a submit node says beyond what the loop takes in
-// waits with the submit node, be it long or short, and there is room for the words of
-// others.
+// TestWordsOfASessionAreBounded checks that each session may have only a bounded part of
+// the loop's inbox. Further messages, long or short, wait at the submit node, and there
+// is room for the messages of others.
 func TestWordsOfASessionAreBounded(t *testing.T) {
 	for name, bytes := range map[string]int{"long": 1 << 20, "short": 1} {
 		synctest.Test(t, func(t *testing.T) {

@@ -67,9 +67,8 @@ func typeAndRead(t *testing.T, stream grpc.BidiStreamingClient[wire.ShellInput, 
 	}
 }
 
-// TestSession checks that an interactive attempt consists of its terminal. The attempt
-// runs no program of its own. The shell has the attempt's environment, and the attempt
-// ends as the shell does.
+// TestSession checks that an interactive attempt consists of its terminal. It runs
+// nothing of its own, the shell has its environment, and it ends as the shell does.
 func TestSession(t *testing.T) {
 	t.Parallel()
 	for _, uid := range []uint32{uint32(os.Geteuid()), 4321} {
@@ -114,8 +113,8 @@ func testSession(t *testing.T, s *fakeSchedd) {
 	}
 }
 
-// TestOneSession checks that an attempt has one terminal session, and only if it is
-// interactive. The attempt ends when the user of the terminal has disconnected.
+// TestOneSession checks that an attempt has at most one terminal, and only if it is
+// interactive. The attempt does not outlive its terminal when the user is gone.
 func TestOneSession(t *testing.T) {
 	p := newTestStartd(t)
 	s := p.connect("host1", 1)
@@ -140,9 +139,9 @@ func TestOneSession(t *testing.T) {
 	}
 }
 
-// TestSessionAfterRestart checks that a startd killed before the terminal was attached
-// provides it after its restart. A startd that was killed while the terminal was attached
-// ends the attempt.
+// TestSessionAfterRestart checks what becomes of a terminal when the startd is killed. If
+// it was killed before a user connected, the next startd offers the terminal. If it was
+// killed afterwards, the attempt ends.
 func TestSessionAfterRestart(t *testing.T) {
 	p := newTestStartd(t)
 	a := p.connect("host1", 1).startInteractive()

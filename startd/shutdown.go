@@ -94,8 +94,8 @@ func (f *shutdownSequence) extendsPhase(l *machineLoop) bool {
 	return true
 }
 
-// hasUnfetchedImages reports whether the last checkpoint of an ended attempt still awaits
-// a fetch by a reachable schedd.
+// hasUnfetchedImages reports whether a connected schedd still has to fetch an ended
+// attempt's last checkpoint.
 func (l *machineLoop) hasUnfetchedImages() bool {
 	for _, s := range l.sessions {
 		for _, c := range l.table.ClaimsOf(s.schedd) {

@@ -257,8 +257,8 @@ func TestVacate(t *testing.T) {
 	}
 }
 
-// TestSignal checks that a signal goes to every process of a task. Only the schedd that
-// owns the task can send one.
+// TestSignal checks that a signal reaches every process of a task. Only the task's own
+// schedd can send one.
 func TestSignal(t *testing.T) {
 	p := newTestStartd(t)
 	s, other := p.connect("host1", 1), p.connect("host2", 1)
@@ -289,8 +289,8 @@ func TestSignal(t *testing.T) {
 	}
 }
 
-// TestMessage checks that a line is written after the task's output so far. The task's
-// later output follows the line. A line that arrives before the program has begun waits.
+// TestMessage checks that a line follows what the task has written so far. What the task
+// writes later follows the line. A line that comes before the program has begun waits.
 func TestMessage(t *testing.T) {
 	p := newTestStartd(t)
 	s, other := p.connect("host1", 1), p.connect("host2", 1)

@@ -9,8 +9,8 @@ import (
 	"github.com/roost-batch/roost/startd/claim"
 )
 
-// lookUpCredential looks up as whom a request's tasks would run, before the loop hears of
-// it: that one must not wait for a directory.
+// lookUpCredential looks up as which user a request's tasks would run. This happens
+// before the loop gets the request, because the loop must not wait for a user directory.
 func (m *startdHost) lookUpCredential(schedd string, message *wire.ToStartd) accountDecision {
 	r := message.GetClaim()
 	if r == nil {

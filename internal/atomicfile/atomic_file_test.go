@@ -29,8 +29,8 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// TestWriteFails: where no file can take the name, the old one stays and the new one
-// goes.
+// TestWriteFails checks that the old file stays where no file can take the name. The new
+// file is removed.
 func TestWriteFails(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "state")

@@ -2,8 +2,8 @@ package userfiles
 
 import "sync"
 
-// SelfExecutable is the path by which the kernel finds this program. It works even where
-// a user may not enter the program's directory, and after an upgrade.
+// SelfExecutable is the path by which the kernel finds this program. It works after an
+// upgrade, too, and where a user may not enter the program's directory.
 const SelfExecutable = "/proc/self/exe"
 
 // AgentPool shares agents among all who work with the files of a user: each agent is a

@@ -76,7 +76,8 @@ func TestMayRun(t *testing.T) {
 	}
 }
 
-// Groups are what the execute machine's directory says, whatever a submit node names.
+// TestResolveGroups checks that groups come from the execute machine's directory,
+// whatever a submit node names.
 func TestResolveGroups(t *testing.T) {
 	for _, tt := range []struct {
 		uid, gid uint32
@@ -115,7 +116,8 @@ func TestResolveGroups(t *testing.T) {
 	}
 }
 
-// Who runs as whom is the owner's setting.
+// TestResolveUsers checks that the machine owner's settings decide as which user a task
+// runs.
 func TestResolveUsers(t *testing.T) {
 	trust := []config.SubmitNodeTrust{{Node: "login*", Users: []string{"ann", "33000-33999"}}}
 	slots := func(a *Accounts) {
@@ -180,7 +182,8 @@ func TestResolveUsers(t *testing.T) {
 	}
 }
 
-// A user has the same slot user on all machines, and none whom another has.
+// TestSlotUser checks that a user has the same slot user on all machines. No other user
+// has that slot user.
 func TestSlotUser(t *testing.T) {
 	slots := func(a *Accounts) { a.rules.SlotUIDs = account.IDRange{First: 200_000, Last: 200_003} }
 	a := testAccounts(slots)

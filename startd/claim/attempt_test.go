@@ -7,8 +7,8 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// TestLabel checks that the log names a task of an array by the index from its owner. It
-// names every other task by its number.
+// TestLabel checks how the log names a task. A task of an array has the index that its
+// owner gave it, and every other task has its number.
 func TestLabel(t *testing.T) {
 	id := (&wire.AttemptRef{Job: 12, Index: 1, Attempt: 3}).AttemptID("host1")
 	for pbs, want := range map[string]string{"12[15].host1": "12[15].host1/3", "12.host1": "12[1].host1/3",

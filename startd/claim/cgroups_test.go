@@ -38,9 +38,9 @@ func TestLimitsOfClaim(t *testing.T) {
 	}
 }
 
-// TestOthersCardIsClosed: a task that goes round the environment, and opens the device
-// file of a card that is not its own, is refused by the kernel. The files are of numbers
-// that no driver has: to get that far is to be let through.
+// TestOthersCardIsClosed checks that the kernel denies a task the device files of GPUs of
+// others. The task ignores its environment and opens the file itself. No driver has the
+// numbers of these files, so a missing driver means that the access was allowed.
 func TestOthersCardIsClosed(t *testing.T) {
 	own := &config.StartdSettings{Name: "gputest", Dir: t.TempDir(),
 		Limits: config.LimitSettings{Enforce: config.EnforceAuto}}

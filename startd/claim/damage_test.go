@@ -12,9 +12,8 @@ import (
 	"github.com/roost-batch/roost/startd/slot"
 )
 
-// TestDamage checks the effect of any damage to a small file of a claim. The reader of
-// the file gets what was written, or an error, which is logged and ends the claim. No
-// claim id is used again.
+// TestDamage damages the small files of a claim. Their readers must get what was written,
+// or an error, which is logged and ends the claim. No claim id is given again.
 func TestDamage(t *testing.T) {
 	dir := t.TempDir()
 	claim := File{ID: 4<<generationBits | 7, Schedd: "s1", Owner: "ada", UID: 1000, Lease: time.Minute,

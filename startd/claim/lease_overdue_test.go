@@ -13,9 +13,9 @@ import (
 	"github.com/roost-batch/roost/startd/starterclient"
 )
 
-// TestEndOverdue checks that the startd ends those processes of a task that a starter
-// does not end. It finds processes in the task's group by the group, and the others by
-// their mark. The remaining processes of the machine stay untouched.
+// TestEndOverdue checks that the startd ends what a starter does not end. It finds
+// processes in the task's control group by the group, and others by their mark. It leaves
+// the rest of the machine alone.
 func TestEndOverdue(t *testing.T) {
 	cookie := fmt.Sprintf("overdue-%d", os.Getpid())
 	begin := func(environment ...string) (*exec.Cmd, <-chan struct{}) {

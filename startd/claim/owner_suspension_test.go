@@ -9,10 +9,9 @@ import (
 	"github.com/roost-batch/roost/startd/starterclient"
 )
 
-// TestEasedAgain checks that a task resumes when another process stops it during a
-// checkpoint before it leaves. The guard stops a task for the owner in this way when it
-// receives nothing from the startd in time. The next check resumes the task; otherwise
-// the checkpoint would wait for it until its time is over.
+// TestEasedAgain covers a guard that freezes a task for the owner during its vacate
+// checkpoint. The guard does that when it hears nothing from the startd in time. The
+// startd then thaws the task, or the checkpoint would wait for it until its time is over.
 func TestEasedAgain(t *testing.T) {
 	host, err := cgroup.Open(fmt.Sprintf("/roost/test-holding-%d", os.Getpid()))
 	if err != nil || !host.Enforcement().Freeze {

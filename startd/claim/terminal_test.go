@@ -16,8 +16,8 @@ type silentHost struct{ Host }
 
 func (silentHost) Done() <-chan struct{} { return nil }
 
-// TestNobodyComes holds that an attempt to whose terminal nobody comes ends, and that one
-// whose terminal is taken is left alone.
+// TestNobodyComes checks that an attempt ends if no user connects to its terminal. An
+// attempt whose terminal is taken is left alone.
 func TestNobodyComes(t *testing.T) {
 	for _, comes := range []bool{false, true} {
 		dir := t.TempDir()

@@ -105,8 +105,8 @@ func (l *PolicyEnforcer) policyClaims() []policy.PolicyClaim {
 	return to
 }
 
-// jobAd returns the attributes of the job on a claim; startd/desktop/policy defines their
-// names.
+// jobAd returns the attributes of the job on a claim. Package startd/desktop/policy
+// defines their names.
 func jobAd(c *slot.Claim) *classad.Ad {
 	ad := classad.New()
 	ad.SetString(roost.AttrOwner, c.Owner)

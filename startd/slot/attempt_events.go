@@ -59,11 +59,11 @@ func (c *ClaimTable) ClaimFailed(now roost.BootTime, id ClaimID, reason string) 
 	}
 }
 
-// Activate records that a schedd wants an attempt to run on a claim. On a claim that
-// waits, the attempt runs when the claim has its resources. Where an earlier attempt of
-// the task is about to end, the new one runs when that has ended. The error says why the
-// attempt does not run. The error is roost.Stale when the request is old and needs no
-// answer. The effects report all other errors to the schedd.
+// Activate handles a schedd's command to run an attempt on a claim. On a claim that
+// waits, the attempt starts when the claim has its resources. Beside an earlier attempt
+// of the task that is on its way out, it starts when that one has gone. The error says
+// why it does not start. It is roost.Stale when the command is old and needs no answer.
+// Effects report all other errors to the schedd.
 func (c *ClaimTable) Activate(now roost.BootTime, session uint64, schedd string, id ClaimID, a roost.AttemptID,
 	terms AttemptInfo) error {
 	if !c.sessions.isCurrent(schedd, session) {

@@ -8,8 +8,8 @@ import (
 // What the owner of the machine has of the books. When somebody sits at it is decided
 // elsewhere (package startd/desktop/policy).
 
-// SetAvailable says why no claims are given for now, in the words of whoever decides
-// that; with an empty reason they are again. What there is stays.
+// SetAvailable sets the reason why no claims are given for now. With an empty reason they
+// are given again. Existing claims stay.
 func (c *ClaimTable) SetAvailable(refused string) {
 	if c.unavailableReason != refused {
 		c.unavailableReason = refused

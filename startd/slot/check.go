@@ -94,8 +94,8 @@ func (c invariants) checkUnitSizes() {
 	}
 }
 
-// checkOwnerLimits panics when, with everything done that was to be, more is lent than
-// the owner wants and not enough of those who have it go.
+// checkOwnerLimits panics if claims exceed the owner limits and too few of them are
+// leaving. It is called when everything that was due is done.
 func (c invariants) checkOwnerLimits() {
 	for unit, bound := range c.ownerLimits.perUnit {
 		for _, class := range []gpu.AppClass{gpu.BatchClass, gpu.StreamClass} {
@@ -170,8 +170,8 @@ func (c invariants) checkClaim(claim *Claim) {
 	}
 }
 
-// checkOvercommit panics when, with everything done that was to be, more is reserved than
-// there is and those in reclaimed room stay.
+// checkOvercommit panics if more is reserved than there is while claims in reclaimed room
+// stay. It is called when everything that was due is done.
 func (c invariants) checkOvercommit() {
 	if !c.hasUsageSamples {
 		return

@@ -148,8 +148,8 @@ func (c admission) placeRequest(r *ClaimRequest) (p claimPlacement, err error) {
 	return c.enqueue(r, err)
 }
 
-// enqueue finds a queue place for a request that has no room now, or returns why there is
-// none.
+// enqueue finds a place in a node queue for a request that has no room now. The error
+// says why there is none.
 func (c admission) enqueue(r *ClaimRequest, err error) (p claimPlacement, _ error) {
 	if p.unit, p.wait, p.waits = c.nodeQueues().findQueue(c.now, *r); !p.waits {
 		if !c.opt.Queue.isOff() && r.CanQueue && r.Class == gpu.BatchClass {

@@ -25,8 +25,8 @@ type ClockReading struct {
 
 func (c ClockReading) unix(at roost.BootTime) int64 { return c.Wall.Add(at - c.Now).Unix() }
 
-// CheckpointInfo says whether the task on a claim can be saved when it has to leave. It
-// also says when the task was last saved; the zero time means never.
+// CheckpointInfo says whether a claim's task can be saved when it has to leave. Last is
+// when it was last saved; the zero time for never.
 type CheckpointInfo struct {
 	Possible bool
 	Last     time.Time

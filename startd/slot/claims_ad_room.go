@@ -39,8 +39,8 @@ func (c *Claim) maxAdBytes() int {
 	return len(ad.String()) + placementPartText*(1+c.Resources.GPUs)
 }
 
-// checkAdRoom says why the machine's ad has no room for what is asked for; nil if it has,
-// and then the request knows how much that is.
+// checkAdRoom returns an error if the machine's ad has no room for the request. Otherwise
+// it records in the request how much room that takes.
 func (c admission) checkAdRoom(r *ClaimRequest) error {
 	wanted := Claim{ID: c.nextID, Schedd: r.Schedd, Owner: r.Owner, Info: r.Info, Class: r.Class,
 		Resources: r.Resources}

@@ -12,9 +12,8 @@ import (
 	"github.com/roost-batch/roost/gpu"
 )
 
-// TestAdOfManyClaims checks that a machine gives as many claims as its ad can name. When
-// there is no room for another claim, the ad says so. When a claim has gone, the machine
-// accepts a claim again.
+// TestAdOfManyClaims checks that a machine gives as many claims as its ad can name. It
+// says so when there is no room for another, and gives one again when a claim has gone.
 func TestAdOfManyClaims(t *testing.T) {
 	for _, tt := range []struct {
 		name        string

@@ -9,9 +9,10 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// claims is the script step that prints what a machine's ad says of its claims. It prints
-// whether this is worth a new ad, then one line for each claim. Tasks can be saved if the
-// step says so. They were last saved the given number of seconds after the script began.
+// claims is the step that shows what a machine's ad says about its claims. It prints
+// whether a new ad is worthwhile, then one line for each claim. Tasks can be saved if the
+// step says so, and "saved" is when they were last saved, in seconds since the script's
+// start.
 func (s *scriptRunner) claims(out io.Writer, w stepArguments) {
 	epoch := time.Unix(1_000_000, 0)
 	saved := func(*Claim) CheckpointInfo {

@@ -99,8 +99,8 @@ func (c *ClaimTable) Free() *gpu.FreeResources { return c.free }
 // How many attempts run is not such a thing: it changes thousands of times a second.
 func (c *ClaimTable) Version() uint64 { return c.version }
 
-// Todo returns what is to be done, in order, and the instant by which to ask again if
-// nothing happens before. What it returned once it does not return again.
+// Todo returns what is to be done, in order, and when to ask again if nothing happens
+// before. It returns each effect only once.
 func (c *ClaimTable) Todo(now roost.BootTime) (effects []Effect, wake roost.BootTime) {
 	c.now = now
 	if now >= c.nextDeadline {

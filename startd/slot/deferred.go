@@ -7,11 +7,10 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// deferredActivation is a schedd's word that an attempt is to run, while an earlier
-// attempt of the same task still has to go: after a sleep, a machine hears of the next
-// attempt in the moment in which it finds the lease of the last one to be over. To
-// decline would look like the machine's fault, and be said again and again until the task
-// is held for it.
+// deferredActivation is an activation that waits until an earlier attempt of the task has
+// gone. After a sleep, a machine hears of the next attempt at the moment when it finds
+// the lease of the last one expired. To decline would look like the machine's fault. The
+// schedd would try again and again, until the task is held for it.
 type deferredActivation struct {
 	session uint64
 	schedd  string

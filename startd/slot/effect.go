@@ -15,8 +15,8 @@ const (
 	CPUOverused EndCause = 12 // its job has used more CPU time than it may, on all its machines together
 )
 
-// CauseFromWire is the cause that a schedd gives, by its number on the wire. For any
-// other number, the attempt ends by the schedd's decision.
+// CauseFromWire returns the end cause that a schedd gives by its number on the wire. With
+// any other number the attempt ends as Removed.
 func CauseFromWire(number int32) EndCause {
 	switch number {
 	case int32(Vacated), int32(Preempted), int32(Machine), int32(CPUOverused):

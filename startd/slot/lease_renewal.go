@@ -35,11 +35,11 @@ type leases struct{ *ClaimTable }
 
 func (c *ClaimTable) leases() leases { return leases{c} }
 
-// RenewClaims renews the leases of all claims of a schedd after a message on its session.
-// It counts the leases from the time when the schedd sent the message, because the schedd
-// counts from then. A late read must not let an attempt outlive what its schedd believes.
-// A lease that has run out stays so. RenewClaims returns the number of the mark that the
-// startd must now send to the schedd.
+// RenewClaims renews the leases of all claims of a schedd, as it asked in a session. The
+// leases count from when the schedd sent that, because the schedd counts from then: what
+// is read late must not let an attempt outlive what its schedd believes. A lease that has
+// expired stays expired. RenewClaims returns the number of the sentMark that the schedd
+// is to get now.
 func (c *ClaimTable) RenewClaims(now roost.BootTime, session uint64, schedd string,
 	r LeaseRenewal) (word uint64, ok bool) {
 	if !c.sessions.isCurrent(schedd, session) {
@@ -83,8 +83,8 @@ func (c leases) handleDeadlines(now roost.BootTime) {
 // leaseOverReason is what people read when a lease has run out.
 const leaseOverReason = "its lease ran out: the submit node was not heard of in time"
 
-// roomGivenReason is the reason users read when a claim ended after its attempt, while
-// its schedd was unreachable.
+// roomGivenReason is what people read when a claim went while its schedd could not be
+// reached. The claim's attempt had ended.
 const roomGivenReason = "its task had ended, and the submit node was not heard of for a while"
 
 func (c leases) expireLease(now roost.BootTime, claim *Claim) {

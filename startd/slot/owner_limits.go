@@ -28,8 +28,8 @@ type ownerBounds struct{ *ClaimTable }
 
 func (c *ClaimTable) ownerBounds() ownerBounds { return ownerBounds{c} }
 
-// SetOwnerLimits sets the most processor time and memory that the owner lends. 0 means
-// all there is. why is the reason for the tasks that have to leave.
+// SetOwnerLimits sets the most CPU and memory that the owner gives the pool; 0: all. The
+// claims that have to go get the sentence as their reason.
 func (c *ClaimTable) SetOwnerLimits(now roost.BootTime, cpu roost.MilliCPU, memory roost.Bytes, why string) {
 	c.now = now
 	each := gpu.UnitBounds(c.opt.Units, cpu, memory)
@@ -51,10 +51,9 @@ func (c ownerBounds) resizeUnits(f *gpu.FreeResources) {
 	}
 }
 
-// enforceOwnerLimits ends as many claims as necessary to bring the units within their
-// bounds. It first ends the claims that wait for resources that others still hold. Then
-// it ends those that a memory reclaim would end. Production is no exception: it is the
-// owner's machine.
+// enforceOwnerLimits ends as many claims as necessary for the units to be within their
+// bounds. Those that are to get what others still hold go first, then those that would go
+// if memory were reclaimed. Production is no exception: it is the owner's machine.
 func (c ownerBounds) enforceOwnerLimits() {
 	if len(c.ownerLimits.perUnit) == 0 {
 		return

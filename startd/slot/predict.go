@@ -18,11 +18,12 @@ type QueuedTask struct {
 	Runtime time.Duration
 }
 
-// PredictWait says how long a request would wait behind those that wait for a unit: it
-// plays through how the running ones end, one after the other, and the waiting ones start
-// in turn (HRM §4.2, algorithm 1, function simulaterun). In the paper a small one may go
+// PredictWait predicts how long a request would wait behind those that wait for a unit.
+// It simulates how the running tasks end, one after the other, and the waiting ones start
+// in turn (HRM §4.2, algorithm 1, function simulaterun). In the paper a small task may go
 // before a large one that does not fit; here none may, because the queue does not work
-// that way. Not ok: it would never start, with what others than batch tasks hold.
+// that way. If ok is false, the request would never start, because of what others than
+// batch tasks hold.
 func PredictWait(free *gpu.FreeResources, unit, limit int, running []RunningTask, waiting []QueuedTask,
 	r gpu.DeviceRequest) (wait time.Duration, ok bool) {
 	f := free.Clone()

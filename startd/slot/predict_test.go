@@ -30,8 +30,8 @@ func checkNoIdleFit(t *testing.T, c *ClaimTable) {
 	}
 }
 
-// paperTask is a task in the words of the paper: res is what it takes of an RU, d how
-// long it runs, e how long it has.
+// paperTask is a task in the words of the paper. Its res is what it takes of an RU, d is
+// how long it runs, and e is how long it has.
 type paperTask struct {
 	res, d, e, time int
 	waits           bool

@@ -54,9 +54,10 @@ func (c preemptions) preemptibleVictims(named []ClaimID) ([]*Claim, error) {
 	return all, nil
 }
 
-// planPreemption says what a request gets when the victims have gone, and which of them
-// really have to: since they were chosen, room may have been made. Those who wait in
-// queues have no say in it, for they would have had none in what the victims hold.
+// planPreemption returns what a request gets when its victims have gone. It returns only
+// the victims that are still necessary: room may have been made since they were chosen.
+// Claims in node queues do not count, because what the victims hold would not have been
+// for them.
 func (c preemptions) planPreemption(r *ClaimRequest, victims []*Claim) (claimPlacement, error) {
 	p, claimReq := claimPlacement{victims: victims}, r.request()
 	claimReq.MayReclaim = false // nobody goes for what is only lent
@@ -149,8 +150,8 @@ func (c preemptions) reserveFreed(preemptor *Claim, by int) {
 	c.version++
 }
 
-// victimFreed notes that a victim has given back what it held: its heir takes of that
-// what it is to get, and has all when no victim is left.
+// victimFreed gives a preemptor its part of what a victim has released. The preemptor has
+// everything when no victim is left.
 func (c preemptions) victimFreed(victim *Claim) {
 	preemptor := victim.preemptor
 	if victim.preemptor = nil; preemptor == nil {

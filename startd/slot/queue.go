@@ -63,8 +63,9 @@ func (c nodeQueues) updateFreeList(unit int) {
 	c.version++
 }
 
-// next is whose turn it is: the first that has something to run, for one that has nothing
-// loses nothing; else the first of all. Nil: nobody can be carved.
+// next returns the claim whose turn it is, or nil if there is none. It is the first claim
+// that has something to run, because one that has nothing loses nothing; else it is the
+// first of all.
 func (q *nodeQueue) next() *Claim {
 	var first *Claim
 	for _, claim := range q.claims {
@@ -78,9 +79,9 @@ func (q *nodeQueue) next() *Claim {
 	return first
 }
 
-// placeQueued gives those who wait what has fallen free, strictly in turn: if the next
-// does not fit, what is free stays free for it. Smaller ones are not let by, because
-// nobody knows for sure that this would not make it wait longer.
+// placeQueued gives free resources to waiting claims, strictly in turn. If the next claim
+// does not fit, what is free stays free for it. Smaller ones may not pass it, because it
+// is not certain that this would not make it wait longer.
 func (c nodeQueues) placeQueued() {
 	for unit := range c.queues {
 		q := &c.queues[unit]
@@ -121,9 +122,10 @@ func (c nodeQueues) activateQueued(claim *Claim) {
 	c.addEffect(StartAttempt{claim, claim.Attempt})
 }
 
-// yieldResources lets a claim whose attempt has ended pass its resources on, if somebody
-// in its unit's queue has something to run: the next task starts now, and not when the
-// schedd has heard of the end of this one. The claim goes to the end of the queue.
+// yieldResources passes the resources of a claim whose attempt has ended to the next
+// claim. It does so if a claim in its unit's queue has something to run. The next task
+// then starts now, and not when the schedd has heard of the end of this one. The claim
+// goes to the end of the queue.
 func (c nodeQueues) yieldResources(claim *Claim) {
 	if !claim.CanQueue || claim.endReason != "" || len(claim.Placement.Parts) != 1 {
 		return
@@ -136,8 +138,8 @@ func (c nodeQueues) yieldResources(claim *Claim) {
 	}
 }
 
-// rejoinQueue puts an adopted claim in a queue that had passed its resources on when the
-// startd before this one ended.
+// rejoinQueue puts an adopted claim that had yielded its resources into a queue again. It
+// had yielded them when the previous startd ended.
 func (c nodeQueues) rejoinQueue(claim *Claim) {
 	unit, ok := c.unitFor(claim.request())
 	if !ok || !claim.CanQueue {
@@ -160,8 +162,8 @@ func (c nodeQueues) cancelQueued(claim *Claim, cause EndCause, reason string) {
 	c.nextDeadline = min(c.nextDeadline, claim.nextDeadline(c.opt.ExitRetention))
 }
 
-// minGap is the part of a run time that the way to a schedd must be for an automatic
-// queue to be worth its while.
+// minGap is the least latency to a schedd for which an automatic queue is worthwhile. It
+// is a fraction of the run time.
 const minGap = 0.01
 
 // queueCapacity is how many may wait for a unit. The paper asks for r+b >= r·μ·τ: with r
@@ -188,8 +190,9 @@ func (c nodeQueues) queueCapacity(unit int) int {
 	return o.Length
 }
 
-// findQueue finds the queue for a request that cannot be placed now: of those that have
-// room, and into whose unit it fits alone, the one with the shortest predicted wait.
+// findQueue finds the queue for a request that cannot be placed now. It considers queues
+// that have room and whose unit can hold the request alone. It returns the one with the
+// shortest predicted wait.
 func (c nodeQueues) findQueue(now roost.BootTime, r ClaimRequest) (unit int, wait time.Duration, ok bool) {
 	if !r.CanQueue || r.Class != gpu.BatchClass || c.opt.Queue.isOff() {
 		return 0, 0, false

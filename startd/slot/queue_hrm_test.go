@@ -9,9 +9,9 @@ import (
 	"github.com/roost-batch/roost/gpu"
 )
 
-// testMachine simulates one machine and one schedd with a virtual clock. The schedd keeps
-// as many claims as it gets, and sends a task after each task that has ended. A message
-// delay lies between the end of a task and the schedd's next message.
+// testMachine simulates one machine and one schedd with a virtual clock. The schedd
+// accepts every claim that it is given, and sends a task after each that has ended. Its
+// latency lies between the end of a task and its next message.
 type testMachine struct {
 	t         testing.TB
 	core      *ClaimTable
@@ -143,8 +143,8 @@ func newTestMachine(t testing.TB, queue QueueOptions, way time.Duration, tasks [
 	return n
 }
 
-// requestClaims asks for claims until there are no more, and again each second. A
-// negotiator that sees room in the ad makes the schedd do the same.
+// requestClaims asks for claims until there are no more, and again each second. A schedd
+// does so when its negotiator sees room in the ad.
 func (n *testMachine) requestClaims() {
 	for err := error(nil); err == nil; {
 		_, err = n.requestClaim(gpu.BatchClass, true)
@@ -169,9 +169,9 @@ func runBatch(t testing.TB, queue QueueOptions, way, takes time.Duration, count 
 	return n.last
 }
 
-// TestQueueShortensARow checks the first claim of HRM. A task waits on the machine for
-// each core. A row of short tasks then takes as long as the tasks, without the delay to
-// the schedd for each one.
+// TestQueueShortensARow checks HRM's first claim. With a task waiting on the machine for
+// each core, a row of short tasks takes as long as the tasks. The latency to the schedd
+// is not added to each.
 func TestQueueShortensARow(t *testing.T) {
 	const count, takes, way = 400, 500 * time.Millisecond, 250 * time.Millisecond
 	without, with := runBatch(t, QueueOptions{}, way, takes, count),
@@ -185,7 +185,7 @@ func TestQueueShortensARow(t *testing.T) {
 }
 
 // runWithStreams simulates batch tasks that fill the machine, with a stream task now and
-// then. It returns the longest wait of the stream tasks, beyond the message delay.
+// then. It returns how long stream tasks waited at most, beyond the latency.
 func runWithStreams(t testing.TB, class gpu.AppClass) (most time.Duration, refused int) {
 	tasks := make([]batchTask, 200)
 	for i := range tasks {
@@ -223,9 +223,8 @@ func TestStreamStartsAtOnce(t *testing.T) {
 	}
 }
 
-// BenchmarkRow measures the benefit of a queue on the machine. It compares the run time
-// of a task with the delay to the schedd. x is how many times longer the row takes
-// without the queue.
+// BenchmarkRow measures the benefit of a node queue for several run times. The metric x
+// is how many times longer the row takes without a queue.
 func BenchmarkRow(b *testing.B) {
 	for _, takes := range []time.Duration{100 * time.Millisecond, 500 * time.Millisecond, 2 * time.Second,
 		10 * time.Second} {

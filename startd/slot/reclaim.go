@@ -11,9 +11,8 @@ import (
 	"github.com/roost-batch/roost/startd/reclaim"
 )
 
-// throttlePatience is how long a claim in reclaimed room continues with less processor
-// time than it requested. After that the claim must end, because it would run better
-// elsewhere (Borg §6.2).
+// throttlePatience is how long a claim in reclaimed room may get less CPU than it asked
+// for. Then it has to go, because it would be better off elsewhere (Borg §6.2).
 const throttlePatience = 10 * time.Minute
 
 // MemoryPressure is what the machine itself has left of its memory, whoever has the rest.
@@ -84,9 +83,9 @@ func (c *Claim) ownerLabel() string {
 	return fmt.Sprintf("%s of %s (%v)", what, c.Owner, c.Info.Band)
 }
 
-// reclaimUnit gives claims in reclaimed room sole use of room that has become free. It
-// ends as many of these claims as necessary to meet the reservations. It waits for a
-// first sample of what the tasks of an earlier start use.
+// reclaimUnit gives claims in reclaimed room what has become free, as their own. It ends
+// as many of them as necessary for the reservations to be met. First it waits for samples
+// of what the tasks of an earlier startd use.
 func (c reclaimer) reclaimUnit() {
 	var reclaimed []*Claim
 	for _, claim := range c.claims {
@@ -158,10 +157,9 @@ func (c reclaimer) evictOvercommitted(need roost.Bytes, atOnce bool, from []recl
 	}
 }
 
-// throttleReclaimed divides scarce processor time that others leave among the claims in
-// reclaimed room. It ends the claims that had too little time for too long. The division
-// depends on what the others use now, and not on their reservations, because unused time
-// is lost.
+// throttleReclaimed shares CPU among claims in reclaimed room when it is short. It ends
+// those that had too little for too long. What counts is what the others use now, and not
+// what is reserved for them: time that nobody uses is lost.
 func (c reclaimer) throttleReclaimed(now roost.BootTime) {
 	asked, busy := make([]roost.MilliCPU, c.free.Len()), make([]roost.MilliCPU, c.free.Len())
 	for _, claim := range c.claims {
@@ -216,8 +214,8 @@ func (c reclaimer) unthrottle(claim *Claim) {
 	}
 }
 
-// IsReclaimableAdStale reports whether the reclaimable room has changed enough since the
-// last ad for a new ad. The threshold is a twentieth of a unit.
+// IsReclaimableAdStale reports whether reclaimable resources have changed enough for a
+// new ad. The threshold is a twentieth of a unit since the last ad.
 func (c *ClaimTable) IsReclaimableAdStale() bool {
 	const part = 20
 	if len(c.advertisedReclaimable) != c.free.Len() {

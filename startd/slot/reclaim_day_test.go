@@ -12,11 +12,11 @@ import (
 	"github.com/roost-batch/roost/startd/reclaim"
 )
 
-// dayScenario simulates a machine for a day with the records that a startd keeps.
-// Production asks for three quarters of the machine, and its tasks use a varying part of
-// that. Batch tasks take whatever they are given. The usage of tasks is invented, but
-// resembles figure 11 of the Borg paper: most use much less than they asked for. They use
-// more of their memory than of their processor time, and use it more steadily.
+// dayScenario simulates a day of one machine on the claim table of a startd. Production
+// asks for three quarters of it, and its tasks use a random part of that. Batch tasks
+// take whatever they are given. The usage resembles figure 11 of the Borg paper: most
+// tasks use much less than they asked for, and use memory more, and more steadily, than
+// CPU.
 type dayScenario struct {
 	table *ClaimTable
 	rng   *rand.Rand
@@ -178,8 +178,8 @@ func playDay(t testing.TB, level roost.ReclaimLevel, seed uint64) *dayScenario {
 	return d
 }
 
-// TestReclaimedDay checks that a bolder level runs more of the work in reclaimed
-// resources. With the level off, no work runs there. Production never has to leave.
+// TestReclaimedDay checks that a bolder level runs more of the work in reclaimed room.
+// Without reclamation no work runs there, and production never has to go.
 func TestReclaimedDay(t *testing.T) {
 	last := -1.0
 	for level := roost.ReclaimOff; level <= roost.ReclaimAggressive; level++ {

@@ -20,8 +20,8 @@ func (s *scriptRunner) reclaim(w stepArguments) (err error) {
 	return err
 }
 
-// sample is the step in which claims are seen to use something, "1=MILLICPU:MIB", for so
-// many seconds, looked at every two.
+// sample is the step in which claims use something, "1=MILLICPU:MIB". It lasts for a
+// number of seconds, with a sample every two.
 func (s *scriptRunner) sample(w stepArguments) {
 	use := map[ClaimID]reclaim.ResourceAmount{}
 	for id := range s.core.nextID {

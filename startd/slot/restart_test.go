@@ -11,10 +11,10 @@ import (
 	"github.com/roost-batch/roost/gpu"
 )
 
-// TestRestartAtRandom sends batch tasks through a queue, and restarts the machine's
-// startd at random. Each restart makes a new core from what is on disk. Every task that
-// runs is still there, no end of a task is lost, and nothing is booked twice. Every task
-// that waited waits again.
+// TestRestartAtRandom simulates batch tasks that go through a queue, and restarts the
+// startd at random. Each new core is made from what is on disk. Every task that runs must
+// still be there, no end of one may be lost, nothing may be counted twice, and a claim
+// that waited must wait again.
 func TestRestartAtRandom(t *testing.T) {
 	yields := 0
 	for seed := range uint64(300) {
@@ -116,8 +116,8 @@ func clone(p gpu.Placement) gpu.Placement {
 	return p
 }
 
-// restarted returns a core made from what remains of another core after its process has
-// ended. It enters claims in the same order as the startd.
+// restarted returns a core made from what the process of another core has left. It adopts
+// claims in the order in which the startd does.
 func restarted(t *testing.T, old *ClaimTable, files map[ClaimID]gpu.Placement, now roost.BootTime) *ClaimTable {
 	t.Helper()
 	opt := old.opt

@@ -13,8 +13,8 @@ const defaultRuntime = 10 * time.Minute
 // measured.
 const defaultGap = time.Second
 
-// maxGap is the longest time between two attempts that counts as a gap: after a longer
-// one the schedd had nothing.
+// maxGap is the longest time between two attempts that counts as a gap. After a longer
+// time the schedd had no work.
 const maxGap = time.Minute
 
 // maxKinds bounds how many kinds of tasks are remembered.
@@ -38,8 +38,8 @@ func (a *movingAverage) add(d time.Duration) {
 	a.mean += (d - a.mean) / time.Duration(a.n)
 }
 
-// runtimeHistory are the run times that were seen here, and how long it takes until a
-// schedd has something new for a claim.
+// runtimeHistory holds the run times that were observed here. It also holds how long a
+// schedd takes until it has something new for a claim.
 type runtimeHistory struct {
 	kinds map[taskKind]*movingAverage
 	order []taskKind // a ring once it is full
@@ -85,8 +85,8 @@ func (t *runtimeHistory) gap() time.Duration {
 	return t.gaps.mean
 }
 
-// expected is how long an attempt on the claim will run: as its like have run
-// here, or else as long as it may.
+// expected returns how long an attempt on the claim is expected to run. Similar tasks
+// that ran here decide that, or else the time that it may run.
 func (t *runtimeHistory) expected(claim *Claim) time.Duration {
 	if a := t.kinds[taskKind{claim.Owner, claim.Resources}]; a != nil {
 		return a.mean

@@ -16,9 +16,8 @@ type scheddSession struct {
 	sentMarks   []sentMark // by number, those that may be heard of yet
 }
 
-// sentMark is a numbered mark that the startd sends to a schedd, with its time of
-// sending. The schedd returns the number to show that it sent its message after it had
-// received the mark.
+// sentMark is a number that the startd sends to a schedd, and when. A schedd repeats it
+// later to show that it sent a message after it had received the number.
 type sentMark struct {
 	number uint64
 	sentAt roost.BootTime
@@ -126,10 +125,9 @@ func (c *ClaimTable) Disconnected(now roost.BootTime, id uint64, schedd string) 
 // for, it does so within seconds.
 const orphanLease = 15 * time.Second
 
-// shortenLease shortens the lease of a claim if its schedd may have forgotten the claim.
-// The next renewal restores the length of the lease. A claim whose attempt has ended
-// keeps its lease and its news, because an absent schedd may return for them. Such a
-// claim gives back what it holds.
+// shortenLease shortens the lease of a claim if its schedd may have forgotten it. The
+// next renewal restores the lease. A claim whose attempt has ended releases its resources
+// but retains its lease and its exit, for which an absent schedd may come back.
 func (c leases) shortenLease(claim *Claim) {
 	switch {
 	case claim.State == Exited:

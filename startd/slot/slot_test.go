@@ -291,9 +291,9 @@ func (s *scriptRunner) requestClaim(w stepArguments, schedd string, session uint
 	return r
 }
 
-// TestRandom simulates the schedds and the processes at random, and checks the records
-// after each step. The records must be consistent with themselves and with what was done.
-// An attempt that was started ends before its claim or its resources are removed.
+// TestRandom simulates schedds and effects at random and checks the claim table after
+// each step. The table must be consistent and agree with what was done: an attempt that
+// was started ends before its claim or its resources go.
 func TestRandom(t *testing.T) {
 	for seed := range uint64(200) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { runRandomSteps(t, rand.New(rand.NewPCG(seed, 0))) })

@@ -2,9 +2,8 @@
 // that a test describes. It is for tests only: with it a whole pool with GPUs runs on a
 // machine without any, through the same loading and calling as with real ones.
 //
-//	m := fakelib.New(t, fakelib.MachineDescription{
-//		Devices: []fakelib.FakeDevice{{UUID: "GPU-1", Memory: 16 * roost.GiB}},
-//	})
+//	devices := []fakelib.FakeDevice{{UUID: "GPU-1", Memory: 16 * roost.GiB}}
+//	m := fakelib.New(t, fakelib.MachineDescription{Devices: devices})
 //	… gpus { library = m.Library } …
 //	m.Update(func(d *fakelib.MachineDescription) { d.Processes = … })
 //

@@ -149,8 +149,8 @@ func parseAlteration(c *frame.Invocation, a *qalter.JobAlteration, text, id stri
 	return m, 0
 }
 
-// commentedAttempt is the attribute of a job's record that names the attempt that ran at
-// the last comment. A user wrote this comment on the job.
+// commentedAttempt names the attribute with the attempt that ran when a comment was last
+// written.
 const commentedAttempt = "commented_attempt"
 
 // noteCommented records which attempt ran when a comment was written.

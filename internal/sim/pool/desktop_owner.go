@@ -14,8 +14,8 @@ import (
 	"github.com/roost-batch/roost/startd/slot"
 )
 
-// guardProcess is the guard that observes the owner of a machine, as startd/desktop/guard
-// does. It is a process of the host, independent of the startd.
+// guardProcess is the guard that observes the owner of a machine. It does what
+// startd/desktop/guard does. It is a process of the host, independent of the startd.
 type guardProcess struct {
 	machine          *machineNode
 	ownerPresent     bool           // the owner uses the machine

@@ -130,8 +130,8 @@ func (s *scheddNode) watchLeader(i int) {
 	}
 }
 
-// handleLeaderReport handles a manager's report, as schedd/negotiation/leader_tracker.go
-// does.
+// handleLeaderReport handles a manager's report. It does what
+// schedd/negotiation/leader_tracker.go does.
 func (s *scheddNode) handleLeaderReport(i int, m *wire.LeaderNews) {
 	l := &s.leaders[i]
 	l.epoch, l.isLeader, l.heard = m.GetEpoch(), m.GetLeads(), s.pool.loop.Now()
