@@ -114,7 +114,8 @@ func (h *cellHostPool) checkFence(f *fencedArray, events []*wire.JobEvent) {
 		case "lost":
 			lost[attemptOfEvent(e)] = true
 		case "ended", "vacated", "preempted":
-			// the order to end it met its last line: it is no completion, and the task runs again
+			// the command to end it met its last line: no completion, and the task runs
+			// again
 			lost[attemptOfEvent(e)] = true
 		case "completed":
 			index := attemptOfEvent(e).index

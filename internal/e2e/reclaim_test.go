@@ -114,7 +114,7 @@ until [ -e %s ]; do sleep 0.1; done
 dd if=/dev/zero bs=300M count=1 2>/dev/null | until [ -e %s ]; do sleep 0.1; done
 sleep 1000`, grow, shrink))
 	p.awaitTask(t, "production starts", prod, func(k taskRecord) bool { return k.State == "running" })
-	// it uses what it asks for: an estimate that has fallen to next to nothing reclaims nothing
+	// it uses its memory: where its estimate falls to nothing, it does not have to leave
 	batch := p.submitTask(t, "batch", 256, "dd if=/dev/zero bs=200M count=1 2>/dev/null | sleep 1000")
 	p.awaitTask(t, "batch starts in what production leaves", batch, func(k taskRecord) bool {
 		return k.State == "running" && k.Attempt == 1

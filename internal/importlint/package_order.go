@@ -151,10 +151,10 @@ func daemons() []string {
 	return []string{"collector", "negotiator", "schedd", "startd", "checkpoint/server"}
 }
 
-// sharedCores are what a package of one daemon may import of another all the same, and
-// nothing else of it may. Where schedds place batch requests on their own copies of the
-// cell, two minds that differ would only conflict: the one that plans for the leader,
-// which is pure, plans for them, too.
+// sharedCores are the packages of one daemon that a package of another may import. Where
+// schedds place batch requests on their own copies of the cell state, two planners that
+// differ would only conflict. So the leader's planner, which is pure, plans for them,
+// too.
 func sharedCores() map[string][]string {
 	return map[string][]string{"schedd/selfplace": {"negotiator/match", "negotiator/fairshare"}}
 }

@@ -12,9 +12,8 @@ import (
 	"testing"
 )
 
-// writtenFiles says of every source file that writes files what they are, and what
-// becomes of a bit that a disk flips in them, or of a cut. A new one fails the test until
-// somebody has thought of that.
+// writtenFiles lists every source file that writes files. A row says how damage is
+// noticed: a flipped bit, or a cut. A new source file fails the test until it has a row.
 func writtenFiles() map[string]string {
 	const (
 		records  = "a checksum for each record, a seal and a mark: internal/boltfile TestDamage"

@@ -10,8 +10,8 @@ type NodeSilence struct {
 	LeaseEnd roost.BootTime // when the attempt is given up, if it stays so
 }
 
-// NodeSilence says how long the node of a task has been silent; false when it is there,
-// or the task is on none.
+// NodeSilence returns how long the node of a task has been silent. It is false when the
+// node is connected, or the task has no node.
 func (d *Dispatcher) NodeSilence(t roost.TaskID) (s NodeSilence, ok bool) {
 	c := d.busy[t]
 	if c == nil {

@@ -51,6 +51,7 @@
 //	Σ limits of the claims that are not reclaimed  <= capacity     always
 //	Σ reservations of all claims                   <= capacity     when a claim is given;
 //	                                                               until those that have to go are gone
+//
 // A reservation that jumps up, or production that takes what is free while batch work is
 // in it, breaks the second: then as many claims in reclaimed room are told to go as it
 // takes, the lowest band and the youngest first, and never production. Of processor time

@@ -38,8 +38,8 @@ func Main() {
 	syscall.Exit(0)
 }
 
-// openClaim takes on the claim: it closes every inherited descriptor but the listener,
-// and becomes the parent of all orphans below it.
+// openClaim prepares the process for its claim. It closes every inherited descriptor but
+// the listener, and becomes the parent of all orphans below it.
 func openClaim(dir string) (*starterProcess, syscall.Errno) {
 	unix.CloseRange(listenerFD+1, ^uint(0), 0)
 	syscall.CloseOnExec(listenerFD)
@@ -65,9 +65,9 @@ func openClaim(dir string) (*starterProcess, syscall.Errno) {
 		group: taskCgroup{fd: -1}, state: proto.StarterState{Starter: int64(syscall.Getpid())}}, 0
 }
 
-// raiseCPUPriority puts this thread before whatever else is in its group, for it has
-// leases to keep and tasks to kill that leave it no time. What it forks has no part in
-// that. Without the right to it all is as it was.
+// raiseCPUPriority gives this thread a higher priority than the other processes of its
+// group. It has to end leases and kill tasks that use all the CPU time. Its children do
+// not inherit the priority. Without the right to raise it, nothing changes.
 func raiseCPUPriority() {
 	unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Flags: unix.SCHED_FLAG_RESET_ON_FORK,
 		Nice: starterNice}, 0)

@@ -120,8 +120,9 @@ func (s *starterProcess) openUserNamespace() startError {
 	return startError{}
 }
 
-// awaitWrapped waits until a process has made the first process of a sandbox, as a child
-// of ours, in the user namespace that it has joined. It stored the pid in the list.
+// awaitWrapped waits until a process has created the first process of a sandbox. That one
+// is a child of the starter, in the user namespace of the claim, and the list has its
+// pid.
 func awaitWrapped(maker, list, reports int, failures sandboxFailures) (pid, pidfd int, why startError) {
 	var status syscall.WaitStatus
 	for {
@@ -204,8 +205,8 @@ func makeIOFiles(o *proto.StartCmd) startError {
 	return startError{}
 }
 
-// programStatus is how the program ended: its box wrote it down, or was killed before it
-// could, and with the program.
+// programStatus returns how the program ended. The sandbox has stored the status, or was
+// killed with the program before it could.
 func programStatus(io string, sandbox syscall.WaitStatus) syscall.WaitStatus {
 	text := readAll(io + "/" + proto.StatusFile)
 	if len(text) != 4 || text[0]&text[1]&text[2]&text[3] == 0xff {

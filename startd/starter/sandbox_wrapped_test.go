@@ -10,8 +10,8 @@ import (
 	"github.com/roost-batch/roost/startd/starter/proto"
 )
 
-// TestWrappedFailures: what goes wrong before a sandbox has a first process is reported
-// as the step that failed, and a process that was killed as one that reported nothing.
+// TestWrappedFailures checks failures before a sandbox has a first process. The report
+// names the step that failed; a process that was killed has reported nothing.
 func TestWrappedFailures(t *testing.T) {
 	setup, err := syscall.Open("init/setup_"+runtime.GOARCH+".bin", unix.O_PATH|syscall.O_CLOEXEC, 0)
 	if err != nil {

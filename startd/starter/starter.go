@@ -104,8 +104,8 @@ func (s *starterProcess) run() {
 	}
 }
 
-// shortWait is for how long a wait is expected to be over soon, in milliseconds: that is
-// how long a short task takes, and the next order after it.
+// shortWait is the time, in milliseconds, within which the next event is expected. A
+// short task and the next command after it take about as long.
 const shortWait = 5
 
 // awaitEvents waits for events, as poll(2) does. It begins with a raw system call: in any
@@ -215,8 +215,9 @@ func (s *starterProcess) killAll() {
 	}
 }
 
-// stopTask begins the end of the task: by a signal to the program, or for 0 by SIGTERM to
-// all there is. A faster order overtakes a slower one; the cause is that of the first.
+// stopTask begins to end the task with a signal to the program. Signal 0 means SIGTERM to
+// all its processes. A faster command replaces a slower one; the cause is that of the
+// first.
 func (s *starterProcess) stopTask(cause proto.EndCause, reason string, fast bool, notice int64, by syscall.Signal) {
 	if s.state.Phase != proto.Running || s.reaping > 0 {
 		return
@@ -271,8 +272,8 @@ func (s *starterProcess) deliverPending() {
 	}
 }
 
-// renewLease has the lease end so long from now, but not after an instant, 0 for none: an
-// order may be read long after it was given.
+// renewLease sets the end of the lease, but not after an instant (0: no such bound). A
+// command may be read long after it was sent.
 func (s *starterProcess) renewLease(lease, until int64) {
 	t := now()
 	s.lease = noDeadline

@@ -136,8 +136,9 @@ func (l *syscallList) nextLabel() listLabel {
 	return label
 }
 
-// TestListReportsFailures: a call that must not fail is reported with its error, one that
-// may is not, and what a failure means is found by the report.
+// TestListReportsFailures checks the reports of calls that fail. A call that must not
+// fail is reported with its error; one that may fail is not. The report gives the
+// meaning.
 func TestListReportsFailures(t *testing.T) {
 	for _, a := range testArches(t) {
 		t.Run(a.name, func(t *testing.T) {
@@ -179,8 +180,8 @@ func TestListRefusals(t *testing.T) {
 	}
 }
 
-// TestListIsBounded: nothing that a task says makes a list that is too long, or text of
-// which a part is cut off.
+// TestListIsBounded checks that no text of a task makes the list too long. No text is cut
+// off either.
 func TestListIsBounded(t *testing.T) {
 	order := func(change func(*proto.StartCmd)) *proto.StartCmd {
 		o := &proto.StartCmd{Executable: "program", Arguments: []string{"program"}, Cwd: "/", IO: "/io",
