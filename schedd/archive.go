@@ -128,7 +128,7 @@ func (j *jobArchive) writeHistory(records []history.JobRecord) error {
 }
 
 // checkpointBytes is how much the log must grow at least before it is checkpointed, in
-// bytes. It must also grow by the size of the snapshots that a checkpoint has to write.
+// bytes. It must also grow by twice the size of the snapshots of the last checkpoint.
 // So the cost of checkpoints stays in proportion to what happens.
 const checkpointBytes = 4 << 20
 
