@@ -31,7 +31,7 @@ func checkNoIdleFit(t *testing.T, c *ClaimTable) {
 }
 
 // paperTask is a task in the words of the paper. Its res is what it takes of an RU, d is
-// how long it runs, and e is how long it has.
+// how long it runs, and e is how long it has run.
 type paperTask struct {
 	res, d, e, time int
 	waits           bool
