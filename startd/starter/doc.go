@@ -1,4 +1,4 @@
-// Package shim is the program roost-starter: the parent of a claim's tasks, from the
+// Package starter is the program roost-starter: the parent of a claim's tasks, from the
 // claim to its end.
 //
 // It is one goroutine on one locked thread around poll(2), over the listening socket, the
@@ -7,7 +7,7 @@
 // that forked, and because PR_SET_PDEATHSIG follows the thread, not the process. It uses
 // package syscall directly, and not os or fmt: one of these runs beside every claim, and
 // its resident memory is bounded by a test. What it does not need while it waits it gives
-// back (rest in loop.go).
+// back (releaseMemory in memory.go).
 //
 // Where root may, each task runs in a sandbox: PID, mount, IPC and UTS namespaces, and a
 // user namespace where root lacks CAP_SYS_RESOURCE. The starter stages what all sandboxes

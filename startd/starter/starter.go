@@ -26,7 +26,7 @@ type starterProcess struct {
 	killAt         int64       // when the notice is over
 	timer          int         // descriptor
 	timerDeadline  int64       // what it is set to
-	wakeTimer      kernelTimer // see leasetimers.go
+	wakeTimer      kernelTimer // see kernel_timer.go
 	killTimer      kernelTimer
 	killed         bool           // SIGKILL was sent
 	stopping       bool           // the end was ordered, by whatever cause; the first cause stands
