@@ -193,8 +193,8 @@ func (h *hostPool) addExecuteNode(name, address string, tls *config.TLSFiles) *t
 	})
 }
 
-// withoutNamespaceMounts runs a program without the mounts of network namespaces. Those of
-// other pools would come and go in the sandboxes of tasks, and no checkpoint that was
+// withoutNamespaceMounts runs a program without the mounts of network namespaces. Those
+// of other pools would come and go in the sandboxes of tasks, and no checkpoint that was
 // taken meanwhile could be restored.
 const withoutNamespaceMounts = `mount --make-private /run/netns; umount -l /run/netns/*; exec "$0" "$@"`
 
