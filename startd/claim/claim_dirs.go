@@ -121,21 +121,27 @@ func (d *claimDirs) emptyIO() error {
 	dir := filepath.Join(d.dirs.IO(), d.id.String())
 	entries, err := os.ReadDir(dir)
 	for _, e := range entries {
-		path := filepath.Join(dir, e.Name())
-		// whoever follows the next attempt's output must not be shown this one's
-		if !isReusable(e) || os.Truncate(path, 0) != nil {
+		if path := filepath.Join(dir, e.Name()); !reuseFile(path, e) {
 			err = errors.Join(err, os.RemoveAll(path))
 		}
 	}
 	return err
 }
 
-// isReusable reports whether a file is used again: not one that takes long to empty.
-func isReusable(e fs.DirEntry) bool {
+// reuseFile makes a file ready to be used again, and reports whether it is. Whoever
+// follows the next attempt's output must not be shown this one's. A file that is empty is
+// left alone, because each change of an inode is written to disk; one that takes long to
+// empty is not used again. The starter overwrites the status.
+func reuseFile(path string, e fs.DirEntry) bool {
 	switch e.Name() {
-	case proto.CapturedFile(false), proto.CapturedFile(true), proto.StatusFile:
+	case proto.StatusFile:
+		return e.Type().IsRegular()
+	case proto.CapturedFile(false), proto.CapturedFile(true):
 		info, err := e.Info()
-		return err == nil && info.Mode().IsRegular() && info.Size() <= maxInlineOutput
+		if err != nil || !info.Mode().IsRegular() || info.Size() > maxInlineOutput {
+			return false
+		}
+		return info.Size() == 0 || os.Truncate(path, 0) == nil
 	}
 	return false
 }

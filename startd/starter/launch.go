@@ -40,11 +40,11 @@ func (s *starterProcess) startTask(o *proto.StartCmd) {
 		return
 	}
 	failpoint.Point(failpoint.StarterBeforeFork)
-	own := setOOMScore(o.OOMScore)
+	s.raiseOOMScore(o.OOMScore)
 	s.setForkDeadline()
 	pid, pidfd, why := s.launchTask(o)
 	s.armLeaseTimers()
-	restoreOOMScore(own)
+	s.restoreOOMScore(o.OOMScore)
 	if why.step != proto.StepNone {
 		s.failTask(why)
 		return
@@ -63,25 +63,31 @@ func (s *starterProcess) startTask(o *proto.StartCmd) {
 	}
 }
 
-// setOOMScore sets the OOM score for the processes forked from now on. It returns the
-// previous one, which restoreOOMScore restores, so that the starter keeps its own. A task
-// of a root starter cannot lower its score again.
-func setOOMScore(score int32) (own []byte) {
-	if score <= 0 || score > 1000 {
-		return nil
+// raiseOOMScore sets the OOM score for the processes forked from now on, until
+// restoreOOMScore restores the starter's own. A task of a root starter cannot lower its
+// score again.
+func (s *starterProcess) raiseOOMScore(score int32) {
+	if score <= 0 || score > maxOOMScore {
+		return
 	}
-	own = readAll(oomScore)
-	writeFile(oomScore, itoa(int(score)))
-	return own
+	if s.oomScore == 0 {
+		fd, err := syscall.Open("/proc/thread-self/oom_score_adj", syscall.O_RDWR|syscall.O_CLOEXEC, 0)
+		if err != nil {
+			return
+		}
+		s.oomScore, s.ownOOMScore = fd, readOpen(fd)
+	}
+	syscall.Pwrite(s.oomScore, []byte(itoa(int(score))), 0)
 }
 
-func restoreOOMScore(own []byte) {
-	if own != nil {
-		writeFile(oomScore, string(own))
+func (s *starterProcess) restoreOOMScore(score int32) {
+	if score > 0 && score <= maxOOMScore && s.oomScore > 0 {
+		syscall.Pwrite(s.oomScore, s.ownOOMScore, 0)
 	}
 }
 
-const oomScore = "/proc/thread-self/oom_score_adj"
+// maxOOMScore is the highest score (proc(5), /proc/pid/oom_score_adj).
+const maxOOMScore = 1000
 
 // reportStarted records and reports that the task's program runs.
 func (s *starterProcess) reportStarted() {

@@ -17,23 +17,37 @@ func openCaptured(o *proto.StartCmd, files *[3]int) startError {
 		if paths[i] != proto.Captured || i == 2 && o.Join {
 			continue
 		}
-		path, empty := o.IO+"/"+proto.CapturedFile(i == 2), syscall.O_TRUNC
-		if o.Append {
-			empty = 0
-		}
+		path := o.IO + "/" + proto.CapturedFile(i == 2)
 		fd, err := syscall.Open(path,
-			empty|syscall.O_WRONLY|syscall.O_CREAT|syscall.O_APPEND|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, 0o600)
+			syscall.O_WRONLY|syscall.O_CREAT|syscall.O_APPEND|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, 0o600)
 		if err == nil {
 			files[i] = fd
-			if o.UID != uint32(syscall.Geteuid()) {
-				err = syscall.Fchown(fd, int(o.UID), int(o.GID))
-			}
+			err = resetCaptured(fd, o)
 		}
 		if err != nil {
 			return startError{step, errno(err), path}
 		}
 	}
 	return startError{}
+}
+
+// resetCaptured empties a captured file, unless the task appends to it, and gives it to
+// the task's user. A file that is so already is left alone: each change of an inode is
+// written to disk, and short tasks use the same files one after the other.
+func resetCaptured(fd int, o *proto.StartCmd) error {
+	var st syscall.Stat_t
+	if err := syscall.Fstat(fd, &st); err != nil {
+		return err
+	}
+	if st.Size > 0 && !o.Append {
+		if err := syscall.Ftruncate(fd, 0); err != nil {
+			return err
+		}
+	}
+	if o.UID == uint32(syscall.Geteuid()) || st.Uid == o.UID && st.Gid == o.GID {
+		return nil
+	}
+	return syscall.Fchown(fd, int(o.UID), int(o.GID))
 }
 
 // prepareFiles opens what the user names and finds the program, with the rights of the

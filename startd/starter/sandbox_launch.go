@@ -27,7 +27,7 @@ func (s *starterProcess) launchSandboxed(o *proto.StartCmd) (pid, pidfd int, why
 	}
 	var hidden []string
 	if o.Sandbox.TempDir != "" {
-		hidden = mountsBelow(s.dir+stagedRoot, proto.SandboxTempDir)
+		hidden = s.hiddenMounts()
 	}
 	wrapped := o.UID != 0 && !hasCapability(unix.CAP_SYS_RESOURCE)
 	joined := &s.mountNamespace
@@ -193,8 +193,9 @@ func makeIOFiles(o *proto.StartCmd) startError {
 		return why
 	}
 	path := o.IO + "/" + proto.StatusFile
-	fd, err := syscall.Open(path, syscall.O_WRONLY|syscall.O_CREAT|syscall.O_TRUNC|syscall.O_NOFOLLOW|syscall.O_CLOEXEC,
-		0o600)
+	// It is overwritten and not emptied: when a file is closed that was emptied and
+	// written, ext4 writes it to disk at once (auto_da_alloc, ext4(5)).
+	fd, err := syscall.Open(path, syscall.O_WRONLY|syscall.O_CREAT|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, 0o600)
 	if err == nil {
 		_, err = syscall.Write(fd, []byte{0xff, 0xff, 0xff, 0xff})
 		syscall.Close(fd)

@@ -227,11 +227,32 @@ func leaveOldRoot(root string) error {
 	return err
 }
 
+// hiddenMounts lists what the machine has mounted below the /tmp of sandboxes, parents
+// first, as seen from their root. The list is read again when the kernel says that the
+// mounts have changed (proc(5), /proc/pid/mounts).
+func (s *starterProcess) hiddenMounts() []string {
+	if s.mountInfo == 0 {
+		fd, err := syscall.Open("/proc/thread-self/mountinfo", syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+		if err != nil {
+			return nil
+		}
+		s.mountInfo = fd
+	} else {
+		changed := [1]unix.PollFd{{Fd: int32(s.mountInfo), Events: unix.POLLPRI}}
+		if n, err := unix.Poll(changed[:], 0); n == 0 && err == nil {
+			return s.mountsHidden
+		}
+		syscall.Seek(s.mountInfo, 0, 0)
+	}
+	s.mountsHidden = mountsBelow(readOpen(s.mountInfo), s.dir+stagedRoot, proto.SandboxTempDir)
+	return s.mountsHidden
+}
+
 // mountsBelow lists what is mounted below a directory of a root, parents first, as seen
 // from that root.
-func mountsBelow(root, dir string) (below []string) {
+func mountsBelow(info []byte, root, dir string) (below []string) {
 	dir = root + dir
-	for info := readAll("/proc/thread-self/mountinfo"); len(info) > 0; {
+	for len(info) > 0 {
 		text := procStatusLine(info)
 		info = info[min(len(text)+1, len(info)):]
 		if fields := words(text); len(fields) > 4 {

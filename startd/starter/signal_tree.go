@@ -142,6 +142,11 @@ func readAll(path string) []byte {
 		return nil
 	}
 	defer syscall.Close(fd)
+	return readOpen(fd)
+}
+
+// readOpen reads an open file to its end.
+func readOpen(fd int) []byte {
 	text := make([]byte, 0, 2048)
 	for {
 		if len(text) == cap(text) {

@@ -43,6 +43,10 @@ type starterProcess struct {
 	sandboxReport   int
 	sandboxFailures sandboxFailures // what its reports mean
 	setup           int             // descriptor of roost-setup, once the root of boxes is there
+	mountInfo       int             // descriptor of the list of mounts; 0 for not opened yet
+	mountsHidden    []string        // see hiddenMounts
+	oomScore        int             // descriptor of the starter's OOM score; 0 for not opened yet
+	ownOOMScore     []byte
 	userNamespace   int             // descriptor of the one that users are wrapped in; 0 for none
 	mountNamespace  int             // of the one that sandboxes without it copy; 0 for none
 	isRestoring     bool            // the first process is the helper that restores the task
