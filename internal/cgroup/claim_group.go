@@ -34,6 +34,8 @@ type ClaimGroup struct {
 	holdDir    string // the parent of taskDir, which only FreezeForOwner freezes
 	taskDir    string // directory of the task's processes; empty: none
 	isVersion1 bool   // the task directory is of version 1
+
+	files kernfs.OpenFiles // that are read over and over
 }
 
 // Path returns the kernel's path of the group, the same in all hierarchies.
@@ -129,6 +131,7 @@ const (
 // missing group is no error. Directories are removed one by one with rmdir(2), and no
 // directory outside of this group is touched.
 func (g *ClaimGroup) Delete() error {
+	g.files.Close()
 	g.blockForks()
 	var last error
 	for range deleteTries {

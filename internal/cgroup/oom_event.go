@@ -45,14 +45,13 @@ func (g *ClaimGroup) stableKillCount() int {
 }
 
 func (g *ClaimGroup) killCount() int {
-	var n int64
 	switch {
 	case g.unified != "":
-		n, _ = readNumber(filepath.Join(g.unified, "memory.events"), "oom_kill")
+		return int(g.readTable(filepath.Join(g.unified, "memory.events"))["oom_kill"])
 	case g.host.v1["memory"]:
-		n, _ = readNumber(filepath.Join(g.version1Dir("memory"), "memory.oom_control"), "oom_kill")
+		return int(g.readTable(filepath.Join(g.version1Dir("memory"), "memory.oom_control"))["oom_kill"])
 	}
-	return int(n)
+	return 0
 }
 
 // peakMemory returns the highest memory use of the group, of all kinds of memory. Kernels
@@ -60,9 +59,9 @@ func (g *ClaimGroup) killCount() int {
 func (g *ClaimGroup) peakMemory() roost.Bytes {
 	switch {
 	case g.unified != "":
-		return roost.Bytes(readSingle(filepath.Join(g.unified, "memory.peak")))
+		return roost.Bytes(g.readSingle(filepath.Join(g.unified, "memory.peak")))
 	case g.host.v1["memory"]:
-		return roost.Bytes(readSingle(filepath.Join(g.version1Dir("memory"), "memory.max_usage_in_bytes")))
+		return roost.Bytes(g.readSingle(filepath.Join(g.version1Dir("memory"), "memory.max_usage_in_bytes")))
 	}
 	return 0
 }
@@ -72,9 +71,9 @@ func (g *ClaimGroup) memoryLimit() roost.Bytes {
 	var n roost.Bytes
 	switch {
 	case g.unified != "":
-		n = roost.Bytes(readSingle(filepath.Join(g.unified, "memory.max")))
+		n = roost.Bytes(g.readSingle(filepath.Join(g.unified, "memory.max")))
 	case g.host.v1["memory"]:
-		n = roost.Bytes(readSingle(filepath.Join(g.version1Dir("memory"), "memory.limit_in_bytes")))
+		n = roost.Bytes(g.readSingle(filepath.Join(g.version1Dir("memory"), "memory.limit_in_bytes")))
 	}
 	if n <= starterMemory || n > roost.PiB { // "max", or version 1's value for no limit
 		return 0

@@ -167,7 +167,7 @@ func (g *ClaimGroup) trimPart() error {
 // chargedMemory returns all memory charged to the group.
 func (g *ClaimGroup) chargedMemory() roost.Bytes {
 	if g.unified != "" {
-		return roost.Bytes(readSingle(filepath.Join(g.unified, "memory.current")))
+		return roost.Bytes(g.readSingle(filepath.Join(g.unified, "memory.current")))
 	}
-	return roost.Bytes(readSingle(filepath.Join(g.version1Dir("memory"), "memory.usage_in_bytes")))
+	return roost.Bytes(g.readSingle(filepath.Join(g.version1Dir("memory"), "memory.usage_in_bytes")))
 }

@@ -128,7 +128,7 @@ func (h launcher) launchAttempt(a *Attempt) error {
 		}
 		a.record.Before = fileAges(there)
 	}
-	a.record.Origin = meter.NewBaseline(h.group)
+	a.record.Origin = meter.NewBaseline(h.group, h.baseline)
 	if err := writeAttempt(h.attemptFile, &a.record); err != nil {
 		return err
 	}

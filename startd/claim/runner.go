@@ -15,6 +15,7 @@ import (
 	"github.com/roost-batch/roost/internal/sendqueue"
 	"github.com/roost-batch/roost/internal/userfiles"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/startd/meter"
 	"github.com/roost-batch/roost/startd/slot"
 	"github.com/roost-batch/roost/startd/starter/proto"
 	"github.com/roost-batch/roost/startd/starterclient"
@@ -35,6 +36,7 @@ type Runner struct {
 	starter         *starterclient.Starter
 	attemptFile     *os.File
 	dirs            claimDirs
+	baseline        *meter.Baseline         // of the next attempt; nil: it is to be measured
 	attempt         *Attempt                // that is on the claim, until it is forgotten
 	sharedAttempt   atomic.Pointer[Attempt] // now, for transfers
 	stopping        bool                    // dismissed or left: the starter's end is awaited
@@ -227,7 +229,8 @@ func (h *Runner) startPrepared(a *Attempt) {
 		return
 	}
 	if h.siteScripts().startPrologue(a) {
-		return // prologued follows
+		h.baseline = nil // it uses the claim's group
+		return           // prologued follows
 	}
 	if err := h.launcher().launchAttempt(a); err != nil {
 		h.failAttempt(a, err)

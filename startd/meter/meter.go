@@ -22,10 +22,15 @@ type Baseline struct {
 }
 
 // NewBaseline returns where the measurement of an attempt counts from that is about to
-// start. The group may be nil: the claim has none.
-func NewBaseline(group *cgroup.ClaimGroup) Baseline {
+// start. The group may be nil: the claim has none. Before, if not nil, is that of the
+// attempt before on the claim, with what its group had used when that had ended: nothing
+// but the starter has used the group since, and nothing is read.
+func NewBaseline(group *cgroup.ClaimGroup, before *Baseline) Baseline {
 	o := Baseline{Began: boottime.Now()}
-	if group != nil {
+	switch {
+	case before != nil:
+		o.Group = before.Group
+	case group != nil:
 		o.Group, _ = group.Usage()
 	}
 	return o
@@ -73,13 +78,37 @@ type attemptMeter struct {
 
 // sample measures, and keeps what it found.
 func (m *attemptMeter) sample() {
-	now := &wire.TaskUsage{Time: time.Now().UnixNano(), Wall: int64(boottime.Now() - m.Baseline.Began)}
+	now := m.newUsage()
 	if m.Group == nil || !m.measureGroup(now) {
 		treeUsage(m.Starter, now)
 	}
 	if m.leader == 0 {
 		m.leader = m.session()
 	}
+	m.record(now)
+}
+
+// sampleEnd measures an attempt of which no process is left, and returns what its group
+// had used, nil without one. What the processes held is gone, and is not looked for.
+func (m *attemptMeter) sampleEnd() *cgroup.GroupTotals {
+	now := m.newUsage()
+	var totals *cgroup.GroupTotals
+	if m.Group != nil {
+		if u, err := m.Group.Totals(); err == nil {
+			m.setTotals(now, u)
+			totals = &u
+		}
+	}
+	m.record(now)
+	return totals
+}
+
+func (m *attemptMeter) newUsage() *wire.TaskUsage {
+	return &wire.TaskUsage{Time: time.Now().UnixNano(), Wall: int64(boottime.Now() - m.Baseline.Began)}
+}
+
+// record keeps a sample, with what the samples before have found.
+func (m *attemptMeter) record(now *wire.TaskUsage) {
 	now.Session = int64(m.leader)
 	busy, memory, peak := m.GPU()
 	now.Gpu, now.GpuMemory, now.PeakGpuMemory = busy, int64(memory), int64(peak)
@@ -107,12 +136,17 @@ func (m *attemptMeter) measureGroup(now *wire.TaskUsage) bool {
 	if err != nil {
 		return false
 	}
-	from := m.Baseline.Group
-	now.UserCpu, now.SystemCpu = int64(max(u.UserCPU-from.UserCPU, 0)), int64(max(u.SystemCPU-from.SystemCPU, 0))
-	now.Memory, now.Cache = max(int64(u.Memory-from.Memory), 0), int64(u.Cache)
-	now.ReadBytes, now.WriteBytes = max(int64(u.Read-from.Read), 0), max(int64(u.Written-from.Written), 0)
+	m.setTotals(now, u.GroupTotals)
+	now.Memory, now.Cache = max(int64(u.Memory-m.Baseline.Group.Memory), 0), int64(u.Cache)
 	now.Processes, now.Frozen = uint32(u.Processes), u.Frozen
 	return true
+}
+
+// setTotals sets what the attempt has used of what its group has.
+func (m *attemptMeter) setTotals(now *wire.TaskUsage, u cgroup.GroupTotals) {
+	from := m.Baseline.Group
+	now.UserCpu, now.SystemCpu = int64(max(u.UserCPU-from.UserCPU, 0)), int64(max(u.SystemCPU-from.SystemCPU, 0))
+	now.ReadBytes, now.WriteBytes = max(int64(u.Read-from.Read), 0), max(int64(u.Written-from.Written), 0)
 }
 
 // unsentUsage is what has changed since it was sent last; nil when nothing has. Time

@@ -10,6 +10,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/internal/cgroup"
 	"github.com/roost-batch/roost/internal/userfiles"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/startd/slot"
@@ -48,14 +49,17 @@ func (s *Meters) add(m *attemptMeter) {
 	s.mu.Unlock()
 }
 
-// Finish ends the measurement of an attempt. It puts what the attempt has used into the
-// news of its end, and says so if that is what has ended it.
-func (s *Meters) Finish(claim slot.ClaimID, id roost.AttemptID, status *wire.ExitStatus) {
+// Finish ends the measurement of an attempt of which no process is left. It puts what the
+// attempt has used into the news of its end, and says so if that is what has ended it. It
+// returns where the next attempt on the claim counts from; nil: that is not known.
+func (s *Meters) Finish(claim slot.ClaimID, id roost.AttemptID, status *wire.ExitStatus) (next *Baseline) {
 	m := s.remove(claim, id)
 	if m == nil {
-		return
+		return nil
 	}
-	m.sample()
+	if totals := m.sampleEnd(); totals != nil {
+		next = &Baseline{Group: cgroup.GroupUsage{GroupTotals: *totals, Memory: m.Baseline.Group.Memory}}
+	}
 	u := m.last
 	if status.Wall > 0 {
 		u.Wall = status.Wall
@@ -69,6 +73,7 @@ func (s *Meters) Finish(claim slot.ClaimID, id roost.AttemptID, status *wire.Exi
 	m.attributeFailure(status)
 	u.Memory, u.Processes, u.Frozen, u.Gpu, u.GpuMemory = 0, 0, false, 0, 0
 	status.Usage = u
+	return next
 }
 
 // remove ends the measurement of an attempt; nil when it was not measured.

@@ -47,12 +47,12 @@ type starterProcess struct {
 	mountsHidden    []string        // see hiddenMounts
 	oomScore        int             // descriptor of the starter's OOM score; 0 for not opened yet
 	ownOOMScore     []byte
-	userNamespace   int             // descriptor of the one that users are wrapped in; 0 for none
-	mountNamespace  int             // of the one that sandboxes without it copy; 0 for none
-	isRestoring     bool            // the first process is the helper that restores the task
-	suspended       bool            // the task is to stand still, by itself
-	frozen          bool            // whatever runs here is
-	pausedSince     int64           // since when it does; 0: it does not
+	userNamespace   int   // descriptor of the one that users are wrapped in; 0 for none
+	mountNamespace  int   // of the one that sandboxes without it copy; 0 for none
+	isRestoring     bool  // the first process is the helper that restores the task
+	suspended       bool  // the task is to stand still, by itself
+	frozen          bool  // whatever runs here is
+	pausedSince     int64 // since when it does; 0: it does not
 	// the first process has ended, its descendants not yet: how often they were killed; 0
 	// for not now
 	reaping            int
