@@ -99,7 +99,7 @@ func (l *machineLoop) createClaim(c *slot.Claim) {
 		Class: c.Class, MayWait: c.CanQueue, Resources: c.Resources, Placed: l.savedPlacement(c),
 		Cores: l.boundCores(c), Lease: c.LeasePeriod, BootID: l.host.boot,
 		Cookie: hex.EncodeToString(cookie),
-	})
+	}, l.spares.take(c.ID))
 	l.runners[c.ID] = h
 	if l.firstAdSequence[c.ID] == 0 {
 		l.firstAdSequence[c.ID] = l.sequence // the ad was made after the claim was carved

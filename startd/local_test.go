@@ -45,7 +45,7 @@ func TestNothingSurvivesABoot(t *testing.T) {
 	if got := p.connect("host1", 2).welcome.GetClaims(); len(got) != 0 {
 		t.Errorf("got %v", got)
 	}
-	left, _ := filepath.Glob(filepath.Join(p.node.Startds[0].Dir, "claims", "[0-9]*"))
+	left, _ := filepath.Glob(filepath.Join(p.node.Startds[0].Dir, "claims", "*", "claim"))
 	if left = append(left, p.scratchLeft()...); len(left) > 0 {
 		t.Errorf("left: %v", left)
 	}

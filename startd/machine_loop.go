@@ -65,8 +65,9 @@ type machineLoop struct {
 	sequence          uint64 // of the last ad
 	advertisedVersion uint64 // of the claim table that it shows
 	lastFullAd        time.Time
-	advertisedRunning int           // attempts that it shows
-	ownerState        *ownerState   // nil: the machine is nobody's
+	advertisedRunning int         // attempts that it shows
+	ownerState        *ownerState // nil: the machine is nobody's
+	spares            *spareStarters
 	maxNotice         time.Duration // the longest notice that is left to tasks; 0: their own
 
 	refusedFrom time.Duration // since boot: the second in which refusals are counted
@@ -74,13 +75,15 @@ type machineLoop struct {
 }
 
 func newMachineLoop(m *startdHost, core *slot.ClaimTable) *machineLoop {
-	return &machineLoop{
+	l := &machineLoop{
 		host: m, table: core, runners: make(map[slot.ClaimID]*claim.Runner), exits: make(map[slot.ClaimID]*wire.Exited),
 		pids:   make(map[slot.ClaimID]int64),
 		pinned: make(map[slot.ClaimID][]int), programs: make(map[slot.ClaimID]*wire.Activate),
 		firstAdSequence: make(map[slot.ClaimID]uint64), sessions: make(map[uint64]*scheddSession),
 		rights: make(map[slot.ClaimID]userfiles.UserCredential),
 	}
+	l.spares = newSpareStarters(l)
+	return l
 }
 
 // maxEventBatch is how much news is taken in before what follows from it is done.
@@ -95,7 +98,7 @@ func (l *machineLoop) run(ctx context.Context) {
 	defer timer.Stop()
 	var end shutdownSequence
 	for {
-		wake := l.performEffects()
+		wake := min(l.performEffects(), l.spares.update(boottime.Now()))
 		for end.advance(l, false) {
 		}
 		if end.phase == stopped {
@@ -199,6 +202,12 @@ func (l *machineLoop) handleEvent(update any) {
 		l.sendTo(n.Schedd, &wire.FromStartd{Of: &wire.FromStartd_Taken{Taken: n.Taken}})
 	case meter.Sample:
 		l.table.AddUsageSamples(boottime.Now(), n.Usage, n.Pressure)
+	case claim.SpareReadyEvent:
+		l.spares.onReady(n.Spare)
+	case claim.SpareFailedEvent:
+		l.spares.onFailed(n)
+	case claim.SpareGoneEvent:
+		delete(l.spares.leaving, n.ID)
 	case claim.GoneEvent:
 		delete(l.runners, n.Claim)
 		delete(l.firstAdSequence, n.Claim)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -192,13 +193,18 @@ func killStarter(t *testing.T, p *testStartd) {
 	syscall.Kill(starterOf(t, p), syscall.SIGKILL)
 }
 
-// starterOf is the process id of a starter of the place.
+// starterOf is the process id of a claim's starter of the place.
 func starterOf(t *testing.T, p *testStartd) (pid int) {
 	t.Helper()
 	all, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, f := range all {
 		text, _ := os.ReadFile(f)
-		if bytes.HasPrefix(text, []byte("roost-starter\x00"+p.node.Startds[0].Dir)) {
+		arguments := strings.Split(string(text), "\x00")
+		if len(arguments) < 2 || arguments[0] != "roost-starter" ||
+			!strings.HasPrefix(arguments[1], p.node.Startds[0].Dir) {
+			continue
+		}
+		if _, err := os.Stat(filepath.Join(arguments[1], "claim")); err == nil { // else it is a spare
 			fmt.Sscanf(f, "/proc/%d/", &pid)
 			return pid
 		}

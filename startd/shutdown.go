@@ -51,6 +51,7 @@ func (f *shutdownSequence) begin(l *machineLoop) {
 	l.maxNotice = l.host.config.StopNotice
 	f.phase, f.deadline, f.phaseStarted = stoppingTasks, time.NewTimer(l.maxNotice+taskExitTimeout), time.Now()
 	l.table.Drain("the machine is shutting down")
+	l.spares.closed = true
 }
 
 // advance enters the next stage if the work of this one is done, or its time is up. It
@@ -67,7 +68,7 @@ func (f *shutdownSequence) advance(l *machineLoop, up bool) bool {
 		for _, h := range l.runners {
 			h.Send(claim.DetachCmd{}) // of no effect on those that were dismissed
 		}
-	case f.phase == stoppingStarters && (up || len(l.runners) == 0):
+	case f.phase == stoppingStarters && (up || len(l.runners) == 0 && l.spares.isGone()):
 		if up {
 			l.host.log.Error("starters are left", "claims", len(l.runners))
 		}

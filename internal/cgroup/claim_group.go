@@ -75,6 +75,22 @@ func (g *ClaimGroup) SetLimits(l GroupLimits) error {
 	return nil
 }
 
+// RestrictDevices has the group open only the given devices beside the harmless ones;
+// nil: all. It is for a group that was made without restricting them, once.
+func (g *ClaimGroup) RestrictDevices(devices []DeviceNode) (err error) {
+	switch l := (GroupLimits{Devices: devices}); {
+	case devices == nil:
+	case g.host.v1 != nil && g.host.v1["devices"]:
+		err = g.update1(l)
+	case g.unified != "":
+		err = g.update2(l)
+	}
+	if err != nil {
+		return fmt.Errorf("control group %s: devices: %w: %w", g.path, roost.Unavailable, err)
+	}
+	return nil
+}
+
 // limits returns the directories that the starter is in.
 func (g *ClaimGroup) limits() []string {
 	if g.unified != "" {

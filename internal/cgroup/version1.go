@@ -17,6 +17,10 @@ func (g *ClaimGroup) make1(l GroupLimits) error {
 
 func (g *ClaimGroup) set1(l GroupLimits) error {
 	l.Devices = nil
+	return g.update1(l)
+}
+
+func (g *ClaimGroup) update1(l GroupLimits) error {
 	c, err := cgroup1.Load(cgroup1.StaticPath(g.path), cgroup1.WithHierarchy(g.host.hierarchy))
 	if err != nil {
 		return err

@@ -31,6 +31,10 @@ func (g *ClaimGroup) make2(l GroupLimits) error {
 
 func (g *ClaimGroup) set2(l GroupLimits) error {
 	l.Devices = nil // each call adds another program, and the strictest wins
+	return g.update2(l)
+}
+
+func (g *ClaimGroup) update2(l GroupLimits) error {
 	m, err := cgroup2.Load(strings.TrimPrefix(g.unified, g.host.mounts.v2), cgroup2.WithMountpoint(g.host.mounts.v2))
 	if err != nil {
 		return err

@@ -91,9 +91,24 @@ type StartdSettings struct {
 	Limits     LimitSettings
 	Policy     OwnerPolicy
 	StopNotice time.Duration // the longest notice period of tasks when the daemons are stopped
+	Spares     *int          // the number of spare starters; nil: SpareStarters selects it
 	Scripts    AttemptScripts
 	Accounts   TaskAccounts
 }
+
+// SpareStarters is how many starters are made before there are claims for them.
+func (d *StartdSettings) SpareStarters() int {
+	switch {
+	case d.Spares != nil:
+		return *d.Spares
+	case d.NeedsGuard(): // the memory is its owner's
+		return 1
+	}
+	return 2
+}
+
+// MaxSpareStarters bounds SpareStarters.
+const MaxSpareStarters = 64
 
 // CheckpointServerSettings configures the checkpoint server on a node.
 type CheckpointServerSettings struct {

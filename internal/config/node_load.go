@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -245,6 +246,14 @@ func (s *blockReader) readStartds(n *Node) {
 					"the daemons it has to fit into systemd's stop timeout", text, maxStopNotice)
 			}
 			return err
+		})
+		t.readSetting("spare_starters", "2", func(text string) error {
+			n, err := strconv.Atoi(text)
+			if err != nil || n < 0 || n > MaxSpareStarters {
+				return fmt.Errorf("%s is not a whole number from 0 to %d", text, MaxSpareStarters)
+			}
+			d.Spares = &n
+			return nil
 		})
 		t.readBool("allow_root", &d.AllowRoot)
 		t.readText("criu", &d.CRIU)

@@ -158,7 +158,7 @@ func fullNode() *Node {
 				Vacate: 5 * time.Minute},
 			Scripts: AttemptScripts{Prologue: "/etc/roost/prologue", Epilogue: "/etc/roost/epilogue",
 				Within: time.Minute},
-			StopNotice: 20 * time.Second,
+			StopNotice: 20 * time.Second, Spares: new(3),
 			Accounts: TaskAccounts{Users: SlotUser, SlotUIDs: account.IDRange{First: 200_000, Last: 265_535},
 				Trust: []SubmitNodeTrust{{Node: "login*", Users: []string{"ann", "33000-33999"}}}},
 		}, {
@@ -166,8 +166,8 @@ func fullNode() *Node {
 			GPUs:   GPUSettings{None: true},
 			Limits: LimitSettings{Enforce: EnforceAuto, Sandbox: EnforceAuto, Processes: defaultProcesses},
 			Layout: gpu.LayoutConfig{CPUUnits: 2}, Pin: true, Queue: NodeQueue{Auto: true},
-			StopNotice: time.Second,
-			Accounts:   TaskAccounts{Users: DirectoryUser},
+			StopNotice: time.Second, Spares: new(0),
+			Accounts: TaskAccounts{Users: DirectoryUser},
 		}},
 	}
 }

@@ -92,6 +92,9 @@ func (w fileWriter) writeStartd(d StartdSettings) {
 	b.writeText("rank", d.Rank)
 	b.writePolicy(d.Policy)
 	b.writeDuration("stop_notice", d.StopNotice)
+	if d.Spares != nil {
+		b.to.SetAttributeValue("spare_starters", cty.NumberIntVal(int64(*d.Spares)))
+	}
 	if len(d.Attributes) > 0 {
 		attributes := map[string]cty.Value{}
 		for _, name := range slices.Sorted(maps.Keys(d.Attributes)) {

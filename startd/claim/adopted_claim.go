@@ -2,6 +2,7 @@ package claim
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -29,14 +30,17 @@ const adoptTries = 4
 // Adopt connects to the starter of a claim that an earlier start has left. Nil: there is
 // nothing to take over, and nothing is left of it.
 func (m *Machine) Adopt(id slot.ClaimID) *Adopted {
-	dir := filepath.Join(m.dirs.Claims(), id.String())
+	dir := m.claimDir(id)
 	file, err := readClaimFile(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		releaseSpare(dir)
+	}
 	if err != nil || file.BootID != m.boot || slot.ClaimID(file.ID) != id {
 		m.log.Info("claim of an earlier boot or a broken one is dropped", "claim", id, "err", err)
 		m.removeClaim(dir, file)
 		return nil
 	}
-	f := &Adopted{Runner: m.NewRunner(file)}
+	f := &Adopted{Runner: m.NewRunner(file, nil)}
 	f.Runner.group = m.groups.find(id)
 	f.Runner.dirs.find()
 	for range adoptTries {

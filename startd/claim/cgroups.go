@@ -3,6 +3,7 @@ package claim
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"log/slog"
 	"path/filepath"
@@ -121,6 +122,22 @@ func (g *Cgroups) create(file File, devices []cgroup.DeviceNode) (*cgroup.ClaimG
 		return nil, nil
 	}
 	return group, err
+}
+
+// createSpare makes the group of a claim that is not there yet, without limits.
+func (g *Cgroups) createSpare(id slot.ClaimID) (*cgroup.ClaimGroup, error) {
+	if g.host == nil {
+		return nil, nil
+	}
+	return g.host.MakeGroup(id.String(), cgroup.GroupLimits{})
+}
+
+// limitSpare sets the limits of a group that was made before its claim.
+func (g *Cgroups) limitSpare(group *cgroup.ClaimGroup, file File, devices []cgroup.DeviceNode) error {
+	if group == nil {
+		return nil
+	}
+	return errors.Join(group.SetLimits(limitsOf(file, g.own)), group.RestrictDevices(devices))
 }
 
 // find returns the group of a claim of an earlier start, if there is one.

@@ -34,6 +34,7 @@ type Runner struct {
 	ownerSuspension OwnerSuspension    // for the machine's owner
 	group           *cgroup.ClaimGroup // nil: the claim has none
 	starter         *starterclient.Starter
+	spare           *SpareStarter // that the claim is to use; nil: it makes its own
 	attemptFile     *os.File
 	dirs            claimDirs
 	baseline        *meter.Baseline         // of the next attempt; nil: it is to be measured
@@ -44,11 +45,12 @@ type Runner struct {
 	done            bool
 }
 
-// NewRunner returns the runner of a claim. Run starts it.
-func (m *Machine) NewRunner(file File) *Runner {
+// NewRunner returns the runner of a claim. Run starts it. A spare, if not nil, was made
+// under the claim's id.
+func (m *Machine) NewRunner(file File, spare *SpareStarter) *Runner {
 	id, cred := slot.ClaimID(file.ID), m.accounts.credential(&file)
 	return &Runner{
-		machine: m, id: id, dir: filepath.Join(m.dirs.Claims(), id.String()), file: file, cred: cred,
+		machine: m, id: id, dir: m.claimDir(id), file: file, cred: cred, spare: spare,
 		queue: sendqueue.New[any](),
 		dirs:  claimDirs{dirs: m.dirs, id: id, cred: cred, agents: m.agents, log: m.log},
 	}
@@ -158,7 +160,7 @@ func (h *Runner) hasAttempt(id roost.AttemptID) bool {
 // the schedd's first attempt is here it is ready.
 func (h *Runner) createClaim(o CreateCmd) {
 	err := os.Mkdir(h.dir, 0o700)
-	if err == nil {
+	if err == nil || h.spare != nil {
 		err = writeClaimFile(h.dir, h.file)
 	}
 	if err == nil {
@@ -171,21 +173,31 @@ func (h *Runner) createClaim(o CreateCmd) {
 	failpoint.Point(failpoint.StartdAfterClaim)
 	h.machine.host.Post(CreatedEvent{h.id})
 	failpoint.Point(failpoint.StartdBeforeStarter)
-	if h.group, err = h.machine.groups.create(h.file, h.openableDevices()); err == nil {
-		join, tasks := h.cgroupJoin()
-		h.starter, err = starterclient.Spawn(starterclient.SpawnOptions{
-			Binary: h.machine.starterPath, Dir: h.dir, Lease: o.Lease, Events: func(e starterclient.Event) {
-				h.queue.Put(starterEvent{e})
-			}, Join: join, TaskGroup: tasks,
-		})
-	}
-	if err != nil {
+	if err := h.makeStarter(o.Lease); err != nil {
 		h.machine.log.Error("no starter", "claim", h.id, "err", err)
 		h.machine.host.Post(FailedEvent{h.id, err.Error()})
 		return
 	}
 	h.ownerSuspension.attach(h.group, h.starter, h.machine.sandboxed)
 	failpoint.Point(failpoint.StartdAfterStarter)
+}
+
+// makeStarter makes the claim's control group and its starter, or takes those of its
+// spare.
+func (h *Runner) makeStarter(lease time.Duration) error {
+	if h.spare != nil && h.useSpare(lease) {
+		return nil
+	}
+	var err error
+	if h.group, err = h.machine.groups.create(h.file, h.openableDevices()); err == nil {
+		join, tasks := h.cgroupJoin()
+		h.starter, err = starterclient.Spawn(starterclient.SpawnOptions{
+			Binary: h.machine.starterPath, Dir: h.dir, Lease: lease, Events: func(e starterclient.Event) {
+				h.queue.Put(starterEvent{e})
+			}, Join: join, TaskGroup: tasks,
+		})
+	}
+	return err
 }
 
 // recordPlacement writes down what the claim holds now. Should that not succeed, a

@@ -14,7 +14,7 @@ import (
 // again if it may. Those that waited stand in the order in which they are entered; what
 // waited with them the schedd sends again.
 func (c *ClaimTable) Adopt(now roost.BootTime, claim Claim) error {
-	if claim.ID >= c.nextID || c.claims[claim.ID] != nil {
+	if claim.ID >= c.ids.next || c.claims[claim.ID] != nil {
 		return fmt.Errorf("claim %d: %w: it does not fit this machine", claim.ID, roost.Invalid)
 	}
 	if claim.State != Idle && claim.State != Busy && claim.State != Exited ||

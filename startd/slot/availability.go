@@ -17,6 +17,9 @@ func (c *ClaimTable) SetAvailable(refused string) {
 	}
 }
 
+// TakesClaims reports whether claims are given now, if there is room.
+func (c *ClaimTable) TakesClaims() bool { return c.unavailableReason == "" && c.drainReason == "" }
+
 // ReleaseIdle ends all claims on which nothing runs yet: whoever waits here would wait
 // for nobody knows how long. An attempt that is being started goes, too: it has done
 // nothing yet. A claim whose attempt has ended goes when that has been acknowledged, or

@@ -141,8 +141,8 @@ func (c invariants) checkPreemptor(claim *Claim) {
 }
 
 func (c invariants) checkClaim(claim *Claim) {
-	if c.claims[claim.ID] != claim || claim.ID >= c.nextID || claim.State == Gone {
-		panic(fmt.Sprintf("%v does not stand under its id, next is %d", claim, c.nextID))
+	if c.claims[claim.ID] != claim || claim.ID >= c.ids.next || claim.State == Gone {
+		panic(fmt.Sprintf("%v does not stand under its id, next is %d", claim, c.ids.next))
 	}
 	in := claim.IsWaiting()
 	ok := true

@@ -57,13 +57,12 @@ func (c *ClaimTable) DecideClaim(now roost.BootTime, r ClaimRequest) (*Claim, er
 	}
 	c.usedGrants[r.Grant.ID] = true
 	claim := &Claim{
-		ID: c.nextID, Grant: r.Grant, Schedd: r.Schedd, Owner: r.Owner, Info: r.Info, UID: r.UID, GID: r.GID,
+		ID: c.ids.take(), Grant: r.Grant, Schedd: r.Schedd, Owner: r.Owner, Info: r.Info, UID: r.UID, GID: r.GID,
 		Class: r.Class, CanQueue: r.CanQueue && !c.opt.Queue.isOff(),
 		Resources: r.Resources, Placement: plan.placement, Lease: now + r.Lease, LeasePeriod: r.Lease,
 		session: r.Session, queue: nowhere,
 		adBytes: r.adBytes,
 	}
-	c.nextID++
 	c.addClaim(claim)
 	c.nextDeadline = min(c.nextDeadline, claim.Lease)
 	c.addEffect(CreateClaim{claim})

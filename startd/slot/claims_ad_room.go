@@ -42,7 +42,7 @@ func (c *Claim) maxAdBytes() int {
 // checkAdRoom returns an error if the machine's ad has no room for the request. Otherwise
 // it records in the request how much room that takes.
 func (c admission) checkAdRoom(r *ClaimRequest) error {
-	wanted := Claim{ID: c.nextID, Schedd: r.Schedd, Owner: r.Owner, Info: r.Info, Class: r.Class,
+	wanted := Claim{ID: c.ids.next, Schedd: r.Schedd, Owner: r.Owner, Info: r.Info, Class: r.Class,
 		Resources: r.Resources}
 	size := wanted.maxAdBytes()
 	if size > maxClaimText {

@@ -39,7 +39,7 @@ type ClaimTable struct {
 	sessions          sessionTable
 	epoch             uint64          // highest seen
 	usedGrants        map[uint64]bool // grants of that epoch that became claims
-	nextID            ClaimID
+	ids               ClaimIDs
 	drainReason       string      // why no claims are given; empty: they are
 	unavailableReason string      // why none are for now; empty: they are
 	ownerLimits       ownerLimits // what of the machine is lent
@@ -61,7 +61,8 @@ func New(opt TableOptions) *ClaimTable {
 	c := &ClaimTable{
 		opt: opt, claims: make(claimSet), tasks: make(map[roost.TaskID]*Claim),
 		sessions: make(sessionTable),
-		deferred: make(map[ClaimID]deferredActivation), usedGrants: make(map[uint64]bool), nextID: max(opt.FirstID, 1),
+		deferred: make(map[ClaimID]deferredActivation), usedGrants: make(map[uint64]bool),
+		ids:          ClaimIDs{next: max(opt.FirstID, 1)},
 		nextDeadline: noDeadline, version: 1,
 	}
 	c.free, c.queues, c.runtimes = gpu.NewFree(opt.Units, opt.Disk), make([]nodeQueue, len(opt.Units)),

@@ -24,7 +24,7 @@ func (s *scriptRunner) reclaim(w stepArguments) (err error) {
 // number of seconds, with a sample every two.
 func (s *scriptRunner) sample(w stepArguments) {
 	use := map[ClaimID]reclaim.ResourceAmount{}
-	for id := range s.core.nextID {
+	for id := range s.core.ids.next {
 		if text := w.text(id.String(), ""); text != "" {
 			var a reclaim.ResourceAmount
 			if _, err := fmt.Sscan(strings.ReplaceAll(text, ":", " "), &a.CPU, &a.Memory); err != nil {

@@ -121,7 +121,7 @@ func clone(p gpu.Placement) gpu.Placement {
 func restarted(t *testing.T, old *ClaimTable, files map[ClaimID]gpu.Placement, now roost.BootTime) *ClaimTable {
 	t.Helper()
 	opt := old.opt
-	opt.FirstID = old.nextID
+	opt.FirstID = old.ids.next
 	c := New(opt)
 	all := old.claims.sorted()
 	rank := func(c *Claim) int {

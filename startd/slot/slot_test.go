@@ -63,7 +63,7 @@ func (s *scriptRunner) step(step script.ScriptCommand) string {
 			fmt.Fprintf(&out, "%s: %v free\n", s.core.free.Unit(i).Name, s.core.free.UnitFree(i, gpu.BatchClass))
 		}
 		s.showReclaimable(&out)
-		for id := range s.core.nextID {
+		for id := range s.core.ids.next {
 			if c, ok := s.core.Claim(id); ok {
 				fmt.Fprintf(&out, "%v %v lease %v", c, attemptText(c), c.Lease)
 				for _, v := range c.victims {
@@ -231,7 +231,7 @@ func (s *scriptRunner) runStep(command string, w stepArguments) error {
 			a.Placement = gpu.Placement{Class: r.Class,
 				Parts: []gpu.UnitPart{{CPU: r.Resources.CPU, Memory: r.Resources.Memory}}}
 		}
-		c.nextID = max(c.nextID, claim+1)
+		c.ids.next = max(c.ids.next, claim+1)
 		return c.Adopt(s.now, a)
 	case "lend":
 		s.core.SetAvailable(strings.ReplaceAll(w["not"], "_", " "))
@@ -332,7 +332,7 @@ func randomResources(r *rand.Rand, c *ClaimTable) roost.Resources {
 // randomVictims are some claims, one of which may not exist.
 func randomVictims(r *rand.Rand, c *ClaimTable) (e PreemptionReason) {
 	for range r.IntN(4) {
-		e.Claims = append(e.Claims, ClaimID(1+r.Uint64N(uint64(c.nextID)+1)))
+		e.Claims = append(e.Claims, ClaimID(1+r.Uint64N(uint64(c.ids.next)+1)))
 	}
 	return e
 }
@@ -360,7 +360,7 @@ func runRandomSteps(t *testing.T, r *rand.Rand) {
 		if r.IntN(10) == 0 && session > 1 {
 			session-- // an older one, or another's
 		}
-		claim := ClaimID(r.Uint64N(uint64(c.nextID) + 1))
+		claim := ClaimID(r.Uint64N(uint64(c.ids.next) + 1))
 		job := roost.JobID{Seq: 1 + r.Uint64N(4), Host: schedd}
 		a := roost.AttemptID{Task: job.Task(0), Attempt: roost.AttemptNumber(1 + r.IntN(40))}
 		if on, ok := c.Claim(claim); ok && r.IntN(2) == 0 {
@@ -391,7 +391,7 @@ func runRandomSteps(t *testing.T, r *rand.Rand) {
 				c.ClaimCreated(claim)
 			}
 		case 5:
-			if r.IntN(4) == 0 && claim < c.nextID {
+			if r.IntN(4) == 0 && claim < c.ids.next {
 				delete(w.making, claim)
 				delete(w.runs, claim) // the starter's death is the end of all that it ran
 				c.ClaimFailed(now, claim, "died")

@@ -93,6 +93,8 @@ func (s *starterProcess) handle(m *proto.StarterMessage) {
 	switch m.Type {
 	case proto.TypeStart:
 		s.startTask(&m.Start)
+	case proto.TypePrepare:
+		s.prepareSandbox(&m.Start)
 	case proto.TypeStop:
 		if s.isRunning(m.Stop.Attempt) {
 			s.stopTask(m.Stop.Cause, m.Stop.Reason, m.Stop.Fast, m.Stop.Notice, syscall.Signal(m.Stop.Signal&0x7f))

@@ -77,6 +77,22 @@ func (s *starterProcess) launchSandboxed(o *proto.StartCmd) (pid, pidfd int, why
 	return pid, pidfd, startError{}
 }
 
+// prepareSandbox makes what the first sandbox of the claim needs, before it is known for
+// whom. What fails here fails again when the task starts, and is reported then.
+func (s *starterProcess) prepareSandbox(o *proto.StartCmd) {
+	if s.state.Phase != proto.Idle || !o.Sandbox.Wanted {
+		return
+	}
+	if why := s.stageRoot(o); why.step != proto.StepNone {
+		return
+	}
+	if !hasCapability(unix.CAP_SYS_RESOURCE) {
+		s.openUserNamespace()
+	}
+	s.openMountNamespace()
+	makeIOFiles(o)
+}
+
 // sandboxNamespaces are the namespaces that each sandbox has of its own.
 const sandboxNamespaces = syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS
 

@@ -91,6 +91,12 @@ func (s *Starter) Start(o StartCmd) error {
 	return s.send(&proto.StarterMessage{Type: proto.TypeStart, Start: o})
 }
 
+// Prepare has an idle starter make what the sandbox of its first task needs. There is no
+// answer.
+func (s *Starter) Prepare(o StartCmd) error {
+	return s.send(&proto.StarterMessage{Type: proto.TypePrepare, Start: o})
+}
+
 // Vacate ends a task with SIGTERM to all its processes and SIGKILL after the notice, or
 // SIGKILL at once. It has no effect if another attempt is running.
 func (s *Starter) Vacate(stop StopCmd) error {

@@ -26,7 +26,7 @@ func DecodeBody(body []byte) (m StarterMessage, ok bool) {
 	m.Type = MessageType(body[0])
 	r := bodyReader{buffer: body[1:]}
 	switch m.Type {
-	case TypeStart:
+	case TypeStart, TypePrepare:
 		r.startCmd(&m.Start)
 	case TypeStop:
 		m.Stop = StopCmd{Attempt: r.key(), Cause: EndCause(r.num()), Fast: r.flag(), Notice: r.signed(),

@@ -17,6 +17,7 @@ const (
 	TypeRelease     MessageType = 8  // no fields
 	TypeFreeze      MessageType = 9  // Enabled
 	TypeSetWalltime MessageType = 10 // Attempt, Start.Walltime, Start.WalltimeReason
+	TypePrepare     MessageType = 11 // Start: IO and Sandbox
 )
 
 // Messages of a starter. Journal records have one of the last three types.
@@ -54,7 +55,7 @@ func AppendFrame(b []byte, m *StarterMessage) []byte {
 func (w *bodyWriter) body(m *StarterMessage) {
 	w.buffer = append(w.buffer, byte(m.Type))
 	switch m.Type {
-	case TypeStart:
+	case TypeStart, TypePrepare:
 		w.startCmd(&m.Start)
 	case TypeStop:
 		w.key(m.Stop.Attempt)
