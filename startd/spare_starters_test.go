@@ -105,8 +105,8 @@ func awaitFreshSpares(t *testing.T, p *testStartd, old map[string]int) (found ma
 	return nil
 }
 
-// TestSpareStarterDies checks that a claim whose spare starter is dead is lost or makes
-// its own, and that the next one runs its task.
+// TestSpareStarterDies checks that a claim makes its own starter after a spare one has
+// died.
 func TestSpareStarterDies(t *testing.T) {
 	t.Parallel()
 	p := newTestStartdWith(t, func(p *testStartd) { p.node.Startds[0].Spares = new(1) })

@@ -20,8 +20,8 @@ func (s *ClaimIDs) Reserve() ClaimID {
 	return s.next - 1
 }
 
-// Offer has one of the next claims get a reserved id, and reports whether it can: not if
-// a younger claim is there already.
+// Offer has one of the next claims get a reserved id. It reports whether that is
+// possible: not if a younger claim is there already.
 func (s *ClaimIDs) Offer(id ClaimID) bool {
 	if id < s.last {
 		return false
