@@ -1,11 +1,13 @@
 package schedd
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/wire"
@@ -88,6 +90,38 @@ func TestRecovery(t *testing.T) {
 	p.startd.exited(again.GetAttempt(), &wire.ExitStatus{}, "")
 	p.startd.exited(claims[0].GetAttempt(), &wire.ExitStatus{Code: 3}, "")
 	p.await(id, "completed 3 failed 1")
+}
+
+// TestWatchedEnd checks that a watch with a long interval reports the end of its last job
+// at once.
+func TestWatchedEnd(t *testing.T) {
+	p := newPool(t)
+	ids := []string{p.submit("a", 1, "").GetIds()[0], p.submit("b", 1, "").GetIds()[0]}
+	stream, err := p.client.Watch(p.ctx(), &wire.WatchRequest{
+		Selection: &wire.Selection{Selectors: ids}, IntervalMs: uint32(time.Hour.Milliseconds()),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var running []*wire.AttemptRef
+	for range ids {
+		a := receiveNext(t, p.startd.activated, "an attempt").GetAttempt()
+		p.startd.started(a)
+		running = append(running, a)
+	}
+	if _, err := stream.Recv(); err != nil { // from now on the interval counts
+		t.Fatal(err)
+	}
+	for _, a := range running {
+		p.startd.exited(a, &wire.ExitStatus{}, "")
+	}
+	for {
+		if _, err := stream.Recv(); err == io.EOF {
+			return
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // TestHoldDuringRun checks that a hold during the run ends the attempt, with a checkpoint

@@ -160,7 +160,12 @@ func (v *jobView) jobStatus(id roost.JobID) (m *wire.JobStatus, final bool) {
 		q = past
 		st, _ = q.Status(id.Seq)
 	}
-	return v.addLiveStatus(v.statusRow(&st, ""), &st), st.Counts[roost.Completed]+st.Counts[roost.Removed] == st.Tasks
+	return v.addLiveStatus(v.statusRow(&st, ""), &st), isFinal(&st)
+}
+
+// isFinal reports whether nothing of a job can happen any more.
+func isFinal(st *queue.JobStatus) bool {
+	return st.Counts[roost.Completed]+st.Counts[roost.Removed] == st.Tasks
 }
 
 // maxFailures bounds the sample of failed tasks that goes with an event.

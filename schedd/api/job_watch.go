@@ -17,11 +17,14 @@ type jobWatch struct {
 	jobs    []roost.JobID
 	changed map[roost.JobID]bool // owned by the loop
 	signal  chan struct{}        // holds one token while something has changed
+	final   map[roost.JobID]bool // owned by the loop: jobs that were final once
+	ended   chan struct{}        // closed when all jobs are in it: nobody waits for more news
 }
 
 // startWatch registers a watch with the loop; the jobs count as changed at first.
 func (v *jobView) startWatch(jobs []roost.JobID) *jobWatch {
-	w := &jobWatch{jobs: jobs, changed: make(map[roost.JobID]bool, len(jobs)), signal: make(chan struct{}, 1)}
+	w := &jobWatch{jobs: jobs, changed: make(map[roost.JobID]bool, len(jobs)), signal: make(chan struct{}, 1),
+		final: make(map[roost.JobID]bool), ended: make(chan struct{})}
 	for _, id := range jobs {
 		if v.watches[id] == nil {
 			v.watches[id] = make(map[*jobWatch]bool)
@@ -49,11 +52,23 @@ func (v *jobView) SignalWatches() {
 		v.jobTable.markChanged(id.Seq)
 		for w := range v.watches[id] {
 			w.changed[id] = true
+			if st, known := v.queue.Status(id.Seq); known && isFinal(&st) {
+				w.markFinal(id)
+			}
 			select {
 			case w.signal <- struct{}{}:
 			default:
 			}
 		}
+	}
+}
+
+func (w *jobWatch) markFinal(id roost.JobID) {
+	if w.final[id] {
+		return
+	}
+	if w.final[id] = true; len(w.final) == len(w.jobs) {
+		close(w.ended)
 	}
 }
 
@@ -112,6 +127,7 @@ func (s *Service) sendChanges(ctx context.Context, w *jobWatch, every time.Durat
 			select {
 			case <-ctx.Done():
 				return ctx.Err()
+			case <-w.ended:
 			case <-time.After(every):
 			}
 		}
@@ -134,6 +150,7 @@ func (v *jobView) takeChanges(w *jobWatch) (events []*wire.WatchEvent, closed in
 		events = append(events, &wire.WatchEvent{Status: status, Failed: v.failedTaskSample(id)})
 		if final && v.watches[id][w] {
 			closed++
+			w.markFinal(id)
 			delete(v.watches[id], w)
 		}
 	}
