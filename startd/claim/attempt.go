@@ -59,6 +59,7 @@ func (m *Machine) newAttempt(id roost.AttemptID, cred userfiles.UserCredential, 
 		ref: starterclient.TaskAttempt{Job: id.Task.Job.Seq, Index: uint32(id.Task.Index), Number: uint32(id.Attempt)},
 	}
 	a.ctx, a.cancel = context.WithCancel(context.Background())
+	a.checkpoint.mayBeStaged = p.GetRestore() != nil
 	a.record = attemptRecord{Job: a.ref.Job, Index: a.ref.Index, Attempt: a.ref.Number, Name: a.name}
 	if known := p.GetPbsId(); strings.Contains(known, "[") {
 		a.record.Known = known
@@ -82,7 +83,7 @@ func (m *Machine) adoptedAttempt(schedd string, ref starterclient.TaskAttempt, d
 	a := m.newAttempt((&wire.AttemptRef{Job: ref.Job, Index: ref.Index, Attempt: ref.Number}).AttemptID(schedd), cred,
 		nil)
 	close(a.launchDone)
-	a.outputMessages.filesReady = true
+	a.outputMessages.filesReady, a.checkpoint.mayBeStaged = true, true
 	r, err := readAttempt(dir)
 	if err == nil && r.Job == ref.Job && r.Index == ref.Index && r.Attempt == ref.Number {
 		a.record, a.name = r, r.Name

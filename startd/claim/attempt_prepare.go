@@ -271,7 +271,9 @@ func setsVariable(list []string, v string) bool {
 // removeAttemptFiles removes what the attempt left, but not what the starter keeps.
 func (h *Runner) removeAttemptFiles(a *Attempt) {
 	a.closeFiles()
-	h.machine.checkpoints.cleanRestore(a)
+	if a.checkpoint.mayBeStaged {
+		h.machine.checkpoints.cleanRestore(a)
+	}
 	if a.restoresImage() { // and has not come so far that it was unpacked
 		h.machine.checkpoints.images.Remove(h.checkpointer().imageKey(a, a.program.GetRestore()))
 	}

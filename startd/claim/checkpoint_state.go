@@ -27,6 +27,7 @@ const (
 // checkpointState is what a runner knows of the checkpoints of its present attempt. The
 // zero value is that of one of which none are taken.
 type checkpointState struct {
+	mayBeStaged    bool // files that its restore needed may be left
 	policy         *wire.CheckpointPolicy
 	dumpable       bool           // one of its processes could be taken, when that was tried or looked at last
 	lastStored     time.Time      // when the last good one was taken; zero: none was
