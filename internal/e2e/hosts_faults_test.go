@@ -129,12 +129,12 @@ func (h *hostPool) submitHeartbeat(name, node string) (b heartbeatAttempt) {
 	g := h.newGate(name)
 	id = h.submitJob(fmt.Sprintf(`job %q {
   script = <<-END
-    while [ ! -e %s ]; do echo "$ROOST_ATTEMPT $ROOST_NODE" >> %s; sleep 0.05; done
+    until echo "$ROOST_ATTEMPT $ROOST_NODE" >> %s; [ -e %s ]; do sleep 0.05; done
     exit 6
   END
   lease = "10s"
   rank  = "TARGET.Name == \"%s\""
-}`, name, g.path, h.newTaskLog(name), node))
+}`, name, h.newTaskLog(name), g.path, node))
 	h.awaitTrue(name+" runs on "+node, func() bool {
 		now := h.showTask(id)
 		b = heartbeatAttempt{id, g, now.Attempt}
