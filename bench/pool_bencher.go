@@ -176,8 +176,14 @@ func (b *poolBencher) startOne(fifo string, submit func() (string, error)) (time
 func (b *poolBencher) measureThroughput() error {
 	const array, single = 3000, 2000
 	var arrays, singles, crowd roundTimes
+	var loops gauge.FigureSamples
 	for range 3 {
-		err := b.timeRounds(&arrays, array, func() error {
+		rate, err := forkLoopRate()
+		if err != nil {
+			return err
+		}
+		loops = append(loops, rate)
+		err = b.timeRounds(&arrays, array, func() error {
 			id, err := b.submitJob(newJobSpec(array, "/bin/true"))
 			if err != nil {
 				return err
@@ -194,7 +200,11 @@ func (b *poolBencher) measureThroughput() error {
 			return err
 		}
 	}
+	b.addRow("/bin/true by fork and exec, loops on all cores", "%.0f finished/s", loops.Median())
 	arrays.resultText(b, fmt.Sprintf("/bin/true, an array of %d, 16 slots", array))
+	share := arrays.perSecond.Median() / loops.Median()
+	b.addAimedRow("the array, of what the loops reach", share >= forkLoopTarget, leastPrefix+fmt.Sprint(forkLoopTarget),
+		"%.2f", share)
 	singles.resultText(b, fmt.Sprintf("/bin/true, %d submits one by one, 16 slots", single))
 	crowd.resultText(b, fmt.Sprintf("/bin/true, %d submits by 8 clients, 16 slots", single))
 	return nil

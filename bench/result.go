@@ -35,7 +35,11 @@ func (r *resultList) addResult(one resultLine) {
 		if !*one.Met {
 			verdict = "MISSED"
 		}
-		text += fmt.Sprintf("  (aim: at most %s, %s)", one.Aim, verdict)
+		aim := one.Aim
+		if !strings.HasPrefix(aim, leastPrefix) {
+			aim = "at most " + aim
+		}
+		text += fmt.Sprintf("  (aim: %s, %s)", aim, verdict)
 	}
 	fmt.Fprintf(r.out, "%-52s %s\n", one.Quantity, text)
 }
@@ -51,6 +55,9 @@ func (b *poolBencher) addAimedRow(what string, met bool, aim, format string, arg
 	b.results.addResult(resultLine{Measurement: b.name, Quantity: what, Text: fmt.Sprintf(format, args...),
 		Values: printedNumbers(args), Aim: aim, Met: &met})
 }
+
+// leastPrefix begins an aim that is a lower bound.
+const leastPrefix = "at least "
 
 // printedNumbers returns those of the values that are printed.
 func printedNumbers(args []any) (list []float64) {
