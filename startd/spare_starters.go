@@ -12,7 +12,7 @@ import (
 // How soon spare starters are made: not while the tasks of claims that were just made
 // start, and not at once when one has failed.
 const (
-	spareDelay      = 200 * time.Millisecond
+	spareDelay      = 50 * time.Millisecond
 	spareRetryDelay = time.Minute
 )
 
@@ -81,7 +81,9 @@ func (s *spareStarters) discardAll() {
 
 // take returns the spare that was made for a claim; nil if there is none.
 func (s *spareStarters) take(id slot.ClaimID) *claim.SpareStarter {
-	s.nextMake = boottime.Now() + roost.BootTime(spareDelay)
+	if now := boottime.Now(); s.nextMake < now { // claims that follow each other do not put it off
+		s.nextMake = now + roost.BootTime(spareDelay)
+	}
 	spare := s.all[id]
 	delete(s.all, id)
 	return spare
