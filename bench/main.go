@@ -71,6 +71,7 @@ func measurements() []measurementCase {
 		{"throughput", 2, 16, (*poolBencher).measureThroughput},
 		{"qsub", 1, 1, (*poolBencher).measureQsub},
 		{"qstat", 1, 1, (*poolBencher).measureQstat},
+		{"restart", 1, 1, (*poolBencher).measureRestart},
 		{"poll", 2, 16, (*poolBencher).measurePolling},
 		{"array", 1, 1, (*poolBencher).measureArray},
 	}
