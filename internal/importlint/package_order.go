@@ -29,6 +29,7 @@ func packageOrders() []packageOrder {
 		{"negotiator/match", true},
 		{"negotiator/cellstate", true},
 		{"schedd/queue/jobad", true},
+		{"schedd/queue/adtext", true},
 		{"schedd/queue/eventlog", true},
 		{"schedd/queue", true},
 		{"schedd/table", true},

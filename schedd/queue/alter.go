@@ -69,7 +69,7 @@ func (q taskDecisions) AlterJob(now time.Time, who CallerIdentity, t TaskSelecto
 	if len(t.Ranges) > 0 {
 		return nil, fmt.Errorf("%v: %w", t, ErrWholeJobOnly)
 	}
-	if a.ExpectedVersion >= 0 && a.ExpectedVersion != j.alterations {
+	if a.ExpectedVersion >= 0 && a.ExpectedVersion != j.spec.Alterations {
 		return nil, fmt.Errorf("%v: %w: somebody else has altered it meanwhile", t, roost.Stale)
 	}
 	if a.OnlyIdle && j.active > 0 {
@@ -81,7 +81,7 @@ func (q taskDecisions) AlterJob(now time.Time, who CallerIdentity, t TaskSelecto
 				roost.Invalid)
 		}
 	}
-	before := jobad.SubmitSpec{Ad: parsedAd(j), Count: len(j.state), Columns: j.submission.Columns}
+	before := jobad.SubmitSpec{Ad: parsedAd(j), Count: len(j.state), Columns: j.submission.columns}
 	after := jobad.SubmitSpec{Ad: before.Ad.Copy(), Count: cmp.Or(a.Count, before.Count), Columns: before.Columns}
 	jobad.ApplyChanges(after.Ad, a.Changes)
 	if a.Count > 0 {
@@ -100,7 +100,7 @@ func (q taskDecisions) AlterJob(now time.Time, who CallerIdentity, t TaskSelecto
 		return nil, nil
 	}
 	after.Ad.SetInt(roost.AttrTaskCount, int64(after.Count))
-	after.Ad.SetInt(roost.AttrAlterations, j.alterations+1)
+	after.Ad.SetInt(roost.AttrAlterations, j.spec.Alterations+1)
 	sub, err := q.checkAlteration(j, who, &before, &after, changes, limits)
 	if err != nil {
 		return nil, err
@@ -149,7 +149,7 @@ func (q taskDecisions) checkAlteration(j *job, who CallerIdentity, before, after
 		return nil, fmt.Errorf("%w: the job's ad would have %d bytes, and %d is the most", roost.Exhausted, size,
 			roost.MaxAdBytes)
 	}
-	if p.Checkpoints != nil && len(j.submission.Secret) == 0 && limits.NewSecret != nil {
+	if p.Checkpoints != nil && len(j.texts.secret()) == 0 && limits.NewSecret != nil {
 		sub.Secret = limits.NewSecret()
 	}
 	if after.Count != before.Count {
@@ -158,7 +158,7 @@ func (q taskDecisions) checkAlteration(j *job, who CallerIdentity, before, after
 		}
 		sub.Count, sub.Columns = after.Count, after.Columns
 	}
-	sub.DeferredAdmission = needsMoreQuota(CallerIdentity{User: j.submission.Owner, GID: j.submission.GID},
+	sub.DeferredAdmission = needsMoreQuota(CallerIdentity{User: j.submission.owner, GID: j.submission.gid},
 		before, after)
 	sub.Ad = jobad.Difference(before.Ad, after.Ad).String()
 	return sub, nil
@@ -226,8 +226,8 @@ func needsMoreQuota(who CallerIdentity, before, after *jobad.SubmitSpec) bool {
 // much more it needs than now.
 func (q *quotaDemands) AlterationDemand(e eventlog.JobEvent) (QuotaKey, QuotaDemand) {
 	j := q.jobs[e.Job]
-	who := CallerIdentity{User: j.submission.Owner, GID: j.submission.GID}
-	before := jobad.SubmitSpec{Ad: parsedAd(j), Count: len(j.state), Columns: j.submission.Columns}
+	who := CallerIdentity{User: j.submission.owner, GID: j.submission.gid}
+	before := jobad.SubmitSpec{Ad: parsedAd(j), Count: len(j.state), Columns: j.submission.columns}
 	after := jobad.SubmitSpec{Ad: before.Ad.Copy(), Count: before.Count, Columns: before.Columns}
 	changes, err := classad.Parse(e.Submission.Ad)
 	if err != nil {
@@ -250,7 +250,7 @@ func (q *quotaDemands) AlterationDemand(e eventlog.JobEvent) (QuotaKey, QuotaDem
 
 // parsedAd is a job's ad.
 func parsedAd(j *job) *classad.Ad {
-	ad, err := classad.Parse(j.submission.Ad)
+	ad, err := classad.Parse(j.ad.String())
 	if err != nil {
 		panic(fmt.Sprintf("queue: the ad of job %d: %v", j.seq, err)) // it was taken as it is
 	}

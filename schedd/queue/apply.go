@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/schedd/queue/eventlog"
 	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
@@ -50,7 +49,9 @@ func (q *Queue) Apply(e eventlog.JobEvent) {
 		q.updateMaxRunning(j)
 	case eventlog.Held, eventlog.Released, eventlog.RemovalRequested, eventlog.Dropped, eventlog.Retried,
 		eventlog.Suspended, eventlog.Resumed, eventlog.Requeued:
-		j.distrust.apply(e)
+		if d := j.distrust.after(e); d != j.distrust {
+			j.ownExtras().distrust = d
+		}
 		q.changeTasks(j, e, q.taskChange(j, e))
 	case eventlog.Unblocked:
 		q.applyUnblocked(j)
@@ -80,20 +81,25 @@ func (q *Queue) Apply(e eventlog.JobEvent) {
 // applySubmitted takes a job in.
 func (q *Queue) applySubmitted(e eventlog.JobEvent) {
 	s := e.Submission
-	ad, err := classad.Parse(s.Ad)
+	p, name, err := q.specs.ReadText(s.Ad)
 	if err != nil {
 		panic(fmt.Sprintf("queue: the ad of job %d: %v", e.Job, err))
 	}
-	p, err := jobad.ReadSpec(ad)
-	if err != nil {
-		panic(fmt.Sprintf("queue: the ad of job %d: %v", e.Job, err))
+	j := &job{
+		seq: e.Job, submission: q.shareSubmission(s), spec: p, texts: packTexts(s, name),
+		ad: q.adTexts.Pack(s.UID, s.Ad), submitted: e.Time, orderTime: e.Time, orderRank: e.Job,
+		countedDemand: q.shareDemand(QuotaDemand{}), jobExtras: q.noExtras,
 	}
-	j := &job{seq: e.Job, submission: s, spec: p, submitted: e.Time, orderTime: e.Time, orderRank: e.Job,
-		jobWaits: jobWaits{startTimeReached: p.StartAfter == 0}}
-	j.alterations, _ = ad.Int(roost.AttrAlterations)
-	indexes, _ := ad.Str(roost.AttrArrayIndex)
-	j.indexes = jobad.IndexesOf(indexes, s.Count/p.TasksPerIndex())
-	j.state, j.records.Tasks = make([]roost.TaskState, s.Count), s.Count
+	if p.StartAfter != 0 {
+		j.ownExtras().startTimeReached = false
+	}
+	if p.ArrayIndex != "" {
+		j.ownExtras().indexes = jobad.IndexesOf(p.ArrayIndex, s.Count/p.TasksPerIndex())
+	}
+	if j.state = j.singleState[:]; s.Count > 1 {
+		j.state = make([]roost.TaskState, s.Count)
+	}
+	j.records.Tasks = s.Count
 	q.lastSeq = max(q.lastSeq, e.Job)
 	q.jobs[j.seq] = j
 	if s.DeferredAdmission {
@@ -117,7 +123,7 @@ func (q *Queue) applySubmitted(e eventlog.JobEvent) {
 	for i := range j.state {
 		j.state[i] = first
 	}
-	j.counts[first] = s.Count
+	j.counts[first] = int32(s.Count)
 	j.formGangs()
 	q.countOpen(j, s.Count)
 	q.changes += s.Count
@@ -146,9 +152,9 @@ func (q *Queue) applyPurged(j *job) {
 	delete(q.deferredJobs, j.seq)
 	delete(q.finalJobs, j.seq)
 	q.unsavedJobs[j.seq] = true // its snapshot is to go, too
-	rest := slices.DeleteFunc(q.jobsByKey[j.submission.Key], func(seq uint64) bool { return seq == j.seq })
-	if q.jobsByKey[j.submission.Key] = rest; len(rest) == 0 {
-		delete(q.jobsByKey, j.submission.Key)
+	rest := slices.DeleteFunc(q.jobsByKey[j.texts.key()], func(seq uint64) bool { return seq == j.seq })
+	if q.jobsByKey[j.texts.key()] = rest; len(rest) == 0 {
+		delete(q.jobsByKey, j.texts.key())
 	}
 	q.changedJobs[j.seq] = true
 }

@@ -19,7 +19,7 @@ func (q *Queue) applyAltered(j *job, e eventlog.JobEvent) {
 	}
 	ad := parsedAd(j)
 	jobad.ApplyChanges(ad, changes)
-	p, err := jobad.ReadSpec(ad)
+	p, name, err := q.specs.ReadText(ad.String())
 	if err != nil {
 		panic(fmt.Sprintf("queue: the altered ad of job %d: %v", j.seq, err))
 	}
@@ -31,7 +31,7 @@ func (q *Queue) applyAltered(j *job, e eventlog.JobEvent) {
 	q.clearDependencies(j)
 	q.leaveRequests(j)
 	limited := j.runsWhole() && (p.Walltime != j.spec.Walltime || p.ProcessLimits.CPU != j.spec.ProcessLimits.CPU)
-	was, sub := j.submission.Ad, *j.submission
+	was, sub := j.ad.String(), j.submittedJob()
 	sub.Ad = ad.String()
 	if stated {
 		sub.Dependencies = e.Submission.Dependencies
@@ -39,8 +39,7 @@ func (q *Queue) applyAltered(j *job, e eventlog.JobEvent) {
 	if n := e.Submission.Count; n > 0 {
 		sub.Count, sub.Columns = n, e.Submission.Columns
 		q.resizeJob(j, n)
-		indexes, _ := ad.Str(roost.AttrArrayIndex)
-		j.indexes = jobad.IndexesOf(indexes, n/p.TasksPerIndex())
+		j.ownExtras().indexes = jobad.IndexesOf(p.ArrayIndex, n/p.TasksPerIndex())
 	}
 	if len(e.Submission.Secret) > 0 {
 		sub.Secret = e.Submission.Secret
@@ -48,8 +47,11 @@ func (q *Queue) applyAltered(j *job, e eventlog.JobEvent) {
 	if e.Submission.DeferredAdmission {
 		q.deferredJobs[j.seq] = true
 	}
-	j.submission, j.spec, j.ad = &sub, p, nil
-	j.alterations, _ = ad.Int(roost.AttrAlterations)
+	j.submission, j.spec, j.texts = q.shareSubmission(sub), p, packTexts(sub, name)
+	j.ad = q.adTexts.Pack(sub.UID, sub.Ad)
+	if j.parsedAd != nil {
+		j.ownExtras().parsedAd = nil
+	}
 	q.reclassify(j, was)
 	if stated {
 		q.dependencies().applyOwnDependencies(j)
@@ -69,7 +71,7 @@ func (q *Queue) resizeJob(j *job, n int) {
 	maps.DeleteFunc(j.urgent, func(i int, _ *eventlog.RunOrder) bool { return i >= n })
 	q.countOpen(j, n-len(j.state))
 	q.changes++
-	j.counts[s] = n
+	j.counts[s] = int32(n)
 	j.state = slices.Repeat([]roost.TaskState{s}, n)
 	j.records.Resize(n)
 }

@@ -103,7 +103,9 @@ func (q *Queue) applyRemovalRequested(j *job, i int, e eventlog.JobEvent, note f
 		}
 		q.dropAllImages(j, i)
 		j.lastEnded = max(j.lastEnded, e.Time)
-		j.removedUnstarted = j.removedUnstarted || s == roost.Held || s == roost.Blocked
+		if s == roost.Held || s == roost.Blocked {
+			j.ownExtras().removedUnstarted = true
+		}
 		q.setTaskState(j, i, roost.Removed)
 	}
 }
@@ -117,7 +119,10 @@ func (q *Queue) applyRetried(j *job, i int) {
 	}
 	delete(q.finalJobs, j.seq)
 	delete(j.released, i)
-	q.toResolve[j.seq], j.removedUnstarted = true, false
+	q.toResolve[j.seq] = true
+	if j.removedUnstarted {
+		j.ownExtras().removedUnstarted = false
+	}
 	if j.records.IsShared(i) {
 		j.records.Drop(i)
 		q.requeueOrHold(j, i, &eventlog.TaskRecord{})
@@ -131,7 +136,9 @@ func (q *Queue) applyRetried(j *job, i int) {
 
 func (q *Queue) applyUnblocked(j *job) {
 	q.clearDependencies(j)
-	j.dependencies, j.expectedBefore, j.expectedSync, j.startTimeReached = nil, 0, 0, true
+	if !j.shared {
+		j.dependencies, j.expectedBefore, j.expectedSync, j.startTimeReached = nil, 0, 0, true
+	}
 	for _, other := range j.runOneSet {
 		q.addDependent(j, other)
 	}

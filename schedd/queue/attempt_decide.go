@@ -122,7 +122,7 @@ func (q attemptDecisions) addPreemptionCost(a roost.AttemptID, x *eventlog.Attem
 // interrupted. A job of PBS does, since its users look for its end (OpenPBS
 // Administrator's Guide, "node_fail_requeue"). Others are held, for somebody to decide.
 func (q attemptDecisions) failsWhenInterrupted(a roost.AttemptID) bool {
-	p := &q.jobs[a.Task.Job.Seq].spec
+	p := q.jobs[a.Task.Job.Seq].spec
 	return p.FromQsub && !p.Rerunnable
 }
 

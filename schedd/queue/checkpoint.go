@@ -125,13 +125,13 @@ func (q programBuilder) addCheckpointing(j *job, a roost.AttemptID, p *TaskProgr
 	if s != nil {
 		next = s.LastSequence + 1
 	}
-	p.Checkpoint = j.spec.Checkpoints.PolicyFor(p.Walltime, imageKey(j.submission.Secret, a.Task.Index, a.Attempt),
+	p.Checkpoint = j.spec.Checkpoints.PolicyFor(p.Walltime, imageKey(j.texts.secret(), a.Task.Index, a.Attempt),
 		next)
 	if s == nil {
 		return
 	}
 	if p.Restore = q.restoreImage(a); p.Restore != nil {
-		p.RestoreKey = imageKey(j.submission.Secret, a.Task.Index, p.Restore.Attempt)
+		p.RestoreKey = imageKey(j.texts.secret(), a.Task.Index, p.Restore.Attempt)
 	}
 	if s.OriginSequence == 0 {
 		return

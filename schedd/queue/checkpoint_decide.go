@@ -97,7 +97,7 @@ func (q taskDecisions) CheckpointTargets(now time.Time, who CallerIdentity,
 		return nil, err
 	}
 	j := q.jobs[t.Job.Seq]
-	if j.spec.Checkpoints == nil || len(j.submission.Secret) == 0 {
+	if j.spec.Checkpoints == nil || len(j.texts.secret()) == 0 {
 		return nil, fmt.Errorf("%v: %w: its job says that no checkpoints are taken", t, roost.Conflict)
 	}
 	t.eachIndex(len(j.state), func(i int) {

@@ -35,11 +35,11 @@ func (q taskDecisions) ReleaseTasks(now time.Time, who CallerIdentity, t TaskSel
 			if j.state[i].IsFinal() || by != "" {
 				return
 			}
-			if r := j.records.Get(i); r != nil && r.HoldWanted && r.RequestedBy != j.submission.Owner {
+			if r := j.records.Get(i); r != nil && r.HoldWanted && r.RequestedBy != j.submission.owner {
 				by = r.RequestedBy
 			}
 		})
-		if by != "" && who.UID == j.submission.UID {
+		if by != "" && who.UID == j.submission.uid {
 			return nil, fmt.Errorf("%v: %w: %s holds it, and only an administrator may let it go on", t,
 				roost.PermissionDenied, by)
 		}
@@ -109,8 +109,8 @@ func (q taskDecisions) decideEach(now time.Time, who CallerIdentity, t TaskSelec
 	if j == nil {
 		return nil, fmt.Errorf("%v: %w: there is no such job", t, roost.NotFound)
 	}
-	if !who.Admin && who.UID != j.submission.UID {
-		return nil, fmt.Errorf("%v: %w: it belongs to %s", t, roost.PermissionDenied, j.submission.Owner)
+	if !who.Admin && who.UID != j.submission.uid {
+		return nil, fmt.Errorf("%v: %w: it belongs to %s", t, roost.PermissionDenied, j.submission.owner)
 	}
 	if bad, ok := t.firstMissingIndex(len(j.state)); ok {
 		return nil, fmt.Errorf("%v: %w: the job has %d tasks, and none of number %d", t, ErrNoSubjob, len(j.state), bad)

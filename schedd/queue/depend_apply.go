@@ -20,14 +20,14 @@ func (q *Queue) dependencies() dependencyChanges { return dependencyChanges{q} }
 // applyOwnDependencies takes in what a new job says of others, as far as it is a matter
 // of its own.
 func (q dependencyChanges) applyOwnDependencies(j *job) {
-	for _, w := range j.submission.Dependencies {
+	for _, w := range j.submission.dependencies {
 		switch {
 		case w.Type == eventlog.OnCount:
-			j.expectedBefore += w.Count
+			j.ownExtras().expectedBefore += w.Count
 		case w.Type == eventlog.SyncCount:
-			j.expectedSync += w.Count
+			j.ownExtras().expectedSync += w.Count
 		case w.Type.Blocks():
-			j.dependencies = append(j.dependencies, w)
+			j.ownExtras().dependencies = append(j.dependencies, w)
 			q.addDependent(j, w.Job)
 			if w.Count != 0 {
 				q.countedDependents[w.Job] = true
@@ -41,7 +41,7 @@ func (q dependencyChanges) applyOwnDependencies(j *job) {
 // told, then.
 func (q dependencyChanges) applyToOthers(j *job) {
 	counted := map[uint64]bool{}
-	for _, w := range j.submission.Dependencies {
+	for _, w := range j.submission.dependencies {
 		other := q.jobs[w.Job]
 		if other == nil || other.isFinal() {
 			continue
@@ -50,13 +50,13 @@ func (q dependencyChanges) applyToOthers(j *job) {
 		case mirror != 0:
 			if !counted[w.Job] {
 				counted[w.Job] = true
-				other.expectedBefore = max(other.expectedBefore-1, 0)
+				other.ownExtras().expectedBefore = max(other.expectedBefore-1, 0)
 			}
-			other.dependencies = append(slices.Clone(other.dependencies), eventlog.JobDependency{Type: mirror,
-				Job: j.seq, Count: 0})
+			other.ownExtras().dependencies = append(slices.Clone(other.dependencies),
+				eventlog.JobDependency{Type: mirror, Job: j.seq, Count: 0})
 			q.addDependent(other, j.seq)
 		case w.Type == eventlog.SyncWith:
-			other.expectedSync = max(other.expectedSync-1, 0)
+			other.ownExtras().expectedSync = max(other.expectedSync-1, 0)
 			q.markToResolve(other)
 		case w.Type == eventlog.RunOne:
 			q.linkRunOne(j, other)
@@ -72,9 +72,9 @@ func (q dependencyChanges) applyToOthers(j *job) {
 // withdrawDependencies takes back all that a job said of others, and they of it (OpenPBS,
 // alter_unreg).
 func (q dependencyChanges) withdrawDependencies(j *job) {
-	for _, w := range j.submission.Dependencies {
+	for _, w := range j.submission.dependencies {
 		if other, mirror := q.jobs[w.Job], w.Type.MirroredType(); other != nil && mirror != 0 && !other.isFinal() {
-			other.dependencies = slices.DeleteFunc(slices.Clone(other.dependencies),
+			other.ownExtras().dependencies = slices.DeleteFunc(slices.Clone(other.dependencies),
 				func(o eventlog.JobDependency) bool {
 					return o == eventlog.JobDependency{Type: mirror, Job: j.seq, Count: 0}
 				})
@@ -86,17 +86,23 @@ func (q dependencyChanges) withdrawDependencies(j *job) {
 	}
 	q.unlinkRunOne(j)
 	q.clearDependencies(j)
-	j.dependencies, j.expectedBefore, j.expectedSync, j.runOneStarted = nil, 0, 0, false
+	if x := j.jobExtras; !x.shared {
+		x.dependencies, x.expectedBefore, x.expectedSync, x.runOneStarted = nil, 0, 0, false
+	}
 }
 
 // unlinkRunOne makes a job nobody's rival any more.
 func (q dependencyChanges) unlinkRunOne(j *job) {
 	others := j.runOneSet
-	j.runOneSet, j.runOneStarted = nil, false
+	if !j.shared {
+		j.runOneSet, j.runOneStarted = nil, false
+	}
 	for _, seq := range others {
 		q.removeDependent(j, seq)
 		if o := q.jobs[seq]; o != nil {
-			o.runOneSet = slices.DeleteFunc(slices.Clone(o.runOneSet), func(s uint64) bool { return s == j.seq })
+			o.ownExtras().runOneSet = slices.DeleteFunc(slices.Clone(o.runOneSet), func(s uint64) bool {
+				return s == j.seq
+			})
 			q.removeDependent(o, j.seq)
 			q.blockRunOne(o)
 			q.markChanged(o)
@@ -125,7 +131,7 @@ func (q dependencyChanges) linkRunOne(j, other *job) {
 
 func (q dependencyChanges) linkRunOnePair(a, b *job) {
 	if !slices.Contains(a.runOneSet, b.seq) {
-		a.runOneSet, b.runOneSet = append(a.runOneSet, b.seq), append(b.runOneSet, a.seq)
+		a.ownExtras().runOneSet, b.ownExtras().runOneSet = append(a.runOneSet, b.seq), append(b.runOneSet, a.seq)
 		q.addDependent(a, b.seq)
 		q.addDependent(b, a.seq)
 	}
@@ -141,7 +147,7 @@ func (q dependencyChanges) blockRunOne(j *job) {
 		return o != nil && o.hasBegun()
 	})
 	if stopped != j.runOneStarted {
-		j.runOneStarted = stopped
+		j.ownExtras().runOneStarted = stopped
 		q.updateBlocked(j)
 		q.markChanged(j)
 	}
@@ -193,12 +199,12 @@ func (q dependencyChanges) updateBlocked(j *job) {
 func (q dependencyChanges) resolveDeparted(gone *job) {
 	for seq := range q.dependents[gone.seq] {
 		j := q.jobs[seq]
-		before := len(j.dependencies)
-		j.dependencies = slices.DeleteFunc(slices.Clone(j.dependencies), func(w eventlog.JobDependency) bool {
+		left := slices.DeleteFunc(slices.Clone(j.dependencies), func(w eventlog.JobDependency) bool {
 			met, _, _ := q.dependencyState(w, SubmitLimits{})
 			return w.Job == gone.seq && met
 		})
-		if len(j.dependencies) != before {
+		if len(left) != len(j.dependencies) {
+			j.ownExtras().dependencies = left
 			q.unsavedJobs[seq], q.toResolve[seq] = true, true
 		}
 	}
@@ -206,7 +212,9 @@ func (q dependencyChanges) resolveDeparted(gone *job) {
 
 // updateDependencies finds out anew whether a job waits for others or for its time.
 func (q dependencyChanges) updateDependencies(j *job, e eventlog.JobEvent) {
-	j.startTimeReached = j.spec.StartAfter == 0 || j.spec.StartAfter <= e.Time/1e9
+	if reached := j.spec.StartAfter == 0 || j.spec.StartAfter <= e.Time/1e9; reached != j.startTimeReached {
+		j.ownExtras().startTimeReached = reached
+	}
 	for _, w := range j.dependencies {
 		q.addDependent(j, w.Job)
 	}

@@ -68,7 +68,7 @@ func (q *dependencyIndex) markToResolve(j *job) {
 // clearDependencies forgets that a job waits for anything.
 func (q *dependencyIndex) clearDependencies(j *job) {
 	others := slices.Clone(j.runOneSet)
-	for _, w := range append(slices.Clone(j.submission.Dependencies), j.dependencies...) {
+	for _, w := range append(slices.Clone(j.submission.dependencies), j.dependencies...) {
 		others = append(others, w.Job)
 	}
 	for _, other := range others {

@@ -80,8 +80,8 @@ func (r *dependencyResolver) resolveOne(text string) (w eventlog.JobDependency, 
 	if w.Type.MirroredType() != 0 {
 		return w, true, r.checkPredecessor(w)
 	}
-	if j := r.jobs[w.Job]; w.Type == eventlog.RunOne && j.submission.UID != r.caller.UID && !r.caller.Admin {
-		return w, false, fmt.Errorf("%w: it belongs to %s", roost.PermissionDenied, j.submission.Owner)
+	if j := r.jobs[w.Job]; w.Type == eventlog.RunOne && j.submission.uid != r.caller.UID && !r.caller.Admin {
+		return w, false, fmt.Errorf("%w: it belongs to %s", roost.PermissionDenied, j.submission.owner)
 	}
 	if tasks := len(r.jobs[w.Job].state); w.Count > tasks {
 		return w, false, fmt.Errorf("%w: that job has %d tasks", roost.Conflict, tasks)
@@ -126,8 +126,8 @@ func (r *dependencyResolver) resolveImpossible(w eventlog.JobDependency) (eventl
 // such jobs, and belong to the same user.
 func (r *dependencyResolver) checkPredecessor(w eventlog.JobDependency) error {
 	j := r.jobs[w.Job]
-	if j.submission.UID != r.caller.UID && !r.caller.Admin {
-		return fmt.Errorf("%w: it belongs to %s", roost.PermissionDenied, j.submission.Owner)
+	if j.submission.uid != r.caller.UID && !r.caller.Admin {
+		return fmt.Errorf("%w: it belongs to %s", roost.PermissionDenied, j.submission.owner)
 	}
 	if j.expectedBefore == 0 {
 		return fmt.Errorf("%w: that job does not wait for any that are to come: submit it with on:1", roost.Conflict)
@@ -196,7 +196,7 @@ func (q *jobTable) dependencyState(w eventlog.JobDependency, limits SubmitLimits
 		return pastDependencyState(w, limits)
 	}
 	all, counts, failed := j.userCounts()
-	done, gone, active := counts[roost.Completed], counts[roost.Removed], j.active
+	done, gone, active := counts[roost.Completed], counts[roost.Removed], int(j.active)
 	if len(j.gangs.userView.byGang) > 0 {
 		active = counts[roost.Starting] + counts[roost.Running] + counts[roost.Suspended]
 	}

@@ -16,7 +16,7 @@ func (j *job) savedWaits() eventlog.JobWaits {
 		RunOneStarted: j.runOneStarted, RemovedUnstarted: j.removedUnstarted,
 		StartTimeReached: j.startTimeReached && j.isBlocked() && j.spec.StartAfter > 0}
 	for _, d := range j.dependencies {
-		if !slices.Contains(j.submission.Dependencies, d) {
+		if !slices.Contains(j.submission.dependencies, d) {
 			w.Added = append(w.Added, d)
 		}
 	}
@@ -26,14 +26,18 @@ func (j *job) savedWaits() eventlog.JobWaits {
 // restoreDependencies brings a restored job to how it stood to others.
 func (q dependencyChanges) restoreDependencies(j *job, r *eventlog.JobWaits, free bool) {
 	if !free {
+		j.ownExtras()
 		j.expectedBefore, j.expectedSync, j.runOneStarted = r.ExpectedBefore, r.ExpectedSync, r.RunOneStarted
 		j.dependencies = append(slices.Clip(j.dependencies), r.Added...)
 	}
 	if r.StartTimeReached {
-		j.startTimeReached = true
+		j.ownExtras().startTimeReached = true
 		delete(q.startTimes, j.seq)
 	}
-	j.runOneSet, j.removedUnstarted = r.RunOneSet, r.RemovedUnstarted
+	if len(r.RunOneSet) > 0 || r.RemovedUnstarted {
+		j.ownExtras()
+		j.runOneSet, j.removedUnstarted = r.RunOneSet, r.RemovedUnstarted
+	}
 	for _, w := range r.Added {
 		q.addDependent(j, w.Job)
 	}

@@ -35,12 +35,13 @@ type gangState struct {
 
 // formGangs parts the tasks of a new job, whose states are set, into gangs.
 func (j *job) formGangs() {
-	size, loose := j.spec.StartTogether(j.submission.Count, j.submission.Columns)
+	size, loose := j.spec.StartTogether(j.submission.count, j.submission.columns)
 	if size == 0 {
 		return
 	}
 	n := len(j.state) / size
-	j.gangs = gangState{size: size, firstStartOnly: loose, idleTasks: make([]int32, n), openTasks: make([]int32, n)}
+	j.ownExtras().gangs = gangState{size: size, firstStartOnly: loose, idleTasks: make([]int32, n),
+		openTasks: make([]int32, n)}
 	for i := range j.state {
 		j.gangs.taskMoved(i, roost.Removed, j.state[i])
 	}
@@ -293,7 +294,7 @@ func checkGangs(j *job) {
 	if j.gangs.size == 0 {
 		return
 	}
-	again := job{state: j.state, spec: j.spec, submission: j.submission}
+	again := job{state: j.state, spec: j.spec, submission: j.submission, jobExtras: noExtras()}
 	again.formGangs()
 	for n := range j.gangs.idleTasks {
 		if j.gangs.idleTasks[n] != again.gangs.idleTasks[n] || j.gangs.openTasks[n] != again.gangs.openTasks[n] ||

@@ -257,7 +257,7 @@ func (g *mpiGangTest) endWanted() {
 			}
 		}
 	}
-	if j := g.queue.jobs[1]; j.active > 0 && j.active+j.release().releasedActive() == len(j.state) {
+	if j := g.queue.jobs[1]; int(j.active) > 0 && int(j.active)+j.release().releasedActive() == len(j.state) {
 		g.end(0, eventlog.AttemptExit{})
 	}
 }

@@ -166,7 +166,7 @@ func (q *Queue) applyNodesReleased(j *job, e eventlog.JobEvent) {
 				continue
 			}
 			if j.released == nil {
-				j.released = map[int]bool{}
+				j.ownExtras().released = map[int]bool{}
 			}
 			j.released[k] = true
 			q.vacates = append(q.vacates, VacateAttempt{Attempt: q.attemptOf(j, k), Reason: releasedReason})
@@ -266,7 +266,7 @@ func (j gangRelease) restoreReleased(ranges []eventlog.IndexRange) {
 				panic(fmt.Sprintf("task %d is given back, and is no secondary one", k))
 			}
 			if j.released == nil {
-				j.released = map[int]bool{}
+				j.ownExtras().released = map[int]bool{}
 			}
 			j.released[k] = true
 		}

@@ -5,48 +5,75 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/schedd/queue/adtext"
 	"github.com/roost-batch/roost/schedd/queue/eventlog"
 	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
 // job is one job in the queue. States take a byte for each task, and a bit while it is
-// ready; what else is known of tasks is in the book.
+// ready; what else is known of tasks is in the records. A hundred thousand jobs of one
+// task are nothing unusual: what such jobs have in common they share, and what few of
+// them have is in the extras.
 type job struct {
-	seq            uint64
-	submission     *eventlog.SubmittedJob
-	ad             *classad.Ad
-	spec           jobad.JobSpec
-	submitted      int64 // unix nanoseconds
-	state          []roost.TaskState
-	counts         [roost.Removed + 1]int
-	failed         int // of the completed ones
-	records        eventlog.TaskRecords
-	firstStarted   int64 // when a task of it first started, unix nanoseconds; 0 for not yet
-	lastEnded      int64 // when a task of it last became final
-	classes        []*taskClass
-	shares         []*jobReady            // of its classes, by request
-	shareByRequest map[*Request]*jobReady // of an array of gangs, which has very many
-	readyDeferred  bool                   // its tasks change together: they are counted afterwards
-	classOf        []uint16               // empty when there is one class
-	jobWaits
-	active        int // tasks with a live attempt
-	gangs         gangState
-	columns       map[string]*packedColumn
-	indexes       *roost.ArrayIndexes // that users know the tasks of an array by; nil: their own numbers
-	changes       int                 // what has happened to it, counted
-	countedDemand QuotaDemand         // what of its demand is in the queue's sums
-	alterations   int64               // how often
-	// by the values of its columns: the class of tasks with these, where they differ
-	classByValues map[string]int
+	seq           uint64
+	submission    *jobSubmission
+	spec          *jobad.SharedSpec
+	texts         ownTexts
+	ad            adtext.Packed
+	submitted     int64 // unix nanoseconds
+	state         []roost.TaskState
+	singleState   [1]roost.TaskState // of a job of one task: the memory of state
+	counts        [roost.Removed + 1]int32
+	failed        int32        // of the completed ones
+	active        int32        // tasks with a live attempt
+	countedDemand *QuotaDemand // what of its demand is in the queue's sums
+	changes       int32        // what has happened to it, counted
+	records       eventlog.TaskRecords
+	firstStarted  int64 // when a task of it first started, unix nanoseconds; 0 for not yet
+	lastEnded     int64 // when a task of it last became final
+	classes       []*taskClass
+	shares        []*jobReady // of its classes, by request
 	// its place among jobs of one priority: its number, unless somebody has swapped it
 	// with another's
 	orderRank uint64
 	orderTime int64 // likewise its age: when it was submitted, unix nanoseconds
 	eligible  eligibleTime
-	distrust  recordDamage
+	*jobExtras
+}
+
+// jobExtras is what most jobs of one task have not. Those without share one, which is
+// never written to: get extras with job.ownExtras before a change.
+type jobExtras struct {
+	shared bool // by jobs that have nothing of this
+
+	jobWaits
+	gangs          gangState
+	columns        map[string]*packedColumn
+	indexes        *roost.ArrayIndexes    // that users know the tasks of an array by; nil: their own numbers
+	shareByRequest map[*Request]*jobReady // of an array of gangs, which has very many
+	classOf        []uint16               // empty when there is one class
+	// by the values of its columns: the class of tasks with these, where they differ
+	classByValues map[string]int
+	distrust      recordDamage
 	runOrders
 	// secondary tasks whose machines were given back while their gang ran, or runs
 	released map[int]bool
+	parsedAd *classad.Ad // of an array of which a task was run
+}
+
+// noExtras are the extras of a job that waits for nothing but machines.
+func noExtras() *jobExtras {
+	return &jobExtras{shared: true, jobWaits: jobWaits{startTimeReached: true}}
+}
+
+// ownExtras returns the extras of a job, to be written to.
+func (j *job) ownExtras() *jobExtras {
+	if j.shared {
+		own := *j.jobExtras
+		own.shared = false
+		j.jobExtras = &own
+	}
+	return j.jobExtras
 }
 
 // packedColumn holds the values of a column in one piece of memory.
@@ -86,7 +113,7 @@ func (j *job) class(i int) *taskClass {
 
 // isFinal reports whether every task is.
 func (j *job) isFinal() bool {
-	return j.counts[roost.Completed]+j.counts[roost.Removed] == len(j.state)
+	return int(j.counts[roost.Completed]+j.counts[roost.Removed]) == len(j.state)
 }
 
 // atMaxRunning reports whether as many tasks are active as the job allows.
@@ -98,6 +125,80 @@ func (j *job) startableTasks() int {
 	if j.spec.MaxRunning <= 0 {
 		return len(j.state)
 	}
-	n := max(j.spec.MaxRunning*j.tasksPerIndex()-j.active-j.release().releasedActive()+j.counts[roost.Suspended], 0)
+	n := max(j.spec.MaxRunning*j.tasksPerIndex()-int(j.active)-j.release().releasedActive()+
+		int(j.counts[roost.Suspended]), 0)
 	return n - n%j.tasksPerIndex()
+}
+
+// jobSubmission is what jobs have in common that a user submitted alike. It is shared,
+// and never written to.
+type jobSubmission struct {
+	owner        string
+	uid, gid     uint32
+	partCount    int // of the submission
+	count        int
+	columns      []jobad.TaskColumn
+	dependencies []eventlog.JobDependency // what it says of other jobs, as far as that was not met at submit
+}
+
+// submissionKind identifies the submissions that can be shared: of jobs of one task that
+// say nothing of others.
+type submissionKind struct {
+	owner     string
+	uid, gid  uint32
+	partCount int
+}
+
+// maxSharedSubmissions bounds the submissions that are looked for; at the bound the list
+// starts again empty.
+const maxSharedSubmissions = 1 << 12
+
+// shareSubmission returns what a job shares with others of its user.
+func (q *jobTable) shareSubmission(s *eventlog.SubmittedJob) *jobSubmission {
+	own := &jobSubmission{s.Owner, s.UID, s.GID, s.PartCount, s.Count, s.Columns, s.Dependencies}
+	if s.Count != 1 || len(s.Columns) > 0 || len(s.Dependencies) > 0 {
+		return own
+	}
+	kind := submissionKind{s.Owner, s.UID, s.GID, s.PartCount}
+	if shared := q.submissions[kind]; shared != nil {
+		return shared
+	}
+	if len(q.submissions) >= maxSharedSubmissions {
+		clear(q.submissions)
+	}
+	q.submissions[kind] = own
+	return own
+}
+
+// submittedJob is what was submitted, in full.
+func (j *job) submittedJob() *eventlog.SubmittedJob {
+	s := j.submission
+	return &eventlog.SubmittedJob{Key: j.texts.key(), PartIndex: int(j.texts.part), PartCount: s.partCount,
+		Owner: s.owner, UID: s.uid, GID: s.gid, Ad: j.ad.String(), Count: s.count, Columns: s.columns,
+		Dependencies: s.dependencies, Secret: j.texts.secret()}
+}
+
+// ownTexts are the texts that each job has for itself, in one piece of memory.
+type ownTexts struct {
+	text            string // submit key, name and secret
+	keyEnd, nameEnd uint32
+	part            int32 // of the submission that had the key
+}
+
+func packTexts(s *eventlog.SubmittedJob, name string) ownTexts {
+	return ownTexts{s.Key + name + string(s.Secret), uint32(len(s.Key)), uint32(len(s.Key) + len(name)),
+		int32(s.PartIndex)}
+}
+
+func (t *ownTexts) key() string { return t.text[:t.keyEnd] }
+
+func (t *ownTexts) name() string { return t.text[t.keyEnd:t.nameEnd] }
+
+// secret returns the job's secret, from which the keys of its images are derived; nil
+// when it has none.
+func (t *ownTexts) secret() []byte {
+	if int(t.nameEnd) == len(t.text) {
+		return nil
+	}
+	return []byte(t.text[t.nameEnd:])
 }

@@ -42,14 +42,15 @@ func (q *jobTable) UnrecordedLease(seq uint64) (lease time.Duration, unsure bool
 	return j.spec.Lease, j.distrust.AttemptMayLive
 }
 
-// apply takes in what an event says of it.
-func (d *recordDamage) apply(e eventlog.JobEvent) {
+// after returns what it is after an event.
+func (d recordDamage) after(e eventlog.JobEvent) recordDamage {
 	switch {
 	case e.Type == eventlog.Held && e.Attempt > 0:
-		*d = recordDamage{MaxUnrecorded: max(d.MaxUnrecorded, e.Attempt), AttemptMayLive: true}
+		return recordDamage{MaxUnrecorded: max(d.MaxUnrecorded, e.Attempt), AttemptMayLive: true}
 	case e.Type == eventlog.Released || e.Type == eventlog.Retried:
 		d.AttemptMayLive = false
 	}
+	return d
 }
 
 // nextAttempt is the number of the next attempt of a task, by its record; nil for none.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/schedd/queue/adtext"
 	"github.com/roost-batch/roost/schedd/queue/eventlog"
 	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
@@ -16,6 +17,17 @@ type jobTable struct {
 	host    string
 	lastSeq uint64 // the highest number that was given to a job
 	jobs    map[uint64]*job
+
+	// what jobs share
+	specs       *jobad.SpecReader
+	adTexts     *adtext.Packer
+	submissions map[submissionKind]*jobSubmission
+	noExtras    *jobExtras
+}
+
+func newJobTable(host string) *jobTable {
+	return &jobTable{host: host, jobs: map[uint64]*job{}, specs: jobad.NewSpecReader(), adTexts: adtext.NewPacker(),
+		submissions: map[submissionKind]*jobSubmission{}, noExtras: noExtras()}
 }
 
 // Len is the number of jobs.
@@ -115,7 +127,7 @@ func (q *jobTable) MatchingJobs(f JobFilter) []roost.JobID {
 }
 
 func (f JobFilter) passes(j *job) bool {
-	if f.Owner != "" && j.submission.Owner != f.Owner || f.Name != "" && j.spec.Name != f.Name {
+	if f.Owner != "" && j.submission.owner != f.Owner || f.Name != "" && j.texts.name() != f.Name {
 		return false
 	}
 	if len(f.States) == 0 && !f.WithFailedTask {
@@ -131,7 +143,7 @@ func (f JobFilter) passes(j *job) bool {
 func (q *jobTable) NewestJob(owner string) (roost.JobID, bool) {
 	var last uint64
 	for seq, j := range q.jobs {
-		if j.submission.Owner == owner {
+		if j.submission.owner == owner {
 			last = max(last, seq)
 		}
 	}
@@ -144,13 +156,13 @@ func (q *jobTable) SubmitSpec(seq uint64) (jobad.SubmitSpec, bool) {
 	if j == nil {
 		return jobad.SubmitSpec{}, false
 	}
-	return jobad.SubmitSpec{Ad: parsedAd(j), Count: len(j.state), Columns: j.submission.Columns}, true
+	return jobad.SubmitSpec{Ad: parsedAd(j), Count: len(j.state), Columns: j.submission.columns}, true
 }
 
 // SubmitGID is the gid that a job was submitted with.
 func (q *jobTable) SubmitGID(seq uint64) uint32 {
 	if j := q.jobs[seq]; j != nil {
-		return j.submission.GID
+		return j.submission.gid
 	}
 	return 0
 }
@@ -161,7 +173,7 @@ func (q *jobTable) JobAd(seq uint64) (string, bool) {
 	if j == nil {
 		return "", false
 	}
-	return j.submission.Ad, true
+	return j.ad.String(), true
 }
 
 // MatchesAd reports whether an expression is true of a job's ad, looked at without the
@@ -171,10 +183,10 @@ func (q *jobTable) MatchesAd(seq uint64, e classad.Expr, env *classad.EvalEnv, h
 	if j == nil {
 		return false
 	}
-	ad := j.ad
+	ad := j.parsedAd
 	if ad == nil {
 		var err error
-		if ad, err = classad.Parse(j.submission.Ad); err != nil {
+		if ad, err = classad.Parse(j.ad.String()); err != nil {
 			return false
 		}
 	}
@@ -201,7 +213,7 @@ func (q *jobTable) SubmitKey(seq uint64) (string, bool) {
 	if j == nil {
 		return "", false
 	}
-	return j.submission.Key, true
+	return j.texts.key(), true
 }
 
 // JobChangeCounts counts what has happened to each of the jobs, so that one can see later
@@ -210,7 +222,7 @@ func (q *jobTable) JobChangeCounts(seqs []uint64) map[uint64]int {
 	out := make(map[uint64]int, len(seqs))
 	for _, seq := range seqs {
 		if j := q.jobs[seq]; j != nil {
-			out[seq] = j.changes
+			out[seq] = int(j.changes)
 		}
 	}
 	return out

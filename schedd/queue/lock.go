@@ -46,7 +46,7 @@ func lockAdminError(t TaskSelector) error {
 // attempt has ended.
 func (j *job) isLocked(i int) bool {
 	r := j.records.Get(i)
-	return r != nil && r.HoldWanted && r.RequestedBy != "" && r.RequestedBy != j.submission.Owner
+	return r != nil && r.HoldWanted && r.RequestedBy != "" && r.RequestedBy != j.submission.owner
 }
 
 // firstHeldLocked is locked of the first task of a job that is held.

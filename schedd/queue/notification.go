@@ -53,8 +53,9 @@ func (q *Queue) Notification(e eventlog.JobEvent) (n JobNotification, ok bool) {
 	m, array := j.spec.Mail, j.spec.Array || len(j.state) > 1 && !j.spec.MPIGang
 	whole := array && !m.PerTask
 	n = JobNotification{
-		Time: e.Time, ID: j.id(q.host).String(), Name: j.spec.Name, Queue: cmp.Or(j.spec.Queue, roost.DefaultQueueName),
-		Owner: j.submission.Owner, UID: j.submission.UID, GID: j.submission.GID, Users: m.Recipients,
+		Time: e.Time, ID: j.id(q.host).String(), Name: j.texts.name(),
+		Queue: cmp.Or(j.spec.Queue, roost.DefaultQueueName),
+		Owner: j.submission.owner, UID: j.submission.uid, GID: j.submission.gid, Users: m.Recipients,
 		Reason: e.Reason,
 	}
 	if array {
@@ -96,7 +97,7 @@ func (q *Queue) Notification(e eventlog.JobEvent) (n JobNotification, ok bool) {
 		if e.RequestedBy != "" {
 			n.Reason = fmt.Sprintf("deleted by %s", e.RequestedBy)
 		}
-		return n, m.OnAbort && !whole && e.RequestedBy != j.submission.Owner
+		return n, m.OnAbort && !whole && e.RequestedBy != j.submission.owner
 	}
 	return n, false
 }

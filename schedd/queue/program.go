@@ -87,8 +87,8 @@ func (q programBuilder) Program(a roost.AttemptID) (TaskProgram, error) {
 		Inputs: m.List(roost.AttrTransferIn), Outputs: m.List(roost.AttrTransferOut),
 		Walltime: j.class(a.Task.Index).spec.Walltime, Bounds: j.spec.ProcessLimits,
 		PredictedRuntime: q.predictedRuntime(j.class(a.Task.Index).request), NotRerunnable: !j.spec.Rerunnable,
-		NoticePeriod: j.spec.NoticePeriod, Transfer: j.spec.Transfer, Domain: j.spec.Domain, Name: j.spec.Name,
-		FromQsub: j.spec.FromQsub, Owner: j.submission.Owner, UID: j.submission.UID, GID: j.submission.GID,
+		NoticePeriod: j.spec.NoticePeriod, Transfer: j.spec.Transfer, Domain: j.spec.Domain, Name: j.texts.name(),
+		FromQsub: j.spec.FromQsub, Owner: j.submission.owner, UID: j.submission.uid, GID: j.submission.gid,
 	}
 	p.Script, _ = m.Ad.Str(roost.AttrScript)
 	p.ScriptFile, _ = m.Ad.Str(roost.AttrScriptFile)
@@ -144,7 +144,7 @@ type UserScript struct {
 func (q *jobTable) UserScripts() (list []UserScript) {
 	for _, j := range q.jobs {
 		if j.spec.ScriptFile != "" {
-			list = append(list, UserScript{j.submission.UID, j.spec.ScriptFile})
+			list = append(list, UserScript{j.submission.uid, j.spec.ScriptFile})
 		}
 	}
 	return list
@@ -169,14 +169,17 @@ func (q programBuilder) newSubstituter(j *job, a roost.AttemptID) (*taskSubstitu
 		}
 		return newTaskSubstituter(before.parsed, j, a), nil
 	}
-	if j.ad == nil { // parsed when it is first run, and kept while it is in the queue
-		ad, err := classad.Parse(j.submission.Ad)
-		if err != nil {
-			return nil, fmt.Errorf("ad of job %v: %w", a.Task.Job, err)
-		}
-		j.ad = ad
+	if j.parsedAd != nil {
+		return newTaskSubstituter(j.parsedAd, j, a), nil
 	}
-	return newTaskSubstituter(j.ad, j, a), nil
+	ad, err := classad.Parse(j.ad.String())
+	if err != nil {
+		return nil, fmt.Errorf("ad of job %v: %w", a.Task.Job, err)
+	}
+	if len(j.state) > 1 { // its other tasks want it, too
+		j.ownExtras().parsedAd = ad
+	}
+	return newTaskSubstituter(ad, j, a), nil
 }
 
 func newTaskSubstituter(ad *classad.Ad, j *job, a roost.AttemptID) *taskSubstituter {

@@ -42,7 +42,7 @@ type Queue struct {
 
 // New returns an empty queue of the schedd on that host.
 func New(host string) *Queue {
-	table, open := &jobTable{host: host, jobs: map[uint64]*job{}}, &openTaskCounts{openByUser: map[uint32]int{}}
+	table, open := newJobTable(host), &openTaskCounts{openByUser: map[uint32]int{}}
 	runtimes := &runtimePredictor{runtimesByUser: map[uint32]*lastRuntimes{}}
 	return &Queue{
 		jobTable: table, statusView: statusView{table}, taskDecisions: taskDecisions{table},

@@ -3,6 +3,7 @@ package queue
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 
 	"github.com/roost-batch/roost"
@@ -18,8 +19,8 @@ func (q *Queue) Check() {
 	for seq, j := range q.jobs {
 		n := q.checkJob(j, ready)
 		tasks += n
-		if open[j.submission.UID] += n; open[j.submission.UID] == 0 {
-			delete(open, j.submission.UID)
+		if open[j.submission.uid] += n; open[j.submission.uid] == 0 {
+			delete(open, j.submission.uid)
 		}
 		if j.seq != seq {
 			panic(fmt.Sprintf("queue: job %d stands at %d", j.seq, seq))
@@ -55,7 +56,7 @@ func (q *jobTable) checkJob(j *job, ready map[RequestID]int) (open int) {
 	}
 	checkGangs(j)
 	q.checkDependencies(j)
-	var counts [roost.Removed + 1]int
+	var counts [roost.Removed + 1]int32
 	active, failed := 0, 0
 	for i, s := range j.state {
 		counts[s]++
@@ -82,9 +83,12 @@ func (q *jobTable) checkJob(j *job, ready map[RequestID]int) (open int) {
 				j.whereNow(i), j.class(i).spec.Now))
 		}
 	}
+	if j.shared && !reflect.DeepEqual(j.jobExtras, noExtras()) {
+		panic(fmt.Sprintf("queue: job %d has written into what it shares: %+v", j.seq, *j.jobExtras))
+	}
 	checkUserView(j)
 	j.release().checkReleased()
-	if counts != j.counts || active != j.active || failed != j.failed {
+	if counts != j.counts || active != int(j.active) || failed != int(j.failed) {
 		panic(fmt.Sprintf("queue: job %d counts %v, %d active, %d failed, and says %v, %d, %d", j.seq, counts, active,
 			failed, j.counts, j.active, j.failed))
 	}
@@ -128,7 +132,7 @@ func (q *quotaDemands) checkDemands() {
 			}
 		}
 		sums[j.payer()] = sums[j.payer()].Add(totalDemand(kinds,
-			j.spec.MaxRunning*j.tasksPerIndex()).countGangOnce(&j.spec))
+			j.spec.MaxRunning*j.tasksPerIndex()).countGangOnce(&j.spec.JobSpec))
 	}
 	maps.DeleteFunc(sums, func(_ QuotaKey, d QuotaDemand) bool { return d == QuotaDemand{} })
 	if !maps.Equal(sums, q.demands) {

@@ -74,11 +74,11 @@ func (q *quotaDemands) HoldOverQuota(now time.Time, seq uint64, why string) []ev
 	what := "submitted"
 	var waiting []eventlog.IndexRange // of one that was altered, what runs was allowed before
 	for i, s := range j.state {
-		if j.alterations > 0 && !s.IsActive() && !s.IsFinal() {
+		if j.spec.Alterations > 0 && !s.IsActive() && !s.IsFinal() {
 			waiting = appendIndex(waiting, i)
 		}
 	}
-	if j.alterations > 0 {
+	if j.spec.Alterations > 0 {
 		what = "altered"
 		if len(waiting) == 0 {
 			return q.AdmitDeferred(now, seq)

@@ -45,13 +45,15 @@ type quotaDemands struct {
 	*jobTable
 	demands        map[QuotaKey]QuotaDemand
 	changedDemands map[QuotaKey]bool // of those, which have changed
-	demandChanged  map[uint64]bool   // jobs whose demand may have changed
-	deferredJobs   map[uint64]bool   // jobs that were taken while nobody could say whether quotas allow them
+	sharedDemands  map[QuotaDemand]*QuotaDemand
+	demandChanged  map[uint64]bool // jobs whose demand may have changed
+	deferredJobs   map[uint64]bool // jobs that were taken while nobody could say whether quotas allow them
 }
 
 func newQuotaDemands(jobs *jobTable) *quotaDemands {
 	return &quotaDemands{jobTable: jobs, demands: map[QuotaKey]QuotaDemand{}, changedDemands: map[QuotaKey]bool{},
-		demandChanged: map[uint64]bool{}, deferredJobs: map[uint64]bool{}}
+		demandChanged: map[uint64]bool{}, sharedDemands: map[QuotaDemand]*QuotaDemand{},
+		deferredJobs: map[uint64]bool{}}
 }
 
 // Add returns the sum.
@@ -119,7 +121,7 @@ func (j *job) demand() QuotaDemand {
 	for n, c := range j.classes {
 		kinds[n] = demandKind{c.spec.Resources, c.open}
 	}
-	return totalDemand(kinds, j.spec.MaxRunning*j.tasksPerIndex()).countGangOnce(&j.spec)
+	return totalDemand(kinds, j.spec.MaxRunning*j.tasksPerIndex()).countGangOnce(&j.spec.JobSpec)
 }
 
 // updateDemands brings the sums of those jobs up to date of which something has changed.
@@ -133,12 +135,12 @@ func (q *quotaDemands) updateDemands() {
 		if !q.deferredJobs[seq] {
 			now = j.demand()
 		}
-		if now == j.countedDemand {
+		if now == *j.countedDemand {
 			continue
 		}
 		who := j.payer()
-		sum := q.demands[who].Sub(j.countedDemand).Add(now)
-		j.countedDemand = now
+		sum := q.demands[who].Sub(*j.countedDemand).Add(now)
+		j.countedDemand = q.shareDemand(now)
 		if sum == (QuotaDemand{}) {
 			delete(q.demands, who)
 		} else {
@@ -149,8 +151,25 @@ func (q *quotaDemands) updateDemands() {
 	clear(q.demandChanged)
 }
 
+// maxSharedDemands bounds the demands that are looked for; at the bound the list starts
+// again empty.
+const maxSharedDemands = 1 << 12
+
+// shareDemand returns a demand as jobs that demand the same share it.
+func (q *quotaDemands) shareDemand(d QuotaDemand) *QuotaDemand {
+	shared := q.sharedDemands[d]
+	if shared == nil {
+		if len(q.sharedDemands) >= maxSharedDemands {
+			clear(q.sharedDemands)
+		}
+		shared = &d
+		q.sharedDemands[d] = shared
+	}
+	return shared
+}
+
 func (j *job) payer() QuotaKey {
-	return QuotaKey{j.submission.Owner, j.spec.Group, j.spec.Band, j.spec.Queue, j.submission.GID}
+	return QuotaKey{j.submission.owner, j.spec.Group, j.spec.Band, j.spec.Queue, j.submission.gid}
 }
 
 // SubmissionDemand returns whose quota a new job is held against, and how much it adds to
@@ -209,15 +228,15 @@ func (q *quotaDemands) TakeChangedDemands() []QuotaKey {
 
 // removeDemand takes a job out of its payer's sum, which may be another's afterwards.
 func (q *quotaDemands) removeDemand(j *job) {
-	if j.countedDemand == (QuotaDemand{}) {
+	if *j.countedDemand == (QuotaDemand{}) {
 		return
 	}
 	who := j.payer()
 	q.changedDemands[who] = true
-	if sum := q.demands[who].Sub(j.countedDemand); sum == (QuotaDemand{}) {
+	if sum := q.demands[who].Sub(*j.countedDemand); sum == (QuotaDemand{}) {
 		delete(q.demands, who)
 	} else {
 		q.demands[who] = sum
 	}
-	j.countedDemand = QuotaDemand{}
+	j.countedDemand = q.shareDemand(QuotaDemand{})
 }

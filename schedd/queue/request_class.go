@@ -15,24 +15,31 @@ import (
 // twice.
 func (q *requestIndex) formClasses(j *job) {
 	var split []jobad.TaskColumn
-	j.columns = make(map[string]*packedColumn, len(j.submission.Columns))
-	for _, c := range j.submission.Columns {
+	if len(j.submission.columns) > 0 || len(j.columns) > 0 {
+		j.ownExtras().columns = make(map[string]*packedColumn, len(j.submission.columns))
+	}
+	for _, c := range j.submission.columns {
 		j.columns[c.Name] = packColumn(c.Values)
 		if jobad.IsOverridable(c.Name) {
 			split = append(split, c)
 		}
 	}
 	if len(split) == 0 && j.tasksPerIndex() == 1 {
-		q.addClass(j, &j.spec)
+		p := &j.spec.JobSpec
+		if p.Resources.GPUs == 0 && p.Resources.GPUMemory != 0 { // which a request without GPUs does not name
+			own := *p
+			p = &own
+		}
+		q.addClass(j, p)
 		return
 	}
-	j.classByValues = map[string]int{}
+	j.ownExtras().classByValues = map[string]int{}
 	j.classOf = make([]uint16, len(j.state))
 	for i := range j.state {
 		key := j.columnKey(i)
 		n, ok := j.classByValues[key]
 		if !ok {
-			p := j.spec
+			p := j.spec.JobSpec
 			for _, c := range split {
 				if err := p.OverrideAttr(c.Name, c.Values[i]); err != nil {
 					panic(fmt.Sprintf("queue: job %d: %v", j.seq, err))
@@ -55,7 +62,7 @@ func (j *job) columnKey(i int) string {
 	if j.tasksPerIndex() > 1 {
 		fmt.Fprintf(&key, "%d ", i/j.tasksPerIndex())
 	}
-	for _, c := range j.submission.Columns {
+	for _, c := range j.submission.columns {
 		if jobad.IsOverridable(c.Name) {
 			fmt.Fprintf(&key, "%q ", c.Values[i])
 		}
@@ -81,7 +88,7 @@ func (j *job) readyIn(r *Request) *jobReady {
 	}
 	s := &jobReady{request: r}
 	if j.shares = append(j.shares, s); j.tasksPerIndex() > 1 {
-		if j.shareByRequest == nil {
+		if j.ownExtras(); j.shareByRequest == nil {
 			j.shareByRequest = map[*Request]*jobReady{}
 		}
 		j.shareByRequest[r] = s
@@ -95,10 +102,6 @@ func (q *requestIndex) leaveRequests(j *job) {
 		if c.heapIndex >= 0 {
 			heap.Remove(&c.request.classes, c.heapIndex)
 			q.markDirty(c.request)
-		}
-		if c.spec == &j.spec { // which is about to become another
-			own := j.spec
-			c.spec = &own
 		}
 	}
 	for _, s := range j.shares {
@@ -114,7 +117,10 @@ func (q *requestIndex) leaveRequests(j *job) {
 // for that, and nothing else may be run on that claim.
 func (q *requestIndex) reclassify(j *job, was string) {
 	old, oldOf := j.classes, j.classOf
-	j.classes, j.shares, j.shareByRequest, j.classOf, j.classByValues = nil, nil, nil, nil, nil
+	j.classes, j.shares = nil, nil
+	if x := j.jobExtras; !x.shared {
+		x.shareByRequest, x.classOf, x.classByValues = nil, nil, nil
+	}
 	q.formClasses(j)
 	retained := map[*taskClass]uint16{}
 	if j.active > 0 {
@@ -148,10 +154,10 @@ func (q *requestIndex) reclassify(j *job, was string) {
 			j.class(i).open++
 		}
 	}
-	if size, loose := j.spec.StartTogether(j.submission.Count, j.submission.Columns); size != j.gangs.size ||
+	if size, loose := j.spec.StartTogether(j.submission.count, j.submission.columns); size != j.gangs.size ||
 		loose != j.gangs.firstStartOnly ||
 		size > 0 && len(j.gangs.idleTasks) != len(j.state)/size {
-		j.gangs = gangState{}
+		j.ownExtras().gangs = gangState{}
 		j.formGangs()
 	}
 	q.batchReady(j, func() {
@@ -181,7 +187,7 @@ func (q *requestIndex) leaveRequest(c *taskClass) {
 // taskClassNames has each task of a job name its class.
 func (j *job) taskClassNames() []uint16 {
 	if len(j.classOf) == 0 {
-		j.classOf = make([]uint16, len(j.state))
+		j.ownExtras().classOf = make([]uint16, len(j.state))
 	}
 	return j.classOf
 }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/schedd/queue/eventlog"
 	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
@@ -18,6 +17,7 @@ type requestIndex struct {
 	requestByKey  map[string]*Request
 	lastRequest   RequestID
 	dirtyRequests map[RequestID]bool // of which something has changed
+	readyDeferred *job               // its tasks change together: they are counted afterwards; nil: none
 }
 
 func newRequestIndex(jobs *jobTable, runtimes *runtimePredictor) *requestIndex {
@@ -55,20 +55,20 @@ func (q *requestIndex) Request(id RequestID) (*Request, bool) {
 }
 
 // joinRequest finds or makes the request of a class.
-func (q *requestIndex) joinRequest(s *eventlog.SubmittedJob, job roost.JobID, p *jobad.JobSpec) *Request {
-	if p.Resources.GPUs == 0 {
+func (q *requestIndex) joinRequest(s *jobSubmission, job roost.JobID, p *jobad.JobSpec) *Request {
+	if p.Resources.GPUs == 0 && p.Resources.GPUMemory != 0 {
 		p.Resources.GPUMemory = 0 // it was for those of the job's tasks that have GPUs
 	}
-	key := p.RequestKey(s.Owner, s.UID, s.GID, job)
+	key := p.RequestKey(s.owner, s.uid, s.gid, job)
 	r := q.requestByKey[key]
 	if r == nil {
-		size, _ := p.StartTogether(s.Count, s.Columns)
+		size, _ := p.StartTogether(s.count, s.columns)
 		q.lastRequest++
 		r = &Request{
-			ID: q.lastRequest, Owner: s.Owner, UID: s.UID, GID: s.GID, Group: p.Group, Queue: p.Queue, Band: p.Band,
+			ID: q.lastRequest, Owner: s.owner, UID: s.uid, GID: s.gid, Group: p.Group, Queue: p.Queue, Band: p.Band,
 			Resources: p.Resources, Class: p.AppClass, JobLease: p.Lease,
 			Now: p.Now != "", Walltime: p.Walltime, Reservation: p.Reservation, gangSize: size,
-			Ad: p.RequestAd(s.Owner, s.UID, job), key: key,
+			Ad: p.RequestAd(s.owner, s.uid, job), key: key,
 		}
 		if p.MPIGang {
 			r.mpiJob, r.mpiGang = job.Seq, p.ArrayMPIGang

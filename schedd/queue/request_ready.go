@@ -45,7 +45,7 @@ func (q *requestIndex) setReady(j *job, i int, ready bool) {
 	}
 	c.count += step
 	c.share.count += step
-	if !j.readyDeferred {
+	if q.readyDeferred != j {
 		q.updateHeap(c)
 		q.updateReady(j, c.share)
 	}
@@ -64,9 +64,10 @@ func (q *requestIndex) updateJobReady(j *job) {
 // batchReady has the ready tasks of a job counted once, when f has changed any number of
 // them.
 func (q *requestIndex) batchReady(j *job, f func()) {
-	j.readyDeferred = true
+	outer := q.readyDeferred
+	q.readyDeferred = j
 	f()
-	j.readyDeferred = false
+	q.readyDeferred = outer
 	q.updateJobReady(j)
 }
 

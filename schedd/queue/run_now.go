@@ -88,10 +88,12 @@ func (q *Queue) runRequested(j *job, e eventlog.JobEvent) {
 	if len(e.Hosts) > 0 {
 		order.Where = strings.Join(e.Hosts, "+")
 	}
-	j.runDenied = ""
+	if j.runDenied != "" {
+		j.ownExtras().runDenied = ""
+	}
 	q.changeTasks(j, e, func(j *job, i int) {
 		if j.state[i] == roost.Idle {
-			j.order(i, order)
+			j.ownExtras().order(i, order)
 			q.updateRestoreClass(j, i)
 		}
 	})
@@ -99,7 +101,7 @@ func (q *Queue) runRequested(j *job, e eventlog.JobEvent) {
 
 // runDenied folds in that tasks cannot run now.
 func (q *Queue) runDenied(j *job, e eventlog.JobEvent) {
-	j.runDenied = e.Reason
+	j.ownExtras().runDenied = e.Reason
 	q.changeTasks(j, e, func(j *job, i int) {
 		if j.state[i] == roost.Idle {
 			delete(j.urgent, i)

@@ -30,10 +30,10 @@ func (r *lastRuntimes) meanRuntime() (time.Duration, bool) {
 func (q *runtimePredictor) recordRuntime(j *job, i int, wall int64) {
 	d := time.Duration(wall)
 	j.class(i).request.runtimes.addRuntime(d)
-	of := q.runtimesByUser[j.submission.UID]
+	of := q.runtimesByUser[j.submission.uid]
 	if of == nil {
 		of = &lastRuntimes{}
-		q.runtimesByUser[j.submission.UID] = of
+		q.runtimesByUser[j.submission.uid] = of
 	}
 	of.addRuntime(d)
 }

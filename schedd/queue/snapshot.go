@@ -14,16 +14,16 @@ func (q *Queue) Snapshot(seq uint64) ([]byte, bool) {
 	if j == nil {
 		return nil, false
 	}
-	sub := *j.submission
+	sub := j.submittedJob()
 	sub.DeferredAdmission = q.deferredJobs[seq]
 	s := eventlog.JobSnapshot{
-		Submitted: eventlog.JobEvent{Type: eventlog.Submitted, Time: j.submitted, Job: j.seq, Submission: &sub},
+		Submitted: eventlog.JobEvent{Type: eventlog.Submitted, Time: j.submitted, Job: j.seq, Submission: sub},
 		States:    j.state, Records: j.records, Unblocked: !j.isBlocked(), FirstStarted: j.firstStarted,
 		LastEnded: j.lastEnded, OldAds: j.oldAds(), Waits: j.savedWaits(), Eligible: eventlog.EligibleTime(j.eligible),
 		Damage: eventlog.RecordDamage(j.distrust), RunOrders: j.savedOrders(), RunDenied: j.runDenied,
 		Released: j.release().releasedRanges(),
 	}
-	for i, w := range j.submission.Dependencies {
+	for i, w := range j.submission.dependencies {
 		if !slices.Contains(j.dependencies, w) {
 			s.Resolved = append(s.Resolved, i)
 		}

@@ -36,16 +36,21 @@ func (q *Queue) restoreJob(s *eventlog.JobSnapshot) {
 		q.applyUnblocked(j)
 	}
 	if len(s.Resolved) > 0 {
-		j.dependencies = nil
-		for i, w := range j.submission.Dependencies {
+		j.ownExtras().dependencies = nil
+		for i, w := range j.submission.dependencies {
 			if !s.Unblocked && w.Type.Blocks() && !slices.Contains(s.Resolved, i) {
 				j.dependencies = append(j.dependencies, w)
 			}
 		}
 	}
 	q.dependencies().restoreDependencies(j, &s.Waits, s.Unblocked)
-	j.records, j.firstStarted, j.lastEnded, j.runDenied = s.Records, s.FirstStarted, s.LastEnded, s.RunDenied
-	j.restoreOrders(s.RunOrders)
+	j.records, j.firstStarted, j.lastEnded = s.Records, s.FirstStarted, s.LastEnded
+	if s.RunDenied != "" {
+		j.ownExtras().runDenied = s.RunDenied
+	}
+	if len(s.RunOrders) > 0 {
+		j.ownExtras().restoreOrders(s.RunOrders)
+	}
 	j.release().restoreReleased(s.Released)
 	if s.OrderRank != 0 {
 		q.setOrderRank(j, s.OrderRank, s.OrderTime)
@@ -63,7 +68,9 @@ func (q *Queue) restoreJob(s *eventlog.JobSnapshot) {
 	}
 	q.batchReady(j, func() { q.restoreStates(j, s.States) })
 	j.eligible.restore(j, s.Eligible)
-	j.distrust = recordDamage(s.Damage)
+	if s.Damage != (eventlog.RecordDamage{}) {
+		j.ownExtras().distrust = recordDamage(s.Damage)
+	}
 	if j.isFinal() {
 		q.finalJobs[j.seq] = true
 	}

@@ -25,8 +25,8 @@ func (q *openTaskCounts) OpenTaskCount() int { return q.tasks }
 // countOpen counts n more tasks of a job that are not final.
 func (q *openTaskCounts) countOpen(j *job, n int) {
 	q.tasks += n
-	if q.openByUser[j.submission.UID] += n; q.openByUser[j.submission.UID] == 0 {
-		delete(q.openByUser, j.submission.UID)
+	if q.openByUser[j.submission.uid] += n; q.openByUser[j.submission.uid] == 0 {
+		delete(q.openByUser, j.submission.uid)
 	}
 }
 

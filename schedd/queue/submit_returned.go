@@ -29,7 +29,7 @@ func (q *submissionIndex) ReturnFromHistory(now time.Time, who CallerIdentity, p
 			}
 		})
 	}
-	owner := CallerIdentity{User: j.submission.Owner, UID: j.submission.UID, Admin: who.Admin}
+	owner := CallerIdentity{User: j.submission.owner, UID: j.submission.uid, Admin: who.Admin}
 	if err := q.checkOpenLimit(owner, tasks, limits); err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func (q *submissionIndex) dropResolved(j *job, limits SubmitLimits) error {
 			left = append(left, w)
 		}
 	}
-	j.dependencies = slices.Clip(left)
+	j.ownExtras().dependencies = slices.Clip(left)
 	return nil
 }
 

@@ -90,7 +90,7 @@ func (q statusView) Status(seq uint64) (JobStatus, bool) {
 
 func (q statusView) status(j *job) JobStatus {
 	s := JobStatus{
-		Job: j.id(q.host), Name: j.spec.Name, Owner: j.submission.Owner, UID: j.submission.UID, Band: j.spec.Band,
+		Job: j.id(q.host), Name: j.texts.name(), Owner: j.submission.owner, UID: j.submission.uid, Band: j.spec.Band,
 		Priority: j.spec.Priority,
 		Queue:    j.spec.Queue, Group: j.spec.Group, Array: j.spec.Array, WaitsForTimeOnly: j.waitsForTimeOnly(),
 		Locked: j.firstHeldLocked(), Submitted: j.submitted, OrderRank: j.orderRank, OrderTime: j.orderTime,

@@ -51,11 +51,13 @@ func (g *userView) count(s userState, by int) {
 
 // updateUserStates looks at all gangs.
 func (j *job) updateUserStates() {
-	j.gangs.userView = userView{}
+	if len(j.gangs.userView.byGang) > 0 {
+		j.ownExtras().gangs.userView = userView{}
+	}
 	if j.tasksPerIndex() == 1 {
 		return
 	}
-	g := &j.gangs.userView
+	g := &j.ownExtras().gangs.userView
 	g.byGang = make([]userState, len(j.state)/j.tasksPerIndex())
 	for n := range g.byGang {
 		g.byGang[n] = j.userState(n * j.tasksPerIndex())
@@ -69,13 +71,17 @@ func (j *job) userCounts() (tasks int, counts [roost.Removed + 1]int, failed int
 	if g := &j.gangs.userView; len(g.byGang) > 0 {
 		return len(g.byGang), g.counts, g.failed
 	}
-	return len(j.state), j.counts, j.failed
+	for s, n := range j.counts {
+		counts[s] = int(n)
+	}
+	return len(j.state), counts, int(j.failed)
 }
 
 // checkUserView panics when what is counted for users is wrong.
 func checkUserView(j *job) {
 	_, counts, failed := j.userCounts()
-	again := *j
+	again, extras := *j, *j.jobExtras
+	again.jobExtras = &extras
 	again.updateUserStates()
 	if _, want, bad := again.userCounts(); counts != want || failed != bad {
 		panic(fmt.Sprintf("queue: job %d shows %v, %d failed, and says %v, %d", j.seq, want, bad, counts, failed))

@@ -337,10 +337,10 @@ func (s *JobSnapshot) decodeRecord(b []byte) error {
 	}
 	to := refShared
 	if r.Attempt > 0 {
-		to = refOwn | recordRef(s.Records.ownRecords.add(r))
+		to = refOwn | recordRef(s.Records.writable().ownRecords.add(r))
 		last = first
 	} else {
-		to |= recordRef(s.Records.sharedRecords.add(&sharedRecord{TaskRecord: *r}))
+		to |= recordRef(s.Records.writable().sharedRecords.add(&sharedRecord{TaskRecord: *r}))
 	}
 	for i := first; i <= last; i++ {
 		s.Records.set(int(i), to)

@@ -26,7 +26,13 @@ type sharedRecord struct {
 // word must not cost a million records, so each task has a reference of four bytes: to a
 // record of its own, to a note, or to the little that is kept of a success.
 type TaskRecords struct {
-	Tasks         int         // of the job
+	Tasks int // of the job
+	*recordStore
+}
+
+// recordStore holds the records of a job. There is none while nothing is known of any
+// task: of most queued jobs nothing is.
+type recordStore struct {
 	refs          []recordRef // empty while nothing is known of any task
 	ownRecords    recycledSlice[*TaskRecord]
 	sharedRecords recycledSlice[*sharedRecord]
@@ -76,8 +82,16 @@ func (s *recycledSlice[T]) remove(at uint32) {
 	s.free = append(s.free, at)
 }
 
+// writable returns the store, and makes it if there is none.
+func (b *TaskRecords) writable() *recordStore {
+	if b.recordStore == nil {
+		b.recordStore = &recordStore{}
+	}
+	return b.recordStore
+}
+
 func (b *TaskRecords) refOf(i int) recordRef {
-	if i < 0 || i >= len(b.refs) {
+	if b.recordStore == nil || i < 0 || i >= len(b.refs) {
 		return 0
 	}
 	return b.refs[i]
@@ -85,7 +99,7 @@ func (b *TaskRecords) refOf(i int) recordRef {
 
 // set replaces what is known of a task.
 func (b *TaskRecords) set(i int, to recordRef) {
-	if len(b.refs) == 0 {
+	if b.writable(); len(b.refs) == 0 {
 		b.refs = make([]recordRef, b.Tasks)
 	}
 	was := b.refs[i]
@@ -124,10 +138,15 @@ func (b *TaskRecords) Get(i int) *TaskRecord {
 func (b *TaskRecords) IsShared(i int) bool { return b.refOf(i).kind() == refShared }
 
 // HasOwn reports whether any task ever had a record of its own.
-func (b *TaskRecords) HasOwn() bool { return len(b.ownRecords.items) > 0 }
+func (b *TaskRecords) HasOwn() bool {
+	return b.recordStore != nil && len(b.ownRecords.items) > 0
+}
 
 // IsUniform reports whether the same is known of all tasks, and no attempt was made.
 func (b *TaskRecords) IsUniform() bool {
+	if b.recordStore == nil {
+		return true
+	}
 	for i := range b.refs {
 		if b.refs[i] != b.refs[0] {
 			return false
@@ -143,13 +162,16 @@ func (b *TaskRecords) Resize(tasks int) {
 	if known := b.refOf(0); known != 0 {
 		b.refs = slices.Repeat([]recordRef{known}, tasks)
 		b.sharedRecords.items[known.index()].tasks = tasks
-	} else {
+	} else if b.recordStore != nil {
 		b.refs = nil
 	}
 }
 
 // HasImages reports whether there is a good image of any task.
 func (b *TaskRecords) HasImages() bool {
+	if b.recordStore == nil {
+		return false
+	}
 	for _, r := range b.ownRecords.items {
 		if r.NewestImage() != nil {
 			return true
@@ -185,7 +207,7 @@ func (b *TaskRecords) MakeOwn(i int) *TaskRecord {
 	if known := b.Get(i); known != nil {
 		*r = *known
 	}
-	b.set(i, refOwn|recordRef(b.ownRecords.add(r)))
+	b.set(i, refOwn|recordRef(b.writable().ownRecords.add(r)))
 	return r
 }
 
@@ -228,7 +250,7 @@ func (b *TaskRecords) nodeNumber(name, place string) uint32 {
 	if place != "" {
 		name += "\x00" + place
 	}
-	n, ok := b.nodeIndex[name]
+	n, ok := b.writable().nodeIndex[name]
 	if !ok {
 		if b.nodeIndex == nil {
 			b.nodeIndex = map[string]uint32{}
@@ -244,7 +266,7 @@ func (b *TaskRecords) Share(text TaskRecord) func(i int) {
 	to := recordRef(0)
 	return func(i int) {
 		if to == 0 {
-			to = refShared | recordRef(b.sharedRecords.add(&sharedRecord{TaskRecord: text}))
+			to = refShared | recordRef(b.writable().sharedRecords.add(&sharedRecord{TaskRecord: text}))
 		}
 		b.set(i, to)
 	}

@@ -4,6 +4,9 @@ import "google.golang.org/protobuf/encoding/protowire"
 
 // append adds what is known of tasks beyond their states.
 func (b *TaskRecords) append(buf []byte) []byte {
+	if b.recordStore == nil {
+		return buf
+	}
 	for _, name := range b.nodes {
 		buf = protowire.AppendString(protowire.AppendTag(buf, sNode, protowire.BytesType), name)
 	}

@@ -75,6 +75,7 @@ func (b *TaskRecords) decodeSuccesses(raw []byte) error {
 	if first >= uint64(b.Tasks) || count > uint64(b.Tasks)-first {
 		return errBadSuccess
 	}
+	b.writable()
 	ended := int64(0)
 	for i := int(first); i < int(first+count); i++ {
 		node, n := binary.Uvarint(nums)

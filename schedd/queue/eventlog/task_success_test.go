@@ -22,7 +22,7 @@ func TestSuccessesWithoutUsage(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	k := TaskRecords{Tasks: 2, nodes: written.nodes}
+	k := TaskRecords{Tasks: 2, recordStore: &recordStore{nodes: written.nodes}}
 	if err := k.decodeSuccesses(old); err != nil {
 		t.Fatal(err)
 	}
