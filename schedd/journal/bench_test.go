@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/pbs/qsub"
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
@@ -95,6 +96,65 @@ func damagedLog(t testing.TB, jobs, damaged int) (dir string) {
 	}
 	flipWordBits(t, filepath.Join(dir, FileName), "node-of-", 5)
 	return dir
+}
+
+// sweepSpec is what qsub makes of job i of a parameter sweep of several users.
+func sweepSpec(tb testing.TB, i int) (queue.CallerIdentity, []queue.SubmitSpec) {
+	tb.Helper()
+	user := fmt.Sprintf("user%d", i%8)
+	home := "/home/" + user
+	script := fmt.Sprintf("#!/bin/sh\n#PBS -j oe\n./simulate --seed %d --out result.%d\n", i, i)
+	r, err := qsub.ParseQsub([]string{"-N", fmt.Sprintf("sweep%d", i), "-l", "select=1:ncpus=1:mem=1gb"},
+		qsub.QsubCaller{
+			Dir: home + "/sweep", Home: home, User: user, Group: "users", Host: "submit.example.org", Now: epoch,
+			Environ: []string{"PATH=/usr/local/bin:/usr/bin:/bin:" + home + "/bin", "LANG=C.UTF-8", "HOME=" + home,
+				"USER=" + user, "LOGNAME=" + user, "SHELL=/bin/bash", "MAIL=/var/mail/" + user},
+			Stdin:    func() ([]byte, error) { return []byte(script), nil },
+			LookPath: func(p string) (string, error) { return p, nil }, IsDir: func(string) bool { return false },
+		})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return queue.CallerIdentity{User: user, UID: uint32(2000 + i%8), GID: 100},
+		[]queue.SubmitSpec{{Ad: r.Job.Ad, Count: r.Job.Count}}
+}
+
+// BenchmarkOpen measures how long a schedd takes to read its log, by the number of queued
+// jobs of one task.
+func BenchmarkOpen(b *testing.B) {
+	for _, jobs := range []int{10_000, 100_000} {
+		b.Run(fmt.Sprintf("jobs=%d", jobs), func(b *testing.B) {
+			dir := b.TempDir()
+			j, q := open(b, dir)
+			limits := queue.SubmitLimits{NewSecret: func() []byte { return make([]byte, queue.SecretSize) }}
+			for i := 0; i < jobs; {
+				var batch []queue.JobEvent
+				for range 1000 {
+					who, spec := sweepSpec(b, i)
+					events, _, _, err := q.SubmitJobs(epoch, who, fmt.Sprint("submission-", i), spec, limits)
+					if err != nil {
+						b.Fatal(err)
+					}
+					q.Apply(events[0])
+					batch, i = append(batch, events...), i+1
+				}
+				if err := j.Append(batch, fullCheckpoint(q)); err != nil {
+					b.Fatal(err)
+				}
+			}
+			if err := j.Close(); err != nil {
+				b.Fatal(err)
+			}
+			for b.Loop() {
+				again, q, err := Open(dir, host)
+				if err != nil || q.Len() != jobs {
+					b.Fatal(q.Len(), err)
+				}
+				again.Close()
+			}
+			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*jobs), "µs/job")
+		})
+	}
 }
 
 // BenchmarkRepair measures a repair, by the number of jobs and of those that lack an

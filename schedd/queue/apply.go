@@ -2,7 +2,6 @@ package queue
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/schedd/queue/eventlog"
@@ -105,7 +104,7 @@ func (q *Queue) applySubmitted(e eventlog.JobEvent) {
 	if s.DeferredAdmission {
 		q.deferredJobs[j.seq] = true
 	}
-	q.jobsByKey[s.Key] = append(q.jobsByKey[s.Key], j.seq)
+	q.addKeyJob(j.texts.key(), j.seq)
 	q.formClasses(j)
 	for i := range j.state {
 		j.class(i).open++
@@ -152,9 +151,6 @@ func (q *Queue) applyPurged(j *job) {
 	delete(q.deferredJobs, j.seq)
 	delete(q.finalJobs, j.seq)
 	q.unsavedJobs[j.seq] = true // its snapshot is to go, too
-	rest := slices.DeleteFunc(q.jobsByKey[j.texts.key()], func(seq uint64) bool { return seq == j.seq })
-	if q.jobsByKey[j.texts.key()] = rest; len(rest) == 0 {
-		delete(q.jobsByKey, j.texts.key())
-	}
+	q.removeKeyJob(j.texts.key(), j.seq)
 	q.changedJobs[j.seq] = true
 }

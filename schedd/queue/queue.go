@@ -47,7 +47,7 @@ func New(host string) *Queue {
 	return &Queue{
 		jobTable: table, statusView: statusView{table}, taskDecisions: taskDecisions{table},
 		attemptDecisions: attemptDecisions{table}, openTaskCounts: open,
-		submissionIndex:  &submissionIndex{jobTable: table, openTaskCounts: open, jobsByKey: map[string][]uint64{}},
+		submissionIndex:  newSubmissionIndex(table, open),
 		dependencyIndex:  newDependencyIndex(table),
 		requestIndex:     newRequestIndex(table, runtimes),
 		runtimePredictor: runtimes, programBuilder: programBuilder{table, runtimes},

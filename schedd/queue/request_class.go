@@ -72,7 +72,7 @@ func (j *job) columnKey(i int) string {
 
 // addClass adds a class of tasks that want what the plan says.
 func (q *requestIndex) addClass(j *job, p *jobad.JobSpec) {
-	r := q.joinRequest(j.submission, j.id(q.host), p)
+	r := q.joinSharedRequest(j, p)
 	j.classes = append(j.classes, &taskClass{job: j, request: r, share: j.readyIn(r), spec: p, heapIndex: -1})
 }
 

@@ -17,12 +17,16 @@ type requestIndex struct {
 	requestByKey  map[string]*Request
 	lastRequest   RequestID
 	dirtyRequests map[RequestID]bool // of which something has changed
-	readyDeferred *job               // its tasks change together: they are counted afterwards; nil: none
+	// requests that jobs made which share their spec and their submission: the text of
+	// the key takes longer to write than all else that a restart does for a job
+	requestBySpec map[requestSource]*Request
+	readyDeferred *job // its tasks change together: they are counted afterwards; nil: none
 }
 
 func newRequestIndex(jobs *jobTable, runtimes *runtimePredictor) *requestIndex {
 	return &requestIndex{jobTable: jobs, runtimePredictor: runtimes, requests: map[RequestID]*Request{},
-		requestByKey: map[string]*Request{}, dirtyRequests: map[RequestID]bool{}}
+		requestByKey: map[string]*Request{}, requestBySpec: map[requestSource]*Request{},
+		dirtyRequests: map[RequestID]bool{}}
 }
 
 // TakeDirtyRequests drains the requests of which something has changed.
@@ -52,6 +56,36 @@ func (q *requestIndex) Request(id RequestID) (*Request, bool) {
 		}
 	}
 	return r, ok
+}
+
+// requestSource is what the request of a class depends on, where it does not depend on
+// the job.
+type requestSource struct {
+	spec       *jobad.JobSpec
+	submission *jobSubmission
+}
+
+// maxRequestSources bounds the sources that are remembered; at the bound the list starts
+// again empty.
+const maxRequestSources = 1 << 12
+
+// joinSharedRequest finds or makes the request of a class of a job.
+func (q *requestIndex) joinSharedRequest(j *job, p *jobad.JobSpec) *Request {
+	if p != &j.spec.JobSpec || len(j.submission.columns) > 0 || p.RequestIsOfJob() {
+		return q.joinRequest(j.submission, j.id(q.host), p)
+	}
+	source := requestSource{p, j.submission}
+	r := q.requestBySpec[source]
+	if r != nil && r.members > 0 {
+		r.members++
+		return r
+	}
+	if len(q.requestBySpec) >= maxRequestSources {
+		clear(q.requestBySpec)
+	}
+	r = q.joinRequest(j.submission, j.id(q.host), p)
+	q.requestBySpec[source] = r
+	return r
 }
 
 // joinRequest finds or makes the request of a class.

@@ -16,7 +16,13 @@ import (
 type submissionIndex struct {
 	*jobTable
 	*openTaskCounts
-	jobsByKey map[string][]uint64
+	jobByKey  map[string]uint64   // the only job of a key in the queue, or one of them
+	moreByKey map[string][]uint64 // the others
+}
+
+func newSubmissionIndex(jobs *jobTable, open *openTaskCounts) *submissionIndex {
+	return &submissionIndex{jobTable: jobs, openTaskCounts: open, jobByKey: map[string]uint64{},
+		moreByKey: map[string][]uint64{}}
 }
 
 // CallerIdentity is who asks, as the kernel says.
@@ -84,6 +90,37 @@ func (q *submissionIndex) SubmitJobs(now time.Time, who CallerIdentity, key stri
 	return events, ids, false, nil
 }
 
+// keyJobs lists the jobs in the queue that were submitted with a key.
+func (q *submissionIndex) keyJobs(key string) []uint64 {
+	if seq, known := q.jobByKey[key]; known {
+		return append([]uint64{seq}, q.moreByKey[key]...)
+	}
+	return nil
+}
+
+func (q *submissionIndex) addKeyJob(key string, seq uint64) {
+	if _, known := q.jobByKey[key]; known {
+		q.moreByKey[key] = append(q.moreByKey[key], seq)
+		return
+	}
+	q.jobByKey[key] = seq
+}
+
+func (q *submissionIndex) removeKeyJob(key string, seq uint64) {
+	more := q.moreByKey[key]
+	switch {
+	case q.jobByKey[key] != seq:
+		more = slices.DeleteFunc(more, func(other uint64) bool { return other == seq })
+	case len(more) == 0:
+		delete(q.jobByKey, key)
+	default:
+		q.jobByKey[key], more = more[len(more)-1], more[:len(more)-1]
+	}
+	if q.moreByKey[key] = more; len(more) == 0 {
+		delete(q.moreByKey, key)
+	}
+}
+
 // submissionKey makes of a user's key one that nobody else's is.
 func submissionKey(who CallerIdentity, key string) string {
 	return strconv.FormatUint(uint64(who.UID), 10) + ":" + key
@@ -91,7 +128,7 @@ func submissionKey(who CallerIdentity, key string) string {
 
 // submissionJobs lists all jobs of a submission, wherever they are now.
 func (q *submissionIndex) submissionJobs(key string, limits SubmitLimits) (ids []roost.JobID) {
-	for _, seq := range q.jobsByKey[key] {
+	for _, seq := range q.keyJobs(key) {
 		if mutant.Active(mutant.KeyForgotten) && q.jobs[seq].firstStarted != 0 {
 			continue
 		}

@@ -79,7 +79,7 @@ func unfoldSign(n uint64) int { return int(n>>1) ^ -int(n&1) }
 // baseText is a text from which others are stored as differences.
 type baseText struct {
 	text  string
-	index []uint32 // hash of 8 bytes -> where they are in the text, plus one; nil when no text is compared any more
+	index []uint32 // hash of 8 bytes -> where they are in the text, plus one; nil while no text is compared
 }
 
 // windowBytes is how many equal bytes begin a copy, and windowStep how far the indexed
@@ -89,18 +89,18 @@ const (
 	windowStep  = 4
 )
 
-func newBaseText(text string) *baseText {
+// buildIndex makes the index when the first text is compared.
+func (b *baseText) buildIndex() {
 	size := 256
-	for size < len(text)/windowStep*2 {
+	for size < len(b.text)/windowStep*2 {
 		size *= 2
 	}
-	b := &baseText{text: text, index: make([]uint32, size)}
-	for at := 0; at+windowBytes <= len(text); at += windowStep {
-		if slot := &b.index[b.slotOf(window(text, at))]; *slot == 0 {
+	b.index = make([]uint32, size)
+	for at := 0; at+windowBytes <= len(b.text); at += windowStep {
+		if slot := &b.index[b.slotOf(window(b.text, at))]; *slot == 0 {
 			*slot = uint32(at + 1)
 		}
 	}
-	return b
 }
 
 // window returns the bytes of s from i on as a number.
@@ -116,6 +116,9 @@ func (b *baseText) slotOf(w uint64) int {
 
 // appendEdits appends what makes text of the base's.
 func (b *baseText) appendEdits(edits []byte, text string) []byte {
+	if b.index == nil {
+		b.buildIndex()
+	}
 	anchor, at := 0, 0 // the text before the anchor is written; at is as in eachPiece, without the literal
 	for i := 0; i+windowBytes <= len(text); {
 		from, ok := b.find(text, i, at+i-anchor)

@@ -23,7 +23,7 @@ const (
 func NewPacker() *Packer { return &Packer{bases: map[uint32][]*baseText{}} }
 
 // Pack packs the text of a job of a user. What the user submitted earlier is most like
-// it.
+// it. The first text of a kind is stored as it is, and the later ones as its differences.
 func (p *Packer) Pack(uid uint32, text string) Packed {
 	if len(text) < minPackedBytes {
 		return Plain(text)
@@ -51,13 +51,12 @@ func (p *Packer) Pack(uid uint32, text string) Packed {
 	return best
 }
 
-// addBase makes a text a base, and packs it with nothing of its own. The base that was
-// used longest ago is compared no more.
+// addBase makes a text a base. The base that was used longest ago is compared no more.
 func (p *Packer) addBase(uid uint32, text string) Packed {
 	if _, known := p.bases[uid]; !known && len(p.bases) >= maxUsers {
 		p.bases = map[uint32][]*baseText{}
 	}
-	b := newBaseText(text)
+	b := &baseText{text: text}
 	bases := slices.Insert(p.bases[uid], 0, b)
 	if len(bases) > basesPerUser {
 		bases[basesPerUser].index = nil
@@ -65,6 +64,5 @@ func (p *Packer) addBase(uid uint32, text string) Packed {
 		bases = bases[:basesPerUser]
 	}
 	p.bases[uid] = bases
-	p.scratch = b.appendEdits(p.scratch[:0], text)
-	return Packed{b, string(p.scratch)}
+	return Plain(text)
 }

@@ -27,7 +27,7 @@ func TestPackSharesAlikeTexts(t *testing.T) {
 		if got := packed.String(); got != text {
 			t.Fatalf("text %d: got %q, want %q", i, got, text)
 		}
-		if packed.Size() > 80 {
+		if i > 0 && packed.Size() > 80 {
 			t.Fatalf("text %d of %d bytes: its differences have %d bytes", i, len(text), packed.Size())
 		}
 	}

@@ -20,6 +20,11 @@ func (p *JobSpec) RequestKey(owner string, uid, gid uint32, job roost.JobID) str
 		p.softConstraints.requestKey(job)) + p.futureKey(job) + p.queueRequirements
 }
 
+// RequestIsOfJob reports whether jobs that ask for the same make a request each.
+func (p *JobSpec) RequestIsOfJob() bool {
+	return p.Now != "" || p.GangSize > 1 || p.AppClass == roost.AppStream || p.softConstraints.spread != ""
+}
+
 // futureKey tells classes apart by what is known of their future. A job of gangs has a
 // request of its own, each gang that one of it leads has, and so has a stream job, which
 // is refused by itself.
