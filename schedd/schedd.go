@@ -82,11 +82,18 @@ func Run(ctx context.Context, node *config.Node, identity *rpc.Identity) error {
 	s := newSchedd(node, identity, daemon.Logger("schedd"), time.Now())
 	s.effects = daemonEffects{s}
 	s.peerSchedds = peers.New(node.Name, identity, s.log)
+	// Naively the daemon would listen when it has read its log. But a client that is refused
+	// tries again after a second: it waits in the queue of the socket instead.
+	listeners, err := s.openListeners()
+	if err != nil {
+		return err
+	}
 	if err := s.openState(); err != nil {
+		closeAll(listeners)
 		return err
 	}
 	defer s.closeFiles()
-	return s.runServers(ctx)
+	return s.runServers(ctx, listeners)
 }
 
 // newSchedd makes what needs no disk and no network.
@@ -190,13 +197,10 @@ const incarnationBits = 24
 func (s *Schedd) nextIncarnation() uint64 { return s.sessions.Add(1) }
 
 // runServers runs everything and returns when all of it has stopped.
-func (s *Schedd) runServers(ctx context.Context) error {
+func (s *Schedd) runServers(ctx context.Context, listeners []net.Listener) error {
 	serving, err := s.service.OpenLogins(s.stateDir())
 	if err != nil {
-		return err
-	}
-	listeners, err := s.openListeners()
-	if err != nil {
+		closeAll(listeners)
 		return err
 	}
 	server := rpc.NewServer(serving, peer.MethodAccess())
@@ -238,9 +242,7 @@ func (s *Schedd) runServers(ctx context.Context) error {
 func (s *Schedd) openListeners() (all []net.Listener, err error) {
 	defer func() {
 		if err != nil {
-			for _, l := range all {
-				l.Close()
-			}
+			closeAll(all)
 		}
 	}()
 	own, err := rpc.Listen(s.node.Schedd.Socket, s.node.Schedd.SocketMode)
@@ -256,6 +258,12 @@ func (s *Schedd) openListeners() (all []net.Listener, err error) {
 		all = append(all, l)
 	}
 	return all, nil
+}
+
+func closeAll(listeners []net.Listener) {
+	for _, l := range listeners {
+		l.Close()
+	}
 }
 
 // serveUntil serves until ctx ends. Calls under way get a moment to finish.

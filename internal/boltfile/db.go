@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	bolt "go.etcd.io/bbolt"
+	"golang.org/x/sys/unix"
 
 	"github.com/roost-batch/roost"
 )
@@ -30,6 +31,19 @@ func (db *DB) Close() (err error) {
 		err = errors.Join(err, db.commitMark.Close())
 	}
 	return err
+}
+
+// ReleasePages takes the pages of the file out of this process's memory, where all that
+// was read of it counts. The system retains them in its cache, and reads them again when
+// they are needed.
+func (db *DB) ReleasePages() error {
+	return db.bolt.View(func(tx *bolt.Tx) error { // which holds the mapping
+		_, _, failed := unix.Syscall(unix.SYS_MADVISE, db.bolt.Info().Data, uintptr(tx.Size()), unix.MADV_DONTNEED)
+		if failed != 0 {
+			return fmt.Errorf("%s: release its pages: %w", db.path, failed)
+		}
+		return nil
+	})
 }
 
 // Update runs f in a read-write transaction. When it returns nil, what f wrote is on

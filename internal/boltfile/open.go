@@ -70,6 +70,9 @@ func (db *DB) open(s *contentChecksum, k *ContentKind, ready func(*DB) error) (e
 	if err == nil && ready != nil {
 		err = ready(db)
 	}
+	if err == nil { // all of it was read
+		err = db.ReleasePages()
+	}
 	return err
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/roost-batch/roost"
@@ -70,4 +71,44 @@ func TestReadyFails(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	write(t, path)
+}
+
+// TestReleasePages checks that a file whose pages were released is read and written as
+// before.
+func TestReleasePages(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f.db")
+	want := fill(t, path)
+	db, err := Open(path, manyKeys, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for round := range 20 {
+		if err := db.ReleasePages(); err != nil {
+			t.Fatal(err)
+		}
+		key := fmt.Sprint("after ", round)
+		value := strings.Repeat(key, 10_000)
+		want["large/"+key] = value
+		if err := db.Update(func(tx *Tx) error {
+			return tx.Bucket([]byte("large")).Put([]byte(key), []byte(value))
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := db.ReleasePages(); err != nil {
+		t.Fatal(err)
+	}
+	err = db.View(func(tx *Tx) error {
+		for name, value := range want {
+			bucket, key, _ := strings.Cut(name, "/")
+			if got := tx.Bucket([]byte(bucket)).Get([]byte(key)); string(got) != value {
+				return fmt.Errorf("%s: got %d bytes, want %d", name, len(got), len(value))
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }

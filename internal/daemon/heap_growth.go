@@ -58,6 +58,14 @@ func (h *heapStats) idle(then heapStats) bool {
 	return h.allocated-then.allocated < idleAllocation && h.excessBytes() > max(spareBytes, h.liveBytes/2)
 }
 
+// isOutdated reports whether a daemon that is idle since then has allocated so much since
+// the last trim that its live bytes may be those of a burst: what the last collection
+// found in use, and nobody uses any more.
+func (h *heapStats) isOutdated(then, trimmed heapStats) bool {
+	return h.allocated-then.allocated < idleAllocation &&
+		h.allocated-trimmed.allocated > max(2*spareBytes, h.liveBytes)
+}
+
 // excessBytes returns the held bytes that are not live.
 func (h *heapStats) excessBytes() uint64 { return h.fromSystem - min(h.liveBytes, h.fromSystem) }
 
@@ -65,15 +73,15 @@ func (h *heapStats) excessBytes() uint64 { return h.fromSystem - min(h.liveBytes
 // runtime shrinks a heap that has been large over many minutes. With TrimHeap a daemon
 // that has accepted ten thousand jobs returns the memory for that within seconds.
 func TrimHeap(ctx context.Context) {
-	var then heapStats
+	var then, trimmed heapStats
 	then.readStats()
 	left := uint64(0)
 	daemonGrowth.applyUntilDone(ctx, func(now heapStats) {
 		// memory that could not be returned before is not tried again
-		if now.idle(then) && now.excessBytes() > left+spareBytes/2 {
+		if now.idle(then) && now.excessBytes() > left+spareBytes/2 || now.isOutdated(then, trimmed) {
 			debug.FreeOSMemory()
 			now.readStats()
-			left = now.excessBytes()
+			left, trimmed = now.excessBytes(), now
 		}
 		then = now
 	})

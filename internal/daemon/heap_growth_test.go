@@ -29,6 +29,23 @@ func TestHeapIdle(t *testing.T) {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
 	}
+	for _, c := range []struct {
+		name             string
+		burst, sinceTick uint64
+		want             bool
+	}{
+		{"nothing since", 0, 0, false},
+		{"after a burst", 200 * mb, 1 * mb, true},
+		{"in a burst", 200 * mb, 5 * mb, false},
+		{"after a small burst", 50 * mb, 1 * mb, false},
+	} {
+		trimmed := heapStats{allocated: 100 * mb}
+		then := heapStats{allocated: trimmed.allocated + c.burst}
+		now := heapStats{liveBytes: 60 * mb, fromSystem: 80 * mb, allocated: then.allocated + c.sinceTick}
+		if got := now.isOutdated(then, trimmed); got != c.want {
+			t.Errorf("live bytes %s are outdated: %v, want %v", c.name, got, c.want)
+		}
+	}
 	for live, want := range map[uint64]int{0: 200, 32 * mb: 200, 48 * mb: 133, 64 * mb: 100, 4 << 30: 100} {
 		if got := daemonGrowth.percentFor(live); got != want {
 			t.Errorf("%d bytes live: %d per cent, want %d", live, got, want)
