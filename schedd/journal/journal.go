@@ -69,9 +69,7 @@ const initialMap = 64 << 20
 
 // loadQueue reads the snapshots and then the log.
 func (j *Journal) loadQueue(tx *boltfile.Tx, q *queue.Queue) error {
-	if err := tx.Bucket(bucketJobs).ForEach(func(_, v []byte) error {
-		return q.RestoreSnapshot(cloneBytes(v))
-	}); err != nil {
+	if err := restoreJobs(tx, q); err != nil {
 		return err
 	}
 	q.RaiseLastSeq(readCounter(tx.Bucket(bucketCounters), keyLastSeq))

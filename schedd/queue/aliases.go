@@ -22,6 +22,8 @@ type (
 	JobEvent = eventlog.JobEvent
 	// EventType says what happened.
 	EventType = eventlog.EventType
+	// JobSnapshot is the record of one job on disk.
+	JobSnapshot = eventlog.JobSnapshot
 	// SubmittedJob is what was submitted.
 	SubmittedJob = eventlog.SubmittedJob
 	// IndexRange is the indexes First to Last, both included.
@@ -84,6 +86,9 @@ func AppendEvent(buf []byte, e *JobEvent) []byte { return eventlog.AppendEvent(b
 
 // DecodeEvent reads what AppendEvent wrote.
 func DecodeEvent(b []byte) (JobEvent, error) { return eventlog.DecodeEvent(b) }
+
+// DecodeSnapshot reads what Queue.Snapshot wrote. The result shares no memory with b.
+func DecodeSnapshot(b []byte) (*JobSnapshot, error) { return eventlog.DecodeSnapshot(b) }
 
 // EncodedJob is the job that an encoded event is about; 0 for what is no event.
 func EncodedJob(b []byte) uint64 { return eventlog.EncodedJob(b) }

@@ -176,6 +176,14 @@ func (q *jobTable) JobAd(seq uint64) (string, bool) {
 	return j.ad.String(), true
 }
 
+// PackedAd returns a job's ad in the form in which the queue has it.
+func (q *jobTable) PackedAd(seq uint64) adtext.Packed {
+	if j := q.jobs[seq]; j != nil {
+		return j.ad
+	}
+	return adtext.Packed{}
+}
+
 // MatchesAd reports whether an expression is true of a job's ad, looked at without the
 // attributes that are hidden.
 func (q *jobTable) MatchesAd(seq uint64, e classad.Expr, env *classad.EvalEnv, hidden ...string) bool {

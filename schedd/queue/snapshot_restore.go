@@ -11,15 +11,26 @@ import (
 // RestoreSnapshot puts a job back that Snapshot wrote down. After an error the queue is
 // of no use.
 func (q *Queue) RestoreSnapshot(snapshot []byte) (err error) {
-	defer func() { // what contradicts itself within the job's own ad and columns
-		if r := recover(); r != nil {
-			err = fmt.Errorf("snapshot of a job: %w: %v", roost.Invalid, r)
-		}
-	}()
+	defer recoverInvalid(&err)
 	s, err := eventlog.DecodeSnapshot(snapshot)
 	if err != nil {
 		return err
 	}
+	return q.RestoreJob(s)
+}
+
+// recoverInvalid makes an error of a panic, of a snapshot that contradicts itself within
+// the job's own ad and columns.
+func recoverInvalid(err *error) {
+	if r := recover(); r != nil {
+		*err = fmt.Errorf("snapshot of a job: %w: %v", roost.Invalid, r)
+	}
+}
+
+// RestoreJob puts a job back whose snapshot is decoded. After an error the queue is of no
+// use.
+func (q *Queue) RestoreJob(s *eventlog.JobSnapshot) (err error) {
+	defer recoverInvalid(&err)
 	if q.jobs[s.Submitted.Job] != nil {
 		return fmt.Errorf("snapshot of a job: %w: job %d is there twice", roost.Invalid, s.Submitted.Job)
 	}
