@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"syscall"
 
 	bolt "go.etcd.io/bbolt"
-	"golang.org/x/sys/unix"
 
 	"github.com/roost-batch/roost"
 )
@@ -38,7 +38,8 @@ func (db *DB) Close() (err error) {
 // they are needed.
 func (db *DB) ReleasePages() error {
 	return db.bolt.View(func(tx *bolt.Tx) error { // which holds the mapping
-		_, _, failed := unix.Syscall(unix.SYS_MADVISE, db.bolt.Info().Data, uintptr(tx.Size()), unix.MADV_DONTNEED)
+		_, _, failed := syscall.Syscall(syscall.SYS_MADVISE, db.bolt.Info().Data, uintptr(tx.Size()),
+			syscall.MADV_DONTNEED)
 		if failed != 0 {
 			return fmt.Errorf("%s: release its pages: %w", db.path, failed)
 		}

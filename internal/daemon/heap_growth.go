@@ -58,9 +58,9 @@ func (h *heapStats) idle(then heapStats) bool {
 	return h.allocated-then.allocated < idleAllocation && h.excessBytes() > max(spareBytes, h.liveBytes/2)
 }
 
-// isOutdated reports whether a daemon that is idle since then has allocated so much since
-// the last trim that its live bytes may be those of a burst: what the last collection
-// found in use, and nobody uses any more.
+// isOutdated reports whether the live bytes of an idle daemon may be those of a burst. It
+// is so when more was allocated since the last trim: the last collection may have found
+// in use what nobody uses any more.
 func (h *heapStats) isOutdated(then, trimmed heapStats) bool {
 	return h.allocated-then.allocated < idleAllocation &&
 		h.allocated-trimmed.allocated > max(2*spareBytes, h.liveBytes)
