@@ -82,8 +82,8 @@ func Run(ctx context.Context, node *config.Node, identity *rpc.Identity) error {
 	s := newSchedd(node, identity, daemon.Logger("schedd"), time.Now())
 	s.effects = daemonEffects{s}
 	s.peerSchedds = peers.New(node.Name, identity, s.log)
-	// Naively the daemon would listen when it has read its log. But a client that is refused
-	// tries again after a second: it waits in the queue of the socket instead.
+	// Naively the daemon would listen when it has read its log. But a client that is
+	// refused tries again after a second: it waits in the queue of the socket instead.
 	listeners, err := s.openListeners()
 	if err != nil {
 		return err
