@@ -9,6 +9,7 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/codec"
 	"github.com/roost-batch/roost/schedd/queue"
+	"github.com/roost-batch/roost/schedd/queue/adtext"
 	"github.com/roost-batch/roost/schedd/table"
 )
 
@@ -220,5 +221,5 @@ func (v *jobView) HistoryRow(q *queue.Queue, seq uint64) *table.JobRow {
 	st.OrderRank, st.OrderTime = seq, st.Submitted // there its place is that of its number
 	m := v.statusRow(&st, "")
 	m.Checkpoints, m.Checkpointed = 0, 0 // they go when it leaves the queue
-	return newTableRow(m, &st, "")
+	return newTableRow(m, &st, adtext.Packed{})
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/queue"
+	"github.com/roost-batch/roost/schedd/queue/adtext"
 	"github.com/roost-batch/roost/schedd/table"
 )
 
@@ -28,6 +29,8 @@ type JobTable struct {
 	sweptAt    atomic.Int64  // when the rows of tasks that run were made anew, unix nanoseconds
 	activeJobs atomic.Int64  // how many there are
 	reasons    sync.Map      // request -> why it waits, as a row in its own encoding
+
+	directQueries atomic.Int32 // for some jobs, answered without the table
 
 	mu         sync.Mutex
 	next       *tableRefresh // that has not begun: who asks now waits for it
@@ -159,28 +162,32 @@ func (v *jobView) publishTable(r *tableRefresh) {
 
 // tableRow makes the row of a job; nil when it is not in the queue.
 func (v *jobView) tableRow(seq uint64) *table.JobRow {
-	j := v.jobTable
-	st, ok := v.queue.Status(seq)
-	if !ok {
-		delete(j.volatileJobs, seq)
-		return nil
-	}
-	m := v.addLocalStatus(v.statusRow(&st, ""), &st)
-	if st.Task != nil && st.Task.State.IsActive() {
-		j.volatileJobs[seq] = true
+	row, volatile := v.makeTableRow(seq)
+	if volatile {
+		v.jobTable.volatileJobs[seq] = true
 	} else {
-		delete(j.volatileJobs, seq)
-	}
-	ad, _ := v.queue.JobAd(seq)
-	row := newTableRow(m, &st, ad)
-	if waitsForMachine(m, &st) {
-		row.RequestID = uint64(st.Request)
+		delete(v.jobTable.volatileJobs, seq)
 	}
 	return row
 }
 
+// makeTableRow makes the row of a job, and reports whether it tells what changes by
+// itself.
+func (v *jobView) makeTableRow(seq uint64) (row *table.JobRow, volatile bool) {
+	st, ok := v.queue.Status(seq)
+	if !ok {
+		return nil, false
+	}
+	m := v.addLocalStatus(v.statusRow(&st, ""), &st)
+	row = newTableRow(m, &st, v.queue.PackedAd(seq))
+	if waitsForMachine(m, &st) {
+		row.RequestID = uint64(st.Request)
+	}
+	return row, st.Task != nil && st.Task.State.IsActive()
+}
+
 // newTableRow makes the row of a job, wherever it is.
-func newTableRow(m *wire.JobStatus, st *queue.JobStatus, ad string) *table.JobRow {
+func newTableRow(m *wire.JobStatus, st *queue.JobStatus, ad adtext.Packed) *table.JobRow {
 	return &table.JobRow{
 		Seq: st.Job.Seq, Owner: st.Owner, UID: st.UID, Submitted: st.Submitted, OrderSeq: st.OrderRank,
 		OrderTime: st.OrderTime, IsArray: st.Array, Text: encodeRow(m), Ad: ad,

@@ -26,11 +26,14 @@ func (l *listQuery) runTable() error {
 	if len(l.req.GetAttributes()) == 0 {
 		l.attributes = func(string) bool { return true }
 	}
-	t, err := l.freshTable(l.ctx)
+	words := l.req.GetSelection().GetSelectors()
+	t, err := l.tableOfWords(words)
+	if t == nil && err == nil {
+		t, err = l.freshTable(l.ctx)
+	}
 	if err != nil {
 		return err
 	}
-	words := l.req.GetSelection().GetSelectors()
 	if len(words) == 0 {
 		if err := l.sendTable(t); err != nil {
 			return err
@@ -52,6 +55,41 @@ func (l *listQuery) runTable() error {
 		}
 	}
 	return l.sendPendingRows()
+}
+
+// Bounds of what is answered without a table of all jobs.
+const (
+	maxDirectQueries = 32
+	maxDirectWords   = 200
+)
+
+// tableOfWords returns a table of the jobs that words name. It is for those who ask first
+// after a start, who need not wait for the rows of all other jobs. It returns nil where
+// the table of all jobs is there, or soon wanted.
+func (l *listQuery) tableOfWords(words []string) (*table.Table, error) {
+	if len(words) == 0 || len(words) > maxDirectWords || l.jobTable.current.Load() != nil ||
+		l.jobTable.directQueries.Add(1) > maxDirectQueries {
+		return nil, nil
+	}
+	rows := map[uint64]*table.JobRow{}
+	err := l.callLoopDurable(l.ctx, func(time.Time) {
+		for _, word := range words {
+			if id, err := parseListedJob(word, l.node.Name); err == nil {
+				if row, _ := l.makeTableRow(id.Seq); row != nil {
+					rows[id.Seq] = row
+				}
+			}
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return (&table.Table{}).WithRows(rows), nil
+}
+
+// parseListedJob reads a word that names one job.
+func parseListedJob(word, host string) (roost.JobID, error) {
+	return roost.ParseJobID(strings.Replace(word, "[]", "", 1), host)
 }
 
 // sendTable sends the rows of all jobs in the order of their places. That is the oldest
@@ -129,7 +167,7 @@ func (l *listQuery) sendPendingRows() error {
 	for i, r := range rows {
 		m := &more[i]
 		m.Discreet = !mayReadAd(l.user, &queue.JobStatus{UID: r.UID})
-		m.Ad, _ = classad.ProjectAd(r.Ad, func(name string) bool {
+		m.Ad, _ = classad.ProjectAd(r.Ad.String(), func(name string) bool {
 			return l.attributes(name) && !(m.Discreet && slices.ContainsFunc(privateAttributes, func(p string) bool {
 				return strings.EqualFold(p, name)
 			}))
@@ -150,7 +188,7 @@ func (l *listQuery) sendPendingRows() error {
 // sendWordRows sends the rows of what one word names. One job comes from the table or
 // from the history. Everything else is answered like other queries.
 func (l *listQuery) sendWordRows(t *table.Table, word string) error {
-	id, err := roost.ParseJobID(strings.Replace(word, "[]", "", 1), l.node.Name)
+	id, err := parseListedJob(word, l.node.Name)
 	if err != nil || l.req.GetTasks() || id.Host != l.node.Name {
 		return l.sendSingle(word)
 	}

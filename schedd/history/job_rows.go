@@ -8,6 +8,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/boltfile"
 	"github.com/roost-batch/roost/schedd/queue"
+	"github.com/roost-batch/roost/schedd/queue/adtext"
 	"github.com/roost-batch/roost/schedd/table"
 )
 
@@ -93,7 +94,7 @@ func (h *History) row(tx *boltfile.Tx, seq uint64, record []byte, w RowFilter) (
 	}
 	if row.Seq = seq; w.Ads {
 		if admitted, err := queue.DecodeSubmission(r.Snapshot); err == nil && admitted.Submission != nil {
-			row.Ad = admitted.Submission.Ad
+			row.Ad = adtext.Plain(admitted.Submission.Ad)
 		}
 	}
 	return row, nil

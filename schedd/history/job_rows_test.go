@@ -44,7 +44,7 @@ func TestRows(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, r := range rows {
-			if out = append(out, r.Seq); w.Ads != (r.Ad != "") {
+			if out = append(out, r.Seq); w.Ads != (r.Ad.String() != "") {
 				t.Errorf("the ad of row %d is %q", r.Seq, r.Ad)
 			}
 		}

@@ -9,6 +9,8 @@ import (
 	"maps"
 	"math"
 	"slices"
+
+	"github.com/roost-batch/roost/schedd/queue/adtext"
 )
 
 // JobRow is the row of one job. It is immutable.
@@ -23,7 +25,7 @@ type JobRow struct {
 	IsArray   bool   // it was submitted as several tasks
 	RequestID uint64 // ID of the request whose explanation belongs to it; 0: none
 	Text      []byte // the row as it is sent
-	Ad        string
+	Ad        adtext.Packed
 }
 
 // OrderNumber returns the number of the job whose place in lists this job takes. It is
