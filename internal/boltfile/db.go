@@ -20,7 +20,11 @@ type DB struct {
 
 	mu       sync.Mutex       // held by the writer
 	checksum *contentChecksum // as of the last transaction
+	written  int              // bytes of records, since the pages were released
 }
+
+// releasedBytes is after how many written bytes the pages of a file are released.
+const releasedBytes = 8 << 20
 
 // Close closes the file.
 func (db *DB) Close() (err error) {
@@ -66,8 +70,12 @@ func (db *DB) Update(f func(*Tx) error) error {
 		return err
 	}
 	db.checksum = tx.checksum
-	_, err = db.commitMark.WriteAt(next.encode(), 0)
-	return err
+	if db.written >= releasedBytes {
+		db.written = 0
+		err = db.ReleasePages()
+	}
+	_, merr := db.commitMark.WriteAt(next.encode(), 0)
+	return errors.Join(merr, err)
 }
 
 // View runs f in a read-only transaction. If f met a record that was damaged after the
@@ -165,6 +173,7 @@ func (b *Bucket) Put(key, value []byte) error {
 	}
 	raw := appendChecksum(b.name, key, value)
 	t.add(raw)
+	b.tx.db.written += len(raw)
 	b.tx.checksum.buckets[b.name] = t
 	return b.b.Put(key, raw)
 }

@@ -132,9 +132,6 @@ func (j *Journal) Append(events []queue.JobEvent, checkpoint *QueueCheckpoint) e
 	failpoint.Point(failpoint.ScheddAfterFsync)
 	j.next++
 	j.size = size
-	if checkpoint != nil { // most of what was written is not read again before a restart
-		return j.db.ReleasePages()
-	}
 	return nil
 }
 
