@@ -41,6 +41,7 @@ type JobTable struct {
 	// jobs whose rows tell what changes by itself: what they use, how long a node has
 	// been silent
 	volatileJobs map[uint64]bool
+	texts        *adtext.Packer // nil until there is a row
 }
 
 // tableRefresh is an update that some wait for.
@@ -120,7 +121,7 @@ func (v *jobView) startTableRefresh(now time.Time) {
 	for seq := range j.dirty {
 		seqs = append(seqs, seq)
 	}
-	clear(j.dirty)
+	j.dirty = map[uint64]bool{} // it may have been large, and a map does not shrink
 	v.buildRows(r, seqs)
 }
 
@@ -180,6 +181,7 @@ func (v *jobView) makeTableRow(seq uint64) (row *table.JobRow, volatile bool) {
 	}
 	m := v.addLocalStatus(v.statusRow(&st, ""), &st)
 	row = newTableRow(m, &st, v.queue.PackedAd(seq))
+	row.Text = v.jobTable.pack(st.UID, row.Text)
 	if waitsForMachine(m, &st) {
 		row.RequestID = uint64(st.Request)
 	}
@@ -190,9 +192,17 @@ func (v *jobView) makeTableRow(seq uint64) (row *table.JobRow, volatile bool) {
 func newTableRow(m *wire.JobStatus, st *queue.JobStatus, ad adtext.Packed) *table.JobRow {
 	return &table.JobRow{
 		Seq: st.Job.Seq, Owner: st.Owner, UID: st.UID, Submitted: st.Submitted, OrderSeq: st.OrderRank,
-		OrderTime: st.OrderTime, IsArray: st.Array, Text: encodeRow(m), Ad: ad,
+		OrderTime: st.OrderTime, IsArray: st.Array, Text: adtext.Plain(string(encodeRow(m))), Ad: ad,
 		IsFinal: st.Counts[roost.Completed]+st.Counts[roost.Removed] == st.Tasks,
 	}
+}
+
+// pack returns the text of a row as its difference from that of another job of the user.
+func (v *JobTable) pack(uid uint32, text adtext.Packed) adtext.Packed {
+	if v.texts == nil {
+		v.texts = adtext.NewPacker()
+	}
+	return v.texts.Pack(uid, text.String())
 }
 
 // encodeRow is a row in its own encoding. Texts that come from users may be no UTF-8,
@@ -231,12 +241,12 @@ func (v *JobTable) SetReason(id queue.RequestID, e *wire.Explanation) {
 // rowText returns the encoded row of a job, followed by the reason why the job waits. In
 // an encoded message the later value of a field replaces the earlier one.
 func (v *JobTable) rowText(r *table.JobRow) []byte {
+	text := []byte(r.Text.String())
 	if r.RequestID == 0 {
-		return r.Text
+		return text
 	}
-	why, ok := v.reasons.Load(r.RequestID)
-	if !ok {
-		return r.Text
+	if why, ok := v.reasons.Load(r.RequestID); ok {
+		text = append(text, why.([]byte)...)
 	}
-	return append(r.Text[:len(r.Text):len(r.Text)], why.([]byte)...)
+	return text
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/damage"
 	"github.com/roost-batch/roost/schedd/queue"
+	"github.com/roost-batch/roost/schedd/queue/adtext"
 	"github.com/roost-batch/roost/schedd/table"
 )
 
@@ -23,7 +24,8 @@ func writeHistory(t testing.TB, dir string) map[uint64]*JobRecord {
 	t.Helper()
 	records, all := newEndedJobs(t, 40), map[uint64]*JobRecord{}
 	for i := range records {
-		records[i].Row = &table.JobRow{Owner: "alice", UID: 1000, Text: []byte("what lists tell of it"), IsFinal: true}
+		records[i].Row = &table.JobRow{Owner: "alice", UID: 1000, IsFinal: true,
+			Text: adtext.Plain("what lists tell of it")}
 	}
 	h := open(t, dir)
 	for i := 0; i < len(records); i += 5 {

@@ -106,7 +106,7 @@ func encodeRow(r *table.JobRow) []byte {
 	b := binary.BigEndian.AppendUint64(nil, uint64(r.Submitted))
 	b = binary.BigEndian.AppendUint32(b, r.UID)
 	b = append(b, map[bool]byte{true: 1}[r.IsArray])
-	return append(appendPiece(b, []byte(r.Owner)), r.Text...)
+	return append(appendPiece(b, []byte(r.Owner)), r.Text.String()...)
 }
 
 // decodeRow decodes what encodeRow wrote. The result shares no memory with b.
@@ -122,6 +122,6 @@ func decodeRow(b []byte) (*table.JobRow, bool) {
 	return &table.JobRow{
 		Submitted: int64(binary.BigEndian.Uint64(b)), UID: binary.BigEndian.Uint32(b[8:]), IsArray: b[12] == 1,
 		Owner: string(b[owner : owner+int(n)]),
-		Text:  slices.Clone(b[owner+int(n):]), IsFinal: true,
+		Text:  adtext.Plain(string(b[owner+int(n):])), IsFinal: true,
 	}, true
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost/schedd/queue"
+	"github.com/roost-batch/roost/schedd/queue/adtext"
 	"github.com/roost-batch/roost/schedd/table"
 )
 
@@ -18,7 +19,7 @@ func TestRows(t *testing.T) {
 	for i := range records {
 		if i != 2 {
 			records[i].Row = &table.JobRow{Seq: records[i].Seq, Owner: "alice", UID: 1000, Submitted: int64(i),
-				IsArray: i == 1, IsFinal: true, Text: []byte(fmt.Sprint("text ", i))}
+				IsArray: i == 1, IsFinal: true, Text: adtext.Plain(fmt.Sprint("text ", i))}
 		}
 	}
 	if err := h.Add(records); err != nil {
@@ -26,14 +27,14 @@ func TestRows(t *testing.T) {
 	}
 	w := RowFilter{MakeRow: func(past *queue.Queue, seq uint64) *table.JobRow {
 		st, _ := past.Status(seq)
-		return &table.JobRow{Owner: st.Owner, Text: []byte("made")}
+		return &table.JobRow{Owner: st.Owner, Text: adtext.Plain("made")}
 	}}
 	for i := range records {
 		got, err := h.Row(records[i].Seq, w)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := records[i].Row; want == nil && string(got.Text) != "made" ||
+		if want := records[i].Row; want == nil && got.Text.String() != "made" ||
 			want != nil && !reflect.DeepEqual(got, want) {
 			t.Errorf("row %d: got %v, want %v", i, got, want)
 		}

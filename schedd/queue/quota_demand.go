@@ -124,6 +124,9 @@ func (j *job) demand() QuotaDemand {
 	return totalDemand(kinds, j.spec.MaxRunning*j.tasksPerIndex()).countGangOnce(&j.spec.JobSpec)
 }
 
+// maxRetainedChanges is for how many changed jobs memory is retained.
+const maxRetainedChanges = 1000
+
 // updateDemands brings the sums of those jobs up to date of which something has changed.
 func (q *quotaDemands) updateDemands() {
 	for seq := range q.demandChanged {
@@ -147,6 +150,9 @@ func (q *quotaDemands) updateDemands() {
 			q.demands[who] = sum
 		}
 		q.changedDemands[who] = true
+	}
+	if len(q.demandChanged) > maxRetainedChanges { // a map does not shrink
+		q.demandChanged = map[uint64]bool{}
 	}
 	clear(q.demandChanged)
 }

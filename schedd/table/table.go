@@ -17,15 +17,15 @@ import (
 type JobRow struct {
 	Seq       uint64
 	Owner     string
-	UID       uint32
-	Submitted int64  // unix nanoseconds
-	OrderSeq  uint64 // number of the job whose place in lists it takes; 0: its own
-	OrderTime int64  // submit time of the job whose place it takes, unix nanoseconds; 0: its own
-	IsFinal   bool   // all its tasks have ended
-	IsArray   bool   // it was submitted as several tasks
-	RequestID uint64 // ID of the request whose explanation belongs to it; 0: none
-	Text      []byte // the row as it is sent
+	Submitted int64         // unix nanoseconds
+	OrderSeq  uint64        // number of the job whose place in lists it takes; 0: its own
+	OrderTime int64         // submit time of the job whose place it takes, unix nanoseconds; 0: its own
+	RequestID uint64        // ID of the request whose explanation belongs to it; 0: none
+	Text      adtext.Packed // the row as it is sent
 	Ad        adtext.Packed
+	UID       uint32
+	IsFinal   bool // all its tasks have ended
+	IsArray   bool // it was submitted as several tasks
 }
 
 // OrderNumber returns the number of the job whose place in lists this job takes. It is

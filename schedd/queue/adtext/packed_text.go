@@ -1,6 +1,6 @@
-// Package adtext stores the texts of job ads in little memory. The ads of jobs that a
-// user submits differ in a name, a script and a few arguments; the rest, mostly the
-// environment, is the same thousands of times.
+// Package adtext stores the texts of job ads, and of rows in lists of jobs, in little
+// memory. The ads of jobs that a user submits differ in a name, a script and a few
+// arguments; the rest, mostly the environment, is the same thousands of times.
 //
 // Naively equal attributes would be shared. But the environment is one attribute, and the
 // name of the job is in the middle of it. So a text is stored as its differences from an
