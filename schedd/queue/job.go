@@ -155,13 +155,14 @@ const maxSharedSubmissions = 1 << 12
 
 // shareSubmission returns what a job shares with others of its user.
 func (q *jobTable) shareSubmission(s *eventlog.SubmittedJob) *jobSubmission {
-	own := &jobSubmission{s.Owner, s.UID, s.GID, s.PartCount, s.Count, s.Columns, s.Dependencies}
-	if s.Count != 1 || len(s.Columns) > 0 || len(s.Dependencies) > 0 {
-		return own
-	}
 	kind := submissionKind{s.Owner, s.UID, s.GID, s.PartCount}
-	if shared := q.submissions[kind]; shared != nil {
+	plain := s.Count == 1 && len(s.Columns) == 0 && len(s.Dependencies) == 0
+	if shared := q.submissions[kind]; plain && shared != nil {
 		return shared
+	}
+	own := &jobSubmission{s.Owner, s.UID, s.GID, s.PartCount, s.Count, s.Columns, s.Dependencies}
+	if !plain {
+		return own
 	}
 	if len(q.submissions) >= maxSharedSubmissions {
 		clear(q.submissions)
