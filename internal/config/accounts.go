@@ -8,7 +8,6 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
-	"github.com/zclconf/go-cty/cty"
 
 	"github.com/roost-batch/roost/internal/account"
 )
@@ -125,7 +124,7 @@ func (w fileWriter) writeAccounts(a TaskAccounts) {
 	b := w.writeBlock("accounts")
 	b.writeText("users", string(a.Users))
 	if a.SlotUIDs != (account.IDRange{}) {
-		b.to.SetAttributeValue("slot_uids", cty.StringVal(a.SlotUIDs.String()))
+		b.writeText("slot_uids", a.SlotUIDs.String())
 	}
 	for _, t := range a.Trust {
 		b.writeBlock("trust", t.Node).writeList("users", t.Users)

@@ -112,6 +112,6 @@ func (w fileWriter) writeGPUs(g GPUSettings) {
 		b.writeText("use", "none")
 	}
 	if g.Exclusive {
-		b.to.SetAttributeValue("share", cty.False)
+		b.to.setAttribute("share", "false")
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/hcl/v2/hclsyntax"
-	"github.com/zclconf/go-cty/cty"
 
 	"github.com/roost-batch/roost"
 )
@@ -92,11 +91,11 @@ func (w fileWriter) writeLimits(l LimitSettings) {
 	b.writeText("sandbox", string(l.Sandbox))
 	b.writeBool("cpu_limit", l.CPU)
 	if l.Processes != 0 {
-		b.to.SetAttributeValue("max_processes", cty.NumberIntVal(int64(l.Processes)))
+		b.writeNumber("max_processes", l.Processes)
 	}
 	b.writeSize("task_disk", l.TaskDisk)
 	if l.TaskFiles != 0 {
-		b.to.SetAttributeValue("task_files", cty.NumberIntVal(int64(l.TaskFiles)))
+		b.writeNumber("task_files", l.TaskFiles)
 	}
 	b.writeSize("task_output", l.TaskOutput)
 	if l.Reclaim != roost.ReclaimOff {

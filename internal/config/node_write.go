@@ -5,10 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
-
-	"github.com/hashicorp/hcl/v2/hclwrite"
-	"github.com/zclconf/go-cty/cty"
 
 	"github.com/roost-batch/roost"
 )
@@ -16,8 +14,7 @@ import (
 // Write returns the node as a node file from which Load reads the same node. Zero fields
 // are left out.
 func Write(n *Node) []byte {
-	f := hclwrite.NewEmptyFile()
-	w := fileWriter{f.Body()}
+	w := fileWriter{&blockText{}}
 	w.writeText("name", n.Name)
 	w.writeText("pool", n.Pool)
 	w.writeText("dir", n.Dir)
@@ -53,10 +50,10 @@ func Write(n *Node) []byte {
 		b.writeDuration("keep_history", s.KeepHistory)
 		b.writeBool("allow_root", s.AllowRoot)
 		if s.MaxQueued != 0 {
-			b.to.SetAttributeValue("max_queued", cty.NumberIntVal(int64(s.MaxQueued)))
+			b.writeNumber("max_queued", s.MaxQueued)
 		}
 		if s.MaxOfUser != 0 {
-			b.to.SetAttributeValue("max_queued_of_user", cty.NumberIntVal(int64(s.MaxOfUser)))
+			b.writeNumber("max_queued_of_user", s.MaxOfUser)
 		}
 		b.writeText("dialect", string(s.Dialect))
 		b.writeDuration("keep_completed", s.KeepCompleted)
@@ -74,17 +71,20 @@ func Write(n *Node) []byte {
 	for _, d := range n.Startds {
 		w.writeStartd(d)
 	}
-	return f.Bytes()
+	var b strings.Builder
+	w.to.write(&b, "")
+	return []byte(b.String())
 }
 
-type fileWriter struct{ to *hclwrite.Body }
+// fileWriter writes settings to a block.
+type fileWriter struct{ to *blockText }
 
 func (w fileWriter) writeStartd(d StartdSettings) {
 	b := w.writeBlock("startd", d.Name)
 	b.writeText("dir", d.Dir)
 	b.writeList("listen", d.Listen)
 	if d.Resources.CPU != 0 {
-		b.to.SetAttributeValue("cpus", cty.NumberFloatVal(d.Resources.CPU.Cores()))
+		b.to.setAttribute("cpus", strconv.FormatFloat(d.Resources.CPU.Cores(), 'f', -1, 64))
 	}
 	b.writeSize("memory", d.Resources.Memory)
 	b.writeSize("disk", d.Resources.Disk)
@@ -96,11 +96,7 @@ func (w fileWriter) writeStartd(d StartdSettings) {
 		b.to.SetAttributeValue("spare_starters", cty.NumberIntVal(int64(*d.Spares)))
 	}
 	if len(d.Attributes) > 0 {
-		attributes := map[string]cty.Value{}
-		for _, name := range slices.Sorted(maps.Keys(d.Attributes)) {
-			attributes[name] = cty.StringVal(d.Attributes[name])
-		}
-		b.to.SetAttributeValue("attributes", cty.ObjectVal(attributes))
+		b.to.setAttribute("attributes", objectText(slices.Sorted(maps.Keys(d.Attributes)), d.Attributes))
 	}
 	b.writeBool("allow_root", d.AllowRoot)
 	b.writeText("criu", d.CRIU)
@@ -114,19 +110,18 @@ func (w fileWriter) writeStartd(d StartdSettings) {
 }
 
 func (w fileWriter) writeBlock(name string, labels ...string) fileWriter {
-	w.to.AppendNewline()
-	return fileWriter{w.to.AppendNewBlock(name, labels).Body()}
+	return fileWriter{w.to.appendBlock(name, labels)}
 }
 
 func (w fileWriter) writeText(name, value string) {
 	if value != "" {
-		w.to.SetAttributeValue(name, cty.StringVal(value))
+		w.to.setAttribute(name, quotedText(value))
 	}
 }
 
 func (w fileWriter) writeBool(name string, value bool) {
 	if value {
-		w.to.SetAttributeValue(name, cty.True)
+		w.to.setAttribute(name, "true")
 	}
 }
 
@@ -134,11 +129,11 @@ func (w fileWriter) writeList(name string, values []string) {
 	if len(values) == 0 {
 		return
 	}
-	parts := make([]cty.Value, len(values))
+	parts := make([]string, len(values))
 	for i, v := range values {
-		parts[i] = cty.StringVal(v)
+		parts[i] = quotedText(v)
 	}
-	w.to.SetAttributeValue(name, cty.TupleVal(parts))
+	w.to.setAttribute(name, "["+strings.Join(parts, ", ")+"]")
 }
 
 func (w fileWriter) writeDuration(name string, d time.Duration) {

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/hcl/v2/hclsyntax"
-	"github.com/zclconf/go-cty/cty"
 
 	"github.com/roost-batch/roost/gpu"
 )
@@ -117,5 +116,5 @@ func (w fileWriter) writeQueue(q NodeQueue) {
 }
 
 func (w fileWriter) writeNumber(name string, n int) {
-	w.to.SetAttributeValue(name, cty.NumberIntVal(int64(n)))
+	w.to.setAttribute(name, strconv.Itoa(n))
 }
