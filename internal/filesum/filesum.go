@@ -15,10 +15,8 @@ var ErrDamaged = errors.New("the file is damaged: its checksum is wrong")
 // checksumPrefix begins the last line.
 const checksumPrefix = "crc32c "
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
 func checksumLine(text []byte) string {
-	return fmt.Sprintf("%s%08x\n", checksumPrefix, crc32.Checksum(text, castagnoli))
+	return fmt.Sprintf("%s%08x\n", checksumPrefix, crc32.Checksum(text, crc32.MakeTable(crc32.Castagnoli)))
 }
 
 // AppendChecksum returns a text with the line of its checksum. A missing newline at the

@@ -13,6 +13,7 @@ func packageOrders() []packageOrder {
 	return []packageOrder{
 		{".", true},
 		{"classad", true},
+		{"internal/lazyregexp", false}, // not pure only for its sync.OnceValue
 		{"internal/suggest", true},
 		{"internal/mutant", true},
 		{"internal/filesum", true},
@@ -131,11 +132,14 @@ func packageOrders() []packageOrder {
 		{"internal/cli/classad", false},
 		{"internal/cli/sim", false},
 		{"internal/cli/daemons", false},
+		{"internal/cli/nodeprogram", false},
 		{"internal/cli/pbs/pbsframe", false},
 		{"internal/cli/pbs/reservation", false},
 		{"internal/cli/pbs", false},
 		{"internal/cli", false},
 		{"cmd/roost", false},
+		{"cmd/roost-node", false},
+		{"cmd/roost-sim", false},
 		{"cmd/roost-starter", false},
 
 		{"internal/importlint", false},

@@ -2,14 +2,16 @@ package submit
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
+	"github.com/roost-batch/roost/internal/lazyregexp"
+
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
-	"github.com/roost-batch/roost"
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/roost-batch/roost"
 )
 
 // evaluate evaluates an expression whose names were checked. If it has no value the error
@@ -43,11 +45,11 @@ func (p *fileParser) evaluate(expr hclsyntax.Expression, ctx *hcl.EvalContext) (
 	return v, v.IsWhollyKnown()
 }
 
-var callErrorPrefix = regexp.MustCompile(`^(Invalid value for "[^"]*" parameter|Call to function "[^"]*" failed): `)
+var callErrorPrefix = lazyregexp.New(`^(Invalid value for "[^"]*" parameter|Call to function "[^"]*" failed): `)
 
 // functionErrorText returns the cause of a function's error; the caret shows the place.
 func functionErrorText(detail string) string {
-	rest := callErrorPrefix.ReplaceAllString(detail, "")
+	rest := callErrorPrefix().ReplaceAllString(detail, "")
 	return strings.ToUpper(rest[:min(1, len(rest))]) + rest[min(1, len(rest)):]
 }
 

@@ -2,9 +2,10 @@ package submit
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/roost-batch/roost/internal/lazyregexp"
 
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
@@ -79,12 +80,12 @@ func indentSize(args []cty.Value) (int, error) {
 	return int(spaces)*lines + textLen(args[1]), nil
 }
 
-var formatWidth = regexp.MustCompile(`[0-9]{4,}|\*`)
+var formatWidth = lazyregexp.New(`[0-9]{4,}|\*`)
 
 // formatSize refuses widths that no output needs.
 func formatSize(args []cty.Value) (int, error) {
 	if s := args[0].AsString(); strings.Contains(s, "%") {
-		for _, w := range formatWidth.FindAllString(s, -1) {
+		for _, w := range formatWidth().FindAllString(s, -1) {
 			if w == "*" {
 				return 0, fmt.Errorf("a width of * is not known here; write the number into the format")
 			}

@@ -2,14 +2,16 @@ package submit
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
+	"github.com/roost-batch/roost/internal/lazyregexp"
+
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
-	"github.com/roost-batch/roost"
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/roost-batch/roost"
 )
 
 // jobDependency is one condition that a job waits for.
@@ -154,14 +156,14 @@ func parseDependency(s string) (jobDependency, error) {
 	}
 	plain := dep.id
 	if strings.HasSuffix(dep.dependencyType, "array") {
-		plain = taskDependency.ReplaceAllString(plain, "[]")
+		plain = taskDependency().ReplaceAllString(plain, "[]")
 	}
 	_, err := roost.ParseJobID(plain, "here")
 	return dep, err
 }
 
 // taskDependency matches the number of tasks after the id of an array.
-var taskDependency = regexp.MustCompile(`\[\]\[[1-9][0-9]{0,7}\]`)
+var taskDependency = lazyregexp.New(`\[\]\[[1-9][0-9]{0,7}\]`)
 
 func (b *jobBuilder) addJob(when, name string, at hcl.Range) {
 	if name == b.name {

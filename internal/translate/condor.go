@@ -2,11 +2,11 @@ package translate
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/roost-batch/roost/internal/lazyregexp"
 	"github.com/roost-batch/roost/internal/suggest"
 )
 
@@ -29,9 +29,9 @@ type submitSetting struct {
 }
 
 var (
-	assignment = regexp.MustCompile(`^(\+|(?i:my\.))?[ \t]*([A-Za-z_][A-Za-z0-9_.]*)[ \t]*=[ \t]*(.*)$`)
-	queueWord  = regexp.MustCompile(`^(?i:queue)(?:[ \t]+(.*))?$`)
-	statement  = regexp.MustCompile(`^(?i:(if|elif|else|endif|include|use))\b`)
+	assignment = lazyregexp.New(`^(\+|(?i:my\.))?[ \t]*([A-Za-z_][A-Za-z0-9_.]*)[ \t]*=[ \t]*(.*)$`)
+	queueWord  = lazyregexp.New(`^(?i:queue)(?:[ \t]+(.*))?$`)
+	statement  = lazyregexp.New(`^(?i:(if|elif|else|endif|include|use))\b`)
 )
 
 // translateCondor translates a submit description.
@@ -48,7 +48,7 @@ func (t *fileTranslation) translateCondor(text string) error {
 		if line == "" || line[0] == '#' {
 			continue
 		}
-		if m := statement.FindStringSubmatch(line); m != nil && !assignment.MatchString(line) {
+		if m := statement().FindStringSubmatch(line); m != nil && !assignment().MatchString(line) {
 			switch strings.ToLower(m[1]) {
 			case "if":
 				depth++
@@ -65,13 +65,13 @@ func (t *fileTranslation) translateCondor(text string) error {
 		if depth > 0 {
 			continue
 		}
-		if m := queueWord.FindStringSubmatch(line); m != nil {
+		if m := queueWord().FindStringSubmatch(line); m != nil {
 			rest, end := splitInlineItems(m[1], lines, i)
 			f.queueJob(number, line, rest, lines[i+1:max(end, i+1)])
 			i = end
 			continue
 		}
-		m := assignment.FindStringSubmatch(line)
+		m := assignment().FindStringSubmatch(line)
 		if m == nil {
 			f.noteLost(number, line, "This line is not understood.")
 			continue

@@ -2,13 +2,13 @@ package translate
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/lazyregexp"
 )
 
 // carryOver carries a command over, if it is set.
@@ -95,7 +95,7 @@ func (q *condorJob) setEnvironment(s submitSetting) {
 	}
 	for _, t := range list {
 		name, rest, ok := strings.Cut(t[0].fixed, "=")
-		if !ok || t[0].expr != "" || !identifier.MatchString(name) {
+		if !ok || t[0].expr != "" || !identifier().MatchString(name) {
 			q.noteCommandLost(s, "One of these is no NAME=value.")
 			continue
 		}
@@ -258,7 +258,7 @@ func (q *condorJob) setPlacement() {
 	}, "max_materialize")
 }
 
-var adWord = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|[A-Za-z_][A-Za-z0-9_.]*[ \t]*\(?`)
+var adWord = lazyregexp.New(`"(?:[^"\\]|\\.)*"|[A-Za-z_][A-Za-z0-9_.]*[ \t]*\(?`)
 
 // machineAttributes are the machine attributes that Roost and HTCondor both have.
 var machineAttributes = strings.Fields("arch opsys memory disk cpus gpus machine name loadavg state activity " +
@@ -271,7 +271,7 @@ func (q *condorJob) passExpression(name string, s submitSetting) {
 	t := q.expandMacros(s.value)
 	q.job.setSource(name, t.hclSource())
 	var strange []string
-	for _, w := range adWord.FindAllString(s.value, -1) {
+	for _, w := range adWord().FindAllString(s.value, -1) {
 		word := strings.ToLower(strings.TrimSpace(w))
 		if word[0] == '"' || strings.HasSuffix(word, "(") || strings.HasPrefix(word, "my.") ||
 			strings.HasPrefix(word, "request") {
@@ -347,7 +347,7 @@ func (q *condorJob) setLabels() {
 		}
 		q.current = s
 		t := q.expandMacros(s.value)
-		if v, fixed := t.fixedText(); fixed && identifier.MatchString(s.name) {
+		if v, fixed := t.fixedText(); fixed && identifier().MatchString(s.name) {
 			q.job.addToMap("labels", s.name, quotedText(strings.Trim(strings.TrimSpace(v), `"`)))
 			q.noteDifferenceAt(s, "It becomes a label, a text for people and scripts: nothing is decided by it.")
 			continue

@@ -36,7 +36,7 @@ func (q *condorJob) flatText(s string, depth int) string {
 			name = s[1:open]
 		}
 		switch {
-		case open < 0 || end < 0 || name != "" && name != "$" && !identifier.MatchString(name):
+		case open < 0 || end < 0 || name != "" && name != "$" && !identifier().MatchString(name):
 			b.WriteByte('$')
 			s = s[1:]
 			continue

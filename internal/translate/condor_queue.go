@@ -2,9 +2,10 @@ package translate
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/roost-batch/roost/internal/lazyregexp"
 )
 
 // condorJob is a queue command and the job that it becomes.
@@ -22,7 +23,7 @@ type condorJob struct {
 	isSeveral       bool              // it may have more than one task
 }
 
-var queueForm = regexp.MustCompile(
+var queueForm = lazyregexp.New(
 	`^(?:([0-9]+|\$\([^)]*\))\s*)?(?:([A-Za-z_][A-Za-z0-9_, \t]*?)??\s*\b(?i:(in|from|matching))\b\s*(.*))?$`,
 )
 
@@ -30,7 +31,7 @@ var queueForm = regexp.MustCompile(
 func (q *condorJob) parseQueueCommand(rest string, lines []string) {
 	q.itemVariables, q.itemCount, q.expansionBudget = map[string]string{}, 1, 1<<20
 	q.current = submitSetting{line: q.line, source: q.source}
-	m := queueForm.FindStringSubmatch(rest)
+	m := queueForm().FindStringSubmatch(rest)
 	if m == nil {
 		q.noteLost(q.line, q.source,
 			"This form of queue is not understood; it is taken for a single job. A job file has count and for_each.")
@@ -55,7 +56,7 @@ func (q *condorJob) parseQueueCommand(rest string, lines []string) {
 	q.setItems(strings.ToLower(m[3]), names, strings.TrimSpace(m[4]), lines)
 }
 
-var slicePattern = regexp.MustCompile(`^\[[-0-9: ]*\]\s*`)
+var slicePattern = lazyregexp.New(`^\[[-0-9: ]*\]\s*`)
 
 // setItems sets the items that tasks are made for.
 func (q *condorJob) setItems(how string, names []string, rest string, lines []string) {
@@ -68,7 +69,7 @@ func (q *condorJob) setItems(how string, names []string, rest string, lines []st
 			}
 		}
 	}
-	if m := slicePattern.FindString(rest); m != "" {
+	if m := slicePattern().FindString(rest); m != "" {
 		rest = rest[len(m):]
 		q.noteCommandDifference("The slice is not carried over: there is a task for every item. slice(list, from, " +
 			"to) makes one.")

@@ -3,11 +3,11 @@ package translate
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/lazyregexp"
 )
 
 // checkReadable checks that src is a text that a job file can contain.
@@ -52,29 +52,29 @@ func checkReadable(src []byte) (string, error) {
 func lineAt(src []byte, offset int) int { return 1 + bytes.Count(src[:offset], []byte{'\n'}) }
 
 var (
-	queueLine  = regexp.MustCompile(`(?mi)^[ \t]*queue\b[^=\n]*$`)
-	condorLine = regexp.MustCompile(
+	queueLine  = lazyregexp.New(`(?mi)^[ \t]*queue\b[^=\n]*$`)
+	condorLine = lazyregexp.New(
 		`(?mi)^[ \t]*(executable|arguments|universe|log|output|error|request_\w+|requirements|container_image|docker_image)[ \t]*=`,
 	)
-	slurmLine  = regexp.MustCompile(`(?m)^#SBATCH\s`)
-	pbsLine    = regexp.MustCompile(`(?m)^[ \t]*#PBS\s`)
-	torqueMark = regexp.MustCompile(
+	slurmLine  = lazyregexp.New(`(?m)^#SBATCH\s`)
+	pbsLine    = lazyregexp.New(`(?m)^[ \t]*#PBS\s`)
+	torqueMark = lazyregexp.New(
 		`(?m)^[ \t]*#PBS\s+(-t\b|-d\b|-T\b|-F\b|-l\s*procs=|-W\s*x=|.*:gpus=)|PBS_ARRAYID\b|PBS_NUM_PPN\b|PBS_GPUFILE\b|PBS_VNODENUM\b`,
 	)
 )
 
 // detectDialect returns the dialect of a text, or "".
 func detectDialect(text string) Dialect {
-	slurm, pbs := len(slurmLine.FindAllString(text, -1)), len(pbsLine.FindAllString(text, -1))
+	slurm, pbs := len(slurmLine().FindAllString(text, -1)), len(pbsLine().FindAllString(text, -1))
 	switch {
 	case slurm > 0 && slurm >= pbs:
 		return Slurm
 	case pbs > 0:
-		if torqueMark.MatchString(text) {
+		if torqueMark().MatchString(text) {
 			return Torque
 		}
 		return PBS
-	case !strings.HasPrefix(text, "#!") && queueLine.MatchString(text) && condorLine.MatchString(text):
+	case !strings.HasPrefix(text, "#!") && queueLine().MatchString(text) && condorLine().MatchString(text):
 		return Condor
 	}
 	return ""

@@ -1,10 +1,11 @@
 package translate
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/roost-batch/roost/internal/lazyregexp"
 )
 
 // jobBlock is a job block under construction.
@@ -111,11 +112,11 @@ func (t templateText) appendFixed(s string) templateText {
 	return append(t, templatePiece{fixed: s})
 }
 
-var notInJobName = regexp.MustCompile(`[^A-Za-z0-9_.+-]+`)
+var notInJobName = lazyregexp.New(`[^A-Za-z0-9_.+-]+`)
 
 // newJobName makes a valid job name of a name in the other system, or of the file's.
 func newJobName(want string) string {
-	name := strings.TrimLeft(notInJobName.ReplaceAllString(want, "_"), "_.+-")
+	name := strings.TrimLeft(notInJobName().ReplaceAllString(want, "_"), "_.+-")
 	if len(name) > 230 {
 		name = name[:230]
 	}
@@ -137,7 +138,7 @@ func (t *fileTranslation) baseName() string {
 	return name
 }
 
-var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var identifier = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // setMail sets which events are mailed, by the letters of qsub -m, and the recipients.
 // Addresses alone select failures.

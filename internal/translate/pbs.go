@@ -3,11 +3,11 @@ package translate
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/lazyregexp"
 	"github.com/roost-batch/roost/internal/pbs/qsub"
 )
 
@@ -67,11 +67,11 @@ func (t *fileTranslation) translatePBS(text string) error {
 	return nil
 }
 
-var workdir = regexp.MustCompile(`\bcd\s|PBS_O_WORKDIR|PBS_O_INITDIR`)
+var workdir = lazyregexp.New(`\bcd\s|PBS_O_WORKDIR|PBS_O_INITDIR`)
 
 func changesToWorkdir(lines []string) bool {
 	for _, l := range lines {
-		if !strings.HasPrefix(strings.TrimSpace(l), "#") && workdir.MatchString(l) {
+		if !strings.HasPrefix(strings.TrimSpace(l), "#") && workdir().MatchString(l) {
 			return true
 		}
 	}
@@ -241,7 +241,7 @@ func (x *pbsScript) setExports(v string) bool {
 		name, value, set := strings.Cut(strings.TrimSpace(item), "=")
 		switch {
 		case name == "":
-		case !identifier.MatchString(name):
+		case !identifier().MatchString(name):
 			return x.noteDirectiveLost(fmt.Sprintf("%q cannot be the name of a variable.", shownLine(name)))
 		case set:
 			x.job.addToMap("environment", name, quotedText(value))

@@ -61,9 +61,9 @@ func (x *pbsScript) readChunk(c string, nodes bool) bool {
 		case !set && nodes && name == "shared": // the default
 		case !set && nodes && (name == "excl" || name == "exclusive"):
 			x.setExclusive()
-		case !set && nodes && i == 0 && hostName.MatchString(name):
+		case !set && nodes && i == 0 && hostName().MatchString(name):
 			x.setHost(name)
-		case !set && nodes && hostName.MatchString(name):
+		case !set && nodes && hostName().MatchString(name):
 			x.setFeature(name)
 		case !set:
 			return x.noteDirectiveLost("This chunk is not understood.")

@@ -2,8 +2,9 @@ package translate
 
 import (
 	"cmp"
-	"regexp"
 	"strings"
+
+	"github.com/roost-batch/roost/internal/lazyregexp"
 )
 
 // setStreams sets the output files.
@@ -57,7 +58,7 @@ func (x *pbsScript) setRemoval() {
 }
 
 // pbsReference matches a reference in a file name.
-var pbsReference = regexp.MustCompile(
+var pbsReference = lazyregexp.New(
 	`\$\{?(?:PBS_JOBID|PBS_JOBSEQ|PBS_JOBNAME|PBS_ARRAY_INDEX|PBS_ARRAYID|PBS_O_WORKDIR|HOME|USER)\}?|\^array_index\^`,
 )
 
@@ -76,7 +77,7 @@ func (x *pbsScript) setStream(setting, path string) templateText {
 	p := &pbsPath{script: x}
 	var out templateText
 	from := 0
-	for _, m := range pbsReference.FindAllStringIndex(path, -1) {
+	for _, m := range pbsReference().FindAllStringIndex(path, -1) {
 		out = out.appendFixed(path[from:m[0]])
 		out = p.appendReference(out, strings.Trim(path[m[0]:m[1]], "${}"))
 		from = m[1]

@@ -207,7 +207,7 @@ func (w *lineWriter) writeAligned(indent string, chain []blockEntry) {
 
 // mapKey returns a name as it is written before an =.
 func mapKey(name string) string {
-	if identifier.MatchString(name) {
+	if identifier().MatchString(name) {
 		return name
 	}
 	return quotedText(name)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/internal/lazyregexp"
 )
 
 // machineCondition is a condition on the machine: in HCL, or if HCL cannot say it as a
@@ -37,14 +38,14 @@ func joinConditions(all []machineCondition) string {
 	return quotedText(strings.Join(parts, " && "))
 }
 
-var machineName = regexp.MustCompile(`machine\.([A-Za-z0-9_]+)`)
+var machineName = lazyregexp.New(`machine\.([A-Za-z0-9_]+)`)
 
 // classAdText writes a simple condition over machine as a ClassAd expression.
 func (c machineCondition) classAdText() string {
 	if c.ad != "" {
 		return c.ad
 	}
-	return machineName.ReplaceAllStringFunc(c.hcl, func(m string) string {
+	return machineName().ReplaceAllStringFunc(c.hcl, func(m string) string {
 		if name := m[len("machine."):]; name == "name" {
 			return "TARGET.Name"
 		}
@@ -118,7 +119,7 @@ func isFeatureName(s string) string {
 	if name != "" && name[0] >= '0' && name[0] <= '9' {
 		name = "has_" + name
 	}
-	if !identifier.MatchString(name) || len(name) > 100 {
+	if !identifier().MatchString(name) || len(name) > 100 {
 		return ""
 	}
 	return name
@@ -133,7 +134,7 @@ func (x *slurmScript) setConstraint(v string) bool {
 		return x.noteDirectiveLost(why)
 	}
 	x.require = append(x.require, machineCondition{hcl: c})
-	x.noteDirectiveDifference(fmt.Sprintf(featureRemark, machineName.FindStringSubmatch(c)[1]))
+	x.noteDirectiveDifference(fmt.Sprintf(featureRemark, machineName().FindStringSubmatch(c)[1]))
 	return true
 }
 
@@ -159,7 +160,7 @@ func (x *slurmScript) setHosts(v, operator string) bool {
 // maxHosts bounds the names of a host list.
 const maxHosts = 64
 
-var hostName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]*$`)
+var hostName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9_.-]*$`)
 
 // parseHostList parses a host list such as "n1,n[3-5,8],gpu[01-04]".
 func parseHostList(v string) (names []string, ok bool) {
@@ -205,7 +206,7 @@ func parseHostList(v string) (names []string, ok bool) {
 		}
 	}
 	for _, n := range names {
-		if !hostName.MatchString(n) || len(n) > 200 {
+		if !hostName().MatchString(n) || len(n) > 200 {
 			return nil, false
 		}
 	}

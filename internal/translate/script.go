@@ -3,8 +3,9 @@ package translate
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"strings"
+
+	"github.com/roost-batch/roost/internal/lazyregexp"
 )
 
 // parsedScript is a script split into its parts.
@@ -165,7 +166,7 @@ func (t *fileTranslation) setScript(j *jobBlock, s *parsedScript) {
 }
 
 // launcher matches the commands of the other systems that a script calls.
-var launcher = regexp.MustCompile(`(?:^|[;&|(` + "`" +
+var launcher = lazyregexp.New(`(?:^|[;&|(` + "`" +
 	`{]|\b(?:do|then|else|time|exec))\s*(srun|sbatch|scancel|squeue|scontrol|sacct|sinfo|sbcast|salloc|sattach|aprun|pbsdsh|pbs_tmrsh|pbsnodes|mpirun|mpiexec)\b(\s+-[^\s]*)?`)
 
 // noteCommands records the called commands that do not exist here. A plain srun in a job
@@ -176,7 +177,7 @@ func (t *fileTranslation) noteCommands(j *jobBlock, s *parsedScript, family stri
 		if strings.HasPrefix(strings.TrimSpace(l), "#") {
 			continue
 		}
-		for _, m := range launcher.FindAllStringSubmatch(l, -1) {
+		for _, m := range launcher().FindAllStringSubmatch(l, -1) {
 			name := m[1]
 			if name == "srun" {
 				plain = plain && m[2] == ""
@@ -208,7 +209,7 @@ func hasLauncher(s *parsedScript, name string) bool {
 		if strings.HasPrefix(strings.TrimSpace(l), "#") {
 			continue
 		}
-		for _, m := range launcher.FindAllStringSubmatch(l, -1) {
+		for _, m := range launcher().FindAllStringSubmatch(l, -1) {
 			if m[1] == name {
 				return true
 			}

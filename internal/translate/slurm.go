@@ -294,7 +294,7 @@ func (x *slurmScript) setEnvironment() {
 			j.setSource("getenv", "true")
 			names = nil
 		case strings.EqualFold(name, "NONE") || strings.EqualFold(name, "NIL") || name == "":
-		case !identifier.MatchString(name):
+		case !identifier().MatchString(name):
 			x.returnToLine("export").noteDirectiveLost(fmt.Sprintf("%q cannot be the name of a variable.",
 				shownLine(name)))
 		case set:

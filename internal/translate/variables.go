@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/roost-batch/roost/internal/lazyregexp"
 )
 
 // foreignVariable is a variable that the other system sets and the script reads.
@@ -37,8 +39,8 @@ type jobContext map[string]string
 
 // The variables of the other systems, as they appear in scripts of any language.
 var (
-	slurmVariable = regexp.MustCompile(`\bSLURM(?:D)?_[A-Z0-9_]+\b`)
-	pbsVariable   = regexp.MustCompile(`\b(?:PBS_[A-Z0-9_]+|NCPUS|OMP_NUM_THREADS)\b`)
+	slurmVariable = lazyregexp.New(`\bSLURM(?:D)?_[A-Z0-9_]+\b`)
+	pbsVariable   = lazyregexp.New(`\b(?:PBS_[A-Z0-9_]+|NCPUS|OMP_NUM_THREADS)\b`)
 )
 
 // variablesReadBy lists the variables of the other system that the script reads, with
@@ -54,7 +56,7 @@ func (t *fileTranslation) variablesReadBy(s *parsedScript, known jobContext) []f
 		if strings.HasPrefix(strings.TrimSpace(l), "#") {
 			continue
 		}
-		for _, name := range pattern.FindAllString(l, -1) {
+		for _, name := range pattern().FindAllString(l, -1) {
 			if name == "OMP_NUM_THREADS" && assignsVariable(l, name) {
 				continue
 			}

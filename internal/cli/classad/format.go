@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/lazyregexp"
 )
 
 // formatClassads formats files: prints them, rewrites them, or says which would change.
@@ -77,7 +77,7 @@ func (f *adFormatter) reportFailure(name, why string) {
 // oldAttribute is how an attribute in old syntax begins. A text that is wrong in every
 // syntax was meant to be old if it has one: no expression has a single sign of equality
 // outside of brackets.
-var oldAttribute = regexp.MustCompile(`(?m)^[ \t]*(#|[A-Za-z_][A-Za-z0-9_]*[ \t]*=([^=?!]|$))`)
+var oldAttribute = lazyregexp.New(`(?m)^[ \t]*(#|[A-Za-z_][A-Za-z0-9_]*[ \t]*=([^=?!]|$))`)
 
 // format is a file's text in its own syntax, formatted. A file holds ads, or one
 // expression. What is wrong is shown.
@@ -89,7 +89,7 @@ func (f *adFormatter) format(src sourceText) (text string, commented, ok bool) {
 	if text, commented, err := classad.Format(src.text); err == nil && syntax != jsonSyntax {
 		return text, commented, true
 	} else if _, wrong := classad.ParseOld(src.text); wrong != nil && syntax == oldSyntax &&
-		!oldAttribute.MatchString(src.text) {
+		!oldAttribute().MatchString(src.text) {
 		f.showProblem(src, 0, err)
 		return "", false, false
 	}

@@ -2,8 +2,9 @@ package qmgr
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
+
+	"github.com/roost-batch/roost/internal/lazyregexp"
 )
 
 // CommandVerb is the verb of a command.
@@ -182,18 +183,18 @@ func (p *commandParser) skipBlanks() {
 }
 
 // change matches the start of an assignment: an attribute and an operator.
-var change = regexp.MustCompile(`^\s*([A-Za-z_][A-Za-z0-9_]*)(?:\.([A-Za-z0-9_]+))?\s*(\+=|-=|=)\s*`)
+var change = lazyregexp.New(`^\s*([A-Za-z_][A-Za-z0-9_]*)(?:\.([A-Za-z0-9_]+))?\s*(\+=|-=|=)\s*`)
 
 // attribute matches an attribute without an operator.
-var attribute = regexp.MustCompile(`^\s*([A-Za-z_][A-Za-z0-9_]*)(?:\.([A-Za-z0-9_]+))?\s*(,|$)`)
+var attribute = lazyregexp.New(`^\s*([A-Za-z_][A-Za-z0-9_]*)(?:\.([A-Za-z0-9_]+))?\s*(,|$)`)
 
 // parseNames reads the names of objects, unless the next word begins an assignment.
 func (p *commandParser) parseNames(c *Command) error {
-	if p.skipBlanks(); change.MatchString(p.line[p.position:]) || p.position == len(p.line) {
+	if p.skipBlanks(); change().MatchString(p.line[p.position:]) || p.position == len(p.line) {
 		return nil
 	}
 	if c.Kind == Server && c.Verb != Create && c.Verb != Delete && !strings.Contains(p.line[p.position:], "@") &&
-		attribute.MatchString(p.line[p.position:]) {
+		attribute().MatchString(p.line[p.position:]) {
 		return nil // there is one server, so the word is an attribute of it
 	}
 	at := p.position
@@ -218,7 +219,7 @@ func (p *commandParser) parseNames(c *Command) error {
 // parseAttributes reads what follows the names.
 func (p *commandParser) parseAttributes(c *Command) error {
 	for p.skipBlanks(); p.position < len(p.line); p.skipBlanks() {
-		if m := change.FindStringSubmatch(p.line[p.position:]); m != nil && (c.Verb == Set || c.Verb == Create) {
+		if m := change().FindStringSubmatch(p.line[p.position:]); m != nil && (c.Verb == Set || c.Verb == Create) {
 			p.position += len(m[0])
 			value, err := p.parseValue()
 			if err != nil {
@@ -227,7 +228,7 @@ func (p *commandParser) parseAttributes(c *Command) error {
 			c.Changes = append(c.Changes, AttributeChange{m[1], m[2], m[3], value})
 			continue
 		}
-		m := attribute.FindStringSubmatch(p.line[p.position:])
+		m := attribute().FindStringSubmatch(p.line[p.position:])
 		if m == nil || c.Verb == Set || c.Verb == Create || c.Verb == Delete {
 			return p.syntaxError(p.position, "qmgr: Syntax error - cannot locate attribute")
 		}
@@ -258,7 +259,7 @@ func (p *commandParser) parseValue() (string, error) {
 		return p.line[start+1 : start+1+end], nil
 	}
 	for ; p.position < len(p.line); p.position++ {
-		if p.line[p.position] == ',' && change.MatchString(p.line[p.position+1:]) {
+		if p.line[p.position] == ',' && change().MatchString(p.line[p.position+1:]) {
 			value := strings.TrimSpace(p.line[start:p.position])
 			p.position++
 			return value, nil

@@ -223,7 +223,7 @@ func parsePlace(v string) (p chunkPlacement, err error) {
 			arranged, p.arrangement = true, part
 		case (part == "shared" || part == "excl" || part == "exclhost") && p.sharingMode == "":
 			p.sharingMode = part
-		case ok && name == "group" && identifier.MatchString(value) && p.group == "":
+		case ok && name == "group" && identifier().MatchString(value) && p.group == "":
 			p.group = value
 		default:
 			return p, illegalResourceError("place", "")

@@ -1,12 +1,12 @@
 package qsub
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/internal/lazyregexp"
 )
 
 // Resources that PBS does not know are custom (OpenPBS Administrator's Guide, "Custom
@@ -15,7 +15,7 @@ import (
 // booleans or words.
 
 // identifier matches an attribute name that needs no quotes.
-var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var identifier = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // ParseCustomCount parses the requested number of a counted resource.
 func ParseCustomCount(name, v string) (n int, ok bool) {
@@ -28,7 +28,7 @@ func ParseCustomCount(name, v string) (n int, ok bool) {
 
 // isMachineAttribute reports whether a custom resource can be a machine attribute.
 func isMachineAttribute(name, v string) bool {
-	return identifier.MatchString(name) && v != "" && (v[0] < '0' || v[0] > '9')
+	return identifier().MatchString(name) && v != "" && (v[0] < '0' || v[0] > '9')
 }
 
 // machineAttributes lists the machine attributes that the job requests as a whole.

@@ -70,7 +70,7 @@ func (s *JobSubmission) resolveMachines(chunks []resourceChunk) error {
 			if err != nil {
 				return err
 			}
-			if ok || !identifier.MatchString(p.name) { // not a valid attribute name
+			if ok || !identifier().MatchString(p.name) { // not a valid attribute name
 				c.hosts, c.selectWords[p.wordIndex] = append(c.hosts, whole), "host="+p.name
 				continue
 			}

@@ -3,12 +3,12 @@ package policy
 import (
 	"fmt"
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/internal/lazyregexp"
 )
 
 // unsatisfiable finds expressions that prevent every task. They are a start or continue
@@ -71,7 +71,7 @@ func attributeRanges() map[string]timeInterval {
 
 type timeInterval struct{ low, high float64 }
 
-var comparison = regexp.MustCompile(`^(?i:(MY|TARGET)\.)?([A-Za-z_]\w*) *(<=|>=|==|<|>|=\?=|is) *(.+)$`)
+var comparison = lazyregexp.New(`^(?i:(MY|TARGET)\.)?([A-Za-z_]\w*) *(<=|>=|==|<|>|=\?=|is) *(.+)$`)
 
 // neverTrue returns why an expression can never be true, and the word that causes it.
 func neverTrue(e classad.Expr) (word, why string) {
@@ -87,7 +87,7 @@ func neverTrue(e classad.Expr) (word, why string) {
 			}
 			continue
 		}
-		m := comparison.FindStringSubmatch(part.String())
+		m := comparison().FindStringSubmatch(part.String())
 		if m == nil {
 			continue
 		}
