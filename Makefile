@@ -7,14 +7,18 @@ PBS     := qsub qstat qdel qhold qrls qsig qmsg qrerun qselect qalter qmove qord
 # Without a C compiler Go builds without cgo by itself, and the node then knows of no GPUs. The binding of NVML calls what NVIDIA calls deprecated.
 export CGO_CFLAGS ?= -g -O2 -Wno-deprecated-declarations
 
+# What no program here uses of its libraries, and what would only delay the start of each: the manual pages of urfave/cli, the request traces of grpc.
+LEAN := urfave_cli_no_docs,grpcnotrace
+
 .PHONY: help
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
-build: ## build roost and roost-starter, and the q* links, into bin/
+build: ## build the programs, and the q* links, into bin/
 	@scripts/setup.sh go
-	$(GO) build -trimpath -o bin/ ./cmd/roost
+	CGO_ENABLED=0 $(GO) build -trimpath -tags '$(LEAN)' -o bin/ ./cmd/roost ./cmd/roost-sim
+	$(GO) build -trimpath -tags '$(LEAN)' -o bin/ ./cmd/roost-node
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o bin/ ./cmd/roost-starter
 	@for q in $(PBS); do ln -sf roost bin/$$q; done
 

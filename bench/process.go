@@ -50,7 +50,7 @@ func daemonRole(p gauge.ProcessStat) string {
 		return "tasks"
 	}
 	for _, role := range []string{"up", "collector", "negotiator", "schedd", "startd"} {
-		if p.Command == "roost" && strings.Contains(p.Args, "roost "+role+" ") {
+		if p.IsDaemon(role) {
 			return role
 		}
 	}

@@ -172,26 +172,15 @@ func reply(now time.Time, l *ledger.Ledger, p *poolStatus, req *wire.CellRequest
 	return nil, fmt.Errorf("%q: %w: nothing of that kind can be shown", req.GetKind(), roost.Invalid)
 }
 
-// CellSetting is one setting of the cell, for programs and people.
-type CellSetting struct {
-	Name        string   `json:"name"`
-	Value       string   `json:"value"`
-	Default     string   `json:"default"`
-	Form        string   `json:"form"`
-	Choices     []string `json:"choices,omitempty"`
-	Description string   `json:"what"`
-	SetBy       string   `json:"set_by,omitempty"`
-}
-
-func cellSettings(l *ledger.Ledger) []CellSetting {
+func cellSettings(l *ledger.Ledger) []ledger.CellSetting {
 	by := map[string]string{}
 	for _, o := range l.Objects(ledger.KindSetting) {
 		by[o.Name] = o.SetBy
 	}
-	var all []CellSetting
+	var all []ledger.CellSetting
 	for _, r := range ledger.Settings() {
-		all = append(all, CellSetting{r.Name, l.SettingText(r.Name), r.Default, string(r.Form), r.Choices,
-			r.Description, by[r.Name]})
+		all = append(all, ledger.CellSetting{Name: r.Name, Value: l.SettingText(r.Name), Default: r.Default,
+			Form: string(r.Form), Choices: r.Choices, Description: r.Description, SetBy: by[r.Name]})
 	}
 	return all
 }

@@ -187,7 +187,7 @@ func TestShares(t *testing.T) {
 	o.now = o.now.Add(24 * time.Hour) // half of the use
 	got := o.status.shareReport(o.now, o.ledger)
 	text, _ := json.Marshal(got)
-	byName := map[string]SubmitterUsage{}
+	byName := map[string]ledger.SubmitterUsage{}
 	for _, s := range got.Submitters {
 		byName[s.Name] = s
 	}

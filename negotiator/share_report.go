@@ -23,48 +23,19 @@ type poolStatus struct {
 	machineExists func(name string) bool                  // reports whether a machine of that name exists
 }
 
-// ShareReport is the state of all submitters.
-type ShareReport struct {
-	Cores      float64          `json:"cores"`      // of the pool
-	FreeCores  float64          `json:"free_cores"` // cores in no claim
-	HalfLife   float64          `json:"half_life_seconds"`
-	Submitters []SubmitterUsage `json:"submitters"` // best priority first
-}
-
-// SubmitterUsage is the state of one submitter. Cores are those that its dominant share
-// is worth.
-type SubmitterUsage struct {
-	Name              string   `json:"name"`
-	Group             string   `json:"group,omitempty"`
-	User              string   `json:"user"`
-	EffectivePriority float64  `json:"effective_priority"` // smaller is better
-	RealPriority      float64  `json:"real_priority"`
-	Factor            float64  `json:"factor"`
-	Floor             *float64 `json:"floor,omitempty"`   // cores
-	Ceiling           *float64 `json:"ceiling,omitempty"` // cores
-	Cores             float64  `json:"cores"`             // in use now
-	CoreHours         float64  `json:"core_hours"`        // total used
-	// its part of the pool by fair share, if all who use or want something wanted all
-	PoolShare float64 `json:"share"`
-	// cores more than it has: what is free, or due to it, within its ceiling and its
-	// group's quota
-	CouldGetCores float64 `json:"could_get_cores"`
-	IsWaiting     bool    `json:"waits"` // it has waiting requests
-}
-
 // shareReport computes the state of everyone who has ever used the pool, or wants to. For
 // a submitter without requests it assumes that there were some.
-func (p *poolStatus) shareReport(now time.Time, l *ledger.Ledger) ShareReport {
+func (p *poolStatus) shareReport(now time.Time, l *ledger.Ledger) ledger.ShareReport {
 	all := slices.Concat(l.Accountant().Submitters(), slices.Collect(maps.Keys(p.usage)),
 		slices.Collect(maps.Keys(p.hasWaiting)))
 	slices.SortFunc(all, fairshare.Submitter.Compare)
 	all = slices.Compact(all)
-	out := ShareReport{Cores: p.total.CPU.Cores(), FreeCores: max(0, p.free.CPU.Cores()),
-		HalfLife: l.Accountant().HalfLife().Seconds(), Submitters: []SubmitterUsage{}}
+	out := ledger.ShareReport{Cores: p.total.CPU.Cores(), FreeCores: max(0, p.free.CPU.Cores()),
+		HalfLife: l.Accountant().HalfLife().Seconds(), Submitters: []ledger.SubmitterUsage{}}
 	sum := 0.0 // Σ 1/π of those who use or want something
 	for _, s := range all {
 		sh := p.submitterUsage(now, l, s)
-		if sh.isActive() {
+		if isActive(&sh) {
 			sum += 1 / sh.EffectivePriority
 		}
 		out.Submitters = append(out.Submitters, sh)
@@ -72,23 +43,24 @@ func (p *poolStatus) shareReport(now time.Time, l *ledger.Ledger) ShareReport {
 	for i := range out.Submitters {
 		sh := &out.Submitters[i]
 		with := sum
-		if !sh.isActive() {
+		if !isActive(sh) {
 			with += 1 / sh.EffectivePriority
 		}
 		sh.PoolShare = 1 / sh.EffectivePriority / with
 		sh.CouldGetCores = p.couldGetCores(l, sh, out)
 	}
-	slices.SortFunc(out.Submitters, func(a, b SubmitterUsage) int {
+	slices.SortFunc(out.Submitters, func(a, b ledger.SubmitterUsage) int {
 		return cmp.Or(cmp.Compare(a.EffectivePriority, b.EffectivePriority), strings.Compare(a.Name, b.Name))
 	})
 	return out
 }
 
-func (s *SubmitterUsage) isActive() bool { return s.Cores > 0 || s.IsWaiting }
+// isActive reports whether a submitter uses the pool or wants to.
+func isActive(s *ledger.SubmitterUsage) bool { return s.Cores > 0 || s.IsWaiting }
 
-func (p *poolStatus) submitterUsage(now time.Time, l *ledger.Ledger, who fairshare.Submitter) SubmitterUsage {
+func (p *poolStatus) submitterUsage(now time.Time, l *ledger.Ledger, who fairshare.Submitter) ledger.SubmitterUsage {
 	a := l.Accountant().Account(now, who)
-	sh := SubmitterUsage{
+	sh := ledger.SubmitterUsage{
 		Name: who.String(), Group: who.Group, User: who.Owner, EffectivePriority: l.Accountant().EffectivePriority(now,
 			who), RealPriority: l.Accountant().RealPriority(now, who), Factor: a.Factor,
 		Cores: fairshare.CoresWorth(p.usage[who], p.total), CoreHours: a.Used / 3600, IsWaiting: p.hasWaiting[who],
@@ -104,7 +76,7 @@ func (p *poolStatus) submitterUsage(now time.Time, l *ledger.Ledger, who fairsha
 }
 
 // couldGetCores returns how much more a submitter could get if it requested the maximum.
-func (p *poolStatus) couldGetCores(l *ledger.Ledger, sh *SubmitterUsage, out ShareReport) float64 {
+func (p *poolStatus) couldGetCores(l *ledger.Ledger, sh *ledger.SubmitterUsage, out ledger.ShareReport) float64 {
 	more := max(out.FreeCores, sh.PoolShare*out.Cores-sh.Cores, 0)
 	if sh.Floor != nil {
 		more = max(more, *sh.Floor-sh.Cores)

@@ -24,6 +24,13 @@ type ProcessStat struct {
 // IsBelow reports whether the arguments contain a directory.
 func (p ProcessStat) IsBelow(dir string) bool { return strings.Contains(p.Args, dir) }
 
+// IsDaemon reports whether the process is Roost's daemon of a role, or, as up, the master
+// of a pool. Releases before roost-node ran them in roost.
+func (p ProcessStat) IsDaemon(role string) bool {
+	return (p.Command == "roost-node" || p.Command == "roost") &&
+		(strings.Contains(p.Args, "roost-node "+role+" ") || strings.Contains(p.Args, "roost "+role+" "))
+}
+
 // ListProcesses lists the visible processes. Processes that end meanwhile are left out.
 func ListProcesses() []ProcessStat {
 	var out []ProcessStat

@@ -99,9 +99,9 @@ func (r *roostSystem) listCommand() []string { return []string{"qselect"} }
 func (r *roostSystem) clearQueue() []string { return []string{"roost", "rm", "--force", "all"} }
 
 func (r *roostSystem) daemonRole(p gauge.ProcessStat) string {
-	for word, role := range map[string]string{" up ": "master", " collector ": "collector",
-		" negotiator ": "negotiator", " schedd ": "schedd"} {
-		if p.Command == "roost" && strings.Contains(p.Args, "roost"+word) {
+	for word, role := range map[string]string{"up": "master", "collector": "collector", "negotiator": "negotiator",
+		"schedd": "schedd"} {
+		if p.IsDaemon(word) {
 			return role
 		}
 	}

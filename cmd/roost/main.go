@@ -1,5 +1,6 @@
-// Command roost is every daemon and every command of Roost; qsub, qstat and their like
-// are links to it.
+// Command roost is the commands of Roost; qsub, qstat and their like are links to it.
+// Daemons, and commands that set up a node, are in roost-node, and roost sim is in
+// roost-sim: it hands their command lines over.
 package main
 
 import (
@@ -10,5 +11,5 @@ import (
 )
 
 func main() {
-	os.Exit(cli.New(os.Stdin, os.Stdout, os.Stderr, os.Environ()).Run(context.Background(), os.Args))
+	os.Exit(cli.New(os.Stdin, os.Stdout, os.Stderr, os.Environ(), nil).Run(context.Background(), os.Args))
 }

@@ -36,6 +36,11 @@ func lookUser(uid uint32) (UserEntry, error) {
 	return u, nil
 }
 
+// otherEntry finds nothing: with cgo, package os/user has asked NSS.
+func otherEntry(database, key string) ([]string, error) {
+	return nil, errors.New(database + " " + key + ": not in the directory")
+}
+
 func lookGroup(gid uint32) (GroupEntry, error) {
 	found, err := user.LookupGroupId(strconv.FormatUint(uint64(gid), 10))
 	if unknown := user.UnknownGroupIdError(""); errors.As(err, &unknown) {

@@ -16,7 +16,7 @@ import (
 const exitNotFound = 2
 
 func lookUser(uid uint32) (UserEntry, error) {
-	row, err := databaseEntry("passwd", uid)
+	row, err := databaseEntry("passwd", strconv.FormatUint(uint64(uid), 10))
 	if err != nil || row == nil {
 		return UserEntry{UID: uid}, err
 	}
@@ -43,7 +43,7 @@ func lookUser(uid uint32) (UserEntry, error) {
 }
 
 func lookGroup(gid uint32) (GroupEntry, error) {
-	row, err := databaseEntry("group", gid)
+	row, err := databaseEntry("group", strconv.FormatUint(uint64(gid), 10))
 	if err != nil || row == nil {
 		return GroupEntry{GID: gid}, err
 	}
@@ -51,16 +51,26 @@ func lookGroup(gid uint32) (GroupEntry, error) {
 }
 
 // databaseEntry returns a row of one of the system's databases, or nil.
-func databaseEntry(database string, id uint32) ([]string, error) {
-	text, err := commandOutput("getent", database, strconv.FormatUint(uint64(id), 10))
+func databaseEntry(database, key string) ([]string, error) {
+	text, err := commandOutput("getent", "--", database, key)
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.ExitCode() == exitNotFound {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("getent %s %d: %w", database, id, err)
+		return nil, fmt.Errorf("getent %s %s: %w", database, key, err)
 	}
 	row, _, _ := strings.Cut(text, "\n")
 	return strings.Split(row, ":"), nil
+}
+
+// otherEntry returns a row that package os/user does not find, because without cgo it
+// reads only /etc/passwd and /etc/group.
+func otherEntry(database, key string) ([]string, error) {
+	row, err := databaseEntry(database, key)
+	if err == nil && row == nil {
+		err = errors.New(database + " " + key + ": not in the directory")
+	}
+	return row, err
 }
 
 // commandOutput runs one of the system's programs, for at most lookupTimeout.

@@ -30,7 +30,7 @@ func TestComingFrom(t *testing.T) {
 	}
 	names := first("COMMANDS")
 	for _, name := range names {
-		if frame.FindCommand(commands(), name) == nil {
+		if frame.FindCommand(allCommands(), name) == nil {
 			t.Errorf("it names %q, which is no command", name)
 		}
 	}

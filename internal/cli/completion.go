@@ -51,6 +51,9 @@ func printWords(c *frame.Invocation) error {
 	if len(words) == 0 {
 		words = []string{""}
 	}
+	if cmd := frame.FindCommand(c.All(), words[0]); cmd != nil && cmd.Program != "" && len(words) > 1 {
+		return c.ExecSibling(cmd.Program)
+	}
 	last := words[len(words)-1]
 	for _, s := range suggestions(c, words[:len(words)-1], last) {
 		if strings.HasPrefix(s.Word, last) || s.Word == ":files" {

@@ -42,7 +42,7 @@ var flagWord = regexp.MustCompile(`^--?[A-Za-z0-9][a-z-]*$`)
 // TestManual holds that every command has a page, that the page names its flags, and that
 // it names no others.
 func TestManual(t *testing.T) {
-	for _, cmd := range commands() {
+	for _, cmd := range allCommands() {
 		if cmd.Hidden {
 			continue
 		}
@@ -89,7 +89,7 @@ func TestManual(t *testing.T) {
 // TestHelp holds that every command that people see explains itself with two examples and
 // at most a page.
 func TestHelp(t *testing.T) {
-	for _, cmd := range commands() {
+	for _, cmd := range allCommands() {
 		if !cmd.Hidden && (len(cmd.Examples) < 2 || cmd.Summary == "" || cmd.Description == "") {
 			t.Errorf("%s: it needs a description and two examples", cmd.Name)
 		}

@@ -72,7 +72,7 @@ func program(t *testing.T, tags ...string) string {
 // Polling this way starts no program, which would take 15 ms of a core.
 func runInProcess(ctx context.Context, env []string, args ...string) (stdout, stderr string, code int) {
 	var out, errs bytes.Buffer
-	code = cli.New(strings.NewReader(""), &out, &errs, env).Run(ctx, args)
+	code = cli.New(strings.NewReader(""), &out, &errs, env, nil).Run(ctx, args)
 	return out.String(), errs.String(), code
 }
 

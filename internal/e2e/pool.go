@@ -27,18 +27,22 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// Build compiles roost and roost-starter into dir, with the given build tags, and returns
-// the path of roost. It finds the module from the working directory.
+// Build compiles the programs into dir, with the given build tags, and returns the path
+// of roost. It finds the module from the working directory.
 func Build(ctx context.Context, dir string, tags ...string) (roost string, err error) {
 	root, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
 	if err != nil {
 		return "", fmt.Errorf("find the module: %w", err)
 	}
-	for _, program := range []string{"roost", "roost-starter"} {
+	tags = append(tags, "urfave_cli_no_docs", "grpcnotrace") // as make build does
+	for _, program := range []string{"roost", "roost-node", "roost-sim", "roost-starter"} {
 		build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-tags",
 			strings.Join(tags, ","),
 			"-o", filepath.Join(dir, program), "./cmd/"+program)
 		build.Dir = strings.TrimSpace(string(root))
+		if program != "roost-node" { // which loads NVIDIA's library and asks NSS
+			build.Env = append(os.Environ(), "CGO_ENABLED=0")
+		}
 		if out, err := build.CombinedOutput(); err != nil {
 			return "", fmt.Errorf("build %s: %w\n%s", program, err, out)
 		}

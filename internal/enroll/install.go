@@ -20,7 +20,7 @@ import (
 type InstallOptions struct {
 	NodePaths
 	Prefix      string            // absolute; default "/usr/local"
-	Program     string            // this program; roost-starter is beside it
+	Program     string            // this program; the others are beside it
 	LinkNames   []string          // more names of the program, which become links
 	Completions map[string]string // by shell
 }
@@ -73,11 +73,8 @@ type installedFile struct {
 
 // files lists the files to install.
 func (i InstallOptions) files() (all []installedFile, err error) {
-	for _, name := range []string{"roost", "roost-starter"} {
-		from := i.Program
-		if name != "roost" {
-			from = filepath.Join(filepath.Dir(i.Program), name)
-		}
+	for _, name := range []string{"roost", "roost-node", "roost-sim", "roost-starter"} {
+		from := filepath.Join(filepath.Dir(i.Program), name)
 		text, err := os.ReadFile(from)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w: %w: it belongs beside roost, where make build puts it", from,

@@ -6,7 +6,6 @@ import (
 	ucli "github.com/urfave/cli/v2"
 
 	"github.com/roost-batch/roost/internal/cli/frame"
-	"github.com/roost-batch/roost/negotiator"
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
@@ -119,7 +118,7 @@ func SharesCommand() *frame.Command {
 }
 
 func showShares(c *frame.Invocation) error {
-	var s negotiator.ShareReport
+	var s ledger.ShareReport
 	if err := CellObjects(c, "shares", &s); err != nil {
 		return err
 	}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/user"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,10 +12,10 @@ import (
 	ucli "github.com/urfave/cli/v2"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/account"
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/suggest"
 	"github.com/roost-batch/roost/internal/wire"
-	"github.com/roost-batch/roost/negotiator"
 	"github.com/roost-batch/roost/negotiator/fairshare"
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
@@ -184,7 +183,7 @@ func RequireKnownUsers(c *frame.Invocation, users []string) error {
 	if users = slices.DeleteFunc(slices.Clone(users), func(u string) bool { return !unknownUser(u) }); len(users) == 0 {
 		return nil
 	}
-	var s negotiator.ShareReport
+	var s ledger.ShareReport
 	if err := CellObjects(c, "shares", &s); err != nil {
 		return err
 	}
@@ -227,7 +226,7 @@ func RemoveObject(c *frame.Invocation, verb ledger.CommandVerb, kind ledger.Obje
 
 // unknownUser reports whether this host does not know a user.
 func unknownUser(name string) bool {
-	_, err := user.Lookup(name)
+	_, err := account.UserNamed(name)
 	return err != nil
 }
 

@@ -21,7 +21,6 @@ import (
 	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
-	"github.com/roost-batch/roost/negotiator"
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
@@ -307,8 +306,8 @@ func (f *FakeSchedd) Cell(_ context.Context, req *wire.CellRequest) (*wire.CellR
 	switch req.GetKind() {
 	case "shares":
 		ceiling := 64.0
-		answer = negotiator.ShareReport{Cores: 100, FreeCores: 20, HalfLife: 86400,
-			Submitters: []negotiator.SubmitterUsage{
+		answer = ledger.ShareReport{Cores: 100, FreeCores: 20, HalfLife: 86400,
+			Submitters: []ledger.SubmitterUsage{
 				{Name: "carl", User: "carl", EffectivePriority: 500, RealPriority: 0.5, Factor: 1000, CoreHours: 24,
 					PoolShare: 0.952, CouldGetCores: 20},
 				{Name: "sci.bob", User: "bob", Group: "sci", EffectivePriority: 10000, RealPriority: 10, Factor: 1000,
@@ -319,7 +318,7 @@ func (f *FakeSchedd) Cell(_ context.Context, req *wire.CellRequest) (*wire.CellR
 	case "capabilities":
 		answer = ledger.Capabilities()
 	case "settings":
-		answer = []negotiator.CellSetting{
+		answer = []ledger.CellSetting{
 			{Name: "backfill", Value: f.Ledger.SettingText(ledger.SettingBackfill), Default: "easy", Form: "choice",
 				Choices: []string{"off", "easy"}, Description: "Whether small jobs may start before large ones",
 				SetBy: "root@pool"},

@@ -30,6 +30,12 @@ type App struct {
 	Now                  func() time.Time
 	Interrupts           chan os.Signal // nil: SIGINT and SIGTERM of the process
 	OutScreen, ErrScreen Screen         // what Stdout and Stderr lead to
+
+	// Exec runs a program beside this one with a command line; nil: in the place of this
+	// process.
+	Exec func(program string, commandLine []string) error
+
+	commandLine []string // as Run got it
 }
 
 // NewApp returns the program with those streams, that environment ("NAME=value") and
@@ -44,6 +50,7 @@ func NewApp(stdin io.Reader, stdout, stderr io.Writer, env []string, all func() 
 // program was called by.
 func (a *App) Run(ctx context.Context, args []string) int {
 	name := "roost"
+	a.commandLine = args
 	if len(args) > 0 {
 		name, args = filepath.Base(args[0]), args[1:]
 	}
@@ -115,12 +122,18 @@ func (a *App) printCommandHelp(args []string) (*Command, []string, error) {
 	if cmd == nil {
 		return nil, nil, WithHint(UsageErrorf("unknown command %q", args[0]), suggestCommand(a.All(), args[0]))
 	}
+	if cmd.Program != "" {
+		return nil, nil, a.execSibling(cmd.Program)
+	}
 	a.PrintHelp(a.Stdout, cmd)
 	return nil, nil, nil
 }
 
 // runCommand parses the flags of a command and runs it.
 func (a *App) runCommand(ctx context.Context, cmd *Command, args []string) int {
+	if cmd.Program != "" {
+		return a.printError(cmd.Name, a.execSibling(cmd.Program))
+	}
 	if !cmd.RawArgs {
 		var help bool
 		var err error

@@ -3,11 +3,11 @@ package frame
 import (
 	"context"
 	"errors"
-	"os/user"
 	"slices"
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/account"
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
@@ -39,7 +39,7 @@ func (c *Invocation) askLocalCell(n *config.Node, req *wire.CellRequest) (reply 
 	if err != nil {
 		return nil, err
 	}
-	who, err := user.Current()
+	who, err := account.CurrentUser()
 	if err != nil {
 		return nil, err
 	}

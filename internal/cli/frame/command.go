@@ -23,6 +23,9 @@ type Command struct {
 	FlagsFirst  bool   // flags end at the first operand
 	RawArgs     bool   // it parses its own arguments; Flags are for the help and the manual
 	Hidden      bool   // the help does not list it
+	// the program beside this one that runs the command and has its flags and help;
+	// empty: this program
+	Program string
 
 	// SignedOperands reports whether a word that begins with - is an operand; err is why
 	// it is no flag. Nil: it never is.

@@ -2,10 +2,10 @@ package frame
 
 import (
 	"os"
-	"os/user"
 	"path/filepath"
 	"strconv"
 
+	"github.com/roost-batch/roost/internal/account"
 	"github.com/roost-batch/roost/internal/submit"
 )
 
@@ -23,7 +23,7 @@ func (c *Invocation) homeDirectory() string {
 	if h := c.Getenv("HOME"); filepath.IsAbs(h) {
 		return h
 	}
-	if u, err := user.Current(); err == nil {
+	if u, err := account.CurrentUser(); err == nil {
 		return u.HomeDir
 	}
 	return "/"
@@ -31,7 +31,7 @@ func (c *Invocation) homeDirectory() string {
 
 // LoginName is the name of the user; the number where the system knows none.
 func LoginName() string {
-	if u, err := user.Current(); err == nil {
+	if u, err := account.CurrentUser(); err == nil {
 		return u.Username
 	}
 	return strconv.Itoa(os.Getuid())

@@ -12,6 +12,6 @@ import (
 func newJobsApp(t *testing.T, dir string) (a *frame.App, stdout, stderr *bytes.Buffer) {
 	return clitest.NewApp(t, dir, frame.WithCommonFlags([]*frame.Command{SubmitCommand(), RunCommand(),
 		TranslateCommand(),
-		ListCommand(), TopCommand(), WaitCommand(), CheckpointCommand(), SuspendCommand(), ResumeCommand(),
+		ListCommand(), TopCommand(), WaitCommand(), CheckpointCommand(), SuspendCommand(), ResumeCommand(nil),
 		RemoveCommand()}))
 }

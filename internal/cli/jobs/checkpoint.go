@@ -8,7 +8,6 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
-	"github.com/roost-batch/roost/internal/cli/owner"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
@@ -47,11 +46,12 @@ func SuspendCommand() *frame.Command {
 }
 
 // ResumeCommand returns roost resume: let suspended tasks run on, or lend your machine
-// again.
-func ResumeCommand() *frame.Command {
+// again, which resumeMachine does.
+func ResumeCommand(resumeMachine func(*frame.Invocation) error) *frame.Command {
 	return &frame.Command{
 		Name: "resume", Group: frame.GroupChange, Summary: "let suspended tasks run on, or lend your machine again",
-		Synopsis: "[JOB…]", MaxOperands: -1, OperandName: "a job", Run: resumeTasks,
+		Synopsis: "[JOB…]", MaxOperands: -1, OperandName: "a job",
+		Run: func(c *frame.Invocation) error { return resumeTasks(c, resumeMachine) },
 		Description: "With jobs: thaws tasks that were suspended. " + selectors +
 			" Without: ends the pause of this machine (roost pause), or accepts that it is lent at all, as whoever " +
 			"sits at it may.",
@@ -64,14 +64,14 @@ func ResumeCommand() *frame.Command {
 	}
 }
 
-func resumeTasks(c *frame.Invocation) error {
+func resumeTasks(c *frame.Invocation, resumeMachine func(*frame.Invocation) error) error {
 	if len(c.Args) > 0 {
 		return verbAction(wire.ActRequest_RESUME, "resumed")(c)
 	}
 	if c.IsFlagSet("constraint") || c.IsFlagSet("state") || c.IsFlagSet("yes") {
 		return frame.WithHint(frame.UsageErrorf("a job is missing"), frame.SuggestUsage(c.Command, nil))
 	}
-	return owner.ResumeMachine(c)
+	return resumeMachine(c)
 }
 
 // requestCheckpoints asks for checkpoints and waits for the nodes' answers, which are

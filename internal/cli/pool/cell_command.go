@@ -13,7 +13,8 @@ import (
 )
 
 // CellCommand returns roost cell: see and change which central managers decide together.
-func CellCommand() *frame.Command {
+// Recovery needs the code of the negotiator, and so recoverCell does it.
+func CellCommand(recoverCell func(*frame.Invocation) error) *frame.Command {
 	return &frame.Command{
 		Name:    "cell",
 		Group:   frame.GroupPool,
@@ -61,7 +62,7 @@ func CellCommand() *frame.Command {
 			case verb == "remove" && len(c.Args) == 2:
 				return cellRemove(c, c.Args[1])
 			case verb == "recover" && len(c.Args) == 1:
-				return cellRecover(c)
+				return recoverCell(c)
 			case verb == "checkpoint" && len(c.Args) < 3:
 				return cellCheckpoint(c, strings.Join(c.Args[1:], ""))
 			case verb == "settings" && len(c.Args) == 1:

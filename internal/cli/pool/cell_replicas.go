@@ -10,10 +10,8 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
-	"github.com/roost-batch/roost/internal/daemon"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
-	"github.com/roost-batch/roost/negotiator"
 )
 
 // askAnyReplica asks the replica of this node, where it has one, or any other, until one
@@ -130,25 +128,6 @@ func cellRemove(c *frame.Invocation, name string) error {
 	}
 	fmt.Fprintf(c.Stderr, "%s is no member any more: stop its negotiator, and take its address out of the node files "+
 		"of the pool.\n", name)
-	return nil
-}
-
-func cellRecover(c *frame.Invocation) error {
-	n, err := c.ReadNodeFile()
-	if err != nil {
-		return err
-	}
-	if !c.Flag("force") {
-		return frame.UsageErrorf("recover makes %s alone a new cell. The other central managers must never be started "+
-			"again with what they have on disk: they would be a "+
-			"second cell that grants the same machines. Stop the negotiator here, make sure of the others, and say "+
-			"--force", n.Name)
-	}
-	if err := negotiator.Recover(n, daemon.Logger("negotiator")); err != nil {
-		return err
-	}
-	fmt.Fprintf(c.Stderr, "%s is a cell of its own. Start it; then, for each of the others, remove its directory "+
-		"negotiator/replica, start it, and say: roost cell add ADDRESS\n", n.Name)
 	return nil
 }
 

@@ -3,13 +3,12 @@ package pool
 import (
 	"github.com/roost-batch/roost/internal/cli/admin"
 	"github.com/roost-batch/roost/internal/cli/frame"
-	"github.com/roost-batch/roost/negotiator"
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
 // cellSettings prints the settings of the cell.
 func cellSettings(c *frame.Invocation) error {
-	var all []negotiator.CellSetting
+	var all []ledger.CellSetting
 	if err := admin.CellObjects(c, "settings", &all); err != nil {
 		return err
 	}

@@ -12,5 +12,5 @@ import (
 // newSimApp returns a program with roost sim and roost cell that talks to the pool in
 // dir.
 func newSimApp(t *testing.T, dir string) (a *frame.App, stdout, stderr *bytes.Buffer) {
-	return clitest.NewApp(t, dir, frame.WithCommonFlags([]*frame.Command{Command(), pool.CellCommand()}))
+	return clitest.NewApp(t, dir, frame.WithCommonFlags([]*frame.Command{Command(), pool.CellCommand(nil)}))
 }

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"os/user"
 	"strconv"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/account"
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/pbs/qsub"
@@ -40,8 +40,8 @@ func NewCaller(c *frame.Invocation) (qsub.QsubCaller, error) {
 
 // primaryGroup is the name of the user's own group.
 func primaryGroup() string {
-	if g, err := user.LookupGroupId(strconv.Itoa(os.Getgid())); err == nil {
-		return g.Name
+	if name, err := account.GroupName(os.Getgid()); err == nil {
+		return name
 	}
 	return strconv.Itoa(os.Getgid())
 }

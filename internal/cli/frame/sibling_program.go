@@ -1,0 +1,45 @@
+package frame
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/roost-batch/roost"
+)
+
+// The programs beside roost. They have commands that few command lines need, with
+// packages that would delay the start of all others.
+const (
+	NodeProgram      = "roost-node" // daemons, and what sets a node up and examines it
+	SimulatorProgram = "roost-sim"
+)
+
+// execSibling runs a program that lies beside this one, with the whole command line, in
+// the place of this process. It returns only if it cannot.
+func (a *App) execSibling(program string) error {
+	if a.Exec != nil {
+		return a.Exec(program, a.commandLine)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("own program: %w: %w", roost.NoInput, err)
+	}
+	path := filepath.Join(filepath.Dir(self), program)
+	if path == self {
+		return fmt.Errorf("%s: %w: it has no such command; it and roost are of different versions", path, roost.NoInput)
+	}
+	err = syscall.Exec(path, a.commandLine, a.Env)
+	if errors.Is(err, fs.ErrNotExist) {
+		return WithHint(fmt.Errorf("%s: %w: %w", path, roost.NoInput, err),
+			program+" belongs beside roost: make build, make install and roost install put it there")
+	}
+	return fmt.Errorf("%s: %w: %w", path, roost.NoInput, err)
+}
+
+// ExecSibling continues the command line in the program of that name, beside this one. It
+// returns only if it cannot.
+func (c *Invocation) ExecSibling(program string) error { return c.execSibling(program) }

@@ -1,0 +1,28 @@
+// Package nodeprogram is the table of the commands that the program roost-node runs: the
+// daemons and agents of a node, what sets a node up and examines it, and the commands of
+// a machine's owner. They need packages that would delay the start of every other
+// command.
+package nodeprogram
+
+import (
+	"github.com/roost-batch/roost/internal/cli/daemons"
+	"github.com/roost-batch/roost/internal/cli/doctor"
+	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/cli/jobs"
+	"github.com/roost-batch/roost/internal/cli/node"
+	"github.com/roost-batch/roost/internal/cli/owner"
+	"github.com/roost-batch/roost/internal/cli/pool"
+)
+
+// Commands returns the commands that roost-node runs itself.
+func Commands() []*frame.Command {
+	return append([]*frame.Command{
+		jobs.ResumeCommand(owner.ResumeMachine), pool.CellCommand(node.RecoverCell),
+		node.LoginCommand(), node.LoginsCommand(),
+		owner.PauseCommand(), owner.MineCommand(), owner.SessionAgentCommand(),
+		doctor.Command(),
+		node.UpCommand(), node.MasterCommand(), node.PKICommand(), node.InitCommand(),
+		node.TokenCommand(), node.JoinCommand(), node.LeaveCommand(), node.RevokeCommand(),
+		node.InstallCommand(),
+	}, daemons.Commands()...)
+}
