@@ -3,6 +3,12 @@
 // roost-sim: it hands their command lines over.
 package main
 
+// A command is over before it has used what the control group grants it; to read that at
+// the start takes longer than it could save.
+//
+//go:debug containermaxprocs=0
+//go:debug updatemaxprocs=0
+
 import (
 	"context"
 	"os"

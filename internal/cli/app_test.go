@@ -2,6 +2,8 @@ package cli
 
 import (
 	"bytes"
+	"io"
+	"slices"
 	"strings"
 	"testing"
 
@@ -49,6 +51,32 @@ func TestProgramTables(t *testing.T) {
 				t.Errorf("%s: roost does not hand it to %s: %+v", c.Name, program, stub)
 			}
 		}
+	}
+}
+
+// TestEntries checks that the names in the table are those of the commands.
+func TestEntries(t *testing.T) {
+	seen := map[string]bool{}
+	for _, e := range entries() {
+		c := e.Make()
+		if got := append([]string{c.Name}, c.Aliases...); !slices.Equal(got, e.Names) {
+			t.Errorf("the table says %q, and the command %q", e.Names, got)
+		}
+		for _, name := range e.Names {
+			if seen[name] {
+				t.Errorf("%s is twice in the table", name)
+			}
+			seen[name] = true
+			if a := New(nil, io.Discard, io.Discard, nil, nil).Find(name); a == nil || a.Name != c.Name ||
+				len(a.Flags) != len(frame.WithCommonFlags([]*frame.Command{e.Make()})[0].Flags) {
+				t.Errorf("%s: got %+v", name, a)
+			}
+		}
+	}
+	own := func() []*frame.Command { return []*frame.Command{sim.Command()} }
+	if a := New(nil, io.Discard, io.Discard, nil, own); a.Find("sim").Program != "" ||
+		a.Find("up").Program != frame.NodeProgram || a.Find("sims") != nil {
+		t.Error("a program's own commands do not replace those of the table")
 	}
 }
 

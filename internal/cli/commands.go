@@ -2,6 +2,7 @@ package cli
 
 import (
 	"io"
+	"slices"
 
 	"github.com/roost-batch/roost/internal/cli/admin"
 	"github.com/roost-batch/roost/internal/cli/classad"
@@ -12,62 +13,97 @@ import (
 	"github.com/roost-batch/roost/internal/cli/terminal"
 )
 
-// commands is the table of everything, in the order of the help. The commands in own
-// replace those of the same name, which other programs run.
-func commands(own []*frame.Command) []*frame.Command {
-	all := []*frame.Command{
-		jobs.SubmitCommand(), jobs.RunCommand(), jobs.TranslateCommand(),
-		jobs.ListCommand(), jobs.ShowCommand(), jobs.WhyCommand(), jobs.LogsCommand(),
-		terminal.SSHCommand(), jobs.TopCommand(), jobs.WaitCommand(), jobs.HistoryCommand(),
-		admin.SharesCommand(),
-		jobs.RemoveCommand(), jobs.HoldCommand(), jobs.ReleaseCommand(), jobs.RetryCommand(),
-		jobs.CheckpointCommand(), jobs.SuspendCommand(), jobs.ResumeCommand(execNodeProgram),
-		nodeCommand("login", frame.GroupChange, "act on your jobs at another node from this machine"),
-		nodeCommand("logins", frame.GroupChange, "list and revoke your logins from other machines"),
-		nodeCommand("pause", frame.GroupOwner, "keep the pool off your machine"),
-		nodeCommand("mine", frame.GroupOwner, "what the pool does on your machine"),
-		nodeCommand("session-agent", frame.GroupOwner, "tell the guard of this machine that you are there"),
-		pool.NodesCommand(), pool.AdsCommand(),
-		nodeCommand("doctor", frame.GroupPool, "check that the pool and this machine are well"),
-		pool.CellCommand(execNodeProgram),
-		nodeCommand("up", frame.GroupPool, "run a whole pool on this machine"),
-		nodeCommand("master", frame.GroupPool, "run the daemons that a node file names"),
-		nodeCommand("pki", frame.GroupPool, "make the certificates by which nodes know each other"),
-		nodeCommand("init", frame.GroupPool, "begin a pool on this machine"),
-		nodeCommand("token", frame.GroupPool, "let another machine into the pool"),
-		nodeCommand("join", frame.GroupPool, "make this machine a member of a pool"),
-		nodeCommand("leave", frame.GroupPool, "take this machine out of its pool"),
-		nodeCommand("revoke", frame.GroupPool, "put a machine out of the pool"),
-		nodeCommand("install", frame.GroupPool, "put programs, manual, completions and units on this machine"),
-		admin.QuotaCommand(), admin.GroupCommand(), admin.LimitCommand(), admin.QueueCommand(),
-		admin.DrainCommand(), admin.UndrainCommand(), admin.CommentCommand(),
-		admin.ReservationCommand(), admin.AdministratorsCommand(),
-		{Name: "sim", Group: frame.GroupAdmin, Summary: "try on machines that are not there what a pool would do",
-			RawArgs: true, Program: frame.SimulatorProgram},
-		classad.Command(), completionCommand(), versionCommand(), wordsCommand(),
+// entries is the table of everything, in the order of the help.
+func entries() []frame.CommandEntry {
+	all := []frame.CommandEntry{
+		frame.Entry("submit", jobs.SubmitCommand), frame.Entry("run", jobs.RunCommand),
+		frame.Entry("translate", jobs.TranslateCommand),
+		frame.Entry("jobs", jobs.ListCommand, "ls"), frame.Entry("show", jobs.ShowCommand),
+		frame.Entry("why", jobs.WhyCommand), frame.Entry("logs", jobs.LogsCommand),
+		frame.Entry("ssh", terminal.SSHCommand), frame.Entry("top", jobs.TopCommand),
+		frame.Entry("wait", jobs.WaitCommand), frame.Entry("history", jobs.HistoryCommand),
+		frame.Entry("shares", admin.SharesCommand),
+		frame.Entry("rm", jobs.RemoveCommand, "remove", "cancel"), frame.Entry("hold", jobs.HoldCommand),
+		frame.Entry("release", jobs.ReleaseCommand), frame.Entry("retry", jobs.RetryCommand),
+		frame.Entry("checkpoint", jobs.CheckpointCommand), frame.Entry("suspend", jobs.SuspendCommand),
+		frame.Entry("resume", func() *frame.Command { return jobs.ResumeCommand(execNodeProgram) }),
+		nodeEntry("login", frame.GroupChange, "act on your jobs at another node from this machine"),
+		nodeEntry("logins", frame.GroupChange, "list and revoke your logins from other machines"),
+		nodeEntry("pause", frame.GroupOwner, "keep the pool off your machine"),
+		nodeEntry("mine", frame.GroupOwner, "what the pool does on your machine"),
+		nodeEntry("session-agent", frame.GroupOwner, "tell the guard of this machine that you are there"),
+		frame.Entry("nodes", pool.NodesCommand), frame.Entry("ads", pool.AdsCommand),
+		nodeEntry("doctor", frame.GroupPool, "check that the pool and this machine are well"),
+		frame.Entry("cell", func() *frame.Command { return pool.CellCommand(execNodeProgram) }),
+		nodeEntry("up", frame.GroupPool, "run a whole pool on this machine"),
+		nodeEntry("master", frame.GroupPool, "run the daemons that a node file names"),
+		nodeEntry("pki", frame.GroupPool, "make the certificates by which nodes know each other"),
+		nodeEntry("init", frame.GroupPool, "begin a pool on this machine"),
+		nodeEntry("token", frame.GroupPool, "let another machine into the pool"),
+		nodeEntry("join", frame.GroupPool, "make this machine a member of a pool"),
+		nodeEntry("leave", frame.GroupPool, "take this machine out of its pool"),
+		nodeEntry("revoke", frame.GroupPool, "put a machine out of the pool"),
+		nodeEntry("install", frame.GroupPool, "put programs, manual, completions and units on this machine"),
 	}
-	all = append(append(all, pbs.Commands()...), daemonCommands()...)
+	return slices.Concat(all, administratorEntries(), pbs.Entries(), daemonEntries())
+}
+
+// administratorEntries are the commands of administrators, and what belongs to no group.
+func administratorEntries() []frame.CommandEntry {
+	return []frame.CommandEntry{
+		frame.Entry("quota", admin.QuotaCommand), frame.Entry("group", admin.GroupCommand),
+		frame.Entry("limit", admin.LimitCommand), frame.Entry("queue", admin.QueueCommand),
+		frame.Entry("drain", admin.DrainCommand), frame.Entry("undrain", admin.UndrainCommand),
+		frame.Entry("comment", admin.CommentCommand), frame.Entry("reservation", admin.ReservationCommand),
+		frame.Entry("admin", admin.AdministratorsCommand),
+		frame.Entry("sim", func() *frame.Command {
+			return &frame.Command{Name: "sim", Group: frame.GroupAdmin, RawArgs: true, Program: frame.SimulatorProgram,
+				Summary: "try on machines that are not there what a pool would do"}
+		}),
+		frame.Entry("classad", classad.Command), frame.Entry("completion", completionCommand),
+		frame.Entry("version", versionCommand), frame.Entry("words", wordsCommand),
+	}
+}
+
+// nodeEntry is the entry of a command that roost-node runs. Its flags and help are there.
+func nodeEntry(name, group, summary string) frame.CommandEntry {
+	return frame.Entry(name, func() *frame.Command {
+		return &frame.Command{Name: name, Group: group, Summary: summary, Hidden: summary == "", RawArgs: true,
+			Program: frame.NodeProgram}
+	})
+}
+
+// daemonEntries are the daemons and agents. Masters and daemons start them from
+// roost-node, people seldom as a command of roost.
+func daemonEntries() (all []frame.CommandEntry) {
+	for _, name := range []string{"collector", "negotiator", "schedd", "startd", "guard", "authority",
+		"checkpoint-server", "files-agent", "files-tree", "shell-agent", "checkpoint-agent", "idle-agent"} {
+		all = append(all, nodeEntry(name, frame.GroupMore, ""))
+	}
+	return all
+}
+
+// commands makes all commands, in the order of the help. The commands in own replace
+// those of the same name.
+func commands(own []*frame.Command) []*frame.Command {
+	all := frame.MakeCommands(entries())
 	for _, c := range own {
 		*frame.FindCommand(all, c.Name) = *c
 	}
 	return frame.WithCommonFlags(all)
 }
 
-// nodeCommand is a command that roost-node runs. Its flags and help are there.
-func nodeCommand(name, group, summary string) *frame.Command {
-	return &frame.Command{Name: name, Group: group, Summary: summary, RawArgs: true, Program: frame.NodeProgram}
-}
-
-// daemonCommands are the daemons and agents. Masters and daemons start them from
-// roost-node, people seldom as a command of roost.
-func daemonCommands() (all []*frame.Command) {
-	for _, name := range []string{"collector", "negotiator", "schedd", "startd", "guard", "authority",
-		"checkpoint-server", "files-agent", "files-tree", "shell-agent", "checkpoint-agent", "idle-agent"} {
-		c := nodeCommand(name, frame.GroupMore, "")
-		c.Hidden = true
-		all = append(all, c)
+// findCommand makes the command of a name or alias; nil where there is none. Those in own
+// come first.
+func findCommand(name string, own []*frame.Command) *frame.Command {
+	c := frame.FindCommand(own, name)
+	if c == nil {
+		c = frame.FindEntry(entries(), name)
 	}
-	return all
+	if c == nil {
+		return nil
+	}
+	return frame.WithCommonFlags([]*frame.Command{c})[0]
 }
 
 func execNodeProgram(c *frame.Invocation) error { return c.ExecSibling(frame.NodeProgram) }
@@ -76,10 +112,10 @@ func execNodeProgram(c *frame.Invocation) error { return c.ExecSibling(frame.Nod
 // nothing. The program runs the commands that own returns itself, and hands the command
 // lines of the others that are not here to roost-node and roost-sim; own may be nil.
 func New(stdin io.Reader, stdout, stderr io.Writer, env []string, own func() []*frame.Command) *frame.App {
-	return frame.NewApp(stdin, stdout, stderr, env, func() []*frame.Command {
-		if own == nil {
-			return commands(nil)
-		}
-		return commands(own())
-	})
+	if own == nil {
+		own = func() []*frame.Command { return nil }
+	}
+	a := frame.NewApp(stdin, stdout, stderr, env, func() []*frame.Command { return commands(own()) })
+	a.Find = func(name string) *frame.Command { return findCommand(name, own()) }
+	return a
 }

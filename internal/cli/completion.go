@@ -51,7 +51,7 @@ func printWords(c *frame.Invocation) error {
 	if len(words) == 0 {
 		words = []string{""}
 	}
-	if cmd := frame.FindCommand(c.All(), words[0]); cmd != nil && cmd.Program != "" && len(words) > 1 {
+	if cmd := c.Find(words[0]); cmd != nil && cmd.Program != "" && len(words) > 1 {
 		return c.ExecSibling(cmd.Program)
 	}
 	last := words[len(words)-1]
@@ -67,7 +67,7 @@ func suggestions(c *frame.Invocation, before []string, last string) []frame.Comp
 	if len(before) == 0 {
 		return commandWords(c.All())
 	}
-	cmd := frame.FindCommand(c.All(), before[0])
+	cmd := c.Find(before[0])
 	if cmd == nil {
 		return nil
 	}

@@ -22,8 +22,9 @@ import (
 type App struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
-	Env            []string          // "NAME=value"; of two with a name the later counts
-	All            func() []*Command // the table of all commands, made anew
+	Env            []string                   // "NAME=value"; of two with a name the later counts
+	All            func() []*Command          // the table of all commands, made anew
+	Find           func(name string) *Command // the command of a name or alias, made anew; nil: there is none
 
 	ScheddNode           string // the node of --schedd before the command; empty: $ROOST_SCHEDD, or this node
 	Dir                  string // working directory; empty: that of the process
@@ -42,6 +43,7 @@ type App struct {
 // those commands. It starts nothing.
 func NewApp(stdin io.Reader, stdout, stderr io.Writer, env []string, all func() []*Command) *App {
 	a := &App{Stdin: stdin, Stdout: stdout, Stderr: stderr, Env: env, All: all, Now: time.Now}
+	a.Find = func(name string) *Command { return FindCommand(a.All(), name) }
 	a.OutScreen, a.ErrScreen = ScreenOf(stdout), ScreenOf(stderr)
 	return a
 }
@@ -54,7 +56,7 @@ func (a *App) Run(ctx context.Context, args []string) int {
 	if len(args) > 0 {
 		name, args = filepath.Base(args[0]), args[1:]
 	}
-	if cmd := FindCommand(a.All(), name); cmd != nil && cmd.Group == GroupPBS {
+	if cmd := a.Find(name); cmd != nil && cmd.Group == GroupPBS {
 		return a.runCommand(ctx, cmd, args)
 	}
 	cmd, args, err := a.selectCommand(args)
@@ -77,7 +79,7 @@ func (a *App) selectCommand(args []string) (*Command, []string, error) {
 			a.printOverview(a.Stdout)
 			return nil, nil, nil
 		case "--version", "-V":
-			return FindCommand(a.All(), "version"), early, nil
+			return a.Find("version"), early, nil
 		case "--dir", "--color", "--schedd":
 			if !valued && len(args) < 2 {
 				return nil, nil, UsageErrorf("%s needs a value", name)
@@ -105,7 +107,7 @@ func (a *App) selectCommand(args []string) (*Command, []string, error) {
 	if args[0] == "help" {
 		return a.printCommandHelp(args[1:])
 	}
-	cmd := FindCommand(a.All(), args[0])
+	cmd := a.Find(args[0])
 	if cmd == nil {
 		return nil, nil, WithHint(UsageErrorf("unknown command %q", args[0]), suggestCommand(a.All(), args[0]))
 	}
@@ -118,7 +120,7 @@ func (a *App) printCommandHelp(args []string) (*Command, []string, error) {
 		a.printOverview(a.Stdout)
 		return nil, nil, nil
 	}
-	cmd := FindCommand(a.All(), args[0])
+	cmd := a.Find(args[0])
 	if cmd == nil {
 		return nil, nil, WithHint(UsageErrorf("unknown command %q", args[0]), suggestCommand(a.All(), args[0]))
 	}

@@ -70,6 +70,37 @@ func FindCommand(all []*Command, name string) *Command {
 	return nil
 }
 
+// CommandEntry is a command of the table that is made when it is needed. To make all of
+// them for one that is run would double the time until it runs.
+type CommandEntry struct {
+	Names []string // its name and its aliases
+	Make  func() *Command
+}
+
+// Entry returns the entry of a command with its aliases.
+func Entry(name string, construct func() *Command, aliases ...string) CommandEntry {
+	return CommandEntry{append([]string{name}, aliases...), construct}
+}
+
+// FindEntry makes the command of that name or alias; nil where there is none.
+func FindEntry(all []CommandEntry, name string) *Command {
+	for _, e := range all {
+		if slices.Contains(e.Names, name) {
+			return e.Make()
+		}
+	}
+	return nil
+}
+
+// MakeCommands makes all commands of a table.
+func MakeCommands(all []CommandEntry) []*Command {
+	made := make([]*Command, len(all))
+	for i, e := range all {
+		made[i] = e.Make()
+	}
+	return made
+}
+
 // CommonFlags are the flags that all commands take.
 func CommonFlags() []ucli.Flag {
 	return []ucli.Flag{

@@ -27,17 +27,24 @@ func qswitchCommand(name, field string, on bool, brief, about string) *frame.Com
 	}
 }
 
-func qswitchCommands() []*frame.Command {
-	return []*frame.Command{
-		qswitchCommand("qenable", "enabled", true, "let queues take jobs",
-			"Lets queues take jobs. What is in them is as before."),
-		qswitchCommand("qdisable", "enabled", false, "let queues take no more jobs",
-			"Lets queues take no more jobs. What is in them goes on."),
-		qswitchCommand("qstart", "started", true, "let the jobs of queues start",
-			"Lets the jobs of queues start, and those of routing queues go on."),
-		qswitchCommand("qstop", "started", false, "let no more jobs of queues start",
-			"Lets no more jobs of queues start. What runs goes on."),
-	}
+func qenableCommand() *frame.Command {
+	return qswitchCommand("qenable", "enabled", true, "let queues take jobs",
+		"Lets queues take jobs. What is in them is as before.")
+}
+
+func qdisableCommand() *frame.Command {
+	return qswitchCommand("qdisable", "enabled", false, "let queues take no more jobs",
+		"Lets queues take no more jobs. What is in them goes on.")
+}
+
+func qstartCommand() *frame.Command {
+	return qswitchCommand("qstart", "started", true, "let the jobs of queues start",
+		"Lets the jobs of queues start, and those of routing queues go on.")
+}
+
+func qstopCommand() *frame.Command {
+	return qswitchCommand("qstop", "started", false, "let no more jobs of queues start",
+		"Lets no more jobs of queues start. What runs goes on.")
 }
 
 func switchQueue(c *frame.Invocation, field string, on bool) error {
