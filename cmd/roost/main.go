@@ -1,13 +1,13 @@
-// Command roost is the commands of Roost; qsub, qstat and their like are links to it.
-// Daemons, and commands that set up a node, are in roost-node, and roost sim is in
-// roost-sim: it hands their command lines over.
-package main
-
 // A command is over before it has used what the control group grants it; to read that at
 // the start takes longer than it could save.
 //
 //go:debug containermaxprocs=0
 //go:debug updatemaxprocs=0
+
+// Command roost is the commands of Roost; qsub, qstat and their like are links to it.
+// Daemons, and commands that set up a node, are in roost-node, and roost sim is in
+// roost-sim: it passes their command lines on.
+package main
 
 import (
 	"context"

@@ -182,6 +182,7 @@ func libraries() map[string][]string {
 			"internal/cli/pbs/pbsframe", "internal/cli/pbs/reservation", "internal/cli/pbs", "internal/cli",
 			"cmd/roost"},
 		"github.com/vbauerster/mpb/v8": {"internal/cli/jobs", "internal/cli/sim"},
+		"golang.org/x/net":             {"internal/rpc"}, // frames and headers of HTTP/2, for calls over sockets
 		"golang.org/x/term":            {"internal/cli/frame", "internal/cli/jobs", "internal/cli/terminal"},
 		"golang.org/x/time": {"internal/adclient", "collector", "negotiator",
 			"schedd", "startd"},

@@ -3,6 +3,7 @@ package frame
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -147,18 +148,22 @@ func (a *App) runCommand(ctx context.Context, cmd *Command, args []string) int {
 			return 0
 		}
 	}
+	if cmd.RawArgs {
+		none := ucli.NewContext(nil, flag.NewFlagSet(cmd.Name, flag.ContinueOnError), nil)
+		return a.printError(cmd.Name, a.runParsed(ctx, cmd, none, args))
+	}
 	var failed error
 	program := &ucli.App{
 		Name: "roost", HideHelp: true, HideVersion: true, DisableSliceFlagSeparator: true,
 		Writer: a.Stdout, ErrWriter: a.Stderr, ExitErrHandler: func(*ucli.Context, error) {},
 		Commands: []*ucli.Command{{
-			Name: cmd.Name, Flags: cmd.Flags, HideHelp: true, SkipFlagParsing: cmd.RawArgs,
+			Name: cmd.Name, Flags: cmd.Flags, HideHelp: true,
 			UseShortOptionHandling: true,
 			OnUsageError: func(_ *ucli.Context, err error, _ bool) error {
 				return WithHint(UsageErrorf("%v", err), SuggestUsage(cmd, nil))
 			},
 			Action: func(c *ucli.Context) error {
-				failed = a.runParsed(ctx, cmd, c)
+				failed = a.runParsed(ctx, cmd, c, c.Args().Slice())
 				return nil
 			},
 		}},
@@ -169,8 +174,10 @@ func (a *App) runCommand(ctx context.Context, cmd *Command, args []string) int {
 	return a.printError(cmd.Name, failed)
 }
 
-func (a *App) runParsed(ctx context.Context, cmd *Command, flags *ucli.Context) error {
-	c := &Invocation{App: a, Context: ctx, Command: cmd, Flags: flags, Args: flags.Args().Slice()}
+// runParsed runs a command with its operands. A command that parses its own arguments has
+// all of them as operands.
+func (a *App) runParsed(ctx context.Context, cmd *Command, flags *ucli.Context, operands []string) error {
+	c := &Invocation{App: a, Context: ctx, Command: cmd, Flags: flags, Args: operands}
 	defer c.close()
 	if !cmd.RawArgs {
 		if err := c.colour(); err != nil {

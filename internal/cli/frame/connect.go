@@ -43,7 +43,7 @@ func (c *Invocation) ConnectSchedd() (wire.ScheddClient, error) {
 
 // DialSchedd connects to the schedd of this machine. On a machine without one it takes
 // the only login of the user.
-func (c *Invocation) DialSchedd() (*grpc.ClientConn, error) {
+func (c *Invocation) DialSchedd() (rpc.ClientConn, error) {
 	dir := ""
 	if !c.Command.RawArgs {
 		dir = c.StringFlag("dir")
@@ -55,7 +55,7 @@ func (c *Invocation) DialSchedd() (*grpc.ClientConn, error) {
 		}
 		return nil, err
 	}
-	return rpc.Dial(addr, nil, "")
+	return rpc.DialLocal(addr)
 }
 
 // Retry calls f until it succeeds or fails for good, or patience has passed without

@@ -3,10 +3,9 @@ package frame
 import (
 	"context"
 
-	ucli "github.com/urfave/cli/v2"
-	"google.golang.org/grpc"
-
+	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
+	ucli "github.com/urfave/cli/v2"
 )
 
 // Invocation is one execution of a command: its flags, its operands and its connections.
@@ -21,10 +20,10 @@ type Invocation struct {
 	// the node of the server that the environment of PBS names; empty: this machine's
 	DefaultNode string
 
-	conn         *grpc.ClientConn // to the schedd that the command speaks to
+	conn         rpc.ClientConn // to the schedd that the command speaks to
 	client       wire.ScheddClient
-	otherConns   []*grpc.ClientConn // closed at the end, too
-	serverHealth *wire.HealthReply  // what the schedd reports of itself; nil: it was not asked
+	otherConns   []rpc.ClientConn  // closed at the end, too
+	serverHealth *wire.HealthReply // what the schedd reports of itself; nil: it was not asked
 }
 
 // close closes all connections.
@@ -38,7 +37,7 @@ func (c *Invocation) close() {
 }
 
 // CloseLater has a connection closed when the command ends.
-func (c *Invocation) CloseLater(conn *grpc.ClientConn) { c.otherConns = append(c.otherConns, conn) }
+func (c *Invocation) CloseLater(conn rpc.ClientConn) { c.otherConns = append(c.otherConns, conn) }
 
 // IsConnected reports whether the command has a connection to a schedd, which need not
 // answer.

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"strings"
 
-	"google.golang.org/grpc"
-
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/identity/login"
 	"github.com/roost-batch/roost/internal/identity/peer"
@@ -50,7 +48,7 @@ func (c *Invocation) onlyLogin() *login.LoginEntry {
 	return e
 }
 
-func dialLogin(e *login.LoginEntry) (*grpc.ClientConn, error) {
+func dialLogin(e *login.LoginEntry) (rpc.ClientConn, error) {
 	id, err := e.Identity()
 	if err != nil {
 		return nil, err
@@ -59,7 +57,7 @@ func dialLogin(e *login.LoginEntry) (*grpc.ClientConn, error) {
 }
 
 // remoteConn connects to the schedd of another node, if that is meant; nil: it is not.
-func (c *Invocation) remoteConn() (*grpc.ClientConn, error) {
+func (c *Invocation) remoteConn() (rpc.ClientConn, error) {
 	node := c.ScheddName()
 	named := node != ""
 	if !named {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"syscall"
 
@@ -55,8 +56,12 @@ func runQsub(c *frame.Invocation) error {
 			return err
 		}
 	}
-	signals, release := c.NotifyInterrupts(syscall.SIGHUP, syscall.SIGQUIT)
-	defer release()
+	var signals <-chan os.Signal
+	if result.Interactive || result.Block { // the others end at once
+		var release func()
+		signals, release = c.NotifyInterrupts(syscall.SIGHUP, syscall.SIGQUIT)
+		defer release()
+	}
 	reply, err := jobs.SubmitJobs(c, []submit.Job{result.Job}, "")
 	if err != nil {
 		return qsubRefused(c, err)
