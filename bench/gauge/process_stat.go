@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -25,10 +26,14 @@ type ProcessStat struct {
 func (p ProcessStat) IsBelow(dir string) bool { return strings.Contains(p.Args, dir) }
 
 // IsDaemon reports whether the process is Roost's daemon of a role, or, as up, the master
-// of a pool. Releases before roost-node ran them in roost.
+// of a pool. Releases before roost-daemon ran them in roost.
 func (p ProcessStat) IsDaemon(role string) bool {
-	return (p.Command == "roost-node" || p.Command == "roost") &&
-		(strings.Contains(p.Args, "roost-node "+role+" ") || strings.Contains(p.Args, "roost "+role+" "))
+	for _, program := range []string{"roost-daemon ", "roost-node ", "roost "} {
+		if strings.Contains(p.Args, program+role+" ") {
+			return slices.Contains([]string{"roost-daemon", "roost-node", "roost"}, p.Command)
+		}
+	}
+	return false
 }
 
 // ListProcesses lists the visible processes. Processes that end meanwhile are left out.

@@ -74,7 +74,7 @@ func nodeEntry(name, group, summary string) frame.CommandEntry {
 }
 
 // daemonEntries are the daemons and agents. Masters and daemons start them from
-// roost-node, people seldom as a command of roost.
+// roost-daemon, people seldom as a command of roost.
 func daemonEntries() (all []frame.CommandEntry) {
 	for _, name := range []string{"collector", "negotiator", "schedd", "startd", "guard", "authority",
 		"checkpoint-server", "files-agent", "files-tree", "shell-agent", "checkpoint-agent", "idle-agent"} {

@@ -19,6 +19,9 @@ import (
 	"github.com/roost-batch/roost/internal/rpc"
 )
 
+// DefaultFile is the node file of a host that belongs to a pool.
+const DefaultFile = "/etc/roost/node.hcl"
+
 // Bounds on a node file. The parser is recursive, so nesting is checked before.
 const (
 	maxFileBytes = 256 << 10

@@ -35,12 +35,12 @@ func Build(ctx context.Context, dir string, tags ...string) (roost string, err e
 		return "", fmt.Errorf("find the module: %w", err)
 	}
 	tags = append(tags, "urfave_cli_no_docs", "grpcnotrace") // as make build does
-	for _, program := range []string{"roost", "roost-node", "roost-sim", "roost-starter"} {
+	for _, program := range []string{"roost", "roost-daemon", "roost-node", "roost-sim", "roost-starter"} {
 		build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-tags",
 			strings.Join(tags, ","),
 			"-o", filepath.Join(dir, program), "./cmd/"+program)
 		build.Dir = strings.TrimSpace(string(root))
-		if program != "roost-node" { // which loads NVIDIA's library and asks NSS
+		if program != "roost-daemon" && program != "roost-node" { // which load NVIDIA's library and ask NSS
 			build.Env = append(os.Environ(), "CGO_ENABLED=0")
 		}
 		if out, err := build.CombinedOutput(); err != nil {

@@ -73,7 +73,7 @@ type installedFile struct {
 
 // files lists the files to install.
 func (i InstallOptions) files() (all []installedFile, err error) {
-	for _, name := range []string{"roost", "roost-node", "roost-sim", "roost-starter"} {
+	for _, name := range []string{"roost", "roost-daemon", "roost-node", "roost-sim", "roost-starter"} {
 		from := filepath.Join(filepath.Dir(i.Program), name)
 		text, err := os.ReadFile(from)
 		if err != nil {

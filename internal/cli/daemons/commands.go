@@ -1,31 +1,31 @@
 package daemons
 
 import (
-	"context"
+	"fmt"
 
 	ucli "github.com/urfave/cli/v2"
 
+	"github.com/roost-batch/roost/internal/agents"
 	"github.com/roost-batch/roost/internal/cli/frame"
-	"github.com/roost-batch/roost/internal/config"
-	"github.com/roost-batch/roost/internal/daemon"
 )
 
-// The masters start the daemons of a node as "roost ROLE --config FILE [--name NAME]".
+// The masters start the daemons of a node as "roost-daemon ROLE --config FILE [--name
+// NAME]".
 
 // Commands are the daemons and agents, which masters and daemons start and people seldom
 // do.
 func Commands() []*frame.Command {
 	roles := []struct {
 		name, brief string
-		run         func(ctx context.Context, n *config.Node, name string) error
+		run         func(*frame.Invocation) error
 	}{
-		{"collector", "run the collector of a node", runCollector},
+		{"collector", "run the collector of a node", execDaemon},
 		{"negotiator", "run the negotiator of a node", runNegotiator},
-		{"schedd", "run the schedd of a node", runSchedd},
-		{"startd", "run an execute node", runStartd},
-		{"guard", "stand between a machine's owner and its tasks", runGuard},
-		{"authority", "run the certificate authority of a pool", runAuthority},
-		{"checkpoint-server", "run the checkpoint server of a node", runCheckpointServer},
+		{"schedd", "run the schedd of a node", execDaemon},
+		{"startd", "run an execute node", execDaemon},
+		{"guard", "stand between a machine's owner and its tasks", execDaemon},
+		{"authority", "run the certificate authority of a pool", execDaemon},
+		{"checkpoint-server", "run the checkpoint server of a node", execDaemon},
 	}
 	var list []*frame.Command
 	for _, r := range roles {
@@ -34,24 +34,32 @@ func Commands() []*frame.Command {
 			Description: "A daemon of Roost. The master of the node starts it; see roost-master(8).",
 			Flags: []ucli.Flag{frame.ConfigFlag(),
 				&ucli.StringFlag{Name: "name", Usage: "the `NAME` of the execute node, where the file has several"}},
-			Run: serveDaemon(r.run),
+			Run: r.run,
 		})
 	}
-	return append(list, filesAgentCommand(), filesTreeCommand(), shellAgentCommand(), checkpointAgentCommand(),
-		inputAgentCommand())
+	for _, a := range agents.All() {
+		list = append(list, agentCommand(a))
+	}
+	return list
 }
 
-// serveDaemon returns what a daemon's command does: run until a signal comes.
-func serveDaemon(run func(ctx context.Context, n *config.Node, name string) error) func(*frame.Invocation) error {
-	return func(c *frame.Invocation) error {
-		ctx, cancel := daemon.SignalContext()
-		defer cancel()
-		n, err := config.Load(c.StringFlag("config"))
-		if err != nil {
-			return err
-		}
-		daemon.TrimHeap(ctx)
-		defer daemon.StartProfile(c.Command.Name)()
-		return run(ctx, n, c.StringFlag("name"))
+// execDaemon runs a daemon in the place of this process.
+func execDaemon(c *frame.Invocation) error {
+	return c.ExecDaemon(c.Command.Name, "--config", c.StringFlag("config"), "--name", c.StringFlag("name"))
+}
+
+// agentCommand is an agent that roost doctor starts to try checkpoints.
+func agentCommand(a agents.Agent) *frame.Command {
+	return &frame.Command{
+		Name: a.Name, Group: frame.GroupMore, Summary: a.Summary, RawArgs: true, MaxOperands: -1, Hidden: true,
+		Description: "A daemon starts this. It is of no use to people.",
+		Run: func(c *frame.Invocation) error {
+			err := a.Run(c.Args)
+			if err == nil || a.ExitCode == nil {
+				return err
+			}
+			fmt.Fprintf(c.Stderr, "roost: %v\n", err)
+			return frame.ExitError(a.ExitCode(err))
+		},
 	}
 }

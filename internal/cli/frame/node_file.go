@@ -27,7 +27,7 @@ func (c *Invocation) ReadNodeFile() (*config.Node, error) {
 	} else if named {
 		return nil, err
 	}
-	return config.Load("/etc/roost/node.hcl")
+	return config.Load(config.DefaultFile)
 }
 
 // LoadIdentity loads the key of a node; nil where the pool speaks unix sockets only.
@@ -40,7 +40,7 @@ func LoadIdentity(n *config.Node) (*rpc.Identity, error) {
 
 // ConfigFlag is the flag --config, which names a node file.
 func ConfigFlag() ucli.Flag {
-	return &ucli.StringFlag{Name: "config", Usage: "the node's `FILE`, see roost-node(5)", Value: "/etc/roost/node.hcl"}
+	return &ucli.StringFlag{Name: "config", Usage: "the node's `FILE`, see roost-node(5)", Value: config.DefaultFile}
 }
 
 // PrintWarnings logs what in a node file may not mean what it says.

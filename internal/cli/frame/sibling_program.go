@@ -14,15 +14,19 @@ import (
 // The programs beside roost. They have commands that few command lines need, with
 // packages that would delay the start of all others.
 const (
-	NodeProgram      = "roost-node" // daemons, and what sets a node up and examines it
+	DaemonProgram    = "roost-daemon" // daemons and agents; it has no help
+	NodeProgram      = "roost-node"   // what sets a node up, runs and examines it, and the negotiator
 	SimulatorProgram = "roost-sim"
 )
 
 // execSibling runs a program that lies beside this one, with the whole command line, in
 // the place of this process. It returns only if it cannot.
-func (a *App) execSibling(program string) error {
+func (a *App) execSibling(program string) error { return a.execLine(program, a.commandLine) }
+
+// execLine is execSibling with another command line.
+func (a *App) execLine(program string, line []string) error {
 	if a.Exec != nil {
-		return a.Exec(program, a.commandLine)
+		return a.Exec(program, line)
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -32,7 +36,7 @@ func (a *App) execSibling(program string) error {
 	if path == self {
 		return fmt.Errorf("%s: %w: it has no such command; it and roost are of different versions", path, roost.NoInput)
 	}
-	err = syscall.Exec(path, a.commandLine, a.Env)
+	err = syscall.Exec(path, line, a.Env)
 	if errors.Is(err, fs.ErrNotExist) {
 		return WithHint(fmt.Errorf("%s: %w: %w", path, roost.NoInput, err),
 			program+" belongs beside roost: make build, make install and roost install put it there")
@@ -43,3 +47,9 @@ func (a *App) execSibling(program string) error {
 // ExecSibling continues the command line in the program of that name, beside this one. It
 // returns only if it cannot.
 func (c *Invocation) ExecSibling(program string) error { return c.execSibling(program) }
+
+// ExecDaemon runs roost-daemon with those arguments in the place of this process. It
+// returns only if it cannot.
+func (c *Invocation) ExecDaemon(args ...string) error {
+	return c.execLine(DaemonProgram, append(c.commandLine[:1:1], args...))
+}

@@ -6,8 +6,6 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/admin"
 	"github.com/roost-batch/roost/internal/cli/frame"
-	"github.com/roost-batch/roost/internal/config"
-	"github.com/roost-batch/roost/internal/daemon"
 	"github.com/roost-batch/roost/internal/master"
 )
 
@@ -53,9 +51,7 @@ func startPool(c *frame.Invocation) error {
 			return frame.UsageErrorf("--memory: %v", err)
 		}
 	}
-	ctx, cancel := daemon.SignalContext()
-	defer cancel()
-	return master.Up(ctx, opt)
+	return c.ExecDaemon(append([]string{"up"}, opt.Args()...)...)
 }
 
 // MasterCommand returns roost master: run the daemons that a node file names.
@@ -74,13 +70,5 @@ func MasterCommand() *frame.Command {
 }
 
 func runMaster(c *frame.Invocation) error {
-	ctx, cancel := daemon.SignalContext()
-	defer cancel()
-	n, err := config.Load(c.StringFlag("config"))
-	if err != nil {
-		return err
-	}
-	daemon.Logger("master") // for what the packages below have to say
-	frame.PrintWarnings(n)
-	return master.Run(ctx, n, master.RunOptions{Ready: daemon.ReportReady})
+	return c.ExecDaemon("master", "--config", c.StringFlag("config"))
 }
