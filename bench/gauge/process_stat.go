@@ -25,15 +25,16 @@ type ProcessStat struct {
 // IsBelow reports whether the arguments contain a directory.
 func (p ProcessStat) IsBelow(dir string) bool { return strings.Contains(p.Args, dir) }
 
+// maxComm is the longest name of a process, in bytes (proc_pid_comm(5)).
+const maxComm = 15
+
 // IsDaemon reports whether the process is Roost's daemon of a role, or, as up, the master
 // of a pool. Releases before roost-daemon ran them in roost.
 func (p ProcessStat) IsDaemon(role string) bool {
-	for _, program := range []string{"roost-daemon ", "roost-node ", "roost "} {
-		if strings.Contains(p.Args, program+role+" ") {
-			return slices.Contains([]string{"roost-daemon", "roost-node", "roost"}, p.Command)
-		}
-	}
-	return false
+	programs := []string{"roost-daemon", "roost-negotiator", "roost"}
+	isStarted := func(program string) bool { return strings.Contains(p.Args, program+" "+role+" ") }
+	comm := func(program string) bool { return p.Command == program[:min(len(program), maxComm)] }
+	return slices.ContainsFunc(programs, comm) && slices.ContainsFunc(programs, isStarted)
 }
 
 // ListProcesses lists the visible processes. Processes that end meanwhile are left out.

@@ -5,7 +5,7 @@ package main
 import (
 	"os"
 
-	"github.com/roost-batch/roost/internal/roles"
+	"github.com/roost-batch/roost/internal/roles/noderoles"
 )
 
-func main() { os.Exit(roles.Main(os.Args)) }
+func main() { os.Exit(noderoles.Main(os.Args)) }

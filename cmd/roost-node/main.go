@@ -1,5 +1,5 @@
-// Command roost-node is every daemon of Roost, and the commands that set up and examine a
-// node. The program roost starts it for them; it lies beside roost.
+// Command roost-node is the commands that set up, run and examine a node. The program
+// roost starts it for them; it lies beside roost.
 package main
 
 import (

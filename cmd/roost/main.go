@@ -4,9 +4,9 @@
 //go:debug containermaxprocs=0
 //go:debug updatemaxprocs=0
 
-// Command roost is the commands of Roost; qsub, qstat and their like are links to it.
-// Daemons, and commands that set up a node, are in roost-node, and roost sim is in
-// roost-sim: it passes their command lines on.
+// Command roost is the commands of Roost; qsub, qstat and their like are links to it. It
+// passes the command lines of others on: what sets a node up is in roost-node, daemons
+// are in roost-daemon, and roost sim is in roost-sim.
 package main
 
 import (

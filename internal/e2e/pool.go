@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -35,12 +36,12 @@ func Build(ctx context.Context, dir string, tags ...string) (roost string, err e
 		return "", fmt.Errorf("find the module: %w", err)
 	}
 	tags = append(tags, "urfave_cli_no_docs", "grpcnotrace") // as make build does
-	for _, program := range []string{"roost", "roost-daemon", "roost-node", "roost-sim", "roost-starter"} {
+	for _, program := range programNames() {
 		build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-tags",
 			strings.Join(tags, ","),
 			"-o", filepath.Join(dir, program), "./cmd/"+program)
 		build.Dir = strings.TrimSpace(string(root))
-		if program != "roost-daemon" && program != "roost-node" { // which load NVIDIA's library and ask NSS
+		if slices.Contains([]string{"roost", "roost-sim", "roost-starter"}, program) { // the others ask NSS
 			build.Env = append(os.Environ(), "CGO_ENABLED=0")
 		}
 		if out, err := build.CombinedOutput(); err != nil {
@@ -48,6 +49,11 @@ func Build(ctx context.Context, dir string, tags ...string) (roost string, err e
 		}
 	}
 	return filepath.Join(dir, "roost"), nil
+}
+
+// programNames are the programs, which lie beside each other.
+func programNames() []string {
+	return []string{"roost", "roost-daemon", "roost-negotiator", "roost-node", "roost-sim", "roost-starter"}
 }
 
 // PoolOptions says how a pool is started.

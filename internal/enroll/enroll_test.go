@@ -168,7 +168,7 @@ func TestDesktopHasGuard(t *testing.T) {
 
 func TestInstall(t *testing.T) {
 	from := t.TempDir()
-	for _, name := range []string{"roost", "roost-daemon", "roost-node", "roost-sim", "roost-starter"} {
+	for _, name := range programNames() {
 		if err := os.WriteFile(filepath.Join(from, name), []byte(name), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -212,7 +212,7 @@ func TestUnits(t *testing.T) {
 		t.Errorf("a desktop has %v, and others %v", got, NodeUnits(false))
 	}
 	from, root := t.TempDir(), t.TempDir()
-	for _, name := range []string{"roost", "roost-daemon", "roost-node", "roost-sim", "roost-starter"} {
+	for _, name := range programNames() {
 		if err := os.WriteFile(filepath.Join(from, name), []byte("#!/bin/true\n"), 0o755); err != nil {
 			t.Fatal(err)
 		}

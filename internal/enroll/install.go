@@ -64,6 +64,11 @@ func Install(i InstallOptions) (changed int, err error) {
 	return changed, nil
 }
 
+// programNames are the programs, which lie beside each other.
+func programNames() []string {
+	return []string{"roost", "roost-daemon", "roost-negotiator", "roost-node", "roost-sim", "roost-starter"}
+}
+
 // installedFile is one file below the prefix.
 type installedFile struct {
 	path string
@@ -73,7 +78,7 @@ type installedFile struct {
 
 // files lists the files to install.
 func (i InstallOptions) files() (all []installedFile, err error) {
-	for _, name := range []string{"roost", "roost-daemon", "roost-node", "roost-sim", "roost-starter"} {
+	for _, name := range programNames() {
 		from := filepath.Join(filepath.Dir(i.Program), name)
 		text, err := os.ReadFile(from)
 		if err != nil {

@@ -15,17 +15,14 @@ import (
 // Commands are the daemons and agents, which masters and daemons start and people seldom
 // do.
 func Commands() []*frame.Command {
-	roles := []struct {
-		name, brief string
-		run         func(*frame.Invocation) error
-	}{
-		{"collector", "run the collector of a node", execDaemon},
-		{"negotiator", "run the negotiator of a node", runNegotiator},
-		{"schedd", "run the schedd of a node", execDaemon},
-		{"startd", "run an execute node", execDaemon},
-		{"guard", "stand between a machine's owner and its tasks", execDaemon},
-		{"authority", "run the certificate authority of a pool", execDaemon},
-		{"checkpoint-server", "run the checkpoint server of a node", execDaemon},
+	roles := []struct{ name, brief string }{
+		{"collector", "run the collector of a node"},
+		{"negotiator", "run the negotiator of a node"},
+		{"schedd", "run the schedd of a node"},
+		{"startd", "run an execute node"},
+		{"guard", "stand between a machine's owner and its tasks"},
+		{"authority", "run the certificate authority of a pool"},
+		{"checkpoint-server", "run the checkpoint server of a node"},
 	}
 	var list []*frame.Command
 	for _, r := range roles {
@@ -34,7 +31,7 @@ func Commands() []*frame.Command {
 			Description: "A daemon of Roost. The master of the node starts it; see roost-master(8).",
 			Flags: []ucli.Flag{frame.ConfigFlag(),
 				&ucli.StringFlag{Name: "name", Usage: "the `NAME` of the execute node, where the file has several"}},
-			Run: r.run,
+			Run: execDaemon,
 		})
 	}
 	for _, a := range agents.All() {

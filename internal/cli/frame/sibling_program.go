@@ -15,7 +15,7 @@ import (
 // packages that would delay the start of all others.
 const (
 	DaemonProgram    = "roost-daemon" // daemons and agents; it has no help
-	NodeProgram      = "roost-node"   // what sets a node up, runs and examines it, and the negotiator
+	NodeProgram      = "roost-node"   // what sets a node up, runs and examines it
 	SimulatorProgram = "roost-sim"
 )
 

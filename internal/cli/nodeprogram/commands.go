@@ -1,7 +1,6 @@
-// Package nodeprogram is the table of the commands that the program roost-node runs: the
-// daemons and agents of a node, what sets a node up and examines it, and the commands of
-// a machine's owner. They need packages that would delay the start of every other
-// command.
+// Package nodeprogram is the table of the commands that the program roost-node runs: what
+// sets a node up, runs and examines it, and the commands of a machine's owner. They need
+// packages that would delay the start of every other command.
 package nodeprogram
 
 import (

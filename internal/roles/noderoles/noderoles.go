@@ -1,0 +1,121 @@
+// Package noderoles is the program roost-daemon: the daemons of a node but for the
+// negotiator, the master that starts them, and their agents.
+package noderoles
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/checkpoint/server"
+	"github.com/roost-batch/roost/collector"
+	"github.com/roost-batch/roost/internal/agents"
+	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/daemon"
+	"github.com/roost-batch/roost/internal/identity/ca"
+	"github.com/roost-batch/roost/internal/master"
+	"github.com/roost-batch/roost/internal/roles"
+	"github.com/roost-batch/roost/schedd"
+	"github.com/roost-batch/roost/startd"
+	"github.com/roost-batch/roost/startd/desktop/guard"
+)
+
+func nodeRoles() map[string]roles.RunFunc {
+	return map[string]roles.RunFunc{
+		"collector":         roles.WithIdentity(collector.Run),
+		"schedd":            roles.WithIdentity(schedd.Run),
+		"checkpoint-server": roles.WithIdentity(server.Run),
+		"startd":            runStartd,
+		"guard":             func(ctx context.Context, n *config.Node, _ string) error { return guard.Run(ctx, n) },
+		"authority":         func(ctx context.Context, n *config.Node, _ string) error { return ca.Run(ctx, n) },
+	}
+}
+
+func runStartd(ctx context.Context, n *config.Node, name string) error {
+	printWarnings(n)
+	return startd.Run(ctx, n, name)
+}
+
+// printWarnings logs what in a node file may not mean what it says.
+func printWarnings(n *config.Node) {
+	for _, text := range n.Warnings {
+		slog.Warn("node file may not mean what it says", "where", text)
+	}
+}
+
+// Main runs what the arguments name, the program's own name being the first, and returns
+// the exit status.
+func Main(args []string) int {
+	if len(args) < 2 {
+		return roles.PrintError("", fmt.Errorf("%w: roost, roost-node or a master starts this program", roost.Usage))
+	}
+	name, rest := args[1], args[2:]
+	for _, a := range agents.All() {
+		if a.Name == name {
+			return runAgent(a, rest)
+		}
+	}
+	switch run := nodeRoles()[name]; {
+	case run != nil:
+		return roles.PrintError(name, roles.Run(name, run, rest))
+	case name == "master":
+		return roles.PrintError(name, runMaster(rest))
+	case name == "up":
+		return roles.PrintError(name, runUp(rest))
+	case name == "negotiator":
+		return roles.PrintError(name, execNegotiator(rest))
+	}
+	return roles.PrintError("", fmt.Errorf("%w: unknown role %q", roost.Usage, name))
+}
+
+// runAgent runs an agent and returns its exit status.
+func runAgent(a agents.Agent, args []string) int {
+	err := a.Run(args)
+	if err == nil || a.ExitCode == nil {
+		return roles.PrintError(a.Name, err)
+	}
+	fmt.Fprintf(os.Stderr, "roost: %v\n", err)
+	return a.ExitCode(err)
+}
+
+func runMaster(args []string) error {
+	file, _, err := roles.ParseArgs("master", args)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := daemon.SignalContext()
+	defer cancel()
+	n, err := config.Load(file)
+	if err != nil {
+		return err
+	}
+	daemon.Logger("master") // for what the packages below have to say
+	printWarnings(n)
+	return master.Run(ctx, n, master.RunOptions{Ready: daemon.ReportReady})
+}
+
+func runUp(args []string) error {
+	opt, err := master.ParseUpArgs(args)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := daemon.SignalContext()
+	defer cancel()
+	return master.Up(ctx, opt)
+}
+
+// execNegotiator runs the negotiator in the place of this process. Its program has the
+// library of the replicated log.
+func execNegotiator(args []string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("own program: %w: %w", roost.NoInput, err)
+	}
+	path := filepath.Join(filepath.Dir(self), "roost-negotiator")
+	err = syscall.Exec(path, append([]string{path, "negotiator"}, args...), os.Environ())
+	return fmt.Errorf("%s: %w: %w: it belongs beside roost-daemon", path, roost.NoInput, err)
+}
