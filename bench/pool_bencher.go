@@ -337,6 +337,11 @@ func (b *poolBencher) measureMemory() error {
 	}
 	b.addRow("machine", "%d cores, %s", runtime.NumCPU(), runtime.GOARCH)
 	b.addRow("RSS of an idle pool", "%s", b.addRSSLine())
+	pss, err := b.daemonsPSS()
+	if err != nil {
+		return err
+	}
+	b.addRow("PSS of all its daemons together", "%.0f MiB", float64(pss)/(1<<20))
 	id, err := b.submitJob(newJobSpec(16, "/bin/sleep", "1000"))
 	if err != nil {
 		return err

@@ -67,6 +67,20 @@ func (b *poolBencher) daemonsRSS(role string) (total int64) {
 	return total
 }
 
+// daemonsPSS sums the proportional shares of all daemons of the pool, in bytes.
+func (b *poolBencher) daemonsPSS() (total int64, err error) {
+	for _, p := range gauge.ListProcesses() {
+		if role := daemonRole(p); p.IsBelow(b.pool.Dir) && role != "" && role != "tasks" {
+			pss, err := p.PSS()
+			if err != nil {
+				return 0, err
+			}
+			total += pss
+		}
+	}
+	return total, nil
+}
+
 func (b *poolBencher) addRSSLine() string {
 	var parts []string
 	for _, role := range []string{"up", "collector", "negotiator", "schedd", "startd"} {

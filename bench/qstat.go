@@ -24,7 +24,6 @@ const (
 	listTarget  = 100 * time.Millisecond
 	ownJobs     = 200 // jobs of that user
 	jobsPerCall = 1000
-	qsubRuns    = 100
 )
 
 // queueWaits is a script whose job outlives every measurement.
@@ -205,31 +204,6 @@ func (b *poolBencher) measureLists(n int, table, document *time.Duration) error 
 			float64(l.bytes)/1e6, l.cpu.Percentile(50), (b.poolCPUTime()["schedd"]-spent["schedd"])/3,
 			float64(l.peak)/(1<<20), float64(b.daemonsRSS("schedd")-grown)/(1<<20))
 	}
-	return nil
-}
-
-// measureQsub measures the command in a shell loop, as in scripts.
-func (b *poolBencher) measureQsub() error {
-	file := filepath.Join(b.dir, "job.sh")
-	if err := os.WriteFile(file, []byte(queueWaits), 0o600); err != nil {
-		return err
-	}
-	link := filepath.Join(b.dir, "qsub")
-	if err := os.Symlink(b.roost, link); err != nil {
-		return err
-	}
-	var rates gauge.FigureSamples
-	for range 3 {
-		cmd := exec.CommandContext(b.ctx, "/bin/sh", "-c",
-			fmt.Sprintf("i=0; while [ $i -lt %d ]; do %s -h %s || exit 1; i=$((i+1)); done", qsubRuns, link, file))
-		cmd.Env, cmd.Dir = append(os.Environ(), "ROOST_DIR="+b.pool.Dir), b.dir
-		began := time.Now()
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("qsub: %w\n%s", err, out)
-		}
-		rates = append(rates, qsubRuns/time.Since(began).Seconds())
-	}
-	b.addRow("qsub, one after the other in a shell", "%.0f/s", rates.Median())
 	return nil
 }
 
