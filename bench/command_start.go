@@ -50,8 +50,8 @@ func (b *poolBencher) measureQsub() error {
 	return nil
 }
 
-// measureCommandStart measures a command that asks nobody, and qsub. A program that prints
-// a line runs in turns with them, as the floor.
+// measureCommandStart measures a command that asks nobody, and qsub. A program that
+// prints a line runs in turns with them, as the floor.
 func (b *poolBencher) measureCommandStart(job string) error {
 	hello := filepath.Join(b.dir, "hello")
 	if err := os.WriteFile(hello+".go", []byte(helloProgram), 0o600); err != nil {
