@@ -2,14 +2,14 @@
 // one run. Run it with make bench. If a value has a target, the target is printed beside
 // it.
 //
-// It measures how soon a job starts, how many jobs finish in a second, what a job costs,
-// how fast submits are accepted, and how much memory the daemons need; on an execute
-// node, how fast tasks are frozen, also at a key, how fast they start, and how fast a new
-// startd adopts the tasks of a dead one; what plans cost for cells of up to 100,000
-// machines; how long roost why takes in a cell of 10,000 machines; and of the PBS
-// commands, how fast qsub is in a shell, what qstat costs with 100,000 jobs and with an
-// array of a million tasks, and whether a thousand clients that poll their jobs slow down
-// the running ones.
+// It measures how soon a job starts, when it passes each stage of its life, how many jobs
+// finish in a second, what a job costs, how fast submits are accepted, and how much
+// memory the daemons need; on an execute node, how fast tasks are frozen, also at a key,
+// how fast they start, and how fast a new startd adopts the tasks of a dead one; what
+// plans cost for cells of up to 100,000 machines; how long roost why takes in a cell of
+// 10,000 machines; and of the PBS commands, how fast qsub is in a shell, what qstat costs
+// with 100,000 jobs and with an array of a million tasks, and whether a thousand clients
+// that poll their jobs slow down the running ones.
 package main
 
 import (
@@ -23,7 +23,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/roost-batch/roost/internal/daemon"
 	"github.com/roost-batch/roost/internal/e2e"
+	"github.com/roost-batch/roost/internal/tasktrace"
 )
 
 func main() {
@@ -32,6 +34,8 @@ func main() {
 	keepFiles := flag.Bool("keep", false, "keep the pool's directory")
 	table := flag.String("csv", "", "write the results as a table to this `FILE`, with commas between the columns")
 	asJSON := flag.Bool("json", false, "print the results as JSON; their lines go to the standard error")
+	profiles := flag.String("profile", "",
+		"have each daemon write a CPU profile of its life into `DIR`/MEASUREMENT, for go tool pprof")
 	flag.Parse()
 	all := &resultList{out: os.Stdout}
 	if *asJSON {
@@ -40,7 +44,8 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	// finished results are written even after an error
-	if err := errors.Join(run(ctx, all, *only, *keepFiles), all.writeResults(*table, *asJSON)); err != nil {
+	err := run(ctx, all, *only, runFlags{keepFiles: *keepFiles, profileDir: *profiles})
+	if err := errors.Join(err, all.writeResults(*table, *asJSON)); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
@@ -52,28 +57,30 @@ type measurementCase struct {
 	name        string
 	nodes, cpus int
 	run         func(*poolBencher) error
+	traced      bool // the pool traces its tasks
 }
 
 func measurements() []measurementCase {
 	return []measurementCase{
-		{"memory", 2, 16, (*poolBencher).measureMemory},
-		{"match", 0, 0, (*poolBencher).measureMatching},
-		{"why", 1, 2, (*poolBencher).measureWhy},
-		{"freeze", 0, 0, (*poolBencher).measureFreeze},
-		{"keys", 0, 0, (*poolBencher).measureKeys},
-		{"start", 0, 0, (*poolBencher).measureStart},
-		{"adopt", 1, 100, (*poolBencher).measureAdoption},
-		{"waiting", 1, 2, (*poolBencher).measureQueueWait},
-		{"stacked", 1, 2, (*poolBencher).measureStreams},
-		{"latency", 2, 16, (*poolBencher).measureLatency},
-		{"submit", 2, 16, (*poolBencher).measureSubmits},
-		{"queue", 2, 16, (*poolBencher).measureLargeArray},
-		{"throughput", 2, 16, (*poolBencher).measureThroughput},
-		{"qsub", 1, 1, (*poolBencher).measureQsub},
-		{"qstat", 1, 1, (*poolBencher).measureQstat},
-		{"restart", 1, 1, (*poolBencher).measureRestart},
-		{"poll", 2, 16, (*poolBencher).measurePolling},
-		{"array", 1, 1, (*poolBencher).measureArray},
+		{name: "memory", nodes: 2, cpus: 16, run: (*poolBencher).measureMemory},
+		{name: "match", run: (*poolBencher).measureMatching},
+		{name: "why", nodes: 1, cpus: 2, run: (*poolBencher).measureWhy},
+		{name: "freeze", run: (*poolBencher).measureFreeze},
+		{name: "keys", run: (*poolBencher).measureKeys},
+		{name: "start", run: (*poolBencher).measureStart},
+		{name: "adopt", nodes: 1, cpus: 100, run: (*poolBencher).measureAdoption},
+		{name: "waiting", nodes: 1, cpus: 2, run: (*poolBencher).measureQueueWait},
+		{name: "stacked", nodes: 1, cpus: 2, run: (*poolBencher).measureStreams},
+		{name: "latency", nodes: 2, cpus: 16, run: (*poolBencher).measureLatency},
+		{name: "waterfall", nodes: 2, cpus: 16, run: (*poolBencher).measureWaterfall, traced: true},
+		{name: "submit", nodes: 2, cpus: 16, run: (*poolBencher).measureSubmits},
+		{name: "queue", nodes: 2, cpus: 16, run: (*poolBencher).measureLargeArray},
+		{name: "throughput", nodes: 2, cpus: 16, run: (*poolBencher).measureThroughput},
+		{name: "qsub", nodes: 1, cpus: 1, run: (*poolBencher).measureQsub},
+		{name: "qstat", nodes: 1, cpus: 1, run: (*poolBencher).measureQstat},
+		{name: "restart", nodes: 1, cpus: 1, run: (*poolBencher).measureRestart},
+		{name: "poll", nodes: 2, cpus: 16, run: (*poolBencher).measurePolling},
+		{name: "array", nodes: 1, cpus: 1, run: (*poolBencher).measureArray},
 	}
 }
 
@@ -85,7 +92,13 @@ func measurementNames() []string {
 	return all
 }
 
-func run(ctx context.Context, all *resultList, only string, keepFiles bool) error {
+// runFlags are those of the command line that each measurement follows.
+type runFlags struct {
+	keepFiles  bool
+	profileDir string // "": no profiles
+}
+
+func run(ctx context.Context, all *resultList, only string, how runFlags) error {
 	var wanted []string
 	if only != "" {
 		wanted = strings.Split(only, ",")
@@ -99,7 +112,7 @@ func run(ctx context.Context, all *resultList, only string, keepFiles bool) erro
 	if err != nil {
 		return err
 	}
-	if keepFiles {
+	if how.keepFiles {
 		fmt.Fprintln(all.out, "directory:", dir)
 	} else {
 		defer os.RemoveAll(dir)
@@ -112,14 +125,14 @@ func run(ctx context.Context, all *resultList, only string, keepFiles bool) erro
 		if wanted != nil && !slices.Contains(wanted, m.name) {
 			continue
 		}
-		if err := runOne(ctx, all, m, roost, filepath.Join(dir, m.name)); err != nil {
+		if err := runOne(ctx, all, m, roost, filepath.Join(dir, m.name), how); err != nil {
 			return fmt.Errorf("%s: %w", m.name, err)
 		}
 	}
 	return nil
 }
 
-func runOne(ctx context.Context, all *resultList, m measurementCase, roost, dir string) error {
+func runOne(ctx context.Context, all *resultList, m measurementCase, roost, dir string, how runFlags) error {
 	b := &poolBencher{ctx: ctx, roost: roost, dir: dir, name: m.name, results: all}
 	if m.nodes == 0 {
 		if err := os.Mkdir(dir, 0o755); err != nil {
@@ -127,7 +140,11 @@ func runOne(ctx context.Context, all *resultList, m measurementCase, roost, dir 
 		}
 		return m.run(b)
 	}
-	pool, err := e2e.Start(ctx, e2e.PoolOptions{Roost: roost, Dir: dir, Nodes: m.nodes, CPUs: m.cpus})
+	env, err := b.poolEnvironment(m, how)
+	if err != nil {
+		return err
+	}
+	pool, err := e2e.Start(ctx, e2e.PoolOptions{Roost: roost, Dir: dir, Nodes: m.nodes, CPUs: m.cpus, Env: env})
 	if err != nil {
 		return err
 	}
@@ -137,4 +154,23 @@ func runOne(ctx context.Context, all *resultList, m measurementCase, roost, dir 
 		err = serr
 	}
 	return err
+}
+
+// poolEnvironment returns what a measurement adds to the environment of its pool.
+func (b *poolBencher) poolEnvironment(m measurementCase, how runFlags) (env []string, err error) {
+	if m.traced {
+		b.trace = b.dir + ".trace"
+		env = append(env, tasktrace.FileVariable+"="+b.trace)
+	}
+	if how.profileDir != "" {
+		dir, err := filepath.Abs(filepath.Join(how.profileDir, m.name))
+		if err == nil {
+			err = os.MkdirAll(dir, 0o755)
+		}
+		if err != nil {
+			return nil, err
+		}
+		env = append(env, daemon.ProfileDir+"="+dir)
+	}
+	return env, nil
 }

@@ -29,6 +29,7 @@ type poolBencher struct {
 	roost string // path of the program
 	dir   string
 	pool  *e2e.Pool // nil: none
+	trace string    // file of the stages of tasks; "": they are not traced
 
 	name    string // of the measurement
 	results *resultList

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/tasktrace"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/negotiator/blackhole"
 	"github.com/roost-batch/roost/negotiator/cellstate"
@@ -180,6 +181,7 @@ func (c *leaderState) handleMessage(now time.Time, name string, mail *sendQueue,
 	}
 	switch of := m.GetOf().(type) {
 	case *wire.FromSchedd_Request:
+		tasktrace.Mark(tasktrace.Requested, tasktrace.Task{})
 		c.changed = true
 		return s.updateRequest(of.Request)
 	case *wire.FromSchedd_Result:

@@ -18,6 +18,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/failpoint"
 	"github.com/roost-batch/roost/internal/identity/peer"
+	"github.com/roost-batch/roost/internal/tasktrace"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
@@ -183,6 +184,7 @@ func (s *grpcService) sendWaiting(ctx context.Context, stream scheddStream, mail
 		}
 		if m.GetGrant() != nil {
 			failpoint.Point(failpoint.NegotiatorBeforeGrant)
+			tasktrace.Mark(tasktrace.Planned, tasktrace.Task{})
 		}
 		if err := stream.Send(m); err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/roost-batch/roost/internal/boottime"
 	"github.com/roost-batch/roost/internal/failpoint"
+	"github.com/roost-batch/roost/internal/tasktrace"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/journal"
 	"github.com/roost-batch/roost/schedd/queue"
@@ -58,6 +59,7 @@ func (s *Schedd) runCommitter(ctx context.Context, batches <-chan *commitBatch) 
 			}
 			s.logWriteSince.Store(0)
 			s.logSize.Store(int64(s.journal.Size()))
+			traceEvents(b.events)
 			if slices.ContainsFunc(b.events, func(e queue.JobEvent) bool { return e.Type == queue.Ended }) {
 				failpoint.Point(failpoint.ScheddAfterExitRecorded)
 			}
@@ -71,4 +73,14 @@ func (s *Schedd) runCommitter(ctx context.Context, batches <-chan *commitBatch) 
 		}
 	}
 	return nil
+}
+
+// traceEvents marks events that are on disk as stages of their tasks.
+func traceEvents(events []queue.JobEvent) {
+	if !tasktrace.IsEnabled() {
+		return
+	}
+	for _, e := range events {
+		tasktrace.Mark(e.Type.String(), tasktrace.Task{Job: e.Job, Index: uint32(e.Index), Attempt: uint32(e.Attempt)})
+	}
 }

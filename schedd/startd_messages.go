@@ -5,6 +5,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/mutant"
+	"github.com/roost-batch/roost/internal/tasktrace"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/codec"
 	"github.com/roost-batch/roost/schedd/dispatch"
@@ -63,6 +64,7 @@ func (s *Schedd) onStartdMessage(p *nodeConn, m *wire.FromStartd, now time.Time)
 	switch m := m.GetOf().(type) {
 	case *wire.FromStartd_Claim:
 		c := m.Claim
+		tasktrace.Mark(tasktrace.Claimed, tasktrace.Task{})
 		if d := c.GetScratchDomain(); d != "" {
 			s.transfers.SetDomain(p.Name, d)
 		}
@@ -111,6 +113,7 @@ func (s *Schedd) recordStarted(a roost.AttemptID) {
 // onExited takes in the end of an attempt: its output comes home first, and only then is
 // the end recorded.
 func (s *Schedd) onExited(p *nodeConn, e *wire.Exited, now time.Time) {
+	tasktrace.MarkAttempt(tasktrace.Returned, e.GetAttempt())
 	a := codec.AttemptID(s.node.Name, e.GetAttempt())
 	if st, ok := s.queue.TaskStatus(a.Task); ok && mutant.Active(mutant.StaleExitAccepted) {
 		a.Attempt = st.Task.Attempt

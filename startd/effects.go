@@ -6,6 +6,7 @@ import (
 
 	"github.com/roost-batch/roost/internal/attack"
 	"github.com/roost-batch/roost/internal/failpoint"
+	"github.com/roost-batch/roost/internal/tasktrace"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/startd/claim"
 	"github.com/roost-batch/roost/startd/slot"
@@ -52,6 +53,7 @@ func (l *machineLoop) performEffect(effect slot.Effect) {
 		failpoint.Point(failpoint.StartdBeforeExitSent)
 		if x := l.exitReport(e.Claim); x != nil {
 			x.Waiting = e.Claim.IsWaiting()
+			tasktrace.MarkAttempt(tasktrace.Reported, x.GetAttempt())
 			l.sendTo(e.Claim.Schedd, &wire.FromStartd{Of: &wire.FromStartd_Exited{Exited: x}})
 			if attack.Is(attack.RepeatedEnds) {
 				l.sendHostileEnds(e.Claim.Schedd, x)

@@ -10,6 +10,7 @@ import (
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/gpu"
 	"github.com/roost-batch/roost/internal/boottime"
+	"github.com/roost-batch/roost/internal/tasktrace"
 	"github.com/roost-batch/roost/internal/userfiles"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/startd/claim"
@@ -145,6 +146,7 @@ func (l *machineLoop) requestClaim(s *scheddSession, r *wire.ClaimRequest, who a
 
 // activateClaim starts an attempt, as the user for whom the claim was made.
 func (l *machineLoop) activateClaim(s *scheddSession, a *wire.Activate) {
+	tasktrace.MarkAttempt(tasktrace.Activated, a.GetAttempt())
 	claim, id := slot.ClaimID(a.GetClaim()), a.GetAttempt().AttemptID(s.schedd)
 	c, ok := l.table.Claim(claim)
 	own := ok && c.Schedd == s.schedd

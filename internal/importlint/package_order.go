@@ -61,6 +61,7 @@ func packageOrders() []packageOrder {
 		{"internal/sim/faults", true},
 
 		{"internal/failpoint", false},
+		{"internal/tasktrace", false},
 		{"internal/atomicfile", false},
 		{"internal/boottime", false},
 		{"internal/sendqueue", false},
@@ -216,7 +217,7 @@ func libraries() map[string][]string {
 		"github.com/godbus/dbus/v5":                {"startd/desktop/idle"},
 		"gonum.org/v1/plot":                        {"internal/plot"},
 		"github.com/creack/pty":                    {"startd/shell", "internal/e2e"},
-		"golang.org/x/sys": {"internal/boottime", "internal/kernfs", "internal/cgroup",
+		"golang.org/x/sys": {"internal/boottime", "internal/tasktrace", "internal/kernfs", "internal/cgroup",
 			"checkpoint/image", "checkpoint/criu", "internal/daemon", "internal/userfiles", "internal/rpc",
 			"internal/identity/caclient", "internal/enroll", "internal/master",
 			"internal/cli/frame", "internal/cli/doctor", "internal/cli/owner", "internal/cli/sim", "startd",

@@ -10,6 +10,7 @@ import (
 	ids "github.com/roost-batch/roost/internal/account"
 	"github.com/roost-batch/roost/internal/failpoint"
 	"github.com/roost-batch/roost/internal/identity/peer"
+	"github.com/roost-batch/roost/internal/tasktrace"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/queue"
 )
@@ -42,6 +43,7 @@ func (s *Service) callerOf(ctx context.Context) (queue.CallerIdentity, error) {
 
 // Submit takes jobs. When it returns, they are on disk.
 func (s *Service) Submit(ctx context.Context, req *wire.SubmitRequest) (*wire.SubmitReply, error) {
+	tasktrace.Mark(tasktrace.Received, tasktrace.Task{})
 	who, err := s.callerOf(ctx)
 	if err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/mutant"
 	"github.com/roost-batch/roost/internal/sendqueue"
+	"github.com/roost-batch/roost/internal/tasktrace"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/dispatch"
 	"github.com/roost-batch/roost/schedd/queue"
@@ -227,6 +228,7 @@ func (l *LeaderConn) localTimes(m *wire.Kept) []dispatch.UnavailableWindow {
 func (l *LeaderConn) onNegotiatorMessage(m *wire.ToSchedd) {
 	switch m := m.GetOf().(type) {
 	case *wire.ToSchedd_Grant:
+		tasktrace.Mark(tasktrace.Granted, tasktrace.Task{})
 		g := m.Grant
 		l.stream.lastGrant = max(l.stream.lastGrant, g.GetId())
 		l.stream.dirty[queue.RequestID(g.GetRequest())] = true

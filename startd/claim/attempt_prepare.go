@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/tasktrace"
 	"github.com/roost-batch/roost/internal/userfiles"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/startd/meter"
@@ -139,6 +140,7 @@ func (h launcher) launchAttempt(a *Attempt) error {
 	a.program = &wire.Program{Executable: order.Executable, Stdin: a.program.GetStdin()} // for the words of a failure
 	close(a.launchDone)
 	h.measureFrom(a, a.record.Origin)
+	tasktrace.Mark(tasktrace.Prepared, tasktrace.Task{Job: a.ref.Job, Index: a.ref.Index, Attempt: a.ref.Number})
 	return h.ownerSuspension.startTask(a.ref, func() error { return h.starter.Start(order) })
 }
 

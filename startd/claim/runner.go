@@ -13,6 +13,7 @@ import (
 	"github.com/roost-batch/roost/internal/cgroup"
 	"github.com/roost-batch/roost/internal/failpoint"
 	"github.com/roost-batch/roost/internal/sendqueue"
+	"github.com/roost-batch/roost/internal/tasktrace"
 	"github.com/roost-batch/roost/internal/userfiles"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/startd/meter"
@@ -171,6 +172,7 @@ func (h *Runner) createClaim(o CreateCmd) {
 		return
 	}
 	failpoint.Point(failpoint.StartdAfterClaim)
+	tasktrace.Mark(tasktrace.Created, tasktrace.Task{})
 	h.machine.host.Post(CreatedEvent{h.id})
 	failpoint.Point(failpoint.StartdBeforeStarter)
 	if err := h.makeStarter(o.Lease); err != nil {
@@ -180,6 +182,7 @@ func (h *Runner) createClaim(o CreateCmd) {
 	}
 	h.ownerSuspension.attach(h.group, h.starter, h.machine.sandboxed)
 	failpoint.Point(failpoint.StartdAfterStarter)
+	tasktrace.Mark(tasktrace.Spawned, tasktrace.Task{})
 }
 
 // makeStarter makes the claim's control group and its starter, or takes those of its

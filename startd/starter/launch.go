@@ -6,6 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/roost-batch/roost/internal/failpoint"
+	"github.com/roost-batch/roost/internal/tasktrace"
 	"github.com/roost-batch/roost/startd/starter/proto"
 )
 
@@ -40,6 +41,7 @@ func (s *starterProcess) startTask(o *proto.StartCmd) {
 		return
 	}
 	failpoint.Point(failpoint.StarterBeforeFork)
+	tasktrace.Mark(tasktrace.Forking, s.tracedTask())
 	s.raiseOOMScore(o.OOMScore)
 	s.setForkDeadline()
 	pid, pidfd, why := s.launchTask(o)
@@ -50,6 +52,7 @@ func (s *starterProcess) startTask(o *proto.StartCmd) {
 		return
 	}
 	failpoint.Point(failpoint.StarterAfterFork)
+	tasktrace.Mark(tasktrace.Forked, s.tracedTask())
 	s.state.PID, s.pidfd = int64(pid), pidfd
 	if o.Walltime > 0 {
 		s.walltime = began + o.Walltime
@@ -89,8 +92,14 @@ func (s *starterProcess) restoreOOMScore(score int32) {
 // maxOOMScore is the highest score (proc(5), /proc/pid/oom_score_adj).
 const maxOOMScore = 1000
 
+// tracedTask is the current task in a trace.
+func (s *starterProcess) tracedTask() tasktrace.Task {
+	return tasktrace.Task{Job: s.state.Attempt.Job, Index: s.state.Attempt.Index, Attempt: s.state.Attempt.Number}
+}
+
 // reportStarted records and reports that the task's program runs.
 func (s *starterProcess) reportStarted() {
+	tasktrace.Mark(tasktrace.Boxed, s.tracedTask())
 	begun := &proto.StarterMessage{Type: proto.TypeStarted, Attempt: s.state.Attempt, State: s.state}
 	if err := s.appendJournal(begun); err != 0 {
 		logError("journal", err)

@@ -4,6 +4,7 @@ import (
 	"syscall"
 
 	"github.com/roost-batch/roost/internal/failpoint"
+	"github.com/roost-batch/roost/internal/tasktrace"
 	"github.com/roost-batch/roost/startd/starter/proto"
 )
 
@@ -14,6 +15,7 @@ func (s *starterProcess) onFirstProcessExit() {
 		s.onRestored()
 		return
 	}
+	tasktrace.Mark(tasktrace.Exited, s.tracedTask())
 	s.closeReport()
 	pid := int(s.state.PID)
 	s.exit = proto.TaskExit{Cause: s.cause, Reason: s.reason}
@@ -98,6 +100,7 @@ func (s *starterProcess) finishTask(exit proto.TaskExit) {
 		logError("journal", err)
 	}
 	failpoint.Point(failpoint.StarterAfterExitFile)
+	tasktrace.Mark(tasktrace.Reaped, s.tracedTask())
 	s.send(m)
 }
 

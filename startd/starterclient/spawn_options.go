@@ -14,6 +14,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/rpc"
+	"github.com/roost-batch/roost/internal/tasktrace"
 )
 
 // SpawnOptions says how to spawn a starter.
@@ -107,8 +108,10 @@ func fork(opts SpawnOptions, l *os.File) (pid, pidfd int, err error) {
 	}
 	defer log.Close()
 	env := []string{"GOMAXPROCS=1", "GOGC=10", "GODEBUG=disablethp=1,asyncpreemptoff=1"}
-	if dir, ok := os.LookupEnv("ROOST_FAULT_DIR"); ok {
-		env = append(env, "ROOST_FAULT_DIR="+dir)
+	for _, name := range []string{"ROOST_FAULT_DIR", tasktrace.FileVariable} {
+		if value, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+value)
+		}
 	}
 	err = withTimerSlack(starterTimerSlack, func() (err error) {
 		pid, err = syscall.ForkExec(opts.Binary, []string{"roost-starter", opts.Dir, fmt.Sprint(int64(opts.Lease)),
