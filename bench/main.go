@@ -4,7 +4,8 @@
 //
 // It measures how soon a job starts, when it passes each stage of its life, how many jobs
 // finish in a second, what a job costs, how fast submits are accepted, and how much
-// memory the daemons need; on an execute node, how fast tasks are frozen, also at a key,
+// memory the daemons need; what a thousand sessions with startds and ten thousand running
+// tasks cost a schedd; on an execute node, how fast tasks are frozen, also at a key,
 // how fast they start, and how fast a new startd adopts the tasks of a dead one; what
 // plans cost for cells of up to 100,000 machines; how long roost why takes in a cell of
 // 10,000 machines; and of the PBS commands, how fast qsub is in a shell, what qstat costs
@@ -36,6 +37,7 @@ func main() {
 	asJSON := flag.Bool("json", false, "print the results as JSON; their lines go to the standard error")
 	profiles := flag.String("profile", "",
 		"have each daemon write a CPU profile of its life into `DIR`/MEASUREMENT, for go tool pprof")
+	sessions := flag.Int("sessions", 1000, "number of startds' sessions in the measurement scale")
 	flag.Parse()
 	all := &resultList{out: os.Stdout}
 	if *asJSON {
@@ -44,7 +46,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	// finished results are written even after an error
-	err := run(ctx, all, *only, runFlags{keepFiles: *keepFiles, profileDir: *profiles})
+	err := run(ctx, all, *only, runFlags{keepFiles: *keepFiles, profileDir: *profiles, sessions: *sessions})
 	if err := errors.Join(err, all.writeResults(*table, *asJSON)); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
@@ -76,6 +78,7 @@ func measurements() []measurementCase {
 		{name: "submit", nodes: 2, cpus: 16, run: (*poolBencher).measureSubmits},
 		{name: "queue", nodes: 2, cpus: 16, run: (*poolBencher).measureLargeArray},
 		{name: "throughput", nodes: 2, cpus: 16, run: (*poolBencher).measureThroughput},
+		{name: "scale", run: (*poolBencher).measureScale},
 		{name: "qsub", nodes: 1, cpus: 1, run: (*poolBencher).measureQsub},
 		{name: "qstat", nodes: 1, cpus: 1, run: (*poolBencher).measureQstat},
 		{name: "restart", nodes: 1, cpus: 1, run: (*poolBencher).measureRestart},
@@ -96,6 +99,7 @@ func measurementNames() []string {
 type runFlags struct {
 	keepFiles  bool
 	profileDir string // "": no profiles
+	sessions   int    // of the measurement scale
 }
 
 func run(ctx context.Context, all *resultList, only string, how runFlags) error {
@@ -133,14 +137,17 @@ func run(ctx context.Context, all *resultList, only string, how runFlags) error 
 }
 
 func runOne(ctx context.Context, all *resultList, m measurementCase, roost, dir string, how runFlags) error {
-	b := &poolBencher{ctx: ctx, roost: roost, dir: dir, name: m.name, results: all}
+	b := &poolBencher{ctx: ctx, roost: roost, dir: dir, name: m.name, results: all, runFlags: how}
+	if m.traced {
+		b.trace = dir + ".trace"
+	}
 	if m.nodes == 0 {
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			return err
 		}
 		return m.run(b)
 	}
-	env, err := b.poolEnvironment(m, how)
+	env, err := b.poolEnvironment()
 	if err != nil {
 		return err
 	}
@@ -157,13 +164,12 @@ func runOne(ctx context.Context, all *resultList, m measurementCase, roost, dir 
 }
 
 // poolEnvironment returns what a measurement adds to the environment of its pool.
-func (b *poolBencher) poolEnvironment(m measurementCase, how runFlags) (env []string, err error) {
-	if m.traced {
-		b.trace = b.dir + ".trace"
+func (b *poolBencher) poolEnvironment() (env []string, err error) {
+	if b.trace != "" {
 		env = append(env, tasktrace.FileVariable+"="+b.trace)
 	}
-	if how.profileDir != "" {
-		dir, err := filepath.Abs(filepath.Join(how.profileDir, m.name))
+	if b.profileDir != "" {
+		dir, err := filepath.Abs(filepath.Join(b.profileDir, b.name))
 		if err == nil {
 			err = os.MkdirAll(dir, 0o755)
 		}

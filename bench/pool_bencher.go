@@ -31,6 +31,7 @@ type poolBencher struct {
 	pool  *e2e.Pool // nil: none
 	trace string    // file of the stages of tasks; "": they are not traced
 
+	runFlags
 	name    string // of the measurement
 	results *resultList
 }

@@ -68,6 +68,9 @@ type PoolOptions struct {
 	// the node file, run apart from this machine's owner; nil: roost up makes one of the
 	// other fields
 	Node *config.Node
+	// with a node file: the daemons see this machine's terminals. A node without startds
+	// has no use for terminals of its own, which only root can make.
+	SharesTerminals bool
 }
 
 // Pool is a running pool.
@@ -93,7 +96,10 @@ func Start(ctx context.Context, opt PoolOptions) (*Pool, error) {
 		if err := os.WriteFile(opt.Dir+".hcl", config.Write(opt.Node), 0o600); err != nil {
 			return nil, err
 		}
-		args = SetsidCommand(opt.Roost, "master", "--config", opt.Dir+".hcl")
+		args = []string{opt.Roost, "master", "--config", opt.Dir + ".hcl"}
+		if !opt.SharesTerminals {
+			args = SetsidCommand(args...)
+		}
 	}
 	p.cmd = exec.Command(args[0], args[1:]...)
 	p.cmd.Env = append(os.Environ(), opt.Env...)
