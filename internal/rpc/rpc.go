@@ -26,6 +26,7 @@ func NewServer(id *Identity, table peer.AccessTable, more ...grpc.ServerOption) 
 		grpc.MaxConcurrentStreams(maxStreams),
 		grpc.StaticStreamWindowSize(streamWindow),
 		grpc.StaticConnWindowSize(streamWindow),
+		grpc.ReadBufferSize(serverReadBuffer),
 		grpc.ConnectionTimeout(handshakeTimeout),
 		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: maxIdle, Time: pingInterval,
 			Timeout: pingTimeout}),
@@ -52,14 +53,14 @@ func DialNode(addr string, id *Identity, role peer.Role, node string) (*grpc.Cli
 	if err != nil {
 		return nil, err
 	}
-	return dial(target, transportCredentials{id: id, wantRole: role, wantNode: node, refusals: new(logLimiter)},
-		func(ctx context.Context, target string) (net.Conn, error) {
-			if network == "unix" {
-				return dialUnix(ctx, target)
-			}
-			var d net.Dialer
-			return d.DialContext(ctx, network, target)
-		})
+	credentials := transportCredentials{id: id, wantRole: role, wantNode: node, refusals: new(logLimiter)}
+	if network == "unix" { // gRPC holds no buffer while it waits for one
+		return dial(target, credentials, dialUnix)
+	}
+	return dial(target, credentials, func(ctx context.Context, target string) (net.Conn, error) {
+		var d net.Dialer
+		return d.DialContext(ctx, network, target)
+	}, grpc.WithReadBufferSize(tlsReadBuffer))
 }
 
 // DialTransport is Dial with connections that open makes: from another network namespace,
@@ -70,8 +71,9 @@ func DialTransport(target string, id *Identity, role peer.Role,
 }
 
 func dial(target string, to transportCredentials,
-	open func(ctx context.Context, target string) (net.Conn, error)) (*grpc.ClientConn, error) {
-	return grpc.NewClient("passthrough:///"+target,
+	open func(ctx context.Context, target string) (net.Conn, error),
+	more ...grpc.DialOption) (*grpc.ClientConn, error) {
+	return grpc.NewClient("passthrough:///"+target, append([]grpc.DialOption{
 		grpc.WithTransportCredentials(to),
 		grpc.WithContextDialer(open),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessageSize)),
@@ -83,5 +85,5 @@ func dial(target string, to transportCredentials,
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: pingInterval, Timeout: pingTimeout}),
 		grpc.WithUserAgent("roost"),
 		grpc.WithAuthority("roost"),
-	)
+	}, more...)...)
 }
