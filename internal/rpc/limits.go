@@ -22,6 +22,9 @@ const (
 	minPingInterval  = 5 * time.Second // between pings of a client
 	// bytes in flight on a call before they are read; it does not grow
 	streamWindow = 1 << 20
+	// the same for what a client receives; with windows that do not grow, gRPC need not
+	// measure the connection, for which it sends a ping with each message that arrives
+	clientWindow = 4 << 20
 )
 
 // Buffers between a connection and its frames, in bytes. gRPC's default is 32 KiB, and a
