@@ -29,9 +29,9 @@ const (
 
 // Buffers between a connection and its frames, in bytes. gRPC's default is 32 KiB, and a
 // connection holds its buffer while it waits: that is 32 MiB for the sessions of a schedd
-// with a thousand startds, or for the ads of that number at a collector. A longer frame is
-// read past the buffer, so a small one costs a little only where many short messages come
-// at once. TLS has a buffer of its own, which saves system calls.
+// with a thousand startds, or for the ads of that number at a collector. A longer frame
+// is read past the buffer, so a small one costs a little only where many short messages
+// come at once. TLS has a buffer of its own, which saves system calls.
 const (
 	serverReadBuffer = 8 << 10
 	tlsReadBuffer    = 2 << 10 // of a client
