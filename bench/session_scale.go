@@ -25,16 +25,19 @@ const (
 )
 
 // scaleBencher measures one schedd with many sessions.
-type scaleBencher struct{ *poolBencher }
+type scaleBencher struct {
+	*poolBencher
+	emptyRSS int64 // of the schedd without sessions
+}
 
 // measureScale measures one schedd with many sessions and ten running tasks on each. Each
 // session is a TLS connection with an endpoint that answers as a startd does.
 func (b *poolBencher) measureScale() error {
-	return scaleBencher{b}.measure()
+	return (&scaleBencher{poolBencher: b}).measure()
 }
 
 // measure submits the tasks, kills the schedd, and measures the next one.
-func (b scaleBencher) measure() error {
+func (b *scaleBencher) measure() error {
 	id, err := b.startScalePool()
 	if err != nil {
 		return err
@@ -56,7 +59,7 @@ func (b scaleBencher) measure() error {
 		}
 		return err
 	})
-	empty := b.daemonsRSS("schedd")
+	b.emptyRSS = b.daemonsRSS("schedd")
 	tasks := b.sessions * tasksPerSession
 	began := time.Now()
 	job, err := b.submitJob(newJobSpec(tasks, "/bin/sleep", "100000"))
@@ -71,18 +74,12 @@ func (b scaleBencher) measure() error {
 	if err := b.restartScaledSchedd(endpoints, what, job, uint32(tasks)); err != nil {
 		return err
 	}
-	if err := b.steadyState(ctx, endpoints, what); err != nil {
-		return err
-	}
-	rss := b.daemonsRSS("schedd")
-	b.addRow(what+"memory of the schedd", "%.0f MiB, %.0f MiB before, %.0f KiB for each session with its tasks",
-		float64(rss)/(1<<20), float64(empty)/(1<<20), float64(rss-empty)/1024/float64(b.sessions))
-	return nil
+	return b.steadyState(ctx, endpoints, what)
 }
 
 // startScalePool starts a pool without startds, whose schedd has a certificate. It
 // returns the identity of the endpoints.
-func (b scaleBencher) startScalePool() (*rpc.Identity, error) {
+func (b *scaleBencher) startScalePool() (*rpc.Identity, error) {
 	authority := filepath.Join(b.dir, "ca")
 	if err := pki.Init(authority, "bench"); err != nil {
 		return nil, err
@@ -117,7 +114,7 @@ func (b scaleBencher) startScalePool() (*rpc.Identity, error) {
 }
 
 // restartScaledSchedd kills the schedd and measures until the next one knows all again.
-func (b scaleBencher) restartScaledSchedd(endpoints *endpointGroup, what, job string, tasks uint32) error {
+func (b *scaleBencher) restartScaledSchedd(endpoints *endpointGroup, what, job string, tasks uint32) error {
 	schedd, err := b.scheddProcess()
 	if err != nil {
 		return err
@@ -126,21 +123,17 @@ func (b scaleBencher) restartScaledSchedd(endpoints *endpointGroup, what, job st
 	if err := syscall.Kill(schedd.PID, syscall.SIGKILL); err != nil {
 		return err
 	}
-	var answers, first time.Duration
-	for {
-		if again, err := b.scheddProcess(); answers == 0 && err == nil && again.PID != schedd.PID &&
-			b.awaitRunning(job, tasks) == nil {
+	var runs, answers time.Duration
+	for sessions := 0; sessions < len(endpoints.list) || answers == 0; {
+		if again, err := b.scheddProcess(); runs == 0 && err == nil && again.PID != schedd.PID {
+			runs = time.Since(began)
+		}
+		if runs > 0 && answers == 0 && b.awaitRunning(job, tasks) == nil {
 			answers = time.Since(began)
 		}
-		sessions, attempts := endpoints.counts()
-		if sessions > 0 && first == 0 && answers > 0 {
-			first = time.Since(began)
-		}
-		if answers > 0 && sessions == len(endpoints.list) {
-			if attempts != int(tasks) {
-				return fmt.Errorf("%d attempts are left of %d after the schedd was killed", attempts, tasks)
-			}
-			break
+		attempts := 0
+		if sessions, attempts = endpoints.counts(); attempts != int(tasks) {
+			return fmt.Errorf("%d attempts are left of %d after the schedd was killed", attempts, tasks)
 		}
 		if time.Since(began) > time.Minute {
 			return fmt.Errorf("the schedd has %d sessions of %d a minute after it was killed", sessions,
@@ -150,13 +143,12 @@ func (b scaleBencher) restartScaledSchedd(endpoints *endpointGroup, what, job st
 			return err
 		}
 	}
-	b.addRow(what+"schedd killed, answers again after", "%v", answers.Round(time.Millisecond))
-	b.addRow(what+"schedd killed, has all sessions after", "%v, the first after %v",
-		time.Since(began).Round(time.Millisecond), first.Round(time.Millisecond))
+	b.addRow(what+"schedd killed, has all sessions after", "%v; the next one ran after %v and answered after %v",
+		time.Since(began).Round(time.Millisecond), runs.Round(time.Millisecond), answers.Round(time.Millisecond))
 	return nil
 }
 
-func (b scaleBencher) scheddProcess() (gauge.ProcessStat, error) {
+func (b *scaleBencher) scheddProcess() (gauge.ProcessStat, error) {
 	for _, p := range gauge.ListProcesses() {
 		if p.IsBelow(b.pool.Dir) && daemonRole(p) == "schedd" {
 			return p, nil
@@ -167,7 +159,7 @@ func (b scaleBencher) scheddProcess() (gauge.ProcessStat, error) {
 
 // steadyState measures what the sessions cost while nothing begins or ends. At first
 // there are only renewals of leases, then reports of usage, too.
-func (b scaleBencher) steadyState(ctx context.Context, endpoints *endpointGroup, what string) error {
+func (b *scaleBencher) steadyState(ctx context.Context, endpoints *endpointGroup, what string) error {
 	if err := sleepFor(ctx, 3000); err != nil { // the work of the restart is over
 		return err
 	}
@@ -176,6 +168,7 @@ func (b scaleBencher) steadyState(ctx context.Context, endpoints *endpointGroup,
 	if err != nil {
 		return err
 	}
+	renewals := b.daemonsRSS("schedd")
 	b.addAimedRow(what+"renewals for a minute", percent <= renewalCPUTarget,
 		fmt.Sprintf("%d %% of a core", renewalCPUTarget), "%.1f %% of a core, %d renewals", percent,
 		endpoints.renewals.Load())
@@ -191,11 +184,14 @@ func (b scaleBencher) steadyState(ctx context.Context, endpoints *endpointGroup,
 	}
 	b.addRow(what+"and every task busy, for half a minute", "%.1f %% of a core, %d reports of usage", percent,
 		endpoints.reports.Load())
+	busy := b.daemonsRSS("schedd")
+	b.addRow(what+"memory of the schedd", "%.0f MiB, %.0f MiB with reports of usage, %.0f KiB for each session",
+		float64(renewals)/(1<<20), float64(busy)/(1<<20), float64(renewals-b.emptyRSS)/1024/float64(b.sessions))
 	return nil
 }
 
 // scheddLoad returns the CPU time of the schedd in a while, in percent of a core.
-func (b scaleBencher) scheddLoad(ctx context.Context, while time.Duration) (float64, error) {
+func (b *scaleBencher) scheddLoad(ctx context.Context, while time.Duration) (float64, error) {
 	before, err := b.scheddProcess()
 	if err != nil {
 		return 0, err
