@@ -130,11 +130,12 @@ func combinedUsage(a, b *wire.TaskUsage) *wire.TaskUsage {
 	}
 }
 
-// sanitizeUsage is a copy of a measurement without what cannot be: nobody's table or sum
-// shall break on it.
+// sanitizeUsage returns a measurement without what cannot be: nobody's table or sum shall
+// break on it. It copies only a measurement that it has to change, because a schedd gets
+// thousands of others in a second.
 func sanitizeUsage(u *wire.TaskUsage) *wire.TaskUsage {
-	if u == nil {
-		return nil
+	if u == nil || isSaneUsage(u) {
+		return u
 	}
 	u = proto.CloneOf(u)
 	for _, n := range []*int64{
@@ -147,6 +148,13 @@ func sanitizeUsage(u *wire.TaskUsage) *wire.TaskUsage {
 		u.Gpu = 0
 	}
 	return u
+}
+
+// isSaneUsage reports whether no number of a measurement is impossible.
+func isSaneUsage(u *wire.TaskUsage) bool {
+	return min(u.GetTime(), u.GetWall(), u.GetUserCpu(), u.GetSystemCpu(), u.GetMemory(), u.GetPeakMemory(),
+		u.GetCache(), u.GetReadBytes(), u.GetWriteBytes(), u.GetGpuMemory(), u.GetPeakGpuMemory(), u.GetDisk(),
+		u.GetSession()) >= 0 && u.GetGpu() >= 0 && !math.IsInf(u.GetGpu(), 0)
 }
 
 // SanitizeSentence is what a node says in words, cut to a line that can be shown.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/wire"
@@ -22,6 +23,24 @@ func TestSanitizeUsage(t *testing.T) {
 		if in.Memory != math.MinInt64 {
 			t.Error("it was changed in place")
 		}
+	}
+	fields := (&wire.TaskUsage{}).ProtoReflect().Descriptor().Fields()
+	for i := range fields.Len() {
+		in := &wire.TaskUsage{Memory: 7}
+		switch f := fields.Get(i); f.Kind() {
+		case protoreflect.Int64Kind:
+			in.ProtoReflect().Set(f, protoreflect.ValueOfInt64(-1))
+		case protoreflect.DoubleKind:
+			in.ProtoReflect().Set(f, protoreflect.ValueOfFloat64(math.NaN()))
+		default:
+			continue
+		}
+		if got := sanitizeUsage(in); proto.Equal(got, in) {
+			t.Errorf("%v stays", in)
+		}
+	}
+	if in := (&wire.TaskUsage{Memory: 7, Gpu: 0.5}); sanitizeUsage(in) != in {
+		t.Error("a measurement without faults was copied")
 	}
 }
 
