@@ -4,36 +4,30 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
-	"hash/crc32"
 	"maps"
-	"math/bits"
 	"slices"
+
+	"github.com/roost-batch/roost/internal/checksum"
 )
 
 // Each record has a checksum after its value, over the name of its bucket, its key and
-// its value, so that a record in a wrong place is detected, too. CRC-32C detects every
-// error of up to three bits in a record and every burst of up to 32 bits, and CPUs
-// compute it at many GB/s. No cryptographic digest is needed, because these are not
-// attacks. The checksum also identifies a single flipped bit of a record, which a repair
-// corrects. Lost records leave no bad checksum. So each transaction writes a seal with
-// the number of records in each bucket and the sum of their checksums.
+// its value, so that a record in a wrong place is detected, too: package checksum. Lost
+// records leave no bad checksum. So each transaction writes a seal with the number of
+// records in each bucket and the sum of their checksums.
 
 // sumSize is the size of a checksum in bytes.
-const sumSize = 4
+const sumSize = checksum.Size
 
-var crcTable = crc32.MakeTable(crc32.Castagnoli)
-
-// checksum returns the checksum of a record.
-func checksum(bucket string, key, value []byte) uint32 {
-	sum := crc32.Update(0, crcTable, append([]byte(bucket), 0))
-	sum = crc32.Update(sum, crcTable, binary.BigEndian.AppendUint32(nil, uint32(len(key))))
-	return crc32.Update(crc32.Update(sum, crcTable, key), crcTable, value)
+// recordChecksum returns the checksum of a record.
+func recordChecksum(bucket string, key, value []byte) uint32 {
+	head := binary.BigEndian.AppendUint32(append([]byte(bucket), 0), uint32(len(key)))
+	return checksum.Of(head, key, value)
 }
 
 // appendChecksum returns a value followed by its checksum.
 func appendChecksum(bucket string, key, value []byte) []byte {
 	raw := make([]byte, 0, len(value)+sumSize)
-	return binary.BigEndian.AppendUint32(append(raw, value...), checksum(bucket, key, value))
+	return binary.BigEndian.AppendUint32(append(raw, value...), recordChecksum(bucket, key, value))
 }
 
 // verifyChecksum returns the value of a record, and false if the checksum is wrong.
@@ -42,19 +36,17 @@ func verifyChecksum(bucket string, key, raw []byte) (value []byte, whole bool) {
 		return nil, false
 	}
 	value = raw[: len(raw)-sumSize : len(raw)-sumSize]
-	return value, binary.BigEndian.Uint32(raw[len(raw)-sumSize:]) == checksum(bucket, key, value)
+	return value, binary.BigEndian.Uint32(raw[len(raw)-sumSize:]) == recordChecksum(bucket, key, value)
 }
 
 // correctFlippedBit finds the one bit of a record whose flip makes its checksum right,
-// and returns the original record. CRC-32C distinguishes records that differ in up to
-// three bits, so there is at most one such bit. For a record with more damage there is
-// none, except with a probability of 2^-32 for each of its bits.
+// and returns the original record.
 func correctFlippedBit(bucket string, key, raw []byte) (k, v []byte, found bool) {
 	if len(raw) < sumSize || len(key) == 0 {
 		return nil, nil, false
 	}
 	value, sum := raw[:len(raw)-sumSize], binary.BigEndian.Uint32(raw[len(raw)-sumSize:])
-	at, wrong := FlippedBit(sum^checksum(bucket, key, value), len(key)+len(value))
+	at, wrong := checksum.FlippedBit(sum^recordChecksum(bucket, key, value), len(key)+len(value))
 	if !wrong {
 		return nil, nil, false
 	}
@@ -67,30 +59,6 @@ func correctFlippedBit(bucket string, key, raw []byte) (k, v []byte, found bool)
 		v[place-len(k)] ^= 1 << (at % 8)
 	}
 	return k, v, true
-}
-
-// FlippedBit finds the bit whose flip changes the CRC-32C of a message by a difference.
-// size is the message's size in bytes. at is -1 if the flipped bit is in the checksum
-// itself. found is false if no single bit explains the difference.
-func FlippedBit(difference uint32, size int) (at int, found bool) {
-	if bits.OnesCount32(difference) == 1 {
-		return -1, true
-	}
-	// effect of each bit of a byte on the checksum of a message that ends there, and then
-	// of a longer one
-	var effects [8]uint32
-	for bit := range effects {
-		effects[bit] = crcTable[1<<bit]
-	}
-	for place := size - 1; place >= 0; place-- {
-		for bit, effect := range effects {
-			if effect == difference {
-				return 8*place + bit, true
-			}
-			effects[bit] = effect>>8 ^ crcTable[effect&0xff]
-		}
-	}
-	return 0, false
 }
 
 // bucketChecksum is the number of records in a bucket and the sum of their checksums.

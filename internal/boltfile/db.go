@@ -3,20 +3,20 @@ package boltfile
 import (
 	"errors"
 	"fmt"
-	"os"
 	"sync"
 	"syscall"
 
 	bolt "go.etcd.io/bbolt"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/logmark"
 )
 
 // DB is an open file. Its methods are safe for concurrent use.
 type DB struct {
 	bolt       *bolt.DB
 	path       string
-	commitMark *os.File // closed with the file
+	commitMark *logmark.File // closed with the file
 
 	mu       sync.Mutex       // held by the writer
 	checksum *contentChecksum // as of the last transaction
@@ -74,8 +74,7 @@ func (db *DB) Update(f func(*Tx) error) error {
 		db.written = 0
 		err = db.ReleasePages()
 	}
-	_, merr := db.commitMark.WriteAt(next.encode(), 0)
-	return errors.Join(merr, err)
+	return errors.Join(db.commitMark.Write(next.encode()), err)
 }
 
 // View runs f in a read-only transaction. If f met a record that was damaged after the

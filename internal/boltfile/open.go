@@ -19,6 +19,7 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/logmark"
 )
 
 // lockTimeout is how long an open waits until the previous owner closes the file.
@@ -59,7 +60,7 @@ func (db *DB) open(s *contentChecksum, k *ContentKind, ready func(*DB) error) (e
 	if db.bolt, err = bolt.Open(db.path, 0o600, boltOptions(k.InitialMap)); err != nil {
 		return err
 	}
-	if db.commitMark, err = os.OpenFile(db.path+markSuffix, os.O_WRONLY|os.O_CREATE, 0o600); err != nil {
+	if db.commitMark, err = logmark.Open(db.path+markSuffix, markMagic); err != nil {
 		return err
 	}
 	db.checksum = s

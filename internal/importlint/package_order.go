@@ -69,6 +69,8 @@ func packageOrders() []packageOrder {
 		{"internal/identity/peer", false},
 		{"internal/wire", false},
 		{"internal/rpc", false},
+		{"internal/checksum", true},
+		{"internal/logmark", false},
 		{"internal/boltfile", false},
 		{"internal/replica", false},
 		{"internal/config", false},

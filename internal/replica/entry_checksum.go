@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/roost-batch/roost/internal/checksum"
 )
 
 // Each entry has a checksum of Roost's own, over all its fields and its index, so that an
@@ -29,7 +31,7 @@ func entryChecksum(l *raft.Log, extensions []byte) uint32 {
 	b = append(b, byte(l.Type))
 	b = binary.BigEndian.AppendUint64(b, uint64(l.AppendedAt.UnixNano()))
 	b = binary.BigEndian.AppendUint64(b, uint64(len(l.Data)))
-	return checksumOf(b, l.Data, extensions)
+	return checksum.Of(b, l.Data, extensions)
 }
 
 // withChecksum returns an entry in its form on disk.

@@ -2,33 +2,27 @@ package replica
 
 import (
 	"encoding/binary"
-	"errors"
-	"hash/crc32"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"sync"
+
+	"github.com/roost-batch/roost/internal/logmark"
 )
 
-// The log takes an unreadable end for an incomplete write, and drops it silently. After a
-// crash that is right, and if a disk has damaged acknowledged data it is not. The mark
-// distinguishes the two: beside the log, it has the index of the last entry known to be
-// there. It is written when an entry is on disk, and not synced; after a loss of power it
-// may be too low. It is never too high: before entries are removed, it is lowered and
-// synced.
+// The mark of the log has the index of the last entry known to be on disk: package
+// logmark. Before entries are removed, it is lowered and synced.
 
 // markFile is the name of the mark in a replica's directory.
 const markFile = "log.mark"
 
 const (
 	markMagic = "roostlog"
-	markSize  = 8 + 8 + 8 + 4
+	markSize  = 8 + 8
 )
 
 // logMark is the mark of a log.
 type logMark struct {
 	mu              sync.Mutex
-	file            *os.File
+	file            *logmark.File
 	lastWritten     uint64 // every entry up to this one was on disk
 	checksummedFrom uint64 // from this entry on all have checksums; earlier ones are of an older release
 	existed         bool   // the file existed
@@ -38,42 +32,24 @@ type logMark struct {
 // log is checked without it, and the mark is written again.
 func openMark(dir string) (*logMark, error) {
 	path := filepath.Join(dir, markFile)
-	m := &logMark{}
-	b, err := os.ReadFile(path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	b, err := logmark.Read(path, markMagic, markSize)
+	if err != nil {
 		return nil, err
 	}
-	if len(b) == markSize && string(b[:8]) == markMagic &&
-		binary.BigEndian.Uint32(b[markSize-4:]) == checksum(b[:markSize-4]) {
-		m.lastWritten, m.checksummedFrom, m.existed = binary.BigEndian.Uint64(b[8:]),
-			binary.BigEndian.Uint64(b[16:]), true
+	m := &logMark{}
+	if b != nil {
+		m.lastWritten, m.checksummedFrom, m.existed = binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:]), true
 	}
-	m.file, err = os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o600)
+	m.file, err = logmark.Open(path, markMagic)
 	return m, err
-}
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-func checksum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
-
-// checksumOf returns the checksum of concatenated pieces.
-func checksumOf(pieces ...[]byte) (sum uint32) {
-	for _, b := range pieces {
-		sum = crc32.Update(sum, castagnoli, b)
-	}
-	return sum
 }
 
 // writeMark writes the mark.
 func (m *logMark) writeMark(last, first uint64) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	b := append([]byte(markMagic), make([]byte, 16, markSize)...)
-	binary.BigEndian.PutUint64(b[8:], last)
-	binary.BigEndian.PutUint64(b[16:], first)
 	m.lastWritten, m.checksummedFrom = last, first
-	_, err := m.file.WriteAt(binary.BigEndian.AppendUint32(b, checksum(b)), 0)
-	return err
+	return m.file.Write(binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, last), first))
 }
 
 // raiseLast records that entries up to last are on disk.

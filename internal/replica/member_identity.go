@@ -14,6 +14,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/atomicfile"
+	"github.com/roost-batch/roost/internal/checksum"
 )
 
 // identityFile is the name of the file with the identity in a replica's directory.
@@ -34,7 +35,7 @@ type identityText struct {
 }
 
 func (id memberIdentity) checksum() string {
-	return fmt.Sprintf("%08x", checksumOf([]byte(id.ID), []byte{0}, []byte(id.Cell)))
+	return fmt.Sprintf("%08x", checksum.Of([]byte(id.ID), []byte{0}, []byte(id.Cell)))
 }
 
 func newIdentity(name string) memberIdentity { return memberIdentity{ID: name + "/" + randomID()} }

@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/roost-batch/roost/internal/atomicfile"
+	"github.com/roost-batch/roost/internal/checksum"
 )
 
 // snapshotStore stores snapshots in files. A failed write ends the daemon, like a failed
@@ -77,7 +78,7 @@ func writeSnapshotSum(dir, id string) error {
 }
 
 func snapshotMetaSum(id string, text []byte) string {
-	sum := checksumOf([]byte(id), []byte{0}, text)
+	sum := checksum.Of([]byte(id), []byte{0}, text)
 	return hex.EncodeToString([]byte{byte(sum >> 24), byte(sum >> 16), byte(sum >> 8), byte(sum)}) + "\n"
 }
 

@@ -4,31 +4,29 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"strings"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/boltfile"
+	"github.com/roost-batch/roost/internal/checksum"
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
 // Each event of a batch has its own checksum in addition to that of the batch. A flipped
 // bit then damages one event of one job, and not the whole batch.
 
-var crcTable = crc32.MakeTable(crc32.Castagnoli)
-
 // errDamaged reports an event with a wrong checksum.
 var errDamaged = errors.New("its checksum is wrong")
 
 func appendEvent(batch, raw []byte) []byte {
 	batch = binary.AppendUvarint(batch, uint64(len(raw)))
-	return append(binary.BigEndian.AppendUint32(batch, crc32.Checksum(raw, crcTable)), raw...)
+	return append(binary.BigEndian.AppendUint32(batch, checksum.Of(raw)), raw...)
 }
 
 // eachEvent calls f with each event of a batch.
 func eachEvent(batch []byte, f func(raw []byte) error) error {
 	return eachPiece(batch, 4, func(sum, raw []byte) error {
-		if binary.BigEndian.Uint32(sum) != crc32.Checksum(raw, crcTable) {
+		if binary.BigEndian.Uint32(sum) != checksum.Of(raw) {
 			return fmt.Errorf("event of job %d: %w", queue.EncodedJob(raw), errDamaged)
 		}
 		return f(raw)
@@ -62,7 +60,7 @@ type salvagedBatch struct {
 
 func salvageBatch(batch []byte) (s salvagedBatch) {
 	err := eachPiece(batch, 4, func(sum, raw []byte) error {
-		event, one := correctEvent(binary.BigEndian.Uint32(sum)^crc32.Checksum(raw, crcTable), raw)
+		event, one := correctEvent(binary.BigEndian.Uint32(sum)^checksum.Of(raw), raw)
 		switch {
 		case event == nil:
 			s.unknownLost = true
@@ -84,7 +82,7 @@ func correctEvent(difference uint32, raw []byte) (event []byte, corrected bool) 
 	if difference == 0 {
 		return raw, false
 	}
-	at, one := boltfile.FlippedBit(difference, len(raw))
+	at, one := checksum.FlippedBit(difference, len(raw))
 	if !one {
 		return nil, false
 	}
