@@ -77,17 +77,22 @@ func storedChecksum(raw []byte) uint64 {
 // contentChecksum is the seal of a file's contents, as of its last transaction.
 type contentChecksum struct {
 	id      [16]byte // of the file; another file in its place has another id
-	buckets map[string]bucketChecksum
+	format  uint64
+	buckets map[string]bucketChecksum // nil: the seal is damaged
 }
 
 func (s *contentChecksum) clone() *contentChecksum {
-	return &contentChecksum{s.id, maps.Clone(s.buckets)}
+	return &contentChecksum{s.id, s.format, maps.Clone(s.buckets)}
 }
 
 func (s *contentChecksum) encode() []byte {
 	b := append([]byte(nil), s.id[:]...)
-	for _, name := range slices.Sorted(maps.Keys(s.buckets)) {
-		t := s.buckets[name]
+	all := maps.Clone(s.buckets)
+	if s.format > formatVersion { // the record of the format has no checksum of its own
+		all[string(bucketMeta)] = bucketChecksum{count: s.format}
+	}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		t := all[name]
 		b = append(append(b, byte(len(name))), name...)
 		b = binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(b, t.count), t.sum)
 	}
@@ -96,7 +101,7 @@ func (s *contentChecksum) encode() []byte {
 
 func decodeContentChecksum(raw []byte) (*contentChecksum, error) {
 	b, whole := verifyChecksum(string(bucketChecksums), keyChecksum, raw)
-	s := &contentChecksum{}
+	s := &contentChecksum{format: formatVersion}
 	if !whole || len(b) < len(s.id) {
 		return s, fmt.Errorf("the seal of its contents is damaged")
 	}
@@ -110,6 +115,10 @@ func decodeContentChecksum(raw []byte) (*contentChecksum, error) {
 		s.buckets[name] = bucketChecksum{binary.BigEndian.Uint64(b[1+n:]), binary.BigEndian.Uint64(b[9+n:])}
 		b = b[17+n:]
 	}
+	if t, raised := s.buckets[string(bucketMeta)]; raised {
+		s.format = t.count
+		delete(s.buckets, string(bucketMeta))
+	}
 	return s, nil
 }
 
@@ -122,7 +131,8 @@ var (
 )
 
 // formatVersion is the format of files whose records have checksums. In format 1, or
-// without a format, they have none.
+// without a format, they have none. The contents of a kind of file may have later
+// formats, which [Tx.SetFormat] sets.
 const formatVersion = 2
 
 func isInternalBucket(bucket string) bool {

@@ -51,6 +51,13 @@ func (db *DB) ReleasePages() error {
 	})
 }
 
+// Format returns the format of the file's contents. It is 2 for a new file.
+func (db *DB) Format() uint64 {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	return db.checksum.format
+}
+
 // Update runs f in a read-write transaction. When it returns nil, what f wrote is on
 // disk.
 func (db *DB) Update(f func(*Tx) error) error {
@@ -98,8 +105,8 @@ type Tx struct {
 // writeChecksum writes the seal.
 func (tx *Tx) writeChecksum() error {
 	meta, err := tx.tx.CreateBucketIfNotExists(bucketMeta)
-	if err == nil && fileFormat(meta.Get(keyFormat)) != formatVersion {
-		err = meta.Put(keyFormat, bigEndian(formatVersion))
+	if err == nil && fileFormat(meta.Get(keyFormat)) != tx.checksum.format {
+		err = meta.Put(keyFormat, bigEndian(tx.checksum.format))
 	}
 	var b *bolt.Bucket
 	if err == nil {
@@ -110,6 +117,9 @@ func (tx *Tx) writeChecksum() error {
 	}
 	return b.Put(keyChecksum, tx.checksum.encode())
 }
+
+// SetFormat raises the format of the file. Programs that do not know it refuse the file.
+func (tx *Tx) SetFormat(format uint64) { tx.checksum.format = format }
 
 // Bucket returns a bucket, which must exist.
 func (tx *Tx) Bucket(name []byte) *Bucket { return &Bucket{tx.tx.Bucket(name), tx, string(name)} }

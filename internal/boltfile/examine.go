@@ -21,6 +21,7 @@ type ContentKind struct {
 	Description string   // for messages, such as "job log"
 	Buckets     []string // buckets of the file
 	InitialMap  int      // bytes to map from the start
+	Format      uint64   // the newest known format of the contents; 0: 2
 
 	// Name describes damaged records by their keys, in messages: the record with key
 	// From, or those from From to before To. nil: records have no names.
@@ -39,6 +40,17 @@ type DamageError struct {
 
 // maxShownDamages bounds the damages in a message.
 const maxShownDamages = 4
+
+func (k *ContentKind) newestFormat() uint64 { return max(k.Format, formatVersion) }
+
+// checkFormat refuses a file of a later format.
+func (k *ContentKind) checkFormat(c *fileContents) error {
+	if c == nil || c.checksum == nil || c.checksum.format <= k.newestFormat() {
+		return nil
+	}
+	return fmt.Errorf("its format is %d, and this program knows %d: a newer version of Roost wrote it, and is needed "+
+		"to read it", c.checksum.format, k.newestFormat())
+}
 
 // Error names the damages, and the command that repairs them.
 func (e *DamageError) Error() string {
@@ -183,7 +195,7 @@ func readContents(b []byte, k *ContentKind, record func(bucket string, key, valu
 			r.damages = append(r.damages, DamageFinding{Reason: err.Error()})
 		}
 	case ok && hasChecksums(b, h):
-		c.checksum = &contentChecksum{}
+		c.checksum = &contentChecksum{format: formatVersion}
 		r.damages = append(r.damages, DamageFinding{Reason: "the seal of its contents is gone"})
 	}
 	r.record = func(bucket string, key, raw []byte) {
@@ -230,9 +242,9 @@ func (c *fileContents) compareChecksum(k *ContentKind, found map[string]bucketCh
 		return
 	case c.checksum == nil || c.checksum.buckets == nil:
 		return
-	case c.format != formatVersion:
+	case c.format != c.checksum.format:
 		c.damages = append(c.damages,
-			DamageFinding{Reason: fmt.Sprintf("its format is %d, and should be %d", c.format, formatVersion)})
+			DamageFinding{Reason: fmt.Sprintf("its format is %d, and should be %d", c.format, c.checksum.format)})
 	}
 	for _, name := range k.Buckets {
 		want, known := c.checksum.buckets[name]

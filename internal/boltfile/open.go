@@ -36,7 +36,7 @@ func Open(path string, k ContentKind, ready func(*DB) error) (*DB, error) {
 		return err
 	})
 	if err == nil && s == nil {
-		s = &contentChecksum{buckets: map[string]bucketChecksum{}}
+		s = &contentChecksum{format: formatVersion, buckets: map[string]bucketChecksum{}}
 		rand.Read(s.id[:])
 	}
 	if err == nil {
@@ -118,10 +118,10 @@ func verifyFile(path string, k *ContentKind) (*contentChecksum, error) {
 	switch {
 	case err != nil || c == nil:
 		return nil, err
+	case k.checkFormat(c) != nil:
+		return nil, k.checkFormat(c)
 	case len(c.damages) > 0:
 		return nil, &DamageError{path, *k, c.damages}
-	case c.format > formatVersion:
-		return nil, fmt.Errorf("its format is %d, and this program knows %d", c.format, formatVersion)
 	case c.checksum == nil && last == nil:
 		if err := addChecksums(path, k); err != nil {
 			return nil, fmt.Errorf("checksums for its records: %w", err)

@@ -55,7 +55,7 @@ func (w *ReplacementWriter) flush() {
 
 // addChecksums adds checksums to the records of a file.
 func addChecksums(path string, k *ContentKind) error {
-	return rebuildFile(path, k, func(w *ReplacementWriter) error {
+	return rebuildFile(path, k, formatVersion, func(w *ReplacementWriter) error {
 		_, err := examineFile(path, k, w.Put)
 		return err
 	})
@@ -63,11 +63,11 @@ func addChecksums(path string, k *ContentKind) error {
 
 // rebuildFile creates a new file with the records that fill writes, and renames it over
 // the old one.
-func rebuildFile(path string, k *ContentKind, fill func(*ReplacementWriter) error) error {
+func rebuildFile(path string, k *ContentKind, format uint64, fill func(*ReplacementWriter) error) error {
 	next := path + ".new"
 	os.Remove(next)
 	os.Remove(next + markSuffix)
-	s := &contentChecksum{buckets: map[string]bucketChecksum{}}
+	s := &contentChecksum{format: format, buckets: map[string]bucketChecksum{}}
 	rand.Read(s.id[:])
 	db := &DB{path: next}
 	err := db.open(s, k, nil)
@@ -100,7 +100,7 @@ func InspectFile(path string, k ContentKind, record func(bucket string, key, val
 	var c *fileContents
 	err := CatchFaults(func() (err error) {
 		c, _, err = readFile(path, &k, record)
-		return err
+		return errors.Join(err, k.checkFormat(c))
 	})
 	switch {
 	case errors.Is(err, bolterrors.ErrTimeout):
@@ -113,9 +113,9 @@ func InspectFile(path string, k ContentKind, record func(bucket string, key, val
 	return &DamageError{path, k, c.damages}, nil
 }
 
-// ReplaceDamaged replaces a damaged file by one with the records that fill writes. It
-// returns the path of the damaged file, which stays beside it with the date in its name;
-// "" if there was none.
+// ReplaceDamaged replaces a damaged file by one with the records that fill writes, in the
+// newest format of its kind. It returns the path of the damaged file, which stays beside
+// it with the date in its name; "" if there was none.
 func ReplaceDamaged(path string, k ContentKind, now time.Time,
 	fill func(*ReplacementWriter) error) (aside string, err error) {
 	if _, err := os.Stat(path); err == nil {
@@ -124,7 +124,7 @@ func ReplaceDamaged(path string, k ContentKind, now time.Time,
 			return "", err
 		}
 	}
-	return aside, CatchFaults(func() error { return rebuildFile(path, &k, fill) })
+	return aside, CatchFaults(func() error { return rebuildFile(path, &k, k.newestFormat(), fill) })
 }
 
 // Aside returns the name that ReplaceDamaged gives to the damaged file.
