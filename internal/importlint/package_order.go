@@ -71,6 +71,7 @@ func packageOrders() []packageOrder {
 		{"internal/rpc", false},
 		{"internal/checksum", true},
 		{"internal/logmark", false},
+		{"internal/appendlog", false},
 		{"internal/boltfile", false},
 		{"internal/replica", false},
 		{"internal/config", false},

@@ -33,6 +33,7 @@ func writtenFiles() map[string]string {
 		"schedd/transfer/spool_writer.go":     userdata,
 		"schedd/notify/notification_spool.go": sum,
 		"schedd/transfer/job_scripts.go":      digest,
+		"internal/appendlog/open.go":          "a checksum for each entry, and a mark: internal/appendlog TestDamage",
 		"internal/logmark/mark_file.go":       "a checksum: internal/logmark TestMark",
 		"internal/replica/repair.go":          replica,
 		"internal/replica/disk_store.go":      kernel,
@@ -73,7 +74,7 @@ func TestWrittenFiles(t *testing.T) {
 	for _, tree := range []string{"schedd", "startd", "negotiator", "collector", "checkpoint", "internal/replica",
 		"internal/identity/login", "internal/identity/pki", "internal/identity/ca", "internal/master",
 		"internal/daemon",
-		"internal/userfiles", "internal/logmark", "internal/boltfile", "internal/cgroup"} {
+		"internal/userfiles", "internal/logmark", "internal/appendlog", "internal/boltfile", "internal/cgroup"} {
 		err := filepath.WalkDir(filepath.Join("..", "..", tree), func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 				return err
