@@ -11,6 +11,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/failpoint"
 	"github.com/roost-batch/roost/schedd/api"
 	"github.com/roost-batch/roost/schedd/history"
 	"github.com/roost-batch/roost/schedd/journal"
@@ -132,9 +133,18 @@ func (j *jobArchive) writeHistory(records []history.JobRecord) error {
 // So the cost of checkpoints stays in proportion to what happens.
 const checkpointBytes = 4 << 20
 
-// maybeCheckpoint adds a checkpoint to the batch if it is time for one.
+// checkpointBytesWithFaults is the same in a build with failpoints, so that a test passes
+// those of a checkpoint often.
+const checkpointBytesWithFaults = 16 << 10
+
+// maybeCheckpoint adds a checkpoint of the present state to the batch if it is time for
+// one. Events that are added to the batch later are not part of it.
 func (s *Schedd) maybeCheckpoint() {
-	if size := int(s.logSize.Load()); size < checkpointBytes+2*s.snapshotBytes || s.pending.checkpoint != nil {
+	least := checkpointBytes
+	if failpoint.Enabled {
+		least = checkpointBytesWithFaults
+	}
+	if int(s.logSize.Load()) < least+2*s.snapshotBytes || s.checkpointing.Load() {
 		return
 	}
 	c := &journal.QueueCheckpoint{Jobs: make(map[uint64][]byte), LastSeq: s.queue.LastSeq()}
@@ -144,7 +154,8 @@ func (s *Schedd) maybeCheckpoint() {
 		c.Jobs[seq] = snapshot
 		s.snapshotBytes += len(snapshot)
 	}
-	s.pending.checkpoint = c
+	s.checkpointing.Store(true)
+	s.pending.checkpoint, s.pending.covered = c, len(s.pending.events)
 	s.pending.urgent = true
 	s.logSize.Store(0)
 }

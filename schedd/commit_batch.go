@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 
 	"github.com/roost-batch/roost/internal/boottime"
 	"github.com/roost-batch/roost/internal/failpoint"
@@ -25,7 +26,8 @@ type commitBatch struct {
 
 	hasNotices []queue.JobNotification // that somebody is to be told of its events
 
-	checkpoint *journal.QueueCheckpoint // of the state after its events
+	checkpoint *journal.QueueCheckpoint
+	covered    int // number of events that the checkpoint includes
 }
 
 // outgoingMessage is a message for the session that was present when it was decided.
@@ -43,7 +45,8 @@ func (b *commitBatch) isEmpty() bool {
 // the disk, the loop gathers the next batch: the slower the disk, the larger the groups.
 // Where there is no room the log waits for it; one that cannot be written for another
 // reason ends the daemon, and its master starts it again from what is on disk.
-func (s *Schedd) runCommitter(ctx context.Context, batches <-chan *commitBatch) error {
+func (s *Schedd) runCommitter(ctx context.Context, batches <-chan *commitBatch, w *batchWriter) error {
+	defer close(w.checkpoints)
 	for b := range batches {
 		reported := func() {}
 		if len(b.hasNotices) > 0 {
@@ -52,9 +55,7 @@ func (s *Schedd) runCommitter(ctx context.Context, batches <-chan *commitBatch) 
 		}
 		if len(b.events) > 0 || b.checkpoint != nil {
 			s.logWriteSince.Store(int64(boottime.Now()))
-			if err := s.reserve.RetryWrite(ctx, func() error {
-				return s.journal.Append(b.events, b.checkpoint)
-			}); err != nil {
+			if err := w.writeBatch(ctx, b); err != nil {
 				return fmt.Errorf("write the job log: %w", err)
 			}
 			s.logWriteSince.Store(0)
@@ -83,4 +84,47 @@ func traceEvents(events []queue.JobEvent) {
 	for _, e := range events {
 		tasktrace.Mark(e.Type.String(), tasktrace.Task{Job: e.Job, Index: uint32(e.Index), Attempt: uint32(e.Attempt)})
 	}
+}
+
+// batchWriter writes batches to the journal, and checkpoints beside them.
+type batchWriter struct {
+	journal       *journal.Journal
+	reserve       *journal.DiskReserve
+	checkpoints   chan *journal.QueueCheckpoint // of the committer for the checkpointer; it has room for one
+	checkpointing *atomic.Bool                  // a checkpoint is decided and not yet written
+}
+
+// writeBatch writes the events of a batch to the log. A checkpoint goes to the goroutine
+// that writes checkpoints. The log is cut between the events that it includes and those
+// that the loop has added since.
+func (w *batchWriter) writeBatch(ctx context.Context, b *commitBatch) error {
+	events := b.events
+	if b.checkpoint != nil {
+		if err := w.appendEvents(ctx, events[:b.covered]); err != nil {
+			return err
+		}
+		if err := w.reserve.RetryWrite(ctx, func() error {
+			return w.journal.StartCheckpoint(b.checkpoint)
+		}); err != nil {
+			return err
+		}
+		w.checkpoints <- b.checkpoint // there is room: the loop takes no second one before the first is written
+		events = events[b.covered:]
+	}
+	return w.appendEvents(ctx, events)
+}
+
+func (w *batchWriter) appendEvents(ctx context.Context, events []queue.JobEvent) error {
+	return w.reserve.RetryWrite(ctx, func() error { return w.journal.Append(events) })
+}
+
+// runCheckpointer writes checkpoints, beside the committer, until the channel is closed.
+func (w *batchWriter) runCheckpointer(ctx context.Context) error {
+	for c := range w.checkpoints {
+		if err := w.reserve.RetryWrite(ctx, func() error { return w.journal.WriteCheckpoint(c) }); err != nil {
+			return fmt.Errorf("write a checkpoint of the job log: %w", err)
+		}
+		w.checkpointing.Store(false)
+	}
+	return nil
 }

@@ -149,6 +149,16 @@ func TestRenewalsOnAFullDisk(t *testing.T) {
 	p.start()
 	t.Cleanup(func() { p.stop() })
 	p.run("")
+	go func() { // what starts between two verbs
+		for {
+			select {
+			case <-p.startd.activated:
+			case <-p.startd.vacated:
+			case <-t.Context().Done():
+				return
+			}
+		}
+	}()
 	held := p.submit("held", 900, "HoldOnSubmit = true").GetIds()[0]
 	reserve := filepath.Join(dir, journal.ReserveName)
 	eventually(t, "the reserve", func() bool { _, err := os.Stat(reserve); return err == nil })
@@ -161,7 +171,7 @@ func TestRenewalsOnAFullDisk(t *testing.T) {
 		t.Fatalf("fill the disk: %v", err)
 	}
 	stuck := error(nil)
-	for n := 0; stuck == nil && n < 1000; n++ {
+	for n := 0; stuck == nil && n < 10_000; n++ { // the log has some room of its own
 		verb := []wire.ActRequest_Verb{wire.ActRequest_RELEASE, wire.ActRequest_HOLD}[n%2]
 		_, stuck = p.client.Act(p.ctx(),
 			&wire.ActRequest{Verb: verb, Selection: &wire.Selection{Selectors: []string{held}}})

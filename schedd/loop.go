@@ -241,7 +241,6 @@ func (s *Schedd) tick() {
 	now := s.clock.now
 	s.dispatch.Tick(s.clock.boot)
 	s.archive.archiveEnded(now)
-	s.maybeCheckpoint()
 	if s.leader.IsConnected() {
 		for _, r := range s.dispatch.WaitingRequests() {
 			s.leader.MarkDirty(queue.RequestID(r)) // some may have waited long enough
@@ -252,6 +251,7 @@ func (s *Schedd) tick() {
 		s.leader.SendUsage()
 	}
 	s.react(now)
+	s.maybeCheckpoint()
 }
 
 // The loop does what time asks for no more often than the one, and no less often than the

@@ -301,13 +301,14 @@ func (c *LoopCore) BecameIdle() bool { return c.schedd.dispatch.BecameIdle() }
 // CommitBatch is what is to be committed together.
 type CommitBatch struct{ batch *commitBatch }
 
-// Events are the facts of a batch. Snapshots are what a checkpoint of the log writes with
-// them, by job. A snapshot is nil for a job that has left the queue.
+// Events are the facts of a batch.
 func (b *CommitBatch) Events() []queue.JobEvent { return b.batch.events }
 
-// Checkpoint is what to write with the events if the log is to begin anew. Otherwise it
-// is nil.
-func (b *CommitBatch) Checkpoint() *journal.QueueCheckpoint { return b.batch.checkpoint }
+// Checkpoint is what to write after the first covered events, in place of all that is in
+// the log then. It is nil if the log only grows.
+func (b *CommitBatch) Checkpoint() (c *journal.QueueCheckpoint, covered int) {
+	return b.batch.checkpoint, b.batch.covered
+}
 
 // Nodes are those to whom something is said that rests on a batch, in order.
 func (b *CommitBatch) Nodes() []string {
@@ -339,6 +340,9 @@ func (c *LoopCore) Batch(now time.Time) (b *CommitBatch, by time.Time, waits boo
 // sessions with its Nodes.
 func (c *LoopCore) Committed(b *CommitBatch, size int) {
 	c.schedd.logSize.Store(int64(size))
+	if b.batch.checkpoint != nil {
+		c.schedd.checkpointing.Store(false)
+	}
 	for _, m := range b.batch.messages {
 		m.to.out.Put(m.message)
 	}

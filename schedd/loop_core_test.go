@@ -1,6 +1,7 @@
 package schedd
 
 import (
+	"bytes"
 	"testing"
 	"time"
 
@@ -121,4 +122,56 @@ func TestLoopCore(t *testing.T) {
 	if what := h.commitTurn(); what[0] != queue.Purged || h.core.Queue().Len() != 0 {
 		t.Fatalf("it wrote %v, and %d jobs are in the queue", what, h.core.Queue().Len())
 	}
+}
+
+// TestCheckpointWithLaterEvents decides events between a checkpoint and the write of its
+// batch. They are not a part of the checkpoint: its snapshots and the events after those
+// that it covers must be the queue.
+func TestCheckpointWithLaterEvents(t *testing.T) {
+	h := &steppedSchedd{T: t, at: ClockReading{time.Unix(1_000_000, 0), time.Hour}}
+	h.core = NewCore("s", "domain", 40*time.Minute, 0, queue.New("s"), 1, 0, h.at.Now, h)
+	h.core.ResumeLogged(h.at)
+	who := queue.CallerIdentity{User: "ada", UID: 1000, GID: 1000, Host: "s"}
+	submit := func(key string) {
+		ad := classad.New()
+		ad.SetString(roost.AttrCmd, "/bin/true")
+		ad.SetString(roost.AttrFileSystemDomain, "domain")
+		if err := h.core.Submit(h.at, who, key, []queue.SubmitSpec{{Ad: ad, Count: 1}},
+			func([]roost.JobID, bool) {}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	submit("first")
+	h.core.RunTurn(h.at)
+	b, _, _ := h.core.Batch(h.at.Now)
+	h.core.Committed(b, 10*checkpointBytes)
+	submit("second")
+	h.core.Tick(h.at)
+	submit("third")
+	h.core.RunTurn(h.at)
+	b, _, _ = h.core.Batch(h.at.Now)
+	c, covered := b.Checkpoint()
+	if c == nil || len(c.Jobs) != 2 || covered == 0 || covered == len(b.Events()) {
+		t.Fatalf("the checkpoint %v covers %d of %d events", c, covered, len(b.Events()))
+	}
+	got := queue.New("s")
+	for _, snapshot := range c.Jobs {
+		if err := got.RestoreSnapshot(snapshot); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, e := range b.Events()[covered:] {
+		got.Apply(e)
+	}
+	for seq := uint64(1); seq <= 3; seq++ {
+		snapshot, _ := got.Snapshot(seq)
+		if want, there := h.core.Queue().Snapshot(seq); !there || !bytes.Equal(snapshot, want) {
+			t.Errorf("job %d is not what it was: %x, want %x", seq, snapshot, want)
+		}
+	}
+	h.core.Tick(h.at)
+	if h.core.schedd.pending.checkpoint != nil {
+		t.Error("a second checkpoint is decided before the first is written")
+	}
+	h.core.Committed(b, 0)
 }

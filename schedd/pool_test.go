@@ -185,6 +185,10 @@ func (p *testPool) recoveredQueue() *queue.Queue {
 		if err = os.WriteFile(filepath.Join(dir, journal.FileName), b, 0o600); err != nil {
 			break
 		}
+		if err = os.CopyFS(filepath.Join(dir, journal.LogName),
+			os.DirFS(filepath.Join(p.node.Dir, "schedd", journal.LogName))); err != nil {
+			break
+		}
 		var j *journal.Journal
 		var q *queue.Queue
 		if j, q, err = journal.Open(dir, hostName); err == nil {

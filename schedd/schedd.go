@@ -51,6 +51,7 @@ type Schedd struct {
 	sessions      atomic.Uint64 // the incarnation of the last session
 	logSize       atomic.Int64  // bytes in the log since the last checkpoint
 	logWriteSince atomic.Int64  // since when the log is written, by CLOCK_BOOTTIME; 0: it is not
+	checkpointing atomic.Bool   // a checkpoint is decided and not yet written
 	spawnCalls    atomic.Int32  // calls of jobs under way
 	jobTable      api.JobTable  // of the queue, for lists
 	admins        peers.JobAdmins
@@ -212,7 +213,9 @@ func (s *Schedd) runServers(ctx context.Context, listeners []net.Listener) error
 	s.service.Start(ctx)
 	defer s.users.Close()
 	batches, committed := make(chan *commitBatch), make(chan struct{})
-	group.Go(func() error { defer close(committed); return s.runCommitter(ctx, batches) })
+	w := &batchWriter{s.journal, s.reserve, make(chan *journal.QueueCheckpoint, 1), &s.checkpointing}
+	group.Go(func() error { defer close(committed); return s.runCommitter(ctx, batches, w) })
+	group.Go(func() error { return w.runCheckpointer(ctx) })
 	group.Go(func() error { defer close(batches); return s.runLoop(ctx, batches, committed) })
 	group.Go(func() error { s.leader.RunLeaderTracker(ctx); return nil })
 	group.Go(func() error { s.reserve.RunMaintainer(ctx); return nil })

@@ -2,6 +2,7 @@ package schedd
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -45,7 +46,7 @@ func TestTakenOutByARepair(t *testing.T) {
 	for seq := uint64(1); seq <= 2; seq++ {
 		c.Jobs[seq], _ = q.Snapshot(seq)
 	}
-	if err := j.Append(nil, c); err != nil {
+	if err := errors.Join(j.StartCheckpoint(c), j.WriteCheckpoint(c)); err != nil {
 		t.Fatal(err)
 	}
 	j.Close()

@@ -26,7 +26,7 @@ type writtenFile struct {
 // a thousand damages.
 func writtenFiles() []writtenFile {
 	return []writtenFile{
-		{`schedd/queue\.db(\.mark)?`, "schedd/journal TestRepairs", ""},
+		{`schedd/queue\.db(\.mark|\.log/.*|\.log\.mark)?`, "schedd/journal TestRepairs", ""},
 		{`schedd/history\.db(\.mark)?`, "schedd/history TestDamage", ""},
 		{`(schedd|authority)/[a-z]+\.db\.(damaged-.*|new)`, "", "the file before a repair, which is for people"},
 		{`schedd/reserve`, "", "room that is kept for the log; what is in it is never read"},

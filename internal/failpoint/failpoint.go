@@ -7,8 +7,15 @@ package failpoint
 // The points. Each durable step has one before and one after it.
 const (
 	ScheddBeforeAppend      = "schedd.append.before"    // a batch is decided, nothing is written
-	ScheddAfterAppend       = "schedd.append.after"     // written in the transaction, not yet committed
+	ScheddAfterAppend       = "schedd.append.after"     // written, not yet synced
 	ScheddAfterFsync        = "schedd.fsync.after"      // on disk, no reply was sent
+	ScheddAfterNewSegment   = "schedd.segment.after"    // the log has a new segment for what follows a checkpoint
+	ScheddInCheckpoint      = "schedd.checkpoint.in"    // snapshots are written in the transaction, not yet committed
+	ScheddAfterCheckpoint   = "schedd.checkpoint.after" // committed, the log is not truncated
+	ScheddAfterTruncate     = "schedd.truncate.after"   // the log begins after the checkpoint
+	ScheddBeforeCarryOver   = "schedd.carry.before"     // a queue.db of an older format is read, nothing is written
+	ScheddInCarryOver       = "schedd.carry.in"         // its log exists, the file is of the older format
+	ScheddAfterCarryOver    = "schedd.carry.after"      // the file is of the present format
 	ScheddAfterAnswer       = "schedd.answer.after"     // a client has its answer
 	ScheddBeforeClaim       = "schedd.claim.before"     // granted, no claim requested of the startd yet
 	ScheddAfterActivate     = "schedd.activate.after"   // the startd has received an activation
@@ -26,11 +33,11 @@ const (
 	NegotiatorAfterGrant    = "negotiator.grant.after"  // the grant is sent
 )
 
-// Names lists every point, for tests that use each of them.
+// Names lists every point that a running pool passes, for tests that use each of them.
 func Names() []string {
 	return []string{
-		ScheddBeforeAppend, ScheddAfterAppend, ScheddAfterFsync, ScheddAfterAnswer, ScheddBeforeClaim,
-		ScheddAfterActivate,
+		ScheddBeforeAppend, ScheddAfterAppend, ScheddAfterFsync, ScheddAfterNewSegment, ScheddInCheckpoint,
+		ScheddAfterCheckpoint, ScheddAfterTruncate, ScheddAfterAnswer, ScheddBeforeClaim, ScheddAfterActivate,
 		ScheddAfterOutputCopied, ScheddAfterExitRecorded, StartdAfterClaim, StartdBeforeStarter, StartdAfterStarter,
 		StartdBeforeExitSent,
 		StarterBeforeFork, StarterAfterFork, StarterBeforeExitFile, StarterAfterExitFile, NegotiatorBeforeGrant,

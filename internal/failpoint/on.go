@@ -7,6 +7,9 @@ import (
 	"syscall"
 )
 
+// Enabled reports whether Point may kill the process.
+const Enabled = true
+
 // Point kills the process if a file with the point's name is in $ROOST_FAULT_DIR, and
 // removes the file.
 func Point(name string) {

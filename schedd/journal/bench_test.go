@@ -2,7 +2,6 @@ package journal
 
 import (
 	"fmt"
-	"path/filepath"
 	"testing"
 
 	"github.com/roost-batch/roost"
@@ -20,7 +19,7 @@ func BenchmarkAppend(b *testing.B) {
 				events[i] = queue.JobEvent{Type: queue.Started, Time: epoch.UnixNano(), Job: 1, Index: i, Attempt: 1}
 			}
 			for b.Loop() {
-				if err := j.Append(events, nil); err != nil {
+				if err := j.Append(events); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -53,7 +52,7 @@ func BenchmarkCheckpoint(b *testing.B) {
 	for b.Loop() {
 		snapshot, _ := q.Snapshot(1)
 		size = len(snapshot)
-		if err := j.Append(nil, &QueueCheckpoint{Jobs: map[uint64][]byte{1: snapshot}, LastSeq: 1}); err != nil {
+		if err := checkpoint(j, &QueueCheckpoint{Jobs: map[uint64][]byte{1: snapshot}, LastSeq: 1}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -71,7 +70,7 @@ func damagedLog(t testing.TB, jobs, damaged int) (dir string) {
 	for range jobs {
 		s.apply(s.submit(t, 1))
 	}
-	if err := j.Append(nil, fullCheckpoint(q)); err != nil {
+	if err := checkpoint(j, fullCheckpoint(q)); err != nil {
 		t.Fatal(err)
 	}
 	for first := 1; first <= damaged; first += 100 {
@@ -87,14 +86,14 @@ func damagedLog(t testing.TB, jobs, damaged int) (dir string) {
 			s.apply([]queue.JobEvent{started})
 			batch = append(batch, assigned, started)
 		}
-		if err := j.Append(batch, nil); err != nil {
+		if err := j.Append(batch); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
-	flipWordBits(t, filepath.Join(dir, FileName), "node-of-", 5)
+	flipWordBits(t, newestSegment(t, dir), "node-of-", 5)
 	return dir
 }
 

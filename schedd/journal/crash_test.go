@@ -48,7 +48,7 @@ func appendForever(dir string) error {
 		if q.LastSeq()%5 == 0 {
 			c = fullCheckpoint(q)
 		}
-		if err := j.Append(events, c); err != nil {
+		if err := appendWith(j, events, c); err != nil {
 			return err
 		}
 		fmt.Println(q.LastSeq())

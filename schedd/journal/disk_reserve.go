@@ -31,7 +31,7 @@ type DiskReserve struct {
 	mu       sync.Mutex
 	missing  bool          // the reserve is not there
 	stuck    chan struct{} // closed while the log cannot be written for want of room
-	isStuck  bool          // stuck is closed
+	waiting  int           // writes that wait for room; stuck is closed if there are any
 	loggedAt time.Time     // when that was last logged
 }
 
@@ -144,9 +144,14 @@ func (r *DiskReserve) IsFull() error {
 }
 
 // RetryWrite runs write until it finds room. What the reserve had is its first help; then
-// it waits until somebody makes room, or ctx ends.
+// it waits until somebody makes room, or ctx ends. Several goroutines may call it.
 func (r *DiskReserve) RetryWrite(ctx context.Context, write func() error) error {
-	defer r.setStuck(false)
+	waits := false
+	defer func() {
+		if waits {
+			r.addWaiting(-1)
+		}
+	}()
 	for {
 		err := write()
 		if err == nil || !IsDiskFull(err) {
@@ -157,9 +162,11 @@ func (r *DiskReserve) RetryWrite(ctx context.Context, write func() error) error 
 				"is room", "dir", r.Dir, "error", err)
 			continue
 		}
-		r.setStuck(true)
-		if time.Since(r.loggedAt) > diskFullLogInterval {
-			r.loggedAt = time.Now()
+		if !waits {
+			waits = true
+			r.addWaiting(1)
+		}
+		if r.isLogDue() {
 			r.log.Error("the disk is full: the job log cannot be written, and everything waits", "dir", r.Dir,
 				"error", err)
 		}
@@ -171,17 +178,27 @@ func (r *DiskReserve) RetryWrite(ctx context.Context, write func() error) error 
 	}
 }
 
-func (r *DiskReserve) setStuck(on bool) {
+// addWaiting changes the number of writes that wait for room.
+func (r *DiskReserve) addWaiting(n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if on == r.isStuck {
-		return
-	}
-	if r.isStuck = on; on {
+	switch r.waiting += n; {
+	case n > 0 && r.waiting == 1:
 		close(r.stuck)
-	} else {
+	case n < 0 && r.waiting == 0:
 		r.stuck = make(chan struct{})
 	}
+}
+
+// isLogDue reports whether it is to be logged again that there is no room.
+func (r *DiskReserve) isLogDue() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if time.Since(r.loggedAt) <= diskFullLogInterval {
+		return false
+	}
+	r.loggedAt = time.Now()
+	return true
 }
 
 // StuckChannel is closed when the log cannot be written for want of room.

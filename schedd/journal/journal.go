@@ -1,15 +1,28 @@
-// Package journal stores a schedd's queue on disk. The file contains a log of batches of
-// events and a snapshot of each job. Append syncs each batch to disk as one transaction,
-// and a checkpoint renews the snapshots of the jobs that have changed. Recovery loads the
-// snapshots and then applies the log.
+// Package journal stores a schedd's queue on disk: a log of batches of events, and a
+// snapshot of each job. Append writes a batch to the log and syncs it, once. A checkpoint
+// renews the snapshots of the jobs that have changed and removes the beginning of the
+// log. It does not stop Append. Recovery loads the snapshots and then applies the batches
+// that they do not include.
 //
-// The file is a bbolt file with these buckets:
+// The log is the directory queue.db.log, of package appendlog. The number of an entry is
+// that of its batch, and its data are the events of the batch, each preceded by its
+// length and its checksum.
 //
-//	log       batch number -> events, each preceded by its length and its checksum
+// The snapshots are in queue.db, a bbolt file with these buckets:
+//
 //	jobs      job number   -> snapshot, as of the last checkpoint
 //	events    job number, batch number, index -> event of a job in the queue, up to the
 //	          last checkpoint
-//	counters  name -> number
+//	counters  name -> number: next-batch is the first batch that the snapshots do not
+//	          include; log-id is the id of the log
+//	log       batches of format 2, which had no log beside the file; empty since
+//
+// A crash between two steps of a checkpoint is harmless. Until the transaction with the
+// snapshots is on disk, next-batch is the one before, and the log still has its batches.
+// After it, the batches that the snapshots include are not applied again.
+//
+// queue.db of an earlier format is carried over when it is opened: carryOver. Its format
+// is 3 since, so that an older program, which would miss the log, refuses it.
 //
 // [Open] refuses a damaged file: the error names the damaged jobs and entries, and
 // [Repair] removes them.
@@ -17,16 +30,22 @@ package journal
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"path/filepath"
 
+	"github.com/roost-batch/roost/internal/appendlog"
 	"github.com/roost-batch/roost/internal/boltfile"
 	"github.com/roost-batch/roost/internal/failpoint"
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// FileName is the name of the file in the schedd's directory.
-const FileName = "queue.db"
+// FileName is the name of the file with the snapshots in the schedd's directory, and
+// LogName that of the directory with the log.
+const (
+	FileName = "queue.db"
+	LogName  = FileName + ".log"
+)
 
 // The names of the buckets and counters.
 var (
@@ -38,27 +57,40 @@ var (
 	keyLastSeq     = []byte("last-seq")
 	keyNextBatch   = []byte("next-batch")
 	keyIncarnation = []byte("incarnation")
+	keyLogID       = []byte("log-id")
 )
 
-// Journal is an open log. One goroutine owns it and calls Append and Close; any goroutine
-// may call Events.
+// Journal is an open journal. One goroutine owns it and calls Append, StartCheckpoint and
+// Close. Any goroutine may call Events. One at a time may call WriteCheckpoint.
 type Journal struct {
-	db   *boltfile.DB
-	path string
-	next uint64 // number of the next batch
-	size int    // bytes in the log since the last checkpoint
+	db      *boltfile.DB
+	log     *appendlog.Log
+	path    string
+	host    string
+	size    int // bytes of the batches since the last checkpoint was started
+	batch   []byte
+	event   []byte
+	onPoint func(point string) // for tests: called at each failpoint
 }
 
-// Open opens the log in dir, or creates it, and returns the queue as of the last Append.
-func Open(dir, host string) (*Journal, *queue.Queue, error) {
-	j := &Journal{path: filepath.Join(dir, FileName)}
+// Open opens the journal in dir, or creates it, and returns the queue as of the last
+// Append.
+func Open(dir, host string) (*Journal, *queue.Queue, error) { return openAt(dir, host, nil) }
+
+func openAt(dir, host string, onPoint func(string)) (*Journal, *queue.Queue, error) {
+	j := &Journal{path: filepath.Join(dir, FileName), host: host, onPoint: onPoint}
 	q := queue.New(host)
 	var err error
 	j.db, err = boltfile.Open(j.path, fileKind(host), func(db *boltfile.DB) error {
-		return db.View(func(tx *boltfile.Tx) error { return j.loadQueue(tx, q) })
+		if db.Format() < logFormat {
+			if err := j.carryOver(db); err != nil {
+				return err
+			}
+		}
+		return j.loadQueue(db, q)
 	})
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, errors.Join(withLogDamages(err, dir, host), j.closeLog())
 	}
 	return j, q, nil
 }
@@ -68,19 +100,24 @@ func Open(dir, host string) (*Journal, *queue.Queue, error) {
 const initialMap = 64 << 20
 
 // loadQueue reads the snapshots and then the log.
-func (j *Journal) loadQueue(tx *boltfile.Tx, q *queue.Queue) error {
-	if err := restoreJobs(tx, q); err != nil {
+func (j *Journal) loadQueue(db *boltfile.DB, q *queue.Queue) error {
+	var id []byte
+	var next uint64
+	if err := db.View(func(tx *boltfile.Tx) error {
+		counters := tx.Bucket(bucketCounters)
+		id, next = cloneBytes(counters.Get(keyLogID)), readCounter(counters, keyNextBatch)
+		q.RaiseLastSeq(readCounter(counters, keyLastSeq))
+		return restoreJobs(tx, q)
+	}); err != nil {
 		return err
 	}
-	q.RaiseLastSeq(readCounter(tx.Bucket(bucketCounters), keyLastSeq))
-	j.next = readCounter(tx.Bucket(bucketCounters), keyNextBatch)
-	return tx.Bucket(bucketLog).ForEach(func(k, v []byte) error {
-		if len(k) != 8 {
-			return fmt.Errorf("a batch has a number of %d bytes", len(k))
-		}
-		j.next = binary.BigEndian.Uint64(k) + 1
-		j.size += len(v)
-		return eachEvent(cloneBytes(v), func(raw []byte) error {
+	if len(id) != len(appendlog.ID{}) {
+		return fmt.Errorf("it does not name its log")
+	}
+	var err error
+	j.log, err = appendlog.Open(logDir(j.path), appendlog.ID(id), next, func(_ uint64, batch []byte) error {
+		j.size += len(batch)
+		return eachPiece(cloneBytes(batch), eventSumSize, func(_, raw []byte) error {
 			e, err := queue.DecodeEvent(raw)
 			if err == nil {
 				q.Apply(e)
@@ -88,118 +125,63 @@ func (j *Journal) loadQueue(tx *boltfile.Tx, q *queue.Queue) error {
 			return err
 		})
 	})
+	var damage *appendlog.DamageError
+	if errors.As(err, &damage) {
+		return &boltfile.DamageError{Path: damage.Dir, Kind: fileKind(j.host), Damages: logDamages(damage.Findings)}
+	}
+	return err
 }
+
+// logDir returns the directory of the log that belongs to the file at path.
+func logDir(path string) string { return filepath.Join(filepath.Dir(path), LogName) }
 
 // cloneBytes copies bytes that belong to a transaction.
 func cloneBytes(b []byte) []byte { return append([]byte(nil), b...) }
 
-// QueueCheckpoint contains snapshots of what has changed since the last checkpoint. They
-// include the events of the batch with which it is appended.
-type QueueCheckpoint struct {
-	Jobs    map[uint64][]byte // snapshots by job number; nil: the job has left the queue
-	LastSeq uint64
-}
-
-// Append writes a batch and, if given, a checkpoint. Both are on disk when it returns
-// nil.
-func (j *Journal) Append(events []queue.JobEvent, checkpoint *QueueCheckpoint) error {
-	failpoint.Point(failpoint.ScheddBeforeAppend)
-	var batch []byte
-	for i := range events {
-		batch = appendEvent(batch, queue.AppendEvent(nil, &events[i]))
-	}
-	size := j.size + len(batch)
-	err := j.db.Update(func(tx *boltfile.Tx) error {
-		log := tx.Bucket(bucketLog)
-		log.FillEnd() // batches are only ever added at the end
-		if len(batch) > 0 {
-			if err := log.Put(bigEndian(j.next), batch); err != nil {
-				return err
-			}
-		}
-		if checkpoint != nil {
-			size = 0
-			if err := j.writeCheckpoint(tx, checkpoint); err != nil {
-				return err
-			}
-		}
-		failpoint.Point(failpoint.ScheddAfterAppend)
+// Append writes a batch, which is on disk when it returns nil. Otherwise it can be called
+// again with the same batch.
+func (j *Journal) Append(events []queue.JobEvent) error {
+	if len(events) == 0 {
 		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("%s: %w", j.path, err)
 	}
-	failpoint.Point(failpoint.ScheddAfterFsync)
-	j.next++
-	j.size = size
-	return nil
-}
-
-// writeCheckpoint writes snapshots, moves the log's events to their jobs, and empties the
-// log.
-func (j *Journal) writeCheckpoint(tx *boltfile.Tx, c *QueueCheckpoint) error {
-	if err := moveEventsToJobs(tx); err != nil {
-		return err
+	j.point(failpoint.ScheddBeforeAppend)
+	j.batch = j.batch[:0]
+	for i := range events {
+		j.event = queue.AppendEvent(j.event[:0], &events[i])
+		j.batch = appendEvent(j.batch, j.event)
 	}
-	jobs := tx.Bucket(bucketJobs)
-	for seq, snapshot := range c.Jobs {
-		if snapshot != nil {
-			if err := jobs.Put(bigEndian(seq), snapshot); err != nil {
-				return err
-			}
-			continue
-		}
-		if err := jobs.Delete(bigEndian(seq)); err != nil {
-			return err
-		}
-		if err := dropEvents(tx, seq); err != nil {
-			return err
-		}
-	}
-	meta := tx.Bucket(bucketCounters)
-	// the log is empty now, and the batch numbers must not restart at 0: they are part of
-	// the keys of events
-	if err := meta.Put(keyNextBatch, bigEndian(j.next+1)); err != nil {
-		return err
-	}
-	return meta.Put(keyLastSeq, bigEndian(c.LastSeq))
-}
-
-// moveEventsToJobs moves the events of the log to the bucket of events by job.
-func moveEventsToJobs(tx *boltfile.Tx) error {
-	events := tx.Bucket(bucketEvents)
-	err := tx.Bucket(bucketLog).ForEach(func(k, v []byte) error {
-		place := uint32(0)
-		return eachEvent(v, func(raw []byte) error {
-			e, err := queue.DecodeEvent(raw)
-			if err != nil {
-				return err
-			}
-			if e.Submission != nil { // it is in the snapshot
-				e.Submission = nil
-				raw = queue.AppendEvent(nil, &e)
-			}
-			place++
-			return events.Put(append(append(bigEndian(e.Job), k...), binary.BigEndian.AppendUint32(nil, place)...), raw)
-		})
-	})
+	size := len(j.batch)
+	err := j.log.Write(j.batch)
+	j.batch, j.event = limitBuffer(j.batch), limitBuffer(j.event)
 	if err != nil {
 		return err
 	}
-	return tx.EmptyBucket(bucketLog)
-}
-
-func dropEvents(tx *boltfile.Tx, seq uint64) error {
-	c := tx.Bucket(bucketEvents).Cursor()
-	for k, _ := c.Seek(bigEndian(seq)); k != nil && binary.BigEndian.Uint64(k) == seq; k, _ = c.Seek(bigEndian(seq)) {
-		if err := c.Delete(k); err != nil {
-			return err
-		}
+	j.point(failpoint.ScheddAfterAppend)
+	if _, err := j.log.Sync(); err != nil {
+		return err
 	}
+	j.point(failpoint.ScheddAfterFsync)
+	j.size += size
 	return nil
 }
 
-// Size returns how many bytes the log has grown since the last checkpoint.
+// limitBuffer returns a buffer for the next use, unless it is large.
+func limitBuffer(b []byte) []byte {
+	if cap(b) > 1<<20 {
+		return nil
+	}
+	return b[:0]
+}
+
+// point marks an instant at which a crash is interesting.
+func (j *Journal) point(name string) {
+	failpoint.Point(name)
+	if j.onPoint != nil {
+		j.onPoint(name)
+	}
+}
+
+// Size returns how many bytes the log has grown since the last checkpoint was started.
 func (j *Journal) Size() int { return j.size }
 
 // NextIncarnation increments the number of starts of the schedd on disk and returns it.
@@ -215,8 +197,15 @@ func (j *Journal) NextIncarnation() (n uint64, err error) {
 	return n, nil
 }
 
-// Close closes the file.
-func (j *Journal) Close() error { return j.db.Close() }
+// Close closes the files.
+func (j *Journal) Close() error { return errors.Join(j.closeLog(), j.db.Close()) }
+
+func (j *Journal) closeLog() error {
+	if j.log == nil {
+		return nil
+	}
+	return j.log.Close()
+}
 
 func bigEndian(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
 

@@ -23,7 +23,7 @@ func TestReopen(t *testing.T) {
 			if seed > 0 && s.IntN(10) == 0 {
 				c = fullCheckpoint(s.queue)
 			}
-			if err := j.Append(events, c); err != nil {
+			if err := appendWith(j, events, c); err != nil {
 				t.Fatal(err)
 			}
 			if i%50 != 49 {
@@ -55,7 +55,7 @@ func TestEvents(t *testing.T) {
 		if i%7 == 0 {
 			c = fullCheckpoint(s.queue)
 		}
-		if err := j.Append(events, c); err != nil {
+		if err := appendWith(j, events, c); err != nil {
 			t.Fatal(err)
 		}
 		if i%40 == 39 {
@@ -63,7 +63,7 @@ func TestEvents(t *testing.T) {
 			j, s.queue = open(t, dir)
 		}
 	}
-	if err := j.Append(nil, fullCheckpoint(s.queue)); err != nil {
+	if err := checkpoint(j, fullCheckpoint(s.queue)); err != nil {
 		t.Fatal(err)
 	}
 	for seq := range s.queue.LastSeq() + 1 {
@@ -103,7 +103,7 @@ func TestNumbersAfterPurge(t *testing.T) {
 	s.apply(remove)
 	purge, _ := q.PurgeJob(s.now, 1)
 	s.apply([]queue.JobEvent{purge})
-	if err := j.Append(append(append(log, remove...), purge), fullCheckpoint(q)); err != nil {
+	if err := appendWith(j, append(append(log, remove...), purge), fullCheckpoint(q)); err != nil {
 		t.Fatal(err)
 	}
 	j.Close()
@@ -141,7 +141,7 @@ func TestSize(t *testing.T) {
 	s := newRandomWorkload(1, q)
 	events := s.submit(t, 3)
 	s.apply(events)
-	if err := j.Append(events, nil); err != nil {
+	if err := j.Append(events); err != nil {
 		t.Fatal(err)
 	}
 	size := j.Size()
@@ -150,7 +150,7 @@ func TestSize(t *testing.T) {
 	if size == 0 || j.Size() != size {
 		t.Fatalf("got %d after the restart, %d before it", j.Size(), size)
 	}
-	if err := j.Append(nil, fullCheckpoint(q)); err != nil || j.Size() != 0 {
+	if err := checkpoint(j, fullCheckpoint(q)); err != nil || j.Size() != 0 {
 		t.Fatalf("got %d after a checkpoint, %v", j.Size(), err)
 	}
 }

@@ -15,6 +15,9 @@ import (
 // Each event of a batch has its own checksum in addition to that of the batch. A flipped
 // bit then damages one event of one job, and not the whole batch.
 
+// eventSumSize is the size of that checksum in bytes.
+const eventSumSize = checksum.Size
+
 // errDamaged reports an event with a wrong checksum.
 var errDamaged = errors.New("its checksum is wrong")
 
@@ -25,7 +28,7 @@ func appendEvent(batch, raw []byte) []byte {
 
 // eachEvent calls f with each event of a batch.
 func eachEvent(batch []byte, f func(raw []byte) error) error {
-	return eachPiece(batch, 4, func(sum, raw []byte) error {
+	return eachPiece(batch, eventSumSize, func(sum, raw []byte) error {
 		if binary.BigEndian.Uint32(sum) != checksum.Of(raw) {
 			return fmt.Errorf("event of job %d: %w", queue.EncodedJob(raw), errDamaged)
 		}
@@ -59,7 +62,7 @@ type salvagedBatch struct {
 }
 
 func salvageBatch(batch []byte) (s salvagedBatch) {
-	err := eachPiece(batch, 4, func(sum, raw []byte) error {
+	err := eachPiece(batch, eventSumSize, func(sum, raw []byte) error {
 		event, one := correctEvent(binary.BigEndian.Uint32(sum)^checksum.Of(raw), raw)
 		switch {
 		case event == nil:
@@ -99,7 +102,7 @@ func correctEvent(difference uint32, raw []byte) (event []byte, corrected bool) 
 // fileKind describes the log of a schedd to package boltfile.
 func fileKind(host string) boltfile.ContentKind {
 	return boltfile.ContentKind{
-		Description: "job log", InitialMap: initialMap,
+		Description: "job log", InitialMap: initialMap, Format: logFormat,
 		Buckets: []string{string(bucketLog), string(bucketJobs), string(bucketEvents), string(bucketCounters)},
 		Name:    func(d *boltfile.DamageFinding) string { return damageName(host, d) },
 		Convert: convertRecord,
@@ -149,8 +152,12 @@ func damageName(host string, d *boltfile.DamageFinding) string {
 		return "what happened to jobs"
 	case string(bucketLog):
 		name := "the newest events"
-		if len(d.From) == 8 && !d.IsRange {
+		switch {
+		case len(d.From) == 8 && !d.IsRange:
 			name = fmt.Sprintf("batch %d of the newest events", binary.BigEndian.Uint64(d.From))
+		case len(d.From) == 8 && len(d.To) == 8:
+			return fmt.Sprintf("batches %d to %d of the newest events", binary.BigEndian.Uint64(d.From),
+				binary.BigEndian.Uint64(d.To)-1)
 		}
 		if d.Corrected {
 			return name

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/appendlog"
 	"github.com/roost-batch/roost/internal/boltfile"
 	"github.com/roost-batch/roost/schedd/queue"
 )
@@ -33,25 +34,18 @@ const (
 // next attempts of such a job have numbers beyond all that may have been assigned, and
 // the queue marks the job as uncertain.
 func Repair(dir, host string, now time.Time, dry bool) (*boltfile.RepairReport, error) {
-	r := repairState{
-		host: host, jobs: map[uint64][]byte{}, counters: map[string]uint64{}, batches: map[uint64]salvagedBatch{},
-		cutAt: map[uint64]int{}, lostJobs: map[uint64]bool{},
-		attempts: map[uint64]roost.AttemptNumber{}, removed: map[uint64][]byte{},
-	}
-	path, kind := filepath.Join(dir, FileName), fileKind(host)
-	damage, err := boltfile.InspectFile(path, kind, r.addRecord)
+	r := newRepairState(host)
+	path := filepath.Join(dir, FileName)
+	damage, err := r.readFiles(path)
 	if err != nil || damage == nil {
 		return nil, err
 	}
 	r.classifyDamage(damage.Damages)
 	q := r.replayQueue()
 	held := r.holdIncomplete(q, now)
-	report := &boltfile.RepairReport{Path: path, Damages: damage.Names(), Actions: r.actionTexts(q, held)}
+	report := &boltfile.RepairReport{Path: damage.Path, Damages: damage.Names(), Actions: r.actionTexts(q, held)}
 	if !dry {
-		report.DamagedPath, err = boltfile.ReplaceDamaged(path, kind, now, func(w *boltfile.ReplacementWriter) error {
-			r.writeRemoved(w, q, now, boltfile.Aside(path, now))
-			return r.writeLog(w, q, held, now)
-		})
+		report.DamagedPath, err = r.replaceFiles(path, q, held, now)
 	}
 	return report, err
 }
@@ -88,6 +82,8 @@ type repairState struct {
 	batches   map[uint64]salvagedBatch
 	counters  map[string]uint64
 	removed   map[uint64][]byte // records of earlier repairs about removed jobs
+	logID     *appendlog.ID     // nil: unknown
+	logNext   uint64            // above the number of each entry of the log
 
 	newEvents []loggedEvent  // events since the last checkpoint, in order
 	cutAt     map[uint64]int // by job number: index in newEvents of the first event that does not apply
@@ -95,6 +91,14 @@ type repairState struct {
 	attempts  map[uint64]roost.AttemptNumber // by job number: highest attempt number of any of its events
 	corrected int                            // number of records and events with one flipped bit
 	uncertain bool                           // events of unknown jobs are lost
+}
+
+func newRepairState(host string) *repairState {
+	return &repairState{
+		host: host, jobs: map[uint64][]byte{}, counters: map[string]uint64{}, batches: map[uint64]salvagedBatch{},
+		cutAt: map[uint64]int{}, lostJobs: map[uint64]bool{},
+		attempts: map[uint64]roost.AttemptNumber{}, removed: map[uint64][]byte{},
+	}
 }
 
 // loggedEvent is an event with its position.
@@ -120,6 +124,8 @@ func (r *repairState) addRecord(bucket string, key, value []byte) {
 	case string(bucketCounters):
 		if seq, is := removedJob(key); is {
 			r.removed[seq] = value
+		} else if string(key) == string(keyLogID) && len(value) == len(r.logID) {
+			r.logID = (*appendlog.ID)(value)
 		} else if len(value) == 8 {
 			r.counters[string(key)] = binary.BigEndian.Uint64(value)
 		}
@@ -134,7 +140,9 @@ func (r *repairState) classifyDamage(damages []boltfile.DamageFinding) {
 		switch single := some && first == last && last != 0; {
 		case d.Corrected:
 			r.corrected++
-			r.addRecord(d.Bucket, d.From, d.Raw)
+			if d.From != nil {
+				r.addRecord(d.Bucket, d.From, d.Raw)
+			}
 		case d.Bucket == string(bucketEvents):
 		case d.Bucket == string(bucketJobs) && single:
 			r.lostJobs[first] = true
@@ -155,8 +163,7 @@ func (r *repairState) classifyDamage(damages []boltfile.DamageFinding) {
 				continue
 			}
 			submitted[e.Job] = submitted[e.Job] || e.Type == queue.Submitted || e.Type == queue.Returned
-			key := binary.BigEndian.AppendUint32(append(bigEndian(e.Job), bigEndian(n)...), uint32(place+1))
-			r.newEvents = append(r.newEvents, loggedEvent{key, e.Job, raw})
+			r.newEvents = append(r.newEvents, loggedEvent{eventKey(e.Job, n, uint32(place+1)), e.Job, raw})
 			r.attempts[e.Job] = max(r.attempts[e.Job], e.Attempt)
 		}
 	}
@@ -287,18 +294,15 @@ func (r *repairState) remainingJobs(q *queue.Queue) (seqs []uint64) {
 	return seqs
 }
 
-// writeLog writes the new log, all of it as a checkpoint.
+// writeLog writes the new file, all of it as a checkpoint. Next is the first batch of the
+// log that continues it; the events that hold jobs get the number before.
 func (r *repairState) writeLog(w *boltfile.ReplacementWriter, q *queue.Queue, held []queue.JobEvent,
-	now time.Time) error {
+	next uint64, now time.Time) error {
 	there := map[uint64]bool{}
 	for _, seq := range r.remainingJobs(q) {
 		there[seq] = true
 		snapshot, _ := q.Snapshot(seq)
 		w.Put(string(bucketJobs), bigEndian(seq), snapshot)
-	}
-	next := r.counters[string(keyNextBatch)]
-	for n := range r.batches {
-		next = max(next, n+1)
 	}
 	events := slices.Clone(r.oldEvents)
 	for i, n := range r.newEvents {
@@ -307,8 +311,8 @@ func (r *repairState) writeLog(w *boltfile.ReplacementWriter, q *queue.Queue, he
 		}
 	}
 	for i := range held {
-		key := binary.BigEndian.AppendUint32(append(bigEndian(held[i].Job), bigEndian(next)...), uint32(i+1))
-		events = append(events, loggedEvent{key, held[i].Job, queue.AppendEvent(nil, &held[i])})
+		events = append(events, loggedEvent{eventKey(held[i].Job, next-1, uint32(i+1)), held[i].Job,
+			queue.AppendEvent(nil, &held[i])})
 	}
 	slices.SortFunc(events, func(a, b loggedEvent) int { return bytes.Compare(a.key, b.key) })
 	for _, e := range events {
@@ -331,7 +335,8 @@ func (r *repairState) writeLog(w *boltfile.ReplacementWriter, q *queue.Queue, he
 		incarnation = uint64(now.Unix()) // above all earlier counts, and session numbers have room for it
 	}
 	w.Put(string(bucketCounters), keyLastSeq, bigEndian(last))
-	w.Put(string(bucketCounters), keyNextBatch, bigEndian(next+1))
+	w.Put(string(bucketCounters), keyNextBatch, bigEndian(next))
+	w.Put(string(bucketCounters), keyLogID, r.logID[:])
 	w.Put(string(bucketCounters), keyIncarnation, bigEndian(incarnation))
 	return nil
 }

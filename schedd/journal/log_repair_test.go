@@ -2,7 +2,10 @@ package journal
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -16,9 +19,9 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// acknowledgedLog writes a log with jobs in its snapshots and in its newest batches. It
-// returns the directory, the contents of the log and of its mark file, and the queue.
-func acknowledgedLog(t *testing.T) (dir string, file, mark []byte, want *queue.Queue) {
+// acknowledgedLog writes a journal with jobs in its snapshots and in its newest batches.
+// It returns the directory, its files, and the queue.
+func acknowledgedLog(t *testing.T) (dir string, files map[string][]byte, want *queue.Queue) {
 	t.Helper()
 	dir = t.TempDir()
 	j, q := open(t, dir)
@@ -29,49 +32,96 @@ func acknowledgedLog(t *testing.T) (dir string, file, mark []byte, want *queue.Q
 		if i == 25 || i == 50 {
 			c = fullCheckpoint(q)
 		}
-		if err := j.Append(events, c); err != nil {
+		if err := appendWith(j, events, c); err != nil {
 			t.Fatal(err)
 		}
 	}
 	j.Close()
-	file, err := os.ReadFile(filepath.Join(dir, FileName))
+	return dir, readFiles(t, dir), q
+}
+
+// readFiles reads all files below a directory, by their paths in it.
+func readFiles(t testing.TB, dir string) map[string][]byte {
+	t.Helper()
+	files := map[string][]byte{}
+	if err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		name, _ := filepath.Rel(dir, path)
+		files[name], err = os.ReadFile(path)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// writeFiles leaves exactly the given files below a directory.
+func writeFiles(t testing.TB, dir string, files map[string][]byte) {
+	t.Helper()
+	err := os.RemoveAll(dir)
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		err = errors.Join(err, os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, text, 0o600))
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	if mark, err = os.ReadFile(filepath.Join(dir, FileName+".mark")); err != nil {
-		t.Fatal(err)
-	}
-	return dir, file, mark, q
 }
 
-// TestRepairs flips bits and loses pages anywhere in the file. The log must be refused
+// newestSegment returns the path of the last segment of the log in dir.
+func newestSegment(t testing.TB, dir string) string {
+	t.Helper()
+	all, err := filepath.Glob(filepath.Join(dir, LogName, "*.log"))
+	if err != nil || len(all) == 0 {
+		t.Fatalf("no segment is in %s: %v", dir, err)
+	}
+	return slices.Max(all)
+}
+
+// damagedFiles returns the files of a journal with one or two damages, also in both the
+// snapshots and the log. What is damaged and how depends on the number of the trial.
+func damagedFiles(rng *rand.Rand, files map[string][]byte, trial int) (what string, damaged map[string][]byte) {
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(files)), func(name string) bool {
+		return strings.HasSuffix(name, ".mark")
+	})
+	damaged = maps.Clone(files)
+	for n := range 1 + trial%2 {
+		name := names[rng.IntN(len(names))]
+		used := len(bytes.TrimRight(damaged[name], "\x00"))
+		b := slices.Clone(damaged[name])
+		switch at := rng.IntN(used); {
+		case trial%10 == 9:
+			page := at / 4096 * 4096
+			clear(b[page:min(page+4096, len(b))])
+		case trial%5 == 3 && name != FileName:
+			_, b = damage.DamageOnce(rng, b[:used])
+		default:
+			b[at] ^= 1 << rng.IntN(8)
+			if trial%3 == 0 { // and another near it
+				b[min(at+rng.IntN(12), used-1)] ^= 1 << rng.IntN(8)
+			}
+		}
+		damaged[name] = b
+		what += fmt.Sprintf("%d: %s; ", n, name)
+	}
+	return what, damaged
+}
+
+// TestRepairs flips bits and loses pages anywhere in the files. The log must be refused
 // with a name or give the acknowledged queue. After the repair it must open, each job in
 // it must be unchanged, held or ended, and the missing ones must be named.
 func TestRepairs(t *testing.T) {
-	dir, file, mark, want := acknowledgedLog(t)
-	used := len(bytes.TrimRight(file, "\x00"))
+	dir, files, want := acknowledgedLog(t)
 	rng := rand.New(rand.NewPCG(5, 6))
 	trials, refused, same, held, out := damage.TrialCount(t, 100), 0, 0, 0, 0
 	if testing.Short() {
 		trials = 30
 	}
 	for trial := range trials {
-		b := slices.Clone(file)
-		at := rng.IntN(used)
-		if trial%10 == 9 {
-			page := at / 4096 * 4096
-			clear(b[page : page+4096])
-		} else {
-			b[at] ^= 1 << rng.IntN(8)
-			if trial%3 == 0 { // and another near it
-				b[min(at+rng.IntN(12), used-1)] ^= 1 << rng.IntN(8)
-			}
-		}
-		for name, text := range map[string][]byte{FileName: b, FileName + ".mark": mark} {
-			if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
+		what, damaged := damagedFiles(rng, files, trial)
+		writeFiles(t, dir, damaged)
 		report, err := Repair(dir, host, epoch, true)
 		if err != nil {
 			t.Fatalf("trial %d: %v", trial, err)
@@ -79,7 +129,7 @@ func TestRepairs(t *testing.T) {
 		if report == nil {
 			j, q, err := Open(dir, host)
 			if err != nil {
-				t.Fatalf("trial %d: byte %d: %v", trial, at, err)
+				t.Fatalf("trial %d: %s: %v", trial, what, err)
 			}
 			sameJobs(t, q, want)
 			j.Close()
@@ -90,7 +140,7 @@ func TestRepairs(t *testing.T) {
 			checkErrorText(t, reopenIn(dir))
 		}
 		if report, err = Repair(dir, host, epoch, false); err != nil {
-			t.Fatalf("trial %d: byte %d: %v", trial, at, err)
+			t.Fatalf("trial %d: %s: %v", trial, what, err)
 		}
 		j, q, err := Open(dir, host)
 		if err != nil {
@@ -99,7 +149,6 @@ func TestRepairs(t *testing.T) {
 		s, h, o := checkSurvivors(t, q, want, report)
 		same, held, out = same+s, held+h, out+o
 		j.Close()
-		os.Remove(report.DamagedPath)
 	}
 	t.Logf("%d of %d refused; jobs after the repairs: %d as they were, %d held, %d out", refused, trials,
 		same, held, out)
@@ -190,11 +239,11 @@ func TestRepairNames(t *testing.T) {
 	for range 4 {
 		events := s.submit(t, 1)
 		s.apply(events)
-		if err := j.Append(events, nil); err != nil {
+		if err := j.Append(events); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := j.Append(nil, fullCheckpoint(q)); err != nil {
+	if err := checkpoint(j, fullCheckpoint(q)); err != nil {
 		t.Fatal(err)
 	}
 	var batch []queue.JobEvent
@@ -207,20 +256,17 @@ func TestRepairNames(t *testing.T) {
 		s.apply([]queue.JobEvent{e})
 		batch = append(batch, e)
 	}
-	if err := j.Append(batch, nil); err != nil {
+	if err := j.Append(batch); err != nil {
 		t.Fatal(err)
 	}
 	j.Close()
 	path := filepath.Join(dir, FileName)
-	flipWordBits(t, path, "1000:k2", 5)   // in the snapshot of job 2: two bits
-	flipWordBits(t, path, "node-of-3", 1) // in the assignment of job 3: one
-	before, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = reopenIn(dir)
+	flipWordBits(t, path, "1000:k2", 5)                    // in the snapshot of job 2: two bits
+	flipWordBits(t, newestSegment(t, dir), "node-of-3", 1) // in the assignment of job 3: one
+	before := readFiles(t, dir)
+	err := reopenIn(dir)
 	checkErrorText(t, err)
-	for _, words := range []string{"job 2.h: its checksum is wrong", "batch 5 of the newest events: one bit",
+	for _, words := range []string{"job 2.h: its checksum is wrong", "batch 4 of the newest events: one bit",
 		"all else in it is whole"} {
 		if !strings.Contains(err.Error(), words) {
 			t.Errorf("it does not say %q: %v", words, err)
@@ -236,8 +282,18 @@ func TestRepairNames(t *testing.T) {
 		if got := fmt.Sprint(report.Actions); got != want || dry != (report.DamagedPath == "") {
 			t.Fatalf("got %s, %q", got, report.DamagedPath)
 		}
-		if now, err := os.ReadFile(path); err != nil || dry != bytes.Equal(now, before) {
-			t.Fatalf("a dry run (%v) has changed the file: %v", dry, err)
+		now := readFiles(t, dir)
+		if dry != maps.EqualFunc(now, before, bytes.Equal) {
+			t.Fatalf("a dry run (%v) has changed the files", dry)
+		}
+		for name, text := range before { // the damaged files are beside the new ones
+			aside := filepath.Base(report.DamagedPath)
+			if strings.HasPrefix(name, LogName+"/") {
+				aside += ".log/" + filepath.Base(name)
+			}
+			if !dry && !strings.HasSuffix(name, ".mark") && !bytes.Equal(now[aside], text) {
+				t.Errorf("the damaged %s is not in %s", name, aside)
+			}
 		}
 	}
 	j, got := open(t, dir)
@@ -269,7 +325,7 @@ func TestRepairHoldsUncertain(t *testing.T) {
 	for range 3 {
 		events := s.submit(t, 1)
 		s.apply(events)
-		if err := j.Append(events, nil); err != nil {
+		if err := j.Append(events); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -283,12 +339,11 @@ func TestRepairHoldsUncertain(t *testing.T) {
 	}
 	e, _ := assign(q, 2)
 	s.apply([]queue.JobEvent{e})
-	if err := j.Append([]queue.JobEvent{e}, nil); err != nil {
+	if err := j.Append([]queue.JobEvent{e}); err != nil {
 		t.Fatal(err)
 	}
 	j.Close()
-	path := filepath.Join(dir, FileName)
-	flipWordBits(t, path, "node-of-2", 5)
+	flipWordBits(t, newestSegment(t, dir), "node-of-2", 5)
 	err := reopenIn(dir)
 	checkErrorText(t, err)
 	if !strings.Contains(err.Error(), "an event of an unknown job") {

@@ -115,6 +115,22 @@ func fullCheckpoint(q *queue.Queue) *QueueCheckpoint {
 	return c
 }
 
+// checkpoint writes a checkpoint, as the daemon does.
+func checkpoint(j *Journal, c *QueueCheckpoint) error {
+	if err := j.StartCheckpoint(c); err != nil {
+		return err
+	}
+	return j.WriteCheckpoint(c)
+}
+
+// appendWith appends a batch, and then writes a checkpoint if one is given.
+func appendWith(j *Journal, events []queue.JobEvent, c *QueueCheckpoint) error {
+	if err := j.Append(events); err != nil || c == nil {
+		return err
+	}
+	return checkpoint(j, c)
+}
+
 // checkSameQueue fails unless two queues are equal.
 func checkSameQueue(t testing.TB, got, want *queue.Queue) {
 	t.Helper()

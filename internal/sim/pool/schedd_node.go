@@ -200,7 +200,7 @@ func (s *scheddNode) startWrite() {
 	}
 	s.writing = b
 	takes, ok := time.Duration(0), true
-	if len(b.Events()) > 0 || b.Checkpoint() != nil {
+	if c, _ := b.Checkpoint(); len(b.Events()) > 0 || c != nil {
 		takes, ok = s.writeTime()
 	}
 	s.writeFails = !ok
@@ -247,10 +247,11 @@ func hasAttemptEnd(b *schedd.CommitBatch) bool {
 	return slices.ContainsFunc(b.Events(), func(e queue.JobEvent) bool { return e.Type == queue.Ended })
 }
 
-// appendBatch writes a batch to the disk, as journal.Append does.
+// appendBatch writes a batch to the disk, as the daemon's committer does.
 func (s *scheddNode) appendBatch(b *schedd.CommitBatch) {
-	s.appendEvents(b.Events())
-	if c := b.Checkpoint(); c != nil {
+	events := b.Events()
+	if c, covered := b.Checkpoint(); c != nil {
+		events = events[covered:]
 		for seq, snapshot := range c.Jobs {
 			if snapshot == nil {
 				delete(s.files.snapshots, seq)
@@ -260,6 +261,7 @@ func (s *scheddNode) appendBatch(b *schedd.CommitBatch) {
 		}
 		s.files.lastSeq, s.files.log, s.files.size = c.LastSeq, nil, 0
 	}
+	s.appendEvents(events)
 }
 
 // appendEvents appends events to the log.
