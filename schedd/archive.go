@@ -88,7 +88,7 @@ func (j *jobArchive) archiveEnded(now time.Time) {
 	}
 	j.archiving = true
 	changed := j.queue.JobChangeCounts(seqs)
-	j.loop.AfterCommit(func() { j.effects.archive(records, changed) }) // when all that happened to them is on disk
+	j.loop.AfterNextCommit(func() { j.effects.archive(records, changed) }) // when all that happened to them is on disk
 }
 
 // removeArchived has jobs leave the queue that are in the history now, unless something
@@ -105,7 +105,7 @@ func (j *jobArchive) removeArchived(now time.Time, records []history.JobRecord, 
 			continue
 		}
 		if e, ok := j.queue.PurgeJob(now, seq); ok {
-			j.loop.CommitEvents(e)
+			j.loop.CommitInBackground(e)
 		}
 	}
 }

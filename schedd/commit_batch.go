@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/roost-batch/roost/internal/boottime"
 	"github.com/roost-batch/roost/internal/failpoint"
@@ -22,7 +23,8 @@ type commitBatch struct {
 	events    []queue.JobEvent
 	messages  []outgoingMessage
 	callbacks []func()
-	urgent    bool // somebody waits for it; otherwise it may wait a moment for company
+	urgent    bool      // somebody waits for it
+	dueAt     time.Time // otherwise it is written then, or with the first that somebody waits for; zero: it is empty
 
 	hasNotices []queue.JobNotification // that somebody is to be told of its events
 
@@ -84,6 +86,14 @@ func traceEvents(events []queue.JobEvent) {
 	for _, e := range events {
 		tasktrace.Mark(e.Type.String(), tasktrace.Task{Job: e.Job, Index: uint32(e.Index), Attempt: uint32(e.Attempt)})
 	}
+}
+
+// deferUntil lets a batch wait for company, and no longer than until then.
+func (b *commitBatch) deferUntil(at time.Time) {
+	if b.dueAt.IsZero() || at.Before(b.dueAt) {
+		b.dueAt = at
+	}
+	b.urgent = b.urgent || len(b.events) >= maxDeferredEvents
 }
 
 // batchWriter writes batches to the journal, and checkpoints beside them.

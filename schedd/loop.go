@@ -18,11 +18,18 @@ import (
 // stream of others.
 const turnSize = 512
 
-// lazyCommitDelay bounds how long facts that nobody waits for may wait for others before
-// a commit. Such facts are the starts of processes, and ends with no task behind them.
-// Until they are on disk the node retains what they depend on, so after a crash it only
-// reports again.
+// lazyCommitDelay bounds how long facts may wait for others if only a node waits for
+// them. Such facts are ends with no task behind them. Until they are on disk the node
+// retains what they depend on, so after a crash it only reports again.
 const lazyCommitDelay = 5 * time.Millisecond
+
+// backgroundCommitDelay bounds how long facts may wait that nobody waits for. Such facts
+// are the starts of processes, which nodes report again after a crash, and jobs that have
+// left the queue for the history, which leave it again. At most maxDeferredEvents wait.
+const (
+	backgroundCommitDelay = time.Second
+	maxDeferredEvents     = 4096
+)
 
 // clockReading is one instant on both clocks: the one that people go by, and the one that
 // counts through suspend. The loop reads them once a turn: what one turn decides happens
@@ -44,23 +51,23 @@ func (s *Schedd) runLoop(ctx context.Context, batches chan<- *commitBatch, commi
 	s.resumeLogged()
 	timer, wake := time.NewTimer(0), time.Now()
 	defer timer.Stop()
-	lazy := time.NewTimer(time.Hour)
+	lazy, lazyAt := time.NewTimer(time.Hour), time.Time{}
 	defer lazy.Stop()
 	for {
 		var out chan<- *commitBatch
-		if !s.pending.isEmpty() && s.pending.urgent {
+		switch due := s.pending.dueAt; {
+		case s.pending.urgent && !s.pending.isEmpty():
 			out = batches
+		case !due.IsZero() && !due.Equal(lazyAt):
+			lazyAt = due
+			lazy.Reset(time.Until(due))
 		}
 		select {
 		case <-ctx.Done():
 			s.flushOnStop(batches, committed)
 			return ctx.Err()
 		case event := <-s.inbox:
-			wasEmpty := s.pending.isEmpty()
 			s.runTurn(event)
-			if wasEmpty && !s.pending.urgent {
-				lazy.Reset(lazyCommitDelay)
-			}
 			if s.dispatch.BecameIdle() {
 				if wait := s.tickDelay(readClocks(), maxTick); time.Until(wake) > wait {
 					wake = time.Now().Add(wait)
@@ -70,7 +77,10 @@ func (s *Schedd) runLoop(ctx context.Context, batches chan<- *commitBatch, commi
 		case out <- s.pending:
 			s.pending = &commitBatch{}
 		case <-lazy.C:
-			s.pending.urgent = true
+			lazyAt = time.Time{}
+			if due := s.pending.dueAt; !due.IsZero() && !due.After(time.Now()) {
+				s.pending.urgent = true
+			}
 		case <-timer.C:
 			s.clock = readClocks()
 			s.tick()
@@ -195,8 +205,13 @@ func (s *Schedd) commitEvents(events ...queue.JobEvent) {
 	s.pending.urgent = true
 }
 
-// commitEventsLazily is decide for facts that may reach the disk a moment later.
+// commitEventsLazily is commitEvents for facts that only a node waits for.
 func (s *Schedd) commitEventsLazily(events ...queue.JobEvent) {
+	s.commitEventsWithin(lazyCommitDelay, events...)
+}
+
+// commitEventsWithin is commitEvents for facts that may reach the disk that much later.
+func (s *Schedd) commitEventsWithin(delay time.Duration, events ...queue.JobEvent) {
 	for _, e := range events {
 		s.queue.Apply(e)
 		s.leader.RetractOutcome(&e)
@@ -206,6 +221,7 @@ func (s *Schedd) commitEventsLazily(events ...queue.JobEvent) {
 		}
 	}
 	s.pending.events = append(s.pending.events, events...)
+	s.pending.deferUntil(s.clock.now.Add(delay))
 }
 
 // afterCommit runs f when all that has been decided so far is on disk.
@@ -233,6 +249,7 @@ func (s *Schedd) sendToLazily(node string, m *wire.ToStartd) bool {
 		return false
 	}
 	s.pending.messages = append(s.pending.messages, outgoingMessage{node, p.session, m})
+	s.pending.deferUntil(s.clock.now.Add(lazyCommitDelay))
 	return true
 }
 

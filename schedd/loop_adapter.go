@@ -24,6 +24,12 @@ func (a loopAdapter) BootTime() roost.BootTime { return a.s.clock.boot }
 // CommitEvents applies events and has them written with the present batch.
 func (a loopAdapter) CommitEvents(events ...queue.JobEvent) { a.s.commitEvents(events...) }
 
+// CommitInBackground applies events that nobody waits for. They are written with a later
+// batch, within a second.
+func (a loopAdapter) CommitInBackground(events ...queue.JobEvent) {
+	a.s.commitEventsWithin(backgroundCommitDelay, events...)
+}
+
 // SubmitLimits are what a submit is held against.
 func (a loopAdapter) SubmitLimits() queue.SubmitLimits { return a.s.submitLimits() }
 
@@ -80,9 +86,11 @@ func (a loopAdapter) RecordEndedWithRuntime(attempt roost.AttemptID, x *queue.At
 // short.
 func (a loopAdapter) StoppingError(ctx context.Context) error { return a.s.stoppingError(ctx) }
 
-// AfterNextCommit is AfterCommit where events that wait for company need not hurry for f.
+// AfterNextCommit is AfterCommit where events that wait for company need not hurry for f,
+// but do not wait long either.
 func (a loopAdapter) AfterNextCommit(f func()) {
 	a.s.pending.callbacks = append(a.s.pending.callbacks, f)
+	a.s.pending.deferUntil(a.s.clock.now.Add(lazyCommitDelay))
 	if len(a.s.pending.events) == 0 {
 		a.s.pending.urgent = true
 	}

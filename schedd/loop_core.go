@@ -64,7 +64,6 @@ type LoopCore struct {
 	schedd       *Schedd
 	effects      EffectRunner
 	pendingCalls []loopCall
-	waitingSince time.Time // waitingSince when facts for which nobody waits wait for the disk; zero: there are none
 }
 
 // ClockReading is one instant on the schedd's two clocks.
@@ -114,7 +113,6 @@ func NewCore(name, domain string, lease, renew time.Duration, q *queue.Queue, st
 func (c *LoopCore) ResumeLogged(m ClockReading) {
 	c.setClock(m)
 	c.schedd.resumeLogged()
-	c.noteWaiting(m)
 }
 
 // simEffects is what the loop of a LoopCore has done elsewhere.
@@ -268,14 +266,6 @@ func (c *LoopCore) RunTurn(m ClockReading) {
 		o(m.Now)
 	}
 	c.schedd.react(m.Now)
-	c.noteWaiting(m)
-}
-
-// noteWaiting notes since when something waits for the disk.
-func (c *LoopCore) noteWaiting(m ClockReading) {
-	if c.waitingSince.IsZero() && !c.schedd.pending.isEmpty() {
-		c.waitingSince = m.Now
-	}
 }
 
 // HasPendingCalls reports whether ops wait for another turn.
@@ -285,7 +275,6 @@ func (c *LoopCore) HasPendingCalls() bool { return len(c.pendingCalls) > 0 }
 func (c *LoopCore) Tick(m ClockReading) {
 	c.setClock(m)
 	c.schedd.tick()
-	c.noteWaiting(m)
 }
 
 // NextTick is the time from m until Tick is due if nothing happens before, and at most
@@ -328,10 +317,10 @@ func (c *LoopCore) Batch(now time.Time) (b *CommitBatch, by time.Time, waits boo
 	if p.isEmpty() {
 		return nil, by, false
 	}
-	if by = c.waitingSince.Add(lazyCommitDelay); !p.urgent && now.Before(by) {
+	if by = p.dueAt; !p.urgent && now.Before(by) {
 		return nil, by, true
 	}
-	c.schedd.pending, c.waitingSince = &commitBatch{}, time.Time{}
+	c.schedd.pending = &commitBatch{}
 	return &CommitBatch{p}, by, false
 }
 

@@ -35,7 +35,11 @@ func (h *steppedSchedd) commitTurn() (what []queue.EventType) {
 	h.Helper()
 	h.core.RunTurn(h.at)
 	h.at.Now, h.at.Boot = h.at.Now.Add(lazyCommitDelay), h.at.Boot+lazyCommitDelay
-	b, _, _ := h.core.Batch(h.at.Now)
+	b, by, waits := h.core.Batch(h.at.Now)
+	if waits {
+		h.at.Now, h.at.Boot = by, h.at.Boot+by.Sub(h.at.Now)
+		b, _, _ = h.core.Batch(by)
+	}
 	if b == nil {
 		h.Fatal("there is nothing to be written")
 	}
@@ -119,6 +123,11 @@ func TestLoopCore(t *testing.T) {
 		t.Fatalf("%d times something was put into the history", len(h.archived))
 	}
 	h.core.Archived(h.at, h.archived[0])
+	h.core.RunTurn(h.at)
+	h.at.Now, h.at.Boot = h.at.Now.Add(lazyCommitDelay), h.at.Boot+lazyCommitDelay
+	if b, _, waits := h.core.Batch(h.at.Now); b != nil || !waits {
+		t.Fatalf("that it left the queue does not wait for company: %v", b)
+	}
 	if what := h.commitTurn(); what[0] != queue.Purged || h.core.Queue().Len() != 0 {
 		t.Fatalf("it wrote %v, and %d jobs are in the queue", what, h.core.Queue().Len())
 	}
@@ -174,4 +183,55 @@ func TestCheckpointWithLaterEvents(t *testing.T) {
 		t.Error("a second checkpoint is decided before the first is written")
 	}
 	h.core.Committed(b, 0)
+}
+
+// TestDeferredEvents checks that events that nobody waits for travel with the next batch
+// that somebody waits for. They must not wait longer than their delay, nor be more than
+// maxDeferredEvents.
+func TestDeferredEvents(t *testing.T) {
+	h := &steppedSchedd{T: t, at: ClockReading{time.Unix(1_000_000, 0), time.Hour}}
+	h.core = NewCore("s", "domain", 40*time.Minute, 0, queue.New("s"), 1, 0, h.at.Now, h)
+	h.core.ResumeLogged(h.at)
+	s := h.core.schedd
+	who := queue.CallerIdentity{User: "ada", UID: 1000, GID: 1000, Host: "s"}
+	submit := func(key string, count int) {
+		ad := classad.New()
+		ad.SetString(roost.AttrCmd, "/bin/true")
+		ad.SetString(roost.AttrFileSystemDomain, "domain")
+		if err := h.core.Submit(h.at, who, key, []queue.SubmitSpec{{Ad: ad, Count: count}},
+			func([]roost.JobID, bool) {}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	started := func(index int) {
+		task := roost.JobID{Seq: 1, Host: "s"}.Task(index)
+		e, a, err := s.queue.AssignNext(h.at.Now, task, "n", "n:1", uint64(index))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.queue.Apply(e)
+		s.recordStarted(a)
+	}
+	submit("first", maxDeferredEvents+1)
+	h.commitTurn()
+	h.core.RunTurn(h.at)
+	started(0)
+	if b, by, waits := h.core.Batch(h.at.Now); b != nil || !waits || by.Sub(h.at.Now) != backgroundCommitDelay {
+		t.Fatalf("a start: got %v, until %v", b, by)
+	}
+	submit("second", 1)
+	if b, _, _ := h.core.Batch(h.at.Now); b == nil || len(b.Events()) != 2 {
+		t.Fatalf("a start and a submission are not one batch: %v", b)
+	}
+	started(1)
+	s.commitEventsLazily() // the same as an end
+	if b, by, waits := h.core.Batch(h.at.Now); b != nil || !waits || by.Sub(h.at.Now) != lazyCommitDelay {
+		t.Fatalf("a start and an end: got %v, until %v", b, by)
+	}
+	for index := 2; index <= maxDeferredEvents; index++ {
+		started(index)
+	}
+	if b, _, _ := h.core.Batch(h.at.Now); b == nil {
+		t.Fatalf("%d events still wait", len(s.pending.events))
+	}
 }

@@ -106,7 +106,7 @@ func (s *Schedd) onStartdMessage(p *nodeConn, m *wire.FromStartd, now time.Time)
 func (s *Schedd) recordStarted(a roost.AttemptID) {
 	if e, ok := s.queue.RecordStarted(s.clock.now, a); ok {
 		e.Placement = s.dispatch.Placement(a)
-		s.commitEventsLazily(e)
+		s.commitEventsWithin(backgroundCommitDelay, e)
 	}
 }
 

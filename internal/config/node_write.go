@@ -93,7 +93,7 @@ func (w fileWriter) writeStartd(d StartdSettings) {
 	b.writePolicy(d.Policy)
 	b.writeDuration("stop_notice", d.StopNotice)
 	if d.Spares != nil {
-		b.to.SetAttributeValue("spare_starters", cty.NumberIntVal(int64(*d.Spares)))
+		b.to.setAttribute("spare_starters", strconv.Itoa(*d.Spares))
 	}
 	if len(d.Attributes) > 0 {
 		b.to.setAttribute("attributes", objectText(slices.Sorted(maps.Keys(d.Attributes)), d.Attributes))

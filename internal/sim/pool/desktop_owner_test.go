@@ -157,7 +157,7 @@ func TestOwnerComes(t *testing.T) {
 				p.CallAt(10*time.Second, func() { p.GuardDies("desk", 2*time.Second) })
 				p.CallAt(11*time.Second, func() { p.OwnerComes("desk", 20*time.Second) })
 			},
-			[]at{{"a guard has looked", 1, 13 * time.Second}, {first + "stands still", 1, 13 * time.Second},
+			[]at{{"a guard has looked", 1, 12 * time.Second}, {first + "stands still", 1, 12 * time.Second},
 				{first + "goes on", 1, 41 * time.Second}},
 		},
 		"the guard dies, and the startd": {
