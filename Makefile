@@ -55,12 +55,13 @@ check: ## what CI runs: format, vet, staticcheck, layout, generated code, tests
 	@scripts/test.sh
 
 .PHONY: bench
-bench: build ## measure latency, throughput, memory, an execute node, checkpoints, the matching of ads, the replicated log, and the simulator; FLAGS="-csv FILE" keeps it as a table
+bench: build ## measure latency, throughput, memory, an execute node, checkpoints, the matching of ads, the job log, the replicated log, and the simulator; FLAGS="-csv FILE" keeps it as a table
 	$(GO) run ./bench $(FLAGS)
 	$(GO) test -run '^$$' -bench . ./classad ./collector ./negotiator ./negotiator/match ./gpu ./startd/slot ./checkpoint/criu
 	$(GO) test -run '^$$' -bench 'QueuedJob|Restore' -benchtime 3x ./schedd/queue
 	$(GO) test -run '^$$' -bench Open -benchtime 3x ./schedd/journal
 	$(GO) test -run '^$$' -bench Freeze -benchtime 100x ./startd
+	$(GO) test -run '^$$' -bench 'Append|Checkpoint|Events' ./schedd/journal
 	$(GO) test -run '^$$' -bench Grants ./internal/replica
 	$(GO) test -run '^$$' -bench Failover -benchtime 11x ./internal/replica
 	$(GO) test -run '^$$' -bench Replay ./internal/sim

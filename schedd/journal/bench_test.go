@@ -2,7 +2,9 @@ package journal
 
 import (
 	"fmt"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/pbs/qsub"
@@ -14,18 +16,90 @@ func BenchmarkAppend(b *testing.B) {
 	for _, n := range []int{1, 16, 128} {
 		b.Run(fmt.Sprintf("%d", n), func(b *testing.B) {
 			j, _ := open(b, b.TempDir())
-			events := make([]queue.JobEvent, n)
-			for i := range events {
-				events[i] = queue.JobEvent{Type: queue.Started, Time: epoch.UnixNano(), Job: 1, Index: i, Attempt: 1}
-			}
-			for b.Loop() {
-				if err := j.Append(events); err != nil {
-					b.Fatal(err)
-				}
-			}
-			b.ReportMetric(float64(b.N*n)/b.Elapsed().Seconds(), "events/s")
+			measureAppends(b, j, n)
 		})
 	}
+}
+
+// measureAppends appends batches of n events.
+func measureAppends(b *testing.B, j *Journal, n int) {
+	events := make([]queue.JobEvent, n)
+	for i := range events {
+		events[i] = queue.JobEvent{Type: queue.Started, Time: epoch.UnixNano(), Job: 1, Index: i, Attempt: 1}
+	}
+	var took []time.Duration
+	for b.Loop() {
+		began := time.Now()
+		if err := j.Append(events); err != nil {
+			b.Fatal(err)
+		}
+		took = append(took, time.Since(began))
+	}
+	slices.Sort(took)
+	b.ReportMetric(float64(b.N*n)/b.Elapsed().Seconds(), "events/s")
+	b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99-us")
+}
+
+// BenchmarkAppendBesideCheckpoint measures the time for a batch of one event while
+// another goroutine writes checkpoints. Each checkpoint has 1,000 jobs.
+func BenchmarkAppendBesideCheckpoint(b *testing.B) {
+	j, q := open(b, b.TempDir())
+	s := newRandomWorkload(1, q)
+	for range 1000 {
+		s.apply(s.submit(b, 1))
+	}
+	c := fullCheckpoint(q)
+	if err := j.StartCheckpoint(c); err != nil {
+		b.Fatal(err)
+	}
+	stop, done := make(chan struct{}), make(chan error, 1)
+	written := 0
+	go func() {
+		for {
+			select {
+			case <-stop:
+				done <- nil
+				return
+			default:
+			}
+			if err := j.WriteCheckpoint(c); err != nil {
+				done <- err
+				return
+			}
+			written++
+		}
+	}()
+	measureAppends(b, j, 1)
+	close(stop)
+	if err := <-done; err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(float64(written), "checkpoints")
+}
+
+// BenchmarkEvents measures the events of 100 jobs, of which the log has some among those
+// of 10,000 other jobs.
+func BenchmarkEvents(b *testing.B) {
+	j, q := open(b, b.TempDir())
+	s := newRandomWorkload(1, q)
+	var seqs []uint64
+	for i := range 10_100 {
+		events := s.submit(b, 1)
+		s.apply(events)
+		if i%101 == 0 {
+			seqs = append(seqs, q.LastSeq())
+		}
+		if err := j.Append(events); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for b.Loop() {
+		all, err := j.Events(seqs...)
+		if err != nil || len(all[seqs[0]]) != 1 {
+			b.Fatal(all[seqs[0]], err)
+		}
+	}
+	b.ReportMetric(float64(j.Size())/1e6, "log-MB")
 }
 
 // BenchmarkCheckpoint measures a checkpoint of a job that has run many tasks.
