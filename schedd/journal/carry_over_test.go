@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/boltfile"
+	"github.com/roost-batch/roost/internal/damage"
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
@@ -245,4 +247,27 @@ func TestRepairOldFormat(t *testing.T) {
 	if again.db.Format() != logFormat || got.Len() != 2 {
 		t.Errorf("got format %d and %d jobs after the repair", again.db.Format(), got.Len())
 	}
+}
+
+// TestFullDiskInCarryOver carries a directory over on a disk that is full. It must be as
+// it was, and be carried over when there is room.
+func TestFullDiskInCarryOver(t *testing.T) {
+	dir := filepath.Join(damage.SmallDisk(t, "", 2<<20, 0o700), "schedd")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	want, events := oldDir(t, dir, 1)
+	ballast := filepath.Join(filepath.Dir(dir), "ballast")
+	if err := os.WriteFile(ballast, make([]byte, 4<<20), 0o600); !IsDiskFull(err) {
+		t.Fatalf("fill the disk: %v", err)
+	}
+	for range 2 {
+		if err := reopenIn(dir); !IsDiskFull(err) {
+			t.Fatalf("on a full disk: %v", err)
+		}
+	}
+	if err := os.Remove(ballast); err != nil {
+		t.Fatal(err)
+	}
+	checkCarriedOver(t, dir, want, events)
 }
