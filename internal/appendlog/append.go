@@ -112,7 +112,7 @@ func (l *Log) DropBefore(number uint64) error {
 	l.mu.Unlock()
 	var err error
 	for _, s := range dropped {
-		err = errors.Join(err, os.Remove(SegmentPath(l.dir, s.first)))
+		err = errors.Join(err, os.Remove(segmentPath(l.dir, s.first)))
 	}
 	return err
 }
@@ -151,7 +151,7 @@ func (l *Log) EachEntry(from, to uint64, f func(number uint64, data []byte) erro
 // eachInSegment calls f with the entries of a segment from number from on. The last of
 // the segment is before number end.
 func (l *Log) eachInSegment(s segment, end, from uint64, f func(number uint64, data []byte) error) error {
-	path := SegmentPath(l.dir, s.first)
+	path := segmentPath(l.dir, s.first)
 	file, err := os.Open(path)
 	if err != nil {
 		return err

@@ -26,7 +26,7 @@ var testID = ID{1, 2, 3}
 func newLog(t testing.TB) (dir string, l *Log) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "log")
-	if err := Create(dir, testID, 7); err != nil {
+	if err := Prepare(dir, testID, 7); err != nil {
 		t.Fatal(err)
 	}
 	return dir, reopen(t, dir, 7, nil)
@@ -215,7 +215,7 @@ func TestIncompleteWrite(t *testing.T) {
 
 func readFiles(t testing.TB, dir string) (segment, mark []byte) {
 	t.Helper()
-	segment, err := os.ReadFile(SegmentPath(dir, 7))
+	segment, err := os.ReadFile(segmentPath(dir, 7))
 	if err == nil {
 		mark, err = os.ReadFile(dir + markSuffix)
 	}
@@ -227,7 +227,7 @@ func readFiles(t testing.TB, dir string) (segment, mark []byte) {
 
 func writeFiles(t testing.TB, dir string, segment, mark []byte) {
 	t.Helper()
-	if err := errors.Join(os.WriteFile(SegmentPath(dir, 7), segment, 0o600),
+	if err := errors.Join(os.WriteFile(segmentPath(dir, 7), segment, 0o600),
 		os.WriteFile(dir+markSuffix, mark, 0o600)); err != nil {
 		t.Fatal(err)
 	}
@@ -343,17 +343,17 @@ func TestOlderCopy(t *testing.T) {
 		}
 	}
 	_, mark := readFiles(t, dir)
-	if err := os.Remove(SegmentPath(dir, 9)); err != nil {
+	if err := os.Remove(segmentPath(dir, 9)); err != nil {
 		t.Fatal(err)
 	}
 	refused("entry 9: gone from the end")
 	writeFiles(t, dir, old, mark)
 	refused("entry 8: gone from the end")
-	if err := os.Rename(SegmentPath(dir, 7), SegmentPath(dir, 8)); err != nil {
+	if err := os.Rename(segmentPath(dir, 7), segmentPath(dir, 8)); err != nil {
 		t.Fatal(err)
 	}
 	refused("entry 7: gone from the beginning")
-	if err := os.Remove(SegmentPath(dir, 8)); err != nil {
+	if err := os.Remove(segmentPath(dir, 8)); err != nil {
 		t.Fatal(err)
 	}
 	refused("entry 7: the log is gone")
@@ -387,7 +387,7 @@ func TestLaterFormat(t *testing.T) {
 func TestFullDisk(t *testing.T) {
 	disk := damage.SmallDisk(t, "", 256<<10, 0o700)
 	dir := filepath.Join(disk, "log")
-	if err := Create(dir, testID, 7); err != nil {
+	if err := Prepare(dir, testID, 7); err != nil {
 		t.Fatal(err)
 	}
 	l := reopen(t, dir, 7, nil)

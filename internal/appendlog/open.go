@@ -61,24 +61,24 @@ func (e *DamageError) Error() string {
 	return fmt.Sprintf("%s: entry %d: %s; %d places are damaged", e.Dir, f.First, f.Reason, len(e.Findings))
 }
 
-// Create begins a log, or a log that continues after a gap: its first entry has the
-// number first. It is on disk on return. Segments that exist remain, and are removed by
-// [Open] if their entries are below its from.
-func Create(dir string, id ID, first uint64) error {
+// Prepare creates the beginning of a log, or of one that replaces the log in dir. The
+// first entry has the number first. It is on disk on return. It replaces what is in dir
+// when [Open] is called with this number.
+func Prepare(dir string, id ID, first uint64) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	f, err := createSegment(dir, id, first)
+	f, err := prepareSegment(dir, id, first)
 	if err != nil {
 		return err
 	}
-	return errors.Join(f.Close(), atomicfile.SyncDir(filepath.Dir(dir)))
+	return errors.Join(f.Close(), atomicfile.SyncDir(dir), atomicfile.SyncDir(filepath.Dir(dir)))
 }
 
-// createSegment creates an empty segment. Its name appears when its header is on disk.
-func createSegment(dir string, id ID, first uint64) (*os.File, error) {
-	path := SegmentPath(dir, first)
-	f, err := os.OpenFile(path+newSuffix, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+// prepareSegment creates an empty segment, which does not have its name yet.
+func prepareSegment(dir string, id ID, first uint64) (*os.File, error) {
+	path := segmentPath(dir, first) + newSuffix
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -86,14 +86,37 @@ func createSegment(dir string, id ID, first uint64) (*os.File, error) {
 	if err == nil {
 		err = f.Sync()
 	}
-	if err == nil {
-		err = os.Rename(path+newSuffix, path)
-	}
-	if err == nil {
-		err = atomicfile.SyncDir(dir)
-	}
 	if err != nil {
-		os.Remove(path + newSuffix)
+		os.Remove(path)
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// isPrepared reports whether Prepare has created the segment that begins with an entry.
+// It is false when the segment has its name.
+func isPrepared(dir string, id *ID, first uint64) bool {
+	b, err := os.ReadFile(segmentPath(dir, first) + newSuffix)
+	return err == nil && bytes.Equal(b, appendHeader(nil, *id, first))
+}
+
+// nameSegment gives a prepared segment its name, durably.
+func nameSegment(dir string, first uint64) error {
+	path := segmentPath(dir, first)
+	if err := os.Rename(path+newSuffix, path); err != nil {
+		return err
+	}
+	return atomicfile.SyncDir(dir)
+}
+
+// createSegment creates an empty segment. Its name appears when its header is on disk.
+func createSegment(dir string, id ID, first uint64) (*os.File, error) {
+	f, err := prepareSegment(dir, id, first)
+	if err != nil {
+		return nil, err
+	}
+	if err := nameSegment(dir, first); err != nil {
+		os.Remove(segmentPath(dir, first) + newSuffix)
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
@@ -103,6 +126,14 @@ func createSegment(dir string, id ID, first uint64) (*os.File, error) {
 // until entry returns. A damaged log gives a DamageError; entry may have been called with
 // some of its entries. The caller excludes other processes.
 func Open(dir string, id ID, from uint64, entry func(number uint64, data []byte) error) (*Log, error) {
+	if isPrepared(dir, &id, from) {
+		if err := nameSegment(dir, from); err != nil {
+			return nil, err
+		}
+		if err := removeSegments(dir, func(first uint64) bool { return first > from }); err != nil {
+			return nil, err
+		}
+	}
 	r, err := readLog(dir, &id, from, true, entry)
 	if err != nil {
 		return nil, err
@@ -126,7 +157,7 @@ func Open(dir string, id ID, from uint64, entry func(number uint64, data []byte)
 func (l *Log) openFiles(torn bool) (err error) {
 	last := l.segments[len(l.segments)-1]
 	l.first, l.end = last.first, last.end
-	if l.file, err = os.OpenFile(SegmentPath(l.dir, last.first), os.O_RDWR, 0o600); err != nil {
+	if l.file, err = os.OpenFile(segmentPath(l.dir, last.first), os.O_RDWR, 0o600); err != nil {
 		return err
 	}
 	if torn {
@@ -147,16 +178,16 @@ func (l *Log) openFiles(torn bool) (err error) {
 	for _, name := range names {
 		err = errors.Join(err, os.Remove(name))
 	}
-	return errors.Join(err, l.removeOthers())
+	// those before the log, which DropBefore had no time to remove
+	return errors.Join(err, removeSegments(l.dir, func(first uint64) bool { return first < l.segments[0].first }))
 }
 
-// removeOthers removes the segments before the log, which DropBefore had no time to
-// remove.
-func (l *Log) removeOthers() error {
-	firsts, err := listSegments(l.dir)
+// removeSegments removes the segments whose first entries are chosen.
+func removeSegments(dir string, isChosen func(first uint64) bool) error {
+	firsts, err := listSegments(dir)
 	for _, first := range firsts {
-		if first < l.segments[0].first {
-			err = errors.Join(err, os.Remove(SegmentPath(l.dir, first)))
+		if isChosen(first) {
+			err = errors.Join(err, os.Remove(segmentPath(dir, first)))
 		}
 	}
 	return err
@@ -205,6 +236,10 @@ type logContents struct {
 func readLog(dir string, id *ID, from uint64, untilDamage bool,
 	entry func(uint64, []byte) error) (r *logContents, err error) {
 	r = &logContents{next: from}
+	if isPrepared(dir, id, from) {
+		r.segments = []segment{{from, headerSize}}
+		return r, nil
+	}
 	acknowledged := uint64(0)
 	mark, err := logmark.Read(dir+markSuffix, markMagic, markSize)
 	if err != nil {
@@ -233,7 +268,7 @@ func readLog(dir string, id *ID, from uint64, untilDamage bool,
 		if i+1 < len(firsts) {
 			promised = firsts[i+1]
 		}
-		s := &segmentScan{id: id, path: SegmentPath(dir, first), from: from, entry: entry, untilDamage: untilDamage,
+		s := &segmentScan{id: id, path: segmentPath(dir, first), from: from, entry: entry, untilDamage: untilDamage,
 			findings: r.findings}
 		if err := s.readFile(first, promised); err != nil {
 			return nil, err
@@ -280,7 +315,7 @@ func IsEmpty(dir string) (bool, error) {
 		return true, nil
 	}
 	for _, first := range firsts {
-		b, err := os.ReadFile(SegmentPath(dir, first))
+		b, err := os.ReadFile(segmentPath(dir, first))
 		if err != nil || len(bytes.TrimRight(b, "\x00")) > headerSize {
 			return false, err
 		}
@@ -311,7 +346,7 @@ func Inspect(dir string, id *ID, from uint64, entry func(number uint64, data []b
 func findID(dir string) (id ID, err error) {
 	firsts, err := listSegments(dir)
 	for _, first := range slices.Backward(firsts) {
-		f, err := os.Open(SegmentPath(dir, first))
+		f, err := os.Open(segmentPath(dir, first))
 		if err != nil {
 			return id, err
 		}

@@ -25,8 +25,8 @@ const (
 	segmentSuffix = ".log"
 )
 
-// SegmentPath returns the path of the segment that begins with an entry.
-func SegmentPath(dir string, first uint64) string {
+// segmentPath returns the path of the segment that begins with an entry.
+func segmentPath(dir string, first uint64) string {
 	return filepath.Join(dir, fmt.Sprintf("%020d%s", first, segmentSuffix))
 }
 

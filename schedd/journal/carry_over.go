@@ -41,7 +41,7 @@ func (j *Journal) carryOver(db *boltfile.DB) error {
 	var id appendlog.ID
 	rand.Read(id[:])
 	j.point(failpoint.ScheddBeforeCarryOver)
-	if err := appendlog.Create(dir, id, next); err != nil {
+	if err := appendlog.Prepare(dir, id, next); err != nil {
 		return fmt.Errorf("create its log: %w", err)
 	}
 	j.point(failpoint.ScheddInCarryOver)

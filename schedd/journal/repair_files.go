@@ -97,8 +97,8 @@ func withLogDamages(err error, dir, host string) error {
 }
 
 // replaceFiles replaces the file at path and its log. Until the new file has its name, a
-// crash leaves the damaged ones as they are, beside an empty segment; after that, the
-// segments before the new one are no longer part of the log.
+// crash leaves the damaged ones as they are. After that the prepared log is the one to
+// which the file belongs, and the next Open puts it in place.
 func (r *repairState) replaceFiles(path string, q *queue.Queue, held []queue.JobEvent,
 	now time.Time) (aside string, err error) {
 	next := max(r.counters[string(keyNextBatch)], r.logNext)
@@ -107,43 +107,35 @@ func (r *repairState) replaceFiles(path string, q *queue.Queue, held []queue.Job
 	}
 	next++ // the events that hold jobs are a batch of their own
 	dir := logDir(path)
-	segments, err := linkSegments(dir, boltfile.Aside(path, now)+".log")
-	if err != nil {
+	if err := linkSegments(dir, boltfile.Aside(path, now)+".log"); err != nil {
 		return "", err
 	}
 	if r.logID == nil {
 		r.logID = new(appendlog.ID)
 		rand.Read(r.logID[:])
 	}
-	if err := appendlog.Create(dir, *r.logID, next); err != nil {
+	if err := appendlog.Prepare(dir, *r.logID, next); err != nil {
 		return "", err
 	}
-	aside, err = boltfile.ReplaceDamaged(path, fileKind(r.host), now, func(w *boltfile.ReplacementWriter) error {
+	return boltfile.ReplaceDamaged(path, fileKind(r.host), now, func(w *boltfile.ReplacementWriter) error {
 		r.writeRemoved(w, q, now, boltfile.Aside(path, now))
 		return r.writeLog(w, q, held, next, now)
 	})
-	for _, name := range segments {
-		if err == nil && name != appendlog.SegmentPath(dir, next) {
-			err = os.Remove(name)
-		}
-	}
-	return aside, err
 }
 
-// linkSegments links the segments of the log in dir into another directory, and returns
-// their paths.
-func linkSegments(dir, aside string) (segments []string, err error) {
-	segments, err = filepath.Glob(filepath.Join(dir, "*.log"))
+// linkSegments links the segments of the log in dir into another directory.
+func linkSegments(dir, aside string) error {
+	segments, err := filepath.Glob(filepath.Join(dir, "*.log"))
 	if err != nil || len(segments) == 0 {
-		return nil, err
+		return err
 	}
 	if err := os.Mkdir(aside, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return nil, err
+		return err
 	}
 	for _, path := range segments {
 		if err := os.Link(path, filepath.Join(aside, filepath.Base(path))); err != nil && !errors.Is(err, fs.ErrExist) {
-			return nil, err
+			return err
 		}
 	}
-	return segments, atomicfile.SyncDir(aside)
+	return atomicfile.SyncDir(aside)
 }

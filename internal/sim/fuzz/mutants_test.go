@@ -13,7 +13,7 @@ import (
 )
 
 // plantedSeeds is the number of seeds within which each mutant must be found.
-const plantedSeeds = 1000
+const plantedSeeds = 1500
 
 // TestMutants checks that the runs find each mutant, by the guarantee that it violates.
 // That gives clean seeds their meaning. ROOST_PLANTS names the mutants to try, separated
