@@ -86,6 +86,10 @@
 //
 // # How the code is laid out
 //
+// Commands are in the program roost, which starts in milliseconds and passes the command
+// lines of others on: roost-node sets up, runs and examines a node, roost-daemon has the
+// daemons and the master, roost-negotiator the negotiator, roost-sim the simulator.
+//
 // Daemons never import each other; they exchange messages ([internal/wire]). Each daemon
 // is an adapter around a pure core: one goroutine owns the state, Apply folds an event
 // into it, Todo derives what should happen next, and the effects run outside and come
