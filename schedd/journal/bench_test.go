@@ -211,7 +211,10 @@ func BenchmarkOpen(b *testing.B) {
 					q.Apply(events[0])
 					batch, i = append(batch, events...), i+1
 				}
-				if err := j.Append(batch, fullCheckpoint(q)); err != nil {
+				if err := j.Append(batch); err != nil {
+					b.Fatal(err)
+				}
+				if err := checkpoint(j, fullCheckpoint(q)); err != nil {
 					b.Fatal(err)
 				}
 			}
