@@ -51,7 +51,7 @@ func sweepJob(i int) (*wire.JobSpec, error) {
 }
 
 // submitSweep adds jobs to the queue, those from to to-1 of a sweep.
-func (b *poolBencher) submitSweep(from, to int) error {
+func (b restartBencher) submitSweep(from, to int) error {
 	for from < to {
 		request := &wire.SubmitRequest{Key: strconv.FormatUint(rand.Uint64(), 36)}
 		for range min(jobsPerCall, to-from) {
@@ -68,9 +68,14 @@ func (b *poolBencher) submitSweep(from, to int) error {
 	return nil
 }
 
+// restartBencher measures a schedd with many queued jobs.
+type restartBencher struct{ *poolBencher }
+
 // measureRestart measures what a queued single job costs in memory. Then it kills the
 // schedd, and measures how soon a new one answers.
-func (b *poolBencher) measureRestart() error {
+func (b *poolBencher) measureRestart() error { return restartBencher{b}.measure() }
+
+func (b restartBencher) measure() error {
 	if err := sleepFor(b.ctx, 10_000); err != nil { // the daemon gives back what its start needed
 		return err
 	}
@@ -97,7 +102,7 @@ func (b *poolBencher) measureRestart() error {
 
 // addJobMemory adds what a queued job costs in memory. With few jobs most of it is what
 // the daemon needs for work of any kind, so only many jobs have a target.
-func (b *poolBencher) addJobMemory(jobs int, empty int64, state string) {
+func (b restartBencher) addJobMemory(jobs int, empty int64, state string) {
 	size := (b.daemonsRSS("schedd") - empty) / int64(jobs)
 	what := fmt.Sprintf("schedd's memory for each of %d jobs%s", jobs, state)
 	if jobs < 100_000 || state != "" {
@@ -109,7 +114,7 @@ func (b *poolBencher) addJobMemory(jobs int, empty int64, state string) {
 
 // restartRounds kills the schedd several times. It measures from the start of the new one
 // until qstat has shown a job, and until qselect has listed all of them.
-func (b *poolBencher) restartRounds(jobs int) error {
+func (b restartBencher) restartRounds(jobs int) error {
 	var first, all gauge.DurationSamples
 	var spent gauge.FigureSamples
 	for range restartRounds {
@@ -147,7 +152,7 @@ func (b *poolBencher) restartRounds(jobs int) error {
 }
 
 // awaitAnswer runs a command until it succeeds, and returns when that was.
-func (b *poolBencher) awaitAnswer(args ...string) (time.Time, error) {
+func (b restartBencher) awaitAnswer(args ...string) (time.Time, error) {
 	deadline := time.Now().Add(time.Minute)
 	for {
 		cmd := b.command(args...)
@@ -165,7 +170,7 @@ func (b *poolBencher) awaitAnswer(args ...string) (time.Time, error) {
 }
 
 // scheddState returns the state of the pool's schedd.
-func (b *poolBencher) scheddState() (master.DaemonState, error) {
+func (b restartBencher) scheddState() (master.DaemonState, error) {
 	state, err := b.pool.State()
 	if err != nil {
 		return master.DaemonState{}, err
