@@ -9,8 +9,9 @@
 // how fast they start, and how fast a new startd adopts the tasks of a dead one; what
 // plans cost for cells of up to 100,000 machines; how long roost why takes in a cell of
 // 10,000 machines; and of the PBS commands, how fast qsub is in a shell, what qstat costs
-// with 100,000 jobs and with an array of a million tasks, and whether a thousand clients
-// that poll their jobs slow down the running ones.
+// with 100,000 jobs and with an array of a million tasks, what 100,000 queued jobs cost in
+// memory, how soon a schedd with them answers after it was killed, and whether a thousand
+// clients that poll their jobs slow down the running ones.
 package main
 
 import (

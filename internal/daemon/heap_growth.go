@@ -32,6 +32,7 @@ func (g heapGrowth) percentFor(live uint64) int {
 const (
 	checkInterval  = 2 * time.Second
 	idleAllocation = 4 << 20 // a daemon that allocates fewer bytes between two checks is idle
+	quietChecks    = 4       // checks in a row without allocations after which a trim is repeated
 	spareBytes     = 8 << 20 // bytes that a daemon may hold unused, beside half of its live bytes
 )
 
@@ -75,13 +76,20 @@ func (h *heapStats) excessBytes() uint64 { return h.fromSystem - min(h.liveBytes
 func TrimHeap(ctx context.Context) {
 	var then, trimmed heapStats
 	then.readStats()
-	left := uint64(0)
+	left, quiet, again := uint64(0), 0, false
 	daemonGrowth.applyUntilDone(ctx, func(now heapStats) {
+		if quiet++; now.allocated-then.allocated >= idleAllocation {
+			quiet = 0
+		}
 		// memory that could not be returned before is not tried again
-		if now.idle(then) && now.excessBytes() > left+spareBytes/2 || now.isOutdated(then, trimmed) {
+		due := now.idle(then) && now.excessBytes() > left+spareBytes/2 || now.isOutdated(then, trimmed)
+		if due || again && quiet >= quietChecks {
+			live := now.liveBytes
 			debug.FreeOSMemory()
 			now.readStats()
-			left, trimmed = now.excessBytes(), now
+			// what a burst has left to be written to disk is in use for a while after it
+			again = due || now.liveBytes+spareBytes/2 < live
+			left, trimmed, quiet = now.excessBytes(), now, 0
 		}
 		then = now
 	})

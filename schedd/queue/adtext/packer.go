@@ -15,8 +15,8 @@ const (
 	maxUsers        = 1 << 12
 	basesPerUser    = 4
 	minPackedBytes  = 64 // shorter texts are stored as they are
-	maxEditsPercent = 40  // of a text; one that differs more becomes a base itself
-	goodPercent     = 10  // a base with so few edits is not compared with others
+	maxEditsPercent = 40 // of a text; one that differs more becomes a base itself
+	goodPercent     = 10 // a base with so few edits is not compared with others
 )
 
 // NewPacker returns a packer that knows no text.
