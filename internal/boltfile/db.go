@@ -24,7 +24,7 @@ type DB struct {
 }
 
 // releasedBytes is after how many written bytes the pages of a file are released.
-const releasedBytes = 8 << 20
+const releasedBytes = 2 << 20
 
 // Close closes the file.
 func (db *DB) Close() (err error) {
