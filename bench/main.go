@@ -2,16 +2,16 @@
 // one run. Run it with make bench. If a value has a target, the target is printed beside
 // it.
 //
-// It measures how soon a job starts, when it passes each stage of its life, how many jobs
-// finish in a second, what a job costs, how fast submits are accepted, and how much
-// memory the daemons need; what a thousand sessions with startds and ten thousand running
-// tasks cost a schedd; on an execute node, how fast tasks are frozen, also at a key,
-// how fast they start, and how fast a new startd adopts the tasks of a dead one; what
-// plans cost for cells of up to 100,000 machines; how long roost why takes in a cell of
-// 10,000 machines; and of the PBS commands, how fast qsub is in a shell, what qstat costs
-// with 100,000 jobs and with an array of a million tasks, what 100,000 queued jobs cost in
-// memory, how soon a schedd with them answers after it was killed, and whether a thousand
-// clients that poll their jobs slow down the running ones.
+// It measures how soon a job starts, when it passes each stage of its life, how many
+// jobs finish in a second, what a job costs, how fast submits are accepted, and how
+// much memory the daemons need; what a thousand sessions with startds and ten thousand
+// running tasks cost a schedd; on an execute node, how fast tasks are frozen, also at a
+// key, how fast they start, and how fast a new startd adopts the tasks of a dead one;
+// what plans cost for cells of up to 100,000 machines; how long roost why takes in a
+// cell of 10,000 machines; and of the PBS commands, how fast qsub is in a shell, what
+// qstat costs with 100,000 jobs and with an array of a million tasks, what 100,000
+// queued jobs cost in memory, how soon a schedd with them answers after it was killed,
+// and whether a thousand clients that poll their jobs slow down the running ones.
 package main
 
 import (
