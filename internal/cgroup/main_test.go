@@ -174,7 +174,7 @@ func TestSweep(t *testing.T) {
 	h := testHost(t)
 	skipUnless(t, h, h.Enforcement().Version > 0 || h.Enforcement().Freeze, "anything")
 	present, lost := testGroup(t, h, "1", GroupLimits{}), testGroup(t, h, "2", GroupLimits{})
-	stays, goes := startIn(t, present, "echo; sleep 1000"), startIn(t, lost, "sleep 1000")
+	stays, goes := startIn(t, present, "echo; sleep 1000"), startIn(t, lost, "exec sleep 1000")
 	goes.release(t)
 	// a task with the rights for it could do this
 	if err := os.Mkdir(filepath.Join(lost.allDirs()[0], "below"), 0o755); err != nil {
