@@ -20,10 +20,6 @@ const (
 	pingInterval     = 20 * time.Second // of silence; a peer that does not answer within pingTimeout is dead
 	pingTimeout      = 10 * time.Second
 	minPingInterval  = 5 * time.Second // between pings of a client
-	// connections that a daemon opens over TLS at once as a client; others wait up to
-	// slotTimeout
-	maxClientHandshakes = 64
-	slotTimeout         = 30 * time.Second
 	// bytes in flight on a call before they are read; it does not grow
 	streamWindow = 1 << 20
 	// the same for what a client receives; with windows that do not grow, gRPC need not

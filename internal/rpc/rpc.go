@@ -57,16 +57,10 @@ func DialNode(addr string, id *Identity, role peer.Role, node string) (*grpc.Cli
 	if network == "unix" { // gRPC holds no buffer while it waits for one
 		return dial(target, credentials, dialUnix)
 	}
-	limiter := new(handshakeLimiter)
-	if id != nil {
-		limiter = &id.clientHandshakes
-	}
 	return dial(target, credentials, func(ctx context.Context, target string) (net.Conn, error) {
-		return limiter.dial(ctx, func(ctx context.Context) (net.Conn, error) {
-			var d net.Dialer
-			return d.DialContext(ctx, network, target)
-		})
-	}, grpc.WithReadBufferSize(tlsReadBuffer), connectParams(slotTimeout))
+		var d net.Dialer
+		return d.DialContext(ctx, network, target)
+	}, grpc.WithReadBufferSize(tlsReadBuffer))
 }
 
 // DialTransport is Dial with connections that open makes: from another network namespace,
@@ -83,20 +77,15 @@ func dial(target string, to transportCredentials,
 		grpc.WithTransportCredentials(to),
 		grpc.WithContextDialer(open),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessageSize)),
-		connectParams(handshakeTimeout),
+		grpc.WithConnectParams(grpc.ConnectParams{
+			Backoff: backoff.Config{BaseDelay: 20 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2,
+				MaxDelay: 2 * time.Second},
+			MinConnectTimeout: handshakeTimeout,
+		}),
 		grpc.WithStaticStreamWindowSize(clientWindow),
 		grpc.WithStaticConnWindowSize(clientWindow),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: pingInterval, Timeout: pingTimeout}),
 		grpc.WithUserAgent("roost"),
 		grpc.WithAuthority("roost"),
 	}, more...)...)
-}
-
-// connectParams returns how a connection is tried again, and how long one try may take.
-func connectParams(timeout time.Duration) grpc.DialOption {
-	return grpc.WithConnectParams(grpc.ConnectParams{
-		Backoff: backoff.Config{BaseDelay: 20 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2,
-			MaxDelay: 2 * time.Second},
-		MinConnectTimeout: timeout,
-	})
 }

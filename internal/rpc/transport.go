@@ -43,8 +43,6 @@ type Identity struct {
 
 	revocations revocationWatcher
 	anonymous   anonymousConns
-
-	clientHandshakes handshakeLimiter
 }
 
 // transportCredentials authenticates both kinds of connection.
@@ -67,12 +65,6 @@ func (t transportCredentials) ClientHandshake(ctx context.Context, authority str
 		return nil, nil, fmt.Errorf("%s: %w: this node has no certificate (join the pool first)", raw.RemoteAddr(),
 			roost.Unauthenticated)
 	}
-	if slotted, ok := raw.(*slottedConn); ok {
-		defer slotted.release()
-		raw = slotted.Conn
-	}
-	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
-	defer cancel()
 	conn, p, err := t.handshake(ctx, tls.Client(raw, t.id.TLS()))
 	return conn, p, err
 }
