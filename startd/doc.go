@@ -16,6 +16,10 @@
 //	startd/gpuwatch  how the GPUs are, and what tasks use of them
 //	startd/streams   files, output and shells, to and from tasks
 //
+// The loop keeps a few spare starters for claims to come (spareStarters): making a
+// starter with its control groups and the root of its sandboxes takes longer than all
+// else between a claim and its first task.
+//
 // Where the machine has an owner, a guard beside this daemon sees whether the owner is
 // there (package startd/desktop/guard), and startd/desktop/policy decides what that means
 // for tasks, which startd/desktop has done to claims. The loop hears the guard before

@@ -27,4 +27,8 @@
 // In the claim's directory lie the claim file, written before the schedd is told of the
 // claim, and a record of the attempt that was started last. A startd that starts anew
 // adopts both (Machine.Adopt), with the starter that still runs.
+//
+// A SpareStarter is made before there is a claim, under an id that the claim table has
+// reserved. A directory without a claim file is that of a spare: no start of the startd
+// adopts it.
 package claim
