@@ -46,7 +46,7 @@ func (b *poolBencher) measureQsub() error {
 		rates = append(rates, qsubRuns/time.Since(began).Seconds())
 	}
 	b.addAimedRow("qsub, one after the other in a shell", rates.Median() >= qsubRate,
-		fmt.Sprintf("%d/s", qsubRate), "%.0f/s", rates.Median())
+		fmt.Sprintf("%s%d/s", leastPrefix, qsubRate), "%.0f/s", rates.Median())
 	return nil
 }
 
