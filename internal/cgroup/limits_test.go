@@ -94,6 +94,29 @@ func TestDevices(t *testing.T) {
 	}
 }
 
+// TestLaterLimits checks limits that a group gets after it was made. They hold for
+// processes that enter it before and afterwards.
+func TestLaterLimits(t *testing.T) {
+	h := testHost(t)
+	skipUnless(t, h, h.Enforcement().Devices && h.Enforcement().Memory, "devices and memory")
+	g := testGroup(t, h, "1", GroupLimits{})
+	before := startIn(t, g, "! head -c 1 /dev/kmsg 2>/dev/null")
+	if err := g.SetLimits(GroupLimits{Weight: 100, Memory: 64 * roost.MiB, Pids: 50}); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.RestrictDevices([]DeviceNode{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []*testProcess{before, startIn(t, g, "! head -c 1 /dev/kmsg 2>/dev/null")} {
+		if p.run(t).ExitStatus() != 0 {
+			t.Errorf("got %v: /dev/kmsg was not denied", p.ProcessState)
+		}
+	}
+	if got := g.memoryLimit(); got != 64*roost.MiB {
+		t.Errorf("the limit of memory is %v", got)
+	}
+}
+
 // TestDeviceProgram checks that in version 2 the device rules become a BPF program, on
 // any machine.
 func TestDeviceProgram(t *testing.T) {
