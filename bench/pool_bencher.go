@@ -92,19 +92,28 @@ func (b *poolBencher) awaitFinal(ids ...string) error {
 	}
 }
 
-// measureLatency measures from before a submit to the first byte that the job writes.
-func (b *poolBencher) measureLatency() error {
-	fifo := filepath.Join(b.pool.Dir, "started")
+// newFifoJob makes a fifo in dir, and the specification of a job that writes to it.
+func newFifoJob(dir string) (fifo string, spec *wire.JobSpec, err error) {
+	fifo = filepath.Join(dir, "started")
 	if err := unix.Mkfifo(fifo, 0o600); err != nil {
-		return err
+		return "", nil, err
 	}
-	spec := newJobSpec(1, "/bin/echo", "started")
+	spec = newJobSpec(1, "/bin/echo", "started")
 	ad, err := classad.Parse(spec.Ad)
 	if err != nil {
-		return err
+		return "", nil, err
 	}
 	ad.SetString(roost.AttrOut, fifo)
 	spec.Ad = ad.String()
+	return fifo, spec, nil
+}
+
+// measureLatency measures from before a submit to the first byte that the job writes.
+func (b *poolBencher) measureLatency() error {
+	fifo, spec, err := newFifoJob(b.pool.Dir)
+	if err != nil {
+		return err
+	}
 	var api, cli gauge.DurationSamples
 	for range 200 {
 		d, id, err := b.startOne(fifo, func() (string, error) { return b.submitJob(spec) })

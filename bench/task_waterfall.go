@@ -5,16 +5,12 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/bench/gauge"
-	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/tasktrace"
 	"github.com/roost-batch/roost/schedd/queue"
 )
@@ -49,17 +45,10 @@ func stageLabels() map[string]string {
 // measureWaterfall runs single jobs on an idle pool whose daemons trace them. It prints
 // when a job passes each stage of its life.
 func (b *poolBencher) measureWaterfall() error {
-	fifo := filepath.Join(b.pool.Dir, "started")
-	if err := unix.Mkfifo(fifo, 0o600); err != nil {
-		return err
-	}
-	spec := newJobSpec(1, "/bin/echo", "started")
-	ad, err := classad.Parse(spec.Ad)
+	fifo, spec, err := newFifoJob(b.pool.Dir)
 	if err != nil {
 		return err
 	}
-	ad.SetString(roost.AttrOut, fifo)
-	spec.Ad = ad.String()
 	var jobs, commands []tracedJob
 	var bytes []tasktrace.StageRecord
 	for n := range 260 {
