@@ -52,6 +52,7 @@ func packageOrders() []packageOrder {
 		{"internal/sim/trace", true},
 		{"internal/sim/trace/lublin", true},
 		{"internal/plot", true},
+		{"internal/accounting", true},
 		{"internal/sim/eventloop", true},
 		{"internal/sim/consensus", true},
 		{"internal/sim", true},
