@@ -8,6 +8,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/translate"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -168,7 +169,7 @@ func jobWords(c *frame.Invocation) []frame.CompletionItem {
 	for _, s := range found {
 		id, _, _ := strings.Cut(s.GetId(), ".")
 		list = append(list, frame.CompletionItem{Word: strings.TrimSuffix(id, "[]"),
-			Description: frame.PrintableText(s.GetName()) + ", " + frame.StateOf(s)})
+			Description: document.PrintableText(s.GetName()) + ", " + document.StateOf(s)})
 	}
 	return list
 }

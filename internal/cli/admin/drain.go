@@ -11,6 +11,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
@@ -80,9 +81,9 @@ func drainNode(c *frame.Invocation) error {
 				if from.IsZero() {
 					from = o.At
 				}
-				return []frame.TableCell{{Text: frame.PrintableText(d.Node)}, {Text: UntilText(c, from)},
+				return []frame.TableCell{{Text: document.PrintableText(d.Node)}, {Text: UntilText(c, from)},
 					{Text: UntilText(c, d.Until)},
-					{Text: frame.PrintableText(d.Reason)}}
+					{Text: document.PrintableText(d.Reason)}}
 			})
 	}
 	node, err := fullNodeName(c, c.Args[0])
@@ -199,8 +200,8 @@ func showReservations(c *frame.Invocation) error {
 				r.Reason = "is being deleted"
 			}
 			return []frame.TableCell{{Text: r.Name}, {Text: UntilText(c, r.From)}, {Text: UntilText(c, r.Until)},
-				{Text: frame.PrintableText(strings.Join(who, ","))}, {Text: frame.PrintableText(what)},
-				{Text: frame.PrintableText(r.Reason), Colour: frame.Dim}}
+				{Text: document.PrintableText(strings.Join(who, ","))}, {Text: document.PrintableText(what)},
+				{Text: document.PrintableText(r.Reason), Colour: frame.Dim}}
 		})
 }
 

@@ -6,6 +6,7 @@ import (
 	ucli "github.com/urfave/cli/v2"
 
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
@@ -138,7 +139,7 @@ func showShares(c *frame.Invocation) error {
 		{Head: "SHARE", RightAligned: true}, {Head: "COULD GET", RightAligned: true},
 	}}
 	for _, u := range s.Submitters {
-		t.AddRow(frame.TableCell{Text: frame.PrintableText(u.Name)},
+		t.AddRow(frame.TableCell{Text: document.PrintableText(u.Name)},
 			frame.TableCell{Text: numberText(u.EffectivePriority)},
 			frame.TableCell{Text: numberText(u.RealPriority)}, frame.TableCell{Text: numberText(u.Factor)},
 			frame.TableCell{Text: boundText(u.Floor, numberText)},

@@ -4,6 +4,7 @@ import (
 	ucli "github.com/urfave/cli/v2"
 
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
@@ -32,8 +33,8 @@ func CommentCommand() *frame.Command {
 				t := &frame.TextTable{Columns: []frame.TableColumn{{Head: "NODE"}, {Head: "COMMENT", MinWidth: 10}}}
 				return showObjects(c, ledger.KindComment, "comments", "nobody says anything of a node", t,
 					func(o AttributedObject[ledger.MachineComment]) []frame.TableCell {
-						return []frame.TableCell{{Text: frame.PrintableText(o.Object.Node)},
-							{Text: frame.PrintableText(o.Object.Text)}}
+						return []frame.TableCell{{Text: document.PrintableText(o.Object.Node)},
+							{Text: document.PrintableText(o.Object.Text)}}
 					})
 			}
 			comments, err := NodeComments(c)

@@ -14,6 +14,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/account"
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/suggest"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/negotiator/fairshare"
@@ -142,7 +143,7 @@ func showObjects[T any](c *frame.Invocation, kind ledger.ObjectKind, name, none 
 	}
 	t.Columns = append(t.Columns, frame.TableColumn{Head: "SET BY", MinWidth: 6, DropPriority: 9})
 	for _, o := range all {
-		t.AddRow(append(row(o), frame.TableCell{Text: frame.PrintableText(o.By), Colour: frame.Dim})...)
+		t.AddRow(append(row(o), frame.TableCell{Text: document.PrintableText(o.By), Colour: frame.Dim})...)
 	}
 	t.DropEmptyColumns("SET BY")
 	t.Print(c.Stdout, c.OutScreen)

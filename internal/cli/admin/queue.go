@@ -12,6 +12,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/suggest"
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
@@ -121,7 +122,7 @@ func showQueues(c *frame.Invocation) error {
 				state, colour = "stopped", frame.Yellow
 			}
 			if q.Routing {
-				state += ", routes to " + frame.PrintableText(strings.Join(q.Destinations, ","))
+				state += ", routes to " + document.PrintableText(strings.Join(q.Destinations, ","))
 			}
 			band := q.Band
 			if band == "" {
@@ -137,7 +138,8 @@ func showQueues(c *frame.Invocation) error {
 				{Text: boundText(q.MaxResources.GPUs, plainCount)}, {Text: walltime},
 				{Text: boundText(q.Running.Total, plainCount)}, {Text: boundText(q.Running.PerUser, plainCount)},
 				{Text: boundText(q.Queued.Total, plainCount)},
-				{Text: frame.PrintableText(strings.Join(append(append([]string(nil), q.Users...), q.Groups...), ","))},
+				{Text: document.PrintableText(
+					strings.Join(append(append([]string(nil), q.Users...), q.Groups...), ","))},
 			}
 		})
 }
@@ -221,7 +223,7 @@ func showAdmins(c *frame.Invocation) error {
 	t := &frame.TextTable{Columns: []frame.TableColumn{{Head: "WHO"}, {Head: "MAY", MinWidth: 12}}}
 	return showObjects(c, ledger.KindAdmin, "admins", "nobody but root on a central manager may change anything",
 		t, func(o AttributedObject[ledger.AdminRights]) []frame.TableCell {
-			return []frame.TableCell{{Text: frame.PrintableText(o.Object.User)},
+			return []frame.TableCell{{Text: document.PrintableText(o.Object.User)},
 				{Text: strings.Join(o.Object.Capabilities, " ")}}
 		})
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
@@ -57,7 +58,8 @@ func showQuotas(c *frame.Invocation) error {
 		t, func(o AttributedObject[ledger.BandQuota]) []frame.TableCell {
 			q := o.Object
 			return []frame.TableCell{
-				{Text: frame.PrintableText(q.SubjectText())}, {Text: q.Band}, {Text: boundText(q.Max.CPUs, plainCores)},
+				{Text: document.PrintableText(q.SubjectText())}, {Text: q.Band},
+				{Text: boundText(q.Max.CPUs, plainCores)},
 				{Text: boundText(q.Max.Memory, roost.Bytes.String)},
 				{Text: boundText(q.Max.Disk, roost.Bytes.String)}, {Text: boundText(q.Max.GPUs, plainCount)},
 				{Text: boundText(q.Max.Tasks, plainCount)},

@@ -10,6 +10,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/document"
 )
 
 // Command returns roost classad: evaluate, match, check and format ClassAds.
@@ -107,7 +108,7 @@ func evalClassad(c *frame.Invocation, args []string) error {
 	}
 	v := classad.Eval(e, my, target, evalEnv(c))
 	if _, err = fmt.Fprintln(c.Stdout, v); err == nil && v.Reason() != "" {
-		fmt.Fprintf(c.Stderr, "(%s)\n", frame.PrintableText(v.Reason()))
+		fmt.Fprintf(c.Stderr, "(%s)\n", document.PrintableText(v.Reason()))
 	}
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/document"
 )
 
 // maxAdFile bounds a file of ads: an ad of each of some ten thousand machines.
@@ -104,11 +105,11 @@ func (m *diagnostics) showProblem(src sourceText, from int, err error) {
 	}
 	offset = min(offset, len(src.text))
 	fmt.Fprintf(m.Stderr, "%s%s\n\n", m.ErrScreen.ColourText("1;31", "Error: "),
-		m.ErrScreen.ColourText(frame.Bold, frame.PrintableText(msg)))
+		m.ErrScreen.ColourText(frame.Bold, document.PrintableText(msg)))
 	before := src.text[:offset]
 	start := strings.LastIndexByte(before, '\n') + 1
 	line, column := 1+strings.Count(before, "\n"), 1+utf8.RuneCountInString(before[start:])
-	fmt.Fprintf(m.Stderr, "  in %s, line %d, column %d:\n", frame.PrintableText(src.name), line, column)
+	fmt.Fprintf(m.Stderr, "  in %s, line %d, column %d:\n", document.PrintableText(src.name), line, column)
 	rest, _, _ := strings.Cut(src.text[offset:], "\n")
 	showSourceLine(m.Invocation, line, src.text[start:offset], rest)
 }
@@ -122,7 +123,7 @@ const (
 // showSourceLine prints a line of a text, cut in two where the caret goes.
 func showSourceLine(c *frame.Invocation, number int, lead, rest string) {
 	shown := func(s string) []rune {
-		return []rune(frame.PrintableText(strings.ReplaceAll(strings.ToValidUTF8(s, "\ufffd"), "\t", " ")))
+		return []rune(document.PrintableText(strings.ReplaceAll(strings.ToValidUTF8(s, "\ufffd"), "\t", " ")))
 	}
 	if most := 8 * (maxShownBefore + 1); len(lead) > most {
 		lead = lead[len(lead)-most:]

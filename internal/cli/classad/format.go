@@ -9,6 +9,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/lazyregexp"
 )
 
@@ -71,7 +72,7 @@ type adFormatter struct {
 }
 
 func (f *adFormatter) reportFailure(name, why string) {
-	fmt.Fprintf(f.Stderr, "%s: %s\n", frame.PrintableText(name), why)
+	fmt.Fprintf(f.Stderr, "%s: %s\n", document.PrintableText(name), why)
 }
 
 // oldAttribute is how an attribute in old syntax begins. A text that is wrong in every

@@ -7,6 +7,7 @@ import (
 
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/document"
 )
 
 // adSide is one of the two ads as people see it.
@@ -86,11 +87,12 @@ func matchText(c *frame.Invocation, matched bool, sides []adSide) {
 			if !strings.EqualFold(r.Attribute, "Requirements") {
 				in = ", in " + r.Attribute
 			}
-			fmt.Fprintf(c.Stdout, "    %s is %s%s\n", frame.PrintableText(r.Conjunct.String()),
-				c.OutScreen.ColourText(frame.Yellow, valueText(r.Value)), frame.PrintableText(in))
+			fmt.Fprintf(c.Stdout, "    %s is %s%s\n", document.PrintableText(r.Conjunct.String()),
+				c.OutScreen.ColourText(frame.Yellow, valueText(r.Value)), document.PrintableText(in))
 			for _, o := range r.Operands {
 				if o.Expr.String() != r.Conjunct.String() {
-					fmt.Fprintf(c.Stdout, "      %s is %s\n", frame.PrintableText(o.Expr.String()), valueText(o.Value))
+					fmt.Fprintf(c.Stdout, "      %s is %s\n", document.PrintableText(o.Expr.String()),
+						valueText(o.Value))
 				}
 			}
 		}
@@ -100,9 +102,9 @@ func matchText(c *frame.Invocation, matched bool, sides []adSide) {
 // valueText is a value, with the reason for an ERROR.
 func valueText(v classad.Value) string {
 	if why := v.Reason(); why != "" {
-		return frame.PrintableText(fmt.Sprintf("%s (%s)", v, why))
+		return document.PrintableText(fmt.Sprintf("%s (%s)", v, why))
 	}
-	return frame.PrintableText(v.String())
+	return document.PrintableText(v.String())
 }
 
 // displayName is a file as people see it.
@@ -110,7 +112,7 @@ func displayName(file string) string {
 	if file == "-" {
 		return "standard input"
 	}
-	return frame.PrintableText(file)
+	return document.PrintableText(file)
 }
 
 func rankText(s adSide) string {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
@@ -118,7 +119,7 @@ func (f *FakeSchedd) matchingJobs(sel *wire.Selection, tasks bool) ([]*wire.JobS
 	}
 	if len(sel.GetStates()) > 0 {
 		found = slices.DeleteFunc(found, func(s *wire.JobStatus) bool {
-			return !slices.Contains(sel.GetStates(), frame.StateOf(s))
+			return !slices.Contains(sel.GetStates(), document.StateOf(s))
 		})
 	}
 	return found, nil
@@ -142,7 +143,7 @@ func (f *FakeSchedd) rows(req *wire.QueryRequest) ([]*wire.JobStatus, error) {
 	}
 	found, err := f.matchingJobs(req.GetSelection(), req.GetTasks())
 	return slices.DeleteFunc(found, func(s *wire.JobStatus) bool {
-		return !req.GetHistory() && frame.IsFinal(s) || req.GetSelection().GetMine() && s.GetOwner() != "ann"
+		return !req.GetHistory() && document.IsFinal(s) || req.GetSelection().GetMine() && s.GetOwner() != "ann"
 	}), err
 }
 
@@ -180,7 +181,7 @@ func (f *FakeSchedd) table(req *wire.QueryRequest, to grpc.ServerStreamingServer
 		one.Tasks = one.Tasks || strings.Contains(word, "[")
 		one.History = true
 		found, err := f.rows(one)
-		if len(found) == 1 && frame.IsFinal(found[0]) && !req.GetHistory() && !one.Tasks {
+		if len(found) == 1 && document.IsFinal(found[0]) && !req.GetHistory() && !one.Tasks {
 			found, err = nil, roost.Finished
 		}
 		if len(found) == 0 && len(f.Silent) == 0 {
@@ -197,7 +198,7 @@ func (f *FakeSchedd) table(req *wire.QueryRequest, to grpc.ServerStreamingServer
 		found, _ := f.rows(req)
 		slices.Reverse(found)
 		for _, s := range found {
-			if frame.IsFinal(s) || !req.GetEnded() {
+			if document.IsFinal(s) || !req.GetEnded() {
 				add(s)
 			}
 		}
@@ -227,7 +228,7 @@ func (f *FakeSchedd) Act(_ context.Context, req *wire.ActRequest) (*wire.ActRepl
 	reply := &wire.ActReply{}
 	for _, s := range found {
 		r := &wire.ActReply_Result{Id: s.GetId(), Tasks: max(s.GetTasks(), 1)}
-		if frame.IsFinal(s) {
+		if document.IsFinal(s) {
 			r.Tasks, r.Error, r.Kind = 0, s.GetId()+": already finished", uint32(roost.Finished)
 		}
 		reply.Results = append(reply.Results, r)

@@ -13,6 +13,7 @@ import (
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/cli/owner"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
@@ -79,9 +80,9 @@ func printFindings(c *frame.Invocation, findings []checkResult) {
 		lines := strings.Split(f.Text, "\n")
 		fmt.Fprintf(c.Stdout, "%s%s  %-11s %s\n", c.OutScreen.ColourText(colours[f.Level], string(f.Level)), pad,
 			f.Check,
-			wrapBeside(c, frame.PrintableText(lines[0])))
+			wrapBeside(c, document.PrintableText(lines[0])))
 		for _, line := range lines[1:] {
-			fmt.Fprintf(c.Stdout, "%*s%s\n", findingColumn, "", frame.PrintableText(line))
+			fmt.Fprintf(c.Stdout, "%*s%s\n", findingColumn, "", document.PrintableText(line))
 		}
 		if f.Hint != "" {
 			fmt.Fprintf(c.Stdout, "%*s%s\n", findingColumn, "",
@@ -128,7 +129,7 @@ func examinePool(c *frame.Invocation) (findings []checkResult, dir string) {
 	}
 	findings = append(findings, checkResult{"schedd", levelOK,
 		fmt.Sprintf("%s answers, version %s, up for %s; %d tasks queued, %d running",
-			h.GetName(), h.GetVersion(), frame.SpanText(c.Now().Sub(frame.TimeOfNanos(h.GetStarted()))),
+			h.GetName(), h.GetVersion(), document.SpanText(c.Now().Sub(document.TimeOfNanos(h.GetStarted()))),
 			h.GetQueuedTasks(),
 			h.GetRunningTasks()), ""})
 	if v := h.GetVersion(); v != "" && v != roost.Version {
@@ -207,7 +208,7 @@ func examineNodes(c *frame.Invocation, h *wire.HealthReply) checkResult {
 		}
 	}
 	return checkResult{"nodes", levelOK, fmt.Sprintf("%s: with limits of memory %d, sandboxes %d, checkpoints %d",
-		frame.Plural(len(ads), "execute node"), limited, shut, saved), ""}
+		document.Plural(len(ads), "execute node"), limited, shut, saved), ""}
 }
 
 func firstLine(text string) string {

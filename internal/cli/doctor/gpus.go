@@ -7,14 +7,14 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/cli/frame"
-	"github.com/roost-batch/roost/internal/cli/pool"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
 // examineGPUs looks for sick GPUs of the pool, and for some of this machine's of which
 // the pool knows nothing.
 func examineGPUs(c *frame.Invocation) []checkResult {
-	texts, err := c.QueryAds(&wire.AdQuery{Type: "Machine", Projection: []string{roost.AttrName, pool.AttrDevices}})
+	texts, err := c.QueryAds(&wire.AdQuery{Type: "Machine", Projection: []string{roost.AttrName, document.AttrDevices}})
 	if err != nil {
 		return nil // said of the nodes
 	}
@@ -26,7 +26,7 @@ func examineGPUs(c *frame.Invocation) []checkResult {
 			continue
 		}
 		name, _ := ad.Str(roost.AttrName)
-		all := pool.DevicesOf(ad)
+		all := document.GPUDevicesOf(ad)
 		devices += len(all)
 		if len(all) > 0 {
 			nodes++
@@ -44,7 +44,7 @@ func examineGPUs(c *frame.Invocation) []checkResult {
 	}
 	if unhealthyGPUs == nil {
 		return []checkResult{{"gpus", levelOK,
-			fmt.Sprintf("%s of %s, all well", frame.Plural(devices, "GPU"), frame.Plural(nodes, "node")), ""}}
+			fmt.Sprintf("%s of %s, all well", document.Plural(devices, "GPU"), document.Plural(nodes, "node")), ""}}
 	}
 	return unhealthyGPUs
 }

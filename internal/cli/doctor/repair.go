@@ -9,6 +9,7 @@ import (
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/daemon"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/identity/ca"
 	"github.com/roost-batch/roost/negotiator"
 	"github.com/roost-batch/roost/schedd/history"
@@ -86,7 +87,7 @@ func printRepairs(c *frame.Invocation, files []repairedFile, dry bool) {
 	for _, f := range files {
 		fmt.Fprintf(c.Stdout, "%s is damaged:\n", f.File)
 		for _, d := range f.Damaged {
-			fmt.Fprintf(c.Stdout, "  %s\n", frame.PrintableText(d))
+			fmt.Fprintf(c.Stdout, "  %s\n", document.PrintableText(d))
 		}
 		verb := "Repaired"
 		if dry {
@@ -94,7 +95,7 @@ func printRepairs(c *frame.Invocation, files []repairedFile, dry bool) {
 		}
 		fmt.Fprintf(c.Stdout, "%s:\n", verb)
 		for _, a := range f.Actions {
-			fmt.Fprintf(c.Stdout, "  %s\n", frame.PrintableText(a))
+			fmt.Fprintf(c.Stdout, "  %s\n", document.PrintableText(a))
 		}
 		if f.SavedAs != "" {
 			fmt.Fprintf(c.Stdout, "The damaged file is kept as %s\n", f.SavedAs)

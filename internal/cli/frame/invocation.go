@@ -3,9 +3,10 @@ package frame
 import (
 	"context"
 
+	ucli "github.com/urfave/cli/v2"
+
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
-	ucli "github.com/urfave/cli/v2"
 )
 
 // Invocation is one execution of a command: its flags, its operands and its connections.

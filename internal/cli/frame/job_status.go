@@ -1,43 +1,11 @@
 package frame
 
 import (
-	"fmt"
-	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
-	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/wire"
 )
-
-// StateOf is the state of a job or task in one word. A job of several tasks is as far as
-// the most advanced of them that has not ended; when all have, it is failed if one
-// failed.
-func StateOf(s *wire.JobStatus) string {
-	n := s.GetCounts()
-	if s.GetState() != "" {
-		if s.GetState() == roost.Completed.String() && FailedExit(s.GetExit()) {
-			return "failed"
-		}
-		return s.GetState()
-	}
-	for _, state := range [...]roost.TaskState{roost.Running, roost.Starting, roost.Suspended, roost.Exiting,
-		roost.Idle, roost.Held, roost.Blocked} {
-		if n[state.String()] > 0 {
-			return state.String()
-		}
-	}
-	switch {
-	case n["failed"] > 0:
-		return "failed"
-	case n[roost.Completed.String()] > 0:
-		return roost.Completed.String()
-	case n[roost.Removed.String()] > 0:
-		return roost.Removed.String()
-	}
-	return roost.Idle.String()
-}
 
 // StateColour is the colour of a state in tables; "" for none.
 func StateColour(state string) string {
@@ -54,105 +22,17 @@ func StateColour(state string) string {
 	return ""
 }
 
-// FinishedCount counts the tasks of a job that will not run again.
-func FinishedCount(s *wire.JobStatus) int {
-	n := s.GetCounts()
-	return int(n[roost.Completed.String()] + n[roost.Removed.String()])
-}
-
-// IsFinal reports whether all tasks of a job, or the task, have ended.
-func IsFinal(s *wire.JobStatus) bool {
-	if state, err := roost.ParseTaskState(s.GetState()); err == nil {
-		return state.IsFinal()
-	}
-	return FinishedCount(s) >= int(s.GetTasks())
-}
-
-// FailedCount counts the tasks of a job that did not succeed.
-func FailedCount(s *wire.JobStatus) int {
-	n := s.GetCounts()
-	if s.GetState() != "" {
-		if s.GetState() == roost.Removed.String() || s.GetState() == roost.Completed.String() &&
-			FailedExit(s.GetExit()) {
-			return 1
-		}
-		return 0
-	}
-	return int(n["failed"] + n[roost.Removed.String()])
-}
-
-// FailedExit reports whether a task ended other than by itself with exit code 0.
-func FailedExit(e *wire.ExitStatus) bool {
-	return e != nil && (e.GetCode() != 0 || e.GetSignal() != 0 || e.GetCause() != wire.Cause_CAUSE_EXITED)
-}
-
-// TaskCode is the exit status of a task as a shell gives it. It is the task's own code,
-// 128 and the number of a signal, or 127 where it could not start.
-func TaskCode(s *wire.JobStatus) int {
-	e := s.GetExit()
-	switch {
-	case e.GetSignal() != 0:
-		return 128 + int(e.GetSignal())
-	case e.GetCode() != 0:
-		return int(e.GetCode())
-	case e.GetCause() == wire.Cause_CAUSE_LAUNCH:
-		return 127
-	case FailedCount(s) > 0 || e == nil:
-		return 1
-	}
-	return 0
-}
-
-// EndText says how a task ended.
-func EndText(e *wire.ExitStatus) string {
-	switch {
-	case e == nil:
-		return ""
-	case e.GetReason() != "":
-		return PrintableText(e.GetReason())
-	case e.GetSignal() != 0:
-		text := fmt.Sprintf("killed by signal %d", e.GetSignal())
-		if name := unix.SignalName(unix.Signal(e.GetSignal())); name != "" {
-			text = "killed by " + name
-		}
-		if e.GetCore() {
-			text += ", core dumped"
-		}
-		return text
-	}
-	return fmt.Sprintf("exit code %d", e.GetCode())
-}
-
 // RunTimeText is how long a job has run; "-" if it has not begun.
 func (c *Invocation) RunTimeText(s *wire.JobStatus) string {
-	if e := s.GetExit(); e.GetWall() > 0 && IsFinal(s) {
-		return SpanText(time.Duration(e.GetWall()))
+	if e := s.GetExit(); e.GetWall() > 0 && document.IsFinal(s) {
+		return document.SpanText(time.Duration(e.GetWall()))
 	}
 	if s.GetStarted() == 0 {
 		return "-"
 	}
 	end := c.Now()
 	if s.GetEnded() != 0 {
-		end = TimeOfNanos(s.GetEnded())
+		end = document.TimeOfNanos(s.GetEnded())
 	}
-	return SpanText(max(end.Sub(TimeOfNanos(s.GetStarted())), 0))
-}
-
-// CountsText counts the tasks of a job by state: "12 completed, 3 running, 1 failed".
-func CountsText(s *wire.JobStatus) string {
-	var parts []string
-	n := s.GetCounts()
-	for _, state := range roost.TaskStateNames() {
-		k := n[state]
-		if state == roost.Completed.String() {
-			k -= min(n["failed"], k)
-		}
-		if k > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", k, state))
-		}
-	}
-	if n["failed"] > 0 {
-		parts = append(parts, fmt.Sprintf("%d failed", n["failed"]))
-	}
-	return strings.Join(parts, ", ")
+	return document.SpanText(max(end.Sub(document.TimeOfNanos(s.GetStarted())), 0))
 }

@@ -3,6 +3,8 @@ package frame
 import (
 	"encoding/json"
 	"io"
+
+	"github.com/roost-batch/roost/internal/document"
 )
 
 // JSONDocument is the outermost object of what a command prints.
@@ -10,7 +12,13 @@ type JSONDocument map[string]any
 
 // PrintJSON prints one document on several lines.
 func PrintJSON(w io.Writer, d JSONDocument) error {
-	d["v"] = recordVersion
+	d["v"] = document.Version
+	return PrintDocument(w, d)
+}
+
+// PrintDocument prints a document of package document, or a JSONDocument, on several
+// lines.
+func PrintDocument(w io.Writer, d any) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
@@ -19,12 +27,8 @@ func PrintJSON(w io.Writer, d JSONDocument) error {
 
 // PrintLine prints one document of a stream, on one line.
 func PrintLine(w io.Writer, d JSONDocument) error {
-	d["v"] = recordVersion
+	d["v"] = document.Version
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
 	return enc.Encode(d)
 }
-
-// recordVersion is the version of the records that --json prints. Fields are only ever
-// added; version rises if one had to change its meaning. roost-json(7) describes them.
-const recordVersion = 1

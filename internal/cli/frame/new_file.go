@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/document"
 )
 
 // AbsolutePath makes a path absolute where the program has a working directory of its
@@ -31,7 +32,7 @@ func (c *Invocation) WriteNewFile(file, text string) error {
 	}
 	f, err := os.OpenFile(path, flags, 0o666)
 	if errors.Is(err, fs.ErrExist) {
-		return WithHint(KindErrorf(roost.NoOutput, "%s is there already", PrintableText(file)),
+		return WithHint(KindErrorf(roost.NoOutput, "%s is there already", document.PrintableText(file)),
 			"name another file, or write over it with --force")
 	}
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
@@ -99,7 +100,7 @@ func PassRow(row *wire.PoolRow, missing []UnreachableSchedd,
 	f func(*wire.JobStatus) error) ([]UnreachableSchedd, error) {
 	switch of := row.GetOf().(type) {
 	case *wire.PoolRow_Silent:
-		return append(missing, UnreachableSchedd{of.Silent.GetNode(), PrintableText(of.Silent.GetWhy())}), nil
+		return append(missing, UnreachableSchedd{of.Silent.GetNode(), document.PrintableText(of.Silent.GetWhy())}), nil
 	case *wire.PoolRow_Status:
 		return missing, f(of.Status)
 	}

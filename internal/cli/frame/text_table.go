@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/roost-batch/roost/internal/document"
 )
 
 // TextTable prints rows in columns. In a window that is too narrow it first drops columns
@@ -159,7 +161,7 @@ func (c *Invocation) PrintList(heading string, texts []string) {
 // PrintParagraph fits a text into the window, with first before it and next before
 // further lines. Elsewhere it is one line.
 func (c *Invocation) PrintParagraph(first, next, text string) string {
-	text = PrintableText(text)
+	text = document.PrintableText(text)
 	if c.OutScreen.Terminal && c.OutScreen.Width > 0 {
 		text = WrapText(text, max(c.OutScreen.Width-TextWidth(next)-1, 20))
 	}

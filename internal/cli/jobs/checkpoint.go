@@ -8,6 +8,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
@@ -143,16 +144,16 @@ func reportCheckpoints(c *frame.Invocation, answers []*wire.JobEvent, refused []
 	asked int) error {
 	code := 0
 	if c.WantsJSON() {
-		records := make([]eventRecord, len(answers))
+		records := make([]document.Event, len(answers))
 		for i, e := range answers {
-			records[i] = eventRecordOf(e)
+			records[i] = document.EventOf(e)
 		}
 		if err := frame.PrintJSON(c.Stdout, frame.JSONDocument{"checkpoints": records}); err != nil {
 			return err
 		}
 	}
 	for _, e := range answers {
-		text := frame.PrintableText(e.GetText())
+		text := document.PrintableText(e.GetText())
 		if e.GetWhat() != "checkpointed" {
 			code = 1
 			if e.GetWhat() != "checkpoint-failed" {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
@@ -54,7 +55,7 @@ func listHistory(c *frame.Invocation) error {
 		return err
 	}
 	found = slices.DeleteFunc(found, func(s *wire.JobStatus) bool {
-		return !frame.IsFinal(s) || !since.IsZero() && frame.TimeOfNanos(s.GetEnded()).Before(since)
+		return !document.IsFinal(s) || !since.IsZero() && document.TimeOfNanos(s.GetEnded()).Before(since)
 	})
 	if n := c.CountFlag("limit"); n > 0 && len(found) > n {
 		found = found[:n]
@@ -62,7 +63,7 @@ func listHistory(c *frame.Invocation) error {
 	c.PrintUnreachable(missing)
 	if c.WantsJSON() {
 		for _, s := range found {
-			if err := frame.PrintLine(c.Stdout, frame.JSONDocument{"job": jobRecordOf(s, false)}); err != nil {
+			if err := frame.PrintLine(c.Stdout, frame.JSONDocument{"job": document.JobOf(s, false)}); err != nil {
 				return err
 			}
 		}
@@ -103,9 +104,9 @@ func historyTable(c *frame.Invocation, found []*wire.JobStatus) *frame.TextTable
 		{Head: "NODE", MinWidth: 6, DropPriority: 4}, {Head: "ENDING", MinWidth: 12},
 	}}
 	for _, s := range found {
-		state, owner, tasks, failed := frame.StateOf(s), "", "", ""
+		state, owner, tasks, failed := document.StateOf(s), "", "", ""
 		if c.Flag("all") {
-			owner = frame.PrintableText(s.GetOwner())
+			owner = document.PrintableText(s.GetOwner())
 		}
 		if s.GetTasks() > 1 || s.GetArray() {
 			tasks = fmt.Sprint(s.GetTasks())
@@ -113,11 +114,11 @@ func historyTable(c *frame.Invocation, found []*wire.JobStatus) *frame.TextTable
 		if n := s.GetCounts()["failed"]; n > 0 && tasks != "" {
 			failed = fmt.Sprint(n)
 		}
-		how := frame.EndText(s.GetExit())
+		how := document.EndText(s.GetExit())
 		if how == "" {
-			how = frame.PrintableText(s.GetReason())
+			how = document.PrintableText(s.GetReason())
 		}
-		t.AddRow(frame.TableCell{Text: s.GetId()}, frame.TableCell{Text: frame.PrintableText(s.GetName())},
+		t.AddRow(frame.TableCell{Text: s.GetId()}, frame.TableCell{Text: document.PrintableText(s.GetName())},
 			frame.TableCell{Text: owner},
 			frame.TableCell{Text: state, Colour: frame.StateColour(state)}, frame.TableCell{Text: tasks},
 			frame.TableCell{Text: failed, Colour: frame.Red},

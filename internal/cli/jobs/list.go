@@ -9,6 +9,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
@@ -49,7 +50,7 @@ func listJobs(c *frame.Invocation) error {
 		return err
 	}
 	if !ended { // a job is in the queue for a moment after its end
-		found = slices.DeleteFunc(found, frame.IsFinal)
+		found = slices.DeleteFunc(found, document.IsFinal)
 	}
 	if c.WantsJSON() {
 		return jobsJSON(c, "jobs", found, missing, tasks)
@@ -69,9 +70,9 @@ func listJobs(c *frame.Invocation) error {
 
 func jobsJSON(c *frame.Invocation, name string, found []*wire.JobStatus, missing []frame.UnreachableSchedd,
 	tasks bool) error {
-	records := make([]jobRecord, len(found))
+	records := make([]document.Job, len(found))
 	for i, s := range found {
-		records[i] = jobRecordOf(s, tasks)
+		records[i] = document.JobOf(s, tasks)
 	}
 	d := frame.JSONDocument{name: records}
 	if len(missing) > 0 {
@@ -89,10 +90,10 @@ func jobTable(c *frame.Invocation, found []*wire.JobStatus, owners bool) *frame.
 		{Head: "TIME", RightAligned: true, DropPriority: 1}, {Head: "NOTE", MinWidth: 10, DropPriority: 2},
 	}}
 	for _, s := range found {
-		state := frame.StateOf(s)
+		state := document.StateOf(s)
 		done, failed, gpus := "", "", ""
 		if s.GetTasks() > 1 || s.GetArray() {
-			done = fmt.Sprintf("%d/%d", frame.FinishedCount(s), s.GetTasks())
+			done = fmt.Sprintf("%d/%d", document.FinishedCount(s), s.GetTasks())
 			if n := s.GetCounts()["failed"]; n > 0 {
 				failed = fmt.Sprint(n)
 			}
@@ -103,9 +104,9 @@ func jobTable(c *frame.Invocation, found []*wire.JobStatus, owners bool) *frame.
 		}
 		owner := ""
 		if owners {
-			owner = frame.PrintableText(s.GetOwner())
+			owner = document.PrintableText(s.GetOwner())
 		}
-		t.AddRow(frame.TableCell{Text: s.GetId()}, frame.TableCell{Text: frame.PrintableText(s.GetName())},
+		t.AddRow(frame.TableCell{Text: s.GetId()}, frame.TableCell{Text: document.PrintableText(s.GetName())},
 			frame.TableCell{Text: owner},
 			frame.TableCell{Text: state, Colour: frame.StateColour(state)}, frame.TableCell{Text: done},
 			frame.TableCell{Text: failed, Colour: frame.Red},
@@ -120,7 +121,7 @@ func jobTable(c *frame.Invocation, found []*wire.JobStatus, owners bool) *frame.
 
 // jobNote is the last column of a job: where it runs, why it waits, or how it failed.
 func jobNote(s *wire.JobStatus) string {
-	switch frame.StateOf(s) {
+	switch document.StateOf(s) {
 	case roost.Suspended.String():
 		if s.GetNode() != "" && s.GetBrief() == "" {
 			return suspensionText(s)
@@ -130,11 +131,11 @@ func jobNote(s *wire.JobStatus) string {
 			return "on " + s.GetNode()
 		}
 	case "failed":
-		if text := frame.EndText(s.GetExit()); text != "" {
+		if text := document.EndText(s.GetExit()); text != "" {
 			return text
 		}
 	}
-	return frame.PrintableText(cmp.Or(s.GetBrief(), s.GetReason()))
+	return document.PrintableText(cmp.Or(s.GetBrief(), s.GetReason()))
 }
 
 // suspensionText says where a suspended task stands, and for whom.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/roost-batch/roost/internal/cli/clitest"
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/document"
 )
 
 // TestTablesFit holds that a window is never exceeded and that ids and states are never
@@ -25,7 +26,7 @@ func TestTablesFit(t *testing.T) {
 		}
 		for _, j := range f.Jobs {
 			if !strings.Contains(stdout.String(), j.GetId()+" ") ||
-				!strings.Contains(stdout.String(), frame.StateOf(j)) {
+				!strings.Contains(stdout.String(), document.StateOf(j)) {
 				t.Errorf("width %d: %s or its state is cut:\n%s", width, j.GetId(), stdout)
 			}
 		}

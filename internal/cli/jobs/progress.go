@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
@@ -58,14 +59,14 @@ func (t *Progress) taskCount() int {
 
 func (t *Progress) doneCount() int {
 	return t.totals(func(s *wire.JobStatus) int {
-		if len(s.GetCounts()) == 0 && frame.IsFinal(s) {
+		if len(s.GetCounts()) == 0 && document.IsFinal(s) {
 			return 1
 		}
-		return frame.FinishedCount(s)
+		return document.FinishedCount(s)
 	})
 }
 
-func (t *Progress) failedCount() int { return t.totals(frame.FailedCount) }
+func (t *Progress) failedCount() int { return t.totals(document.FailedCount) }
 
 func (t *Progress) runningCount() int {
 	return t.totals(func(s *wire.JobStatus) int {
@@ -80,7 +81,7 @@ func (t *Progress) heldCount() int {
 
 func (t *Progress) openCount() int {
 	return t.totals(func(s *wire.JobStatus) int {
-		if frame.IsFinal(s) {
+		if document.IsFinal(s) {
 			return 0
 		}
 		return 1
@@ -91,7 +92,7 @@ func (t *Progress) openCount() int {
 func (t *Progress) exitStatus() int {
 	if len(t.Jobs) == 1 {
 		if s := t.Jobs[t.order[0]]; s.GetTasks() <= 1 {
-			return frame.TaskCode(s)
+			return document.TaskCode(s)
 		}
 	}
 	if t.failedCount() > 0 {
@@ -104,18 +105,18 @@ func (t *Progress) exitStatus() int {
 func (t *Progress) title(width int) string {
 	if len(t.order) == 1 {
 		s := t.Jobs[t.order[0]]
-		name := frame.PrintableText(s.GetName())
+		name := document.PrintableText(s.GetName())
 		if width > 0 {
 			name = frame.TruncateText(name, width-frame.TextWidth(s.GetId())-1)
 		}
 		return strings.TrimSpace(s.GetId() + " " + name)
 	}
-	return frame.Plural(len(t.order), "job")
+	return document.Plural(len(t.order), "job")
 }
 
 // String sums up all jobs in one line: "3 of 4 tasks done, 1 running".
 func (t *Progress) String() string {
-	parts := []string{fmt.Sprintf("%d of %s done", t.doneCount(), frame.Plural(t.taskCount(), "task"))}
+	parts := []string{fmt.Sprintf("%d of %s done", t.doneCount(), document.Plural(t.taskCount(), "task"))}
 	for _, p := range []struct {
 		n    int
 		what string
@@ -129,19 +130,19 @@ func (t *Progress) String() string {
 
 // holdReason says why a job is held, if it is and somebody gave a reason.
 func holdReason(s *wire.JobStatus) string {
-	if frame.StateOf(s) != "held" || s.GetReason() == "" {
+	if document.StateOf(s) != "held" || s.GetReason() == "" {
 		return ""
 	}
-	return s.GetId() + ": " + frame.PrintableText(s.GetReason())
+	return s.GetId() + ": " + document.PrintableText(s.GetReason())
 }
 
 // failureText is a line about a task that failed.
 func failureText(s *wire.JobStatus) string {
-	text := s.GetId() + ": " + frame.EndText(s.GetExit())
+	text := s.GetId() + ": " + document.EndText(s.GetExit())
 	if s.GetExit() == nil {
-		text = s.GetId() + ": " + frame.StateOf(s)
+		text = s.GetId() + ": " + document.StateOf(s)
 		if s.GetReason() != "" {
-			text += ": " + frame.PrintableText(s.GetReason())
+			text += ": " + document.PrintableText(s.GetReason())
 		}
 	}
 	if s.GetNode() != "" {

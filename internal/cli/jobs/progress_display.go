@@ -11,6 +11,7 @@ import (
 	"github.com/vbauerster/mpb/v8/decor"
 
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
@@ -43,11 +44,11 @@ func (NoProgress) end(*Progress)                      {}
 type jsonProgress struct{ *frame.Invocation }
 
 func (p *jsonProgress) update(_ *Progress, e *wire.WatchEvent) {
-	failed := make([]jobRecord, len(e.GetFailed()))
+	failed := make([]document.Job, len(e.GetFailed()))
 	for i, s := range e.GetFailed() {
-		failed[i] = jobRecordOf(s, true)
+		failed[i] = document.JobOf(s, true)
 	}
-	frame.PrintLine(p.Stdout, frame.JSONDocument{"job": jobRecordOf(e.GetStatus(), false), "failed": failed})
+	frame.PrintLine(p.Stdout, frame.JSONDocument{"job": document.JobOf(e.GetStatus(), false), "failed": failed})
 }
 
 func (p *jsonProgress) end(*Progress) {}
@@ -94,7 +95,7 @@ func (p *lineProgress) printState(t *Progress) {
 func (p *lineProgress) end(t *Progress) {
 	if len(t.Jobs) > 0 && t.openCount() == 0 {
 		p.printState(t)
-		if s := t.onlyJob(); s != nil && frame.FailedCount(s) > 0 {
+		if s := t.onlyJob(); s != nil && document.FailedCount(s) > 0 {
 			fmt.Fprintln(p.Stderr, "failed: "+failureText(s))
 		}
 	}
@@ -191,14 +192,14 @@ func (p *barProgress) totalsText(s decor.Statistics) string {
 	elapsed := p.Now().Sub(p.began)
 	fresh := s.Current - int64(p.initialDone)
 	if s.Current >= s.Total {
-		return text + "  in " + frame.SpanText(elapsed)
+		return text + "  in " + document.SpanText(elapsed)
 	}
 	if fresh < 1 || elapsed < 100*time.Millisecond {
-		return text + "  " + frame.SpanText(elapsed)
+		return text + "  " + document.SpanText(elapsed)
 	}
 	rate := float64(fresh) / elapsed.Seconds()
 	left := time.Duration(float64(s.Total-s.Current) / rate * float64(time.Second))
-	return text + "  " + rateText(rate) + "  ETA " + frame.SpanText(left)
+	return text + "  " + rateText(rate) + "  ETA " + document.SpanText(left)
 }
 
 // rateText is a rate in tasks, per the unit that gives a number people can read.
@@ -223,7 +224,7 @@ func (p *barProgress) end(t *Progress) {
 		p.bar.Abort(false)
 	}
 	p.pool.Wait()
-	if s := t.onlyJob(); s != nil && frame.FailedCount(s) > 0 {
+	if s := t.onlyJob(); s != nil && document.FailedCount(s) > 0 {
 		fmt.Fprintln(p.Stderr, p.ErrScreen.ColourText(frame.Red, "  failed: "+failureText(s)))
 	}
 }

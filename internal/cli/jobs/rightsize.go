@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
@@ -33,7 +33,7 @@ type TaskSample struct {
 // be said about that resource in one sentence, and nothing is.
 func RightSize(samples []TaskSample) (hints []string) {
 	samples = slices.DeleteFunc(slices.Clone(samples), func(s TaskSample) bool {
-		return s.end == nil || frame.FailedExit(s.end)
+		return s.end == nil || document.FailedExit(s.end)
 	})
 	if len(samples) == 0 {
 		return nil
@@ -55,7 +55,7 @@ func withMargin(tasks int) float64 {
 }
 
 // samplesText is where the knowledge comes from.
-func samplesText(tasks int) string { return "in " + frame.Plural(tasks, "task") }
+func samplesText(tasks int) string { return "in " + document.Plural(tasks, "task") }
 
 // commonValue is the value that all samples have; false where they differ.
 func commonValue[T comparable](samples []TaskSample, value func(TaskSample) T) (T, bool) {
@@ -170,7 +170,7 @@ func gpuHint(samples []TaskSample) string {
 			return ""
 		}
 	}
-	return fmt.Sprintf("asked for %s, and was never seen to use any %s", frame.Plural(asked, "GPU"),
+	return fmt.Sprintf("asked for %s, and was never seen to use any %s", document.Plural(asked, "GPU"),
 		samplesText(len(samples)))
 }
 
@@ -186,10 +186,10 @@ func walltimeHint(samples []TaskSample) string {
 	switch {
 	case enough <= asked/3:
 		return fmt.Sprintf("asked for a walltime of %s, took at most %s %s: walltime = %q would do",
-			durationSetting(asked), frame.SpanText(longest), samplesText(len(samples)), durationSetting(enough))
+			durationSetting(asked), document.SpanText(longest), samplesText(len(samples)), durationSetting(enough))
 	case longest >= asked/100*95:
 		return fmt.Sprintf("took %s of a walltime of %s, nearly all, %s: walltime = %q would be safer",
-			frame.SpanText(longest), durationSetting(asked), samplesText(len(samples)),
+			document.SpanText(longest), durationSetting(asked), samplesText(len(samples)),
 			durationSetting(roundWalltime(asked/4*5)))
 	}
 	return ""

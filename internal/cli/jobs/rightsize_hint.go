@@ -7,6 +7,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
@@ -37,7 +38,7 @@ func AdWalltime(text string) time.Duration {
 func hints(c *frame.Invocation, s *wire.JobStatus) []string {
 	walltime := AdWalltime(s.GetAd())
 	if s.GetState() != "" {
-		if !frame.IsFinal(s) {
+		if !document.IsFinal(s) {
 			return nil
 		}
 		return RightSize([]TaskSample{TaskSampleOf(s, walltime)})

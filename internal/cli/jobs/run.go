@@ -15,6 +15,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/submit"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -185,15 +186,15 @@ func reportEnd(c *frame.Invocation, t *Progress, interrupted bool, logs error) e
 	}
 	e := s.GetExit()
 	switch {
-	case interrupted && frame.FailedCount(s) > 0:
+	case interrupted && document.FailedCount(s) > 0:
 		return frame.ExitError(128 + 2)
 	case e.GetReason() != "" || e.GetSignal() != 0:
-		fmt.Fprintf(c.Stderr, "roost: %s: %s\n", s.GetId(), frame.EndText(e))
+		fmt.Fprintf(c.Stderr, "roost: %s: %s\n", s.GetId(), document.EndText(e))
 	case e == nil:
 		fmt.Fprintf(c.Stderr, "roost: %s: %s\n", s.GetId(),
-			strings.TrimSuffix("removed: "+frame.PrintableText(s.GetReason()), ": "))
+			strings.TrimSuffix("removed: "+document.PrintableText(s.GetReason()), ": "))
 	}
-	if code := frame.TaskCode(s); code != 0 {
+	if code := document.TaskCode(s); code != 0 {
 		return frame.ExitError(code)
 	}
 	if !c.Flag("quiet") {
@@ -215,9 +216,9 @@ const silentWait = 2 * time.Second
 
 func (p *runProgress) update(t *Progress, _ *wire.WatchEvent) {
 	s := t.onlyJob()
-	if frame.StateOf(s) == "held" && s.GetExit().GetCause() == wire.Cause_CAUSE_LAUNCH {
+	if document.StateOf(s) == "held" && s.GetExit().GetCause() == wire.Cause_CAUSE_LAUNCH {
 		select {
-		case p.startFailed <- frame.EndText(s.GetExit()):
+		case p.startFailed <- document.EndText(s.GetExit()):
 		default:
 		}
 		return
@@ -225,14 +226,14 @@ func (p *runProgress) update(t *Progress, _ *wire.WatchEvent) {
 	if s == nil || p.Flag("quiet") || !p.ErrScreen.Terminal || p.Now().Sub(p.began) < silentWait {
 		return
 	}
-	state := frame.StateOf(s)
+	state := document.StateOf(s)
 	if !slices.Contains([]string{"idle", "held", "blocked"}, state) || s.GetReason() == "" ||
 		s.GetReason() == p.lastReason {
 		return
 	}
 	p.lastReason = s.GetReason()
 	fmt.Fprintln(p.Stderr, p.ErrScreen.ColourText(frame.Dim,
-		fmt.Sprintf("roost: %s is %s: %s", s.GetId(), state, frame.PrintableText(p.lastReason))))
+		fmt.Sprintf("roost: %s is %s: %s", s.GetId(), state, document.PrintableText(p.lastReason))))
 }
 
 func (p *runProgress) end(*Progress) {}

@@ -14,6 +14,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
@@ -117,11 +118,11 @@ func Events(c *frame.Invocation, id string, limit int) (events []*wire.JobEvent,
 }
 
 func showJSON(c *frame.Invocation, s *wire.JobStatus, events []*wire.JobEvent) error {
-	records := make([]eventRecord, len(events))
+	records := make([]document.Event, len(events))
 	for i, e := range events {
-		records[i] = eventRecordOf(e)
+		records[i] = document.EventOf(e)
 	}
-	d := frame.JSONDocument{"job": jobRecordOf(s, s.GetState() != ""), "events": records}
+	d := frame.JSONDocument{"job": document.JobOf(s, s.GetState() != ""), "events": records}
 	if hints := hints(c, s); len(hints) > 0 {
 		d["hints"] = hints
 	}
@@ -134,21 +135,21 @@ func showJSON(c *frame.Invocation, s *wire.JobStatus, events []*wire.JobEvent) e
 }
 
 func showRecord(c *frame.Invocation, s *wire.JobStatus) {
-	state := frame.StateOf(s)
+	state := document.StateOf(s)
 	fmt.Fprintf(c.Stdout, "%s  %s  %s\n\n", c.OutScreen.ColourText(frame.Bold, s.GetId()),
-		frame.PrintableText(s.GetName()),
+		document.PrintableText(s.GetName()),
 		c.OutScreen.ColourText(frame.StateColour(state), state))
 	row := func(head, text string) {
 		if text != "" && text != "-" {
 			fmt.Fprintf(c.Stdout, "  %-11s %s\n", head, text)
 		}
 	}
-	row("owner", frame.PrintableText(s.GetOwner()))
+	row("owner", document.PrintableText(s.GetOwner()))
 	row("band", fmt.Sprintf("%s, priority %d", s.GetBand(), s.GetPriority()))
-	row("queue", frame.PrintableText(s.GetQueue()))
+	row("queue", document.PrintableText(s.GetQueue()))
 	row("request", s.GetRequest().Vector().String())
 	if s.GetState() == "" && (s.GetTasks() > 1 || s.GetArray()) {
-		row("tasks", fmt.Sprintf("%d: %s", s.GetTasks(), frame.CountsText(s)))
+		row("tasks", fmt.Sprintf("%d: %s", s.GetTasks(), document.CountsText(s)))
 	}
 	row("submitted", c.AgoText(s.GetSubmitted()))
 	if s.GetStarted() != 0 {
@@ -167,19 +168,19 @@ func showRecord(c *frame.Invocation, s *wire.JobStatus) {
 		row("node", s.GetNode())
 	}
 	row("placed", placedText(s.GetPlaced()))
-	row("ending", frame.EndText(s.GetExit()))
+	row("ending", document.EndText(s.GetExit()))
 	if e := s.GetExit(); e.GetMaxRss() > 0 || e.GetUserCpu() > 0 {
 		row("used", usageText(e))
 	}
 	showUsage(c, s, row)
 	if d := s.GetDumpable(); d != "" {
-		row("dumpable", frame.PrintableText(d))
+		row("dumpable", document.PrintableText(d))
 	}
 	if n := s.GetCheckpoints(); n > 0 {
 		row("checkpoints", fmt.Sprintf("%d kept, the last taken %s", n, c.AgoText(s.GetCheckpointed())))
 	}
-	if s.GetReason() != frame.EndText(s.GetExit()) {
-		row("reason", frame.PrintableText(s.GetReason()))
+	if s.GetReason() != document.EndText(s.GetExit()) {
+		row("reason", document.PrintableText(s.GetReason()))
 	}
 	if _, host, _ := strings.Cut(s.GetId(), "."); s.GetDiscreet() {
 		row("hidden", "its arguments, environment and script, which only its owner is shown, on "+host)
@@ -195,7 +196,8 @@ func showUsage(c *frame.Invocation, s *wire.JobStatus, row func(head, text strin
 	if u == nil {
 		return
 	}
-	text := fmt.Sprintf("%s cpu, %v memory, at most %v", frame.SpanText(time.Duration(u.GetUserCpu()+u.GetSystemCpu())),
+	text := fmt.Sprintf("%s cpu, %v memory, at most %v",
+		document.SpanText(time.Duration(u.GetUserCpu()+u.GetSystemCpu())),
 		roost.Bytes(u.GetMemory()), roost.Bytes(u.GetPeakMemory()))
 	if u.GetDisk() > 0 {
 		text += fmt.Sprintf(", %v disk", roost.Bytes(u.GetDisk()))
@@ -208,7 +210,7 @@ func showUsage(c *frame.Invocation, s *wire.JobStatus, row func(head, text strin
 
 // usageText is what an attempt used.
 func usageText(e *wire.ExitStatus) string {
-	text := fmt.Sprintf("%s cpu, %v peak memory", frame.SpanText(time.Duration(e.GetUserCpu()+e.GetSystemCpu())),
+	text := fmt.Sprintf("%s cpu, %v peak memory", document.SpanText(time.Duration(e.GetUserCpu()+e.GetSystemCpu())),
 		PeakMemory(e))
 	u := e.GetUsage()
 	if n := u.GetPeakGpuMemory(); n > 0 {
@@ -260,7 +262,7 @@ func attempts(events []*wire.JobEvent) []*attemptSummary {
 			a.start = e.GetTime()
 		}
 		if e.GetExit() != nil {
-			a.end, a.endText = e.GetTime(), frame.EndText(e.GetExit())
+			a.end, a.endText = e.GetTime(), document.EndText(e.GetExit())
 		}
 	}
 	return list
@@ -286,7 +288,7 @@ func showAttempts(c *frame.Invocation, list []*attemptSummary, several bool) {
 		}
 		if a.start != 0 && a.end != 0 {
 			// the two clocks are the starter's and the schedd's
-			took = frame.SpanText(max(frame.TimeOfNanos(a.end).Sub(frame.TimeOfNanos(a.start)), 0))
+			took = document.SpanText(max(document.TimeOfNanos(a.end).Sub(document.TimeOfNanos(a.start)), 0))
 		}
 		t.AddRow(frame.TableCell{Text: fmt.Sprint(a.number)}, frame.TableCell{Text: taskLabel(a.id, several)},
 			frame.TableCell{Text: chunk},
@@ -307,11 +309,11 @@ func showEvents(c *frame.Invocation, events []*wire.JobEvent, several, more bool
 	t := &frame.TextTable{Columns: []frame.TableColumn{{Head: "TIME"}, {Head: "TASK"}, {Head: "EVENT"},
 		{Head: "", MinWidth: 10}}}
 	for _, e := range events {
-		text := frame.PrintableText(e.GetText())
+		text := document.PrintableText(e.GetText())
 		if e.GetNode() != "" && !strings.Contains(text, e.GetNode()) {
 			text = strings.TrimSpace(text + " on " + e.GetNode())
 		}
-		if how := frame.EndText(e.GetExit()); how != "" && !strings.Contains(text, how) {
+		if how := document.EndText(e.GetExit()); how != "" && !strings.Contains(text, how) {
 			text = strings.TrimSpace(how + " " + text)
 		}
 		if e.GetChunk() > 0 {
@@ -331,9 +333,9 @@ func showEvents(c *frame.Invocation, events []*wire.JobEvent, several, more bool
 
 // eventTime is the time of an event: on a terminal the time of day if that was today.
 func eventTime(c *frame.Invocation, ns int64) string {
-	t := frame.TimeOfNanos(ns)
+	t := document.TimeOfNanos(ns)
 	if !c.OutScreen.Terminal {
-		return frame.Timestamp(ns)
+		return document.Timestamp(ns)
 	}
 	if local := t.In(c.Now().Location()); local.YearDay() == c.Now().YearDay() && c.Now().Sub(t) < 24*time.Hour {
 		return local.Format("15:04:05.000")
@@ -345,7 +347,7 @@ func eventTime(c *frame.Invocation, ns int64) string {
 func adLines(text string) string {
 	ad, err := classad.Parse(text)
 	if err != nil {
-		return frame.PrintableText(text)
+		return document.PrintableText(text)
 	}
 	return ad.Old()
 }

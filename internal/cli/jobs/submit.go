@@ -14,6 +14,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/submit"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -184,7 +185,8 @@ func printSubmitted(c *frame.Invocation, jobs []submit.Job, reply *wire.SubmitRe
 		hint = ""
 	}
 	fmt.Fprintln(c.Stderr, c.ErrScreen.ColourText(frame.Dim,
-		fmt.Sprintf("%s %s with %s%s", word, frame.Plural(len(reply.GetIds()), "job"), frame.Plural(tasks, "task"),
+		fmt.Sprintf("%s %s with %s%s", word, document.Plural(len(reply.GetIds()), "job"),
+			document.Plural(tasks, "task"),
 			hint)))
 }
 

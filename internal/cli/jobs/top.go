@@ -15,6 +15,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
@@ -131,7 +132,7 @@ func (m *topView) queryTasks() ([]taskRates, error) {
 	seen := make(map[string]*wire.JobStatus, len(found))
 	var tasks []taskRates
 	for _, s := range found {
-		if state := frame.StateOf(s); state != roost.Running.String() && state != roost.Suspended.String() {
+		if state := document.StateOf(s); state != roost.Running.String() && state != roost.Suspended.String() {
 			continue
 		}
 		g, id := taskRatesOf(s, m.lastRates[s.GetId()]), s.GetId()
@@ -249,7 +250,7 @@ func (m *topView) summaryLine(tasks []taskRates) string {
 		r := g.GetRequest().Vector()
 		asked.CPU, asked.Memory, asked.GPUs = asked.CPU+r.CPU, asked.Memory+r.Memory, asked.GPUs+r.GPUs
 	}
-	text := fmt.Sprintf("%s   cores %s of %v   memory %s of %s", frame.Plural(len(tasks), "task"), oneDecimal(cores),
+	text := fmt.Sprintf("%s   cores %s of %v   memory %s of %s", document.Plural(len(tasks), "task"), oneDecimal(cores),
 		asked.CPU, sizeText(memory), sizeText(asked.Memory))
 	if asked.GPUs > 0 {
 		text += fmt.Sprintf("   GPUs %d", asked.GPUs)

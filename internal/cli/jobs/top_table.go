@@ -7,6 +7,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/document"
 )
 
 // Shares of what was asked for from which use stands out.
@@ -39,12 +40,12 @@ func (m *topView) taskLine(g taskRates) []frame.TableCell {
 	u, r := g.GetUsage(), g.GetRequest().Vector()
 	owner, state := "", ""
 	if m.Flag("all") {
-		owner = frame.PrintableText(g.GetOwner())
+		owner = document.PrintableText(g.GetOwner())
 	}
-	if s := frame.StateOf(g.JobStatus); s != roost.Running.String() || u.GetFrozen() {
+	if s := document.StateOf(g.JobStatus); s != roost.Running.String() || u.GetFrozen() {
 		state = roost.Suspended.String()
 	}
-	cells := []frame.TableCell{{Text: g.GetId()}, {Text: frame.PrintableText(g.GetName())}, {Text: owner},
+	cells := []frame.TableCell{{Text: g.GetId()}, {Text: document.PrintableText(g.GetName())}, {Text: owner},
 		{Text: state, Colour: frame.Yellow}}
 	if !g.isMeasured {
 		for range 9 {
@@ -106,9 +107,9 @@ func sizeText(b roost.Bytes) string {
 
 // printJSON prints all tasks as records, as other commands do.
 func (m *topView) printJSON(tasks []taskRates) error {
-	records := make([]jobRecord, len(tasks))
+	records := make([]document.Job, len(tasks))
 	for i, g := range tasks {
-		records[i] = jobRecordOf(g.JobStatus, true)
+		records[i] = document.JobOf(g.JobStatus, true)
 	}
 	return frame.PrintJSON(m.Stdout, frame.JSONDocument{"tasks": records})
 }

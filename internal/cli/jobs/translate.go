@@ -9,6 +9,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/suggest"
 	"github.com/roost-batch/roost/internal/translate"
 )
@@ -47,7 +48,7 @@ func translateFile(c *frame.Invocation) error {
 	if err != nil {
 		return err
 	}
-	shown := frame.PrintableText(file)
+	shown := document.PrintableText(file)
 	if file == "-" {
 		shown, file = "standard input", ""
 	}
@@ -69,7 +70,7 @@ func translateFile(c *frame.Invocation) error {
 	}
 	var notes []string
 	if r.Lost > 0 {
-		notes = append(notes, frame.Plural(r.Lost, "thing")+" not carried over")
+		notes = append(notes, document.Plural(r.Lost, "thing")+" not carried over")
 	}
 	if r.Different > 0 {
 		notes = append(notes, differingText(r.Different)+" here")

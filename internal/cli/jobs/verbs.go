@@ -12,6 +12,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
@@ -152,7 +153,7 @@ func confirmChange(c *frame.Invocation, sel *wire.Selection) error {
 	}
 	jobs, tasks, all := len(found), 0, false
 	for _, s := range found {
-		tasks += int(s.GetTasks()) - frame.FinishedCount(s)
+		tasks += int(s.GetTasks()) - document.FinishedCount(s)
 	}
 	for _, s := range sel.Selectors {
 		all = all || s == "all"
@@ -160,8 +161,8 @@ func confirmChange(c *frame.Invocation, sel *wire.Selection) error {
 	if (!all || jobs == 0) && tasks <= confirmTasks {
 		return nil
 	}
-	fmt.Fprintf(c.Stderr, "%s %s with %s: are you sure? [y/N] ", c.Command.Name, frame.Plural(jobs, "job"),
-		frame.Plural(tasks, "task"))
+	fmt.Fprintf(c.Stderr, "%s %s with %s: are you sure? [y/N] ", c.Command.Name, document.Plural(jobs, "job"),
+		document.Plural(tasks, "task"))
 	answer, _ := bufio.NewReader(c.Stdin).ReadString('\n')
 	if a := strings.ToLower(strings.TrimSpace(answer)); a != "y" && a != "yes" {
 		fmt.Fprintln(c.Stderr, "nothing was changed")
@@ -184,7 +185,7 @@ func reportChanges(c *frame.Invocation, results []*wire.ActReply_Result, done st
 			code = roost.ErrorKind(r.GetKind()).ExitCode()
 			continue
 		}
-		fmt.Fprintf(c.Stdout, "%s: %s %s\n", r.GetId(), frame.Plural(int(r.GetTasks()), "task"), done)
+		fmt.Fprintf(c.Stdout, "%s: %s %s\n", r.GetId(), document.Plural(int(r.GetTasks()), "task"), done)
 	}
 	if len(results) == 0 {
 		fmt.Fprintln(c.Stderr, "no jobs match")

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
@@ -37,7 +38,7 @@ func watchTasks(c *frame.Invocation, sel *wire.Selection, view ProgressDisplay) 
 			for _, row := range rows {
 				row.Tasks, row.Counts = 1, map[string]uint32{row.GetState(): 1} // they were the job's
 				e := &wire.WatchEvent{Status: row}
-				if frame.IsFinal(row) && frame.FailedCount(row) > 0 {
+				if document.IsFinal(row) && document.FailedCount(row) > 0 {
 					e.Failed = []*wire.JobStatus{row}
 				}
 				t.applyUpdate(e)

@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	ucli "github.com/urfave/cli/v2"
 
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
@@ -47,12 +47,12 @@ func explainJob(c *frame.Invocation) error {
 		return explainJSON(c, reply)
 	}
 	s, x := reply.GetStatus(), reply.GetExplanation()
-	state, summary := frame.StateOf(s), reply.GetSummary()
-	if how := frame.EndText(s.GetExit()); frame.IsFinal(s) && how != "" && !strings.Contains(summary, how) {
+	state, summary := document.StateOf(s), reply.GetSummary()
+	if how := document.EndText(s.GetExit()); document.IsFinal(s) && how != "" && !strings.Contains(summary, how) {
 		summary += ": " + how
 	}
 	fmt.Fprintf(c.Stdout, "%s  %s  %s\n\n%s\n", c.OutScreen.ColourText(frame.Bold, s.GetId()),
-		frame.PrintableText(s.GetName()),
+		document.PrintableText(s.GetName()),
 		c.OutScreen.ColourText(frame.StateColour(state), state), c.PrintParagraph("  ", "  ", summary))
 	for _, text := range []string{queuePosition(x), printStartEstimate(c, x)} {
 		if text != "" {
@@ -60,7 +60,7 @@ func explainJob(c *frame.Invocation) error {
 		}
 	}
 	if len(x.GetReasons()) > 0 {
-		fmt.Fprintf(c.Stdout, "\n  Of %s:\n", frame.Plural(int(x.GetMachines()), "machine"))
+		fmt.Fprintf(c.Stdout, "\n  Of %s:\n", document.Plural(int(x.GetMachines()), "machine"))
 		for _, r := range x.GetReasons() {
 			fmt.Fprintln(c.Stdout, c.PrintParagraph(fmt.Sprintf("  %6d  ", r.GetMachines()), "          ", r.GetText()))
 		}
@@ -68,7 +68,7 @@ func explainJob(c *frame.Invocation) error {
 	printConditions(c, x)
 	c.PrintList("Together:", x.GetConflicts())
 	c.PrintList("Nearest:", x.GetNearest())
-	c.PrintList("What would help:", printAdvice(c, reply))
+	c.PrintList("What would help:", document.Advice(reply))
 	return nil
 }
 
@@ -96,63 +96,6 @@ func printConditions(c *frame.Invocation, x *wire.Explanation) {
 	}
 }
 
-// printAdvice is what schedd and negotiator recommend, each thing once.
-func printAdvice(c *frame.Invocation, reply *wire.WhyReply) []string {
-	var list []string
-	seen := map[string]bool{}
-	for _, a := range append(reply.GetAdvice(), reply.GetExplanation().GetAdvice()...) {
-		if !seen[a] {
-			seen[a] = true
-			list = append(list, a)
-		}
-	}
-	return list
-}
-
 func explainJSON(c *frame.Invocation, reply *wire.WhyReply) error {
-	type reason struct {
-		Kind     string `json:"kind"`
-		Text     string `json:"text"`
-		Machines uint32 `json:"machines"`
-	}
-	x := reply.GetExplanation()
-	reasons := make([]reason, len(x.GetReasons()))
-	for i, r := range x.GetReasons() {
-		reasons[i] = reason{r.GetKind(), r.GetText(), r.GetMachines()}
-	}
-	type condition struct {
-		Text      string `json:"text"`
-		Means     string `json:"means,omitempty"`
-		Own       bool   `json:"own"`
-		True      uint32 `json:"true"`
-		False     uint32 `json:"false"`
-		Undefined uint32 `json:"undefined"`
-		Error     uint32 `json:"error"`
-		Alone     uint32 `json:"alone"`
-	}
-	conditions := make([]condition, len(x.GetConditions()))
-	for i, n := range x.GetConditions() {
-		conditions[i] = condition{
-			n.GetText(), n.GetMeans(), n.GetOwn(), n.GetPass(), n.GetFail(), n.GetUndefined(), n.GetError(),
-			n.GetAlone(),
-		}
-	}
-	s := reply.GetStatus()
-	return frame.PrintJSON(c.Stdout, frame.JSONDocument{
-		"job": jobRecordOf(s, s.GetState() != ""), "summary": reply.GetSummary(), "machines": x.GetMachines(),
-		"reasons": reasons, "ahead": x.GetAhead(), "waiting": x.GetWaiting(),
-		"advice":                messageTexts(printAdvice(c, reply)),
-		"ahead_of_higher_bands": x.GetHigher(), "ahead_of_its_user": x.GetOwn(), "brief": x.GetBrief(),
-		"start": frame.Timestamp(x.GetStart() * int64(time.Second)), "certainty": x.GetCertainty(),
-		"basis":      x.GetBasis(),
-		"conditions": conditions, "conflicts": messageTexts(x.GetConflicts()), "nearest": messageTexts(x.GetNearest()),
-	})
-}
-
-// messageTexts is a list that JSON shows as one even if it is empty.
-func messageTexts(list []string) []string {
-	if list == nil {
-		return []string{}
-	}
-	return list
+	return frame.PrintDocument(c.Stdout, document.ExplanationOf(reply))
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
@@ -16,7 +17,7 @@ func queuePosition(x *wire.Explanation) string {
 	}
 	ahead := min(x.GetAhead(), x.GetWaiting()-1)
 	text := fmt.Sprintf("It is number %d of %s, as fair share has it now", ahead+1,
-		frame.Plural(int(x.GetWaiting()), "waiting task"))
+		document.Plural(int(x.GetWaiting()), "waiting task"))
 	var before []string
 	for _, part := range []struct {
 		n    uint32

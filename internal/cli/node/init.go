@@ -10,6 +10,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/enroll"
 )
 
@@ -115,7 +116,7 @@ func InstallCommand() *frame.Command {
 		Run: func(c *frame.Invocation) error {
 			n, err := installNode(c, nodeDirectory(c), c.StringFlag("prefix"))
 			if err == nil {
-				fmt.Fprintf(c.Stderr, "%s changed below %s.\n", frame.Plural(n, "file"), c.StringFlag("prefix"))
+				fmt.Fprintf(c.Stderr, "%s changed below %s.\n", document.Plural(n, "file"), c.StringFlag("prefix"))
 			}
 			return err
 		},

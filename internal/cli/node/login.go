@@ -12,6 +12,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/admin"
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/identity/login"
 	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
@@ -70,7 +71,7 @@ func userToken(c *frame.Invocation) error {
 		return err
 	}
 	fmt.Fprintf(c.Stderr, "Run this on the other machine before %s. It is good once, and whoever has it can act "+
-		"as you here.\n\n", frame.TimeOfNanos(made.GetExpires()).Format("Mon 15:04"))
+		"as you here.\n\n", document.TimeOfNanos(made.GetExpires()).Format("Mon 15:04"))
 	_, err = fmt.Fprintf(c.Stdout, "roost login %s %s\n", made.GetAddress(), made.GetToken())
 	return err
 }
@@ -116,7 +117,7 @@ func redeemToken(c *frame.Invocation) error {
 	if err := e.Save(dir); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.Stdout, "You are %s at %s until %s.\n", frame.PrintableText(e.User), e.Node,
+	fmt.Fprintf(c.Stdout, "You are %s at %s until %s.\n", document.PrintableText(e.User), e.Node,
 		e.Expires().Format(time.DateOnly))
 	fmt.Fprintf(c.Stderr, "roost rm 12.%s and the like act there by themselves; submit with: roost --schedd "+
 		"%s submit FILE, or qsub -q @%s\n", e.Node, e.Node, e.Node)
@@ -169,8 +170,8 @@ func listLogins(c *frame.Invocation) error {
 	if c.WantsJSON() {
 		given := make([]loginRecord, 0, len(there.GetLogins()))
 		for _, l := range there.GetLogins() {
-			given = append(given, loginRecord{l.GetId(), l.GetUser(), l.GetFrom(), frame.Timestamp(l.GetMade()),
-				frame.Timestamp(l.GetExpires()), frame.Timestamp(l.GetRevoked())})
+			given = append(given, loginRecord{l.GetId(), l.GetUser(), l.GetFrom(), document.Timestamp(l.GetMade()),
+				document.Timestamp(l.GetExpires()), document.Timestamp(l.GetRevoked())})
 		}
 		return frame.PrintJSON(c.Stdout, frame.JSONDocument{"here": append([]entryRecord{}, own...),
 			"node":   there.GetNode(),
@@ -188,7 +189,7 @@ func loginTables(c *frame.Invocation, own []entryRecord, there *wire.LoginsReply
 		t := &frame.TextTable{Columns: []frame.TableColumn{{Head: "LOGGED IN AT"}, {Head: "AS"}, {Head: "ADDRESS"},
 			{Head: "EXPIRES"}}}
 		for _, e := range own {
-			t.AddRow(frame.TableCell{Text: e.Node}, frame.TableCell{Text: frame.PrintableText(e.User)},
+			t.AddRow(frame.TableCell{Text: e.Node}, frame.TableCell{Text: document.PrintableText(e.User)},
 				frame.TableCell{Text: e.Address},
 				frame.TableCell{Text: admin.UntilText(c, e.Expires)})
 		}
@@ -217,9 +218,10 @@ func loginTables(c *frame.Invocation, own []entryRecord, there *wire.LoginsReply
 			state = "this one"
 		}
 		t.AddRow(frame.TableCell{Text: l.GetId()}, frame.TableCell{Text: there.GetNode()},
-			frame.TableCell{Text: frame.PrintableText(l.GetUser())},
-			frame.TableCell{Text: frame.PrintableText(l.GetFrom())}, frame.TableCell{Text: c.AgoText(l.GetMade())},
-			frame.TableCell{Text: admin.UntilText(c, frame.TimeOfNanos(l.GetExpires()))}, frame.TableCell{Text: state})
+			frame.TableCell{Text: document.PrintableText(l.GetUser())},
+			frame.TableCell{Text: document.PrintableText(l.GetFrom())}, frame.TableCell{Text: c.AgoText(l.GetMade())},
+			frame.TableCell{Text: admin.UntilText(c, document.TimeOfNanos(l.GetExpires()))},
+			frame.TableCell{Text: state})
 	}
 	t.Print(c.Stdout, c.OutScreen)
 }
@@ -253,7 +255,7 @@ func revokeLogin(c *frame.Invocation, which string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(c.Stdout, "Login %s of %s from %s is revoked.\n", gone.GetId(), frame.PrintableText(gone.GetUser()),
-		frame.PrintableText(gone.GetFrom()))
+	fmt.Fprintf(c.Stdout, "Login %s of %s from %s is revoked.\n", gone.GetId(), document.PrintableText(gone.GetUser()),
+		document.PrintableText(gone.GetFrom()))
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/roost-batch/roost/internal/cli/admin"
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -204,7 +205,7 @@ func listTokens(c *frame.Invocation) error {
 			frame.TableCell{Text: cmp.Or(k.GetFrom(), "-")},
 			frame.TableCell{Text: admin.UntilText(c, time.Unix(0, k.GetJoined()))},
 			frame.TableCell{Text: admin.UntilText(c, time.Unix(0, k.GetExpires()))},
-			frame.TableCell{Text: frame.PrintableText(memberState(k, now))})
+			frame.TableCell{Text: document.PrintableText(memberState(k, now))})
 	}
 	m.Print(c.Stdout, c.OutScreen)
 	return nil

@@ -15,6 +15,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
@@ -111,13 +112,13 @@ func machineStatus(c *frame.Invocation, r *wire.OwnerReply, how string) error {
 	switch n := int(r.GetFrozen()); {
 	case r.GetPause() == nil && n > 0:
 		fmt.Fprintf(c.Stdout, "%s still %s; the startd lets them go on when its policy allows\n",
-			frame.Plural(n, "task"),
+			document.Plural(n, "task"),
 			printStatus(n))
 	case r.GetPause() == nil:
 	case n == 0:
 		fmt.Fprintf(c.Stdout, "nothing runs; it took %v\n", took)
 	default:
-		fmt.Fprintf(c.Stdout, "%s %s still; it took %v\n", frame.Plural(n, "task"), printStatus(n), took)
+		fmt.Fprintf(c.Stdout, "%s %s still; it took %v\n", document.Plural(n, "task"), printStatus(n), took)
 	}
 	return nil
 }
@@ -133,7 +134,7 @@ func printStatus(n int) string {
 func pauseText(c *frame.Invocation, p *wire.Pause) string {
 	text := "paused for good"
 	if p.GetUntil() != 0 {
-		end := frame.TimeOfNanos(p.GetUntil()).In(c.Now().Location())
+		end := document.TimeOfNanos(p.GetUntil()).In(c.Now().Location())
 		layout := "Mon 2 Jan 2006 15:04"
 		if y, m, d := c.Now().Date(); end.Year() == y && end.Month() == m && end.Day() == d {
 			layout = "15:04"
@@ -141,10 +142,10 @@ func pauseText(c *frame.Invocation, p *wire.Pause) string {
 		text = "paused until " + end.Format(layout)
 	}
 	if p.GetBy() != "" {
-		text += " by " + frame.PrintableText(p.GetBy())
+		text += " by " + document.PrintableText(p.GetBy())
 	}
 	if p.GetReason() != "" {
-		text += ": " + frame.PrintableText(p.GetReason())
+		text += ": " + document.PrintableText(p.GetReason())
 	}
 	return text
 }
@@ -160,7 +161,7 @@ func pauseDocument(p *wire.Pause) *pauseRecord {
 	if p == nil {
 		return nil
 	}
-	return &pauseRecord{frame.Timestamp(p.GetUntil()), p.GetBy(), frame.Timestamp(p.GetSince()), p.GetReason()}
+	return &pauseRecord{document.Timestamp(p.GetUntil()), p.GetBy(), document.Timestamp(p.GetSince()), p.GetReason()}
 }
 
 // OwnsPool reports whether the pool in dir is this user's.

@@ -11,6 +11,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/boottime"
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/startd/desktop/guard"
 	"github.com/roost-batch/roost/startd/desktop/idle"
@@ -75,13 +76,13 @@ func mineText(c *frame.Invocation, m *wire.MineReply) {
 	signs := m.GetSigns()
 	fmt.Fprintf(c.Stdout, "%s\n", c.OutScreen.ColourText(frame.Bold, machineState(c, signs)))
 	if why := unavailableReason(m); why != "" {
-		fmt.Fprintf(c.Stdout, "not lent: %s\n", frame.PrintableText(why))
+		fmt.Fprintf(c.Stdout, "not lent: %s\n", document.PrintableText(why))
 	}
 	if signs.GetPause().GetReason() == guard.NotAccepted {
 		fmt.Fprintln(c.Stdout, "say yes with: roost resume")
 	}
 	if m.GetPolicy() != "" {
-		fmt.Fprintf(c.Stdout, "policy: %s\n", frame.PrintableText(m.GetPolicy()))
+		fmt.Fprintf(c.Stdout, "policy: %s\n", document.PrintableText(m.GetPolicy()))
 	}
 	g := donatedStatsOf(m)
 	fmt.Fprintf(c.Stdout, "today: %.1f core hours given, tasks stopped for you %s", g.coreHours,
@@ -100,8 +101,9 @@ func mineText(c *frame.Invocation, m *wire.MineReply) {
 			if t.GetGpus() > 0 {
 				gpus = fmt.Sprint(t.GetGpus())
 			}
-			tenants.AddRow(frame.TableCell{Text: t.GetTask()}, frame.TableCell{Text: frame.PrintableText(t.GetName())},
-				frame.TableCell{Text: frame.PrintableText(t.GetOwner())}, frame.TableCell{Text: t.GetState()},
+			tenants.AddRow(frame.TableCell{Text: t.GetTask()},
+				frame.TableCell{Text: document.PrintableText(t.GetName())},
+				frame.TableCell{Text: document.PrintableText(t.GetOwner())}, frame.TableCell{Text: t.GetState()},
 				frame.TableCell{Text: fmt.Sprintf("%.1f", float64(t.GetMilliCpu())/1000)},
 				frame.TableCell{Text: roost.Bytes(t.GetMemory()).String()}, frame.TableCell{Text: gpus},
 				frame.TableCell{Text: c.AgoText(t.GetSince())})
@@ -154,7 +156,7 @@ func machineState(c *frame.Invocation, s *wire.GuardSigns) string {
 	case s.GetPause() != nil:
 		return pauseText(c, s.GetPause())
 	case s.GetBusy() != "":
-		return "yours: " + frame.PrintableText(s.GetBusy())
+		return "yours: " + document.PrintableText(s.GetBusy())
 	case s.GetAsleep():
 		return "yours: it goes to sleep, or has just woken"
 	case s.GetGame():
@@ -164,7 +166,7 @@ func machineState(c *frame.Invocation, s *wire.GuardSigns) string {
 	}
 	text := "nobody has touched it since it is watched"
 	if s.GetInput() != 0 {
-		text = "last touched " + frame.SpanText(sinceBootTime(s.GetInput())) + " ago"
+		text = "last touched " + document.SpanText(sinceBootTime(s.GetInput())) + " ago"
 	}
 	if s.GetOnBattery() {
 		text += ", on battery"
@@ -185,15 +187,15 @@ func sourceTable(c *frame.Invocation, s *wire.GuardSigns) *frame.TextTable {
 	for _, source := range s.GetSources() {
 		last, colour := "", ""
 		if source.GetLast() != 0 {
-			last = frame.SpanText(sinceBootTime(source.GetLast())) + " ago"
+			last = document.SpanText(sinceBootTime(source.GetLast())) + " ago"
 		}
 		if source.GetHealth() == wire.IdleSource_BROKEN {
 			colour = frame.Red
 		}
-		t.AddRow(frame.TableCell{Text: frame.PrintableText(source.GetName())},
+		t.AddRow(frame.TableCell{Text: document.PrintableText(source.GetName())},
 			frame.TableCell{Text: idle.SourceHealth(source.GetHealth()).String(), Colour: colour},
 			frame.TableCell{Text: last},
-			frame.TableCell{Text: frame.PrintableText(source.GetText()), Colour: frame.Dim})
+			frame.TableCell{Text: document.PrintableText(source.GetText()), Colour: frame.Dim})
 	}
 	t.DropEmptyColumns("LAST")
 	return t
@@ -229,7 +231,7 @@ func mineJSON(c *frame.Invocation, m *wire.MineReply) error {
 	for _, d := range m.GetStartds() {
 		for _, t := range d.GetTenants() {
 			tenants = append(tenants, tenant{t.GetTask(), t.GetName(), t.GetOwner(), t.GetState(),
-				float64(t.GetMilliCpu()) / 1000, t.GetMemory(), t.GetGpus(), frame.Timestamp(t.GetSince())})
+				float64(t.GetMilliCpu()) / 1000, t.GetMemory(), t.GetGpus(), document.Timestamp(t.GetSince())})
 		}
 	}
 	for _, x := range s.GetSources() {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
+	"github.com/roost-batch/roost/internal/document"
 )
 
 func pbsHostnCommand() *frame.Command {
@@ -41,11 +42,12 @@ func pbsHostn(c *frame.Invocation) error {
 	host := o.Operands[0]
 	addresses, err := net.DefaultResolver.LookupHost(c.Context, host)
 	if err != nil {
-		fmt.Fprintf(c.Stderr, "pbs_hostn: %s: Unknown host: %v\n", frame.PrintableText(host), err)
+		fmt.Fprintf(c.Stderr, "pbs_hostn: %s: Unknown host: %v\n", document.PrintableText(host), err)
 		return frame.ExitError(1)
 	}
 	primary, _ := net.DefaultResolver.LookupCNAME(c.Context, host) // of an address there is none
-	fmt.Fprintf(c.Stdout, "primary name: \"%s\"\n", frame.PrintableText(strings.TrimSuffix(cmp.Or(primary, host), ".")))
+	fmt.Fprintf(c.Stdout, "primary name: \"%s\"\n",
+		document.PrintableText(strings.TrimSuffix(cmp.Or(primary, host), ".")))
 	slices.Sort(addresses)
 	for _, address := range addresses {
 		if !o.IsSet('v') {
@@ -53,7 +55,7 @@ func pbsHostn(c *frame.Invocation) error {
 		}
 		names, _ := net.DefaultResolver.LookupAddr(c.Context, address) // it may have none
 		for i := range names {
-			names[i] = frame.PrintableText(strings.TrimSuffix(names[i], "."))
+			names[i] = document.PrintableText(strings.TrimSuffix(names[i], "."))
 		}
 		fmt.Fprintf(c.Stdout, "     address: %s  name: %s\n", address, cmp.Or(strings.Join(names, " "), "-none-"))
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/cli/jobs"
 	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/pbs/qstat"
 	"github.com/roost-batch/roost/internal/pbs/qsub"
 	"github.com/roost-batch/roost/internal/wire"
@@ -86,7 +87,7 @@ func pbsReleaseNodes(c *frame.Invocation) error {
 		reply, err := actAtSchedd(c, s, req, id)
 		for _, r := range reply.GetResults() {
 			if r.GetRefusal() == wire.ActReply_NOT_RELEASABLE {
-				fmt.Fprintf(c.Stderr, "%s: %s\n", c.Command.Name, frame.PrintableText(r.GetError()))
+				fmt.Fprintf(c.Stderr, "%s: %s\n", c.Command.Name, document.PrintableText(r.GetError()))
 				return pbsframe.SystemError
 			}
 		}
@@ -141,14 +142,14 @@ func releaseBeyond(c *frame.Invocation, job, selection string) (*wire.NodeReleas
 	if err != nil {
 		return nil, frame.ExitError(printOperandError(c, job, err, false))
 	}
-	if state := frame.StateOf(s); state != roost.Running.String() && state != roost.Starting.String() {
+	if state := document.StateOf(s); state != roost.Running.String() && state != roost.Starting.String() {
 		return nil, frame.ExitError(printOperandError(c, job, roost.Conflict, false))
 	}
 	chunks, err := qsub.ChunksBeyond(heldChunks(c, s), selection)
 	var refused *qsub.RefusalError
 	if errors.As(err, &refused) {
 		fmt.Fprintf(c.Stderr, "%s: %s\n", c.Command.Name,
-			frame.PrintableText(strings.TrimPrefix(refused.Text, "qsub: ")))
+			document.PrintableText(strings.TrimPrefix(refused.Text, "qsub: ")))
 		return nil, frame.ExitError(refused.ExitStatus)
 	}
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
@@ -149,7 +150,7 @@ func pbsTmrsh(c *frame.Invocation) error {
 		line = slices.IndexFunc(nodes, func(n string) bool { return strings.EqualFold(short(n), short(host)) })
 	}
 	if line < 0 {
-		fmt.Fprintf(c.Stderr, "pbs_tmrsh: %s is no machine of this job\n", frame.PrintableText(host))
+		fmt.Fprintf(c.Stderr, "pbs_tmrsh: %s is no machine of this job\n", document.PrintableText(host))
 		return frame.ExitError(1)
 	}
 	codes, err := runOnNodes(c, &wire.ReachCall{Command: []string{"/bin/sh", "-c", strings.Join(command, " ")},

@@ -14,6 +14,7 @@ import (
 	"github.com/roost-batch/roost/internal/cli/admin"
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/pbs/nodes"
 	"github.com/roost-batch/roost/internal/pbs/qsub"
 	"github.com/roost-batch/roost/internal/wire"
@@ -192,9 +193,9 @@ func (p *nodeLister) listUnavailable(to io.Writer) {
 			return p.find(name) == n
 		}):
 		case p.Format != nodes.Torque:
-			fmt.Fprintf(to, "%-20s %s %s\n", n.Name, n.State(), frame.PrintableText(n.Comment))
+			fmt.Fprintf(to, "%-20s %s %s\n", n.Name, n.State(), document.PrintableText(n.Comment))
 		case p.Notes:
-			fmt.Fprintf(to, "%-20.20s %-26.26s %s\n", n.Name, n.TorqueState(), frame.PrintableText(n.Comment))
+			fmt.Fprintf(to, "%-20.20s %-26.26s %s\n", n.Name, n.TorqueState(), document.PrintableText(n.Comment))
 		default:
 			fmt.Fprintf(to, "%-20.20s %s\n", n.Name, n.TorqueState())
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/cli/admin"
 	"github.com/roost-batch/roost/internal/cli/frame"
-	"github.com/roost-batch/roost/internal/cli/pool"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/pbs/nodes"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/negotiator/ledger"
@@ -20,7 +20,7 @@ import (
 // poolNode is a machine as PBS shows it: its ad, its jobs, and what administrators set.
 type poolNode struct {
 	nodes.Node
-	units        []pool.ResourceUnit
+	units        []document.ResourceUnit
 	tasks        []*wire.JobStatus // that have a part of it
 	drained      bool              // somebody has drained it, now or from a time on
 	adminComment string            // of it by administrators, drained or not
@@ -67,7 +67,7 @@ func poolNodes(c *frame.Invocation, jobs bool) ([]*poolNode, error) {
 
 // poolNodeOf reads the ad of a machine.
 func poolNodeOf(ad *classad.Ad) *poolNode {
-	n := pool.NodeRecordOf(ad)
+	n := document.NodeOf(ad)
 	is := func(name string) bool { b, _ := ad.Bool(name); return b }
 	at := func(name string) time.Time {
 		if s, ok := ad.Int(name); ok && s > 0 {
@@ -150,7 +150,7 @@ func addTasks(c *frame.Invocation, named func(string) *poolNode) error {
 		}
 		n.tasks = append(n.tasks, s)
 		n.Jobs = append(n.Jobs, pbsJobOn(s))
-		if at := frame.TimeOfNanos(s.GetStarted()); s.GetStarted() > 0 && at.After(n.Used) {
+		if at := document.TimeOfNanos(s.GetStarted()); s.GetStarted() > 0 && at.After(n.Used) {
 			n.Used = at
 		}
 	}
@@ -166,7 +166,7 @@ func pbsJobOn(s *wire.JobStatus) nodes.RunningTask {
 		id = number + host
 	}
 	return nodes.RunningTask{ID: id, CPUs: int((s.GetRequest().GetMilliCpu() + 999) / 1000),
-		Suspended: frame.StateOf(s) == roost.Suspended.String()}
+		Suspended: document.StateOf(s) == roost.Suspended.String()}
 }
 
 // vnodes are the parts of a machine that exec_vnode names: its resource units, or the

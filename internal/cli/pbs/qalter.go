@@ -13,6 +13,7 @@ import (
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/pbs/qalter"
 	"github.com/roost-batch/roost/internal/pbs/qsub"
 	"github.com/roost-batch/roost/internal/wire"
@@ -119,7 +120,7 @@ func parseAlteration(c *frame.Invocation, a *qalter.JobAlteration, text, id stri
 	if err != nil {
 		return nil, printOperandError(c, text, err, false)
 	}
-	if st == nil || frame.IsFinal(st) {
+	if st == nil || document.IsFinal(st) {
 		return nothing, 0
 	}
 	ad, err := classad.Parse(st.GetAd())

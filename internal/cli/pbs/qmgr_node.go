@@ -9,7 +9,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/cli/admin"
-	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/pbs/qmgr"
 	"github.com/roost-batch/roost/internal/pbs/qsub"
 	"github.com/roost-batch/roost/internal/wire"
@@ -124,7 +124,7 @@ func (n *pbsNode) set() (all []qmgr.AttributeValue) {
 		all = []qmgr.AttributeValue{{Name: "state", Text: "offline"}}
 	}
 	if comment := n.comment(); comment != "" {
-		all = append(all, qmgr.AttributeValue{Name: "comment", Text: frame.PrintableText(comment)})
+		all = append(all, qmgr.AttributeValue{Name: "comment", Text: document.PrintableText(comment)})
 	}
 	return all
 }
@@ -155,7 +155,7 @@ func (n *pbsNode) reported() (all []qmgr.AttributeValue) {
 		add("ngpus", fmt.Sprint(gpus))
 	}
 	if comment := n.comment(); comment != "" {
-		all = append(all, qmgr.AttributeValue{Name: "comment", Text: frame.PrintableText(comment)})
+		all = append(all, qmgr.AttributeValue{Name: "comment", Text: document.PrintableText(comment)})
 	}
 	return all
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
@@ -122,7 +123,7 @@ func awaitRun(c *frame.Invocation, text, id string, s wire.ScheddClient) int {
 		return printOperandError(c, text, err, false)
 	case last.GetRunNow().GetDenied() != "":
 		fmt.Fprintf(c.Stderr, "%s: Resources temporarily unavailable %s: %s\n", c.Command.Name, text,
-			frame.PrintableText(last.GetRunNow().GetDenied()))
+			document.PrintableText(last.GetRunNow().GetDenied()))
 		return pbsUnavailable
 	case last.GetCounts()[roost.Held.String()] > 0 && !last.GetArray() || last.GetState() == roost.Held.String():
 		return printOperandError(c, text, roost.Conflict, false)

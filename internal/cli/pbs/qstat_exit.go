@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/cli/jobs"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/queue"
 )
@@ -21,8 +21,8 @@ func pbsJobExitStatus(s *wire.JobStatus) string {
 	case e != nil:
 		x := queue.AttemptExit{Cause: queue.ExitCause(e.GetCause()), Code: e.GetCode(), Signal: e.GetSignal()}
 		return fmt.Sprint(x.Status())
-	case frame.IsFinal(s) && s.GetArray():
-		return fmt.Sprint(min(frame.FailedCount(s), 1))
+	case document.IsFinal(s) && s.GetArray():
+		return fmt.Sprint(min(document.FailedCount(s), 1))
 	}
 	return ""
 }
@@ -39,7 +39,7 @@ func shownExitStatus(s *wire.JobStatus) string {
 	e := s.GetExit()
 	spoiled := e.GetCause() == wire.Cause_CAUSE_MACHINE && e.GetCode() == 0 && e.GetSignal() == 0
 	switch {
-	case !frame.IsFinal(s) && (spoiled || pbsState(s) != "E"):
+	case !document.IsFinal(s) && (spoiled || pbsState(s) != "E"):
 		return ""
 	case (spoiled || e == nil) && (!s.GetArray() || isSubjob(s)) &&
 		(s.GetState() == roost.Removed.String() || s.GetRemoved()):
@@ -56,7 +56,7 @@ func (j *pbsJob) comment() string {
 	s := j.JobStatus
 	why := s.GetReason()
 	// a start puts its own words in the place of a comment, and qalter others in theirs
-	if stated := j.statedText("comment"); stated != "" && !frame.IsFinal(s) &&
+	if stated := j.statedText("comment"); stated != "" && !document.IsFinal(s) &&
 		(s.GetStarted() == 0 || j.statedText(commentedAttempt) == fmt.Sprint(s.GetAttempt())) {
 		return stated
 	}
@@ -64,9 +64,9 @@ func (j *pbsJob) comment() string {
 		return "Subjob " + exitText(s)
 	}
 	switch state := pbsState(s); {
-	case frame.IsFinal(s) && s.GetStarted() == 0:
+	case document.IsFinal(s) && s.GetStarted() == 0:
 		return why
-	case frame.IsFinal(s):
+	case document.IsFinal(s):
 		text := j.startComment() + " and " + exitText(s)
 		if why = s.GetExit().GetReason(); why == "" { // what the words before say is not said twice
 			why = strings.Join(jobs.RightSize([]jobs.TaskSample{jobs.TaskSampleOf(s, jobs.AdWalltime(s.GetAd()))}),
@@ -94,7 +94,7 @@ func (j *pbsJob) comment() string {
 
 // startComment says when and where a job was started.
 func (j *pbsJob) startComment() string {
-	at := frame.TimeOfNanos(j.GetStarted()).In(j.Now().Location())
+	at := document.TimeOfNanos(j.GetStarted()).In(j.Now().Location())
 	if j.GetStarted() == 0 {
 		return "Job is to start on " + execVnode(j.JobStatus)
 	}
@@ -117,7 +117,7 @@ func exitText(s *wire.JobStatus) string {
 		return "exceeded resource " + resource
 	case s.GetRemoved(), s.GetState() == roost.Removed.String(), e.GetCause() == wire.Cause_CAUSE_REMOVED:
 		return "terminated"
-	case frame.FailedCount(s) > 0 || frame.FailedExit(e):
+	case document.FailedCount(s) > 0 || document.FailedExit(e):
 		return "failed"
 	}
 	return "finished"

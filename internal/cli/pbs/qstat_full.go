@@ -11,6 +11,7 @@ import (
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/pbs/qstat"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -123,11 +124,11 @@ func (j *pbsJob) addProgress(list *attributeList) {
 	list.add("run_count", j.runCount())
 	list.add("eligible_time", j.eligible())
 	*list = append(*list, j.array()...)
-	if j.GetStart() > 0 && !frame.IsFinal(j.JobStatus) && j.GetStarted() == 0 {
+	if j.GetStart() > 0 && !document.IsFinal(j.JobStatus) && j.GetStarted() == 0 {
 		*list = append(*list, qstat.ObjectAttribute{Name: "estimated", Resource: "start_time",
 			Value: ctime(j.Invocation, j.GetStart()*int64(time.Second))})
 	}
-	if frame.IsFinal(j.JobStatus) && pbsState(j.JobStatus) == "F" {
+	if document.IsFinal(j.JobStatus) && pbsState(j.JobStatus) == "F" {
 		list.add("history_timestamp", fmt.Sprint(j.GetEnded()/int64(time.Second)))
 	}
 	list.add("Exit_status", shownExitStatus(j.JobStatus))
@@ -161,7 +162,7 @@ func (j *pbsJob) environment() (env []string, mine bool) {
 
 // session is the session of the job's first process; empty where the job does not run.
 func (j *pbsJob) session() string {
-	if id := j.GetUsage().GetSession(); id > 0 && !frame.IsFinal(j.JobStatus) {
+	if id := j.GetUsage().GetSession(); id > 0 && !document.IsFinal(j.JobStatus) {
 		return fmt.Sprint(id)
 	}
 	return ""
@@ -198,7 +199,7 @@ func (j *pbsJob) array() (list []qstat.ObjectAttribute) {
 	list = append(list, qstat.ObjectAttribute{Name: "array", Value: "True"},
 		qstat.ObjectAttribute{Name: "array_state_count",
 			Value: fmt.Sprintf("Queued:%d Running:%d Exiting:%d Expired:%d ", waiting, running,
-				n[roost.Exiting.String()], frame.FinishedCount(j.JobStatus))})
+				n[roost.Exiting.String()], document.FinishedCount(j.JobStatus))})
 	submitted := j.statedText("array_indices_submitted")
 	if indexes, ok := j.ad.Str(roost.AttrArrayIndex); submitted == "" && ok {
 		submitted = indexes
@@ -224,19 +225,19 @@ func (j *pbsJob) substate() string {
 	state := pbsState(j.JobStatus)
 	switch state {
 	case "Q", "B":
-		if frame.StateOf(j.JobStatus) == roost.Starting.String() {
+		if document.StateOf(j.JobStatus) == roost.Starting.String() {
 			return "41"
 		}
 		return map[string]string{"Q": "10", "B": "70"}[state]
 	case "H":
-		if frame.StateOf(j.JobStatus) == roost.Blocked.String() {
+		if document.StateOf(j.JobStatus) == roost.Blocked.String() {
 			return "22"
 		}
 		return "20"
 	case "W":
 		return "30"
 	case "R":
-		if frame.StateOf(j.JobStatus) == roost.Starting.String() {
+		if document.StateOf(j.JobStatus) == roost.Starting.String() {
 			return "41"
 		}
 		return "42"
@@ -272,7 +273,7 @@ func (j *pbsJob) eligible() string {
 		waited = max(time.Duration(j.GetStarted()-cmp.Or(j.GetSubmitted(), j.GetStarted())), 0)
 	}
 	if since := j.GetWaiting(); since != 0 {
-		waited += max(j.Now().Sub(frame.TimeOfNanos(since)), 0)
+		waited += max(j.Now().Sub(document.TimeOfNanos(since)), 0)
 	}
 	return pbsframe.ClockText(waited)
 }
@@ -302,7 +303,7 @@ func ctime(c *frame.Invocation, ns int64) string {
 	if ns == 0 {
 		return ""
 	}
-	return frame.TimeOfNanos(ns).In(c.Now().Location()).Format("Mon Jan _2 15:04:05 2006")
+	return document.TimeOfNanos(ns).In(c.Now().Location()).Format("Mon Jan _2 15:04:05 2006")
 }
 
 // fillAttributes replaces variables in a path of a job's ad by what is known of the job.
@@ -356,7 +357,7 @@ func onHost(node string, r *wire.Resources) string {
 }
 
 func holdTypes(s *wire.JobStatus) string {
-	switch frame.StateOf(s) {
+	switch document.StateOf(s) {
 	case roost.Held.String():
 		if s.GetLocked() {
 			return "s"
@@ -396,7 +397,7 @@ func (j *pbsJob) runCount() string {
 
 // directory is where a job that runs was started: its PBS_JOBDIR.
 func (j *pbsJob) directory() string {
-	if j.GetStarted() == 0 || frame.IsFinal(j.JobStatus) || hasNoNode(j.JobStatus) || j.GetArray() &&
+	if j.GetStarted() == 0 || document.IsFinal(j.JobStatus) || hasNoNode(j.JobStatus) || j.GetArray() &&
 		!isSubjob(j.JobStatus) {
 		return ""
 	}
@@ -428,7 +429,7 @@ func (j *pbsJob) program() (list []qstat.ObjectAttribute) {
 // "afterok:1.n1@n1:2.n1@n1,on:2". Of a job that has ended it is what it was submitted
 // with.
 func (j *pbsJob) depends() string {
-	if frame.IsFinal(j.JobStatus) {
+	if document.IsFinal(j.JobStatus) {
 		return j.statedText("depend")
 	}
 	var kinds []string

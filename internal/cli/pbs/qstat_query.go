@@ -13,6 +13,7 @@ import (
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/cli/jobs"
 	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/pbs/qstat"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -237,7 +238,7 @@ func (l *pbsList) refusalText(text string, r *wire.Refused) error {
 		l.printRefusal(pbsframe.FinishedJob, "%s Job has finished, use -x or -H to obtain historical job information",
 			text)
 	default:
-		l.printRefusal(pbsframe.ExitStatus(kind), "%s", jobs.WithSubject(text, frame.PrintableText(r.GetText())))
+		l.printRefusal(pbsframe.ExitStatus(kind), "%s", jobs.WithSubject(text, document.PrintableText(r.GetText())))
 	}
 	return nil
 }

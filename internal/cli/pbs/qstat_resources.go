@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/cli/jobs"
 	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/pbs/qstat"
 	"github.com/roost-batch/roost/internal/pbs/qsub"
 )
@@ -25,12 +25,12 @@ func (j *pbsJob) used() []qstat.ObjectAttribute {
 	if e := j.GetExit(); e != nil {
 		cpu, wall, memory = time.Duration(e.GetUserCpu()+e.GetSystemCpu()), time.Duration(e.GetWall()),
 			jobs.PeakMemory(e)
-	} else if frame.IsFinal(j.JobStatus) {
+	} else if document.IsFinal(j.JobStatus) {
 		return nil
 	} else {
 		u := j.GetUsage()
 		cpu, wall, memory, known = time.Duration(u.GetUserCpu()+u.GetSystemCpu()),
-			j.Now().Sub(frame.TimeOfNanos(j.GetStarted())), roost.Bytes(u.GetPeakMemory()), u != nil
+			j.Now().Sub(document.TimeOfNanos(j.GetStarted())), roost.Bytes(u.GetPeakMemory()), u != nil
 	}
 	var list []qstat.ObjectAttribute
 	add := func(name, value string) {

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/pbs/qstat"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -45,7 +45,7 @@ func (l *pbsList) pbsRow(s *wire.JobStatus) *qstat.JobRow {
 	r.Session = j.session()
 	r.Started, r.Estimate = s.GetStarted()/int64(time.Second), s.GetStart()
 	if s.GetArray() && !isSubjob(s) {
-		r.Subjobs, r.Expired = int(s.GetTasks()), frame.FinishedCount(s)
+		r.Subjobs, r.Expired = int(s.GetTasks()), document.FinishedCount(s)
 	}
 	return r
 }
@@ -81,12 +81,13 @@ func usedTimeText(s *wire.JobStatus) string {
 // on.
 func pbsState(s *wire.JobStatus) string {
 	switch {
-	case s.GetArray() && s.GetState() == "" && !frame.IsFinal(s) && (s.GetStarted() != 0 || frame.FinishedCount(s) > 0):
+	case s.GetArray() && s.GetState() == "" && !document.IsFinal(s) &&
+		(s.GetStarted() != 0 || document.FinishedCount(s) > 0):
 		return "B"
-	case isSubjob(s) && frame.IsFinal(s) && frame.FinishedCount(s) < int(s.GetTasks()):
+	case isSubjob(s) && document.IsFinal(s) && document.FinishedCount(s) < int(s.GetTasks()):
 		return "X"
 	}
-	name := frame.StateOf(s)
+	name := document.StateOf(s)
 	if name == "failed" {
 		return "F"
 	}

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/pbs/qstat"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -30,7 +30,7 @@ func (l *pbsList) readHistoryLimit() error {
 // isExpired reports whether a job has ended so long ago that it is not shown, and named
 // in vain.
 func (l *pbsList) isExpired(s *wire.JobStatus) bool {
-	return l.torqueAttributes() && !l.Ended && frame.IsFinal(s) && (l.ExcludeEnded || s.GetEnded() < l.historyStart)
+	return l.torqueAttributes() && !l.Ended && document.IsFinal(s) && (l.ExcludeEnded || s.GetEnded() < l.historyStart)
 }
 
 // stateLetter is the state of a job in the user's dialect. Torque has no letters of their
@@ -182,7 +182,7 @@ func (j *torqueJob) remaining() []qstat.ObjectAttribute {
 	if !ok || most <= 0 || j.letter != "R" || j.GetStarted() == 0 || j.GetArray() && !isSubjob(j.JobStatus) {
 		return nil
 	}
-	left := most - int64(j.Now().Sub(frame.TimeOfNanos(j.GetStarted()))/time.Second)
+	left := most - int64(j.Now().Sub(document.TimeOfNanos(j.GetStarted()))/time.Second)
 	return []qstat.ObjectAttribute{{Name: "Walltime", Resource: "Remaining", Value: strconv.FormatInt(left, 10)}}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/cli/jobs"
 	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
@@ -50,7 +51,7 @@ func awaitBlocked(c *frame.Invocation, id, plain string, signals <-chan os.Signa
 // reportBlockedEnd says how a job that was waited for has ended.
 func reportBlockedEnd(c *frame.Invocation, id string, s *wire.JobStatus) error {
 	if isDeleted(s) {
-		why := frame.PrintableText(s.GetReason())
+		why := document.PrintableText(s.GetReason())
 		if why != "" {
 			why = ": " + why
 		}
@@ -71,7 +72,7 @@ func reportBlockedEnd(c *frame.Invocation, id string, s *wire.JobStatus) error {
 // task has ended by itself.
 func isDeleted(s *wire.JobStatus) bool {
 	if !s.GetArray() {
-		return s.GetRemoved() || frame.StateOf(s) == roost.Removed.String() ||
+		return s.GetRemoved() || document.StateOf(s) == roost.Removed.String() ||
 			s.GetExit().GetCause() == wire.Cause_CAUSE_REMOVED
 	}
 	n := s.GetCounts()

@@ -18,6 +18,7 @@ import (
 	"github.com/roost-batch/roost/internal/cli/jobs"
 	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
 	"github.com/roost-batch/roost/internal/cli/terminal"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
@@ -98,7 +99,7 @@ func reportKilled(c *frame.Invocation, plain string) {
 	switch e := s.GetExit(); e.GetCause() {
 	case wire.Cause_CAUSE_EXITED, wire.Cause_CAUSE_REMOVED:
 	default:
-		if why := frame.PrintableText(e.GetReason()); why != "" {
+		if why := document.PrintableText(e.GetReason()); why != "" {
 			fmt.Fprintf(c.Stdout, "\n=>> PBS: job killed: %s\n", why)
 		}
 	}

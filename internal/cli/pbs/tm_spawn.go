@@ -14,6 +14,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
@@ -61,7 +62,7 @@ func runOnNodes(c *frame.Invocation, order *wire.ReachCall, nodes []string) ([]i
 		case err != nil:
 			return codes, err
 		case out.GetError() != "" && !out.GetEnded():
-			return codes, errors.New(frame.PrintableText(out.GetError()))
+			return codes, errors.New(document.PrintableText(out.GetError()))
 		case place >= len(codes):
 		case out.GetEnded():
 			left--
@@ -71,7 +72,7 @@ func runOnNodes(c *frame.Invocation, order *wire.ReachCall, nodes []string) ([]i
 			}
 			if out.GetError() != "" {
 				fmt.Fprintf(c.Stderr, "%s: %s: %s\n", c.Command.Name, nodes[order.GetLines()[place]],
-					frame.PrintableText(out.GetError()))
+					document.PrintableText(out.GetError()))
 			}
 		case out.GetStderr():
 			_, _ = c.Stderr.Write(out.GetData())

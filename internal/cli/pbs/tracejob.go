@@ -15,6 +15,7 @@ import (
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/cli/jobs"
 	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/pbs/qstat"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -99,7 +100,7 @@ func tracejob(c *frame.Invocation) error {
 			return pbsframe.Fail(c, err)
 		case !found:
 			fmt.Fprintf(c.Stderr, "\ntracejob: Couldn't find Job Id %s in logs of past %s\n\n", qstat.VisibleText(text),
-				frame.Plural(t.days, "day"))
+				document.Plural(t.days, "day"))
 			code = 1
 		}
 	}
@@ -185,7 +186,7 @@ func (t *tracejobQuery) traceJob(text string) (found bool, err error) {
 	}
 	fmt.Fprintf(t.Stdout, "\nJob: %s\n\n", pbsframe.IDText(s.GetId(), s.GetArray()))
 	for _, l := range lines {
-		at := frame.TimeOfNanos(l.at).In(t.Now().Location()).Format("01/02/2006 15:04:05")
+		at := document.TimeOfNanos(l.at).In(t.Now().Location()).Format("01/02/2006 15:04:05")
 		fmt.Fprintf(t.Stdout, "%-20s %-5c%s\n", at, l.logName, wrapLines(l.text, 26, t.columns))
 	}
 	return true, nil

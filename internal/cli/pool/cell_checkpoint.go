@@ -14,6 +14,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/negotiator/cellstate"
 	"github.com/roost-batch/roost/schedd/queue"
@@ -145,10 +146,10 @@ func ReadCellCheckpoint(c *frame.Invocation, file string) (*cellstate.CellCheckp
 		if err != nil {
 			var path *fs.PathError
 			errors.As(err, &path)
-			return nil, frame.KindErrorf(roost.NoInput, "%s: %v", frame.PrintableText(file), path.Err)
+			return nil, frame.KindErrorf(roost.NoInput, "%s: %v", document.PrintableText(file), path.Err)
 		}
 		defer f.Close()
-		in, shown = f, frame.PrintableText(file)
+		in, shown = f, document.PrintableText(file)
 	}
 	p, err := cellstate.Read(io.LimitReader(in, maxCheckpoint))
 	if err != nil {

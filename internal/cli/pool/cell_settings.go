@@ -3,6 +3,7 @@ package pool
 import (
 	"github.com/roost-batch/roost/internal/cli/admin"
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
@@ -22,8 +23,8 @@ func cellSettings(c *frame.Invocation) error {
 		if s.SetBy != "" {
 			colour = frame.Bold
 		}
-		t.AddRow(frame.TableCell{Text: s.Name}, frame.TableCell{Text: frame.PrintableText(value), Colour: colour},
-			frame.TableCell{Text: frame.PrintableText(s.SetBy), Colour: frame.Dim},
+		t.AddRow(frame.TableCell{Text: s.Name}, frame.TableCell{Text: document.PrintableText(value), Colour: colour},
+			frame.TableCell{Text: document.PrintableText(s.SetBy), Colour: frame.Dim},
 			frame.TableCell{Text: s.Description, Colour: frame.Dim})
 	}
 	t.DropEmptyColumns("SET BY")

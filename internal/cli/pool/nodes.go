@@ -14,6 +14,7 @@ import (
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/cli/admin"
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
@@ -38,50 +39,20 @@ func NodesCommand() *frame.Command {
 	}
 }
 
-// NodeRecord is what the ad of a machine says.
-type NodeRecord struct {
-	Name    string         `json:"name"`
-	State   string         `json:"state"`
-	Cpus    ResourceAmount `json:"cpus"`
-	Memory  ResourceAmount `json:"memory_bytes"`
-	Disk    ResourceAmount `json:"disk_bytes"`
-	GPUs    ResourceAmount `json:"gpus"`
-	Load    float64        `json:"load"`
-	Running int64          `json:"running"`
-	Claims  int64          `json:"claims"`
-	Arch    string         `json:"arch"`
-	OpSys   string         `json:"opsys"`
-	Version string         `json:"version"`
-
-	Devices []GPUDevice    `json:"gpu_devices,omitempty"`
-	Units   []ResourceUnit `json:"units,omitempty"`
-	Drain   string         `json:"drain,omitempty"`   // why it is drained
-	Comment string         `json:"comment,omitempty"` // what administrators say of it
-	Owner   string         `json:"owner,omitempty"`   // why its owner does not lend it now
-
-	activityText string
-}
-
-// ResourceAmount is how much of a resource is free, and how much there is.
-type ResourceAmount struct {
-	Free  float64 `json:"free"`
-	Total float64 `json:"total"`
-}
-
 func listNodes(c *frame.Invocation) error {
 	texts, err := c.QueryAds(&wire.AdQuery{Type: "Machine", Constraint: c.StringFlag("constraint")})
 	if err != nil {
 		return err
 	}
-	nodes := make([]NodeRecord, 0, len(texts))
+	nodes := make([]document.Node, 0, len(texts))
 	for _, text := range texts {
 		ad, err := classad.Parse(text)
 		if err != nil {
 			return frame.KindErrorf(roost.Internal, "the ad of a node cannot be read: %v", err)
 		}
-		nodes = append(nodes, NodeRecordOf(ad))
+		nodes = append(nodes, document.NodeOf(ad))
 	}
-	slices.SortFunc(nodes, func(a, b NodeRecord) int { return frame.CompareNames(a.Name, b.Name) })
+	slices.SortFunc(nodes, func(a, b document.Node) int { return frame.CompareNames(a.Name, b.Name) })
 	addDrains(c, nodes)
 	addComments(c, nodes)
 	if c.WantsJSON() {
@@ -104,41 +75,21 @@ func listNodes(c *frame.Invocation) error {
 		unitTable(nodes).Print(c.Stdout, c.OutScreen)
 		return nil
 	}
-	addRunningJobs(c, nodes)
-	nodeTable(c, nodes).Print(c.Stdout, c.OutScreen)
+	nodeTable(nodes, runningJobs(c)).Print(c.Stdout, c.OutScreen)
 	return nil
-}
-
-// NodeRecordOf reads the ad of a machine.
-func NodeRecordOf(ad *classad.Ad) NodeRecord {
-	text := func(name string) string { s, _ := ad.Str(name); return s }
-	number := func(name string) float64 { f, _ := ad.Real(name); return f }
-	whole := func(name string) int64 { return int64(number(name)) }
-	pair := func(free, total string, unit roost.Bytes) ResourceAmount {
-		return ResourceAmount{number(free) * float64(unit), number(total) * float64(unit)}
-	}
-	return NodeRecord{
-		Name: text(roost.AttrName), State: strings.ToLower(text(roost.AttrState)), Load: number(roost.AttrLoadAvg),
-		Cpus: pair(roost.AttrCpus, roost.AttrTotalCpus, 1), GPUs: pair(roost.AttrGpus, roost.AttrTotalGpus, 1),
-		Memory:  pair(roost.AttrMemory, roost.AttrTotalMemory, roost.MiB),
-		Disk:    pair(roost.AttrDisk, roost.AttrTotalDisk, roost.KiB),
-		Running: whole(roost.AttrNumRunning), Claims: whole(roost.AttrNumClaims), Arch: text(roost.AttrArch),
-		OpSys: text(roost.AttrOpSys), Version: text(roost.AttrVersion),
-		Devices: DevicesOf(ad), Units: resourceUnitsOf(ad), Owner: text(roost.AttrOwnerBusyReason),
-	}
 }
 
 // maxWhat bounds how many running tasks are looked at to say what a node does.
 const maxWhat = 2000
 
-// addRunningJobs fills in which jobs run where. It is a comfort: without an answer the
+// runningJobs says which jobs run on each node. It is a comfort: without an answer the
 // column stays empty.
-func addRunningJobs(c *frame.Invocation, nodes []NodeRecord) {
+func runningJobs(c *frame.Invocation) map[string]string {
 	found, missing, err := c.QueryPool("",
 		&wire.QueryRequest{Selection: &wire.Selection{States: []string{roost.Running.String(),
 			roost.Suspended.String()}}, Tasks: true, Limit: maxWhat})
 	if err != nil {
-		return
+		return nil
 	}
 	c.PrintUnreachable(missing)
 	counts := map[string]map[string]int{}
@@ -146,30 +97,32 @@ func addRunningJobs(c *frame.Invocation, nodes []NodeRecord) {
 		if counts[s.GetNode()] == nil {
 			counts[s.GetNode()] = map[string]int{}
 		}
-		counts[s.GetNode()][frame.PrintableText(s.GetName()+" ("+s.GetOwner()+")")]++
+		counts[s.GetNode()][document.PrintableText(s.GetName()+" ("+s.GetOwner()+")")]++
 	}
-	for i, n := range nodes {
+	texts := make(map[string]string, len(counts))
+	for node, jobs := range counts {
 		var parts []string
-		for what, count := range counts[n.Name] {
+		for what, count := range jobs {
 			if count > 1 {
 				what = fmt.Sprintf("%d× %s", count, what)
 			}
 			parts = append(parts, what)
 		}
 		slices.Sort(parts)
-		nodes[i].activityText = strings.Join(parts, ", ")
+		texts[node] = strings.Join(parts, ", ")
 	}
+	return texts
 }
 
 // addDrains marks the nodes that get no new tasks because somebody has drained them.
 // Where nobody can be asked none is.
-func addDrains(c *frame.Invocation, nodes []NodeRecord) {
+func addDrains(c *frame.Invocation, nodes []document.Node) {
 	var drains []admin.AttributedObject[ledger.MachineDrain]
 	if admin.CellObjects(c, string(ledger.KindDrain), &drains) != nil {
 		return
 	}
 	for _, d := range drains {
-		i := slices.IndexFunc(nodes, func(n NodeRecord) bool { return n.Name == d.Object.Node })
+		i := slices.IndexFunc(nodes, func(n document.Node) bool { return n.Name == d.Object.Node })
 		if i >= 0 && d.Object.Contains(time.Now()) {
 			nodes[i].State, nodes[i].Drain = "drained", cmp.Or(d.Object.Reason, "no reason was given")
 		}
@@ -178,7 +131,7 @@ func addDrains(c *frame.Invocation, nodes []NodeRecord) {
 
 // addComments fills in the comments of administrators. Where nobody can be asked there
 // are none.
-func addComments(c *frame.Invocation, nodes []NodeRecord) {
+func addComments(c *frame.Invocation, nodes []document.Node) {
 	comments, err := admin.NodeComments(c)
 	if err != nil {
 		return
@@ -188,7 +141,7 @@ func addComments(c *frame.Invocation, nodes []NodeRecord) {
 	}
 }
 
-func nodeTable(c *frame.Invocation, nodes []NodeRecord) *frame.TextTable {
+func nodeTable(nodes []document.Node, running map[string]string) *frame.TextTable {
 	t := &frame.TextTable{Columns: []frame.TableColumn{
 		{Head: "NODE"}, {Head: "STATE"}, {Head: "CPUS FREE", RightAligned: true},
 		{Head: "MEMORY FREE", RightAligned: true}, {Head: "GPUS FREE", RightAligned: true},
@@ -204,23 +157,24 @@ func nodeTable(c *frame.Invocation, nodes []NodeRecord) *frame.TextTable {
 			frame.TableCell{Text: fmt.Sprintf("%g/%g", n.Cpus.Free, n.Cpus.Total)},
 			frame.TableCell{Text: memoryText(n.Memory)}, frame.TableCell{Text: gpus},
 			frame.TableCell{Text: fmt.Sprintf("%.2f", n.Load)},
-			frame.TableCell{Text: fmt.Sprint(n.Running)}, frame.TableCell{Text: n.activity(), Colour: frame.Dim})
+			frame.TableCell{Text: fmt.Sprint(n.Running)},
+			frame.TableCell{Text: nodeActivity(&n, running[n.Name]), Colour: frame.Dim})
 	}
 	t.DropEmptyColumns("GPUS FREE", "WHAT")
 	return t
 }
 
-// activity says what a node does, why it may get nothing more, and what administrators
-// say of it.
-func (n *NodeRecord) activity() string {
+// nodeActivity says what a node does, why it may get nothing more, and what
+// administrators say of it.
+func nodeActivity(n *document.Node, running string) string {
 	var parts []string
 	switch {
 	case n.Drain != "":
-		parts = append(parts, "drained: "+frame.PrintableText(n.Drain))
+		parts = append(parts, "drained: "+document.PrintableText(n.Drain))
 	case n.Owner != "":
-		parts = append(parts, frame.PrintableText(n.Owner))
+		parts = append(parts, document.PrintableText(n.Owner))
 	}
-	for _, more := range []string{frame.PrintableText(n.Comment), n.activityText} {
+	for _, more := range []string{document.PrintableText(n.Comment), running} {
 		if more != "" {
 			parts = append(parts, more)
 		}
@@ -229,7 +183,7 @@ func (n *NodeRecord) activity() string {
 }
 
 // memoryText prints what is free of a memory in one unit.
-func memoryText(a ResourceAmount) string {
+func memoryText(a document.ResourceAmount) string {
 	unit, name := float64(roost.GiB), "GiB"
 	if a.Total < 4*unit {
 		unit, name = float64(roost.MiB), "MiB"

@@ -1,10 +1,10 @@
 package pool
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/internal/document"
 )
 
 // TestOwnedNode: a machine that its owner does not lend says so.
@@ -13,12 +13,11 @@ func TestOwnedNode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := NodeRecordOf(ad)
-	if got := n.activity(); got != "paused by ann" {
+	n := document.NodeOf(ad)
+	if got := nodeActivity(&n, ""); got != "paused by ann" {
 		t.Errorf("got %q", got)
 	}
-	if n.activityText = "sweep (bob)"; !strings.HasPrefix(n.activity(), "paused by ann; ") ||
-		n.Owner != "paused by ann" {
-		t.Errorf("got %q, %+v", n.activity(), n)
+	if got := nodeActivity(&n, "sweep (bob)"); got != "paused by ann; sweep (bob)" || n.Owner != "paused by ann" {
+		t.Errorf("got %q, %+v", got, n)
 	}
 }

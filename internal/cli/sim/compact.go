@@ -17,6 +17,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/cli/pool"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/sim/packing"
 	"github.com/roost-batch/roost/negotiator/match"
 )
@@ -163,10 +164,10 @@ func compactCell(c *frame.Invocation, args []string) error {
 	}
 	var names []string
 	for _, a := range args {
-		names = append(names, filepath.Base(frame.PrintableText(a)))
+		names = append(names, filepath.Base(document.PrintableText(a)))
 	}
-	fmt.Fprintf(c.Stdout, "%s: %s, %s\n\n", strings.Join(names, ", "), frame.Plural(len(cell.Machines), "machine"),
-		frame.Plural(len(cell.Tasks), "task"))
+	fmt.Fprintf(c.Stdout, "%s: %s, %s\n\n", strings.Join(names, ", "), document.Plural(len(cell.Machines), "machine"),
+		document.Plural(len(cell.Tasks), "task"))
 	printCompacted(c, found, len(cell.Machines))
 	return nil
 }
@@ -222,7 +223,7 @@ func cellSource(c *frame.Invocation, args []string) (func() (*packing.CellWorklo
 		defer one.Unlock()
 		cell, err := packing.FromCheckpoint(p)
 		if err != nil {
-			err = frame.KindErrorf(roost.Invalid, "%s: %s", frame.PrintableText(args[0]),
+			err = frame.KindErrorf(roost.Invalid, "%s: %s", document.PrintableText(args[0]),
 				strings.TrimPrefix(err.Error(), roost.Invalid.Error()+": "))
 		}
 		return cell, err

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/plot"
 	"github.com/roost-batch/roost/internal/sim/packing"
 )
@@ -76,7 +77,7 @@ func printCompacted(c *frame.Invocation, found []compactionRun, machines int) {
 	t.Print(c.Stdout, c.OutScreen)
 	fmt.Fprintf(c.Stdout, "\nMachines that hold the work when the others are taken away at random: the 90th "+
 		"percentile of %s; more is beside %s, the median.\n",
-		frame.Plural(len(found[0].line.Machines), "order"), scores[0].name())
+		document.Plural(len(found[0].line.Machines), "order"), scores[0].name())
 	if priced >= 0 {
 		t := &frame.TextTable{Columns: []frame.TableColumn{{Head: "COST"}, {Head: "MACHINES", RightAligned: true},
 			{Head: "WITHOUT", RightAligned: true}, {Head: "MORE", RightAligned: true},
@@ -96,7 +97,8 @@ func printCompacted(c *frame.Invocation, found []compactionRun, machines int) {
 		return cmp.Compare(a.line.Waiting, b.line.Waiting)
 	})
 	if n := waiting.line.Waiting; n > 0 {
-		fmt.Fprintf(c.Stdout, "At most %s that few machines could hold found no place (%s).\n", frame.Plural(n, "task"),
+		fmt.Fprintf(c.Stdout, "At most %s that few machines could hold found no place (%s).\n",
+			document.Plural(n, "task"),
 			waiting.name())
 	}
 	digest := uint64(0)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/sim/faults"
 	"github.com/roost-batch/roost/internal/sim/fuzz"
 )
@@ -163,7 +164,7 @@ func faultKindName(word string) (faults.InjectionKind, error) {
 		}
 		names = append(names, strings.ReplaceAll(k.String(), " ", "-"))
 	}
-	return 0, frame.WithHint(frame.UsageErrorf("--kinds %s: there are no such faults", frame.PrintableText(word)),
+	return 0, frame.WithHint(frame.UsageErrorf("--kinds %s: there are no such faults", document.PrintableText(word)),
 		"there are "+strings.Join(names, ", "))
 }
 
@@ -222,7 +223,7 @@ func (h *fuzzCampaign) seedDone(seed uint64, o *fuzz.RunOutcome) {
 	if h.bar != nil {
 		h.bar.SetCurrent(int64(h.tally.Seeds))
 	} else if !h.Flag("json") && h.tally.Seeds%max(h.seeds/10, 1) == 0 && h.seeds >= 1000 {
-		fmt.Fprintf(h.Stderr, "%d of %d seeds, %s\n", h.tally.Seeds, h.seeds, frame.SpanText(time.Since(h.began)))
+		fmt.Fprintf(h.Stderr, "%d of %d seeds, %s\n", h.tally.Seeds, h.seeds, document.SpanText(time.Since(h.began)))
 	}
 }
 
@@ -237,7 +238,7 @@ func (h *fuzzCampaign) startBar() {
 		mpb.BarWidth(max(min(h.ErrScreen.Width-48, 40), 10)),
 		mpb.PrependDecorators(decor.Name("seeds")),
 		mpb.AppendDecorators(decor.Any(func(s decor.Statistics) string {
-			return fmt.Sprintf("%d/%d  %s", s.Current, s.Total, frame.SpanText(time.Since(h.began)))
+			return fmt.Sprintf("%d/%d  %s", s.Current, s.Total, document.SpanText(time.Since(h.began)))
 		})))
 }
 
@@ -254,9 +255,9 @@ func (h *fuzzCampaign) endBar() {
 func (h *fuzzCampaign) print(w io.Writer) {
 	t := &h.tally
 	took := time.Since(h.began)
-	fmt.Fprintf(w, "%s, %d broke a promise; %s came to their end under %s\n", frame.Plural(t.Seeds, "seed"),
+	fmt.Fprintf(w, "%s, %d broke a promise; %s came to their end under %s\n", document.Plural(t.Seeds, "seed"),
 		len(t.Violating),
-		frame.Plural(t.Tasks, "task"), frame.Plural(t.FaultCount(), "fault"))
+		document.Plural(t.Tasks, "task"), document.Plural(t.FaultCount(), "fault"))
 	var kinds []string
 	for _, k := range faults.AllKinds() {
 		if n := t.Injected[k]; n > 0 {
@@ -265,10 +266,10 @@ func (h *fuzzCampaign) print(w io.Writer) {
 	}
 	fmt.Fprintf(w, "  %s\n", strings.Join(kinds, ", "))
 	if h.Flag("once") {
-		fmt.Fprintf(w, "  %d events in %s, %.0f events/s\n", t.Events, frame.SpanText(took),
+		fmt.Fprintf(w, "  %d events in %s, %.0f events/s\n", t.Events, document.SpanText(took),
 			float64(t.Events)/took.Seconds())
 	} else {
-		fmt.Fprintf(w, "  %d events, each twice, in %s, %.0f events/s\n", t.Events, frame.SpanText(took),
+		fmt.Fprintf(w, "  %d events, each twice, in %s, %.0f events/s\n", t.Events, document.SpanText(took),
 			2*float64(t.Events)/took.Seconds())
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/cli/pool"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/plot"
 	"github.com/roost-batch/roost/internal/sim/whatif"
 	"github.com/roost-batch/roost/negotiator/cellstate"
@@ -99,16 +100,16 @@ func roomJSON(r *whatif.RoomAnswer) frame.JSONDocument {
 func printFit(c *frame.Invocation, p *cellstate.CellCheckpoint, rooms []*whatif.RoomAnswer) {
 	now := rooms[whatif.FreeNow]
 	fmt.Fprintf(c.Stdout, "%s\n\n", printAsOf(c, p))
-	fmt.Fprintf(c.Stdout, "  now           %s would start at once", frame.Plural(now.Tasks, "task"))
+	fmt.Fprintf(c.Stdout, "  now           %s would start at once", document.Plural(now.Tasks, "task"))
 	if now.WithPreemption > 0 {
-		fmt.Fprintf(c.Stdout, ", and %d more if %s made room", now.WithPreemption, frame.Plural(now.Evicted, "task"))
+		fmt.Fprintf(c.Stdout, ", and %d more if %s made room", now.WithPreemption, document.Plural(now.Evicted, "task"))
 	}
 	fmt.Fprintf(c.Stdout, "\n  in its turn   %d, with what waits already\n  empty         %d, if nothing ran\n",
 		rooms[whatif.AfterWaiting].Tasks, rooms[whatif.EmptyCell].Tasks)
 	free := slices.DeleteFunc(slices.Clone(now.Machines), func(on whatif.MachineTasks) bool { return on.Tasks == 0 })
 	for i, on := range free {
 		if i == maxShown {
-			fmt.Fprintf(c.Stdout, "  %-12s  … and on %s more\n", "", frame.Plural(len(free)-i, "machine"))
+			fmt.Fprintf(c.Stdout, "  %-12s  … and on %s more\n", "", document.Plural(len(free)-i, "machine"))
 			break
 		}
 		head := ""

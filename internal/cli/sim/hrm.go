@@ -13,6 +13,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/sim/hrm"
 )
 
@@ -75,8 +76,8 @@ func runHRMStudy(c *frame.Invocation, _ []string) error {
 	s := &hrmStudy{call: c, statedCosts: hrmCosts[costs] == "stated"}
 	paper := hrm.PaperOptions(60, hrm.LeaderOnly)
 	s.printf("%d machines of %d cores, %s; jobs of %s\n", paper.Machines, paper.Cores,
-		frame.Plural(paper.Schedds, "schedd"),
-		frame.Plural(paper.Containers, "container"))
+		document.Plural(paper.Schedds, "schedd"),
+		document.Plural(paper.Containers, "container"))
 	s.printf("costs %s; a message takes %v, and %v until an entry is on disk: both stated\n", hrmCosts[costs],
 		paper.MessageDelay, paper.CommitDelay)
 	if len(sizes) > 0 {
@@ -88,7 +89,7 @@ func runHRMStudy(c *frame.Invocation, _ []string) error {
 		}
 	}
 	if len(rates) > 0 {
-		s.printf("\n%s, one by one\n%s  the paper\n", frame.Plural(hrmArriving, "job"), hrmHeader("jobs/s"))
+		s.printf("\n%s, one by one\n%s  the paper\n", document.Plural(hrmArriving, "job"), hrmHeader("jobs/s"))
 	}
 	for _, rate := range rates {
 		if err := s.runStyles(hrmArriving, rate); err != nil {

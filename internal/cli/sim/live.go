@@ -12,6 +12,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/cli/jobs"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/sim/whatif"
 	"github.com/roost-batch/roost/internal/submit"
 	"github.com/roost-batch/roost/negotiator/cellstate"
@@ -49,12 +50,12 @@ func simRefusal(err error) error {
 	if !errors.As(err, &kind) {
 		return err
 	}
-	return frame.KindErrorf(kind, "%s", frame.PrintableText(strings.Replace(err.Error(), kind.Error()+": ", "", 1)))
+	return frame.KindErrorf(kind, "%s", document.PrintableText(strings.Replace(err.Error(), kind.Error()+": ", "", 1)))
 }
 
 // printAsOf says which cell a question was about.
 func printAsOf(c *frame.Invocation, p *cellstate.CellCheckpoint) string {
-	return fmt.Sprintf("%s and %s, as of %s", frame.Plural(len(p.Machines), "machine"), waitingText(waitReasons(p)),
+	return fmt.Sprintf("%s and %s, as of %s", document.Plural(len(p.Machines), "machine"), waitingText(waitReasons(p)),
 		p.Now.In(c.Now().Location()).Format("2006-01-02 15:04:05"))
 }
 
@@ -148,7 +149,7 @@ func printReasons(c *frame.Invocation, x *match.WaitExplanation) {
 	if x == nil {
 		return
 	}
-	fmt.Fprintf(c.Stdout, "\n  Of %s:\n", frame.Plural(x.Machines, "machine"))
+	fmt.Fprintf(c.Stdout, "\n  Of %s:\n", document.Plural(x.Machines, "machine"))
 	for _, r := range x.Reasons {
 		fmt.Fprintln(c.Stdout, c.PrintParagraph(fmt.Sprintf("  %6d  ", r.Machines), "          ", r.Text))
 	}
@@ -160,7 +161,7 @@ func assumptions(p *cellstate.CellCheckpoint, endless int, how string) []string 
 	all := []string{"no job comes, goes or is altered meanwhile, and no machine does", how}
 	if endless > 0 {
 		all = append(all, fmt.Sprintf("%s of those that run, or start meanwhile, say no walltime, and nothing "+
-			"like them has run before: they are taken to run for ever", frame.Plural(endless, "task")))
+			"like them has run before: they are taken to run for ever", document.Plural(endless, "task")))
 	}
 	for _, node := range p.SilentSchedds {
 		all = append(all, "the schedd of "+node+" did not say which jobs it has")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/sim/trace/lublin"
 )
 
@@ -55,7 +56,7 @@ func generateModel(c *frame.Invocation, args []string) error {
 		return err
 	}
 	last := &log.Jobs[len(log.Jobs)-1]
-	fmt.Fprintf(c.Stdout, "%s: %s on %s in %s\n", frame.PrintableText(file), frame.Plural(jobs, "job"),
-		frame.Plural(m.Processors, "processor"), secondsText(last.Submit))
+	fmt.Fprintf(c.Stdout, "%s: %s on %s in %s\n", document.PrintableText(file), document.Plural(jobs, "job"),
+		document.Plural(m.Processors, "processor"), secondsText(last.Submit))
 	return nil
 }

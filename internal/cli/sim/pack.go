@@ -14,6 +14,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/plot"
 	"github.com/roost-batch/roost/internal/sim/packing"
 	"github.com/roost-batch/roost/negotiator/match"
@@ -144,11 +145,11 @@ func fillFromTrace(c *frame.Invocation, args []string) error {
 		return fillJSON(c, args, all)
 	}
 	total := cell.Total()
-	fmt.Fprintf(c.Stdout, "%s on %s: %s with %s; %s of %s\n\n", filepath.Base(frame.PrintableText(args[1])),
-		filepath.Base(frame.PrintableText(args[0])),
-		frame.Plural(len(cell.Machines), "machine"), frame.Plural(total.GPUs, "GPU"),
-		frame.Plural(len(cell.Tasks), "task"),
-		frame.Plural(len(cell.Requests), "kind"))
+	fmt.Fprintf(c.Stdout, "%s on %s: %s with %s; %s of %s\n\n", filepath.Base(document.PrintableText(args[1])),
+		filepath.Base(document.PrintableText(args[0])),
+		document.Plural(len(cell.Machines), "machine"), document.Plural(total.GPUs, "GPU"),
+		document.Plural(len(cell.Tasks), "task"),
+		document.Plural(len(cell.Requests), "kind"))
 	printPacking(c, all)
 	return nil
 }
@@ -199,7 +200,7 @@ func printPacking(c *frame.Invocation, all []packingResult) {
 	}
 	t.Print(c.Stdout, c.OutScreen)
 	fmt.Fprintf(c.Stdout, "\nPer cent of the GPUs, when as much has been asked for as there is, and in the end; "+
-		"medians of %s of arrival.\n", frame.Plural(len(all[0].runs), "order"))
+		"medians of %s of arrival.\n", document.Plural(len(all[0].runs), "order"))
 	fmt.Fprintf(c.Stdout, "Useless is what of the idle the typical task cannot use, lost the same of all there is. "+
 		"Seconds are those of one order.\n")
 	for _, f := range all {

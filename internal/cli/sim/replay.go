@@ -17,6 +17,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/sim"
 	"github.com/roost-batch/roost/internal/sim/trace"
 	"github.com/roost-batch/roost/internal/suggest"
@@ -95,7 +96,7 @@ func replayTrace(c *frame.Invocation, args []string) error {
 	opt := sim.ReplayOptions{Order: sim.QueueOrder(order), Estimate: sim.RuntimeEstimate(expect),
 		Correction: sim.PredictionCorrection(correct), Processors: int64(c.CountFlag("processors")),
 		AssumeRuntime: c.Flag("unasked")}
-	shown := frame.PrintableText(args[0])
+	shown := document.PrintableText(args[0])
 	log, err := readLog(c, args[0])
 	if err != nil {
 		return err
@@ -163,7 +164,7 @@ func readLog(c *frame.Invocation, file string) (log *trace.Log, err error) {
 func openMaybeGzip(c *frame.Invocation, file string, read func(shown string, r io.Reader) error) error {
 	in, shown := c.Stdin, "standard input"
 	if file != "-" {
-		shown = frame.PrintableText(file)
+		shown = document.PrintableText(file)
 		f, err := os.Open(c.AbsolutePath(file))
 		if err != nil {
 			var path *fs.PathError
@@ -217,11 +218,11 @@ type replayResult struct {
 
 func (r *replayResult) print(w io.Writer, name string) {
 	s := &r.summary
-	fmt.Fprintf(w, "%s: %s on %s\n\n", name, frame.Plural(s.Jobs, "job"),
-		frame.Plural(int(r.opt.Processors), "processor"))
+	fmt.Fprintf(w, "%s: %s on %s\n\n", name, document.Plural(s.Jobs, "job"),
+		document.Plural(int(r.opt.Processors), "processor"))
 	if r.played.Skipped > 0 {
 		fmt.Fprintf(w, "  left out      %s without a length or a size, or too large for the machine",
-			frame.Plural(r.played.Skipped, "job"))
+			document.Plural(r.played.Skipped, "job"))
 		if n := r.played.SkippedNoRequest; n > 0 {
 			fmt.Fprintf(w, "; %d asked for no time", n)
 		}
@@ -233,9 +234,9 @@ func (r *replayResult) print(w io.Writer, name string) {
 		secondsText(wait.Max))
 	fmt.Fprintf(w, "  slowdown      %.2f on the mean, bounded at 10s\n", s.Slowdown)
 	fmt.Fprintf(w, "  utilisation   %.1f %% of the processors in %s\n", 100*s.Utilisation, secondsText(s.Makespan))
-	fmt.Fprintf(w, "  out of turn   %s\n", frame.Plural(s.Early, "job"))
+	fmt.Fprintf(w, "  out of turn   %s\n", document.Plural(s.Early, "job"))
 	if s.Outlived > 0 {
-		fmt.Fprintf(w, "  outlived      %s what was expected\n", frame.Plural(s.Outlived, "job"))
+		fmt.Fprintf(w, "  outlived      %s what was expected\n", document.Plural(s.Outlived, "job"))
 	}
 	if s.WaitKnown > 0 {
 		fmt.Fprintf(w, "  as the log    %d waited as long as it says\n", s.WaitEqual)
@@ -253,7 +254,7 @@ func secondsText(seconds int64) string {
 	if seconds < 60 {
 		return fmt.Sprintf("%ds", seconds)
 	}
-	return frame.SpanText(time.Duration(seconds) * time.Second)
+	return document.SpanText(time.Duration(seconds) * time.Second)
 }
 
 func (r *replayResult) json(c *frame.Invocation) error {

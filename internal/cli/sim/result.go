@@ -9,6 +9,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/plot"
 )
 
@@ -82,7 +83,7 @@ func requireNewFile(c *frame.Invocation, file string) error {
 		return nil
 	}
 	if _, err := os.Lstat(c.AbsolutePath(file)); err == nil && !frame.IsStream(c.AbsolutePath(file)) {
-		return frame.WithHint(frame.KindErrorf(roost.NoOutput, "%s is there already", frame.PrintableText(file)),
+		return frame.WithHint(frame.KindErrorf(roost.NoOutput, "%s is there already", document.PrintableText(file)),
 			"name another file, or write over it with --force")
 	}
 	return nil

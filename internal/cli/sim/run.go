@@ -13,6 +13,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/sim/audit"
 	"github.com/roost-batch/roost/internal/sim/pool"
 	"github.com/roost-batch/roost/internal/sim/workload"
@@ -96,9 +97,9 @@ func runPool(c *frame.Invocation, args []string) error {
 	began := time.Now()
 	p, err := pool.New(from.config)
 	if err != nil {
-		return frame.KindErrorf(roost.Invalid, "%s: %v", frame.PrintableText(args[0]), err)
+		return frame.KindErrorf(roost.Invalid, "%s: %v", document.PrintableText(args[0]), err)
 	}
-	r := &simResult{simConfig: from, name: filepath.Base(frame.PrintableText(args[len(args)-1])), pool: p,
+	r := &simResult{simConfig: from, name: filepath.Base(document.PrintableText(args[len(args)-1])), pool: p,
 		history: workload.NewTimeSeries(p)}
 	r.endTime, r.step, r.nextStatus = until, step, step
 	bad := 0
@@ -122,7 +123,7 @@ func runPool(c *frame.Invocation, args []string) error {
 	if err := reportRun(c, r); err != nil || bad == 0 {
 		return err
 	}
-	return frame.UsageErrorf("%s made no sense", frame.Plural(bad, "command"))
+	return frame.UsageErrorf("%s made no sense", document.Plural(bad, "command"))
 }
 
 // verifyRerun plays it once more, and says if that comes out differently.

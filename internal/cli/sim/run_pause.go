@@ -12,6 +12,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/sim/audit"
 	"github.com/roost-batch/roost/internal/sim/pool"
 	"github.com/roost-batch/roost/internal/sim/workload"
@@ -120,9 +121,9 @@ func pauseCommandName(word string) (string, error) {
 		}
 	}
 	if near := suggest.Nearest(word, known); near != "" {
-		return "", fmt.Errorf("%s: there is no such command; did you mean %s?", frame.PrintableText(word), near)
+		return "", fmt.Errorf("%s: there is no such command; did you mean %s?", document.PrintableText(word), near)
 	}
-	return "", fmt.Errorf("%s: there is no such command; there are %s", frame.PrintableText(word),
+	return "", fmt.Errorf("%s: there is no such command; there are %s", document.PrintableText(word),
 		strings.Join(known, ", "))
 }
 
@@ -136,7 +137,7 @@ func (x *poolDebugger) runCommand(words []string) (quit bool, err error) {
 	most := map[string]int{"step": 1, "until": 1, "jobs": 1, "machines": 1}[name]
 	switch {
 	case len(args) > most:
-		return false, fmt.Errorf("%s: %s is too much; try help", name, frame.PrintableText(args[most]))
+		return false, fmt.Errorf("%s: %s is too much; try help", name, document.PrintableText(args[most]))
 	case name == "until" && len(args) == 0:
 		return false, fmt.Errorf("until: when? As in until 90s, or until 2d, after the beginning")
 	}
@@ -148,7 +149,7 @@ func (x *poolDebugger) runCommand(words []string) (quit bool, err error) {
 		at, err := roost.ParseDuration(word)
 		if err != nil || at <= x.playedUntil {
 			return false, fmt.Errorf("until %s: that is no time after %s, at which it stands",
-				frame.PrintableText(word),
+				document.PrintableText(word),
 				audit.ClockText(x.playedUntil))
 		}
 		x.advanceTo(at)
@@ -187,7 +188,7 @@ func (x *poolDebugger) advanceBy(word string) error {
 	d, err := roost.ParseDuration(word)
 	if err != nil || d <= 0 {
 		return fmt.Errorf("step %s: that is neither a number of changes nor a length of time, as in step 3 or step 90s",
-			frame.PrintableText(word))
+			document.PrintableText(word))
 	}
 	x.advanceTo(min(x.playedUntil+d, x.endTime))
 	return nil
@@ -223,11 +224,11 @@ func (x *poolDebugger) printStatus() {
 	x.statusLine(x.out, x.playedUntil)
 	s := x.pool.Sample()
 	for _, who := range x.history.Owners {
-		fmt.Fprintf(x.out, "  %-16s  %v cores\n", frame.PrintableText(who), s.UsedByOwner[who])
+		fmt.Fprintf(x.out, "  %-16s  %v cores\n", document.PrintableText(who), s.UsedByOwner[who])
 	}
 	if w := workload.SummarizeWaits(x.pool.StartWaits()); w.Tasks > 0 {
 		fmt.Fprintf(x.out, "  %s that began had waited for %s on the mean, the longest for %s\n",
-			frame.Plural(w.Tasks, "task"), durationText(w.Mean), durationText(w.Max))
+			document.Plural(w.Tasks, "task"), durationText(w.Mean), durationText(w.Max))
 	}
 }
 
@@ -270,11 +271,11 @@ func (x *poolDebugger) printJobs(word string) {
 		if all++; all > maxRows {
 			continue
 		}
-		t.AddRow(frame.TableCell{Text: id}, frame.TableCell{Text: frame.PrintableText(name)},
-			frame.TableCell{Text: frame.PrintableText(j.Owner)},
+		t.AddRow(frame.TableCell{Text: id}, frame.TableCell{Text: document.PrintableText(name)},
+			frame.TableCell{Text: document.PrintableText(j.Owner)},
 			frame.TableCell{Text: audit.ClockText(j.At)}, frame.TableCell{Text: strconv.Itoa(waiting)},
 			frame.TableCell{Text: strconv.Itoa(o.Running)}, frame.TableCell{Text: strconv.Itoa(over)},
-			frame.TableCell{Text: frame.PrintableText(note)})
+			frame.TableCell{Text: document.PrintableText(note)})
 	}
 	if all > 0 {
 		t.DropEmptyColumns("NOTE")
@@ -300,7 +301,7 @@ func (x *poolDebugger) printMachines(word string) {
 		if m.Total.GPUs > 0 {
 			gpus = fmt.Sprintf("%d/%d", m.Available.GPUs, m.Total.GPUs)
 		}
-		t.AddRow(frame.TableCell{Text: frame.PrintableText(m.Name)},
+		t.AddRow(frame.TableCell{Text: document.PrintableText(m.Name)},
 			frame.TableCell{Text: fmt.Sprintf("%v/%v", m.Available.CPU,
 				m.Total.CPU)}, frame.TableCell{Text: fmt.Sprintf("%v/%v", m.Available.Memory, m.Total.Memory)},
 			frame.TableCell{Text: gpus}, frame.TableCell{Text: strconv.Itoa(m.Running)})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/sim/trace"
 	"github.com/roost-batch/roost/internal/sim/workload"
 	"github.com/roost-batch/roost/internal/submit"
@@ -49,7 +50,7 @@ func readSimPool(c *frame.Invocation, args []string) (from simConfig, err error)
 		return from, err
 	case sized && (src != nil || !from.checkpointTime.IsZero()):
 		return from, frame.UsageErrorf("%s: it says itself which machines there are; --machines and --processors are "+
-			"for logs", frame.PrintableText(file))
+			"for logs", document.PrintableText(file))
 	case src != nil:
 		return readSimMix(c, file, src)
 	}
@@ -60,7 +61,7 @@ func readSimPool(c *frame.Invocation, args []string) (from simConfig, err error)
 func readOpenbTrace(c *frame.Invocation, args []string) (from simConfig, err error) {
 	if c.IsFlagSet("processors") {
 		return from, frame.UsageErrorf("%s: it says itself how many processors each node has; --processors is for logs",
-			frame.PrintableText(args[0]))
+			document.PrintableText(args[0]))
 	}
 	nodes, pods, err := readTrace(c, args)
 	if err != nil {
@@ -73,7 +74,7 @@ func readOpenbTrace(c *frame.Invocation, args []string) (from simConfig, err err
 		}
 	}
 	if from.config, err = workload.FromTrace(nodes, pods, machines, uint64(c.CountFlag("seed"))); err != nil {
-		err = frame.KindErrorf(roost.Invalid, "%s: %s", frame.PrintableText(args[1]),
+		err = frame.KindErrorf(roost.Invalid, "%s: %s", document.PrintableText(args[1]),
 			strings.Replace(err.Error(), roost.Invalid.Error()+": ", "", 1))
 	}
 	return from, err
@@ -114,7 +115,7 @@ func readSimLog(c *frame.Invocation, r io.Reader) (from simConfig, err error) {
 
 // readSimMix reads a mix.
 func readSimMix(c *frame.Invocation, file string, src []byte) (from simConfig, err error) {
-	shown := frame.PrintableText(file)
+	shown := document.PrintableText(file)
 	if file == "-" {
 		shown = "standard input"
 	}

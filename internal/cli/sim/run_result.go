@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/plot"
 	"github.com/roost-batch/roost/internal/sim/workload"
 )
@@ -31,19 +32,19 @@ func (r *simResult) print(c *frame.Invocation) {
 	w, p, s := c.Stdout, r.pool, r.pool.Sample()
 	managers, schedds, machines := p.Nodes()
 	all := p.Outcomes()
-	fmt.Fprintf(w, "%s: %s on %s, with %s and %s\n", r.name, frame.Plural(len(all), "job"),
-		frame.Plural(len(machines), "machine"),
-		frame.Plural(len(schedds), "schedd"), frame.Plural(len(managers), "central manager"))
+	fmt.Fprintf(w, "%s: %s on %s, with %s and %s\n", r.name, document.Plural(len(all), "job"),
+		document.Plural(len(machines), "machine"),
+		document.Plural(len(schedds), "schedd"), document.Plural(len(managers), "central manager"))
 	if !r.checkpointTime.IsZero() {
 		fmt.Fprintf(w, "from %s on\n", r.checkpointTime.In(c.Now().Location()).Format("2006-01-02 15:04:05"))
 	}
 	fmt.Fprintln(w)
 	if r.skippedJobs > 0 {
 		fmt.Fprintf(w, "  left out      %s without a length or a size, or too large for the pool\n",
-			frame.Plural(r.skippedJobs, "job"))
+			document.Plural(r.skippedJobs, "job"))
 	}
 	if refused := p.Refused(); len(refused) > 0 {
-		fmt.Fprintf(w, "  refused       %s, as in: %v\n", frame.Plural(len(refused), "job"), refused[0])
+		fmt.Fprintf(w, "  refused       %s, as in: %v\n", document.Plural(len(refused), "job"), refused[0])
 	}
 	fmt.Fprintf(w, "  tasks         %d have come to their end, %d run, %d wait\n", s.Ended, s.Running, s.Waiting)
 	if r.isStuck {
@@ -57,7 +58,7 @@ func (r *simResult) print(c *frame.Invocation) {
 	fmt.Fprintf(w, "  utilisation   %.1f %% of the processors in %s\n", 100*r.cpuUtilisation(), durationText(p.Now()))
 	if l, ok := p.OwnerStats(); ok {
 		fmt.Fprintf(w, "  owners        came %s; for them %s stood still, and %s had to leave\n",
-			frame.Plural(l.Visits, "time"), frame.Plural(l.Suspended, "task"), frame.Plural(l.Vacated, "task"))
+			document.Plural(l.Visits, "time"), document.Plural(l.Suspended, "task"), document.Plural(l.Vacated, "task"))
 	}
 	c.PrintList("Not played, or not as it is:", r.notes)
 	times := "run twice, digest %016x both times\n"
@@ -82,7 +83,7 @@ func durationText(d time.Duration) string {
 	if d < 10*time.Second {
 		return strconv.FormatFloat(d.Seconds(), 'f', 3, 64) + "s"
 	}
-	return frame.SpanText(d)
+	return document.SpanText(d)
 }
 
 func (r *simResult) json(c *frame.Invocation) error {

@@ -14,6 +14,7 @@ import (
 	"github.com/roost-batch/roost/internal/cli/admin"
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/cli/pool"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/sim/whatif"
 	"github.com/roost-batch/roost/internal/suggest"
 	"github.com/roost-batch/roost/negotiator/cellstate"
@@ -171,7 +172,7 @@ func requireKnownNames(c *frame.Invocation, p *cellstate.CellCheckpoint, change 
 		if slices.Contains(all, name) {
 			return nil
 		}
-		err := frame.KindErrorf(roost.NotFound, "%s: there is no %s of that name", frame.PrintableText(name), what)
+		err := frame.KindErrorf(roost.NotFound, "%s: there is no %s of that name", document.PrintableText(name), what)
 		near := suggest.Nearest(name, all)
 		for _, one := range all {
 			if strings.HasPrefix(one, name+".") {
@@ -201,7 +202,7 @@ func requireKnownNames(c *frame.Invocation, p *cellstate.CellCheckpoint, change 
 	}
 	for _, node := range change.Remove {
 		if slices.Contains(c.StringsFlag("drain"), node) {
-			return frame.UsageErrorf("%s: what is taken away cannot be drained as well", frame.PrintableText(node))
+			return frame.UsageErrorf("%s: what is taken away cannot be drained as well", document.PrintableText(node))
 		}
 	}
 	return nil
@@ -258,7 +259,7 @@ func printWhatif(c *frame.Invocation, p *cellstate.CellCheckpoint, a *whatif.Pla
 	if len(a.Evictions) == 0 {
 		fmt.Fprintln(c.Stdout, "  It would evict nothing.")
 	} else {
-		fmt.Fprintf(c.Stdout, "  It would evict %s at once:\n", frame.Plural(len(a.Evictions), "task"))
+		fmt.Fprintf(c.Stdout, "  It would evict %s at once:\n", document.Plural(len(a.Evictions), "task"))
 	}
 	for i, e := range a.Evictions {
 		if i == maxShown {
@@ -347,12 +348,12 @@ func emptiedText(c *frame.Invocation, p *cellstate.CellCheckpoint, d whatif.Drai
 		return "already"
 	case d.EndUnknown == d.Running:
 		return fmt.Sprintf("nobody knows when: %s there, of which nobody knows when they end",
-			frame.Plural(d.Running, "task"))
+			document.Plural(d.Running, "task"))
 	case d.EndUnknown > 0:
 		return fmt.Sprintf("nobody knows when: of %s there nobody knows it of %d, and the others are over %s",
-			frame.Plural(d.Running, "task"), d.EndUnknown, shortStartText(c, p, d.LastEnd))
+			document.Plural(d.Running, "task"), d.EndUnknown, shortStartText(c, p, d.LastEnd))
 	}
-	return fmt.Sprintf("%s, when %s there %s over", shortStartText(c, p, d.LastEnd), frame.Plural(d.Running, "task"),
+	return fmt.Sprintf("%s, when %s there %s over", shortStartText(c, p, d.LastEnd), document.Plural(d.Running, "task"),
 		[...]string{"are", "is"}[btoi(d.Running == 1)])
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/cli/pool"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/plot"
 	"github.com/roost-batch/roost/internal/sim/whatif"
 	"github.com/roost-batch/roost/negotiator/cellstate"
@@ -114,12 +115,12 @@ func printWhen(c *frame.Invocation, p *cellstate.CellCheckpoint, of string, answ
 	a := answers[0]
 	tasks := waitingText(a.Tasks)
 	if !jobID.MatchString(of) {
-		tasks = frame.Plural(a.Tasks, "task") + ", if it is submitted then"
+		tasks = document.Plural(a.Tasks, "task") + ", if it is submitted then"
 	}
-	fmt.Fprintf(c.Stdout, "%s: %s\n%s\n\n", c.OutScreen.ColourText(frame.Bold, frame.PrintableText(of)), tasks,
+	fmt.Fprintf(c.Stdout, "%s: %s\n%s\n\n", c.OutScreen.ColourText(frame.Bold, document.PrintableText(of)), tasks,
 		printAsOf(c, p))
 	if a.Ahead > 0 {
-		fmt.Fprintf(c.Stdout, "  before it      %s that ask for the same\n", frame.Plural(a.Ahead, "task"))
+		fmt.Fprintf(c.Stdout, "  before it      %s that ask for the same\n", document.Plural(a.Ahead, "task"))
 	}
 	for i, a := range answers {
 		if i > 0 && a.First.Equal(answers[0].First) && a.Last.Equal(answers[0].Last) {

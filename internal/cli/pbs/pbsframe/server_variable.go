@@ -10,6 +10,7 @@ import (
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/identity/login"
 	"github.com/roost-batch/roost/internal/pbs/qsub"
 	"github.com/roost-batch/roost/internal/wire"
@@ -41,7 +42,7 @@ func ReadServerVariable(c *frame.Invocation) error {
 // for that.
 func UnknownServer(c *frame.Invocation, name string) error {
 	fmt.Fprintf(c.Stderr, "Unknown Host.\n%s: cannot connect to server %s (errno=15008)\n", c.Command.Name,
-		frame.PrintableText(name))
+		document.PrintableText(name))
 	return frame.ExitError(BadHost)
 }
 

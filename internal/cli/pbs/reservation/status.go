@@ -13,6 +13,7 @@ import (
 	"github.com/roost-batch/roost/internal/cli/admin"
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/pbs/qstat"
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
@@ -115,7 +116,7 @@ func reservationLine(c *frame.Invocation, r *admin.AttributedObject[ledger.Advan
 	o := &r.Object
 	state, _, _ := reservationState(o, c.Now())
 	fmt.Fprintf(c.Stdout, form, r.Name+"."+server, r.Name,
-		frame.PrintableText(cmp.Or(strings.Join(o.Users, ","), "-")), state,
+		document.PrintableText(cmp.Or(strings.Join(o.Users, ","), "-")), state,
 		shortTime(c, o.From), strconv.FormatInt(int64(o.Until.Sub(o.From)/time.Second), 10), shortTime(c, o.Until))
 }
 
@@ -141,7 +142,7 @@ func fullReservation(c *frame.Invocation, r *admin.AttributedObject[ledger.Advan
 	instant := func(t time.Time) string { return t.In(c.Now().Location()).Format("Mon Jan 02 15:04:05 2006") }
 	add := func(name, value string) {
 		if value != "" {
-			fmt.Fprintf(c.Stdout, "%s = %s\n", name, frame.PrintableText(value))
+			fmt.Fprintf(c.Stdout, "%s = %s\n", name, document.PrintableText(value))
 		}
 	}
 	fmt.Fprintf(c.Stdout, "Resv ID: %s.%s\n", r.Name, server)

@@ -14,6 +14,7 @@ import (
 	"github.com/roost-batch/roost/internal/cli/admin"
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/pbs/qsub"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/negotiator/ledger"
@@ -114,7 +115,7 @@ func reservationOptions(c *frame.Invocation) (pbsframe.Options, error) {
 		}
 	}
 	if o.IsSet('m') && o.Last('m') != "n" {
-		return o, pbsframe.FailUnsupported(c, "-m "+frame.PrintableText(o.Last('m'))+": "+errNotReserving['M'])
+		return o, pbsframe.FailUnsupported(c, "-m "+document.PrintableText(o.Last('m'))+": "+errNotReserving['M'])
 	}
 	if o.IsSet('I') && (o.Last('I') == "" || strings.Trim(strings.TrimPrefix(o.Last('I'), "-"), "0123456789") != "") {
 		return o, pbsframe.PrintUsage(c, "illegal -I value")
@@ -268,7 +269,7 @@ func reservation(c *frame.Invocation, text string,
 	}
 	i := slices.IndexFunc(all, func(r admin.AttributedObject[ledger.AdvanceReservation]) bool { return r.Name == name })
 	if i < 0 {
-		fmt.Fprintf(c.Stderr, "%s: Unknown Reservation Id %s\n", c.Command.Name, frame.PrintableText(text))
+		fmt.Fprintf(c.Stderr, "%s: Unknown Reservation Id %s\n", c.Command.Name, document.PrintableText(text))
 		return admin.AttributedObject[ledger.AdvanceReservation]{}, false
 	}
 	return all[i], true

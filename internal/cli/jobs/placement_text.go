@@ -5,35 +5,9 @@ import (
 	"strings"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/wire"
 )
-
-// placedRecord is a placement for programs.
-type placedRecord struct {
-	Units []string          `json:"units"`
-	Cores []uint32          `json:"cores,omitempty"`
-	GPUs  []placedGPURecord `json:"gpus,omitempty"`
-}
-
-type placedGPURecord struct {
-	UUID   string `json:"uuid"`
-	Index  uint32 `json:"index"`
-	Model  string `json:"model,omitempty"`
-	Memory int64  `json:"memory_bytes"`
-	Whole  bool   `json:"whole"`
-}
-
-func placedRecordOf(p *wire.Placed) *placedRecord {
-	if p == nil {
-		return nil
-	}
-	r := &placedRecord{Units: p.GetUnits(), Cores: p.GetCores()}
-	for _, g := range p.GetGpus() {
-		r.GPUs = append(r.GPUs, placedGPURecord{g.GetUuid(), g.GetIndex(), g.GetModel(), g.GetMemory(), g.GetWhole()})
-	}
-	return r
-}
 
 // placedText says it for people: "unit gpu0, cores 0-3, GPU 0 (20GiB of NVIDIA A100)".
 func placedText(p *wire.Placed) string {
@@ -55,7 +29,7 @@ func placedText(p *wire.Placed) string {
 		}
 		parts = append(parts, fmt.Sprintf("GPU %d (%s)", g.GetIndex(), strings.TrimSuffix(what+g.GetModel(), " of ")))
 	}
-	return frame.PrintableText(strings.Join(parts, ", "))
+	return document.PrintableText(strings.Join(parts, ", "))
 }
 
 // rangeText writes rising numbers as "0-3,8".

@@ -1,13 +1,13 @@
-package jobs
+package document
 
 import (
 	"time"
 
-	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-type jobRecord struct {
+// Job is a job, or a task of it.
+type Job struct {
 	ID             string            `json:"id"`
 	Name           string            `json:"name"`
 	Owner          string            `json:"owner"`
@@ -21,25 +21,25 @@ type jobRecord struct {
 	Array          bool              `json:"array"`
 	Tasks          uint32            `json:"tasks"`
 	Counts         map[string]uint32 `json:"counts"`
-	Request        resourcesRecord   `json:"request"`
+	Request        Resources         `json:"request"`
 	Reason         string            `json:"reason,omitempty"`
 	Index          *uint32           `json:"index,omitempty"`
 	Attempt        uint32            `json:"attempt,omitempty"`
 	Node           string            `json:"node,omitempty"`
-	Exit           *exitRecord       `json:"exit,omitempty"`
-	Placed         *placedRecord     `json:"placed,omitempty"`
+	Exit           *Exit             `json:"exit,omitempty"`
+	Placed         *Placement        `json:"placed,omitempty"`
 	Removed        bool              `json:"removed,omitempty"`
-	Usage          *usageRecord      `json:"usage,omitempty"`
+	Usage          *Usage            `json:"usage,omitempty"`
 	Dumpable       string            `json:"dumpable,omitempty"`
 	Checkpoints    uint32            `json:"checkpoints,omitempty"`
 	CheckpointedAt string            `json:"checkpointed,omitempty"`
 	Suspended      bool              `json:"suspended,omitempty"`
 	SuspendBy      string            `json:"suspended_by,omitempty"`
-	RunNow         *runNowRecord     `json:"run_now,omitempty"`
+	RunNow         *RunNow           `json:"run_now,omitempty"`
 }
 
-// runNowRecord is how a request to run a job now, out of turn, stands.
-type runNowRecord struct {
+// RunNow is how a request to run a job now, out of turn, stands.
+type RunNow struct {
 	By      string   `json:"by,omitempty"`
 	Since   string   `json:"since,omitempty"`
 	Nodes   []string `json:"nodes,omitempty"`
@@ -47,14 +47,15 @@ type runNowRecord struct {
 	Denied  string   `json:"denied,omitempty"`
 }
 
-func runNowOf(r *wire.RunNow) *runNowRecord {
+func runNowOf(r *wire.RunNow) *RunNow {
 	if r == nil {
 		return nil
 	}
-	return &runNowRecord{r.GetBy(), frame.Timestamp(r.GetSince()), r.GetNodes(), r.GetPending(), r.GetDenied()}
+	return &RunNow{r.GetBy(), Timestamp(r.GetSince()), r.GetNodes(), r.GetPending(), r.GetDenied()}
 }
 
-type resourcesRecord struct {
+// Resources are what a task asks for. Sizes are in bytes.
+type Resources struct {
 	CPUs   float64 `json:"cpus"`
 	Memory int64   `json:"memory_bytes"`
 	Disk   int64   `json:"disk_bytes"`
@@ -62,7 +63,8 @@ type resourcesRecord struct {
 	GPUMem int64   `json:"gpu_memory_bytes,omitempty"`
 }
 
-type exitRecord struct {
+// Exit is how an attempt ended, and what it used.
+type Exit struct {
 	Code      int32   `json:"code"`
 	Signal    int32   `json:"signal,omitempty"`
 	Core      bool    `json:"core,omitempty"`
@@ -80,30 +82,32 @@ type exitRecord struct {
 	Disk          int64 `json:"disk_bytes,omitempty"`
 }
 
-type eventRecord struct {
-	Sequence uint64      `json:"sequence"`
-	Time     string      `json:"time"`
-	ID       string      `json:"id"`
-	Attempt  uint32      `json:"attempt,omitempty"`
-	What     string      `json:"what"`
-	Text     string      `json:"text,omitempty"`
-	Node     string      `json:"node,omitempty"`
-	Exit     *exitRecord `json:"exit,omitempty"`
-	Chunk    uint32      `json:"chunk,omitempty"`
+// Event is something that happened to a job.
+type Event struct {
+	Sequence uint64 `json:"sequence"`
+	Time     string `json:"time"`
+	ID       string `json:"id"`
+	Attempt  uint32 `json:"attempt,omitempty"`
+	What     string `json:"what"`
+	Text     string `json:"text,omitempty"`
+	Node     string `json:"node,omitempty"`
+	Exit     *Exit  `json:"exit,omitempty"`
+	Chunk    uint32 `json:"chunk,omitempty"`
 }
 
-func jobRecordOf(s *wire.JobStatus, task bool) jobRecord {
-	r := jobRecord{
+// JobOf returns the document of a job, or of one of its tasks.
+func JobOf(s *wire.JobStatus, task bool) Job {
+	r := Job{
 		ID: s.GetId(), Name: s.GetName(), Owner: s.GetOwner(), Band: s.GetBand(), Queue: s.GetQueue(),
-		Priority: s.GetPriority(), State: frame.StateOf(s),
-		Submitted: frame.Timestamp(s.GetSubmitted()), Started: frame.Timestamp(s.GetStarted()),
-		Ended: frame.Timestamp(s.GetEnded()),
+		Priority: s.GetPriority(), State: StateOf(s),
+		Submitted: Timestamp(s.GetSubmitted()), Started: Timestamp(s.GetStarted()),
+		Ended: Timestamp(s.GetEnded()),
 		Array: s.GetArray(), Tasks: s.GetTasks(),
 		Counts: s.GetCounts(), Reason: s.GetReason(), Attempt: s.GetAttempt(), Node: s.GetNode(),
-		Exit: exitRecordOf(s.GetExit()), Removed: s.GetRemoved(),
-		Request: resourcesRecordOf(s.GetRequest()), Placed: placedRecordOf(s.GetPlaced()),
-		Usage: usageRecordOf(s.GetUsage()), Dumpable: s.GetDumpable(),
-		Checkpoints: s.GetCheckpoints(), CheckpointedAt: frame.Timestamp(s.GetCheckpointed()),
+		Exit: ExitOf(s.GetExit()), Removed: s.GetRemoved(),
+		Request: ResourcesOf(s.GetRequest()), Placed: PlacementOf(s.GetPlaced()),
+		Usage: UsageOf(s.GetUsage()), Dumpable: s.GetDumpable(),
+		Checkpoints: s.GetCheckpoints(), CheckpointedAt: Timestamp(s.GetCheckpointed()),
 		Suspended: s.GetSuspended(),
 		SuspendBy: s.GetSuspendedBy(), RunNow: runNowOf(s.GetRunNow()),
 	}
@@ -117,16 +121,18 @@ func jobRecordOf(s *wire.JobStatus, task bool) jobRecord {
 	return r
 }
 
-func resourcesRecordOf(r *wire.Resources) resourcesRecord {
-	return resourcesRecord{float64(r.GetMilliCpu()) / 1000, r.GetMemory(), r.GetDisk(), r.GetGpus(), r.GetGpuMemory()}
+// ResourcesOf returns the document of a request.
+func ResourcesOf(r *wire.Resources) Resources {
+	return Resources{float64(r.GetMilliCpu()) / 1000, r.GetMemory(), r.GetDisk(), r.GetGpus(), r.GetGpuMemory()}
 }
 
-func exitRecordOf(e *wire.ExitStatus) *exitRecord {
+// ExitOf returns the document of an end; nil for none.
+func ExitOf(e *wire.ExitStatus) *Exit {
 	if e == nil {
 		return nil
 	}
 	const second = 1e9
-	return &exitRecord{
+	return &Exit{
 		Code: e.GetCode(), Signal: e.GetSignal(), Core: e.GetCore(), Reason: e.GetReason(),
 		Cause: causeName(e.GetCause()),
 		Wall:  float64(e.GetWall()) / second, UserCPU: float64(e.GetUserCpu()) / second,
@@ -173,14 +179,15 @@ func causeName(c wire.Cause) string {
 	return "unknown"
 }
 
-func eventRecordOf(e *wire.JobEvent) eventRecord {
-	return eventRecord{e.GetSequence(), frame.Timestamp(e.GetTime()), e.GetId(), e.GetAttempt(), e.GetWhat(),
+// EventOf returns the document of an event.
+func EventOf(e *wire.JobEvent) Event {
+	return Event{e.GetSequence(), Timestamp(e.GetTime()), e.GetId(), e.GetAttempt(), e.GetWhat(),
 		e.GetText(),
-		e.GetNode(), exitRecordOf(e.GetExit()), e.GetChunk()}
+		e.GetNode(), ExitOf(e.GetExit()), e.GetChunk()}
 }
 
-// usageRecord is what a task uses, for programs.
-type usageRecord struct {
+// Usage is what a task uses, for programs.
+type Usage struct {
 	Time          string  `json:"time,omitempty"`
 	Wall          float64 `json:"wall_seconds"`
 	UserCPU       float64 `json:"user_cpu_seconds"`
@@ -198,13 +205,14 @@ type usageRecord struct {
 	Frozen        bool    `json:"frozen,omitempty"`
 }
 
-func usageRecordOf(u *wire.TaskUsage) *usageRecord {
+// UsageOf returns the document of a usage; nil for none.
+func UsageOf(u *wire.TaskUsage) *Usage {
 	if u == nil {
 		return nil
 	}
 	seconds := func(ns int64) float64 { return time.Duration(ns).Seconds() }
-	return &usageRecord{
-		Time: frame.Timestamp(u.GetTime()), Wall: seconds(u.GetWall()), UserCPU: seconds(u.GetUserCpu()),
+	return &Usage{
+		Time: Timestamp(u.GetTime()), Wall: seconds(u.GetWall()), UserCPU: seconds(u.GetUserCpu()),
 		SystemCPU: seconds(u.GetSystemCpu()), Memory: u.GetMemory(),
 		PeakMemory: u.GetPeakMemory(), Cache: u.GetCache(), Read: u.GetReadBytes(), Write: u.GetWriteBytes(),
 		Processes: u.GetProcesses(), GPUs: u.GetGpu(),

@@ -1,0 +1,55 @@
+package document
+
+import (
+	"strings"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+)
+
+// Node is what the ad of a machine says.
+type Node struct {
+	Name    string         `json:"name"`
+	State   string         `json:"state"`
+	Cpus    ResourceAmount `json:"cpus"`
+	Memory  ResourceAmount `json:"memory_bytes"`
+	Disk    ResourceAmount `json:"disk_bytes"`
+	GPUs    ResourceAmount `json:"gpus"`
+	Load    float64        `json:"load"`
+	Running int64          `json:"running"`
+	Claims  int64          `json:"claims"`
+	Arch    string         `json:"arch"`
+	OpSys   string         `json:"opsys"`
+	Version string         `json:"version"`
+
+	Devices []GPUDevice    `json:"gpu_devices,omitempty"`
+	Units   []ResourceUnit `json:"units,omitempty"`
+	Drain   string         `json:"drain,omitempty"`   // why it is drained
+	Comment string         `json:"comment,omitempty"` // what administrators say of it
+	Owner   string         `json:"owner,omitempty"`   // why its owner does not lend it now
+}
+
+// ResourceAmount is how much of a resource is free, and how much there is.
+type ResourceAmount struct {
+	Free  float64 `json:"free"`
+	Total float64 `json:"total"`
+}
+
+// NodeOf reads the ad of a machine.
+func NodeOf(ad *classad.Ad) Node {
+	text := func(name string) string { s, _ := ad.Str(name); return s }
+	number := func(name string) float64 { f, _ := ad.Real(name); return f }
+	whole := func(name string) int64 { return int64(number(name)) }
+	pair := func(free, total string, unit roost.Bytes) ResourceAmount {
+		return ResourceAmount{number(free) * float64(unit), number(total) * float64(unit)}
+	}
+	return Node{
+		Name: text(roost.AttrName), State: strings.ToLower(text(roost.AttrState)), Load: number(roost.AttrLoadAvg),
+		Cpus: pair(roost.AttrCpus, roost.AttrTotalCpus, 1), GPUs: pair(roost.AttrGpus, roost.AttrTotalGpus, 1),
+		Memory:  pair(roost.AttrMemory, roost.AttrTotalMemory, roost.MiB),
+		Disk:    pair(roost.AttrDisk, roost.AttrTotalDisk, roost.KiB),
+		Running: whole(roost.AttrNumRunning), Claims: whole(roost.AttrNumClaims), Arch: text(roost.AttrArch),
+		OpSys: text(roost.AttrOpSys), Version: text(roost.AttrVersion),
+		Devices: GPUDevicesOf(ad), Units: resourceUnitsOf(ad), Owner: text(roost.AttrOwnerBusyReason),
+	}
+}
