@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -32,12 +33,10 @@ func (s *sourceFile) position(n ast.Node) string {
 	return s.pkg + "/" + s.name + ":" + strconv.Itoa(s.Position(n.Pos()).Line)
 }
 
-// sources parses every Go file of the module.
-func sources(t *testing.T) []*sourceFile {
-	t.Helper()
-	var all []*sourceFile
+// parseSources parses every Go file of the module, once for all tests.
+var parseSources = sync.OnceValues(func() (all []*sourceFile, err error) {
 	fset := token.NewFileSet()
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -61,10 +60,17 @@ func sources(t *testing.T) []*sourceFile {
 		all = append(all, &sourceFile{pkg, d.Name(), strings.HasSuffix(path, "_test.go"), file, fset})
 		return nil
 	})
+	return all, err
+})
+
+// sources returns every Go file of the module.
+func sources(t *testing.T) []*sourceFile {
+	t.Helper()
+	all, err := parseSources()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return all
+	return slices.Clone(all)
 }
 
 // nonTestFiles returns the files that are no tests. Tests may import what they like.
