@@ -123,6 +123,7 @@ func packageOrders() []packageOrder {
 		{"internal/identity/ca", false},
 		{"internal/identity/caclient", false},
 		{"man", false},
+		{"internal/web/manual", false},
 		{"etc", false},
 		{"internal/enroll", false},
 		{"internal/master", false},
