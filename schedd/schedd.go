@@ -260,6 +260,13 @@ func (s *Schedd) openListeners() (all []net.Listener, err error) {
 		}
 		all = append(all, l)
 	}
+	if s.node.Web != nil { // its account differs from that of the schedd, and its users' from both
+		l, err := rpc.ListenLogins(s.node.LoginSocket(), 0o666)
+		if err != nil {
+			return all, err
+		}
+		all = append(all, l)
+	}
 	return all, nil
 }
 

@@ -30,6 +30,7 @@ type Node struct {
 	// schedds
 	ImageServer string
 	Authority   *AuthoritySettings // the authority on this node
+	Web         *WebSettings       // the web daemon on this node
 	// address of the pool's authority, which renews this node's certificate; empty: the
 	// certificate was made by hand
 	AuthorityAt string

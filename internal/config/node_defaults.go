@@ -95,6 +95,7 @@ func (n *Node) fillDefaults(at, host string) {
 		fillListenAddress(&d.Listen, n.RunDir(), "startd-"+d.Name)
 	}
 	n.fillAuthorityDefaults(at)
+	n.fillWebDefaults(at)
 	n.checkGPUSharing()
 	setDefault(&n.Owner.File, OwnerFileName)
 	n.Owner.File = joinBelow(at, n.Owner.File)
@@ -168,7 +169,7 @@ func (n *Node) checkNode() error {
 	if n.ImageServer != "" {
 		all = append(all, n.ImageServer)
 	}
-	if err := errors.Join(n.checkGPUs(), n.checkAuthority()); err != nil {
+	if err := errors.Join(n.checkGPUs(), n.checkAuthority(), n.checkWeb()); err != nil {
 		return err
 	}
 	dirs := map[string]string{}

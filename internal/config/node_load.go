@@ -165,6 +165,10 @@ func readNode(p *problemList, body *hclsyntax.Body) *Node {
 		i.readSize("max_size", `"500GiB"`, &n.Images.Max)
 		i.reportUnknown()
 	}
+	if b := s.singleBlock("web"); b != nil {
+		n.Web = &WebSettings{}
+		s.readWeb(b, n.Web)
+	}
 	s.readStartds(n)
 	if b := s.singleBlock("owner"); b != nil {
 		o := s.innerBlock(b)

@@ -139,7 +139,10 @@ func fullNode() *Node {
 		ImageServer: "10.0.0.9:9704",
 		Authority:   &AuthoritySettings{Listen: []string{"10.0.0.1:9700"}, Dir: "/srv/authority"},
 		AuthorityAt: "10.0.0.1:9700",
-		Owner:       OwnerFile{File: "/srv/owner.hcl"},
+		Web: &WebSettings{Listen: []string{"10.0.0.1:9780", "unix:/run/roost/web.sock"},
+			Names: []string{"pool.lab.example"}, URL: "https://roost.lab.example", User: "roost-web",
+			Certificate: "/etc/roost/web.pem", Key: "/etc/roost/web.key"},
+		Owner: OwnerFile{File: "/srv/owner.hcl"},
 		Startds: []StartdSettings{{
 			Name: "n1", Dir: "/srv/n1", Listen: []string{"10.0.0.1:9703"},
 			Resources: roost.Resources{CPU: 2500, Memory: 3*roost.GiB + 1, Disk: 7 * roost.MiB},

@@ -30,6 +30,7 @@ func Write(n *Node) []byte {
 		b.writeText("key", t.Key)
 	}
 	w.writeAuthority(n.Authority)
+	w.writeWeb(n.Web)
 	if c := n.Collector; c != nil {
 		w.writeBlock("collector").writeList("listen", c.Listen)
 	}

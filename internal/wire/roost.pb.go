@@ -194,7 +194,7 @@ func (x ActRequest_Verb) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ActRequest_Verb.Descriptor instead.
 func (ActRequest_Verb) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{31, 0}
+	return file_roost_proto_rawDescGZIP(), []int{32, 0}
 }
 
 // Refusal is the error if its kind is ambiguous and PBS has a number for it.
@@ -259,7 +259,7 @@ func (x ActReply_Refusal) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ActReply_Refusal.Descriptor instead.
 func (ActReply_Refusal) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{34, 0}
+	return file_roost_proto_rawDescGZIP(), []int{35, 0}
 }
 
 // Counting selects how limits on running jobs count the claims.
@@ -309,7 +309,7 @@ func (x RequestUpdate_Counting) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use RequestUpdate_Counting.Descriptor instead.
 func (RequestUpdate_Counting) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{62, 0}
+	return file_roost_proto_rawDescGZIP(), []int{63, 0}
 }
 
 type Outcome_Verdict int32
@@ -363,7 +363,7 @@ func (x Outcome_Verdict) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Outcome_Verdict.Descriptor instead.
 func (Outcome_Verdict) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{65, 0}
+	return file_roost_proto_rawDescGZIP(), []int{66, 0}
 }
 
 type CheckpointPolicy_Method int32
@@ -409,7 +409,7 @@ func (x CheckpointPolicy_Method) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use CheckpointPolicy_Method.Descriptor instead.
 func (CheckpointPolicy_Method) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{105, 0}
+	return file_roost_proto_rawDescGZIP(), []int{106, 0}
 }
 
 type IdleSource_Health int32
@@ -458,7 +458,7 @@ func (x IdleSource_Health) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use IdleSource_Health.Descriptor instead.
 func (IdleSource_Health) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{142, 0}
+	return file_roost_proto_rawDescGZIP(), []int{143, 0}
 }
 
 type Resources struct {
@@ -903,9 +903,12 @@ func (x *TaskUsage) GetSession() int64 {
 	return 0
 }
 
+// LoginTokenRequest asks for a token. Durations are in nanoseconds.
 type LoginTokenRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Life          int64                  `protobuf:"varint,1,opt,name=life,proto3" json:"life,omitempty"`
+	Life          int64                  `protobuf:"varint,1,opt,name=life,proto3" json:"life,omitempty"`         // of the token; 0: the default
+	Validity      int64                  `protobuf:"varint,2,opt,name=validity,proto3" json:"validity,omitempty"` // of the login that is made with it; 0: the default
+	Web           bool                   `protobuf:"varint,3,opt,name=web,proto3" json:"web,omitempty"`           // for the web daemon of the schedd's node
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -947,11 +950,26 @@ func (x *LoginTokenRequest) GetLife() int64 {
 	return 0
 }
 
+func (x *LoginTokenRequest) GetValidity() int64 {
+	if x != nil {
+		return x.Validity
+	}
+	return 0
+}
+
+func (x *LoginTokenRequest) GetWeb() bool {
+	if x != nil {
+		return x.Web
+	}
+	return false
+}
+
 type LoginTokenReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Address       string                 `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"` // address of the schedd at which the token is used
 	Token         string                 `protobuf:"bytes,2,opt,name=token,proto3" json:"token,omitempty"`
 	Expires       int64                  `protobuf:"varint,3,opt,name=expires,proto3" json:"expires,omitempty"` // unix nanoseconds
+	Url           string                 `protobuf:"bytes,4,opt,name=url,proto3" json:"url,omitempty"`          // for the web daemon: where its pages are, as in "http://127.0.0.1:9780"
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1005,6 +1023,13 @@ func (x *LoginTokenReply) GetExpires() int64 {
 		return x.Expires
 	}
 	return 0
+}
+
+func (x *LoginTokenReply) GetUrl() string {
+	if x != nil {
+		return x.Url
+	}
+	return ""
 }
 
 type LoginRequest struct {
@@ -1457,7 +1482,8 @@ func (x *NeighbourQuery) GetUser() string {
 type PoolQuery struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Query         *QueryRequest          `protobuf:"bytes,1,opt,name=query,proto3" json:"query,omitempty"`
-	At            string                 `protobuf:"bytes,2,opt,name=at,proto3" json:"at,omitempty"` // only this schedd, by its node's name
+	At            string                 `protobuf:"bytes,2,opt,name=at,proto3" json:"at,omitempty"`       // only this schedd, by its node's name
+	After         *RowPlace              `protobuf:"bytes,3,opt,name=after,proto3" json:"after,omitempty"` // without a table: only rows behind this place; absent: from the first
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1506,6 +1532,83 @@ func (x *PoolQuery) GetAt() string {
 	return ""
 }
 
+func (x *PoolQuery) GetAfter() *RowPlace {
+	if x != nil {
+		return x.After
+	}
+	return nil
+}
+
+// RowPlace is the place of a row in a list of all schedds, newest first. Rows are ordered
+// by time, then by node, then by number, then by index.
+type RowPlace struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Time          int64                  `protobuf:"varint,1,opt,name=time,proto3" json:"time,omitempty"`   // order_time, or submitted, of the row's job
+	Node          string                 `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`    // of its schedd
+	Seq           uint64                 `protobuf:"varint,3,opt,name=seq,proto3" json:"seq,omitempty"`     // number of its job
+	Index         uint32                 `protobuf:"varint,4,opt,name=index,proto3" json:"index,omitempty"` // with tasks: index of the task
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RowPlace) Reset() {
+	*x = RowPlace{}
+	mi := &file_roost_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RowPlace) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RowPlace) ProtoMessage() {}
+
+func (x *RowPlace) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RowPlace.ProtoReflect.Descriptor instead.
+func (*RowPlace) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *RowPlace) GetTime() int64 {
+	if x != nil {
+		return x.Time
+	}
+	return 0
+}
+
+func (x *RowPlace) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *RowPlace) GetSeq() uint64 {
+	if x != nil {
+		return x.Seq
+	}
+	return 0
+}
+
+func (x *RowPlace) GetIndex() uint32 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
 // PoolRow is a job, newest first, or a schedd whose jobs are missing.
 type PoolRow struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1521,7 +1624,7 @@ type PoolRow struct {
 
 func (x *PoolRow) Reset() {
 	*x = PoolRow{}
-	mi := &file_roost_proto_msgTypes[15]
+	mi := &file_roost_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1533,7 +1636,7 @@ func (x *PoolRow) String() string {
 func (*PoolRow) ProtoMessage() {}
 
 func (x *PoolRow) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[15]
+	mi := &file_roost_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1546,7 +1649,7 @@ func (x *PoolRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PoolRow.ProtoReflect.Descriptor instead.
 func (*PoolRow) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{15}
+	return file_roost_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *PoolRow) GetOf() isPoolRow_Of {
@@ -1616,7 +1719,7 @@ type JobBatch struct {
 
 func (x *JobBatch) Reset() {
 	*x = JobBatch{}
-	mi := &file_roost_proto_msgTypes[16]
+	mi := &file_roost_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1628,7 +1731,7 @@ func (x *JobBatch) String() string {
 func (*JobBatch) ProtoMessage() {}
 
 func (x *JobBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[16]
+	mi := &file_roost_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1641,7 +1744,7 @@ func (x *JobBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobBatch.ProtoReflect.Descriptor instead.
 func (*JobBatch) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{16}
+	return file_roost_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *JobBatch) GetJobs() [][]byte {
@@ -1661,7 +1764,7 @@ type Silent struct {
 
 func (x *Silent) Reset() {
 	*x = Silent{}
-	mi := &file_roost_proto_msgTypes[17]
+	mi := &file_roost_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1673,7 +1776,7 @@ func (x *Silent) String() string {
 func (*Silent) ProtoMessage() {}
 
 func (x *Silent) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[17]
+	mi := &file_roost_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1686,7 +1789,7 @@ func (x *Silent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Silent.ProtoReflect.Descriptor instead.
 func (*Silent) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{17}
+	return file_roost_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Silent) GetNode() string {
@@ -1720,7 +1823,7 @@ type JobSpec struct {
 
 func (x *JobSpec) Reset() {
 	*x = JobSpec{}
-	mi := &file_roost_proto_msgTypes[18]
+	mi := &file_roost_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1732,7 +1835,7 @@ func (x *JobSpec) String() string {
 func (*JobSpec) ProtoMessage() {}
 
 func (x *JobSpec) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[18]
+	mi := &file_roost_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1745,7 +1848,7 @@ func (x *JobSpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobSpec.ProtoReflect.Descriptor instead.
 func (*JobSpec) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{18}
+	return file_roost_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *JobSpec) GetAd() string {
@@ -1779,7 +1882,7 @@ type Column struct {
 
 func (x *Column) Reset() {
 	*x = Column{}
-	mi := &file_roost_proto_msgTypes[19]
+	mi := &file_roost_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1791,7 +1894,7 @@ func (x *Column) String() string {
 func (*Column) ProtoMessage() {}
 
 func (x *Column) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[19]
+	mi := &file_roost_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1804,7 +1907,7 @@ func (x *Column) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Column.ProtoReflect.Descriptor instead.
 func (*Column) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{19}
+	return file_roost_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Column) GetName() string {
@@ -1831,7 +1934,7 @@ type SubmitRequest struct {
 
 func (x *SubmitRequest) Reset() {
 	*x = SubmitRequest{}
-	mi := &file_roost_proto_msgTypes[20]
+	mi := &file_roost_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1843,7 +1946,7 @@ func (x *SubmitRequest) String() string {
 func (*SubmitRequest) ProtoMessage() {}
 
 func (x *SubmitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[20]
+	mi := &file_roost_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1856,7 +1959,7 @@ func (x *SubmitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitRequest.ProtoReflect.Descriptor instead.
 func (*SubmitRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{20}
+	return file_roost_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *SubmitRequest) GetKey() string {
@@ -1884,7 +1987,7 @@ type SubmitPart struct {
 
 func (x *SubmitPart) Reset() {
 	*x = SubmitPart{}
-	mi := &file_roost_proto_msgTypes[21]
+	mi := &file_roost_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1896,7 +1999,7 @@ func (x *SubmitPart) String() string {
 func (*SubmitPart) ProtoMessage() {}
 
 func (x *SubmitPart) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[21]
+	mi := &file_roost_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1909,7 +2012,7 @@ func (x *SubmitPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitPart.ProtoReflect.Descriptor instead.
 func (*SubmitPart) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{21}
+	return file_roost_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *SubmitPart) GetSize() uint64 {
@@ -1935,7 +2038,7 @@ type ScriptChunk struct {
 
 func (x *ScriptChunk) Reset() {
 	*x = ScriptChunk{}
-	mi := &file_roost_proto_msgTypes[22]
+	mi := &file_roost_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1947,7 +2050,7 @@ func (x *ScriptChunk) String() string {
 func (*ScriptChunk) ProtoMessage() {}
 
 func (x *ScriptChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[22]
+	mi := &file_roost_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1960,7 +2063,7 @@ func (x *ScriptChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScriptChunk.ProtoReflect.Descriptor instead.
 func (*ScriptChunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{22}
+	return file_roost_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ScriptChunk) GetData() []byte {
@@ -1979,7 +2082,7 @@ type ScriptReply struct {
 
 func (x *ScriptReply) Reset() {
 	*x = ScriptReply{}
-	mi := &file_roost_proto_msgTypes[23]
+	mi := &file_roost_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1991,7 +2094,7 @@ func (x *ScriptReply) String() string {
 func (*ScriptReply) ProtoMessage() {}
 
 func (x *ScriptReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[23]
+	mi := &file_roost_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2004,7 +2107,7 @@ func (x *ScriptReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScriptReply.ProtoReflect.Descriptor instead.
 func (*ScriptReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{23}
+	return file_roost_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ScriptReply) GetName() string {
@@ -2024,7 +2127,7 @@ type SubmitReply struct {
 
 func (x *SubmitReply) Reset() {
 	*x = SubmitReply{}
-	mi := &file_roost_proto_msgTypes[24]
+	mi := &file_roost_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2036,7 +2139,7 @@ func (x *SubmitReply) String() string {
 func (*SubmitReply) ProtoMessage() {}
 
 func (x *SubmitReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[24]
+	mi := &file_roost_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2049,7 +2152,7 @@ func (x *SubmitReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitReply.ProtoReflect.Descriptor instead.
 func (*SubmitReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{24}
+	return file_roost_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *SubmitReply) GetIds() []string {
@@ -2080,7 +2183,7 @@ type Selection struct {
 
 func (x *Selection) Reset() {
 	*x = Selection{}
-	mi := &file_roost_proto_msgTypes[25]
+	mi := &file_roost_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2092,7 +2195,7 @@ func (x *Selection) String() string {
 func (*Selection) ProtoMessage() {}
 
 func (x *Selection) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[25]
+	mi := &file_roost_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2105,7 +2208,7 @@ func (x *Selection) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Selection.ProtoReflect.Descriptor instead.
 func (*Selection) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{25}
+	return file_roost_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Selection) GetSelectors() []string {
@@ -2158,7 +2261,7 @@ type QueryRequest struct {
 
 func (x *QueryRequest) Reset() {
 	*x = QueryRequest{}
-	mi := &file_roost_proto_msgTypes[26]
+	mi := &file_roost_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2170,7 +2273,7 @@ func (x *QueryRequest) String() string {
 func (*QueryRequest) ProtoMessage() {}
 
 func (x *QueryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[26]
+	mi := &file_roost_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2183,7 +2286,7 @@ func (x *QueryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryRequest.ProtoReflect.Descriptor instead.
 func (*QueryRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{26}
+	return file_roost_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *QueryRequest) GetSelection() *Selection {
@@ -2268,7 +2371,7 @@ type Refused struct {
 
 func (x *Refused) Reset() {
 	*x = Refused{}
-	mi := &file_roost_proto_msgTypes[27]
+	mi := &file_roost_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2280,7 +2383,7 @@ func (x *Refused) String() string {
 func (*Refused) ProtoMessage() {}
 
 func (x *Refused) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[27]
+	mi := &file_roost_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2293,7 +2396,7 @@ func (x *Refused) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refused.ProtoReflect.Descriptor instead.
 func (*Refused) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{27}
+	return file_roost_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Refused) GetSelector() string {
@@ -2372,7 +2475,7 @@ type JobStatus struct {
 
 func (x *JobStatus) Reset() {
 	*x = JobStatus{}
-	mi := &file_roost_proto_msgTypes[28]
+	mi := &file_roost_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2384,7 +2487,7 @@ func (x *JobStatus) String() string {
 func (*JobStatus) ProtoMessage() {}
 
 func (x *JobStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[28]
+	mi := &file_roost_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2397,7 +2500,7 @@ func (x *JobStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobStatus.ProtoReflect.Descriptor instead.
 func (*JobStatus) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{28}
+	return file_roost_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *JobStatus) GetId() string {
@@ -2729,7 +2832,7 @@ type RunNow struct {
 
 func (x *RunNow) Reset() {
 	*x = RunNow{}
-	mi := &file_roost_proto_msgTypes[29]
+	mi := &file_roost_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2741,7 +2844,7 @@ func (x *RunNow) String() string {
 func (*RunNow) ProtoMessage() {}
 
 func (x *RunNow) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[29]
+	mi := &file_roost_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2754,7 +2857,7 @@ func (x *RunNow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunNow.ProtoReflect.Descriptor instead.
 func (*RunNow) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{29}
+	return file_roost_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *RunNow) GetBy() string {
@@ -2805,7 +2908,7 @@ type Chunk struct {
 
 func (x *Chunk) Reset() {
 	*x = Chunk{}
-	mi := &file_roost_proto_msgTypes[30]
+	mi := &file_roost_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2817,7 +2920,7 @@ func (x *Chunk) String() string {
 func (*Chunk) ProtoMessage() {}
 
 func (x *Chunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[30]
+	mi := &file_roost_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2830,7 +2933,7 @@ func (x *Chunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Chunk.ProtoReflect.Descriptor instead.
 func (*Chunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{30}
+	return file_roost_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Chunk) GetNode() string {
@@ -2885,7 +2988,7 @@ type ActRequest struct {
 
 func (x *ActRequest) Reset() {
 	*x = ActRequest{}
-	mi := &file_roost_proto_msgTypes[31]
+	mi := &file_roost_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2897,7 +3000,7 @@ func (x *ActRequest) String() string {
 func (*ActRequest) ProtoMessage() {}
 
 func (x *ActRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[31]
+	mi := &file_roost_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2910,7 +3013,7 @@ func (x *ActRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActRequest.ProtoReflect.Descriptor instead.
 func (*ActRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{31}
+	return file_roost_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ActRequest) GetVerb() ActRequest_Verb {
@@ -3023,7 +3126,7 @@ type NodeRelease struct {
 
 func (x *NodeRelease) Reset() {
 	*x = NodeRelease{}
-	mi := &file_roost_proto_msgTypes[32]
+	mi := &file_roost_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3035,7 +3138,7 @@ func (x *NodeRelease) String() string {
 func (*NodeRelease) ProtoMessage() {}
 
 func (x *NodeRelease) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[32]
+	mi := &file_roost_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3048,7 +3151,7 @@ func (x *NodeRelease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeRelease.ProtoReflect.Descriptor instead.
 func (*NodeRelease) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{32}
+	return file_roost_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *NodeRelease) GetNodes() []string {
@@ -3088,7 +3191,7 @@ type Alteration struct {
 
 func (x *Alteration) Reset() {
 	*x = Alteration{}
-	mi := &file_roost_proto_msgTypes[33]
+	mi := &file_roost_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3100,7 +3203,7 @@ func (x *Alteration) String() string {
 func (*Alteration) ProtoMessage() {}
 
 func (x *Alteration) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[33]
+	mi := &file_roost_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3113,7 +3216,7 @@ func (x *Alteration) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Alteration.ProtoReflect.Descriptor instead.
 func (*Alteration) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{33}
+	return file_roost_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Alteration) GetChanges() string {
@@ -3160,7 +3263,7 @@ type ActReply struct {
 
 func (x *ActReply) Reset() {
 	*x = ActReply{}
-	mi := &file_roost_proto_msgTypes[34]
+	mi := &file_roost_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3172,7 +3275,7 @@ func (x *ActReply) String() string {
 func (*ActReply) ProtoMessage() {}
 
 func (x *ActReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[34]
+	mi := &file_roost_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3185,7 +3288,7 @@ func (x *ActReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActReply.ProtoReflect.Descriptor instead.
 func (*ActReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{34}
+	return file_roost_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ActReply) GetResults() []*ActReply_Result {
@@ -3205,7 +3308,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_roost_proto_msgTypes[35]
+	mi := &file_roost_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3217,7 +3320,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[35]
+	mi := &file_roost_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3230,7 +3333,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{35}
+	return file_roost_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *WatchRequest) GetSelection() *Selection {
@@ -3259,7 +3362,7 @@ type WatchEvent struct {
 
 func (x *WatchEvent) Reset() {
 	*x = WatchEvent{}
-	mi := &file_roost_proto_msgTypes[36]
+	mi := &file_roost_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3271,7 +3374,7 @@ func (x *WatchEvent) String() string {
 func (*WatchEvent) ProtoMessage() {}
 
 func (x *WatchEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[36]
+	mi := &file_roost_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3284,7 +3387,7 @@ func (x *WatchEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchEvent.ProtoReflect.Descriptor instead.
 func (*WatchEvent) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{36}
+	return file_roost_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *WatchEvent) GetStatus() *JobStatus {
@@ -3314,7 +3417,7 @@ type LogsRequest struct {
 
 func (x *LogsRequest) Reset() {
 	*x = LogsRequest{}
-	mi := &file_roost_proto_msgTypes[37]
+	mi := &file_roost_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3326,7 +3429,7 @@ func (x *LogsRequest) String() string {
 func (*LogsRequest) ProtoMessage() {}
 
 func (x *LogsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[37]
+	mi := &file_roost_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3339,7 +3442,7 @@ func (x *LogsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogsRequest.ProtoReflect.Descriptor instead.
 func (*LogsRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{37}
+	return file_roost_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *LogsRequest) GetId() string {
@@ -3388,7 +3491,7 @@ type LogChunk struct {
 
 func (x *LogChunk) Reset() {
 	*x = LogChunk{}
-	mi := &file_roost_proto_msgTypes[38]
+	mi := &file_roost_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3400,7 +3503,7 @@ func (x *LogChunk) String() string {
 func (*LogChunk) ProtoMessage() {}
 
 func (x *LogChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[38]
+	mi := &file_roost_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3413,7 +3516,7 @@ func (x *LogChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogChunk.ProtoReflect.Descriptor instead.
 func (*LogChunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{38}
+	return file_roost_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *LogChunk) GetData() []byte {
@@ -3446,7 +3549,7 @@ type WhyRequest struct {
 
 func (x *WhyRequest) Reset() {
 	*x = WhyRequest{}
-	mi := &file_roost_proto_msgTypes[39]
+	mi := &file_roost_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3458,7 +3561,7 @@ func (x *WhyRequest) String() string {
 func (*WhyRequest) ProtoMessage() {}
 
 func (x *WhyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[39]
+	mi := &file_roost_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3471,7 +3574,7 @@ func (x *WhyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyRequest.ProtoReflect.Descriptor instead.
 func (*WhyRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{39}
+	return file_roost_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *WhyRequest) GetId() string {
@@ -3493,7 +3596,7 @@ type WhyReply struct {
 
 func (x *WhyReply) Reset() {
 	*x = WhyReply{}
-	mi := &file_roost_proto_msgTypes[40]
+	mi := &file_roost_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3505,7 +3608,7 @@ func (x *WhyReply) String() string {
 func (*WhyReply) ProtoMessage() {}
 
 func (x *WhyReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[40]
+	mi := &file_roost_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3518,7 +3621,7 @@ func (x *WhyReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyReply.ProtoReflect.Descriptor instead.
 func (*WhyReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{40}
+	return file_roost_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *WhyReply) GetStatus() *JobStatus {
@@ -3573,7 +3676,7 @@ type Explanation struct {
 
 func (x *Explanation) Reset() {
 	*x = Explanation{}
-	mi := &file_roost_proto_msgTypes[41]
+	mi := &file_roost_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3585,7 +3688,7 @@ func (x *Explanation) String() string {
 func (*Explanation) ProtoMessage() {}
 
 func (x *Explanation) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[41]
+	mi := &file_roost_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3598,7 +3701,7 @@ func (x *Explanation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation.ProtoReflect.Descriptor instead.
 func (*Explanation) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{41}
+	return file_roost_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Explanation) GetMachines() uint32 {
@@ -3715,7 +3818,7 @@ type EventsRequest struct {
 
 func (x *EventsRequest) Reset() {
 	*x = EventsRequest{}
-	mi := &file_roost_proto_msgTypes[42]
+	mi := &file_roost_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3727,7 +3830,7 @@ func (x *EventsRequest) String() string {
 func (*EventsRequest) ProtoMessage() {}
 
 func (x *EventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[42]
+	mi := &file_roost_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3740,7 +3843,7 @@ func (x *EventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventsRequest.ProtoReflect.Descriptor instead.
 func (*EventsRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{42}
+	return file_roost_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *EventsRequest) GetId() string {
@@ -3768,7 +3871,7 @@ type JobEvent struct {
 
 func (x *JobEvent) Reset() {
 	*x = JobEvent{}
-	mi := &file_roost_proto_msgTypes[43]
+	mi := &file_roost_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3780,7 +3883,7 @@ func (x *JobEvent) String() string {
 func (*JobEvent) ProtoMessage() {}
 
 func (x *JobEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[43]
+	mi := &file_roost_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3793,7 +3896,7 @@ func (x *JobEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobEvent.ProtoReflect.Descriptor instead.
 func (*JobEvent) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{43}
+	return file_roost_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *JobEvent) GetSequence() uint64 {
@@ -3870,7 +3973,7 @@ type HealthRequest struct {
 
 func (x *HealthRequest) Reset() {
 	*x = HealthRequest{}
-	mi := &file_roost_proto_msgTypes[44]
+	mi := &file_roost_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3882,7 +3985,7 @@ func (x *HealthRequest) String() string {
 func (*HealthRequest) ProtoMessage() {}
 
 func (x *HealthRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[44]
+	mi := &file_roost_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3895,7 +3998,7 @@ func (x *HealthRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthRequest.ProtoReflect.Descriptor instead.
 func (*HealthRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{44}
+	return file_roost_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *HealthRequest) GetBrief() bool {
@@ -3927,7 +4030,7 @@ type HealthReply struct {
 
 func (x *HealthReply) Reset() {
 	*x = HealthReply{}
-	mi := &file_roost_proto_msgTypes[45]
+	mi := &file_roost_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3939,7 +4042,7 @@ func (x *HealthReply) String() string {
 func (*HealthReply) ProtoMessage() {}
 
 func (x *HealthReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[45]
+	mi := &file_roost_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3952,7 +4055,7 @@ func (x *HealthReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthReply.ProtoReflect.Descriptor instead.
 func (*HealthReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{45}
+	return file_roost_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *HealthReply) GetName() string {
@@ -4071,7 +4174,7 @@ type AdUpdate struct {
 
 func (x *AdUpdate) Reset() {
 	*x = AdUpdate{}
-	mi := &file_roost_proto_msgTypes[46]
+	mi := &file_roost_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4083,7 +4186,7 @@ func (x *AdUpdate) String() string {
 func (*AdUpdate) ProtoMessage() {}
 
 func (x *AdUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[46]
+	mi := &file_roost_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4096,7 +4199,7 @@ func (x *AdUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdUpdate.ProtoReflect.Descriptor instead.
 func (*AdUpdate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{46}
+	return file_roost_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *AdUpdate) GetType() string {
@@ -4165,7 +4268,7 @@ type AdAck struct {
 
 func (x *AdAck) Reset() {
 	*x = AdAck{}
-	mi := &file_roost_proto_msgTypes[47]
+	mi := &file_roost_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4177,7 +4280,7 @@ func (x *AdAck) String() string {
 func (*AdAck) ProtoMessage() {}
 
 func (x *AdAck) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[47]
+	mi := &file_roost_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4190,7 +4293,7 @@ func (x *AdAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdAck.ProtoReflect.Descriptor instead.
 func (*AdAck) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{47}
+	return file_roost_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *AdAck) GetSequence() uint64 {
@@ -4216,7 +4319,7 @@ type WatchAds struct {
 
 func (x *WatchAds) Reset() {
 	*x = WatchAds{}
-	mi := &file_roost_proto_msgTypes[48]
+	mi := &file_roost_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4228,7 +4331,7 @@ func (x *WatchAds) String() string {
 func (*WatchAds) ProtoMessage() {}
 
 func (x *WatchAds) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[48]
+	mi := &file_roost_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4241,7 +4344,7 @@ func (x *WatchAds) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchAds.ProtoReflect.Descriptor instead.
 func (*WatchAds) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{48}
+	return file_roost_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *WatchAds) GetType() string {
@@ -4271,7 +4374,7 @@ type AdDelta struct {
 
 func (x *AdDelta) Reset() {
 	*x = AdDelta{}
-	mi := &file_roost_proto_msgTypes[49]
+	mi := &file_roost_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4283,7 +4386,7 @@ func (x *AdDelta) String() string {
 func (*AdDelta) ProtoMessage() {}
 
 func (x *AdDelta) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[49]
+	mi := &file_roost_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4296,7 +4399,7 @@ func (x *AdDelta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdDelta.ProtoReflect.Descriptor instead.
 func (*AdDelta) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{49}
+	return file_roost_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *AdDelta) GetName() string {
@@ -4367,7 +4470,7 @@ type AdQuery struct {
 
 func (x *AdQuery) Reset() {
 	*x = AdQuery{}
-	mi := &file_roost_proto_msgTypes[50]
+	mi := &file_roost_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4379,7 +4482,7 @@ func (x *AdQuery) String() string {
 func (*AdQuery) ProtoMessage() {}
 
 func (x *AdQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[50]
+	mi := &file_roost_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4392,7 +4495,7 @@ func (x *AdQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdQuery.ProtoReflect.Descriptor instead.
 func (*AdQuery) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{50}
+	return file_roost_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *AdQuery) GetType() string {
@@ -4432,7 +4535,7 @@ type AdText struct {
 
 func (x *AdText) Reset() {
 	*x = AdText{}
-	mi := &file_roost_proto_msgTypes[51]
+	mi := &file_roost_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4444,7 +4547,7 @@ func (x *AdText) String() string {
 func (*AdText) ProtoMessage() {}
 
 func (x *AdText) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[51]
+	mi := &file_roost_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4457,7 +4560,7 @@ func (x *AdText) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdText.ProtoReflect.Descriptor instead.
 func (*AdText) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{51}
+	return file_roost_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *AdText) GetAd() string {
@@ -4493,7 +4596,7 @@ type CellRequest struct {
 
 func (x *CellRequest) Reset() {
 	*x = CellRequest{}
-	mi := &file_roost_proto_msgTypes[52]
+	mi := &file_roost_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4505,7 +4608,7 @@ func (x *CellRequest) String() string {
 func (*CellRequest) ProtoMessage() {}
 
 func (x *CellRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[52]
+	mi := &file_roost_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4518,7 +4621,7 @@ func (x *CellRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellRequest.ProtoReflect.Descriptor instead.
 func (*CellRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{52}
+	return file_roost_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *CellRequest) GetVerb() string {
@@ -4616,7 +4719,7 @@ type CheckpointCellRequest struct {
 
 func (x *CheckpointCellRequest) Reset() {
 	*x = CheckpointCellRequest{}
-	mi := &file_roost_proto_msgTypes[53]
+	mi := &file_roost_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4628,7 +4731,7 @@ func (x *CheckpointCellRequest) String() string {
 func (*CheckpointCellRequest) ProtoMessage() {}
 
 func (x *CheckpointCellRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[53]
+	mi := &file_roost_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4641,7 +4744,7 @@ func (x *CheckpointCellRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointCellRequest.ProtoReflect.Descriptor instead.
 func (*CheckpointCellRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{53}
+	return file_roost_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *CheckpointCellRequest) GetWho() string {
@@ -4660,7 +4763,7 @@ type CheckpointPiece struct {
 
 func (x *CheckpointPiece) Reset() {
 	*x = CheckpointPiece{}
-	mi := &file_roost_proto_msgTypes[54]
+	mi := &file_roost_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4672,7 +4775,7 @@ func (x *CheckpointPiece) String() string {
 func (*CheckpointPiece) ProtoMessage() {}
 
 func (x *CheckpointPiece) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[54]
+	mi := &file_roost_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4685,7 +4788,7 @@ func (x *CheckpointPiece) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointPiece.ProtoReflect.Descriptor instead.
 func (*CheckpointPiece) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{54}
+	return file_roost_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *CheckpointPiece) GetData() []byte {
@@ -4705,7 +4808,7 @@ type CellReply struct {
 
 func (x *CellReply) Reset() {
 	*x = CellReply{}
-	mi := &file_roost_proto_msgTypes[55]
+	mi := &file_roost_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4717,7 +4820,7 @@ func (x *CellReply) String() string {
 func (*CellReply) ProtoMessage() {}
 
 func (x *CellReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[55]
+	mi := &file_roost_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4730,7 +4833,7 @@ func (x *CellReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellReply.ProtoReflect.Descriptor instead.
 func (*CellReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{55}
+	return file_roost_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *CellReply) GetDocument() []byte {
@@ -4755,7 +4858,7 @@ type WatchLeader struct {
 
 func (x *WatchLeader) Reset() {
 	*x = WatchLeader{}
-	mi := &file_roost_proto_msgTypes[56]
+	mi := &file_roost_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4767,7 +4870,7 @@ func (x *WatchLeader) String() string {
 func (*WatchLeader) ProtoMessage() {}
 
 func (x *WatchLeader) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[56]
+	mi := &file_roost_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4780,7 +4883,7 @@ func (x *WatchLeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchLeader.ProtoReflect.Descriptor instead.
 func (*WatchLeader) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{56}
+	return file_roost_proto_rawDescGZIP(), []int{57}
 }
 
 // LeaderNews tells who leads, as this negotiator knows it. It is sent at once, at each
@@ -4800,7 +4903,7 @@ type LeaderNews struct {
 
 func (x *LeaderNews) Reset() {
 	*x = LeaderNews{}
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4812,7 +4915,7 @@ func (x *LeaderNews) String() string {
 func (*LeaderNews) ProtoMessage() {}
 
 func (x *LeaderNews) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4825,7 +4928,7 @@ func (x *LeaderNews) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaderNews.ProtoReflect.Descriptor instead.
 func (*LeaderNews) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{57}
+	return file_roost_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *LeaderNews) GetName() string {
@@ -4883,7 +4986,7 @@ type FromSchedd struct {
 
 func (x *FromSchedd) Reset() {
 	*x = FromSchedd{}
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4895,7 +4998,7 @@ func (x *FromSchedd) String() string {
 func (*FromSchedd) ProtoMessage() {}
 
 func (x *FromSchedd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4908,7 +5011,7 @@ func (x *FromSchedd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromSchedd.ProtoReflect.Descriptor instead.
 func (*FromSchedd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{58}
+	return file_roost_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *FromSchedd) GetOf() isFromSchedd_Of {
@@ -5067,7 +5170,7 @@ type Told struct {
 
 func (x *Told) Reset() {
 	*x = Told{}
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5079,7 +5182,7 @@ func (x *Told) String() string {
 func (*Told) ProtoMessage() {}
 
 func (x *Told) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5092,7 +5195,7 @@ func (x *Told) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Told.ProtoReflect.Descriptor instead.
 func (*Told) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{59}
+	return file_roost_proto_rawDescGZIP(), []int{60}
 }
 
 type ScheddHello struct {
@@ -5111,7 +5214,7 @@ type ScheddHello struct {
 
 func (x *ScheddHello) Reset() {
 	*x = ScheddHello{}
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5123,7 +5226,7 @@ func (x *ScheddHello) String() string {
 func (*ScheddHello) ProtoMessage() {}
 
 func (x *ScheddHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5136,7 +5239,7 @@ func (x *ScheddHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScheddHello.ProtoReflect.Descriptor instead.
 func (*ScheddHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{60}
+	return file_roost_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *ScheddHello) GetName() string {
@@ -5195,7 +5298,7 @@ type HeldGrant struct {
 
 func (x *HeldGrant) Reset() {
 	*x = HeldGrant{}
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5207,7 +5310,7 @@ func (x *HeldGrant) String() string {
 func (*HeldGrant) ProtoMessage() {}
 
 func (x *HeldGrant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5220,7 +5323,7 @@ func (x *HeldGrant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeldGrant.ProtoReflect.Descriptor instead.
 func (*HeldGrant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{61}
+	return file_roost_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *HeldGrant) GetGrant() uint64 {
@@ -5292,7 +5395,7 @@ type RequestUpdate struct {
 
 func (x *RequestUpdate) Reset() {
 	*x = RequestUpdate{}
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5304,7 +5407,7 @@ func (x *RequestUpdate) String() string {
 func (*RequestUpdate) ProtoMessage() {}
 
 func (x *RequestUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5317,7 +5420,7 @@ func (x *RequestUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestUpdate.ProtoReflect.Descriptor instead.
 func (*RequestUpdate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{62}
+	return file_roost_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *RequestUpdate) GetId() uint64 {
@@ -5493,7 +5596,7 @@ type Proposal struct {
 
 func (x *Proposal) Reset() {
 	*x = Proposal{}
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5505,7 +5608,7 @@ func (x *Proposal) String() string {
 func (*Proposal) ProtoMessage() {}
 
 func (x *Proposal) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5518,7 +5621,7 @@ func (x *Proposal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Proposal.ProtoReflect.Descriptor instead.
 func (*Proposal) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{63}
+	return file_roost_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *Proposal) GetNode() string {
@@ -5556,7 +5659,7 @@ type GrantResult struct {
 
 func (x *GrantResult) Reset() {
 	*x = GrantResult{}
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5568,7 +5671,7 @@ func (x *GrantResult) String() string {
 func (*GrantResult) ProtoMessage() {}
 
 func (x *GrantResult) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5581,7 +5684,7 @@ func (x *GrantResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GrantResult.ProtoReflect.Descriptor instead.
 func (*GrantResult) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{64}
+	return file_roost_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *GrantResult) GetGrant() uint64 {
@@ -5644,7 +5747,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5656,7 +5759,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5669,7 +5772,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{65}
+	return file_roost_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *Outcome) GetNode() string {
@@ -5739,7 +5842,7 @@ type WhyWaiting struct {
 
 func (x *WhyWaiting) Reset() {
 	*x = WhyWaiting{}
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5751,7 +5854,7 @@ func (x *WhyWaiting) String() string {
 func (*WhyWaiting) ProtoMessage() {}
 
 func (x *WhyWaiting) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5764,7 +5867,7 @@ func (x *WhyWaiting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyWaiting.ProtoReflect.Descriptor instead.
 func (*WhyWaiting) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{66}
+	return file_roost_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *WhyWaiting) GetRequest() uint64 {
@@ -5794,7 +5897,7 @@ type Demand struct {
 
 func (x *Demand) Reset() {
 	*x = Demand{}
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5806,7 +5909,7 @@ func (x *Demand) String() string {
 func (*Demand) ProtoMessage() {}
 
 func (x *Demand) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5819,7 +5922,7 @@ func (x *Demand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Demand.ProtoReflect.Descriptor instead.
 func (*Demand) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{67}
+	return file_roost_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *Demand) GetOwner() string {
@@ -5905,7 +6008,7 @@ type Admit struct {
 
 func (x *Admit) Reset() {
 	*x = Admit{}
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5917,7 +6020,7 @@ func (x *Admit) String() string {
 func (*Admit) ProtoMessage() {}
 
 func (x *Admit) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5930,7 +6033,7 @@ func (x *Admit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Admit.ProtoReflect.Descriptor instead.
 func (*Admit) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{68}
+	return file_roost_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *Admit) GetId() uint64 {
@@ -5965,7 +6068,7 @@ type Admitted struct {
 
 func (x *Admitted) Reset() {
 	*x = Admitted{}
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5977,7 +6080,7 @@ func (x *Admitted) String() string {
 func (*Admitted) ProtoMessage() {}
 
 func (x *Admitted) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5990,7 +6093,7 @@ func (x *Admitted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Admitted.ProtoReflect.Descriptor instead.
 func (*Admitted) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{69}
+	return file_roost_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *Admitted) GetId() uint64 {
@@ -6042,7 +6145,7 @@ type Policy struct {
 
 func (x *Policy) Reset() {
 	*x = Policy{}
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6054,7 +6157,7 @@ func (x *Policy) String() string {
 func (*Policy) ProtoMessage() {}
 
 func (x *Policy) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6067,7 +6170,7 @@ func (x *Policy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Policy.ProtoReflect.Descriptor instead.
 func (*Policy) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{70}
+	return file_roost_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *Policy) GetAdmission() bool {
@@ -6163,7 +6266,7 @@ type Names struct {
 
 func (x *Names) Reset() {
 	*x = Names{}
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6175,7 +6278,7 @@ func (x *Names) String() string {
 func (*Names) ProtoMessage() {}
 
 func (x *Names) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6188,7 +6291,7 @@ func (x *Names) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Names.ProtoReflect.Descriptor instead.
 func (*Names) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{71}
+	return file_roost_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *Names) GetName() []string {
@@ -6229,7 +6332,7 @@ type JobQueue struct {
 
 func (x *JobQueue) Reset() {
 	*x = JobQueue{}
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6241,7 +6344,7 @@ func (x *JobQueue) String() string {
 func (*JobQueue) ProtoMessage() {}
 
 func (x *JobQueue) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6254,7 +6357,7 @@ func (x *JobQueue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobQueue.ProtoReflect.Descriptor instead.
 func (*JobQueue) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{72}
+	return file_roost_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *JobQueue) GetName() string {
@@ -6422,7 +6525,7 @@ type Roll struct {
 
 func (x *Roll) Reset() {
 	*x = Roll{}
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6434,7 +6537,7 @@ func (x *Roll) String() string {
 func (*Roll) ProtoMessage() {}
 
 func (x *Roll) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6447,7 +6550,7 @@ func (x *Roll) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Roll.ProtoReflect.Descriptor instead.
 func (*Roll) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{73}
+	return file_roost_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *Roll) GetEntries() []string {
@@ -6476,7 +6579,7 @@ type Extent struct {
 
 func (x *Extent) Reset() {
 	*x = Extent{}
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6488,7 +6591,7 @@ func (x *Extent) String() string {
 func (*Extent) ProtoMessage() {}
 
 func (x *Extent) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6501,7 +6604,7 @@ func (x *Extent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Extent.ProtoReflect.Descriptor instead.
 func (*Extent) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{74}
+	return file_roost_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *Extent) GetMilliCpus() int64 {
@@ -6572,7 +6675,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6584,7 +6687,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6597,7 +6700,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{75}
+	return file_roost_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *Usage) GetOwner() string {
@@ -6639,7 +6742,7 @@ type ToSchedd struct {
 
 func (x *ToSchedd) Reset() {
 	*x = ToSchedd{}
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6651,7 +6754,7 @@ func (x *ToSchedd) String() string {
 func (*ToSchedd) ProtoMessage() {}
 
 func (x *ToSchedd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6664,7 +6767,7 @@ func (x *ToSchedd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToSchedd.ProtoReflect.Descriptor instead.
 func (*ToSchedd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{76}
+	return file_roost_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *ToSchedd) GetOf() isToSchedd_Of {
@@ -6794,7 +6897,7 @@ type Room struct {
 
 func (x *Room) Reset() {
 	*x = Room{}
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6806,7 +6909,7 @@ func (x *Room) String() string {
 func (*Room) ProtoMessage() {}
 
 func (x *Room) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6819,7 +6922,7 @@ func (x *Room) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Room.ProtoReflect.Descriptor instead.
 func (*Room) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{77}
+	return file_roost_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *Room) GetQueue() string {
@@ -6840,7 +6943,7 @@ type Kept struct {
 
 func (x *Kept) Reset() {
 	*x = Kept{}
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6852,7 +6955,7 @@ func (x *Kept) String() string {
 func (*Kept) ProtoMessage() {}
 
 func (x *Kept) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6865,7 +6968,7 @@ func (x *Kept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Kept.ProtoReflect.Descriptor instead.
 func (*Kept) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{78}
+	return file_roost_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *Kept) GetNodes() []*KeptNode {
@@ -6887,7 +6990,7 @@ type KeptNode struct {
 
 func (x *KeptNode) Reset() {
 	*x = KeptNode{}
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6899,7 +7002,7 @@ func (x *KeptNode) String() string {
 func (*KeptNode) ProtoMessage() {}
 
 func (x *KeptNode) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6912,7 +7015,7 @@ func (x *KeptNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeptNode.ProtoReflect.Descriptor instead.
 func (*KeptNode) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{79}
+	return file_roost_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *KeptNode) GetNode() string {
@@ -6953,7 +7056,7 @@ type NegotiatorHello struct {
 
 func (x *NegotiatorHello) Reset() {
 	*x = NegotiatorHello{}
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6965,7 +7068,7 @@ func (x *NegotiatorHello) String() string {
 func (*NegotiatorHello) ProtoMessage() {}
 
 func (x *NegotiatorHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6978,7 +7081,7 @@ func (x *NegotiatorHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NegotiatorHello.ProtoReflect.Descriptor instead.
 func (*NegotiatorHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{80}
+	return file_roost_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *NegotiatorHello) GetEpoch() uint64 {
@@ -7026,7 +7129,7 @@ type Grant struct {
 
 func (x *Grant) Reset() {
 	*x = Grant{}
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7038,7 +7141,7 @@ func (x *Grant) String() string {
 func (*Grant) ProtoMessage() {}
 
 func (x *Grant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7051,7 +7154,7 @@ func (x *Grant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Grant.ProtoReflect.Descriptor instead.
 func (*Grant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{81}
+	return file_roost_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *Grant) GetId() uint64 {
@@ -7186,7 +7289,7 @@ type Unplaced struct {
 
 func (x *Unplaced) Reset() {
 	*x = Unplaced{}
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7198,7 +7301,7 @@ func (x *Unplaced) String() string {
 func (*Unplaced) ProtoMessage() {}
 
 func (x *Unplaced) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7211,7 +7314,7 @@ func (x *Unplaced) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unplaced.ProtoReflect.Descriptor instead.
 func (*Unplaced) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{82}
+	return file_roost_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *Unplaced) GetRequest() uint64 {
@@ -7244,7 +7347,7 @@ type CellQuestion struct {
 
 func (x *CellQuestion) Reset() {
 	*x = CellQuestion{}
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7256,7 +7359,7 @@ func (x *CellQuestion) String() string {
 func (*CellQuestion) ProtoMessage() {}
 
 func (x *CellQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7269,7 +7372,7 @@ func (x *CellQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellQuestion.ProtoReflect.Descriptor instead.
 func (*CellQuestion) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{83}
+	return file_roost_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *CellQuestion) GetPassed() bool {
@@ -7294,7 +7397,7 @@ type CellStatus struct {
 
 func (x *CellStatus) Reset() {
 	*x = CellStatus{}
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7306,7 +7409,7 @@ func (x *CellStatus) String() string {
 func (*CellStatus) ProtoMessage() {}
 
 func (x *CellStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7319,7 +7422,7 @@ func (x *CellStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellStatus.ProtoReflect.Descriptor instead.
 func (*CellStatus) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{84}
+	return file_roost_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *CellStatus) GetCell() string {
@@ -7389,7 +7492,7 @@ type CellMember struct {
 
 func (x *CellMember) Reset() {
 	*x = CellMember{}
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7401,7 +7504,7 @@ func (x *CellMember) String() string {
 func (*CellMember) ProtoMessage() {}
 
 func (x *CellMember) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7414,7 +7517,7 @@ func (x *CellMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellMember.ProtoReflect.Descriptor instead.
 func (*CellMember) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{85}
+	return file_roost_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *CellMember) GetId() string {
@@ -7495,7 +7598,7 @@ type CellChanged struct {
 
 func (x *CellChanged) Reset() {
 	*x = CellChanged{}
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7507,7 +7610,7 @@ func (x *CellChanged) String() string {
 func (*CellChanged) ProtoMessage() {}
 
 func (x *CellChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7520,7 +7623,7 @@ func (x *CellChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellChanged.ProtoReflect.Descriptor instead.
 func (*CellChanged) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{86}
+	return file_roost_proto_rawDescGZIP(), []int{87}
 }
 
 // ReplicaBytes is a message on a connection of the replicated log. The first message of
@@ -7537,7 +7640,7 @@ type ReplicaBytes struct {
 
 func (x *ReplicaBytes) Reset() {
 	*x = ReplicaBytes{}
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7549,7 +7652,7 @@ func (x *ReplicaBytes) String() string {
 func (*ReplicaBytes) ProtoMessage() {}
 
 func (x *ReplicaBytes) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7562,7 +7665,7 @@ func (x *ReplicaBytes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaBytes.ProtoReflect.Descriptor instead.
 func (*ReplicaBytes) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{87}
+	return file_roost_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *ReplicaBytes) GetData() []byte {
@@ -7605,7 +7708,7 @@ type ReplicaHello struct {
 
 func (x *ReplicaHello) Reset() {
 	*x = ReplicaHello{}
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7617,7 +7720,7 @@ func (x *ReplicaHello) String() string {
 func (*ReplicaHello) ProtoMessage() {}
 
 func (x *ReplicaHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7630,7 +7733,7 @@ func (x *ReplicaHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaHello.ProtoReflect.Descriptor instead.
 func (*ReplicaHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{88}
+	return file_roost_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *ReplicaHello) GetId() string {
@@ -7684,7 +7787,7 @@ type ReplicaState struct {
 
 func (x *ReplicaState) Reset() {
 	*x = ReplicaState{}
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7696,7 +7799,7 @@ func (x *ReplicaState) String() string {
 func (*ReplicaState) ProtoMessage() {}
 
 func (x *ReplicaState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7709,7 +7812,7 @@ func (x *ReplicaState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaState.ProtoReflect.Descriptor instead.
 func (*ReplicaState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{89}
+	return file_roost_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *ReplicaState) GetId() string {
@@ -7827,7 +7930,7 @@ type ReplicaMember struct {
 
 func (x *ReplicaMember) Reset() {
 	*x = ReplicaMember{}
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7839,7 +7942,7 @@ func (x *ReplicaMember) String() string {
 func (*ReplicaMember) ProtoMessage() {}
 
 func (x *ReplicaMember) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7852,7 +7955,7 @@ func (x *ReplicaMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaMember.ProtoReflect.Descriptor instead.
 func (*ReplicaMember) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{90}
+	return file_roost_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *ReplicaMember) GetId() string {
@@ -7895,7 +7998,7 @@ type ToStartd struct {
 
 func (x *ToStartd) Reset() {
 	*x = ToStartd{}
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7907,7 +8010,7 @@ func (x *ToStartd) String() string {
 func (*ToStartd) ProtoMessage() {}
 
 func (x *ToStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7920,7 +8023,7 @@ func (x *ToStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToStartd.ProtoReflect.Descriptor instead.
 func (*ToStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{91}
+	return file_roost_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *ToStartd) GetOf() isToStartd_Of {
@@ -8177,7 +8280,7 @@ type SessionHello struct {
 
 func (x *SessionHello) Reset() {
 	*x = SessionHello{}
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8189,7 +8292,7 @@ func (x *SessionHello) String() string {
 func (*SessionHello) ProtoMessage() {}
 
 func (x *SessionHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8202,7 +8305,7 @@ func (x *SessionHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionHello.ProtoReflect.Descriptor instead.
 func (*SessionHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{92}
+	return file_roost_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *SessionHello) GetSchedd() string {
@@ -8273,7 +8376,7 @@ type ClaimRequest struct {
 
 func (x *ClaimRequest) Reset() {
 	*x = ClaimRequest{}
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8285,7 +8388,7 @@ func (x *ClaimRequest) String() string {
 func (*ClaimRequest) ProtoMessage() {}
 
 func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8298,7 +8401,7 @@ func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimRequest.ProtoReflect.Descriptor instead.
 func (*ClaimRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{93}
+	return file_roost_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *ClaimRequest) GetGrant() uint64 {
@@ -8442,7 +8545,7 @@ type Activate struct {
 
 func (x *Activate) Reset() {
 	*x = Activate{}
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8454,7 +8557,7 @@ func (x *Activate) String() string {
 func (*Activate) ProtoMessage() {}
 
 func (x *Activate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8467,7 +8570,7 @@ func (x *Activate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Activate.ProtoReflect.Descriptor instead.
 func (*Activate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{94}
+	return file_roost_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *Activate) GetClaim() uint64 {
@@ -8507,7 +8610,7 @@ type Launch struct {
 
 func (x *Launch) Reset() {
 	*x = Launch{}
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8519,7 +8622,7 @@ func (x *Launch) String() string {
 func (*Launch) ProtoMessage() {}
 
 func (x *Launch) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8532,7 +8635,7 @@ func (x *Launch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Launch.ProtoReflect.Descriptor instead.
 func (*Launch) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{95}
+	return file_roost_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *Launch) GetAttempt() *AttemptRef {
@@ -8553,7 +8656,7 @@ type TakeCheckpoint struct {
 
 func (x *TakeCheckpoint) Reset() {
 	*x = TakeCheckpoint{}
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8565,7 +8668,7 @@ func (x *TakeCheckpoint) String() string {
 func (*TakeCheckpoint) ProtoMessage() {}
 
 func (x *TakeCheckpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8578,7 +8681,7 @@ func (x *TakeCheckpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeCheckpoint.ProtoReflect.Descriptor instead.
 func (*TakeCheckpoint) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{96}
+	return file_roost_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *TakeCheckpoint) GetAttempt() *AttemptRef {
@@ -8608,7 +8711,7 @@ type CheckpointKept struct {
 
 func (x *CheckpointKept) Reset() {
 	*x = CheckpointKept{}
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8620,7 +8723,7 @@ func (x *CheckpointKept) String() string {
 func (*CheckpointKept) ProtoMessage() {}
 
 func (x *CheckpointKept) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8633,7 +8736,7 @@ func (x *CheckpointKept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointKept.ProtoReflect.Descriptor instead.
 func (*CheckpointKept) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{97}
+	return file_roost_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *CheckpointKept) GetAttempt() *AttemptRef {
@@ -8668,7 +8771,7 @@ type Freeze struct {
 
 func (x *Freeze) Reset() {
 	*x = Freeze{}
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8680,7 +8783,7 @@ func (x *Freeze) String() string {
 func (*Freeze) ProtoMessage() {}
 
 func (x *Freeze) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8693,7 +8796,7 @@ func (x *Freeze) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Freeze.ProtoReflect.Descriptor instead.
 func (*Freeze) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{98}
+	return file_roost_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *Freeze) GetAttempt() *AttemptRef {
@@ -8722,7 +8825,7 @@ type Signal struct {
 
 func (x *Signal) Reset() {
 	*x = Signal{}
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8734,7 +8837,7 @@ func (x *Signal) String() string {
 func (*Signal) ProtoMessage() {}
 
 func (x *Signal) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8747,7 +8850,7 @@ func (x *Signal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Signal.ProtoReflect.Descriptor instead.
 func (*Signal) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{99}
+	return file_roost_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *Signal) GetAttempt() *AttemptRef {
@@ -8776,7 +8879,7 @@ type Limit struct {
 
 func (x *Limit) Reset() {
 	*x = Limit{}
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8788,7 +8891,7 @@ func (x *Limit) String() string {
 func (*Limit) ProtoMessage() {}
 
 func (x *Limit) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8801,7 +8904,7 @@ func (x *Limit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limit.ProtoReflect.Descriptor instead.
 func (*Limit) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{100}
+	return file_roost_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *Limit) GetAttempt() *AttemptRef {
@@ -8837,7 +8940,7 @@ type HostFiles struct {
 
 func (x *HostFiles) Reset() {
 	*x = HostFiles{}
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8849,7 +8952,7 @@ func (x *HostFiles) String() string {
 func (*HostFiles) ProtoMessage() {}
 
 func (x *HostFiles) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8862,7 +8965,7 @@ func (x *HostFiles) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostFiles.ProtoReflect.Descriptor instead.
 func (*HostFiles) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{101}
+	return file_roost_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *HostFiles) GetAttempt() *AttemptRef {
@@ -8899,7 +9002,7 @@ type Message struct {
 
 func (x *Message) Reset() {
 	*x = Message{}
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8911,7 +9014,7 @@ func (x *Message) String() string {
 func (*Message) ProtoMessage() {}
 
 func (x *Message) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8924,7 +9027,7 @@ func (x *Message) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Message.ProtoReflect.Descriptor instead.
 func (*Message) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{102}
+	return file_roost_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *Message) GetAttempt() *AttemptRef {
@@ -9004,7 +9107,7 @@ type Program struct {
 
 func (x *Program) Reset() {
 	*x = Program{}
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9016,7 +9119,7 @@ func (x *Program) String() string {
 func (*Program) ProtoMessage() {}
 
 func (x *Program) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9029,7 +9132,7 @@ func (x *Program) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Program.ProtoReflect.Descriptor instead.
 func (*Program) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{103}
+	return file_roost_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *Program) GetExecutable() string {
@@ -9273,7 +9376,7 @@ type Bounds struct {
 
 func (x *Bounds) Reset() {
 	*x = Bounds{}
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9285,7 +9388,7 @@ func (x *Bounds) String() string {
 func (*Bounds) ProtoMessage() {}
 
 func (x *Bounds) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9298,7 +9401,7 @@ func (x *Bounds) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bounds.ProtoReflect.Descriptor instead.
 func (*Bounds) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{104}
+	return file_roost_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *Bounds) GetCpuNs() int64 {
@@ -9375,7 +9478,7 @@ type CheckpointPolicy struct {
 
 func (x *CheckpointPolicy) Reset() {
 	*x = CheckpointPolicy{}
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9387,7 +9490,7 @@ func (x *CheckpointPolicy) String() string {
 func (*CheckpointPolicy) ProtoMessage() {}
 
 func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9400,7 +9503,7 @@ func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointPolicy.ProtoReflect.Descriptor instead.
 func (*CheckpointPolicy) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{105}
+	return file_roost_proto_rawDescGZIP(), []int{106}
 }
 
 func (x *CheckpointPolicy) GetMethod() CheckpointPolicy_Method {
@@ -9498,7 +9601,7 @@ type Image struct {
 
 func (x *Image) Reset() {
 	*x = Image{}
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9510,7 +9613,7 @@ func (x *Image) String() string {
 func (*Image) ProtoMessage() {}
 
 func (x *Image) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9523,7 +9626,7 @@ func (x *Image) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Image.ProtoReflect.Descriptor instead.
 func (*Image) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{106}
+	return file_roost_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *Image) GetSequence() uint64 {
@@ -9636,7 +9739,7 @@ type FetchImageRequest struct {
 
 func (x *FetchImageRequest) Reset() {
 	*x = FetchImageRequest{}
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9648,7 +9751,7 @@ func (x *FetchImageRequest) String() string {
 func (*FetchImageRequest) ProtoMessage() {}
 
 func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9661,7 +9764,7 @@ func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchImageRequest.ProtoReflect.Descriptor instead.
 func (*FetchImageRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{107}
+	return file_roost_proto_rawDescGZIP(), []int{108}
 }
 
 func (x *FetchImageRequest) GetSchedd() string {
@@ -9707,7 +9810,7 @@ type ImageRight struct {
 
 func (x *ImageRight) Reset() {
 	*x = ImageRight{}
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9719,7 +9822,7 @@ func (x *ImageRight) String() string {
 func (*ImageRight) ProtoMessage() {}
 
 func (x *ImageRight) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9732,7 +9835,7 @@ func (x *ImageRight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImageRight.ProtoReflect.Descriptor instead.
 func (*ImageRight) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{108}
+	return file_roost_proto_rawDescGZIP(), []int{109}
 }
 
 func (x *ImageRight) GetSchedd() string {
@@ -9783,7 +9886,7 @@ type SignedImageRight struct {
 
 func (x *SignedImageRight) Reset() {
 	*x = SignedImageRight{}
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9795,7 +9898,7 @@ func (x *SignedImageRight) String() string {
 func (*SignedImageRight) ProtoMessage() {}
 
 func (x *SignedImageRight) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9808,7 +9911,7 @@ func (x *SignedImageRight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignedImageRight.ProtoReflect.Descriptor instead.
 func (*SignedImageRight) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{109}
+	return file_roost_proto_rawDescGZIP(), []int{110}
 }
 
 func (x *SignedImageRight) GetRight() []byte {
@@ -9841,7 +9944,7 @@ type RemoveImageReply struct {
 
 func (x *RemoveImageReply) Reset() {
 	*x = RemoveImageReply{}
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9853,7 +9956,7 @@ func (x *RemoveImageReply) String() string {
 func (*RemoveImageReply) ProtoMessage() {}
 
 func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9866,7 +9969,7 @@ func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveImageReply.ProtoReflect.Descriptor instead.
 func (*RemoveImageReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{110}
+	return file_roost_proto_rawDescGZIP(), []int{111}
 }
 
 func (x *RemoveImageReply) GetRemoved() bool {
@@ -9888,7 +9991,7 @@ type Vacate struct {
 
 func (x *Vacate) Reset() {
 	*x = Vacate{}
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9900,7 +10003,7 @@ func (x *Vacate) String() string {
 func (*Vacate) ProtoMessage() {}
 
 func (x *Vacate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9913,7 +10016,7 @@ func (x *Vacate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vacate.ProtoReflect.Descriptor instead.
 func (*Vacate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{111}
+	return file_roost_proto_rawDescGZIP(), []int{112}
 }
 
 func (x *Vacate) GetAttempt() *AttemptRef {
@@ -9953,7 +10056,7 @@ type Acknowledge struct {
 
 func (x *Acknowledge) Reset() {
 	*x = Acknowledge{}
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9965,7 +10068,7 @@ func (x *Acknowledge) String() string {
 func (*Acknowledge) ProtoMessage() {}
 
 func (x *Acknowledge) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9978,7 +10081,7 @@ func (x *Acknowledge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Acknowledge.ProtoReflect.Descriptor instead.
 func (*Acknowledge) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{112}
+	return file_roost_proto_rawDescGZIP(), []int{113}
 }
 
 func (x *Acknowledge) GetAttempts() []*AttemptRef {
@@ -9997,7 +10100,7 @@ type ReleaseClaim struct {
 
 func (x *ReleaseClaim) Reset() {
 	*x = ReleaseClaim{}
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10009,7 +10112,7 @@ func (x *ReleaseClaim) String() string {
 func (*ReleaseClaim) ProtoMessage() {}
 
 func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10022,7 +10125,7 @@ func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseClaim.ProtoReflect.Descriptor instead.
 func (*ReleaseClaim) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{113}
+	return file_roost_proto_rawDescGZIP(), []int{114}
 }
 
 func (x *ReleaseClaim) GetClaim() uint64 {
@@ -10047,7 +10150,7 @@ type RenewLeases struct {
 
 func (x *RenewLeases) Reset() {
 	*x = RenewLeases{}
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10059,7 +10162,7 @@ func (x *RenewLeases) String() string {
 func (*RenewLeases) ProtoMessage() {}
 
 func (x *RenewLeases) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10072,7 +10175,7 @@ func (x *RenewLeases) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewLeases.ProtoReflect.Descriptor instead.
 func (*RenewLeases) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{114}
+	return file_roost_proto_rawDescGZIP(), []int{115}
 }
 
 func (x *RenewLeases) GetHeard() uint64 {
@@ -10119,7 +10222,7 @@ type FromStartd struct {
 
 func (x *FromStartd) Reset() {
 	*x = FromStartd{}
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10131,7 +10234,7 @@ func (x *FromStartd) String() string {
 func (*FromStartd) ProtoMessage() {}
 
 func (x *FromStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10144,7 +10247,7 @@ func (x *FromStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromStartd.ProtoReflect.Descriptor instead.
 func (*FromStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{115}
+	return file_roost_proto_rawDescGZIP(), []int{116}
 }
 
 func (x *FromStartd) GetOf() isFromStartd_Of {
@@ -10350,7 +10453,7 @@ type ReachWanted struct {
 
 func (x *ReachWanted) Reset() {
 	*x = ReachWanted{}
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10362,7 +10465,7 @@ func (x *ReachWanted) String() string {
 func (*ReachWanted) ProtoMessage() {}
 
 func (x *ReachWanted) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10375,7 +10478,7 @@ func (x *ReachWanted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachWanted.ProtoReflect.Descriptor instead.
 func (*ReachWanted) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{116}
+	return file_roost_proto_rawDescGZIP(), []int{117}
 }
 
 func (x *ReachWanted) GetAttempt() *AttemptRef {
@@ -10405,7 +10508,7 @@ type ReachCall struct {
 
 func (x *ReachCall) Reset() {
 	*x = ReachCall{}
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10417,7 +10520,7 @@ func (x *ReachCall) String() string {
 func (*ReachCall) ProtoMessage() {}
 
 func (x *ReachCall) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10430,7 +10533,7 @@ func (x *ReachCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachCall.ProtoReflect.Descriptor instead.
 func (*ReachCall) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{117}
+	return file_roost_proto_rawDescGZIP(), []int{118}
 }
 
 func (x *ReachCall) GetCommand() []string {
@@ -10481,7 +10584,7 @@ type ReachOutput struct {
 
 func (x *ReachOutput) Reset() {
 	*x = ReachOutput{}
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10493,7 +10596,7 @@ func (x *ReachOutput) String() string {
 func (*ReachOutput) ProtoMessage() {}
 
 func (x *ReachOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10506,7 +10609,7 @@ func (x *ReachOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachOutput.ProtoReflect.Descriptor instead.
 func (*ReachOutput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{118}
+	return file_roost_proto_rawDescGZIP(), []int{119}
 }
 
 func (x *ReachOutput) GetAttempt() *AttemptRef {
@@ -10594,7 +10697,7 @@ type SessionWelcome struct {
 
 func (x *SessionWelcome) Reset() {
 	*x = SessionWelcome{}
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[120]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10606,7 +10709,7 @@ func (x *SessionWelcome) String() string {
 func (*SessionWelcome) ProtoMessage() {}
 
 func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[120]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10619,7 +10722,7 @@ func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionWelcome.ProtoReflect.Descriptor instead.
 func (*SessionWelcome) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{119}
+	return file_roost_proto_rawDescGZIP(), []int{120}
 }
 
 func (x *SessionWelcome) GetNode() string {
@@ -10676,7 +10779,7 @@ type ClaimState struct {
 
 func (x *ClaimState) Reset() {
 	*x = ClaimState{}
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[121]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10688,7 +10791,7 @@ func (x *ClaimState) String() string {
 func (*ClaimState) ProtoMessage() {}
 
 func (x *ClaimState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[121]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10701,7 +10804,7 @@ func (x *ClaimState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimState.ProtoReflect.Descriptor instead.
 func (*ClaimState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{120}
+	return file_roost_proto_rawDescGZIP(), []int{121}
 }
 
 func (x *ClaimState) GetClaim() uint64 {
@@ -10793,7 +10896,7 @@ type Placed struct {
 
 func (x *Placed) Reset() {
 	*x = Placed{}
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[122]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10805,7 +10908,7 @@ func (x *Placed) String() string {
 func (*Placed) ProtoMessage() {}
 
 func (x *Placed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[122]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10818,7 +10921,7 @@ func (x *Placed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed.ProtoReflect.Descriptor instead.
 func (*Placed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{121}
+	return file_roost_proto_rawDescGZIP(), []int{122}
 }
 
 func (x *Placed) GetUnits() []string {
@@ -10854,7 +10957,7 @@ type ClaimReady struct {
 
 func (x *ClaimReady) Reset() {
 	*x = ClaimReady{}
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[123]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10866,7 +10969,7 @@ func (x *ClaimReady) String() string {
 func (*ClaimReady) ProtoMessage() {}
 
 func (x *ClaimReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[123]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10879,7 +10982,7 @@ func (x *ClaimReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReady.ProtoReflect.Descriptor instead.
 func (*ClaimReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{122}
+	return file_roost_proto_rawDescGZIP(), []int{123}
 }
 
 func (x *ClaimReady) GetClaim() uint64 {
@@ -10909,7 +11012,7 @@ type Suspended struct {
 
 func (x *Suspended) Reset() {
 	*x = Suspended{}
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[124]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10921,7 +11024,7 @@ func (x *Suspended) String() string {
 func (*Suspended) ProtoMessage() {}
 
 func (x *Suspended) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[124]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10934,7 +11037,7 @@ func (x *Suspended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Suspended.ProtoReflect.Descriptor instead.
 func (*Suspended) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{123}
+	return file_roost_proto_rawDescGZIP(), []int{124}
 }
 
 func (x *Suspended) GetAttempt() *AttemptRef {
@@ -10977,7 +11080,7 @@ type ClaimReply struct {
 
 func (x *ClaimReply) Reset() {
 	*x = ClaimReply{}
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[125]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10989,7 +11092,7 @@ func (x *ClaimReply) String() string {
 func (*ClaimReply) ProtoMessage() {}
 
 func (x *ClaimReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[125]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11002,7 +11105,7 @@ func (x *ClaimReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReply.ProtoReflect.Descriptor instead.
 func (*ClaimReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{124}
+	return file_roost_proto_rawDescGZIP(), []int{125}
 }
 
 func (x *ClaimReply) GetGrant() uint64 {
@@ -11081,7 +11184,7 @@ type InputReady struct {
 
 func (x *InputReady) Reset() {
 	*x = InputReady{}
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[126]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11093,7 +11196,7 @@ func (x *InputReady) String() string {
 func (*InputReady) ProtoMessage() {}
 
 func (x *InputReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[126]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11106,7 +11209,7 @@ func (x *InputReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputReady.ProtoReflect.Descriptor instead.
 func (*InputReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{125}
+	return file_roost_proto_rawDescGZIP(), []int{126}
 }
 
 func (x *InputReady) GetAttempt() *AttemptRef {
@@ -11147,7 +11250,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[127]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11159,7 +11262,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[127]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11172,7 +11275,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{126}
+	return file_roost_proto_rawDescGZIP(), []int{127}
 }
 
 func (x *Started) GetAttempt() *AttemptRef {
@@ -11210,7 +11313,7 @@ type Exited struct {
 
 func (x *Exited) Reset() {
 	*x = Exited{}
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[128]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11222,7 +11325,7 @@ func (x *Exited) String() string {
 func (*Exited) ProtoMessage() {}
 
 func (x *Exited) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[128]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11235,7 +11338,7 @@ func (x *Exited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exited.ProtoReflect.Descriptor instead.
 func (*Exited) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{127}
+	return file_roost_proto_rawDescGZIP(), []int{128}
 }
 
 func (x *Exited) GetAttempt() *AttemptRef {
@@ -11316,7 +11419,7 @@ type CheckpointTaken struct {
 
 func (x *CheckpointTaken) Reset() {
 	*x = CheckpointTaken{}
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[129]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11328,7 +11431,7 @@ func (x *CheckpointTaken) String() string {
 func (*CheckpointTaken) ProtoMessage() {}
 
 func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[129]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11341,7 +11444,7 @@ func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointTaken.ProtoReflect.Descriptor instead.
 func (*CheckpointTaken) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{128}
+	return file_roost_proto_rawDescGZIP(), []int{129}
 }
 
 func (x *CheckpointTaken) GetAttempt() *AttemptRef {
@@ -11388,7 +11491,7 @@ type UsageReport struct {
 
 func (x *UsageReport) Reset() {
 	*x = UsageReport{}
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[130]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11400,7 +11503,7 @@ func (x *UsageReport) String() string {
 func (*UsageReport) ProtoMessage() {}
 
 func (x *UsageReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[130]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11413,7 +11516,7 @@ func (x *UsageReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageReport.ProtoReflect.Descriptor instead.
 func (*UsageReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{129}
+	return file_roost_proto_rawDescGZIP(), []int{130}
 }
 
 func (x *UsageReport) GetAttempts() []*AttemptUsage {
@@ -11434,7 +11537,7 @@ type AttemptUsage struct {
 
 func (x *AttemptUsage) Reset() {
 	*x = AttemptUsage{}
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[131]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11446,7 +11549,7 @@ func (x *AttemptUsage) String() string {
 func (*AttemptUsage) ProtoMessage() {}
 
 func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[131]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11459,7 +11562,7 @@ func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptUsage.ProtoReflect.Descriptor instead.
 func (*AttemptUsage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{130}
+	return file_roost_proto_rawDescGZIP(), []int{131}
 }
 
 func (x *AttemptUsage) GetAttempt() *AttemptRef {
@@ -11507,7 +11610,7 @@ type ShellInput struct {
 
 func (x *ShellInput) Reset() {
 	*x = ShellInput{}
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[132]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11519,7 +11622,7 @@ func (x *ShellInput) String() string {
 func (*ShellInput) ProtoMessage() {}
 
 func (x *ShellInput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[132]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11532,7 +11635,7 @@ func (x *ShellInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellInput.ProtoReflect.Descriptor instead.
 func (*ShellInput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{131}
+	return file_roost_proto_rawDescGZIP(), []int{132}
 }
 
 func (x *ShellInput) GetTask() string {
@@ -11640,7 +11743,7 @@ type ShellOutput struct {
 
 func (x *ShellOutput) Reset() {
 	*x = ShellOutput{}
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[133]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11652,7 +11755,7 @@ func (x *ShellOutput) String() string {
 func (*ShellOutput) ProtoMessage() {}
 
 func (x *ShellOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[133]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11665,7 +11768,7 @@ func (x *ShellOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellOutput.ProtoReflect.Descriptor instead.
 func (*ShellOutput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{132}
+	return file_roost_proto_rawDescGZIP(), []int{133}
 }
 
 func (x *ShellOutput) GetData() []byte {
@@ -11720,7 +11823,7 @@ type ClaimLost struct {
 
 func (x *ClaimLost) Reset() {
 	*x = ClaimLost{}
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[134]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11732,7 +11835,7 @@ func (x *ClaimLost) String() string {
 func (*ClaimLost) ProtoMessage() {}
 
 func (x *ClaimLost) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[134]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11745,7 +11848,7 @@ func (x *ClaimLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimLost.ProtoReflect.Descriptor instead.
 func (*ClaimLost) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{133}
+	return file_roost_proto_rawDescGZIP(), []int{134}
 }
 
 func (x *ClaimLost) GetClaim() uint64 {
@@ -11771,7 +11874,7 @@ type LeasesRenewed struct {
 
 func (x *LeasesRenewed) Reset() {
 	*x = LeasesRenewed{}
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[135]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11783,7 +11886,7 @@ func (x *LeasesRenewed) String() string {
 func (*LeasesRenewed) ProtoMessage() {}
 
 func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[135]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11796,7 +11899,7 @@ func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeasesRenewed.ProtoReflect.Descriptor instead.
 func (*LeasesRenewed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{134}
+	return file_roost_proto_rawDescGZIP(), []int{135}
 }
 
 func (x *LeasesRenewed) GetWord() uint64 {
@@ -11819,7 +11922,7 @@ type FileEntry struct {
 
 func (x *FileEntry) Reset() {
 	*x = FileEntry{}
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[136]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11831,7 +11934,7 @@ func (x *FileEntry) String() string {
 func (*FileEntry) ProtoMessage() {}
 
 func (x *FileEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[136]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11844,7 +11947,7 @@ func (x *FileEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileEntry.ProtoReflect.Descriptor instead.
 func (*FileEntry) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{135}
+	return file_roost_proto_rawDescGZIP(), []int{136}
 }
 
 func (x *FileEntry) GetName() string {
@@ -11904,7 +12007,7 @@ type FileChunk struct {
 
 func (x *FileChunk) Reset() {
 	*x = FileChunk{}
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[137]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11916,7 +12019,7 @@ func (x *FileChunk) String() string {
 func (*FileChunk) ProtoMessage() {}
 
 func (x *FileChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[137]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11929,7 +12032,7 @@ func (x *FileChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileChunk.ProtoReflect.Descriptor instead.
 func (*FileChunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{136}
+	return file_roost_proto_rawDescGZIP(), []int{137}
 }
 
 func (x *FileChunk) GetSchedd() string {
@@ -12013,7 +12116,7 @@ type TransferTotals struct {
 
 func (x *TransferTotals) Reset() {
 	*x = TransferTotals{}
-	mi := &file_roost_proto_msgTypes[137]
+	mi := &file_roost_proto_msgTypes[138]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12025,7 +12128,7 @@ func (x *TransferTotals) String() string {
 func (*TransferTotals) ProtoMessage() {}
 
 func (x *TransferTotals) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[137]
+	mi := &file_roost_proto_msgTypes[138]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12038,7 +12141,7 @@ func (x *TransferTotals) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferTotals.ProtoReflect.Descriptor instead.
 func (*TransferTotals) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{137}
+	return file_roost_proto_rawDescGZIP(), []int{138}
 }
 
 func (x *TransferTotals) GetFiles() uint64 {
@@ -12065,7 +12168,7 @@ type PutReply struct {
 
 func (x *PutReply) Reset() {
 	*x = PutReply{}
-	mi := &file_roost_proto_msgTypes[138]
+	mi := &file_roost_proto_msgTypes[139]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12077,7 +12180,7 @@ func (x *PutReply) String() string {
 func (*PutReply) ProtoMessage() {}
 
 func (x *PutReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[138]
+	mi := &file_roost_proto_msgTypes[139]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12090,7 +12193,7 @@ func (x *PutReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutReply.ProtoReflect.Descriptor instead.
 func (*PutReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{138}
+	return file_roost_proto_rawDescGZIP(), []int{139}
 }
 
 func (x *PutReply) GetFiles() uint32 {
@@ -12119,7 +12222,7 @@ type FetchRequest struct {
 
 func (x *FetchRequest) Reset() {
 	*x = FetchRequest{}
-	mi := &file_roost_proto_msgTypes[139]
+	mi := &file_roost_proto_msgTypes[140]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12131,7 +12234,7 @@ func (x *FetchRequest) String() string {
 func (*FetchRequest) ProtoMessage() {}
 
 func (x *FetchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[139]
+	mi := &file_roost_proto_msgTypes[140]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12144,7 +12247,7 @@ func (x *FetchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchRequest.ProtoReflect.Descriptor instead.
 func (*FetchRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{139}
+	return file_roost_proto_rawDescGZIP(), []int{140}
 }
 
 func (x *FetchRequest) GetSchedd() string {
@@ -12188,7 +12291,7 @@ type TailRequest struct {
 
 func (x *TailRequest) Reset() {
 	*x = TailRequest{}
-	mi := &file_roost_proto_msgTypes[140]
+	mi := &file_roost_proto_msgTypes[141]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12200,7 +12303,7 @@ func (x *TailRequest) String() string {
 func (*TailRequest) ProtoMessage() {}
 
 func (x *TailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[140]
+	mi := &file_roost_proto_msgTypes[141]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12213,7 +12316,7 @@ func (x *TailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailRequest.ProtoReflect.Descriptor instead.
 func (*TailRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{140}
+	return file_roost_proto_rawDescGZIP(), []int{141}
 }
 
 func (x *TailRequest) GetSchedd() string {
@@ -12289,7 +12392,7 @@ type GuardSigns struct {
 
 func (x *GuardSigns) Reset() {
 	*x = GuardSigns{}
-	mi := &file_roost_proto_msgTypes[141]
+	mi := &file_roost_proto_msgTypes[142]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12301,7 +12404,7 @@ func (x *GuardSigns) String() string {
 func (*GuardSigns) ProtoMessage() {}
 
 func (x *GuardSigns) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[141]
+	mi := &file_roost_proto_msgTypes[142]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12314,7 +12417,7 @@ func (x *GuardSigns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardSigns.ProtoReflect.Descriptor instead.
 func (*GuardSigns) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{141}
+	return file_roost_proto_rawDescGZIP(), []int{142}
 }
 
 func (x *GuardSigns) GetSequence() uint64 {
@@ -12457,7 +12560,7 @@ type IdleSource struct {
 
 func (x *IdleSource) Reset() {
 	*x = IdleSource{}
-	mi := &file_roost_proto_msgTypes[142]
+	mi := &file_roost_proto_msgTypes[143]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12469,7 +12572,7 @@ func (x *IdleSource) String() string {
 func (*IdleSource) ProtoMessage() {}
 
 func (x *IdleSource) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[142]
+	mi := &file_roost_proto_msgTypes[143]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12482,7 +12585,7 @@ func (x *IdleSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IdleSource.ProtoReflect.Descriptor instead.
 func (*IdleSource) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{142}
+	return file_roost_proto_rawDescGZIP(), []int{143}
 }
 
 func (x *IdleSource) GetName() string {
@@ -12532,7 +12635,7 @@ type Pause struct {
 
 func (x *Pause) Reset() {
 	*x = Pause{}
-	mi := &file_roost_proto_msgTypes[143]
+	mi := &file_roost_proto_msgTypes[144]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12544,7 +12647,7 @@ func (x *Pause) String() string {
 func (*Pause) ProtoMessage() {}
 
 func (x *Pause) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[143]
+	mi := &file_roost_proto_msgTypes[144]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12557,7 +12660,7 @@ func (x *Pause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pause.ProtoReflect.Descriptor instead.
 func (*Pause) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{143}
+	return file_roost_proto_rawDescGZIP(), []int{144}
 }
 
 func (x *Pause) GetUntil() int64 {
@@ -12607,7 +12710,7 @@ type GuardReport struct {
 
 func (x *GuardReport) Reset() {
 	*x = GuardReport{}
-	mi := &file_roost_proto_msgTypes[144]
+	mi := &file_roost_proto_msgTypes[145]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12619,7 +12722,7 @@ func (x *GuardReport) String() string {
 func (*GuardReport) ProtoMessage() {}
 
 func (x *GuardReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[144]
+	mi := &file_roost_proto_msgTypes[145]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12632,7 +12735,7 @@ func (x *GuardReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardReport.ProtoReflect.Descriptor instead.
 func (*GuardReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{144}
+	return file_roost_proto_rawDescGZIP(), []int{145}
 }
 
 func (x *GuardReport) GetStartd() string {
@@ -12707,7 +12810,7 @@ type Tenant struct {
 
 func (x *Tenant) Reset() {
 	*x = Tenant{}
-	mi := &file_roost_proto_msgTypes[145]
+	mi := &file_roost_proto_msgTypes[146]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12719,7 +12822,7 @@ func (x *Tenant) String() string {
 func (*Tenant) ProtoMessage() {}
 
 func (x *Tenant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[145]
+	mi := &file_roost_proto_msgTypes[146]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12732,7 +12835,7 @@ func (x *Tenant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tenant.ProtoReflect.Descriptor instead.
 func (*Tenant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{145}
+	return file_roost_proto_rawDescGZIP(), []int{146}
 }
 
 func (x *Tenant) GetTask() string {
@@ -12801,7 +12904,7 @@ type PauseRequest struct {
 
 func (x *PauseRequest) Reset() {
 	*x = PauseRequest{}
-	mi := &file_roost_proto_msgTypes[146]
+	mi := &file_roost_proto_msgTypes[147]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12813,7 +12916,7 @@ func (x *PauseRequest) String() string {
 func (*PauseRequest) ProtoMessage() {}
 
 func (x *PauseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[146]
+	mi := &file_roost_proto_msgTypes[147]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12826,7 +12929,7 @@ func (x *PauseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseRequest.ProtoReflect.Descriptor instead.
 func (*PauseRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{146}
+	return file_roost_proto_rawDescGZIP(), []int{147}
 }
 
 func (x *PauseRequest) GetUntil() int64 {
@@ -12851,7 +12954,7 @@ type ResumeRequest struct {
 
 func (x *ResumeRequest) Reset() {
 	*x = ResumeRequest{}
-	mi := &file_roost_proto_msgTypes[147]
+	mi := &file_roost_proto_msgTypes[148]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12863,7 +12966,7 @@ func (x *ResumeRequest) String() string {
 func (*ResumeRequest) ProtoMessage() {}
 
 func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[147]
+	mi := &file_roost_proto_msgTypes[148]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12876,7 +12979,7 @@ func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{147}
+	return file_roost_proto_rawDescGZIP(), []int{148}
 }
 
 type OwnerReply struct {
@@ -12890,7 +12993,7 @@ type OwnerReply struct {
 
 func (x *OwnerReply) Reset() {
 	*x = OwnerReply{}
-	mi := &file_roost_proto_msgTypes[148]
+	mi := &file_roost_proto_msgTypes[149]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12902,7 +13005,7 @@ func (x *OwnerReply) String() string {
 func (*OwnerReply) ProtoMessage() {}
 
 func (x *OwnerReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[148]
+	mi := &file_roost_proto_msgTypes[149]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12915,7 +13018,7 @@ func (x *OwnerReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerReply.ProtoReflect.Descriptor instead.
 func (*OwnerReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{148}
+	return file_roost_proto_rawDescGZIP(), []int{149}
 }
 
 func (x *OwnerReply) GetPause() *Pause {
@@ -12947,7 +13050,7 @@ type MineRequest struct {
 
 func (x *MineRequest) Reset() {
 	*x = MineRequest{}
-	mi := &file_roost_proto_msgTypes[149]
+	mi := &file_roost_proto_msgTypes[150]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12959,7 +13062,7 @@ func (x *MineRequest) String() string {
 func (*MineRequest) ProtoMessage() {}
 
 func (x *MineRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[149]
+	mi := &file_roost_proto_msgTypes[150]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12972,7 +13075,7 @@ func (x *MineRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineRequest.ProtoReflect.Descriptor instead.
 func (*MineRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{149}
+	return file_roost_proto_rawDescGZIP(), []int{150}
 }
 
 type MineReply struct {
@@ -12986,7 +13089,7 @@ type MineReply struct {
 
 func (x *MineReply) Reset() {
 	*x = MineReply{}
-	mi := &file_roost_proto_msgTypes[150]
+	mi := &file_roost_proto_msgTypes[151]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12998,7 +13101,7 @@ func (x *MineReply) String() string {
 func (*MineReply) ProtoMessage() {}
 
 func (x *MineReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[150]
+	mi := &file_roost_proto_msgTypes[151]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13011,7 +13114,7 @@ func (x *MineReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineReply.ProtoReflect.Descriptor instead.
 func (*MineReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{150}
+	return file_roost_proto_rawDescGZIP(), []int{151}
 }
 
 func (x *MineReply) GetSigns() *GuardSigns {
@@ -13049,7 +13152,7 @@ type PresentRequest struct {
 
 func (x *PresentRequest) Reset() {
 	*x = PresentRequest{}
-	mi := &file_roost_proto_msgTypes[151]
+	mi := &file_roost_proto_msgTypes[152]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13061,7 +13164,7 @@ func (x *PresentRequest) String() string {
 func (*PresentRequest) ProtoMessage() {}
 
 func (x *PresentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[151]
+	mi := &file_roost_proto_msgTypes[152]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13074,7 +13177,7 @@ func (x *PresentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentRequest.ProtoReflect.Descriptor instead.
 func (*PresentRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{151}
+	return file_roost_proto_rawDescGZIP(), []int{152}
 }
 
 func (x *PresentRequest) GetInput() int64 {
@@ -13113,7 +13216,7 @@ type PresentReply struct {
 
 func (x *PresentReply) Reset() {
 	*x = PresentReply{}
-	mi := &file_roost_proto_msgTypes[152]
+	mi := &file_roost_proto_msgTypes[153]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13125,7 +13228,7 @@ func (x *PresentReply) String() string {
 func (*PresentReply) ProtoMessage() {}
 
 func (x *PresentReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[152]
+	mi := &file_roost_proto_msgTypes[153]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13138,7 +13241,7 @@ func (x *PresentReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentReply.ProtoReflect.Descriptor instead.
 func (*PresentReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{152}
+	return file_roost_proto_rawDescGZIP(), []int{153}
 }
 
 type GreetRequest struct {
@@ -13149,7 +13252,7 @@ type GreetRequest struct {
 
 func (x *GreetRequest) Reset() {
 	*x = GreetRequest{}
-	mi := &file_roost_proto_msgTypes[153]
+	mi := &file_roost_proto_msgTypes[154]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13161,7 +13264,7 @@ func (x *GreetRequest) String() string {
 func (*GreetRequest) ProtoMessage() {}
 
 func (x *GreetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[153]
+	mi := &file_roost_proto_msgTypes[154]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13174,7 +13277,7 @@ func (x *GreetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetRequest.ProtoReflect.Descriptor instead.
 func (*GreetRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{153}
+	return file_roost_proto_rawDescGZIP(), []int{154}
 }
 
 type GreetReply struct {
@@ -13187,7 +13290,7 @@ type GreetReply struct {
 
 func (x *GreetReply) Reset() {
 	*x = GreetReply{}
-	mi := &file_roost_proto_msgTypes[154]
+	mi := &file_roost_proto_msgTypes[155]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13199,7 +13302,7 @@ func (x *GreetReply) String() string {
 func (*GreetReply) ProtoMessage() {}
 
 func (x *GreetReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[154]
+	mi := &file_roost_proto_msgTypes[155]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13212,7 +13315,7 @@ func (x *GreetReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetReply.ProtoReflect.Descriptor instead.
 func (*GreetReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{154}
+	return file_roost_proto_rawDescGZIP(), []int{155}
 }
 
 func (x *GreetReply) GetPool() string {
@@ -13244,7 +13347,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_roost_proto_msgTypes[155]
+	mi := &file_roost_proto_msgTypes[156]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13256,7 +13359,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[155]
+	mi := &file_roost_proto_msgTypes[156]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13269,7 +13372,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{155}
+	return file_roost_proto_rawDescGZIP(), []int{156}
 }
 
 func (x *JoinRequest) GetSecret() []byte {
@@ -13324,7 +13427,7 @@ type JoinReply struct {
 
 func (x *JoinReply) Reset() {
 	*x = JoinReply{}
-	mi := &file_roost_proto_msgTypes[156]
+	mi := &file_roost_proto_msgTypes[157]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13336,7 +13439,7 @@ func (x *JoinReply) String() string {
 func (*JoinReply) ProtoMessage() {}
 
 func (x *JoinReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[156]
+	mi := &file_roost_proto_msgTypes[157]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13349,7 +13452,7 @@ func (x *JoinReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinReply.ProtoReflect.Descriptor instead.
 func (*JoinReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{156}
+	return file_roost_proto_rawDescGZIP(), []int{157}
 }
 
 func (x *JoinReply) GetCertificate() []byte {
@@ -13424,7 +13527,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_roost_proto_msgTypes[157]
+	mi := &file_roost_proto_msgTypes[158]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13436,7 +13539,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[157]
+	mi := &file_roost_proto_msgTypes[158]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13449,7 +13552,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{157}
+	return file_roost_proto_rawDescGZIP(), []int{158}
 }
 
 func (x *RenewRequest) GetRequest() []byte {
@@ -13468,7 +13571,7 @@ type RenewReply struct {
 
 func (x *RenewReply) Reset() {
 	*x = RenewReply{}
-	mi := &file_roost_proto_msgTypes[158]
+	mi := &file_roost_proto_msgTypes[159]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13480,7 +13583,7 @@ func (x *RenewReply) String() string {
 func (*RenewReply) ProtoMessage() {}
 
 func (x *RenewReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[158]
+	mi := &file_roost_proto_msgTypes[159]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13493,7 +13596,7 @@ func (x *RenewReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewReply.ProtoReflect.Descriptor instead.
 func (*RenewReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{158}
+	return file_roost_proto_rawDescGZIP(), []int{159}
 }
 
 func (x *RenewReply) GetCertificate() []byte {
@@ -13511,7 +13614,7 @@ type LeaveRequest struct {
 
 func (x *LeaveRequest) Reset() {
 	*x = LeaveRequest{}
-	mi := &file_roost_proto_msgTypes[159]
+	mi := &file_roost_proto_msgTypes[160]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13523,7 +13626,7 @@ func (x *LeaveRequest) String() string {
 func (*LeaveRequest) ProtoMessage() {}
 
 func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[159]
+	mi := &file_roost_proto_msgTypes[160]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13536,7 +13639,7 @@ func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveRequest.ProtoReflect.Descriptor instead.
 func (*LeaveRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{159}
+	return file_roost_proto_rawDescGZIP(), []int{160}
 }
 
 type LeaveReply struct {
@@ -13547,7 +13650,7 @@ type LeaveReply struct {
 
 func (x *LeaveReply) Reset() {
 	*x = LeaveReply{}
-	mi := &file_roost_proto_msgTypes[160]
+	mi := &file_roost_proto_msgTypes[161]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13559,7 +13662,7 @@ func (x *LeaveReply) String() string {
 func (*LeaveReply) ProtoMessage() {}
 
 func (x *LeaveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[160]
+	mi := &file_roost_proto_msgTypes[161]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13572,7 +13675,7 @@ func (x *LeaveReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveReply.ProtoReflect.Descriptor instead.
 func (*LeaveReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{160}
+	return file_roost_proto_rawDescGZIP(), []int{161}
 }
 
 type RevokedRequest struct {
@@ -13584,7 +13687,7 @@ type RevokedRequest struct {
 
 func (x *RevokedRequest) Reset() {
 	*x = RevokedRequest{}
-	mi := &file_roost_proto_msgTypes[161]
+	mi := &file_roost_proto_msgTypes[162]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13596,7 +13699,7 @@ func (x *RevokedRequest) String() string {
 func (*RevokedRequest) ProtoMessage() {}
 
 func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[161]
+	mi := &file_roost_proto_msgTypes[162]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13609,7 +13712,7 @@ func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedRequest.ProtoReflect.Descriptor instead.
 func (*RevokedRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{161}
+	return file_roost_proto_rawDescGZIP(), []int{162}
 }
 
 func (x *RevokedRequest) GetNumber() int64 {
@@ -13628,7 +13731,7 @@ type RevokedReply struct {
 
 func (x *RevokedReply) Reset() {
 	*x = RevokedReply{}
-	mi := &file_roost_proto_msgTypes[162]
+	mi := &file_roost_proto_msgTypes[163]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13640,7 +13743,7 @@ func (x *RevokedReply) String() string {
 func (*RevokedReply) ProtoMessage() {}
 
 func (x *RevokedReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[162]
+	mi := &file_roost_proto_msgTypes[163]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13653,7 +13756,7 @@ func (x *RevokedReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedReply.ProtoReflect.Descriptor instead.
 func (*RevokedReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{162}
+	return file_roost_proto_rawDescGZIP(), []int{163}
 }
 
 func (x *RevokedReply) GetList() []byte {
@@ -13674,7 +13777,7 @@ type MakeTokenRequest struct {
 
 func (x *MakeTokenRequest) Reset() {
 	*x = MakeTokenRequest{}
-	mi := &file_roost_proto_msgTypes[163]
+	mi := &file_roost_proto_msgTypes[164]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13686,7 +13789,7 @@ func (x *MakeTokenRequest) String() string {
 func (*MakeTokenRequest) ProtoMessage() {}
 
 func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[163]
+	mi := &file_roost_proto_msgTypes[164]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13699,7 +13802,7 @@ func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenRequest.ProtoReflect.Descriptor instead.
 func (*MakeTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{163}
+	return file_roost_proto_rawDescGZIP(), []int{164}
 }
 
 func (x *MakeTokenRequest) GetPart() string {
@@ -13734,7 +13837,7 @@ type MakeTokenReply struct {
 
 func (x *MakeTokenReply) Reset() {
 	*x = MakeTokenReply{}
-	mi := &file_roost_proto_msgTypes[164]
+	mi := &file_roost_proto_msgTypes[165]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13746,7 +13849,7 @@ func (x *MakeTokenReply) String() string {
 func (*MakeTokenReply) ProtoMessage() {}
 
 func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[164]
+	mi := &file_roost_proto_msgTypes[165]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13759,7 +13862,7 @@ func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenReply.ProtoReflect.Descriptor instead.
 func (*MakeTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{164}
+	return file_roost_proto_rawDescGZIP(), []int{165}
 }
 
 func (x *MakeTokenReply) GetToken() string {
@@ -13799,7 +13902,7 @@ type TokenInfo struct {
 
 func (x *TokenInfo) Reset() {
 	*x = TokenInfo{}
-	mi := &file_roost_proto_msgTypes[165]
+	mi := &file_roost_proto_msgTypes[166]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13811,7 +13914,7 @@ func (x *TokenInfo) String() string {
 func (*TokenInfo) ProtoMessage() {}
 
 func (x *TokenInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[165]
+	mi := &file_roost_proto_msgTypes[166]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13824,7 +13927,7 @@ func (x *TokenInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenInfo.ProtoReflect.Descriptor instead.
 func (*TokenInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{165}
+	return file_roost_proto_rawDescGZIP(), []int{166}
 }
 
 func (x *TokenInfo) GetId() string {
@@ -13892,7 +13995,7 @@ type RemoveTokenRequest struct {
 
 func (x *RemoveTokenRequest) Reset() {
 	*x = RemoveTokenRequest{}
-	mi := &file_roost_proto_msgTypes[166]
+	mi := &file_roost_proto_msgTypes[167]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13904,7 +14007,7 @@ func (x *RemoveTokenRequest) String() string {
 func (*RemoveTokenRequest) ProtoMessage() {}
 
 func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[166]
+	mi := &file_roost_proto_msgTypes[167]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13917,7 +14020,7 @@ func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenRequest.ProtoReflect.Descriptor instead.
 func (*RemoveTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{166}
+	return file_roost_proto_rawDescGZIP(), []int{167}
 }
 
 func (x *RemoveTokenRequest) GetId() string {
@@ -13936,7 +14039,7 @@ type RemoveTokenReply struct {
 
 func (x *RemoveTokenReply) Reset() {
 	*x = RemoveTokenReply{}
-	mi := &file_roost_proto_msgTypes[167]
+	mi := &file_roost_proto_msgTypes[168]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13948,7 +14051,7 @@ func (x *RemoveTokenReply) String() string {
 func (*RemoveTokenReply) ProtoMessage() {}
 
 func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[167]
+	mi := &file_roost_proto_msgTypes[168]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13961,7 +14064,7 @@ func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenReply.ProtoReflect.Descriptor instead.
 func (*RemoveTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{167}
+	return file_roost_proto_rawDescGZIP(), []int{168}
 }
 
 func (x *RemoveTokenReply) GetRemoved() *TokenInfo {
@@ -13979,7 +14082,7 @@ type MembersRequest struct {
 
 func (x *MembersRequest) Reset() {
 	*x = MembersRequest{}
-	mi := &file_roost_proto_msgTypes[168]
+	mi := &file_roost_proto_msgTypes[169]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13991,7 +14094,7 @@ func (x *MembersRequest) String() string {
 func (*MembersRequest) ProtoMessage() {}
 
 func (x *MembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[168]
+	mi := &file_roost_proto_msgTypes[169]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -14004,7 +14107,7 @@ func (x *MembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersRequest.ProtoReflect.Descriptor instead.
 func (*MembersRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{168}
+	return file_roost_proto_rawDescGZIP(), []int{169}
 }
 
 type MembersReply struct {
@@ -14017,7 +14120,7 @@ type MembersReply struct {
 
 func (x *MembersReply) Reset() {
 	*x = MembersReply{}
-	mi := &file_roost_proto_msgTypes[169]
+	mi := &file_roost_proto_msgTypes[170]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -14029,7 +14132,7 @@ func (x *MembersReply) String() string {
 func (*MembersReply) ProtoMessage() {}
 
 func (x *MembersReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[169]
+	mi := &file_roost_proto_msgTypes[170]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -14042,7 +14145,7 @@ func (x *MembersReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersReply.ProtoReflect.Descriptor instead.
 func (*MembersReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{169}
+	return file_roost_proto_rawDescGZIP(), []int{170}
 }
 
 func (x *MembersReply) GetTokens() []*TokenInfo {
@@ -14075,7 +14178,7 @@ type MemberInfo struct {
 
 func (x *MemberInfo) Reset() {
 	*x = MemberInfo{}
-	mi := &file_roost_proto_msgTypes[170]
+	mi := &file_roost_proto_msgTypes[171]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -14087,7 +14190,7 @@ func (x *MemberInfo) String() string {
 func (*MemberInfo) ProtoMessage() {}
 
 func (x *MemberInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[170]
+	mi := &file_roost_proto_msgTypes[171]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -14100,7 +14203,7 @@ func (x *MemberInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberInfo.ProtoReflect.Descriptor instead.
 func (*MemberInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{170}
+	return file_roost_proto_rawDescGZIP(), []int{171}
 }
 
 func (x *MemberInfo) GetName() string {
@@ -14169,7 +14272,7 @@ type RevokeRequest struct {
 
 func (x *RevokeRequest) Reset() {
 	*x = RevokeRequest{}
-	mi := &file_roost_proto_msgTypes[171]
+	mi := &file_roost_proto_msgTypes[172]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -14181,7 +14284,7 @@ func (x *RevokeRequest) String() string {
 func (*RevokeRequest) ProtoMessage() {}
 
 func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[171]
+	mi := &file_roost_proto_msgTypes[172]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -14194,7 +14297,7 @@ func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeRequest.ProtoReflect.Descriptor instead.
 func (*RevokeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{171}
+	return file_roost_proto_rawDescGZIP(), []int{172}
 }
 
 func (x *RevokeRequest) GetName() string {
@@ -14220,7 +14323,7 @@ type RevokeReply struct {
 
 func (x *RevokeReply) Reset() {
 	*x = RevokeReply{}
-	mi := &file_roost_proto_msgTypes[172]
+	mi := &file_roost_proto_msgTypes[173]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -14232,7 +14335,7 @@ func (x *RevokeReply) String() string {
 func (*RevokeReply) ProtoMessage() {}
 
 func (x *RevokeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[172]
+	mi := &file_roost_proto_msgTypes[173]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -14245,7 +14348,7 @@ func (x *RevokeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeReply.ProtoReflect.Descriptor instead.
 func (*RevokeReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{172}
+	return file_roost_proto_rawDescGZIP(), []int{173}
 }
 
 func (x *RevokeReply) GetCertificates() uint32 {
@@ -14268,7 +14371,7 @@ type ActReply_Result struct {
 
 func (x *ActReply_Result) Reset() {
 	*x = ActReply_Result{}
-	mi := &file_roost_proto_msgTypes[174]
+	mi := &file_roost_proto_msgTypes[175]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -14280,7 +14383,7 @@ func (x *ActReply_Result) String() string {
 func (*ActReply_Result) ProtoMessage() {}
 
 func (x *ActReply_Result) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[174]
+	mi := &file_roost_proto_msgTypes[175]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -14293,7 +14396,7 @@ func (x *ActReply_Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActReply_Result.ProtoReflect.Descriptor instead.
 func (*ActReply_Result) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{34, 0}
+	return file_roost_proto_rawDescGZIP(), []int{35, 0}
 }
 
 func (x *ActReply_Result) GetId() string {
@@ -14342,7 +14445,7 @@ type Explanation_Reason struct {
 
 func (x *Explanation_Reason) Reset() {
 	*x = Explanation_Reason{}
-	mi := &file_roost_proto_msgTypes[175]
+	mi := &file_roost_proto_msgTypes[176]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -14354,7 +14457,7 @@ func (x *Explanation_Reason) String() string {
 func (*Explanation_Reason) ProtoMessage() {}
 
 func (x *Explanation_Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[175]
+	mi := &file_roost_proto_msgTypes[176]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -14367,7 +14470,7 @@ func (x *Explanation_Reason) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation_Reason.ProtoReflect.Descriptor instead.
 func (*Explanation_Reason) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{41, 0}
+	return file_roost_proto_rawDescGZIP(), []int{42, 0}
 }
 
 func (x *Explanation_Reason) GetText() string {
@@ -14407,7 +14510,7 @@ type Explanation_Condition struct {
 
 func (x *Explanation_Condition) Reset() {
 	*x = Explanation_Condition{}
-	mi := &file_roost_proto_msgTypes[176]
+	mi := &file_roost_proto_msgTypes[177]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -14419,7 +14522,7 @@ func (x *Explanation_Condition) String() string {
 func (*Explanation_Condition) ProtoMessage() {}
 
 func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[176]
+	mi := &file_roost_proto_msgTypes[177]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -14432,7 +14535,7 @@ func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation_Condition.ProtoReflect.Descriptor instead.
 func (*Explanation_Condition) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{41, 1}
+	return file_roost_proto_rawDescGZIP(), []int{42, 1}
 }
 
 func (x *Explanation_Condition) GetText() string {
@@ -14504,7 +14607,7 @@ type Placed_Gpu struct {
 
 func (x *Placed_Gpu) Reset() {
 	*x = Placed_Gpu{}
-	mi := &file_roost_proto_msgTypes[181]
+	mi := &file_roost_proto_msgTypes[182]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -14516,7 +14619,7 @@ func (x *Placed_Gpu) String() string {
 func (*Placed_Gpu) ProtoMessage() {}
 
 func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[181]
+	mi := &file_roost_proto_msgTypes[182]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -14529,7 +14632,7 @@ func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed_Gpu.ProtoReflect.Descriptor instead.
 func (*Placed_Gpu) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{121, 0}
+	return file_roost_proto_rawDescGZIP(), []int{122, 0}
 }
 
 func (x *Placed_Gpu) GetUuid() string {
@@ -14623,13 +14726,16 @@ const file_roost_proto_rawDesc = "" +
 	"\x0fpeak_gpu_memory\x18\r \x01(\x03R\rpeakGpuMemory\x12\x12\n" +
 	"\x04disk\x18\x0e \x01(\x03R\x04disk\x12\x16\n" +
 	"\x06frozen\x18\x0f \x01(\bR\x06frozen\x12\x18\n" +
-	"\asession\x18\x10 \x01(\x03R\asession\"'\n" +
+	"\asession\x18\x10 \x01(\x03R\asession\"U\n" +
 	"\x11LoginTokenRequest\x12\x12\n" +
-	"\x04life\x18\x01 \x01(\x03R\x04life\"[\n" +
+	"\x04life\x18\x01 \x01(\x03R\x04life\x12\x1a\n" +
+	"\bvalidity\x18\x02 \x01(\x03R\bvalidity\x12\x10\n" +
+	"\x03web\x18\x03 \x01(\bR\x03web\"m\n" +
 	"\x0fLoginTokenReply\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x14\n" +
 	"\x05token\x18\x02 \x01(\tR\x05token\x12\x18\n" +
-	"\aexpires\x18\x03 \x01(\x03R\aexpires\"@\n" +
+	"\aexpires\x18\x03 \x01(\x03R\aexpires\x12\x10\n" +
+	"\x03url\x18\x04 \x01(\tR\x03url\"@\n" +
 	"\fLoginRequest\x12\x16\n" +
 	"\x06secret\x18\x01 \x01(\fR\x06secret\x12\x18\n" +
 	"\arequest\x18\x02 \x01(\fR\arequest\"V\n" +
@@ -14657,10 +14763,16 @@ const file_roost_proto_rawDesc = "" +
 	"\x03act\x18\x02 \x01(\v2\x16.roost.wire.ActRequestR\x03act\"T\n" +
 	"\x0eNeighbourQuery\x12.\n" +
 	"\x05query\x18\x01 \x01(\v2\x18.roost.wire.QueryRequestR\x05query\x12\x12\n" +
-	"\x04user\x18\x02 \x01(\tR\x04user\"K\n" +
+	"\x04user\x18\x02 \x01(\tR\x04user\"w\n" +
 	"\tPoolQuery\x12.\n" +
 	"\x05query\x18\x01 \x01(\v2\x18.roost.wire.QueryRequestR\x05query\x12\x0e\n" +
-	"\x02at\x18\x02 \x01(\tR\x02at\"\x9c\x01\n" +
+	"\x02at\x18\x02 \x01(\tR\x02at\x12*\n" +
+	"\x05after\x18\x03 \x01(\v2\x14.roost.wire.RowPlaceR\x05after\"Z\n" +
+	"\bRowPlace\x12\x12\n" +
+	"\x04time\x18\x01 \x01(\x03R\x04time\x12\x12\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node\x12\x10\n" +
+	"\x03seq\x18\x03 \x01(\x04R\x03seq\x12\x14\n" +
+	"\x05index\x18\x04 \x01(\rR\x05index\"\x9c\x01\n" +
 	"\aPoolRow\x12/\n" +
 	"\x06status\x18\x01 \x01(\v2\x15.roost.wire.JobStatusH\x00R\x06status\x12,\n" +
 	"\x06silent\x18\x02 \x01(\v2\x12.roost.wire.SilentH\x00R\x06silent\x12,\n" +
@@ -15950,7 +16062,7 @@ func file_roost_proto_rawDescGZIP() []byte {
 }
 
 var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 182)
+var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 183)
 var file_roost_proto_goTypes = []any{
 	(Cause)(0),                    // 0: roost.wire.Cause
 	(ActRequest_Verb)(0),          // 1: roost.wire.ActRequest.Verb
@@ -15974,470 +16086,472 @@ var file_roost_proto_goTypes = []any{
 	(*NeighbourAct)(nil),          // 19: roost.wire.NeighbourAct
 	(*NeighbourQuery)(nil),        // 20: roost.wire.NeighbourQuery
 	(*PoolQuery)(nil),             // 21: roost.wire.PoolQuery
-	(*PoolRow)(nil),               // 22: roost.wire.PoolRow
-	(*JobBatch)(nil),              // 23: roost.wire.JobBatch
-	(*Silent)(nil),                // 24: roost.wire.Silent
-	(*JobSpec)(nil),               // 25: roost.wire.JobSpec
-	(*Column)(nil),                // 26: roost.wire.Column
-	(*SubmitRequest)(nil),         // 27: roost.wire.SubmitRequest
-	(*SubmitPart)(nil),            // 28: roost.wire.SubmitPart
-	(*ScriptChunk)(nil),           // 29: roost.wire.ScriptChunk
-	(*ScriptReply)(nil),           // 30: roost.wire.ScriptReply
-	(*SubmitReply)(nil),           // 31: roost.wire.SubmitReply
-	(*Selection)(nil),             // 32: roost.wire.Selection
-	(*QueryRequest)(nil),          // 33: roost.wire.QueryRequest
-	(*Refused)(nil),               // 34: roost.wire.Refused
-	(*JobStatus)(nil),             // 35: roost.wire.JobStatus
-	(*RunNow)(nil),                // 36: roost.wire.RunNow
-	(*Chunk)(nil),                 // 37: roost.wire.Chunk
-	(*ActRequest)(nil),            // 38: roost.wire.ActRequest
-	(*NodeRelease)(nil),           // 39: roost.wire.NodeRelease
-	(*Alteration)(nil),            // 40: roost.wire.Alteration
-	(*ActReply)(nil),              // 41: roost.wire.ActReply
-	(*WatchRequest)(nil),          // 42: roost.wire.WatchRequest
-	(*WatchEvent)(nil),            // 43: roost.wire.WatchEvent
-	(*LogsRequest)(nil),           // 44: roost.wire.LogsRequest
-	(*LogChunk)(nil),              // 45: roost.wire.LogChunk
-	(*WhyRequest)(nil),            // 46: roost.wire.WhyRequest
-	(*WhyReply)(nil),              // 47: roost.wire.WhyReply
-	(*Explanation)(nil),           // 48: roost.wire.Explanation
-	(*EventsRequest)(nil),         // 49: roost.wire.EventsRequest
-	(*JobEvent)(nil),              // 50: roost.wire.JobEvent
-	(*HealthRequest)(nil),         // 51: roost.wire.HealthRequest
-	(*HealthReply)(nil),           // 52: roost.wire.HealthReply
-	(*AdUpdate)(nil),              // 53: roost.wire.AdUpdate
-	(*AdAck)(nil),                 // 54: roost.wire.AdAck
-	(*WatchAds)(nil),              // 55: roost.wire.WatchAds
-	(*AdDelta)(nil),               // 56: roost.wire.AdDelta
-	(*AdQuery)(nil),               // 57: roost.wire.AdQuery
-	(*AdText)(nil),                // 58: roost.wire.AdText
-	(*CellRequest)(nil),           // 59: roost.wire.CellRequest
-	(*CheckpointCellRequest)(nil), // 60: roost.wire.CheckpointCellRequest
-	(*CheckpointPiece)(nil),       // 61: roost.wire.CheckpointPiece
-	(*CellReply)(nil),             // 62: roost.wire.CellReply
-	(*WatchLeader)(nil),           // 63: roost.wire.WatchLeader
-	(*LeaderNews)(nil),            // 64: roost.wire.LeaderNews
-	(*FromSchedd)(nil),            // 65: roost.wire.FromSchedd
-	(*Told)(nil),                  // 66: roost.wire.Told
-	(*ScheddHello)(nil),           // 67: roost.wire.ScheddHello
-	(*HeldGrant)(nil),             // 68: roost.wire.HeldGrant
-	(*RequestUpdate)(nil),         // 69: roost.wire.RequestUpdate
-	(*Proposal)(nil),              // 70: roost.wire.Proposal
-	(*GrantResult)(nil),           // 71: roost.wire.GrantResult
-	(*Outcome)(nil),               // 72: roost.wire.Outcome
-	(*WhyWaiting)(nil),            // 73: roost.wire.WhyWaiting
-	(*Demand)(nil),                // 74: roost.wire.Demand
-	(*Admit)(nil),                 // 75: roost.wire.Admit
-	(*Admitted)(nil),              // 76: roost.wire.Admitted
-	(*Policy)(nil),                // 77: roost.wire.Policy
-	(*Names)(nil),                 // 78: roost.wire.Names
-	(*JobQueue)(nil),              // 79: roost.wire.JobQueue
-	(*Roll)(nil),                  // 80: roost.wire.Roll
-	(*Extent)(nil),                // 81: roost.wire.Extent
-	(*Usage)(nil),                 // 82: roost.wire.Usage
-	(*ToSchedd)(nil),              // 83: roost.wire.ToSchedd
-	(*Room)(nil),                  // 84: roost.wire.Room
-	(*Kept)(nil),                  // 85: roost.wire.Kept
-	(*KeptNode)(nil),              // 86: roost.wire.KeptNode
-	(*NegotiatorHello)(nil),       // 87: roost.wire.NegotiatorHello
-	(*Grant)(nil),                 // 88: roost.wire.Grant
-	(*Unplaced)(nil),              // 89: roost.wire.Unplaced
-	(*CellQuestion)(nil),          // 90: roost.wire.CellQuestion
-	(*CellStatus)(nil),            // 91: roost.wire.CellStatus
-	(*CellMember)(nil),            // 92: roost.wire.CellMember
-	(*CellChanged)(nil),           // 93: roost.wire.CellChanged
-	(*ReplicaBytes)(nil),          // 94: roost.wire.ReplicaBytes
-	(*ReplicaHello)(nil),          // 95: roost.wire.ReplicaHello
-	(*ReplicaState)(nil),          // 96: roost.wire.ReplicaState
-	(*ReplicaMember)(nil),         // 97: roost.wire.ReplicaMember
-	(*ToStartd)(nil),              // 98: roost.wire.ToStartd
-	(*SessionHello)(nil),          // 99: roost.wire.SessionHello
-	(*ClaimRequest)(nil),          // 100: roost.wire.ClaimRequest
-	(*Activate)(nil),              // 101: roost.wire.Activate
-	(*Launch)(nil),                // 102: roost.wire.Launch
-	(*TakeCheckpoint)(nil),        // 103: roost.wire.TakeCheckpoint
-	(*CheckpointKept)(nil),        // 104: roost.wire.CheckpointKept
-	(*Freeze)(nil),                // 105: roost.wire.Freeze
-	(*Signal)(nil),                // 106: roost.wire.Signal
-	(*Limit)(nil),                 // 107: roost.wire.Limit
-	(*HostFiles)(nil),             // 108: roost.wire.HostFiles
-	(*Message)(nil),               // 109: roost.wire.Message
-	(*Program)(nil),               // 110: roost.wire.Program
-	(*Bounds)(nil),                // 111: roost.wire.Bounds
-	(*CheckpointPolicy)(nil),      // 112: roost.wire.CheckpointPolicy
-	(*Image)(nil),                 // 113: roost.wire.Image
-	(*FetchImageRequest)(nil),     // 114: roost.wire.FetchImageRequest
-	(*ImageRight)(nil),            // 115: roost.wire.ImageRight
-	(*SignedImageRight)(nil),      // 116: roost.wire.SignedImageRight
-	(*RemoveImageReply)(nil),      // 117: roost.wire.RemoveImageReply
-	(*Vacate)(nil),                // 118: roost.wire.Vacate
-	(*Acknowledge)(nil),           // 119: roost.wire.Acknowledge
-	(*ReleaseClaim)(nil),          // 120: roost.wire.ReleaseClaim
-	(*RenewLeases)(nil),           // 121: roost.wire.RenewLeases
-	(*FromStartd)(nil),            // 122: roost.wire.FromStartd
-	(*ReachWanted)(nil),           // 123: roost.wire.ReachWanted
-	(*ReachCall)(nil),             // 124: roost.wire.ReachCall
-	(*ReachOutput)(nil),           // 125: roost.wire.ReachOutput
-	(*SessionWelcome)(nil),        // 126: roost.wire.SessionWelcome
-	(*ClaimState)(nil),            // 127: roost.wire.ClaimState
-	(*Placed)(nil),                // 128: roost.wire.Placed
-	(*ClaimReady)(nil),            // 129: roost.wire.ClaimReady
-	(*Suspended)(nil),             // 130: roost.wire.Suspended
-	(*ClaimReply)(nil),            // 131: roost.wire.ClaimReply
-	(*InputReady)(nil),            // 132: roost.wire.InputReady
-	(*Started)(nil),               // 133: roost.wire.Started
-	(*Exited)(nil),                // 134: roost.wire.Exited
-	(*CheckpointTaken)(nil),       // 135: roost.wire.CheckpointTaken
-	(*UsageReport)(nil),           // 136: roost.wire.UsageReport
-	(*AttemptUsage)(nil),          // 137: roost.wire.AttemptUsage
-	(*ShellInput)(nil),            // 138: roost.wire.ShellInput
-	(*ShellOutput)(nil),           // 139: roost.wire.ShellOutput
-	(*ClaimLost)(nil),             // 140: roost.wire.ClaimLost
-	(*LeasesRenewed)(nil),         // 141: roost.wire.LeasesRenewed
-	(*FileEntry)(nil),             // 142: roost.wire.FileEntry
-	(*FileChunk)(nil),             // 143: roost.wire.FileChunk
-	(*TransferTotals)(nil),        // 144: roost.wire.TransferTotals
-	(*PutReply)(nil),              // 145: roost.wire.PutReply
-	(*FetchRequest)(nil),          // 146: roost.wire.FetchRequest
-	(*TailRequest)(nil),           // 147: roost.wire.TailRequest
-	(*GuardSigns)(nil),            // 148: roost.wire.GuardSigns
-	(*IdleSource)(nil),            // 149: roost.wire.IdleSource
-	(*Pause)(nil),                 // 150: roost.wire.Pause
-	(*GuardReport)(nil),           // 151: roost.wire.GuardReport
-	(*Tenant)(nil),                // 152: roost.wire.Tenant
-	(*PauseRequest)(nil),          // 153: roost.wire.PauseRequest
-	(*ResumeRequest)(nil),         // 154: roost.wire.ResumeRequest
-	(*OwnerReply)(nil),            // 155: roost.wire.OwnerReply
-	(*MineRequest)(nil),           // 156: roost.wire.MineRequest
-	(*MineReply)(nil),             // 157: roost.wire.MineReply
-	(*PresentRequest)(nil),        // 158: roost.wire.PresentRequest
-	(*PresentReply)(nil),          // 159: roost.wire.PresentReply
-	(*GreetRequest)(nil),          // 160: roost.wire.GreetRequest
-	(*GreetReply)(nil),            // 161: roost.wire.GreetReply
-	(*JoinRequest)(nil),           // 162: roost.wire.JoinRequest
-	(*JoinReply)(nil),             // 163: roost.wire.JoinReply
-	(*RenewRequest)(nil),          // 164: roost.wire.RenewRequest
-	(*RenewReply)(nil),            // 165: roost.wire.RenewReply
-	(*LeaveRequest)(nil),          // 166: roost.wire.LeaveRequest
-	(*LeaveReply)(nil),            // 167: roost.wire.LeaveReply
-	(*RevokedRequest)(nil),        // 168: roost.wire.RevokedRequest
-	(*RevokedReply)(nil),          // 169: roost.wire.RevokedReply
-	(*MakeTokenRequest)(nil),      // 170: roost.wire.MakeTokenRequest
-	(*MakeTokenReply)(nil),        // 171: roost.wire.MakeTokenReply
-	(*TokenInfo)(nil),             // 172: roost.wire.TokenInfo
-	(*RemoveTokenRequest)(nil),    // 173: roost.wire.RemoveTokenRequest
-	(*RemoveTokenReply)(nil),      // 174: roost.wire.RemoveTokenReply
-	(*MembersRequest)(nil),        // 175: roost.wire.MembersRequest
-	(*MembersReply)(nil),          // 176: roost.wire.MembersReply
-	(*MemberInfo)(nil),            // 177: roost.wire.MemberInfo
-	(*RevokeRequest)(nil),         // 178: roost.wire.RevokeRequest
-	(*RevokeReply)(nil),           // 179: roost.wire.RevokeReply
-	nil,                           // 180: roost.wire.JobStatus.CountsEntry
-	(*ActReply_Result)(nil),       // 181: roost.wire.ActReply.Result
-	(*Explanation_Reason)(nil),    // 182: roost.wire.Explanation.Reason
-	(*Explanation_Condition)(nil), // 183: roost.wire.Explanation.Condition
-	nil,                           // 184: roost.wire.AdUpdate.PrivateEntry
-	nil,                           // 185: roost.wire.AdDelta.PrivateEntry
-	nil,                           // 186: roost.wire.Extent.WordsEntry
-	nil,                           // 187: roost.wire.Extent.OthersEntry
-	(*Placed_Gpu)(nil),            // 188: roost.wire.Placed.Gpu
+	(*RowPlace)(nil),              // 22: roost.wire.RowPlace
+	(*PoolRow)(nil),               // 23: roost.wire.PoolRow
+	(*JobBatch)(nil),              // 24: roost.wire.JobBatch
+	(*Silent)(nil),                // 25: roost.wire.Silent
+	(*JobSpec)(nil),               // 26: roost.wire.JobSpec
+	(*Column)(nil),                // 27: roost.wire.Column
+	(*SubmitRequest)(nil),         // 28: roost.wire.SubmitRequest
+	(*SubmitPart)(nil),            // 29: roost.wire.SubmitPart
+	(*ScriptChunk)(nil),           // 30: roost.wire.ScriptChunk
+	(*ScriptReply)(nil),           // 31: roost.wire.ScriptReply
+	(*SubmitReply)(nil),           // 32: roost.wire.SubmitReply
+	(*Selection)(nil),             // 33: roost.wire.Selection
+	(*QueryRequest)(nil),          // 34: roost.wire.QueryRequest
+	(*Refused)(nil),               // 35: roost.wire.Refused
+	(*JobStatus)(nil),             // 36: roost.wire.JobStatus
+	(*RunNow)(nil),                // 37: roost.wire.RunNow
+	(*Chunk)(nil),                 // 38: roost.wire.Chunk
+	(*ActRequest)(nil),            // 39: roost.wire.ActRequest
+	(*NodeRelease)(nil),           // 40: roost.wire.NodeRelease
+	(*Alteration)(nil),            // 41: roost.wire.Alteration
+	(*ActReply)(nil),              // 42: roost.wire.ActReply
+	(*WatchRequest)(nil),          // 43: roost.wire.WatchRequest
+	(*WatchEvent)(nil),            // 44: roost.wire.WatchEvent
+	(*LogsRequest)(nil),           // 45: roost.wire.LogsRequest
+	(*LogChunk)(nil),              // 46: roost.wire.LogChunk
+	(*WhyRequest)(nil),            // 47: roost.wire.WhyRequest
+	(*WhyReply)(nil),              // 48: roost.wire.WhyReply
+	(*Explanation)(nil),           // 49: roost.wire.Explanation
+	(*EventsRequest)(nil),         // 50: roost.wire.EventsRequest
+	(*JobEvent)(nil),              // 51: roost.wire.JobEvent
+	(*HealthRequest)(nil),         // 52: roost.wire.HealthRequest
+	(*HealthReply)(nil),           // 53: roost.wire.HealthReply
+	(*AdUpdate)(nil),              // 54: roost.wire.AdUpdate
+	(*AdAck)(nil),                 // 55: roost.wire.AdAck
+	(*WatchAds)(nil),              // 56: roost.wire.WatchAds
+	(*AdDelta)(nil),               // 57: roost.wire.AdDelta
+	(*AdQuery)(nil),               // 58: roost.wire.AdQuery
+	(*AdText)(nil),                // 59: roost.wire.AdText
+	(*CellRequest)(nil),           // 60: roost.wire.CellRequest
+	(*CheckpointCellRequest)(nil), // 61: roost.wire.CheckpointCellRequest
+	(*CheckpointPiece)(nil),       // 62: roost.wire.CheckpointPiece
+	(*CellReply)(nil),             // 63: roost.wire.CellReply
+	(*WatchLeader)(nil),           // 64: roost.wire.WatchLeader
+	(*LeaderNews)(nil),            // 65: roost.wire.LeaderNews
+	(*FromSchedd)(nil),            // 66: roost.wire.FromSchedd
+	(*Told)(nil),                  // 67: roost.wire.Told
+	(*ScheddHello)(nil),           // 68: roost.wire.ScheddHello
+	(*HeldGrant)(nil),             // 69: roost.wire.HeldGrant
+	(*RequestUpdate)(nil),         // 70: roost.wire.RequestUpdate
+	(*Proposal)(nil),              // 71: roost.wire.Proposal
+	(*GrantResult)(nil),           // 72: roost.wire.GrantResult
+	(*Outcome)(nil),               // 73: roost.wire.Outcome
+	(*WhyWaiting)(nil),            // 74: roost.wire.WhyWaiting
+	(*Demand)(nil),                // 75: roost.wire.Demand
+	(*Admit)(nil),                 // 76: roost.wire.Admit
+	(*Admitted)(nil),              // 77: roost.wire.Admitted
+	(*Policy)(nil),                // 78: roost.wire.Policy
+	(*Names)(nil),                 // 79: roost.wire.Names
+	(*JobQueue)(nil),              // 80: roost.wire.JobQueue
+	(*Roll)(nil),                  // 81: roost.wire.Roll
+	(*Extent)(nil),                // 82: roost.wire.Extent
+	(*Usage)(nil),                 // 83: roost.wire.Usage
+	(*ToSchedd)(nil),              // 84: roost.wire.ToSchedd
+	(*Room)(nil),                  // 85: roost.wire.Room
+	(*Kept)(nil),                  // 86: roost.wire.Kept
+	(*KeptNode)(nil),              // 87: roost.wire.KeptNode
+	(*NegotiatorHello)(nil),       // 88: roost.wire.NegotiatorHello
+	(*Grant)(nil),                 // 89: roost.wire.Grant
+	(*Unplaced)(nil),              // 90: roost.wire.Unplaced
+	(*CellQuestion)(nil),          // 91: roost.wire.CellQuestion
+	(*CellStatus)(nil),            // 92: roost.wire.CellStatus
+	(*CellMember)(nil),            // 93: roost.wire.CellMember
+	(*CellChanged)(nil),           // 94: roost.wire.CellChanged
+	(*ReplicaBytes)(nil),          // 95: roost.wire.ReplicaBytes
+	(*ReplicaHello)(nil),          // 96: roost.wire.ReplicaHello
+	(*ReplicaState)(nil),          // 97: roost.wire.ReplicaState
+	(*ReplicaMember)(nil),         // 98: roost.wire.ReplicaMember
+	(*ToStartd)(nil),              // 99: roost.wire.ToStartd
+	(*SessionHello)(nil),          // 100: roost.wire.SessionHello
+	(*ClaimRequest)(nil),          // 101: roost.wire.ClaimRequest
+	(*Activate)(nil),              // 102: roost.wire.Activate
+	(*Launch)(nil),                // 103: roost.wire.Launch
+	(*TakeCheckpoint)(nil),        // 104: roost.wire.TakeCheckpoint
+	(*CheckpointKept)(nil),        // 105: roost.wire.CheckpointKept
+	(*Freeze)(nil),                // 106: roost.wire.Freeze
+	(*Signal)(nil),                // 107: roost.wire.Signal
+	(*Limit)(nil),                 // 108: roost.wire.Limit
+	(*HostFiles)(nil),             // 109: roost.wire.HostFiles
+	(*Message)(nil),               // 110: roost.wire.Message
+	(*Program)(nil),               // 111: roost.wire.Program
+	(*Bounds)(nil),                // 112: roost.wire.Bounds
+	(*CheckpointPolicy)(nil),      // 113: roost.wire.CheckpointPolicy
+	(*Image)(nil),                 // 114: roost.wire.Image
+	(*FetchImageRequest)(nil),     // 115: roost.wire.FetchImageRequest
+	(*ImageRight)(nil),            // 116: roost.wire.ImageRight
+	(*SignedImageRight)(nil),      // 117: roost.wire.SignedImageRight
+	(*RemoveImageReply)(nil),      // 118: roost.wire.RemoveImageReply
+	(*Vacate)(nil),                // 119: roost.wire.Vacate
+	(*Acknowledge)(nil),           // 120: roost.wire.Acknowledge
+	(*ReleaseClaim)(nil),          // 121: roost.wire.ReleaseClaim
+	(*RenewLeases)(nil),           // 122: roost.wire.RenewLeases
+	(*FromStartd)(nil),            // 123: roost.wire.FromStartd
+	(*ReachWanted)(nil),           // 124: roost.wire.ReachWanted
+	(*ReachCall)(nil),             // 125: roost.wire.ReachCall
+	(*ReachOutput)(nil),           // 126: roost.wire.ReachOutput
+	(*SessionWelcome)(nil),        // 127: roost.wire.SessionWelcome
+	(*ClaimState)(nil),            // 128: roost.wire.ClaimState
+	(*Placed)(nil),                // 129: roost.wire.Placed
+	(*ClaimReady)(nil),            // 130: roost.wire.ClaimReady
+	(*Suspended)(nil),             // 131: roost.wire.Suspended
+	(*ClaimReply)(nil),            // 132: roost.wire.ClaimReply
+	(*InputReady)(nil),            // 133: roost.wire.InputReady
+	(*Started)(nil),               // 134: roost.wire.Started
+	(*Exited)(nil),                // 135: roost.wire.Exited
+	(*CheckpointTaken)(nil),       // 136: roost.wire.CheckpointTaken
+	(*UsageReport)(nil),           // 137: roost.wire.UsageReport
+	(*AttemptUsage)(nil),          // 138: roost.wire.AttemptUsage
+	(*ShellInput)(nil),            // 139: roost.wire.ShellInput
+	(*ShellOutput)(nil),           // 140: roost.wire.ShellOutput
+	(*ClaimLost)(nil),             // 141: roost.wire.ClaimLost
+	(*LeasesRenewed)(nil),         // 142: roost.wire.LeasesRenewed
+	(*FileEntry)(nil),             // 143: roost.wire.FileEntry
+	(*FileChunk)(nil),             // 144: roost.wire.FileChunk
+	(*TransferTotals)(nil),        // 145: roost.wire.TransferTotals
+	(*PutReply)(nil),              // 146: roost.wire.PutReply
+	(*FetchRequest)(nil),          // 147: roost.wire.FetchRequest
+	(*TailRequest)(nil),           // 148: roost.wire.TailRequest
+	(*GuardSigns)(nil),            // 149: roost.wire.GuardSigns
+	(*IdleSource)(nil),            // 150: roost.wire.IdleSource
+	(*Pause)(nil),                 // 151: roost.wire.Pause
+	(*GuardReport)(nil),           // 152: roost.wire.GuardReport
+	(*Tenant)(nil),                // 153: roost.wire.Tenant
+	(*PauseRequest)(nil),          // 154: roost.wire.PauseRequest
+	(*ResumeRequest)(nil),         // 155: roost.wire.ResumeRequest
+	(*OwnerReply)(nil),            // 156: roost.wire.OwnerReply
+	(*MineRequest)(nil),           // 157: roost.wire.MineRequest
+	(*MineReply)(nil),             // 158: roost.wire.MineReply
+	(*PresentRequest)(nil),        // 159: roost.wire.PresentRequest
+	(*PresentReply)(nil),          // 160: roost.wire.PresentReply
+	(*GreetRequest)(nil),          // 161: roost.wire.GreetRequest
+	(*GreetReply)(nil),            // 162: roost.wire.GreetReply
+	(*JoinRequest)(nil),           // 163: roost.wire.JoinRequest
+	(*JoinReply)(nil),             // 164: roost.wire.JoinReply
+	(*RenewRequest)(nil),          // 165: roost.wire.RenewRequest
+	(*RenewReply)(nil),            // 166: roost.wire.RenewReply
+	(*LeaveRequest)(nil),          // 167: roost.wire.LeaveRequest
+	(*LeaveReply)(nil),            // 168: roost.wire.LeaveReply
+	(*RevokedRequest)(nil),        // 169: roost.wire.RevokedRequest
+	(*RevokedReply)(nil),          // 170: roost.wire.RevokedReply
+	(*MakeTokenRequest)(nil),      // 171: roost.wire.MakeTokenRequest
+	(*MakeTokenReply)(nil),        // 172: roost.wire.MakeTokenReply
+	(*TokenInfo)(nil),             // 173: roost.wire.TokenInfo
+	(*RemoveTokenRequest)(nil),    // 174: roost.wire.RemoveTokenRequest
+	(*RemoveTokenReply)(nil),      // 175: roost.wire.RemoveTokenReply
+	(*MembersRequest)(nil),        // 176: roost.wire.MembersRequest
+	(*MembersReply)(nil),          // 177: roost.wire.MembersReply
+	(*MemberInfo)(nil),            // 178: roost.wire.MemberInfo
+	(*RevokeRequest)(nil),         // 179: roost.wire.RevokeRequest
+	(*RevokeReply)(nil),           // 180: roost.wire.RevokeReply
+	nil,                           // 181: roost.wire.JobStatus.CountsEntry
+	(*ActReply_Result)(nil),       // 182: roost.wire.ActReply.Result
+	(*Explanation_Reason)(nil),    // 183: roost.wire.Explanation.Reason
+	(*Explanation_Condition)(nil), // 184: roost.wire.Explanation.Condition
+	nil,                           // 185: roost.wire.AdUpdate.PrivateEntry
+	nil,                           // 186: roost.wire.AdDelta.PrivateEntry
+	nil,                           // 187: roost.wire.Extent.WordsEntry
+	nil,                           // 188: roost.wire.Extent.OthersEntry
+	(*Placed_Gpu)(nil),            // 189: roost.wire.Placed.Gpu
 }
 var file_roost_proto_depIdxs = []int32{
 	0,   // 0: roost.wire.ExitStatus.cause:type_name -> roost.wire.Cause
 	10,  // 1: roost.wire.ExitStatus.usage:type_name -> roost.wire.TaskUsage
 	15,  // 2: roost.wire.LoginsReply.logins:type_name -> roost.wire.LoginInfo
-	38,  // 3: roost.wire.NeighbourAct.act:type_name -> roost.wire.ActRequest
-	33,  // 4: roost.wire.NeighbourQuery.query:type_name -> roost.wire.QueryRequest
-	33,  // 5: roost.wire.PoolQuery.query:type_name -> roost.wire.QueryRequest
-	35,  // 6: roost.wire.PoolRow.status:type_name -> roost.wire.JobStatus
-	24,  // 7: roost.wire.PoolRow.silent:type_name -> roost.wire.Silent
-	23,  // 8: roost.wire.PoolRow.batch:type_name -> roost.wire.JobBatch
-	26,  // 9: roost.wire.JobSpec.columns:type_name -> roost.wire.Column
-	25,  // 10: roost.wire.SubmitRequest.jobs:type_name -> roost.wire.JobSpec
-	32,  // 11: roost.wire.QueryRequest.selection:type_name -> roost.wire.Selection
-	180, // 12: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
-	7,   // 13: roost.wire.JobStatus.request:type_name -> roost.wire.Resources
-	9,   // 14: roost.wire.JobStatus.exit:type_name -> roost.wire.ExitStatus
-	10,  // 15: roost.wire.JobStatus.usage:type_name -> roost.wire.TaskUsage
-	128, // 16: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
-	34,  // 17: roost.wire.JobStatus.refused:type_name -> roost.wire.Refused
-	37,  // 18: roost.wire.JobStatus.chunks:type_name -> roost.wire.Chunk
-	36,  // 19: roost.wire.JobStatus.run_now:type_name -> roost.wire.RunNow
-	7,   // 20: roost.wire.Chunk.request:type_name -> roost.wire.Resources
-	128, // 21: roost.wire.Chunk.placed:type_name -> roost.wire.Placed
-	1,   // 22: roost.wire.ActRequest.verb:type_name -> roost.wire.ActRequest.Verb
-	32,  // 23: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
-	40,  // 24: roost.wire.ActRequest.alteration:type_name -> roost.wire.Alteration
-	39,  // 25: roost.wire.ActRequest.node_release:type_name -> roost.wire.NodeRelease
-	26,  // 26: roost.wire.Alteration.columns:type_name -> roost.wire.Column
-	181, // 27: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
-	32,  // 28: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
-	35,  // 29: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
-	35,  // 30: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
-	35,  // 31: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
-	48,  // 32: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
-	182, // 33: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
-	183, // 34: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
-	9,   // 35: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
-	184, // 36: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
-	185, // 37: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
-	67,  // 38: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
-	69,  // 39: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
-	71,  // 40: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
-	82,  // 41: roost.wire.FromSchedd.usage:type_name -> roost.wire.Usage
-	73,  // 42: roost.wire.FromSchedd.why:type_name -> roost.wire.WhyWaiting
-	74,  // 43: roost.wire.FromSchedd.demand:type_name -> roost.wire.Demand
-	75,  // 44: roost.wire.FromSchedd.admit:type_name -> roost.wire.Admit
-	72,  // 45: roost.wire.FromSchedd.outcome:type_name -> roost.wire.Outcome
-	66,  // 46: roost.wire.FromSchedd.told:type_name -> roost.wire.Told
-	68,  // 47: roost.wire.ScheddHello.grants:type_name -> roost.wire.HeldGrant
-	7,   // 48: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
-	3,   // 49: roost.wire.RequestUpdate.counting:type_name -> roost.wire.RequestUpdate.Counting
-	70,  // 50: roost.wire.RequestUpdate.proposals:type_name -> roost.wire.Proposal
-	4,   // 51: roost.wire.Outcome.verdict:type_name -> roost.wire.Outcome.Verdict
-	7,   // 52: roost.wire.Demand.held:type_name -> roost.wire.Resources
-	7,   // 53: roost.wire.Demand.open_held:type_name -> roost.wire.Resources
-	74,  // 54: roost.wire.Admit.asks:type_name -> roost.wire.Demand
-	79,  // 55: roost.wire.Policy.queues:type_name -> roost.wire.JobQueue
-	78,  // 56: roost.wire.Policy.groups:type_name -> roost.wire.Names
-	78,  // 57: roost.wire.Policy.reservations:type_name -> roost.wire.Names
-	78,  // 58: roost.wire.Policy.limits:type_name -> roost.wire.Names
-	79,  // 59: roost.wire.Policy.all:type_name -> roost.wire.JobQueue
-	81,  // 60: roost.wire.JobQueue.default:type_name -> roost.wire.Extent
-	81,  // 61: roost.wire.JobQueue.least:type_name -> roost.wire.Extent
-	81,  // 62: roost.wire.JobQueue.most:type_name -> roost.wire.Extent
-	81,  // 63: roost.wire.JobQueue.chunk:type_name -> roost.wire.Extent
-	80,  // 64: roost.wire.JobQueue.user_roll:type_name -> roost.wire.Roll
-	80,  // 65: roost.wire.JobQueue.group_roll:type_name -> roost.wire.Roll
-	80,  // 66: roost.wire.JobQueue.host_roll:type_name -> roost.wire.Roll
-	186, // 67: roost.wire.Extent.words:type_name -> roost.wire.Extent.WordsEntry
-	187, // 68: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
-	7,   // 69: roost.wire.Usage.held:type_name -> roost.wire.Resources
-	88,  // 70: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
-	89,  // 71: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
-	87,  // 72: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
-	76,  // 73: roost.wire.ToSchedd.admitted:type_name -> roost.wire.Admitted
-	77,  // 74: roost.wire.ToSchedd.policy:type_name -> roost.wire.Policy
-	85,  // 75: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
-	84,  // 76: roost.wire.ToSchedd.room:type_name -> roost.wire.Room
-	86,  // 77: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
-	7,   // 78: roost.wire.Grant.resources:type_name -> roost.wire.Resources
-	48,  // 79: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
-	92,  // 80: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
-	97,  // 81: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
-	99,  // 82: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
-	100, // 83: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
-	101, // 84: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
-	118, // 85: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
-	119, // 86: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
-	120, // 87: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
-	121, // 88: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
-	102, // 89: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
-	103, // 90: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
-	104, // 91: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
-	105, // 92: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
-	106, // 93: roost.wire.ToStartd.signal:type_name -> roost.wire.Signal
-	109, // 94: roost.wire.ToStartd.message:type_name -> roost.wire.Message
-	107, // 95: roost.wire.ToStartd.limit:type_name -> roost.wire.Limit
-	108, // 96: roost.wire.ToStartd.host_files:type_name -> roost.wire.HostFiles
-	7,   // 97: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
-	8,   // 98: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
-	110, // 99: roost.wire.Activate.program:type_name -> roost.wire.Program
-	8,   // 100: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 101: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 102: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 103: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 104: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 105: roost.wire.Limit.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 106: roost.wire.HostFiles.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 107: roost.wire.Message.attempt:type_name -> roost.wire.AttemptRef
-	112, // 108: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
-	113, // 109: roost.wire.Program.restore:type_name -> roost.wire.Image
-	111, // 110: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
-	5,   // 111: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
-	5,   // 112: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
-	8,   // 113: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 114: roost.wire.ImageRight.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 115: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
-	0,   // 116: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
-	8,   // 117: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
-	126, // 118: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
-	131, // 119: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
-	133, // 120: roost.wire.FromStartd.started:type_name -> roost.wire.Started
-	134, // 121: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
-	140, // 122: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
-	141, // 123: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
-	132, // 124: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
-	135, // 125: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
-	136, // 126: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
-	129, // 127: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
-	130, // 128: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
-	123, // 129: roost.wire.FromStartd.reach:type_name -> roost.wire.ReachWanted
-	8,   // 130: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 131: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
-	127, // 132: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
-	7,   // 133: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
-	8,   // 134: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
-	134, // 135: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
-	128, // 136: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
-	188, // 137: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
-	128, // 138: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
-	8,   // 139: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
-	128, // 140: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
-	8,   // 141: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 142: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 143: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
-	9,   // 144: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
-	142, // 145: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
-	135, // 146: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
-	8,   // 147: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
-	113, // 148: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
-	137, // 149: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
-	8,   // 150: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
-	10,  // 151: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
-	8,   // 152: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 153: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
-	142, // 154: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
-	144, // 155: roost.wire.FileChunk.totals:type_name -> roost.wire.TransferTotals
-	8,   // 156: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 157: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
-	149, // 158: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
-	150, // 159: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
-	6,   // 160: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
-	152, // 161: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
-	150, // 162: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
-	148, // 163: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
-	151, // 164: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
-	172, // 165: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
-	172, // 166: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
-	172, // 167: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
-	177, // 168: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
-	2,   // 169: roost.wire.ActReply.Result.refusal:type_name -> roost.wire.ActReply.Refusal
-	27,  // 170: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
-	28,  // 171: roost.wire.Schedd.SubmitParts:input_type -> roost.wire.SubmitPart
-	29,  // 172: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
-	33,  // 173: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
-	38,  // 174: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
-	42,  // 175: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
-	44,  // 176: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
-	46,  // 177: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
-	49,  // 178: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
-	57,  // 179: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
-	51,  // 180: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
-	138, // 181: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
-	59,  // 182: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
-	60,  // 183: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	21,  // 184: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
-	11,  // 185: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
-	13,  // 186: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
-	16,  // 187: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
-	18,  // 188: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
-	20,  // 189: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
-	46,  // 190: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
-	49,  // 191: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
-	19,  // 192: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
-	53,  // 193: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
-	55,  // 194: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
-	57,  // 195: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
-	65,  // 196: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
-	63,  // 197: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
-	59,  // 198: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
-	60,  // 199: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	94,  // 200: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
-	95,  // 201: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
-	90,  // 202: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
-	92,  // 203: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
-	92,  // 204: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
-	98,  // 205: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
-	143, // 206: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
-	146, // 207: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
-	147, // 208: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
-	114, // 209: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
-	143, // 210: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
-	138, // 211: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
-	125, // 212: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
-	143, // 213: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
-	114, // 214: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
-	114, // 215: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
-	151, // 216: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
-	153, // 217: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
-	154, // 218: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
-	156, // 219: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
-	158, // 220: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
-	160, // 221: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
-	162, // 222: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
-	164, // 223: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
-	166, // 224: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
-	168, // 225: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
-	170, // 226: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
-	173, // 227: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
-	175, // 228: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
-	178, // 229: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
-	31,  // 230: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	31,  // 231: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
-	30,  // 232: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
-	35,  // 233: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	41,  // 234: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	43,  // 235: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	45,  // 236: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	47,  // 237: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	50,  // 238: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	58,  // 239: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	52,  // 240: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	139, // 241: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
-	62,  // 242: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
-	61,  // 243: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	22,  // 244: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
-	12,  // 245: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
-	14,  // 246: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
-	17,  // 247: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
-	15,  // 248: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
-	35,  // 249: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
-	47,  // 250: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
-	50,  // 251: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
-	41,  // 252: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
-	54,  // 253: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	56,  // 254: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	58,  // 255: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	83,  // 256: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	64,  // 257: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
-	62,  // 258: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
-	61,  // 259: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	94,  // 260: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
-	96,  // 261: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
-	91,  // 262: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
-	93,  // 263: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
-	93,  // 264: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
-	122, // 265: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	145, // 266: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	143, // 267: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	45,  // 268: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	143, // 269: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
-	145, // 270: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
-	139, // 271: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
-	124, // 272: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
-	145, // 273: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
-	143, // 274: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
-	117, // 275: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
-	148, // 276: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
-	155, // 277: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
-	155, // 278: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
-	157, // 279: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
-	159, // 280: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
-	161, // 281: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
-	163, // 282: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
-	165, // 283: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
-	167, // 284: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
-	169, // 285: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
-	171, // 286: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
-	174, // 287: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
-	176, // 288: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
-	179, // 289: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
-	230, // [230:290] is the sub-list for method output_type
-	170, // [170:230] is the sub-list for method input_type
-	170, // [170:170] is the sub-list for extension type_name
-	170, // [170:170] is the sub-list for extension extendee
-	0,   // [0:170] is the sub-list for field type_name
+	39,  // 3: roost.wire.NeighbourAct.act:type_name -> roost.wire.ActRequest
+	34,  // 4: roost.wire.NeighbourQuery.query:type_name -> roost.wire.QueryRequest
+	34,  // 5: roost.wire.PoolQuery.query:type_name -> roost.wire.QueryRequest
+	22,  // 6: roost.wire.PoolQuery.after:type_name -> roost.wire.RowPlace
+	36,  // 7: roost.wire.PoolRow.status:type_name -> roost.wire.JobStatus
+	25,  // 8: roost.wire.PoolRow.silent:type_name -> roost.wire.Silent
+	24,  // 9: roost.wire.PoolRow.batch:type_name -> roost.wire.JobBatch
+	27,  // 10: roost.wire.JobSpec.columns:type_name -> roost.wire.Column
+	26,  // 11: roost.wire.SubmitRequest.jobs:type_name -> roost.wire.JobSpec
+	33,  // 12: roost.wire.QueryRequest.selection:type_name -> roost.wire.Selection
+	181, // 13: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
+	7,   // 14: roost.wire.JobStatus.request:type_name -> roost.wire.Resources
+	9,   // 15: roost.wire.JobStatus.exit:type_name -> roost.wire.ExitStatus
+	10,  // 16: roost.wire.JobStatus.usage:type_name -> roost.wire.TaskUsage
+	129, // 17: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
+	35,  // 18: roost.wire.JobStatus.refused:type_name -> roost.wire.Refused
+	38,  // 19: roost.wire.JobStatus.chunks:type_name -> roost.wire.Chunk
+	37,  // 20: roost.wire.JobStatus.run_now:type_name -> roost.wire.RunNow
+	7,   // 21: roost.wire.Chunk.request:type_name -> roost.wire.Resources
+	129, // 22: roost.wire.Chunk.placed:type_name -> roost.wire.Placed
+	1,   // 23: roost.wire.ActRequest.verb:type_name -> roost.wire.ActRequest.Verb
+	33,  // 24: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
+	41,  // 25: roost.wire.ActRequest.alteration:type_name -> roost.wire.Alteration
+	40,  // 26: roost.wire.ActRequest.node_release:type_name -> roost.wire.NodeRelease
+	27,  // 27: roost.wire.Alteration.columns:type_name -> roost.wire.Column
+	182, // 28: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
+	33,  // 29: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
+	36,  // 30: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
+	36,  // 31: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
+	36,  // 32: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
+	49,  // 33: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
+	183, // 34: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
+	184, // 35: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
+	9,   // 36: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
+	185, // 37: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
+	186, // 38: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
+	68,  // 39: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
+	70,  // 40: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
+	72,  // 41: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
+	83,  // 42: roost.wire.FromSchedd.usage:type_name -> roost.wire.Usage
+	74,  // 43: roost.wire.FromSchedd.why:type_name -> roost.wire.WhyWaiting
+	75,  // 44: roost.wire.FromSchedd.demand:type_name -> roost.wire.Demand
+	76,  // 45: roost.wire.FromSchedd.admit:type_name -> roost.wire.Admit
+	73,  // 46: roost.wire.FromSchedd.outcome:type_name -> roost.wire.Outcome
+	67,  // 47: roost.wire.FromSchedd.told:type_name -> roost.wire.Told
+	69,  // 48: roost.wire.ScheddHello.grants:type_name -> roost.wire.HeldGrant
+	7,   // 49: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
+	3,   // 50: roost.wire.RequestUpdate.counting:type_name -> roost.wire.RequestUpdate.Counting
+	71,  // 51: roost.wire.RequestUpdate.proposals:type_name -> roost.wire.Proposal
+	4,   // 52: roost.wire.Outcome.verdict:type_name -> roost.wire.Outcome.Verdict
+	7,   // 53: roost.wire.Demand.held:type_name -> roost.wire.Resources
+	7,   // 54: roost.wire.Demand.open_held:type_name -> roost.wire.Resources
+	75,  // 55: roost.wire.Admit.asks:type_name -> roost.wire.Demand
+	80,  // 56: roost.wire.Policy.queues:type_name -> roost.wire.JobQueue
+	79,  // 57: roost.wire.Policy.groups:type_name -> roost.wire.Names
+	79,  // 58: roost.wire.Policy.reservations:type_name -> roost.wire.Names
+	79,  // 59: roost.wire.Policy.limits:type_name -> roost.wire.Names
+	80,  // 60: roost.wire.Policy.all:type_name -> roost.wire.JobQueue
+	82,  // 61: roost.wire.JobQueue.default:type_name -> roost.wire.Extent
+	82,  // 62: roost.wire.JobQueue.least:type_name -> roost.wire.Extent
+	82,  // 63: roost.wire.JobQueue.most:type_name -> roost.wire.Extent
+	82,  // 64: roost.wire.JobQueue.chunk:type_name -> roost.wire.Extent
+	81,  // 65: roost.wire.JobQueue.user_roll:type_name -> roost.wire.Roll
+	81,  // 66: roost.wire.JobQueue.group_roll:type_name -> roost.wire.Roll
+	81,  // 67: roost.wire.JobQueue.host_roll:type_name -> roost.wire.Roll
+	187, // 68: roost.wire.Extent.words:type_name -> roost.wire.Extent.WordsEntry
+	188, // 69: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
+	7,   // 70: roost.wire.Usage.held:type_name -> roost.wire.Resources
+	89,  // 71: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
+	90,  // 72: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
+	88,  // 73: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
+	77,  // 74: roost.wire.ToSchedd.admitted:type_name -> roost.wire.Admitted
+	78,  // 75: roost.wire.ToSchedd.policy:type_name -> roost.wire.Policy
+	86,  // 76: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
+	85,  // 77: roost.wire.ToSchedd.room:type_name -> roost.wire.Room
+	87,  // 78: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
+	7,   // 79: roost.wire.Grant.resources:type_name -> roost.wire.Resources
+	49,  // 80: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
+	93,  // 81: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
+	98,  // 82: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
+	100, // 83: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
+	101, // 84: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
+	102, // 85: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
+	119, // 86: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
+	120, // 87: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
+	121, // 88: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
+	122, // 89: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
+	103, // 90: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
+	104, // 91: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
+	105, // 92: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
+	106, // 93: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
+	107, // 94: roost.wire.ToStartd.signal:type_name -> roost.wire.Signal
+	110, // 95: roost.wire.ToStartd.message:type_name -> roost.wire.Message
+	108, // 96: roost.wire.ToStartd.limit:type_name -> roost.wire.Limit
+	109, // 97: roost.wire.ToStartd.host_files:type_name -> roost.wire.HostFiles
+	7,   // 98: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
+	8,   // 99: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
+	111, // 100: roost.wire.Activate.program:type_name -> roost.wire.Program
+	8,   // 101: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 102: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 103: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 104: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 105: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 106: roost.wire.Limit.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 107: roost.wire.HostFiles.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 108: roost.wire.Message.attempt:type_name -> roost.wire.AttemptRef
+	113, // 109: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
+	114, // 110: roost.wire.Program.restore:type_name -> roost.wire.Image
+	112, // 111: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
+	5,   // 112: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
+	5,   // 113: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
+	8,   // 114: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 115: roost.wire.ImageRight.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 116: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
+	0,   // 117: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
+	8,   // 118: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
+	127, // 119: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
+	132, // 120: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
+	134, // 121: roost.wire.FromStartd.started:type_name -> roost.wire.Started
+	135, // 122: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
+	141, // 123: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
+	142, // 124: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
+	133, // 125: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
+	136, // 126: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
+	137, // 127: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
+	130, // 128: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
+	131, // 129: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
+	124, // 130: roost.wire.FromStartd.reach:type_name -> roost.wire.ReachWanted
+	8,   // 131: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 132: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
+	128, // 133: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
+	7,   // 134: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
+	8,   // 135: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
+	135, // 136: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
+	129, // 137: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
+	189, // 138: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
+	129, // 139: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
+	8,   // 140: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
+	129, // 141: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
+	8,   // 142: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 143: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 144: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
+	9,   // 145: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
+	143, // 146: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
+	136, // 147: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
+	8,   // 148: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
+	114, // 149: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
+	138, // 150: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
+	8,   // 151: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
+	10,  // 152: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
+	8,   // 153: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 154: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
+	143, // 155: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
+	145, // 156: roost.wire.FileChunk.totals:type_name -> roost.wire.TransferTotals
+	8,   // 157: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 158: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
+	150, // 159: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
+	151, // 160: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
+	6,   // 161: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
+	153, // 162: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
+	151, // 163: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
+	149, // 164: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
+	152, // 165: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
+	173, // 166: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
+	173, // 167: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
+	173, // 168: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
+	178, // 169: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
+	2,   // 170: roost.wire.ActReply.Result.refusal:type_name -> roost.wire.ActReply.Refusal
+	28,  // 171: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
+	29,  // 172: roost.wire.Schedd.SubmitParts:input_type -> roost.wire.SubmitPart
+	30,  // 173: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
+	34,  // 174: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
+	39,  // 175: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
+	43,  // 176: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
+	45,  // 177: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
+	47,  // 178: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
+	50,  // 179: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
+	58,  // 180: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
+	52,  // 181: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
+	139, // 182: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
+	60,  // 183: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
+	61,  // 184: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	21,  // 185: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
+	11,  // 186: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
+	13,  // 187: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
+	16,  // 188: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
+	18,  // 189: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
+	20,  // 190: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
+	47,  // 191: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
+	50,  // 192: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
+	19,  // 193: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
+	54,  // 194: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
+	56,  // 195: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
+	58,  // 196: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
+	66,  // 197: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
+	64,  // 198: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
+	60,  // 199: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
+	61,  // 200: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	95,  // 201: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
+	96,  // 202: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
+	91,  // 203: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
+	93,  // 204: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
+	93,  // 205: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
+	99,  // 206: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
+	144, // 207: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
+	147, // 208: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
+	148, // 209: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
+	115, // 210: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
+	144, // 211: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
+	139, // 212: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
+	126, // 213: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
+	144, // 214: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
+	115, // 215: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
+	115, // 216: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
+	152, // 217: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
+	154, // 218: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
+	155, // 219: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
+	157, // 220: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
+	159, // 221: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
+	161, // 222: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
+	163, // 223: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
+	165, // 224: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
+	167, // 225: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
+	169, // 226: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
+	171, // 227: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
+	174, // 228: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
+	176, // 229: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
+	179, // 230: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
+	32,  // 231: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	32,  // 232: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
+	31,  // 233: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
+	36,  // 234: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	42,  // 235: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	44,  // 236: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	46,  // 237: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	48,  // 238: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	51,  // 239: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	59,  // 240: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	53,  // 241: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	140, // 242: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	63,  // 243: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
+	62,  // 244: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	23,  // 245: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
+	12,  // 246: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
+	14,  // 247: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
+	17,  // 248: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
+	15,  // 249: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
+	36,  // 250: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
+	48,  // 251: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
+	51,  // 252: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
+	42,  // 253: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
+	55,  // 254: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	57,  // 255: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	59,  // 256: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	84,  // 257: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	65,  // 258: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
+	63,  // 259: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
+	62,  // 260: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	95,  // 261: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
+	97,  // 262: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
+	92,  // 263: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
+	94,  // 264: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
+	94,  // 265: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
+	123, // 266: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	146, // 267: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	144, // 268: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	46,  // 269: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	144, // 270: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	146, // 271: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	140, // 272: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	125, // 273: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
+	146, // 274: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
+	144, // 275: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
+	118, // 276: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
+	149, // 277: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
+	156, // 278: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
+	156, // 279: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
+	158, // 280: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
+	160, // 281: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
+	162, // 282: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
+	164, // 283: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
+	166, // 284: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
+	168, // 285: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
+	170, // 286: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
+	172, // 287: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
+	175, // 288: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
+	177, // 289: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
+	180, // 290: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
+	231, // [231:291] is the sub-list for method output_type
+	171, // [171:231] is the sub-list for method input_type
+	171, // [171:171] is the sub-list for extension type_name
+	171, // [171:171] is the sub-list for extension extendee
+	0,   // [0:171] is the sub-list for field type_name
 }
 
 func init() { file_roost_proto_init() }
@@ -16445,12 +16559,12 @@ func file_roost_proto_init() {
 	if File_roost_proto != nil {
 		return
 	}
-	file_roost_proto_msgTypes[15].OneofWrappers = []any{
+	file_roost_proto_msgTypes[16].OneofWrappers = []any{
 		(*PoolRow_Status)(nil),
 		(*PoolRow_Silent)(nil),
 		(*PoolRow_Batch)(nil),
 	}
-	file_roost_proto_msgTypes[58].OneofWrappers = []any{
+	file_roost_proto_msgTypes[59].OneofWrappers = []any{
 		(*FromSchedd_Hello)(nil),
 		(*FromSchedd_Request)(nil),
 		(*FromSchedd_Result)(nil),
@@ -16461,10 +16575,10 @@ func file_roost_proto_init() {
 		(*FromSchedd_Outcome)(nil),
 		(*FromSchedd_Told)(nil),
 	}
-	file_roost_proto_msgTypes[62].OneofWrappers = []any{}
-	file_roost_proto_msgTypes[72].OneofWrappers = []any{}
-	file_roost_proto_msgTypes[74].OneofWrappers = []any{}
-	file_roost_proto_msgTypes[76].OneofWrappers = []any{
+	file_roost_proto_msgTypes[63].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[73].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[75].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[77].OneofWrappers = []any{
 		(*ToSchedd_Grant)(nil),
 		(*ToSchedd_Unplaced)(nil),
 		(*ToSchedd_Hello)(nil),
@@ -16473,7 +16587,7 @@ func file_roost_proto_init() {
 		(*ToSchedd_Kept)(nil),
 		(*ToSchedd_Room)(nil),
 	}
-	file_roost_proto_msgTypes[91].OneofWrappers = []any{
+	file_roost_proto_msgTypes[92].OneofWrappers = []any{
 		(*ToStartd_Hello)(nil),
 		(*ToStartd_Claim)(nil),
 		(*ToStartd_Activate)(nil),
@@ -16490,7 +16604,7 @@ func file_roost_proto_init() {
 		(*ToStartd_Limit)(nil),
 		(*ToStartd_HostFiles)(nil),
 	}
-	file_roost_proto_msgTypes[115].OneofWrappers = []any{
+	file_roost_proto_msgTypes[116].OneofWrappers = []any{
 		(*FromStartd_Welcome)(nil),
 		(*FromStartd_Claim)(nil),
 		(*FromStartd_Started)(nil),
@@ -16504,14 +16618,14 @@ func file_roost_proto_init() {
 		(*FromStartd_Suspended)(nil),
 		(*FromStartd_Reach)(nil),
 	}
-	file_roost_proto_msgTypes[135].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[136].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roost_proto_rawDesc), len(file_roost_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   182,
+			NumMessages:   183,
 			NumExtensions: 0,
 			NumServices:   9,
 		},

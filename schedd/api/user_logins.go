@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,16 +24,22 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// OpenLogins makes ready for users of other machines, where the schedd listens to any. It
-// returns the identity to serve with.
+// OpenLogins makes ready for users of other machines, and for the web daemon of the node.
+// It returns the identity to serve with. Where the schedd serves neither, that is the
+// node's own.
 func (s *Service) OpenLogins(stateDir string) (serving *rpc.Identity, err error) {
-	if s.identity == nil || len(s.node.Schedd.Listen) == 0 {
+	if !s.takesOtherMachines() && s.node.Web == nil {
 		return s.identity, nil
 	}
 	if s.logins, err = login.Open(filepath.Join(stateDir, "logins"), s.node.Name); err != nil {
 		return nil, err
 	}
 	return s.logins.Identity(s.identity)
+}
+
+// takesOtherMachines reports whether users of other machines reach this schedd.
+func (s *Service) takesOtherMachines() bool {
+	return s.identity != nil && len(s.node.Schedd.Listen) > 0
 }
 
 // remoteCaller is a user who calls from another machine, with a login.
@@ -84,25 +91,31 @@ func (s *Service) LoginToken(ctx context.Context, req *wire.LoginTokenRequest) (
 		return nil, fmt.Errorf("token: %w: run this on %s, where the kernel knows who you are", roost.PermissionDenied,
 			s.node.Name)
 	}
-	if s.logins == nil {
+	reply := &wire.LoginTokenReply{Address: config.AdvertisedAddress(s.node.Schedd.Listen)}
+	switch {
+	case req.GetWeb() && (s.node.Web == nil || s.logins == nil):
+		return nil, fmt.Errorf("token: %w: no web daemon runs on %s: its node file has no web block", roost.Conflict,
+			s.node.Name)
+	case req.GetWeb():
+		reply.Address, reply.Url = s.node.LoginSocket(), s.node.Web.URL
+	case !s.takesOtherMachines() || s.logins == nil:
 		return nil, fmt.Errorf("token: %w: the schedd of %s cannot be reached from other machines: its node file "+
 			"says nothing of listen in the schedd block", roost.Conflict, s.node.Name)
 	}
 	if err := s.checkUser(who); err != nil {
 		return nil, err
 	}
-	life := time.Duration(req.GetLife())
-	if life == 0 {
-		life = login.TokenLife
-	}
-	token, expires, err := s.logins.MakeToken(login.HostAccount{User: who.User, UID: who.UID, GID: who.GID}, life,
-		time.Now())
+	token, expires, err := s.logins.MakeToken(login.HostAccount{User: who.User, UID: who.UID, GID: who.GID},
+		login.TokenLifetimes{
+			Token: cmp.Or(time.Duration(req.GetLife()), login.TokenLife),
+			Login: cmp.Or(time.Duration(req.GetValidity()), login.LoginValidity),
+		}, time.Now())
 	if err != nil {
 		return nil, err
 	}
-	s.log.Info("token for a login", "user", who.User, "uid", who.UID, "expires", expires)
-	return &wire.LoginTokenReply{Address: config.AdvertisedAddress(s.node.Schedd.Listen), Token: token.String(),
-		Expires: expires.UnixNano()}, nil
+	s.log.Info("token for a login", "user", who.User, "uid", who.UID, "web", req.GetWeb(), "expires", expires)
+	reply.Token, reply.Expires = token.String(), expires.UnixNano()
+	return reply, nil
 }
 
 // Login spends a token. The caller is anybody: that he has the secret says who he is.

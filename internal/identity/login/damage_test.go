@@ -5,7 +5,6 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/roost-batch/roost/internal/damage"
 )
@@ -16,7 +15,7 @@ func TestDamage(t *testing.T) {
 	dir := t.TempDir()
 	k := open(t, dir)
 	for range 3 {
-		token, _, err := k.MakeToken(ann, time.Hour, noon)
+		token, _, err := k.MakeToken(ann, oneHour, noon)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -24,7 +23,7 @@ func TestDamage(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, _, err := k.MakeToken(ann, time.Hour, noon); err != nil {
+	if _, _, err := k.MakeToken(ann, oneHour, noon); err != nil {
 		t.Fatal(err)
 	}
 	want, path, refused := open(t, dir).state, filepath.Join(dir, "logins.json"), 0

@@ -37,6 +37,8 @@ func open(t *testing.T, dir string) *Store {
 	return k
 }
 
+var oneHour = TokenLifetimes{Token: time.Hour, Login: LoginValidity}
+
 var ann = HostAccount{"ann", 1000, 1000}
 
 // TestTokens checks that a token can be used once and until it expires. A lost answer
@@ -45,7 +47,7 @@ func TestTokens(t *testing.T) {
 	dir := t.TempDir()
 	k := open(t, dir)
 	mine, thiefs := key(t), key(t)
-	token, expires, err := k.MakeToken(ann, time.Hour, noon)
+	token, expires, err := k.MakeToken(ann, oneHour, noon)
 	if err != nil || expires != noon.Add(time.Hour) {
 		t.Fatal(expires, err)
 	}
@@ -80,7 +82,7 @@ func TestTokens(t *testing.T) {
 func TestRevoke(t *testing.T) {
 	dir := t.TempDir()
 	k := open(t, dir)
-	token, _, _ := k.MakeToken(ann, time.Hour, noon)
+	token, _, _ := k.MakeToken(ann, oneHour, noon)
 	_, l, err := k.Redeem(token.Secret[:], key(t), "x", noon)
 	if err != nil {
 		t.Fatal(err)
@@ -117,17 +119,18 @@ func TestBounds(t *testing.T) {
 	var last LoginToken
 	var err error
 	for i := 0; err == nil; i++ {
-		if last, _, err = k.MakeToken(ann, time.Hour, noon); err == nil && i >= maxTokens {
+		if last, _, err = k.MakeToken(ann, oneHour, noon); err == nil && i >= maxTokens {
 			t.Fatal("there is no end of them")
 		}
 	}
 	if !errors.Is(err, roost.Exhausted) {
 		t.Error(err)
 	}
-	if _, _, err := k.MakeToken(HostAccount{"bob", 1001, 1001}, time.Hour, noon); err != nil {
+	if _, _, err := k.MakeToken(HostAccount{"bob", 1001, 1001}, oneHour, noon); err != nil {
 		t.Errorf("bob is kept from his by ann's: %v", err)
 	}
-	if _, _, err := k.MakeToken(ann, 25*time.Hour, noon); !errors.Is(err, roost.Invalid) {
+	tooLong := TokenLifetimes{25 * time.Hour, LoginValidity}
+	if _, _, err := k.MakeToken(ann, tooLong, noon); !errors.Is(err, roost.Invalid) {
 		t.Errorf("one for long: %v (%v)", err, last)
 	}
 }
@@ -228,7 +231,7 @@ func TestLogin(t *testing.T) {
 	addr, c := startLoginServer(t, pool, k)
 	elsewhere, _ := startLoginServer(t, pool, other)
 
-	token, _, err := k.MakeToken(ann, time.Hour, time.Now())
+	token, _, err := k.MakeToken(ann, oneHour, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ import (
 const ServerName = "users.roost"
 
 // Identity returns the identity with which a schedd serves users and the pool at the same
-// address. pool is its identity as a node.
+// address. pool is its identity as a node; nil: it has none, and serves users only.
 func (k *Store) Identity(pool *rpc.Identity) (*rpc.Identity, error) {
 	pair, err := k.authority.Pair(k.node, []peer.Role{peer.Schedd}, pki.AuthorityValidity)
 	if err != nil {
@@ -38,6 +38,9 @@ func (k *Store) Identity(pool *rpc.Identity) (*rpc.Identity, error) {
 			// has no text for it.
 			return k.authority.CheckUser(cs.PeerCertificates[0])
 		},
+	}
+	if pool == nil {
+		return k.usersIdentity(users), nil
 	}
 	return &rpc.Identity{
 		Name: pool.Name, Roles: pool.Roles, Refresh: pool.Refresh,
@@ -62,6 +65,22 @@ func (k *Store) Identity(pool *rpc.Identity) (*rpc.Identity, error) {
 		},
 		IdentifyUser: k.userPeer,
 	}, nil
+}
+
+// usersIdentity returns the identity of a schedd without a certificate of a pool.
+func (k *Store) usersIdentity(users *tls.Config) *rpc.Identity {
+	return &rpc.Identity{
+		Name: k.node, CheckValid: k.checkValid, IdentifyUser: k.userPeer,
+		TLS: func() *tls.Config {
+			return &tls.Config{MinVersion: tls.VersionTLS13, NextProtos: users.NextProtos,
+				GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+					if hello.ServerName != ServerName {
+						return nil, fmt.Errorf("%w: this schedd has no certificate of a pool", roost.Unauthenticated)
+					}
+					return users, nil
+				}}
+		},
+	}
 }
 
 // checkValid returns why a user's certificate is not valid, or nil.

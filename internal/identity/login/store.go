@@ -1,6 +1,7 @@
 package login
 
 import (
+	"cmp"
 	"crypto/ed25519"
 	"crypto/x509"
 	"encoding/json"
@@ -25,6 +26,8 @@ const (
 	LoginValidity = 30 * 24 * time.Hour // of a login
 	TokenLife     = time.Hour           // the default
 	MaxTokenLife  = 24 * time.Hour
+
+	MaxLoginValidity = 90 * 24 * time.Hour // of a login that a program uses
 
 	maxTokens      = 16
 	maxLogins      = 64
@@ -56,8 +59,11 @@ type issuedToken struct {
 	HostAccount
 	Digest  string    `json:"digest"` // digest of its secret
 	Expires time.Time `json:"expires"`
-	Key     []byte    `json:"key,omitempty"`         // key of the login that used it; empty: unused
-	DER     []byte    `json:"certificate,omitempty"` // the certificate that was issued for it
+	// how long the login is valid; 0: LoginValidity
+	Validity time.Duration `json:"validity,omitempty"`
+
+	Key []byte `json:"key,omitempty"`         // key of the login that used it; empty: unused
+	DER []byte `json:"certificate,omitempty"` // the certificate that was issued for it
 }
 
 // Store owns the tokens and logins of one schedd. Its contents are on disk.
@@ -126,10 +132,19 @@ func (k *Store) update(now time.Time, f func(b *storeFile) error) error {
 	return nil
 }
 
+// TokenLifetimes are how long a token can be used, and how long the resulting login is
+// valid.
+type TokenLifetimes struct{ Token, Login time.Duration }
+
 // MakeToken makes a token with which a user can log in from another machine, once.
-func (k *Store) MakeToken(who HostAccount, life time.Duration, now time.Time) (LoginToken, time.Time, error) {
-	if life <= 0 || life > MaxTokenLife {
+func (k *Store) MakeToken(who HostAccount, limits TokenLifetimes, now time.Time) (LoginToken, time.Time, error) {
+	life := limits.Token
+	switch {
+	case life <= 0 || life > MaxTokenLife:
 		return LoginToken{}, now, fmt.Errorf("token: %w: it is good for at most %v", roost.Invalid, MaxTokenLife)
+	case limits.Login <= 0 || limits.Login > MaxLoginValidity:
+		return LoginToken{}, now, fmt.Errorf("token: %w: a login is valid for at most %v", roost.Invalid,
+			MaxLoginValidity)
 	}
 	t, expires := newToken(k.authority.Certificate()), now.Add(life)
 	return t, expires, k.update(now, func(b *storeFile) error {
@@ -142,7 +157,8 @@ func (k *Store) MakeToken(who HostAccount, life time.Duration, now time.Time) (L
 		if open >= maxTokens {
 			return fmt.Errorf("token: %w: %d of yours were not used yet; they end by themselves", roost.Exhausted, open)
 		}
-		b.Tokens = append(b.Tokens, issuedToken{HostAccount: who, Digest: digest(t.Secret[:]), Expires: expires})
+		b.Tokens = append(b.Tokens, issuedToken{HostAccount: who, Digest: digest(t.Secret[:]), Expires: expires,
+			Validity: limits.Login})
 		return nil
 	})
 }
@@ -178,7 +194,7 @@ func (k *Store) Redeem(secret []byte, key ed25519.PublicKey, from string,
 		if held >= maxLogins {
 			return fmt.Errorf("login: %w: you have %d already: on %s see roost logins", roost.Exhausted, held, k.node)
 		}
-		cert, err := k.authority.CertifyUser(key, t.User, LoginValidity)
+		cert, err := k.authority.CertifyUser(key, t.User, cmp.Or(t.Validity, LoginValidity))
 		if err != nil {
 			return err
 		}
