@@ -29,6 +29,7 @@ func entries() []frame.CommandEntry {
 		frame.Entry("resume", func() *frame.Command { return jobs.ResumeCommand(execNodeProgram) }),
 		nodeEntry("login", frame.GroupChange, "act on your jobs at another node from this machine"),
 		nodeEntry("logins", frame.GroupChange, "list and revoke your logins from other machines"),
+		nodeEntry("web", frame.GroupSee, "log in to the pages of the pool"),
 		nodeEntry("pause", frame.GroupOwner, "keep the pool off your machine"),
 		nodeEntry("mine", frame.GroupOwner, "what the pool does on your machine"),
 		nodeEntry("session-agent", frame.GroupOwner, "tell the guard of this machine that you are there"),

@@ -41,7 +41,8 @@ func Build(ctx context.Context, dir string, tags ...string) (roost string, err e
 			strings.Join(tags, ","),
 			"-o", filepath.Join(dir, program), "./cmd/"+program)
 		build.Dir = strings.TrimSpace(string(root))
-		if slices.Contains([]string{"roost", "roost-sim", "roost-starter"}, program) { // the others ask NSS
+		if slices.Contains([]string{"roost", "roost-sim", "roost-starter",
+			"roost-web"}, program) { // the others ask NSS
 			build.Env = append(os.Environ(), "CGO_ENABLED=0")
 		}
 		if out, err := build.CombinedOutput(); err != nil {
@@ -64,6 +65,7 @@ type PoolOptions struct {
 	CPUs  int      // cores of all nodes together
 	Env   []string // added to this process's environment
 
+	Web     bool // roost up starts the web daemon, too
 	Desktop bool // the nodes have the owner policy of a desktop
 	// the node file, run apart from this machine's owner; nil: roost up makes one of the
 	// other fields
@@ -91,7 +93,8 @@ type Pool struct {
 func Start(ctx context.Context, opt PoolOptions) (*Pool, error) {
 	p := &Pool{PoolOptions: opt, done: make(chan struct{})}
 	args := []string{opt.Roost, "up", "--dir", opt.Dir, "--nodes", strconv.Itoa(opt.Nodes), "--cpus",
-		strconv.Itoa(opt.CPUs), "--desktop=" + strconv.FormatBool(opt.Desktop)}
+		strconv.Itoa(opt.CPUs), "--desktop=" + strconv.FormatBool(opt.Desktop),
+		"--no-web=" + strconv.FormatBool(!opt.Web)}
 	if opt.Node != nil {
 		if err := os.WriteFile(opt.Dir+".hcl", config.Write(opt.Node), 0o600); err != nil {
 			return nil, err

@@ -47,6 +47,10 @@ type childProcess struct {
 // certificate has this role.
 const guardRole peer.Role = "guard"
 
+// webRole is the web daemon of a node. It has only the logins of its users, so no
+// certificate has this role.
+const webRole peer.Role = "web"
+
 // title returns the name of a daemon, for messages and its log.
 func (c *childProcess) title() string {
 	if c.role == peer.Startd {
@@ -55,12 +59,13 @@ func (c *childProcess) title() string {
 	return string(c.role)
 }
 
-// stopOrder returns the order in which daemons are stopped. Daemons with running work
-// come first, then the collector, to which the others report, and last the guard, which
+// stopOrder returns the order in which daemons are stopped. The web daemon, on which
+// nothing depends, comes first. Daemons with running work
+// follow, then the collector, to which the others report, and last the guard, which
 // enforces the machine owner's will.
 func stopOrder() []peer.Role {
-	return []peer.Role{peer.Startd, peer.Schedd, peer.Negotiator, peer.Collector, peer.CheckpointServer, peer.Authority,
-		guardRole}
+	return []peer.Role{webRole, peer.Startd, peer.Schedd, peer.Negotiator, peer.Collector, peer.CheckpointServer,
+		peer.Authority, guardRole}
 }
 
 // childrenOf lists the node's daemons, in the order of their start. All of them could be
@@ -92,6 +97,9 @@ func childrenOf(n *config.Node) []*childProcess {
 	}
 	if n.Schedd != nil {
 		add(peer.Schedd, "", peer.Collector, peer.Negotiator)
+	}
+	if n.Web != nil {
+		add(webRole, "", peer.Schedd)
 	}
 	return all
 }

@@ -13,6 +13,7 @@ import (
 func (o UpOptions) Args() []string {
 	return []string{"--dir", o.Dir, "--nodes", fmt.Sprint(o.Nodes), "--cpus", fmt.Sprint(int64(o.CPUs)),
 		"--memory", fmt.Sprint(int64(o.Memory)), fmt.Sprintf("--desktop=%t", o.Desktop),
+		fmt.Sprintf("--no-web=%t", o.NoWeb),
 		fmt.Sprintf("--quiet=%t", o.Stdout == nil)}
 }
 
@@ -26,6 +27,7 @@ func ParseUpArgs(args []string) (opt UpOptions, err error) {
 	cpus := f.Int64("cpus", 0, "")
 	memory := f.Int64("memory", 0, "")
 	f.BoolVar(&opt.Desktop, "desktop", false, "")
+	f.BoolVar(&opt.NoWeb, "no-web", false, "")
 	quiet := f.Bool("quiet", false, "")
 	if err := f.Parse(args); err != nil || f.NArg() > 0 {
 		return opt, fmt.Errorf("%w: up %q: %v", roost.Usage, args, err)

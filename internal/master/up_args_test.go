@@ -9,7 +9,7 @@ import (
 func TestUpArgs(t *testing.T) {
 	for _, want := range []UpOptions{
 		{Nodes: 1, Stdout: os.Stdout},
-		{Dir: "/tmp/a b", Nodes: 4, CPUs: 2500, Memory: 1 << 40, Desktop: true},
+		{Dir: "/tmp/a b", Nodes: 4, CPUs: 2500, Memory: 1 << 40, Desktop: true, NoWeb: true},
 	} {
 		if got, err := ParseUpArgs(want.Args()); got != want || err != nil {
 			t.Errorf("got %+v, %v, want %+v", got, err, want)

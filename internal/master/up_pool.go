@@ -23,6 +23,7 @@ type UpOptions struct {
 	CPUs    roost.MilliCPU // CPU of all nodes together; default: what the machine has
 	Memory  roost.Bytes    // memory of all nodes together; default: what the machine has
 	Desktop bool           // its nodes run tasks only while nobody uses the machine
+	NoWeb   bool           // without the web daemon
 	Stdout  io.Writer      // for a short text when the pool is ready; nil for none
 	Program string         // as in RunOptions
 }
@@ -65,7 +66,8 @@ func Up(ctx context.Context, opt UpOptions) error {
 	defer log.Close()
 	return run(ctx, node, RunOptions{Program: opt.Program, Log: log, Strict: true, Sweep: true, Ready: func() {
 		if opt.Stdout != nil {
-			io.WriteString(opt.Stdout, welcomeText(node, time.Since(began), os.Getenv))
+			took := time.Since(began)
+			io.WriteString(opt.Stdout, welcomeText(node, took, webLink(ctx, node), os.Getenv))
 		}
 	}})
 }
@@ -98,8 +100,16 @@ func writeNode(dir string, opt UpOptions) (*config.Node, error) {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return nil, fmt.Errorf("directory %s: %w: %w", filepath.Dir(file), roost.NoOutput, err)
 	}
+	node := singleHostNode(dir, opt)
+	if !opt.NoWeb {
+		address, err := webAddress(file)
+		if err != nil {
+			return nil, err
+		}
+		node.Web = &config.WebSettings{Listen: []string{address}}
+	}
 	text := append([]byte("# Written by roost up at each start: changes made here are lost.\n\n"),
-		config.Write(singleHostNode(dir, opt))...)
+		config.Write(node)...)
 	if err := os.WriteFile(file, text, 0o600); err != nil {
 		return nil, fmt.Errorf("node file: %w: %w", roost.NoOutput, err)
 	}
@@ -173,7 +183,7 @@ func machineResources(dir string) roost.Resources {
 }
 
 // welcomeText returns the text for a user who has just started a pool.
-func welcomeText(n *config.Node, took time.Duration, getenv func(string) string) string {
+func welcomeText(n *config.Node, took time.Duration, link string, getenv func(string) string) string {
 	var b strings.Builder
 	cpus := roost.MilliCPU(runtime.NumCPU()) * 1000
 	if c := n.Startds[0].Resources.CPU; c > 0 {
@@ -190,7 +200,14 @@ func welcomeText(n *config.Node, took time.Duration, getenv func(string) string)
 	}
 	b.WriteString("    roost run -- echo hello     run a command in the pool\n")
 	b.WriteString("    roost submit job.hcl        submit a job file\n")
-	b.WriteString("    roost jobs                  show the state of jobs\n\n")
+	b.WriteString("    roost jobs                  show the state of jobs\n")
+	if n.Web != nil {
+		b.WriteString("    roost web login             print a link to its pages\n")
+	}
+	b.WriteString("\n")
+	if link != "" {
+		fmt.Fprintf(&b, "Its pages, with a link that can be used once and within a minute:\n\n    %s\n\n", link)
+	}
 	b.WriteString("Ctrl-C stops the pool. Jobs that are waiting go on when it is started again.\n")
 	return b.String()
 }

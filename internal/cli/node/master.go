@@ -26,6 +26,7 @@ func UpCommand() *frame.Command {
 			&ucli.StringFlag{Name: "cpus", Usage: "hand out `N` cores over all nodes, instead of all that there are"},
 			&ucli.StringFlag{Name: "memory", Usage: "hand out this `SIZE` of memory over all nodes, as in 8GiB"},
 			&ucli.BoolFlag{Name: "desktop", Usage: "run tasks only while nobody uses the machine"},
+			&ucli.BoolFlag{Name: "no-web", Usage: "start no web daemon: the pool has no pages"},
 			&ucli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "print nothing when the pool is ready"},
 		},
 	}
@@ -33,7 +34,7 @@ func UpCommand() *frame.Command {
 
 func startPool(c *frame.Invocation) error {
 	opt := master.UpOptions{Dir: c.StringFlag("dir"), Nodes: c.CountFlag("nodes"), Desktop: c.Flag("desktop"),
-		Stdout: c.Stdout}
+		NoWeb: c.Flag("no-web"), Stdout: c.Stdout}
 	if c.Flag("quiet") {
 		opt.Stdout = nil
 	}

@@ -17,7 +17,7 @@ import (
 func Commands() []*frame.Command {
 	return append([]*frame.Command{
 		jobs.ResumeCommand(owner.ResumeMachine), pool.CellCommand(node.RecoverCell),
-		node.LoginCommand(), node.LoginsCommand(),
+		node.LoginCommand(), node.LoginsCommand(), node.WebCommand(),
 		owner.PauseCommand(), owner.MineCommand(), owner.SessionAgentCommand(),
 		doctor.Command(),
 		node.UpCommand(), node.MasterCommand(), node.PKICommand(), node.InitCommand(),

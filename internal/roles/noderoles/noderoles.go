@@ -1,5 +1,5 @@
 // Package noderoles is the program roost-daemon: the daemons of a node but for the
-// negotiator, the master that starts them, and their agents.
+// negotiator and the web daemon, the master that starts them, and their agents.
 package noderoles
 
 import (
@@ -66,8 +66,8 @@ func Main(args []string) int {
 		return roles.PrintError(name, runMaster(rest))
 	case name == "up":
 		return roles.PrintError(name, runUp(rest))
-	case name == "negotiator":
-		return roles.PrintError(name, execNegotiator(rest))
+	case name == "negotiator", name == "web":
+		return roles.PrintError(name, execProgram(name, rest))
 	}
 	return roles.PrintError("", fmt.Errorf("%w: unknown role %q", roost.Usage, name))
 }
@@ -108,14 +108,15 @@ func runUp(args []string) error {
 	return master.Up(ctx, opt)
 }
 
-// execNegotiator runs the negotiator in the place of this process. Its program has the
-// library of the replicated log.
-func execNegotiator(args []string) error {
+// execProgram runs a daemon that has a program of its own in the place of this process.
+// The negotiator's has the library of the replicated log, and the web daemon's has that
+// of pages.
+func execProgram(role string, args []string) error {
 	self, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("own program: %w: %w", roost.NoInput, err)
 	}
-	path := filepath.Join(filepath.Dir(self), "roost-negotiator")
-	err = syscall.Exec(path, append([]string{path, "negotiator"}, args...), os.Environ())
+	path := filepath.Join(filepath.Dir(self), "roost-"+role)
+	err = syscall.Exec(path, append([]string{path, role}, args...), os.Environ())
 	return fmt.Errorf("%s: %w: %w: it belongs beside roost-daemon", path, roost.NoInput, err)
 }

@@ -1,0 +1,23 @@
+// Command roost-web is the web daemon of a node: pages and the HTTP API. It is apart from
+// roost-daemon because of the libraries of pages.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/roles"
+	"github.com/roost-batch/roost/internal/web"
+)
+
+func main() {
+	const role = "web"
+	if len(os.Args) < 2 || os.Args[1] != role {
+		os.Exit(roles.PrintError("", fmt.Errorf("%w: roost-daemon starts this program", roost.Usage)))
+	}
+	run := func(ctx context.Context, n *config.Node, _ string) error { return web.Run(ctx, n) }
+	os.Exit(roles.PrintError(role, roles.Run(role, run, os.Args[2:])))
+}

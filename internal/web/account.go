@@ -1,0 +1,45 @@
+package web
+
+import (
+	"fmt"
+	"os"
+	"os/user"
+	"strconv"
+	"syscall"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/config"
+)
+
+// dropRoot takes on the account of the node file, if root has started the daemon. The
+// addresses and the keys of TLS are open by then.
+func dropRoot(n *config.Node) error {
+	if n.Web.User == "" || os.Geteuid() != 0 {
+		return nil
+	}
+	who, err := user.Lookup(n.Web.User)
+	if err != nil {
+		return fmt.Errorf("web: %w: user %q: %w", roost.BadConfig, n.Web.User, err)
+	}
+	uid, uerr := strconv.Atoi(who.Uid)
+	gid, gerr := strconv.Atoi(who.Gid)
+	if uerr != nil || gerr != nil {
+		return fmt.Errorf("web: %w: user %q has uid %q and gid %q", roost.BadConfig, n.Web.User, who.Uid, who.Gid)
+	}
+	if err := os.Chown(n.WebDir(), uid, gid); err != nil {
+		return err
+	}
+	for _, step := range []struct {
+		what string
+		do   func() error
+	}{
+		{"groups", func() error { return syscall.Setgroups(nil) }},
+		{"gid", func() error { return syscall.Setresgid(gid, gid, gid) }},
+		{"uid", func() error { return syscall.Setresuid(uid, uid, uid) }},
+	} {
+		if err := step.do(); err != nil {
+			return fmt.Errorf("web: %s of user %s: %w: %w", step.what, n.Web.User, roost.PermissionDenied, err)
+		}
+	}
+	return nil
+}

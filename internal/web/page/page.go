@@ -1,0 +1,79 @@
+// Package page renders the pages of the web daemon. Each is a template around a view
+// struct of package view. Templates escape by context, and the pages have no scripts and
+// styles but the files of this package.
+package page
+
+import (
+	"embed"
+	"fmt"
+	"html/template"
+	"io"
+	"io/fs"
+	"path"
+	"strings"
+)
+
+//go:embed template static
+var files embed.FS
+
+// layoutFile is the template around all others.
+const layoutFile = "template/layout.html"
+
+// Frame is what a template gets: the view, and what is around it.
+type Frame struct {
+	User string // who is logged in; empty: nobody
+	Path string // of the page, for the navigation
+	Data any    // the view
+}
+
+// Set is the templates of all pages.
+type Set struct{ of map[string]*template.Template }
+
+// Load parses the templates.
+func Load() (*Set, error) {
+	names, err := fs.Glob(files, "template/*.html")
+	if err != nil {
+		return nil, err
+	}
+	s := &Set{map[string]*template.Template{}}
+	for _, file := range names {
+		if file == layoutFile {
+			continue
+		}
+		t, err := template.New("layout.html").ParseFS(files, layoutFile, file)
+		if err != nil {
+			return nil, err
+		}
+		s.of[strings.TrimSuffix(path.Base(file), ".html")] = t
+	}
+	return s, nil
+}
+
+// Has reports whether there is a page of a name.
+func (s *Set) Has(name string) bool { return s.of[name] != nil }
+
+// Render writes a page.
+func (s *Set) Render(w io.Writer, name string, f Frame) error {
+	t := s.of[name]
+	if t == nil {
+		return fmt.Errorf("there is no template %q", name)
+	}
+	return t.Execute(w, f)
+}
+
+// maxStatic bounds a static file's name.
+const maxStatic = 64
+
+// Static returns a static file and its content type.
+func Static(name string) (text []byte, kind string, ok bool) {
+	if len(name) > maxStatic || strings.ContainsAny(name, "/\\") {
+		return nil, "", false
+	}
+	kind, ok = map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8",
+		".svg": "image/svg+xml", ".woff2": "font/woff2"}[path.Ext(name)]
+	if !ok {
+		return nil, "", false
+	}
+	text, err := files.ReadFile("static/" + name)
+	return text, kind, err == nil
+}

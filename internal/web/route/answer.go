@@ -1,0 +1,192 @@
+package route
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/roost-batch/roost"
+)
+
+// maxAnswer bounds an answer that is made in memory; longer ones are streams.
+const maxAnswer = 8 << 20
+
+// minGzip is the size from which an answer is compressed: a shorter one fits into a
+// packet anyway.
+const minGzip = 1400
+
+// Show answers with a view: as a page if that was called, else as JSON.
+func (c *Call) Show(data any) error {
+	if c.AsOf.IsZero() {
+		c.AsOf = time.Now()
+	}
+	c.Writer.Header().Set("Roost-As-Of", c.AsOf.UTC().Format(time.RFC3339Nano))
+	if c.IsPage {
+		c.table.writePage(c, http.StatusOK, c.Route.Template, data)
+		return nil
+	}
+	return c.WriteJSON(http.StatusOK, data)
+}
+
+// WriteJSON answers with a document. Characters that mean something in HTML are escaped.
+func (c *Call) WriteJSON(status int, data any) error {
+	text, err := json.Marshal(data)
+	if err != nil {
+		return fmt.Errorf("%w: %w", roost.Internal, err)
+	}
+	return c.WriteText(status, "application/json", append(text, '\n'))
+}
+
+// WriteText answers with a whole text, compressed if the client can take it. A client
+// that has the same text already gets only that news.
+func (c *Call) WriteText(status int, kind string, text []byte) error {
+	if len(text) > maxAnswer {
+		return fmt.Errorf("%w: the answer has more than %d bytes: ask for less with limit", roost.Exhausted, maxAnswer)
+	}
+	h := c.Writer.Header()
+	h.Set("Content-Type", kind)
+	if IsSafe(c.Request.Method) && status == http.StatusOK {
+		sum := sha256.Sum256(text)
+		tag := `W/"` + hex.EncodeToString(sum[:12]) + `"`
+		h.Set("ETag", tag)
+		h.Set("Cache-Control", "private, no-cache") // it may be kept, and is asked for each time
+		if c.Request.Header.Get("If-None-Match") == tag {
+			c.Writer.WriteHeader(http.StatusNotModified)
+			return nil
+		}
+	}
+	h.Add("Vary", "Accept-Encoding")
+	if len(text) >= minGzip && acceptsGzip(c.Request) {
+		var b bytes.Buffer
+		z, err := gzip.NewWriterLevel(&b, 5)
+		if err != nil {
+			return err
+		}
+		z.Write(text) // to memory
+		z.Close()
+		h.Set("Content-Encoding", "gzip")
+		text = b.Bytes()
+	}
+	h.Set("Content-Length", fmt.Sprint(len(text)))
+	c.Writer.WriteHeader(status)
+	c.Writer.Write(text) // a client that has gone needs no answer
+	return nil
+}
+
+func acceptsGzip(r *http.Request) bool {
+	for part := range strings.SplitSeq(r.Header.Get("Accept-Encoding"), ",") {
+		name, weight, _ := strings.Cut(strings.TrimSpace(part), ";")
+		if name == "gzip" && strings.ReplaceAll(weight, " ", "") != "q=0" {
+			return true
+		}
+	}
+	return false
+}
+
+// writePage answers with a page.
+func (t *Table) writePage(c *Call, status int, name string, data any) {
+	var b bytes.Buffer
+	if err := t.Page(&b, name, c, data); err != nil {
+		t.Log.Error("a page cannot be made", "template", name, "error", err)
+		writeProblem(c.Writer, problemOf(fmt.Errorf("%w: %w", roost.Internal, err)))
+		return
+	}
+	if err := c.WriteText(status, "text/html; charset=utf-8", b.Bytes()); err != nil {
+		writeProblem(c.Writer, problemOf(err))
+	}
+}
+
+// Decode reads the body of a request: JSON for the API, and a form's fields for a page.
+// form is called for the latter.
+func (c *Call) Decode(into any, form func(value func(name string) string)) error {
+	kind, _, err := mime.ParseMediaType(c.Request.Header.Get("Content-Type"))
+	if c.IsPage {
+		if err != nil || kind != "application/x-www-form-urlencoded" {
+			return NewProblem(http.StatusUnsupportedMediaType, "the body is not that of a form", "")
+		}
+		if err := c.Request.ParseForm(); err != nil {
+			return bodyError(err)
+		}
+		form(c.Request.PostForm.Get)
+		return nil
+	}
+	if err != nil || kind != "application/json" {
+		return NewProblem(http.StatusUnsupportedMediaType, "the body is not JSON by its Content-Type",
+			"send it with Content-Type: application/json")
+	}
+	text, err := io.ReadAll(c.Request.Body)
+	if err != nil {
+		return bodyError(err)
+	}
+	if err := checkNesting(text); err != nil {
+		return err
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		return fmt.Errorf("body: %w: %w", roost.Invalid, err)
+	}
+	if d.More() {
+		return fmt.Errorf("body: %w: there is more than one document", roost.Invalid)
+	}
+	return nil
+}
+
+func bodyError(err error) error {
+	var large *http.MaxBytesError
+	if errors.As(err, &large) {
+		return err
+	}
+	return fmt.Errorf("body: %w: %w", roost.Invalid, err)
+}
+
+// maxNesting bounds the depth of a document. The parser is recursive.
+const maxNesting = 32
+
+func checkNesting(text []byte) error {
+	depth, inString, escaped := 0, false, false
+	for _, b := range text {
+		switch {
+		case inString:
+			inString, escaped = escaped || b != '"', !escaped && b == '\\'
+		case b == '"':
+			inString = true
+		case b == '{' || b == '[':
+			if depth++; depth > maxNesting {
+				return fmt.Errorf("body: %w: it is nested more than %d deep", roost.Invalid, maxNesting)
+			}
+		case b == '}' || b == ']':
+			depth--
+		}
+	}
+	return nil
+}
+
+// SetCookie gives the browser the cookie of a new session, or takes it away if value is
+// empty.
+func (c *Call) SetCookie(value string) {
+	cookie := &http.Cookie{Name: c.table.cookie, Value: value, Path: "/", HttpOnly: true, Secure: c.table.Secure,
+		SameSite: http.SameSiteStrictMode}
+	if value == "" {
+		cookie.MaxAge = -1
+	}
+	http.SetCookie(c.Writer, cookie)
+}
+
+// Redirect sends the browser to a page of this server after a form.
+func (c *Call) Redirect(path string) error {
+	if !strings.HasPrefix(path, "/") || strings.HasPrefix(path, "//") || strings.ContainsAny(path, "\\\r\n") {
+		return fmt.Errorf("%w: redirect to %q", roost.Internal, path)
+	}
+	http.Redirect(c.Writer, c.Request, path, http.StatusSeeOther)
+	return nil
+}

@@ -1,0 +1,209 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/net/netutil"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/daemon"
+	"github.com/roost-batch/roost/internal/rpc"
+	"github.com/roost-batch/roost/internal/web/page"
+	"github.com/roost-batch/roost/internal/web/route"
+	"github.com/roost-batch/roost/internal/web/session"
+)
+
+// Bounds on connections.
+const (
+	maxConns      = 2048 // of each address; a slow client is cut off by headerTimeout
+	headerTimeout = 5 * time.Second
+	idleTimeout   = time.Minute
+	stopTimeout   = 2 * time.Second
+)
+
+// server is the daemon.
+type server struct {
+	node  *config.Node
+	log   *slog.Logger
+	store *session.Store
+	pages *page.Set
+	table *route.Table
+}
+
+// Run serves until ctx ends.
+func Run(ctx context.Context, n *config.Node) error {
+	if n.Web == nil {
+		return fmt.Errorf("node %s: %w: the node file has no web block", n.Name, roost.BadConfig)
+	}
+	log := daemon.Logger("web")
+	listeners, err := openListeners(n.Web)
+	if err != nil {
+		return err
+	}
+	defer closeAll(listeners)
+	if err := os.MkdirAll(n.WebDir(), 0o700); err != nil {
+		return fmt.Errorf("directory %s: %w: %w", n.WebDir(), roost.NoOutput, err)
+	}
+	if err := dropRoot(n); err != nil {
+		return err
+	}
+	audit, err := openAudit(n.WebDir())
+	if err != nil {
+		return err
+	}
+	defer audit.Close()
+	d, err := newServer(n, log, audit)
+	if err != nil {
+		return err
+	}
+	return d.serve(ctx, listeners)
+}
+
+// openAudit opens the log of writes, which only grows.
+func openAudit(dir string) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(dir, "audit.log"), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("log of writes: %w: %w", roost.NoOutput, err)
+	}
+	return f, nil
+}
+
+// newServer makes the daemon without its listeners.
+func newServer(n *config.Node, log *slog.Logger, audit io.Writer) (*server, error) {
+	store, err := session.Open(n.WebDir(), n.LoginSocket(), log)
+	if err != nil {
+		return nil, err
+	}
+	pages, err := page.Load()
+	if err != nil {
+		return nil, err
+	}
+	d := &server{node: n, log: log, store: store, pages: pages}
+	d.table = route.New(d.routes(), route.Options{Hosts: hostNames(n.Web),
+		Secure: strings.HasPrefix(n.Web.URL, "https:"), Store: store, Log: log, Audit: audit, Page: d.renderPage})
+	return d, nil
+}
+
+// hostNames returns the names that requests may name in Host.
+func hostNames(w *config.WebSettings) []string {
+	var names []string
+	for _, name := range w.Names {
+		names = append(names, strings.ToLower(strings.TrimSuffix(name, ".")))
+	}
+	if u, err := url.Parse(w.URL); err == nil {
+		names = append(names, strings.ToLower(u.Hostname()))
+	}
+	for _, addr := range w.Listen {
+		host, _, err := net.SplitHostPort(addr)
+		if err != nil || strings.HasPrefix(addr, "unix:") {
+			continue
+		}
+		names = append(names, strings.ToLower(host))
+		if ip := net.ParseIP(host); ip != nil && ip.IsLoopback() {
+			names = append(names, "localhost")
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+func (d *server) renderPage(w io.Writer, name string, c *route.Call, data any) error {
+	f := page.Frame{Path: c.Request.URL.Path, Data: data}
+	if c.Session != nil {
+		f.User = c.Session.User
+	}
+	return d.pages.Render(w, name, f)
+}
+
+// openListeners opens the addresses of the node file, with TLS where it has a
+// certificate. A unix socket is for a reverse proxy, which has done TLS.
+func openListeners(w *config.WebSettings) (all []net.Listener, err error) {
+	defer func() {
+		if err != nil {
+			closeAll(all)
+		}
+	}()
+	var secure *tls.Config
+	if w.Certificate != "" {
+		pair, err := tls.LoadX509KeyPair(w.Certificate, w.Key)
+		if err != nil {
+			return nil, fmt.Errorf("web: %w: %w", roost.BadConfig, err)
+		}
+		secure = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12,
+			NextProtos: []string{"h2", "http/1.1"}}
+	}
+	for _, addr := range w.Listen {
+		l, err := rpc.Listen(addr, 0o660)
+		if err != nil {
+			return all, err
+		}
+		l = netutil.LimitListener(l, maxConns)
+		if secure != nil && !strings.HasPrefix(addr, "unix:") {
+			l = tls.NewListener(l, secure)
+		}
+		all = append(all, l)
+	}
+	return all, nil
+}
+
+func closeAll(all []net.Listener) {
+	for _, l := range all {
+		l.Close()
+	}
+}
+
+// serve serves on the listeners until ctx ends.
+func (d *server) serve(ctx context.Context, listeners []net.Listener) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { d.store.Run(ctx); return nil })
+	s := &http.Server{
+		Handler: d.table, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: route.MaxHeaders,
+		BaseContext: func(net.Listener) context.Context { return ctx },
+		ErrorLog:    log.New(logWriter{d.log}, "", 0),
+	}
+	for _, l := range listeners {
+		group.Go(func() error {
+			if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+				return err
+			}
+			return nil
+		})
+	}
+	group.Go(func() error {
+		<-ctx.Done()
+		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+		defer cancel()
+		if s.Shutdown(stop) != nil {
+			s.Close()
+		}
+		return nil
+	})
+	daemon.ReportReady()
+	d.log.Info("serving", "url", d.node.Web.URL)
+	return group.Wait()
+}
+
+// logWriter writes what net/http says of broken connections to the daemon's log.
+type logWriter struct{ log *slog.Logger }
+
+func (w logWriter) Write(line []byte) (int, error) {
+	w.log.Debug("connection", "error", string(bytes.TrimSpace(line)))
+	return len(line), nil
+}
