@@ -3,6 +3,7 @@ package web
 import (
 	"net/http"
 
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/web/route"
 	"github.com/roost-batch/roost/internal/web/session"
 	"github.com/roost-batch/roost/internal/web/view"
@@ -11,7 +12,7 @@ import (
 // routes returns the table of all routes.
 func (d *server) routes() []route.Route {
 	all := append(d.sessionRoutes(), jobRoutes()...)
-	return append(append(all, poolRoutes()...), d.serviceRoutes()...)
+	return append(append(all, poolRoutes(&d.pool)...), d.serviceRoutes()...)
 }
 
 // sessionRoutes are those of logins and API tokens.
@@ -48,6 +49,13 @@ func jobRoutes() []route.Route {
 		{Name: "select", Description: "selectors as for roost jobs, separated by blanks"},
 		{Name: "limit", Description: "at most this many, 1 to 1000; 100 by default"},
 		{Name: "after", Description: "the cursor next of the part before"}}
+	tasks := []route.Param{{Name: "state", Description: "only tasks in this state; may be repeated"},
+		{Name: "limit", Description: "at most this many, 1 to 1000; 100 by default"},
+		{Name: "from", Description: "only tasks from this index on"}}
+	logs := []route.Param{{Name: "offset", Description: "bytes to leave out at the beginning"},
+		{Name: "tail", Description: "only this many bytes from the end"},
+		{Name: "follow", Description: "1: send what is added until the task ends"},
+		{Name: "whole", Description: "1: all of it, instead of 256 KiB"}}
 	return []route.Route{
 		{Method: "GET", Pattern: "/v1/jobs", Page: "/jobs", Template: "jobs", Summary: "jobs, the newest first",
 			Rights: route.ReadScope, Class: route.Reads, Query: list, View: view.Jobs, Reply: view.JobList{}},
@@ -56,17 +64,59 @@ func jobRoutes() []route.Route {
 			View: view.Job, Reply: view.JobDetail{}},
 		{Method: "GET", Pattern: "/v1/jobs/{id}/events", Summary: "what happened to a job or task",
 			Rights: route.ReadScope, Class: route.Reads, View: view.Events, Reply: view.EventList{}},
-		{Method: "GET", Pattern: "/v1/jobs/{id}/why", Summary: "why a job or task does not run",
-			Rights: route.ReadScope, Class: route.Expensive, View: view.Why},
+		{Method: "GET", Pattern: "/v1/jobs/{id}/tasks", Page: "/jobs/{id}/tasks", Template: "tasks",
+			Summary: "the tasks of a job, by index", Rights: route.ReadScope, Class: route.Reads,
+			Query: tasks, View: view.Tasks, Reply: view.TaskList{}},
+		{Method: "GET", Pattern: "/v1/jobs/{id}/why", Page: "/jobs/{id}/why", Template: "why",
+			Summary: "why a job or task does not run", Rights: route.ReadScope, Class: route.Expensive,
+			View: view.Why, Reply: document.Explanation{}},
+		{Method: "GET", Pattern: "/v1/jobs/{id}/when", Summary: "when a job or task is expected to start",
+			Rights: route.ReadScope, Class: route.Expensive, View: view.When, Reply: view.StartEstimate{}},
+		{Method: "GET", Pattern: "/v1/jobs/{id}/definition", Page: "/jobs/{id}/definition", Template: "definition",
+			Summary: "what a job asks for", Rights: route.ReadScope, Class: route.Reads,
+			View: view.ShowDefinition, Reply: view.Definition{}},
+		{Method: "GET", Pattern: "/v1/tasks/{id}", Page: "/tasks/{id}", Template: "job",
+			Summary: "a task, and what happened to it", Rights: route.ReadScope, Class: route.Reads,
+			View: view.Job, Reply: view.JobDetail{}},
+		{Method: "GET", Pattern: "/v1/tasks/{id}/events", Summary: "what happened to a task",
+			Rights: route.ReadScope, Class: route.Reads, View: view.Events, Reply: view.EventList{}},
+		{Method: "GET", Pattern: "/v1/tasks/{id}/log/{stream}", Summary: "output of a task: out or err, as it is",
+			Rights: route.ReadScope, Class: route.Streams, Query: logs, Handle: view.Log},
+		{Method: "GET", Pattern: "/v1/tasks/{id}/text/{stream}", Page: "/tasks/{id}/log/{stream}", Template: "log",
+			Summary: "a piece of the output of a task as safe text", Rights: route.ReadScope, Class: route.Reads,
+			Query: logs, View: view.LogText, Reply: view.LogPage{}},
 	}
 }
 
 // poolRoutes are those of the pool.
-func poolRoutes() []route.Route {
-	return []route.Route{
+func poolRoutes(pool *view.Pool) []route.Route {
+	nodes := []route.Param{{Name: "state", Description: "only nodes in this state"},
+		{Name: "q", Description: "only nodes with this in their name"},
+		{Name: "limit", Description: "at most this many, 1 to 1000; 100 by default"},
+		{Name: "after", Description: "the cursor next of the part before"}}
+	all := []route.Route{
 		{Method: "GET", Pattern: "/v1/overview", Page: "/{$}", Template: "overview", Summary: "the state of the pool",
-			Rights: route.ReadScope, Class: route.Reads, View: view.ShowOverview, Reply: view.Overview{}},
+			View: pool.Overview, Reply: view.Overview{}},
+		{Method: "GET", Pattern: "/v1/search", Page: "/search", Template: "search", Summary: "jobs and nodes by a word",
+			Query: []route.Param{{Name: "q", Description: "an id, a name, or a part of a node's"}},
+			View:  pool.Search, Reply: view.SearchResult{}},
+		{Method: "GET", Pattern: "/v1/nodes", Page: "/nodes", Template: "nodes", Summary: "execute nodes, by name",
+			Query: nodes, View: pool.Nodes, Reply: view.NodeList{}},
+		{Method: "GET", Pattern: "/v1/nodes/{node}", Page: "/nodes/{node}", Template: "node",
+			Summary: "an execute node and what runs there", View: pool.Node, Reply: view.NodeDetail{}},
+		{Method: "GET", Pattern: "/v1/shares", Page: "/shares", Template: "shares",
+			Summary: "how submitters stand by fair share", View: view.Shares, Reply: view.ShareList{}},
+		{Method: "GET", Pattern: "/v1/cell", Page: "/cell", Template: "cell", Summary: "settings of the cell",
+			View: view.ShowCell, Reply: view.Cell{}},
 	}
+	for _, o := range view.ObjectRoutes() {
+		all = append(all, route.Route{Method: "GET", Pattern: "/v1/" + o.Path, Page: "/" + o.Path,
+			Template: "objects", Summary: o.Summary, View: o.View})
+	}
+	for i := range all {
+		all[i].Rights, all[i].Class = route.ReadScope, route.Reads
+	}
+	return all
 }
 
 // serviceRoutes are those of the daemon itself.

@@ -28,6 +28,7 @@ import (
 	"github.com/roost-batch/roost/internal/web/page"
 	"github.com/roost-batch/roost/internal/web/route"
 	"github.com/roost-batch/roost/internal/web/session"
+	"github.com/roost-batch/roost/internal/web/view"
 )
 
 // Bounds on connections.
@@ -44,6 +45,7 @@ type server struct {
 	log   *slog.Logger
 	store *session.Store
 	pages *page.Set
+	pool  view.Pool
 	table *route.Table
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/pbs/qsub"
 	"github.com/roost-batch/roost/internal/suggest"
 	"github.com/roost-batch/roost/internal/wire"
@@ -27,7 +28,7 @@ func MachineNames(c *frame.Invocation) (names []string, err error) {
 			}
 		}
 	}
-	slices.SortFunc(names, frame.CompareNames)
+	slices.SortFunc(names, document.CompareNames)
 	return names, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/identity/login"
 	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
@@ -113,7 +114,7 @@ func operandsHost(operands []string) (host string) {
 func IDHost(text string) string {
 	id, _, _ := strings.Cut(text, "@")
 	head, host, _ := strings.Cut(id, ".")
-	if n := LeadingDigits(head); n == 0 || n < len(head) && head[n] != '[' {
+	if n := document.LeadingDigits(head); n == 0 || n < len(head) && head[n] != '[' {
 		return ""
 	}
 	return host

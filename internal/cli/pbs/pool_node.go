@@ -60,7 +60,7 @@ func poolNodes(c *frame.Invocation, jobs bool) ([]*poolNode, error) {
 		list = append(list, n)
 	}
 	slices.SortFunc(list, func(a, b *poolNode) int {
-		return cmp.Or(frame.CompareNames(a.Name, b.Name), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(document.CompareNames(a.Name, b.Name), cmp.Compare(a.Name, b.Name))
 	})
 	return list, nil
 }

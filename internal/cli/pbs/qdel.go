@@ -9,6 +9,7 @@ import (
 
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/pbs/qstat"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -50,7 +51,7 @@ func qdel(c *frame.Invocation) error {
 		switch key, _, _ := strings.Cut(w, "="); {
 		case key == "force":
 			force = true
-		case key == "suppress_email" || w != "" && frame.LeadingDigits(w) == len(w):
+		case key == "suppress_email" || w != "" && document.LeadingDigits(w) == len(w):
 		default:
 			return pbsframe.PrintUsage(c, "illegal -W value")
 		}
@@ -94,6 +95,6 @@ func ownJobs(c *frame.Invocation, operands []string) ([]string, error) {
 
 // withTaskRange makes "12[1-5].host" of "12[].host" or "12.host", and of "1-5".
 func withTaskRange(id, tasks string) string {
-	n := frame.LeadingDigits(id)
+	n := document.LeadingDigits(id)
 	return id[:n] + "[" + tasks + "]" + strings.TrimPrefix(id[n:], "[]")
 }

@@ -52,7 +52,7 @@ func listNodes(c *frame.Invocation) error {
 		}
 		nodes = append(nodes, document.NodeOf(ad))
 	}
-	slices.SortFunc(nodes, func(a, b document.Node) int { return frame.CompareNames(a.Name, b.Name) })
+	slices.SortFunc(nodes, func(a, b document.Node) int { return document.CompareNames(a.Name, b.Name) })
 	addDrains(c, nodes)
 	addComments(c, nodes)
 	if c.WantsJSON() {

@@ -190,3 +190,28 @@ func (c *Call) Redirect(path string) error {
 	http.Redirect(c.Writer, c.Request, path, http.StatusSeeOther)
 	return nil
 }
+
+// Stream answers with pieces as they come. begin sets the headers, before the first
+// piece. An error before that is answered as such; later, the connection breaks off.
+func (c *Call) Stream(begin func(), send func(write func([]byte) error) error) error {
+	started := false
+	start := func() {
+		if !started {
+			begin()
+			started = true
+			c.Writer.WriteHeader(http.StatusOK)
+		}
+	}
+	flusher := http.NewResponseController(c.Writer)
+	err := send(func(piece []byte) error {
+		start()
+		if _, err := c.Writer.Write(piece); err != nil {
+			return errors.Join(http.ErrAbortHandler, err)
+		}
+		return flusher.Flush()
+	})
+	if err == nil {
+		start()
+	}
+	return err
+}

@@ -68,7 +68,7 @@ func problemOf(err error) *Problem {
 		return NewProblem(http.StatusRequestEntityTooLarge, fmt.Sprintf("the body has more than %d bytes",
 			large.Limit), "send less, or in parts")
 	}
-	err = rpc.FromStatus(err)
+	err = received(err)
 	kind := rpc.KindOf(err)
 	of, known := kindNames[kind]
 	if !known {
@@ -89,6 +89,16 @@ func problemOf(err error) *Problem {
 		p.Cure, p.RetryAfter = "try again in a moment", 2
 	}
 	return p
+}
+
+// received converts an error of gRPC, unless that was done: the conversion loses the kind
+// the second time.
+func received(err error) error {
+	var kind roost.ErrorKind
+	if errors.As(err, &kind) {
+		return err
+	}
+	return rpc.FromStatus(err)
 }
 
 // writeProblem answers with a problem.

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/web/session"
 )
 
@@ -240,7 +239,7 @@ func (t *Table) findSession(c *Call) (err error) {
 
 // checkLogin ends a session whose login the schedd refuses, and returns the error.
 func (t *Table) checkLogin(c *Call, err error) error {
-	err = rpc.FromStatus(err)
+	err = received(err)
 	if c.Session != nil && session.IsLoginError(err) {
 		t.Store.End(c.Session)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/document"
 )
 
 // Dialect is the PBS that the user speaks: what the environment names, else what the node
@@ -62,7 +63,7 @@ func FullOperand(c *frame.Invocation, text string) string {
 // is compared without regard to what stands behind its first point.
 func ParseID(text string) (string, bool) {
 	id, _, _ := strings.Cut(text, "@")
-	n := frame.LeadingDigits(id)
+	n := document.LeadingDigits(id)
 	if n == 0 || n > 12 || strings.ContainsFunc(text, IsInvalidID) {
 		return "", false
 	}
