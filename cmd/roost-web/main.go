@@ -11,10 +11,14 @@ import (
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/roles"
 	"github.com/roost-batch/roost/internal/web"
+	"github.com/roost-batch/roost/internal/web/jobtext"
 )
 
 func main() {
 	const role = "web"
+	if len(os.Args) == 2 && os.Args[1] == jobtext.Role {
+		os.Exit(jobtext.RunChild(os.Stdin, os.Stdout))
+	}
 	if len(os.Args) < 2 || os.Args[1] != role {
 		os.Exit(roles.PrintError("", fmt.Errorf("%w: roost-daemon starts this program", roost.Usage)))
 	}

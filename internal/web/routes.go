@@ -2,8 +2,10 @@ package web
 
 import (
 	"net/http"
+	"slices"
 
 	"github.com/roost-batch/roost/internal/document"
+	"github.com/roost-batch/roost/internal/web/jobtext"
 	"github.com/roost-batch/roost/internal/web/route"
 	"github.com/roost-batch/roost/internal/web/session"
 	"github.com/roost-batch/roost/internal/web/view"
@@ -11,8 +13,7 @@ import (
 
 // routes returns the table of all routes.
 func (d *server) routes() []route.Route {
-	all := append(d.sessionRoutes(), jobRoutes()...)
-	return append(append(all, poolRoutes(&d.pool)...), d.serviceRoutes()...)
+	return slices.Concat(d.sessionRoutes(), jobRoutes(), d.changeRoutes(), poolRoutes(&d.pool), d.serviceRoutes())
 }
 
 // sessionRoutes are those of logins and API tokens.
@@ -87,6 +88,28 @@ func jobRoutes() []route.Route {
 			Query: logs, View: view.LogText, Reply: view.LogPage{}},
 	}
 }
+
+// changeRoutes are those that submit and change jobs.
+func (d *server) changeRoutes() []route.Route {
+	submitter := view.Submitter{Parser: d.parser}
+	return []route.Route{
+		{Method: "GET", Page: "/submit", Template: "submit", Summary: "the page for a new job",
+			Rights: route.SubmitScope, Class: route.Reads, View: view.ShowSubmitForm},
+		{Method: "POST", Pattern: "/v1/jobs", Page: "/submit", Summary: "submit the jobs of a job file",
+			Rights: route.SubmitScope, Class: route.Writes, Changes: true, MaxBody: maxSubmit,
+			Body: view.SubmitRequest{}, Reply: view.Submission{}, Handle: submitter.Submit},
+		{Method: "POST", Pattern: "/v1/plan", Page: "/plan", Summary: "what a job file would submit",
+			Rights: route.SubmitScope, Class: route.Expensive, Changes: true, MaxBody: maxSubmit,
+			Body: view.SubmitRequest{}, Reply: view.Plan{}, Handle: submitter.Plan},
+		{Method: "POST", Pattern: "/v1/acts", Page: "/acts", Summary: "change jobs, or count those that are meant",
+			Rights: route.ActScope, Class: route.Writes, Changes: true, Body: view.ActRequest{},
+			Reply: view.ActResults{}, Handle: view.Act},
+	}
+}
+
+// maxSubmit bounds the body of a submission. Each byte of a job file may be several in
+// JSON or in a form.
+const maxSubmit = 2 * jobtext.MaxText
 
 // poolRoutes are those of the pool.
 func poolRoutes(pool *view.Pool) []route.Route {

@@ -25,6 +25,7 @@ import (
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/daemon"
 	"github.com/roost-batch/roost/internal/rpc"
+	"github.com/roost-batch/roost/internal/web/jobtext"
 	"github.com/roost-batch/roost/internal/web/page"
 	"github.com/roost-batch/roost/internal/web/route"
 	"github.com/roost-batch/roost/internal/web/session"
@@ -46,7 +47,9 @@ type server struct {
 	store *session.Store
 	pages *page.Set
 	pool  view.Pool
-	table *route.Table
+
+	parser jobtext.Parser
+	table  *route.Table
 }
 
 // Run serves until ctx ends.
@@ -97,7 +100,11 @@ func newServer(n *config.Node, log *slog.Logger, audit io.Writer) (*server, erro
 	if err != nil {
 		return nil, err
 	}
-	d := &server{node: n, log: log, store: store, pages: pages}
+	program, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("own program: %w: %w", roost.NoInput, err)
+	}
+	d := &server{node: n, log: log, store: store, pages: pages, parser: jobtext.Parser{Program: program}}
 	d.table = route.New(d.routes(), route.Options{Hosts: hostNames(n.Web),
 		Secure: strings.HasPrefix(n.Web.URL, "https:"), Store: store, Log: log, Audit: audit, Page: d.renderPage})
 	return d, nil

@@ -37,6 +37,12 @@ func (c *Call) Show(data any) error {
 	return c.WriteJSON(http.StatusOK, data)
 }
 
+// ShowPage answers with a page other than that of the route's view.
+func (c *Call) ShowPage(status int, template string, data any) error {
+	c.table.writePage(c, status, template, data)
+	return nil
+}
+
 // WriteJSON answers with a document. Characters that mean something in HTML are escaped.
 func (c *Call) WriteJSON(status int, data any) error {
 	text, err := json.Marshal(data)
@@ -97,11 +103,11 @@ func (t *Table) writePage(c *Call, status int, name string, data any) {
 	var b bytes.Buffer
 	if err := t.Page(&b, name, c, data); err != nil {
 		t.Log.Error("a page cannot be made", "template", name, "error", err)
-		writeProblem(c.Writer, problemOf(fmt.Errorf("%w: %w", roost.Internal, err)))
+		writeProblem(c.Writer, ProblemOf(fmt.Errorf("%w: %w", roost.Internal, err)))
 		return
 	}
 	if err := c.WriteText(status, "text/html; charset=utf-8", b.Bytes()); err != nil {
-		writeProblem(c.Writer, problemOf(err))
+		writeProblem(c.Writer, ProblemOf(err))
 	}
 }
 

@@ -20,7 +20,9 @@ type Problem struct {
 	Kind   string `json:"kind"`
 	Cure   string `json:"cure,omitempty"`
 
-	RetryAfter int `json:"retry_after_seconds,omitempty"`
+	RetryAfter  int    `json:"retry_after_seconds,omitempty"`
+	Diagnostics any    `json:"diagnostics,omitempty"` // mistakes in a job file, with their places
+	Text        string `json:"text,omitempty"`        // these as roost submit prints them
 }
 
 // Error returns the detail.
@@ -56,9 +58,9 @@ func problemType(name string) string { return "urn:roost:problem:" + name }
 // hintError is an error that has a line about what to do.
 type hintError interface{ Hint() string }
 
-// problemOf converts an error. Errors without a kind are bugs, and their text is for the
+// ProblemOf converts an error. Errors without a kind are bugs, and their text is for the
 // log alone.
-func problemOf(err error) *Problem {
+func ProblemOf(err error) *Problem {
 	var ready *Problem
 	if errors.As(err, &ready) {
 		return ready
@@ -89,6 +91,19 @@ func problemOf(err error) *Problem {
 		p.Cure, p.RetryAfter = "try again in a moment", 2
 	}
 	return p
+}
+
+// KindName returns the name of a kind in documents; empty: it has none.
+func KindName(kind roost.ErrorKind) string { return kindNames[kind].name }
+
+// KindStatus returns the HTTP status of a kind by its name.
+func KindStatus(name string) int {
+	for _, of := range kindNames {
+		if of.name == name {
+			return of.status
+		}
+	}
+	return http.StatusConflict
 }
 
 // received converts an error of gRPC, unless that was done: the conversion loses the kind

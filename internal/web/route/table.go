@@ -292,7 +292,7 @@ func (t *Table) serve(c *Call) error {
 
 // fail answers with an error.
 func (t *Table) fail(c *Call, err error) {
-	p := problemOf(err)
+	p := ProblemOf(err)
 	if p.Status >= http.StatusInternalServerError && p.Kind == "internal" {
 		t.Log.Error("a request has failed", "path", c.Request.URL.Path, "error", err)
 	}
@@ -323,7 +323,7 @@ func (t *Table) auditWrite(c *Call, err error) {
 	}
 	result := "done"
 	if err != nil {
-		result = problemOf(err).Detail
+		result = ProblemOf(err).Detail
 	}
 	t.audit.Info("write", append(append(args, "result", result), c.Details...)...)
 }
