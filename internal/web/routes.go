@@ -13,7 +13,7 @@ import (
 
 // routes returns the table of all routes.
 func (d *server) routes() []route.Route {
-	return slices.Concat(d.sessionRoutes(), jobRoutes(), d.changeRoutes(), poolRoutes(&d.pool), d.serviceRoutes())
+	return slices.Concat(d.sessionRoutes(), jobRoutes(d.cursors), d.changeRoutes(), poolRoutes(&d.pool), d.serviceRoutes())
 }
 
 // sessionRoutes are those of logins and API tokens.
@@ -43,10 +43,16 @@ func (d *server) sessionRoutes() []route.Route {
 }
 
 // jobRoutes are those of jobs and tasks.
-func jobRoutes() []route.Route {
+func jobRoutes(cursors *view.Cursors) []route.Route {
 	list := []route.Param{{Name: "all", Description: "1: jobs of all users"},
 		{Name: "history", Description: "1: also jobs that have ended"},
 		{Name: "state", Description: "only jobs with tasks in this state; may be repeated"},
+		{Name: "owner", Description: "only jobs of this user"},
+		{Name: "band", Description: "only jobs of this band"},
+		{Name: "queue", Description: "only jobs of this queue"},
+		{Name: "name", Description: "only jobs with this in their name"},
+		{Name: "at", Description: "only jobs of the schedd of this node"},
+		{Name: "since", Description: "with history: submitted since then; 31 days by default"},
 		{Name: "select", Description: "selectors as for roost jobs, separated by blanks"},
 		{Name: "limit", Description: "at most this many, 1 to 1000; 100 by default"},
 		{Name: "after", Description: "the cursor next of the part before"}}
@@ -59,7 +65,7 @@ func jobRoutes() []route.Route {
 		{Name: "whole", Description: "1: all of it, instead of 256 KiB"}}
 	return []route.Route{
 		{Method: "GET", Pattern: "/v1/jobs", Page: "/jobs", Template: "jobs", Summary: "jobs, the newest first",
-			Rights: route.ReadScope, Class: route.Reads, Query: list, View: view.Jobs, Reply: view.JobList{}},
+			Rights: route.ReadScope, Class: route.Reads, Query: list, View: cursors.Jobs, Reply: view.JobList{}},
 		{Method: "GET", Pattern: "/v1/jobs/{id}", Page: "/jobs/{id}", Template: "job",
 			Summary: "a job or task, and what happened to it", Rights: route.ReadScope, Class: route.Reads,
 			View: view.Job, Reply: view.JobDetail{}},

@@ -48,8 +48,9 @@ type server struct {
 	pages *page.Set
 	pool  view.Pool
 
-	parser jobtext.Parser
-	table  *route.Table
+	parser  jobtext.Parser
+	cursors *view.Cursors
+	table   *route.Table
 }
 
 // Run serves until ctx ends.
@@ -104,7 +105,11 @@ func newServer(n *config.Node, log *slog.Logger, audit io.Writer) (*server, erro
 	if err != nil {
 		return nil, fmt.Errorf("own program: %w: %w", roost.NoInput, err)
 	}
-	d := &server{node: n, log: log, store: store, pages: pages, parser: jobtext.Parser{Program: program}}
+	cursors, err := view.NewCursors()
+	if err != nil {
+		return nil, err
+	}
+	d := &server{node: n, cursors: cursors, log: log, store: store, pages: pages, parser: jobtext.Parser{Program: program}}
 	d.table = route.New(d.routes(), route.Options{Hosts: hostNames(n.Web),
 		Secure: strings.HasPrefix(n.Web.URL, "https:"), Store: store, Log: log, Audit: audit, Page: d.renderPage})
 	return d, nil

@@ -1480,10 +1480,12 @@ func (x *NeighbourQuery) GetUser() string {
 // in it. "all", and a query without selectors, goes to every schedd. Other selectors mean
 // the caller's own jobs and go to the called schedd.
 type PoolQuery struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Query         *QueryRequest          `protobuf:"bytes,1,opt,name=query,proto3" json:"query,omitempty"`
-	At            string                 `protobuf:"bytes,2,opt,name=at,proto3" json:"at,omitempty"`       // only this schedd, by its node's name
-	After         *RowPlace              `protobuf:"bytes,3,opt,name=after,proto3" json:"after,omitempty"` // without a table: only rows behind this place; absent: from the first
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Query *QueryRequest          `protobuf:"bytes,1,opt,name=query,proto3" json:"query,omitempty"`
+	At    string                 `protobuf:"bytes,2,opt,name=at,proto3" json:"at,omitempty"` // only this schedd, by its node's name
+	// with newest: for each schedd of which rows were sent already, the place of the last;
+	// the list goes on behind it
+	After         []*RowPlace `protobuf:"bytes,3,rep,name=after,proto3" json:"after,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1532,21 +1534,18 @@ func (x *PoolQuery) GetAt() string {
 	return ""
 }
 
-func (x *PoolQuery) GetAfter() *RowPlace {
+func (x *PoolQuery) GetAfter() []*RowPlace {
 	if x != nil {
 		return x.After
 	}
 	return nil
 }
 
-// RowPlace is the place of a row in a list of all schedds, newest first. Rows are ordered
-// by time, then by node, then by number, then by index.
+// RowPlace is how far a list of jobs has come at one schedd.
 type RowPlace struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Time          int64                  `protobuf:"varint,1,opt,name=time,proto3" json:"time,omitempty"`   // order_time, or submitted, of the row's job
-	Node          string                 `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`    // of its schedd
-	Seq           uint64                 `protobuf:"varint,3,opt,name=seq,proto3" json:"seq,omitempty"`     // number of its job
-	Index         uint32                 `protobuf:"varint,4,opt,name=index,proto3" json:"index,omitempty"` // with tasks: index of the task
+	Node          string                 `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
+	Place         uint64                 `protobuf:"varint,2,opt,name=place,proto3" json:"place,omitempty"` // JobStatus.place
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1581,13 +1580,6 @@ func (*RowPlace) Descriptor() ([]byte, []int) {
 	return file_roost_proto_rawDescGZIP(), []int{15}
 }
 
-func (x *RowPlace) GetTime() int64 {
-	if x != nil {
-		return x.Time
-	}
-	return 0
-}
-
 func (x *RowPlace) GetNode() string {
 	if x != nil {
 		return x.Node
@@ -1595,16 +1587,9 @@ func (x *RowPlace) GetNode() string {
 	return ""
 }
 
-func (x *RowPlace) GetSeq() uint64 {
+func (x *RowPlace) GetPlace() uint64 {
 	if x != nil {
-		return x.Seq
-	}
-	return 0
-}
-
-func (x *RowPlace) GetIndex() uint32 {
-	if x != nil {
-		return x.Index
+		return x.Place
 	}
 	return 0
 }
@@ -2254,7 +2239,14 @@ type QueryRequest struct {
 	Attributes []string `protobuf:"bytes,9,rep,name=attributes,proto3" json:"attributes,omitempty"` // with table: only these attributes of the ads; empty: all
 	// with table and history and without selectors: of ended jobs only those that left the
 	// queue since then, unix nanoseconds; 0: all
-	Since         int64 `protobuf:"varint,10,opt,name=since,proto3" json:"since,omitempty"`
+	Since int64 `protobuf:"varint,10,opt,name=since,proto3" json:"since,omitempty"`
+	// without selectors: jobs from the schedd's table, the newest first, with their places;
+	// with history, those that were submitted since since
+	Newest        bool     `protobuf:"varint,11,opt,name=newest,proto3" json:"newest,omitempty"`
+	Before        uint64   `protobuf:"varint,12,opt,name=before,proto3" json:"before,omitempty"` // with newest: only jobs at lower places; 0: all
+	Bands         []string `protobuf:"bytes,13,rep,name=bands,proto3" json:"bands,omitempty"`    // with newest: only jobs of these bands, queues and with this in their name
+	Queues        []string `protobuf:"bytes,14,rep,name=queues,proto3" json:"queues,omitempty"`
+	NamePart      string   `protobuf:"bytes,15,opt,name=name_part,json=namePart,proto3" json:"name_part,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2357,6 +2349,41 @@ func (x *QueryRequest) GetSince() int64 {
 		return x.Since
 	}
 	return 0
+}
+
+func (x *QueryRequest) GetNewest() bool {
+	if x != nil {
+		return x.Newest
+	}
+	return false
+}
+
+func (x *QueryRequest) GetBefore() uint64 {
+	if x != nil {
+		return x.Before
+	}
+	return 0
+}
+
+func (x *QueryRequest) GetBands() []string {
+	if x != nil {
+		return x.Bands
+	}
+	return nil
+}
+
+func (x *QueryRequest) GetQueues() []string {
+	if x != nil {
+		return x.Queues
+	}
+	return nil
+}
+
+func (x *QueryRequest) GetNamePart() string {
+	if x != nil {
+		return x.NamePart
+	}
+	return ""
 }
 
 // Refused is a selector without a match, with the reason.
@@ -2468,6 +2495,7 @@ type JobStatus struct {
 	Reservation   string      `protobuf:"bytes,57,opt,name=reservation,proto3" json:"reservation,omitempty"`                    // the only one in which it may run; empty: none
 	RunNow        *RunNow     `protobuf:"bytes,58,opt,name=run_now,json=runNow,proto3" json:"run_now,omitempty"`                // an operator asked for it to run now, and that is open or was denied; absent: neither
 	Released      []uint32    `protobuf:"varint,59,rep,packed,name=released,proto3" json:"released,omitempty"`                  // the numbers of chunks that it has given back since it started; chunks and request are without them
+	Place         uint64      `protobuf:"varint,60,opt,name=place,proto3" json:"place,omitempty"`                               // with QueryRequest.newest: its place in lists; the number of its job, or of the one whose place it has
 	RequestId     uint64      `protobuf:"varint,55,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`      // of the request by which its schedd asks for what waits of it, or did for its first task; another one after a restart; 0: none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2809,6 +2837,13 @@ func (x *JobStatus) GetReleased() []uint32 {
 		return x.Released
 	}
 	return nil
+}
+
+func (x *JobStatus) GetPlace() uint64 {
+	if x != nil {
+		return x.Place
+	}
+	return 0
 }
 
 func (x *JobStatus) GetRequestId() uint64 {
@@ -14767,12 +14802,10 @@ const file_roost_proto_rawDesc = "" +
 	"\tPoolQuery\x12.\n" +
 	"\x05query\x18\x01 \x01(\v2\x18.roost.wire.QueryRequestR\x05query\x12\x0e\n" +
 	"\x02at\x18\x02 \x01(\tR\x02at\x12*\n" +
-	"\x05after\x18\x03 \x01(\v2\x14.roost.wire.RowPlaceR\x05after\"Z\n" +
+	"\x05after\x18\x03 \x03(\v2\x14.roost.wire.RowPlaceR\x05after\"4\n" +
 	"\bRowPlace\x12\x12\n" +
-	"\x04time\x18\x01 \x01(\x03R\x04time\x12\x12\n" +
-	"\x04node\x18\x02 \x01(\tR\x04node\x12\x10\n" +
-	"\x03seq\x18\x03 \x01(\x04R\x03seq\x12\x14\n" +
-	"\x05index\x18\x04 \x01(\rR\x05index\"\x9c\x01\n" +
+	"\x04node\x18\x01 \x01(\tR\x04node\x12\x14\n" +
+	"\x05place\x18\x02 \x01(\x04R\x05place\"\x9c\x01\n" +
 	"\aPoolRow\x12/\n" +
 	"\x06status\x18\x01 \x01(\v2\x15.roost.wire.JobStatusH\x00R\x06status\x12,\n" +
 	"\x06silent\x18\x02 \x01(\v2\x12.roost.wire.SilentH\x00R\x06silent\x12,\n" +
@@ -14810,7 +14843,7 @@ const file_roost_proto_rawDesc = "" +
 	"constraint\x18\x02 \x01(\tR\n" +
 	"constraint\x12\x12\n" +
 	"\x04mine\x18\x03 \x01(\bR\x04mine\x12\x16\n" +
-	"\x06states\x18\x04 \x03(\tR\x06states\"\x95\x02\n" +
+	"\x06states\x18\x04 \x03(\tR\x06states\"\x90\x03\n" +
 	"\fQueryRequest\x123\n" +
 	"\tselection\x18\x01 \x01(\v2\x15.roost.wire.SelectionR\tselection\x12\x18\n" +
 	"\ahistory\x18\x02 \x01(\bR\ahistory\x12\x14\n" +
@@ -14824,12 +14857,16 @@ const file_roost_proto_rawDesc = "" +
 	"attributes\x18\t \x03(\tR\n" +
 	"attributes\x12\x14\n" +
 	"\x05since\x18\n" +
-	" \x01(\x03R\x05since\"M\n" +
+	" \x01(\x03R\x05since\x12\x16\n" +
+	"\x06newest\x18\v \x01(\bR\x06newest\x12\x16\n" +
+	"\x06before\x18\f \x01(\x04R\x06before\x12\x14\n" +
+	"\x05bands\x18\r \x03(\tR\x05bands\x12\x16\n" +
+	"\x06queues\x18\x0e \x03(\tR\x06queues\x12\x1b\n" +
+	"\tname_part\x18\x0f \x01(\tR\bnamePart\"M\n" +
 	"\aRefused\x12\x1a\n" +
 	"\bselector\x18\x01 \x01(\tR\bselector\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\rR\x04kind\x12\x12\n" +
-	"\x04text\x18\x03 \x01(\tR\x04text\"\xef\n" +
-	"\n" +
+	"\x04text\x18\x03 \x01(\tR\x04text\"\x85\v\n" +
 	"\tJobStatus\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
@@ -14876,7 +14913,8 @@ const file_roost_proto_rawDesc = "" +
 	"order_time\x188 \x01(\x03R\torderTime\x12 \n" +
 	"\vreservation\x189 \x01(\tR\vreservation\x12+\n" +
 	"\arun_now\x18: \x01(\v2\x12.roost.wire.RunNowR\x06runNow\x12\x1a\n" +
-	"\breleased\x18; \x03(\rR\breleased\x12\x1d\n" +
+	"\breleased\x18; \x03(\rR\breleased\x12\x14\n" +
+	"\x05place\x18< \x01(\x04R\x05place\x12\x1d\n" +
 	"\n" +
 	"request_id\x187 \x01(\x04R\trequestId\x1a9\n" +
 	"\vCountsEntry\x12\x10\n" +

@@ -53,6 +53,9 @@ func (s *Service) runListQuery(ctx context.Context, req *wire.QueryRequest, who 
 	if req.GetTable() {
 		return l.runTable()
 	}
+	if req.GetNewest() {
+		return l.runNewest()
+	}
 	return l.runQuery()
 }
 

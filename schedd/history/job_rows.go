@@ -53,6 +53,53 @@ func (h *History) Rows(from uint64, most int, w RowFilter) (rows []*table.JobRow
 	return rows, err
 }
 
+// RowsBefore returns the rows of the jobs with numbers below one, the highest first.
+func (h *History) RowsBefore(before uint64, most int, w RowFilter) (rows []*table.JobRow, err error) {
+	err = h.db.View(func(tx *boltfile.Tx) error {
+		jobs := tx.Bucket(bucketJobs)
+		for _, seq := range jobNumbersBefore(tx, before, most, w.Owners) {
+			row, err := h.row(tx, seq, jobs.Get(bigEndian(seq)), w)
+			if err != nil {
+				return err
+			}
+			rows = append(rows, row)
+		}
+		return nil
+	})
+	return rows, err
+}
+
+// jobNumbersBefore is jobNumbers in the other direction.
+func jobNumbersBefore(tx *boltfile.Tx, before uint64, most int, owners []string) (seqs []uint64) {
+	last := func(c *boltfile.Cursor, at []byte) []byte { // the key before at
+		k, _ := c.Seek(at)
+		if k == nil {
+			k, _ = c.Last()
+			return k
+		}
+		k, _ = c.Prev()
+		return k
+	}
+	if len(owners) == 0 {
+		c := tx.Bucket(bucketJobs).Cursor()
+		for k := last(c, bigEndian(before)); k != nil && len(seqs) < most; k, _ = c.Prev() {
+			seqs = append(seqs, binary.BigEndian.Uint64(k))
+		}
+		return seqs
+	}
+	for _, owner := range slices.Compact(slices.Sorted(slices.Values(owners))) {
+		c, prefix := tx.Bucket(bucketOwners).Cursor(), len(owner)+1
+		k := last(c, submitKeyPrefix(owner, before))
+		for n := 0; n < most && len(k) == prefix+8 && string(k[:len(owner)]) == owner && k[len(owner)] == 0; n++ {
+			seqs = append(seqs, binary.BigEndian.Uint64(k[prefix:]))
+			k, _ = c.Prev()
+		}
+	}
+	slices.Sort(seqs)
+	slices.Reverse(seqs)
+	return seqs[:min(most, len(seqs))]
+}
+
 // jobNumbers lists jobs, of some owners or of all.
 func jobNumbers(tx *boltfile.Tx, from uint64, most int, owners []string) (seqs []uint64) {
 	if len(owners) == 0 {

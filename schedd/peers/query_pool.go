@@ -26,6 +26,7 @@ func (n *Peers) QueryAll(ctx context.Context, req *wire.PoolQuery, who string, l
 	if err != nil {
 		return err
 	}
+	setPlaces(parts, req.GetAfter())
 	for _, r := range refused {
 		if err := send(&wire.PoolRow{Of: &wire.PoolRow_Status{Status: &wire.JobStatus{Refused: r}}}); err !=
 			nil {
@@ -118,6 +119,18 @@ func (n *Peers) splitBySchedd(req *wire.PoolQuery) (parts []peerQuery, refused [
 		}
 	}
 	return parts, refused, nil
+}
+
+// setPlaces has each schedd go on behind the row that it sent last.
+func setPlaces(parts []peerQuery, after []*wire.RowPlace) {
+	for _, a := range after {
+		for i := range parts {
+			if parts[i].node == a.GetNode() {
+				parts[i].query = proto.CloneOf(parts[i].query)
+				parts[i].query.Before = a.GetPlace()
+			}
+		}
+	}
 }
 
 func (n *Peers) unknownScheddError(name string) error {

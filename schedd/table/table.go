@@ -102,6 +102,36 @@ func (t *Table) Each(from uint64, f func(*JobRow) bool) {
 	movedTo(math.MaxUint64)
 }
 
+// EachBefore calls f with the rows at places before a place, the last first, until f
+// returns false.
+func (t *Table) EachBefore(before uint64, f func(*JobRow) bool) {
+	moved, _ := slices.BinarySearchFunc(t.reordered, before, func(r *JobRow, before uint64) int {
+		return cmp.Compare(r.OrderNumber(), before)
+	})
+	movedFrom := func(place uint64) bool { // reports whether f wants more
+		for ; moved > 0 && t.reordered[moved-1].OrderNumber() >= place; moved-- {
+			if !f(t.reordered[moved-1]) {
+				return false
+			}
+		}
+		return true
+	}
+	i, found := t.findPage(before / pageSize)
+	if !found {
+		i--
+	}
+	for ; i >= 0; i-- {
+		for _, r := range slices.Backward(t.pages[i].rows[:]) {
+			switch {
+			case r == nil || r.Seq >= before || r.OrderNumber() != r.Seq:
+			case !movedFrom(r.Seq+1) || !f(r):
+				return
+			}
+		}
+	}
+	movedFrom(0)
+}
+
 // WithRows returns the table with some rows replaced. A nil row removes the row.
 func (t *Table) WithRows(changed map[uint64]*JobRow) *Table {
 	next := &Table{count: t.count, pages: slices.Clone(t.pages), reordered: t.reordered}

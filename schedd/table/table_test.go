@@ -53,6 +53,9 @@ func TestTable(t *testing.T) {
 				t.Fatalf("round %d: %d rows, want %d", round, k.table.Len(), len(k.rows))
 			}
 			from := rng.Uint64N(2000)
+			var back []*JobRow
+			k.table.EachBefore(from, func(r *JobRow) bool { back = append(back, r); return true })
+			k.table.checkBefore(t, from, back)
 			var got, all []*JobRow
 			k.table.Each(from, func(r *JobRow) bool { got = append(got, r); return true })
 			for _, seq := range slices.Sorted(maps.Keys(k.rows)) {
@@ -96,5 +99,21 @@ func (t *Table) check(tb testing.TB) {
 	}
 	if n != t.count {
 		tb.Fatalf("%d rows, and it says %d", n, t.count)
+	}
+}
+
+// checkBefore compares the rows before a place with all rows, in the other direction.
+func (t *Table) checkBefore(tb *testing.T, before uint64, got []*JobRow) {
+	tb.Helper()
+	var want []*JobRow
+	t.Each(0, func(r *JobRow) bool {
+		if r.OrderNumber() < before {
+			want = append(want, r)
+		}
+		return true
+	})
+	slices.Reverse(want)
+	if !slices.Equal(got, want) {
+		tb.Fatalf("before %d: got %d rows, want %d", before, len(got), len(want))
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/document"
@@ -26,33 +27,92 @@ type JobList struct {
 type JobFilter struct {
 	All, History bool
 	Owner        string
+	Band, Queue  string
+	Name         string // a part of it
+	At           string // the only schedd
 	States       []string
 	Selectors    []string
+	Since        string // with history: submitted since then
 	Limit        int
 	After        string
 }
 
-// Jobs shows jobs of all schedds.
-func Jobs(c *route.Call) (any, error) {
+// historySpan is how far back ended jobs are listed unless the address says.
+const historySpan = 31 * 24 * time.Hour
+
+// Jobs returns the view of jobs of all schedds.
+func (k *Cursors) Jobs(c *route.Call) (any, error) {
 	f, err := jobFilterOf(c)
 	if err != nil {
 		return nil, err
 	}
-	query := &wire.QueryRequest{Selection: f.selection(), History: f.History, Limit: uint32(f.Limit)}
+	query, err := f.query(time.Now())
+	if err != nil {
+		return nil, err
+	}
 	list := JobList{Version: document.Version, Jobs: []document.Job{}, Filter: f}
-	list.Unreachable, err = queryPool(c, &wire.PoolQuery{Query: query}, func(s *wire.JobStatus) error {
-		list.Jobs = append(list.Jobs, document.JobOf(s, false))
-		return nil
-	})
+	// the same user with the same conditions goes on with the same list
+	bound := strings.Join(append([]string{c.Session.User, f.Owner, f.Band, f.Queue, f.Name, f.At,
+		fmt.Sprint(f.All, f.History)}, f.States...), "\x00")
+	places, err := k.open(f.After, bound)
+	if err != nil {
+		return nil, err
+	}
+	more := false
+	list.Unreachable, err = queryPool(c, &wire.PoolQuery{Query: query, At: f.At, After: places},
+		func(s *wire.JobStatus) error {
+			if more = len(list.Jobs) == f.Limit && query.GetNewest(); more {
+				return nil
+			}
+			list.Jobs = append(list.Jobs, document.JobOf(s, false))
+			places = setPlace(places, s)
+			return nil
+		})
+	if err == nil && more {
+		list.Next, err = k.seal(places, bound)
+	}
 	return list, err
+}
+
+// query returns the query of a list. Jobs that are named are all in one part.
+func (f JobFilter) query(now time.Time) (*wire.QueryRequest, error) {
+	sel := &wire.Selection{Selectors: f.Selectors, States: f.States, Mine: !f.All && f.Owner == ""}
+	if len(f.Selectors) > 0 {
+		sel.Mine = false
+		return &wire.QueryRequest{Selection: sel, History: true, Limit: uint32(f.Limit)}, nil
+	}
+	q := &wire.QueryRequest{Selection: sel, History: f.History, Newest: true, NamePart: f.Name,
+		Limit: uint32(f.Limit) + 1, Since: now.Add(-historySpan).UnixNano()}
+	for _, of := range []struct {
+		value string
+		to    *[]string
+	}{{f.Owner, &q.Owners}, {f.Band, &q.Bands}, {f.Queue, &q.Queues}} {
+		if of.value != "" {
+			*of.to = []string{of.value}
+		}
+	}
+	if f.Since != "" {
+		since, err := time.Parse(time.RFC3339, f.Since)
+		if err != nil {
+			if since, err = time.Parse(time.DateOnly, f.Since); err != nil {
+				return nil, fmt.Errorf("since: %w: write it as 2026-03-01 or 2026-03-01T12:00:00Z", roost.Invalid)
+			}
+		}
+		q.Since = since.UnixNano()
+	}
+	return q, nil
 }
 
 // jobFilterOf reads the query of a list.
 func jobFilterOf(c *route.Call) (f JobFilter, err error) {
 	q := c.Request.URL.Query()
 	f.All, f.History = q.Get("all") == "1", q.Get("history") == "1"
-	f.Owner, f.After = q.Get("owner"), q.Get("after")
+	f.Owner, f.Band, f.Queue, f.Name, f.At = q.Get("owner"), q.Get("band"), q.Get("queue"), q.Get("name"), q.Get("at")
+	f.After, f.Since = q.Get("after"), q.Get("since")
 	f.Selectors = strings.Fields(strings.Join(q["select"], " "))
+	if len(f.Selectors) > maxSelectors {
+		return f, fmt.Errorf("select: %w: there are more than %d selectors", roost.Exhausted, maxSelectors)
+	}
 	for _, name := range q["state"] {
 		if name == "" {
 			continue
@@ -65,10 +125,6 @@ func jobFilterOf(c *route.Call) (f JobFilter, err error) {
 	}
 	f.Limit, err = limitOf(c)
 	return f, err
-}
-
-func (f JobFilter) selection() *wire.Selection {
-	return &wire.Selection{Selectors: f.Selectors, States: f.States, Mine: !f.All && len(f.Selectors) == 0}
 }
 
 // JobDetail is a job with what happened to it.

@@ -42,12 +42,10 @@ func (p *Pool) Search(c *route.Call) (any, error) {
 	if word == "" {
 		return r, nil
 	}
-	selector := "@" + word
+	query := &wire.QueryRequest{Newest: true, NamePart: word, Limit: maxHits}
 	if word[0] >= '0' && word[0] <= '9' {
-		selector = word
+		query = &wire.QueryRequest{Selection: &wire.Selection{Selectors: []string{word}}, History: true, Limit: maxHits}
 	}
-	query := &wire.QueryRequest{Selection: &wire.Selection{Selectors: []string{selector}}, Limit: maxHits,
-		History: selector == word}
 	_, err := queryPool(c, &wire.PoolQuery{Query: query}, func(s *wire.JobStatus) error {
 		text := s.GetName() + ", " + document.StateOf(s) + ", of " + s.GetOwner()
 		r.Hits = append(r.Hits, Hit{"job", s.GetId(), text})
