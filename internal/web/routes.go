@@ -13,7 +13,8 @@ import (
 
 // routes returns the table of all routes.
 func (d *server) routes() []route.Route {
-	return slices.Concat(d.sessionRoutes(), jobRoutes(d.cursors), d.changeRoutes(), poolRoutes(&d.pool), d.serviceRoutes())
+	return slices.Concat(d.sessionRoutes(), jobRoutes(d.cursors), d.changeRoutes(), poolRoutes(&d.pool),
+		d.serviceRoutes())
 }
 
 // sessionRoutes are those of logins and API tokens.

@@ -110,9 +110,15 @@ func newServer(n *config.Node, log *slog.Logger, audit io.Writer) (*server, erro
 		return nil, err
 	}
 	d := &server{node: n, cursors: cursors, log: log, store: store, pages: pages, parser: jobtext.Parser{Program: program}}
-	d.table = route.New(d.routes(), route.Options{Hosts: hostNames(n.Web),
-		Secure: strings.HasPrefix(n.Web.URL, "https:"), Store: store, Log: log, Audit: audit, Page: d.renderPage})
+	d.table = d.newTable(audit)
 	return d, nil
+}
+
+// newTable makes the table of routes.
+func (d *server) newTable(audit io.Writer) *route.Table {
+	return route.New(d.routes(), route.Options{Hosts: hostNames(d.node.Web),
+		Secure: strings.HasPrefix(d.node.Web.URL, "https:"), Store: d.store, Log: d.log, Audit: audit,
+		Page: d.renderPage})
 }
 
 // hostNames returns the names that requests may name in Host.

@@ -63,8 +63,8 @@ func newLimiter() *limiter {
 	return &limiter{of: map[limitKey]*callerCount{}, total: map[LimitClass]int{}, now: time.Now}
 }
 
-// begin counts a request, or returns a problem with the time after which to try again.
-// done ends a counted request.
+// begin counts a request, or returns a problem that says when to try again. done ends a
+// counted request.
 func (l *limiter) begin(class LimitClass, caller string) (done func(), p *Problem) {
 	bounds, now := limitOf(class), l.now()
 	l.mu.Lock()

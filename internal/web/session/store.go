@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -41,8 +42,8 @@ type Store struct {
 	cached   map[secretDigest]*Session // of API tokens in use
 }
 
-// Open returns the store of a daemon. dir has the file of API tokens, and socket is where
-// the schedd takes logins.
+// Open returns the store of a daemon. dir has the file of API tokens. The schedd takes
+// logins at socket.
 func Open(dir, socket string, log *slog.Logger) (*Store, error) {
 	tokens, err := openTokenFile(dir)
 	if err != nil {
@@ -177,12 +178,26 @@ func (k *Store) redeem(ctx context.Context, text string) (*login.LoginEntry, err
 	defer conn.Close()
 	ctx, cancel := context.WithTimeout(ctx, scheddTimeout)
 	defer cancel()
-	reply, err := wire.NewScheddClient(conn).Login(ctx, &wire.LoginRequest{Secret: token.Secret[:], Request: der})
-	if err != nil {
-		return nil, rpc.FromStatus(err)
+	var reply *wire.LoginReply
+	for { // the answer may be lost, if very many log in: the same key gets the same certificate
+		reply, err = wire.NewScheddClient(conn).Login(ctx, &wire.LoginRequest{Secret: token.Secret[:], Request: der})
+		if err = rpc.FromStatus(err); err == nil {
+			break
+		}
+		if !errors.Is(err, roost.Unavailable) || ctx.Err() != nil {
+			return nil, err
+		}
+		select {
+		case <-time.After(retryPause):
+		case <-ctx.Done():
+			return nil, err
+		}
 	}
 	return request.Entry(ctx, reply.GetNode(), k.socket, reply.GetUser(), reply.GetCertificate())
 }
+
+// retryPause is the time between two tries to log in.
+const retryPause = 50 * time.Millisecond
 
 // scheddTimeout is how long a login waits for the schedd.
 const scheddTimeout = 5 * time.Second

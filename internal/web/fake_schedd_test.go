@@ -1,0 +1,317 @@
+package web
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/identity/login"
+	"github.com/roost-batch/roost/internal/identity/peer"
+	"github.com/roost-batch/roost/internal/identity/pki"
+	"github.com/roost-batch/roost/internal/rpc"
+	"github.com/roost-batch/roost/internal/web/jobtext"
+	"github.com/roost-batch/roost/internal/web/session"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+// TestMain runs the child that reads job files, if that is what the program was started
+// for.
+func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == jobtext.Role {
+		os.Exit(jobtext.RunChild(os.Stdin, os.Stdout))
+	}
+	os.Exit(m.Run())
+}
+
+// fakeSchedd has the logins of a real schedd, and a job 1 of ann's, whose text the test
+// chooses. Only ann may change it and read its output.
+type fakeSchedd struct {
+	wire.UnimplementedScheddServer
+	logins *login.Store
+
+	mu   sync.Mutex
+	text string             // of names, reasons and the like
+	acts []*wire.ActRequest // that were made
+	keys map[string]bool    // submit keys
+}
+
+func (f *fakeSchedd) caller(ctx context.Context) (string, error) {
+	p, _ := peer.FromContext(ctx)
+	account, err := f.logins.Account(p.Serial, time.Now())
+	return account.User, err
+}
+
+func (f *fakeSchedd) Login(_ context.Context, r *wire.LoginRequest) (*wire.LoginReply, error) {
+	key, err := pki.ParseRequest(r.GetRequest())
+	if err != nil {
+		return nil, err
+	}
+	der, made, err := f.logins.Redeem(r.GetSecret(), key, "here", time.Now())
+	return &wire.LoginReply{Certificate: der, User: made.User, Node: "n1"}, err
+}
+
+func (f *fakeSchedd) Logins(ctx context.Context, _ *wire.LoginsRequest) (*wire.LoginsReply, error) {
+	user, err := f.caller(ctx)
+	reply := &wire.LoginsReply{Node: "n1"}
+	p, _ := peer.FromContext(ctx)
+	for _, l := range f.logins.List(func(a login.HostAccount) bool { return a.User == user }) {
+		reply.Logins = append(reply.Logins, &wire.LoginInfo{Id: l.ID(), User: l.User, From: l.From,
+			Made: l.Made.UnixNano(), Expires: l.Expires.UnixNano(), Own: l.Serial == p.Serial})
+	}
+	return reply, err
+}
+
+func (f *fakeSchedd) Logout(ctx context.Context, r *wire.LogoutRequest) (*wire.LoginInfo, error) {
+	user, err := f.caller(ctx)
+	if err != nil {
+		return nil, err
+	}
+	id := r.GetId()
+	if p, _ := peer.FromContext(ctx); id == "" {
+		id = p.Serial
+	}
+	l, err := f.logins.Revoke(id, func(a login.HostAccount) bool { return a.User == user }, time.Now())
+	return &wire.LoginInfo{Id: l.ID()}, err
+}
+
+func (f *fakeSchedd) Health(context.Context, *wire.HealthRequest) (*wire.HealthReply, error) {
+	return &wire.HealthReply{Name: "n1", Problems: []string{f.text}, Collector: f.text, Negotiator: f.text}, nil
+}
+
+// job is job 1.
+func (f *fakeSchedd) job() *wire.JobStatus {
+	return &wire.JobStatus{Id: "1.n1", Name: f.text, Owner: "ann", Band: f.text, Queue: f.text, Reason: f.text,
+		Brief: f.text, Node: f.text, State: "held", Tasks: 1, Counts: map[string]uint32{"held": 1},
+		Submitted: 1e18, Ad: `[JobName = "x"]`, Place: 1, SuspendedBy: f.text, Dumpable: f.text,
+		Exit: &wire.ExitStatus{Reason: f.text}, RunNow: &wire.RunNow{By: f.text, Nodes: []string{f.text},
+			Denied: f.text},
+		Usage: &wire.TaskUsage{}, Placed: &wire.Placed{Units: []string{f.text}}, Depends: []string{f.text}}
+}
+
+func (f *fakeSchedd) QueryPool(r *wire.PoolQuery, to grpc.ServerStreamingServer[wire.PoolRow]) error {
+	user, err := f.caller(to.Context())
+	if err != nil {
+		return err
+	}
+	sel := r.GetQuery().GetSelection()
+	for _, word := range sel.GetSelectors() {
+		if !strings.HasPrefix(word, "1.n1") && word != "1" && word != "all" {
+			return fmt.Errorf("%s: %w: there is no such job here", word, roost.NotFound)
+		}
+	}
+	silent := &wire.PoolRow{Of: &wire.PoolRow_Silent{Silent: &wire.Silent{Node: "n2", Why: f.text}}}
+	if err := to.Send(silent); err != nil {
+		return err
+	}
+	if sel.GetMine() && user != "ann" {
+		return nil
+	}
+	return to.Send(&wire.PoolRow{Of: &wire.PoolRow_Status{Status: f.job()}})
+}
+
+func (f *fakeSchedd) Act(ctx context.Context, r *wire.ActRequest) (*wire.ActReply, error) {
+	user, err := f.caller(ctx)
+	if err != nil {
+		return nil, err
+	}
+	result := &wire.ActReply_Result{Id: "1.n1", Tasks: 1}
+	if user != "ann" {
+		result = &wire.ActReply_Result{Id: "1.n1", Error: "1.n1: it is a job of ann's",
+			Kind: uint32(roost.PermissionDenied)}
+	} else {
+		f.mu.Lock()
+		f.acts = append(f.acts, r)
+		f.mu.Unlock()
+	}
+	return &wire.ActReply{Results: []*wire.ActReply_Result{result}}, nil
+}
+
+func (f *fakeSchedd) Submit(ctx context.Context, r *wire.SubmitRequest) (*wire.SubmitReply, error) {
+	if _, err := f.caller(ctx); err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	again := f.keys[r.GetKey()]
+	f.keys[r.GetKey()] = true
+	return &wire.SubmitReply{Ids: []string{"1.n1"}, RepeatedKey: again}, nil
+}
+
+func (f *fakeSchedd) Logs(_ *wire.LogsRequest, to grpc.ServerStreamingServer[wire.LogChunk]) error {
+	if user, err := f.caller(to.Context()); err != nil || user != "ann" {
+		return fmt.Errorf("1.n1: %w: it is a job of ann's", roost.PermissionDenied)
+	}
+	return to.Send(&wire.LogChunk{Data: []byte(f.text)})
+}
+
+func (f *fakeSchedd) Why(context.Context, *wire.WhyRequest) (*wire.WhyReply, error) {
+	return &wire.WhyReply{Status: f.job(), Summary: f.text, Advice: []string{f.text}, Explanation: &wire.Explanation{
+		Summary: f.text, Brief: f.text, Advice: []string{f.text}, Conflicts: []string{f.text},
+		Nearest: []string{f.text}, Basis: f.text, Certainty: f.text,
+		Reasons:    []*wire.Explanation_Reason{{Text: f.text, Kind: f.text}},
+		Conditions: []*wire.Explanation_Condition{{Text: f.text, Means: f.text}}}}, nil
+}
+
+func (f *fakeSchedd) Events(_ *wire.EventsRequest, to grpc.ServerStreamingServer[wire.JobEvent]) error {
+	return to.Send(&wire.JobEvent{Sequence: 1, Id: "1.n1", What: f.text, Text: f.text, Node: f.text,
+		Exit: &wire.ExitStatus{Reason: f.text}})
+}
+
+func (f *fakeSchedd) Ads(_ *wire.AdQuery, to grpc.ServerStreamingServer[wire.AdText]) error {
+	return to.Send(&wire.AdText{Ad: `[Name = "n1"; State = "Unclaimed"; TotalCpus = 4; Cpus = 4]`})
+}
+
+func (f *fakeSchedd) Cell(_ context.Context, r *wire.CellRequest) (*wire.CellReply, error) {
+	text := "[]"
+	if r.GetKind() == "shares" {
+		text = "{}"
+	}
+	return &wire.CellReply{Document: []byte(text)}, nil
+}
+
+// testWeb is a web daemon beside a fake schedd, with its handler under test.
+type testWeb struct {
+	*testing.T
+	schedd *fakeSchedd
+	server *server
+	dir    string
+	audit  *lockedBuffer
+	logged *lockedBuffer
+}
+
+// lockedBuffer is a buffer for several goroutines.
+type lockedBuffer struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+const testURL = "http://127.0.0.1:9780"
+
+func newTestWeb(t *testing.T) *testWeb {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "roost-web")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	n := &config.Node{Name: "n1", Dir: dir, Schedd: &config.ScheddSettings{},
+		Web: &config.WebSettings{Listen: []string{"127.0.0.1:9780"}, URL: testURL}}
+	if err := os.MkdirAll(n.RunDir(), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	store, err := login.Open(filepath.Join(dir, "logins"), "n1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &testWeb{T: t, dir: dir, audit: &lockedBuffer{}, logged: &lockedBuffer{},
+		schedd: &fakeSchedd{logins: store, text: "x", keys: map[string]bool{}}}
+	id, err := store.Identity(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := rpc.NewServer(id, peer.MethodAccess())
+	wire.RegisterScheddServer(server, w.schedd)
+	l, err := rpc.ListenLogins(n.LoginSocket(), 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go server.Serve(l)
+	t.Cleanup(server.Stop)
+	log := slog.New(slog.NewTextHandler(w.logged, nil))
+	if w.server, err = newServer(n, log, w.audit); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { w.server.store.Run(ctx) })
+	t.Cleanup(func() { cancel(); running.Wait() })
+	return w
+}
+
+var accounts = map[string]login.HostAccount{"ann": {User: "ann", UID: 1000, GID: 1000},
+	"bob": {User: "bob", UID: 1001, GID: 1001}}
+
+// loginToken is what roost web login asks the schedd for.
+func (w *testWeb) loginToken(user string) string {
+	w.Helper()
+	token, _, err := w.schedd.logins.MakeToken(accounts[user],
+		login.TokenLifetimes{Token: time.Minute, Login: 24 * time.Hour}, time.Now())
+	if err != nil {
+		w.Fatal(err)
+	}
+	return token.String()
+}
+
+// request makes a request as a browser of this server would.
+func (w *testWeb) request(method, path, body string) *http.Request {
+	r := httptest.NewRequest(method, testURL+path, strings.NewReader(body))
+	r.Host = "127.0.0.1:9780"
+	r.Header.Set("Sec-Fetch-Site", "same-origin")
+	r.Header.Set("Content-Type", "application/json")
+	return r
+}
+
+func (w *testWeb) do(r *http.Request) *httptest.ResponseRecorder {
+	answer := httptest.NewRecorder()
+	w.server.table.ServeHTTP(answer, r)
+	return answer
+}
+
+// logIn returns the cookie of a new session.
+func (w *testWeb) logIn(user string) *http.Cookie {
+	w.Helper()
+	answer := w.do(w.request("POST", "/v1/session", `{"token":"`+w.loginToken(user)+`"}`))
+	if answer.Code != http.StatusCreated {
+		w.Fatalf("login: %d %s", answer.Code, answer.Body)
+	}
+	return answer.Result().Cookies()[0]
+}
+
+// apiToken makes an API token.
+func (w *testWeb) apiToken(user string, scopes ...session.Scope) string {
+	w.Helper()
+	secret, _, err := w.server.store.AddToken(context.Background(), session.TokenRequest{Login: w.loginToken(user),
+		Name: "test", Scopes: scopes, Life: time.Hour}, "test")
+	if err != nil {
+		w.Fatal(err)
+	}
+	return secret
+}
+
+// as adds a cookie or a token to a request.
+func as(r *http.Request, credential any) *http.Request {
+	switch of := credential.(type) {
+	case *http.Cookie:
+		r.AddCookie(of)
+	case string:
+		r.Header.Set("Authorization", "Bearer "+of)
+	}
+	return r
+}
+
+// forgetLimits forgets what callers have used of their limits.
+func (w *testWeb) forgetLimits() { w.server.table = w.server.newTable(w.audit) }
