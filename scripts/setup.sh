@@ -43,6 +43,7 @@ for part in "$@"; do
 		package ip iproute2
 		package nsenter util-linux
 		package python3 python3
+		package chromium chromium
 		scripts/criu.sh
 		;;
 	criu) scripts/criu.sh ;;

@@ -14,7 +14,7 @@ import (
 // routes returns the table of all routes.
 func (d *server) routes() []route.Route {
 	return slices.Concat(d.sessionRoutes(), jobRoutes(d.cursors), d.changeRoutes(), poolRoutes(&d.pool),
-		d.serviceRoutes())
+		d.manualRoutes(), d.serviceRoutes())
 }
 
 // sessionRoutes are those of logins and API tokens.
@@ -31,8 +31,9 @@ func (d *server) sessionRoutes() []route.Route {
 			Changes: true, Handle: d.logOut},
 		{Method: "POST", Page: "/logout", Summary: "log out", Rights: route.OwnSession, Class: route.Writes,
 			Changes: true, Handle: d.logOut},
-		{Method: "GET", Pattern: "/v1/logins", Summary: "the user's logins and browsers", Rights: route.ReadScope,
-			Class: route.Reads, View: view.ListLogins(d.store), Reply: view.Logins{}},
+		{Method: "GET", Pattern: "/v1/logins", Page: "/account", Template: "account",
+			Summary: "the user's logins and browsers", Rights: route.ReadScope, Class: route.Reads,
+			View: view.ListLogins(d.store), Reply: view.Logins{}},
 		{Method: "GET", Pattern: "/v1/tokens", Summary: "the user's API tokens", Rights: route.OwnSession,
 			Class: route.Reads, View: view.ListTokens(d.store), Reply: view.Tokens{}},
 		{Method: "POST", Pattern: "/v1/tokens", Summary: "make an API token of a login token",

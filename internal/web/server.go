@@ -26,10 +26,12 @@ import (
 	"github.com/roost-batch/roost/internal/daemon"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/web/jobtext"
+	"github.com/roost-batch/roost/internal/web/manual"
 	"github.com/roost-batch/roost/internal/web/page"
 	"github.com/roost-batch/roost/internal/web/route"
 	"github.com/roost-batch/roost/internal/web/session"
 	"github.com/roost-batch/roost/internal/web/view"
+	"github.com/roost-batch/roost/man"
 )
 
 // Bounds on connections.
@@ -46,6 +48,7 @@ type server struct {
 	log   *slog.Logger
 	store *session.Store
 	pages *page.Set
+	man   *manual.Manual
 	pool  view.Pool
 
 	parser  jobtext.Parser
@@ -101,6 +104,10 @@ func newServer(n *config.Node, log *slog.Logger, audit io.Writer) (*server, erro
 	if err != nil {
 		return nil, err
 	}
+	pagesOfManual, err := manual.Load(man.ManualPages)
+	if err != nil {
+		return nil, err
+	}
 	program, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("own program: %w: %w", roost.NoInput, err)
@@ -109,7 +116,8 @@ func newServer(n *config.Node, log *slog.Logger, audit io.Writer) (*server, erro
 	if err != nil {
 		return nil, err
 	}
-	d := &server{node: n, cursors: cursors, log: log, store: store, pages: pages, parser: jobtext.Parser{Program: program}}
+	d := &server{node: n, cursors: cursors, log: log, store: store, pages: pages, man: pagesOfManual,
+		parser: jobtext.Parser{Program: program}}
 	d.table = d.newTable(audit)
 	return d, nil
 }
@@ -145,7 +153,7 @@ func hostNames(w *config.WebSettings) []string {
 }
 
 func (d *server) renderPage(w io.Writer, name string, c *route.Call, data any) error {
-	f := page.Frame{Path: c.Request.URL.Path, Data: data}
+	f := page.Frame{Path: c.Request.URL.Path, Query: c.Request.URL.Query(), Data: data}
 	if c.Session != nil {
 		f.User = c.Session.User
 	}

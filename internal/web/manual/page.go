@@ -25,9 +25,9 @@ func (p *Page) FileName() string { return p.Name + "." + p.Section }
 
 // Heading is a section or a subsection of a page.
 type Heading struct {
-	Text   string
-	Anchor string
-	Sub    bool
+	Text   string `json:"text"`
+	Anchor string `json:"anchor"`
+	Sub    bool   `json:"sub,omitempty"`
 }
 
 // passage is a piece of text that the search finds, and where it is.

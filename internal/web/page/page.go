@@ -9,6 +9,7 @@ import (
 	"html/template"
 	"io"
 	"io/fs"
+	"net/url"
 	"path"
 	"strings"
 )
@@ -23,7 +24,9 @@ const layoutFile = "template/layout.html"
 type Frame struct {
 	User string // who is logged in; empty: nobody
 	Path string // of the page, for the navigation
-	Data any    // the view
+	// of the page's address, for links to the same list in another order or form
+	Query url.Values
+	Data  any // the view
 }
 
 // Set is the templates of all pages.
@@ -40,7 +43,7 @@ func Load() (*Set, error) {
 		if file == layoutFile {
 			continue
 		}
-		t, err := template.New("layout.html").ParseFS(files, layoutFile, file)
+		t, err := template.New("layout.html").Funcs(functions()).ParseFS(files, layoutFile, file)
 		if err != nil {
 			return nil, err
 		}

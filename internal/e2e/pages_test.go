@@ -1,0 +1,115 @@
+package e2e
+
+import (
+	"encoding/json"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// webPool starts a pool with its pages.
+func webPool(t *testing.T) *Pool {
+	t.Helper()
+	p, err := Start(t.Context(), PoolOptions{Roost: program(t), Dir: filepath.Join(openDir(t), "pool"),
+		Nodes: 2, CPUs: 4, Web: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		p.Stop()
+		if t.Failed() {
+			t.Logf("the pool:\n%s", p.Output())
+		}
+	})
+	return p
+}
+
+// webLink returns a link that logs its reader in.
+func (p *Pool) webLink(t *testing.T) string {
+	t.Helper()
+	stdout, stderr, code := p.Command(t.Context(), "web", "login")
+	if code != 0 {
+		t.Fatalf("web login: %s%s", stdout, stderr)
+	}
+	return strings.TrimSpace(stdout)
+}
+
+// nodeNames are the names of the execute nodes.
+func (p *Pool) nodeNames(t *testing.T) (names []string) {
+	t.Helper()
+	stdout, stderr, _ := p.Command(t.Context(), "nodes", "--json")
+	var list struct{ Nodes []struct{ Name string } }
+	if err := json.Unmarshal([]byte(stdout), &list); err != nil || len(list.Nodes) == 0 {
+		t.Fatalf("%v, nodes: %s%s", err, stdout, stderr)
+	}
+	for _, n := range list.Nodes {
+		names = append(names, n.Name)
+	}
+	return names
+}
+
+// TestPages opens every page as a reader does. It has a heading, the browser reports
+// nothing, and nothing is wider than the window.
+func TestPages(t *testing.T) {
+	b := openBrowser(t)
+	p := webPool(t)
+	file := filepath.Join(openDir(t), "sweep.hcl")
+	job := `job "sweep" {
+  script = "printf '\\033[31mtask\\033[0m %s <b>\\n' $ROOST_TASK; [ $ROOST_TASK != 3 ]"
+  count  = 12
+  memory = "64MiB"
+}
+job "too-large" {
+  script = "true"
+  memory = "900TiB"
+}
+`
+	if err := os.WriteFile(file, []byte(job), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	stdout, stderr, code := p.Command(t.Context(), "submit", file)
+	if code != 0 {
+		t.Fatalf("submit: %s%s", stdout, stderr)
+	}
+	ids := strings.Fields(stdout)
+	if stdout, stderr, code := p.Command(t.Context(), "wait", ids[0]); code != 1 {
+		t.Fatalf("wait: %d %s%s", code, stdout, stderr)
+	}
+	link := p.webLink(t)
+	address, err := url.Parse(link)
+	if err != nil {
+		t.Fatal(err)
+	}
+	browse(t, b, chromedp.Navigate(link))
+	browse(t, b, chromedp.WaitVisible(".account"))
+	for name, path := range map[string]string{
+		"overview": "/", "jobs": "/jobs?all=1&history=1", "job": "/jobs/" + ids[0], "waiting": "/jobs/" + ids[1],
+		"why": "/jobs/" + ids[1] + "/why", "tasks": "/jobs/" + ids[0] + "/tasks",
+		"definition": "/jobs/" + ids[0] + "/definition",
+		"log":        "/tasks/" + strings.Replace(ids[0], ".", "[2].", 1) + "/log/out", "submit": "/submit",
+		"nodes": "/nodes", "node": "/nodes/" + p.nodeNames(t)[0], "shares": "/shares", "cell": "/cell",
+		"quotas": "/quotas", "account": "/account", "search": "/search?q=sweep",
+		"manual": "/manual", "manual-search": "/manual?q=walltime", "manual-page": "/manual/roost-job.5",
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, l := range looks() {
+				l.use(t, b)
+				browse(t, b, chromedp.Navigate("http://"+address.Host+path))
+				heading := browse(t, b, chromedp.Text("h1"))
+				overflow := browse(t, b, chromedp.Evaluate[bool]("document.documentElement.scrollWidth > innerWidth"))
+				b.photograph(t, name+"-"+l.name)
+				b.checkAccessibility(t, l.name)
+				if heading == "" || overflow {
+					t.Errorf("%s: heading %q, wider than the window: %t", l.name, heading, overflow)
+				}
+				if problems := b.takeProblems(); len(problems) > 0 {
+					t.Errorf("%s: the browser reports %q", l.name, problems)
+				}
+			}
+		})
+	}
+}

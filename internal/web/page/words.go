@@ -1,0 +1,163 @@
+package page
+
+import (
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"math"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/document"
+)
+
+// functions are what templates can call.
+func functions() template.FuncMap {
+	return template.FuncMap{
+		"current": currentPage, "state": stateMark, "time": timeElement, "ago": agoElement, "bytes": byteText,
+		"number": numberText, "span": spanText, "percent": percentText, "plural": document.Plural,
+		"stack": stackBar, "strip": stripBar, "query": withQuery, "safelink": safeLink, "join": strings.Join,
+		"list": func(parts ...any) []any { return parts },
+		"part": func(value float64, class, label string) BarPart { return BarPart{value, class, label} },
+		"held": func(a document.ResourceAmount) float64 { return max(a.Total-a.Free, 0) }, "capital": capitalText,
+		"document": compactJSON, "stamp": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+		"counts": countParts, "lower": strings.ToLower, "terminal": TerminalText,
+	}
+}
+
+// currentPage marks the link of the navigation that leads to the present page.
+func currentPage(path, link string) template.HTMLAttr {
+	if path == link || link != "/" && strings.HasPrefix(path, link+"/") {
+		return ` aria-current="page"`
+	}
+	return ""
+}
+
+// stateMark shows a state as a word with its colour and shape.
+func stateMark(word string) template.HTML {
+	class := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' {
+			return r
+		}
+		return -1
+	}, strings.ToLower(word))
+	return template.HTML(`<span class="state ` + class + `">` + template.HTMLEscapeString(word) + `</span>`)
+}
+
+// timeElement shows a time of a document, which a script writes in the reader's zone.
+func timeElement(at string) template.HTML { return timeOf(at, "") }
+
+// agoElement shows how long a time is past, once a script has seen it.
+func agoElement(at string) template.HTML { return timeOf(at, ` data-form="ago"`) }
+
+func timeOf(at, form string) template.HTML {
+	t, err := time.Parse(time.RFC3339, at)
+	if err != nil {
+		return "–"
+	}
+	return template.HTML(fmt.Sprintf(`<time datetime="%s"%s>%s</time>`, t.UTC().Format(time.RFC3339), form,
+		t.UTC().Format("2006-01-02 15:04:05")))
+}
+
+// byteText shows a size in bytes.
+func byteText(n any) string { return roost.Bytes(toFloat(n)).String() }
+
+// numberText shows a number without needless digits.
+func numberText(n any) string {
+	f := toFloat(n)
+	if f == math.Trunc(f) {
+		return groupDigits(int64(f))
+	}
+	return strings.TrimRight(strings.TrimRight(fmt.Sprintf("%.2f", f), "0"), ".")
+}
+
+// groupDigits writes a whole number with narrow spaces between groups of three digits.
+func groupDigits(n int64) string {
+	text := fmt.Sprint(n)
+	sign := ""
+	if n < 0 {
+		sign, text = "−", text[1:]
+	}
+	var groups []string
+	for len(text) > 4 || len(text) > 3 && len(groups) > 0 {
+		groups, text = append(groups, text[len(text)-3:]), text[:len(text)-3]
+	}
+	groups = append(groups, text)
+	slices.Reverse(groups)
+	return sign + strings.Join(groups, "\u202f")
+}
+
+// spanText shows a length of time in seconds.
+func spanText(seconds any) string {
+	return document.SpanText(time.Duration(toFloat(seconds) * float64(time.Second)))
+}
+
+// percentText shows a part of a whole.
+func percentText(part, whole any) string {
+	if w := toFloat(whole); w > 0 {
+		return fmt.Sprintf("%.0f %%", 100*toFloat(part)/w)
+	}
+	return "–"
+}
+
+func toFloat(n any) float64 {
+	switch n := n.(type) {
+	case int:
+		return float64(n)
+	case int32:
+		return float64(n)
+	case int64:
+		return float64(n)
+	case uint32:
+		return float64(n)
+	case uint64:
+		return float64(n)
+	case float64:
+		return n
+	}
+	return 0
+}
+
+// withQuery returns the address of the present page with one parameter changed. An empty
+// value removes it.
+func withQuery(values url.Values, name, value string) string {
+	changed := make(url.Values, len(values)+1)
+	for k, v := range values {
+		changed[k] = v
+	}
+	changed.Del("after")
+	changed.Del(name)
+	if value != "" {
+		changed.Set(name, value)
+	}
+	return "?" + changed.Encode()
+}
+
+// capitalText begins a text with a capital letter.
+func capitalText(text string) string {
+	r, n := utf8.DecodeRuneInString(text)
+	return string(unicode.ToUpper(r)) + text[n:]
+}
+
+// compactJSON shows an object of the cell as one line of JSON.
+func compactJSON(object any) string {
+	text, err := json.Marshal(object)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+// safeLink returns an address that a job gives. It is empty if that is not http or https.
+func safeLink(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
+		return ""
+	}
+	return u.String()
+}
