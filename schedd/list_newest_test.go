@@ -9,8 +9,8 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// newestPage returns a part of the list of the newest jobs, and the place behind which
-// the next part begins.
+// newestPage asks for a part of the list of the newest jobs. It returns its rows, and the
+// place behind which the next part begins.
 func (p *testPool) newestPage(req *wire.QueryRequest, after []*wire.RowPlace) ([]*wire.JobStatus, []*wire.RowPlace) {
 	p.Helper()
 	req.Newest = true
@@ -28,9 +28,9 @@ func (p *testPool) newestPage(req *wire.QueryRequest, after []*wire.RowPlace) ([
 	return rows, after
 }
 
-// TestNewestPages walks through all parts of the list. Meanwhile jobs are submitted,
-// changed and removed, and two of them change places. Each job that stays unchanged has
-// to be shown once, and none twice.
+// TestNewestPages walks through all parts of the list while jobs are submitted and
+// removed. Two of them have changed places. Each job that stays unchanged has to be
+// shown once, and none twice.
 func TestNewestPages(t *testing.T) {
 	p := newPool(t)
 	p.stop()

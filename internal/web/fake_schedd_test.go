@@ -45,6 +45,25 @@ type fakeSchedd struct {
 	text string             // of names, reasons and the like
 	acts []*wire.ActRequest // that were made
 	keys map[string]bool    // submit keys
+	news chan string        // states of the job, for those who watch it
+}
+
+func (f *fakeSchedd) Watch(_ *wire.WatchRequest, to grpc.ServerStreamingServer[wire.WatchEvent]) error {
+	if _, err := f.caller(to.Context()); err != nil {
+		return err
+	}
+	for {
+		select {
+		case state := <-f.news:
+			status := f.job()
+			status.State = state
+			if err := to.Send(&wire.WatchEvent{Status: status}); err != nil {
+				return err
+			}
+		case <-to.Context().Done():
+			return nil
+		}
+	}
 }
 
 func (f *fakeSchedd) caller(ctx context.Context) (string, error) {
@@ -228,7 +247,7 @@ func newTestWeb(t *testing.T) *testWeb {
 		t.Fatal(err)
 	}
 	w := &testWeb{T: t, dir: dir, audit: &lockedBuffer{}, logged: &lockedBuffer{},
-		schedd: &fakeSchedd{logins: store, text: "x", keys: map[string]bool{}}}
+		schedd: &fakeSchedd{logins: store, text: "x", keys: map[string]bool{}, news: make(chan string)}}
 	id, err := store.Identity(nil)
 	if err != nil {
 		t.Fatal(err)

@@ -153,10 +153,16 @@ func poolRoutes(pool *view.Pool) []route.Route {
 // serviceRoutes are those of the daemon itself.
 func (d *server) serviceRoutes() []route.Route {
 	return []route.Route{
+		{Method: "GET", Pattern: "/v1/stream", Summary: "changes of jobs, as server-sent events",
+			Rights: route.ReadScope,
+			Class:  route.Streams, Query: []route.Param{{Name: "topics", Description: "jobs as job/12.n2,job/13.n2"}},
+			Handle: d.hubs.Serve},
 		{Method: "GET", Pattern: "/healthz", Summary: "the daemon lives", Rights: route.Anonymous,
 			Class: route.Files, Handle: d.health},
 		{Method: "GET", Pattern: "/readyz", Summary: "the daemon and its schedd answer", Rights: route.Anonymous,
 			Class: route.Files, Handle: d.ready},
+		{Method: "GET", Pattern: "/openapi.json", Summary: "this description", Rights: route.Anonymous,
+			Class: route.Files, Handle: d.describe},
 		{Method: "GET", Pattern: "/static/{file}", Summary: "a script or style of the pages", Rights: route.Anonymous,
 			Class: route.Files, Handle: d.static},
 	}

@@ -30,6 +30,7 @@ import (
 	"github.com/roost-batch/roost/internal/web/page"
 	"github.com/roost-batch/roost/internal/web/route"
 	"github.com/roost-batch/roost/internal/web/session"
+	"github.com/roost-batch/roost/internal/web/stream"
 	"github.com/roost-batch/roost/internal/web/view"
 	"github.com/roost-batch/roost/man"
 )
@@ -53,6 +54,7 @@ type server struct {
 
 	parser  jobtext.Parser
 	cursors *view.Cursors
+	hubs    *stream.Hubs
 	table   *route.Table
 }
 
@@ -117,7 +119,7 @@ func newServer(n *config.Node, log *slog.Logger, audit io.Writer) (*server, erro
 		return nil, err
 	}
 	d := &server{node: n, cursors: cursors, log: log, store: store, pages: pages, man: pagesOfManual,
-		parser: jobtext.Parser{Program: program}}
+		parser: jobtext.Parser{Program: program}, hubs: stream.New(log)}
 	d.table = d.newTable(audit)
 	return d, nil
 }

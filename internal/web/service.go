@@ -48,3 +48,8 @@ func (d *server) static(c *route.Call) error {
 	}
 	return c.WriteText(http.StatusOK, kind, text)
 }
+
+// describe serves the description of the API.
+func (d *server) describe(c *route.Call) error {
+	return c.WriteJSON(http.StatusOK, route.OpenAPI(d.table.Routes(), roost.Version))
+}

@@ -144,14 +144,19 @@ type deadlineWriter struct {
 func (d *deadlineWriter) Unwrap() http.ResponseWriter { return d.ResponseWriter }
 
 func (d *deadlineWriter) WriteHeader(status int) {
-	d.wrote = true
+	d.extend()
 	d.ResponseWriter.WriteHeader(status)
 }
 
 func (d *deadlineWriter) Write(b []byte) (int, error) {
+	d.extend()
+	return d.ResponseWriter.Write(b)
+}
+
+// extend moves the deadline of the connection, which may have that of an answer before.
+func (d *deadlineWriter) extend() {
 	d.wrote = true
 	http.NewResponseController(d.ResponseWriter).SetWriteDeadline(time.Now().Add(writeWindow))
-	return d.ResponseWriter.Write(b)
 }
 
 // handler returns the handler of a row.
@@ -258,7 +263,11 @@ func (t *Table) serveLimited(c *Call) error {
 		size = defaultBody
 	}
 	c.Request.Body = http.MaxBytesReader(c.Writer, c.Request.Body, size)
-	http.NewResponseController(c.Writer).SetReadDeadline(time.Now().Add(callTimeout))
+	deadline := time.Now().Add(callTimeout)
+	if c.Route.Class == Streams { // net/http takes a deadline that passes for the end of the client
+		deadline = time.Time{}
+	}
+	http.NewResponseController(c.Writer).SetReadDeadline(deadline)
 	if c.Route.Class != Streams {
 		ctx, cancel := context.WithTimeout(c.Context(), callTimeout)
 		defer cancel()
