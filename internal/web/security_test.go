@@ -1,0 +1,200 @@
+package web
+
+import (
+	"fmt"
+	"html"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/roost-batch/roost/internal/web/route"
+)
+
+// payloads are texts that would do something where they are not escaped.
+func payloads() []string {
+	return []string{`<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, `'><svg onload=alert(1)>`,
+		`</title><script>alert(1)</script>`, `</script><script>alert(1)</script>`, `<!--`, `]]>`, `{{.}}`, `${7*7}`,
+		`javascript:alert(1)`, `data:text/html,<script>alert(1)</script>`, "` + alert(1) + `", `\u003cscript\u003e`,
+		"\u2028alert(1)\u2029",
+		`" onmouseover="alert(1)`, `' autofocus onfocus='alert(1)`, `</textarea><b>`, `</pre><b>`,
+		`</style><b>`, `<base href=//evil.example>`, `<meta http-equiv=refresh content=0>`,
+		`<a href=//evil.example>x</a>`,
+		"<scr\x00ipt>", "<img\x0conerror=alert(1)>", `&lt;script&gt;`, `&#60;script&#62;`, `%3Cscript%3E`,
+		"\r\nSet-Cookie: x=1", "\x1b]0;title\x07", "\u202egnp.exe"}
+}
+
+// TestW1PagesEscape puts each payload into every string that the schedd sends, and checks
+// that all pages show it as text.
+func TestW1PagesEscape(t *testing.T) {
+	w := newTestWeb(t)
+	cookie := w.logIn("ann")
+	shown := 0
+	for _, text := range payloads() {
+		w.schedd.text = text
+		for _, r := range w.server.table.Routes() {
+			if r.Page == "" || !route.IsSafe(r.Method) || strings.Contains(r.Page, "/log/") {
+				continue
+			}
+			w.forgetLimits()
+			q := as(w.request("GET", examplePath(r.Page)+"?q=1.n1", ""), cookie)
+			q.Header.Set("Accept", "text/html")
+			answer := w.do(q)
+			page := answer.Body.String()
+			if strings.ContainsAny(text, "<") && html.EscapeString(text) != text && strings.Contains(page, text) {
+				t.Errorf("%s shows %q as it is", r.Page, text)
+			}
+			if strings.Contains(page, `href="javascript:`) || strings.Contains(page, `href="data:`) {
+				t.Errorf("%s links to %q", r.Page, text)
+			}
+			if strings.Contains(html.UnescapeString(page), text) {
+				shown++
+			}
+			if answer.Header().Get("Set-Cookie") != "" {
+				t.Errorf("%s: %q has set a cookie", r.Page, text)
+			}
+		}
+	}
+	if shown < len(payloads()) {
+		t.Errorf("the payloads are on %d pages only", shown)
+	}
+}
+
+// TestW2JSONEscapes checks that JSON is harmless where it is taken for HTML or
+// JavaScript.
+func TestW2JSONEscapes(t *testing.T) {
+	w := newTestWeb(t)
+	cookie := w.logIn("ann")
+	for _, text := range payloads() {
+		w.schedd.text = text
+		for _, r := range w.server.table.Routes() {
+			if !strings.HasPrefix(r.Pattern, "/v1/") || r.View == nil {
+				continue
+			}
+			w.forgetLimits()
+			answer := w.do(as(w.request("GET", examplePath(r.Pattern), ""), cookie))
+			if kind := answer.Header().Get("Content-Type"); !strings.HasPrefix(kind, "application/") ||
+				answer.Header().Get("X-Content-Type-Options") != "nosniff" {
+				t.Errorf("%s: %s", r.Pattern, kind)
+			}
+			if strings.ContainsAny(answer.Body.String(), "<>\u2028\u2029\x00") {
+				t.Errorf("%s has %q: %s", r.Pattern, text, answer.Body)
+			}
+		}
+	}
+}
+
+// TestW7Traversal tries names that lead out of what is served.
+func TestW7Traversal(t *testing.T) {
+	w := newTestWeb(t)
+	cookie := w.logIn("ann")
+	for _, name := range []string{"..", "%2e%2e", "%252e%252e", "..%2f..%2fetc%2fpasswd", "%2fetc%2fpasswd", "..%5c..",
+		"x%00.css", "x%0a.css", "....//", "%c0%ae%c0%ae%2f", "~root", "C:%5cx.css", "page.go", "../page.go"} {
+		for _, below := range []string{"/static/", "/v1/tasks/1.n1/log/", "/v1/jobs/", "/v1/tasks/"} {
+			w.forgetLimits()
+			answer := w.do(as(w.request("GET", below+name, ""), cookie))
+			if answer.Code != http.StatusNotFound && answer.Code != http.StatusTemporaryRedirect &&
+				answer.Code != http.StatusMovedPermanently {
+				t.Errorf("%s%s: got %d %.80s", below, name, answer.Code, answer.Body)
+			}
+		}
+	}
+}
+
+// TestW12SameAnswer checks that answers about jobs that are not there differ by their ids
+// alone.
+func TestW12SameAnswer(t *testing.T) {
+	w := newTestWeb(t)
+	cookie := w.logIn("bob")
+	first := w.do(as(w.request("GET", "/v1/jobs/77.n1", ""), cookie))
+	second := w.do(as(w.request("GET", "/v1/jobs/78.n1", ""), cookie))
+	same := strings.ReplaceAll(first.Body.String(), "77", "78") == second.Body.String()
+	if first.Code != http.StatusNotFound || !same || first.Header().Get("ETag") != "" {
+		t.Errorf("got %d %s and %s", first.Code, first.Body, second.Body)
+	}
+}
+
+// TestW13Bounds sends what costs much: deep and long bodies, absurd limits, floods.
+func TestW13Bounds(t *testing.T) {
+	w := newTestWeb(t)
+	cookie := w.logIn("ann")
+	for name, c := range map[string]struct {
+		method, path, body string
+		want               int
+	}{
+		"deep JSON":      {"POST", "/v1/acts", strings.Repeat(`{"a":`, 10_000), 400},
+		"deep arrays":    {"POST", "/v1/acts", strings.Repeat(`[`, 60_000), 400},
+		"a long body":    {"POST", "/v1/acts", `{"verb":"` + strings.Repeat("x", 100_000) + `"}`, 413},
+		"two documents":  {"POST", "/v1/acts", `{} {}`, 400},
+		"foreign member": {"POST", "/v1/acts", `{"verb":"hold","owner":"bob"}`, 400},
+		"a huge limit":   {"GET", "/v1/jobs?limit=1000000000", "", 400},
+		"limit below 1":  {"GET", "/v1/jobs?limit=-1", "", 400},
+		"a long cursor":  {"GET", "/v1/jobs?after=" + strings.Repeat("A", 9000), "", 400},
+		"a bad cursor":   {"GET", "/v1/jobs?after=%00", "", 400},
+		"a bad state":    {"GET", "/v1/jobs?state=%3Cb%3E", "", 400},
+		"a long word":    {"GET", "/v1/search?q=" + strings.Repeat("a", 1000), "", 400},
+		"a bad offset":   {"GET", "/v1/tasks/1.n1/log/out?offset=-1", "", 400},
+		"many selectors": {"GET", "/v1/jobs?select=" + strings.Repeat("1+", 1001), "", 429},
+		"a job file that never ends": {"POST", "/v1/plan",
+			`{"text":"job \"a\" { command = [for a in range(1000): join(\"\", [for b in range(1000): ` +
+				`format(\"%s\", b)])] }"}`,
+			429},
+	} {
+		w.forgetLimits()
+		began := time.Now()
+		answer := w.do(as(w.request(c.method, c.path, c.body), cookie))
+		if answer.Code != c.want || time.Since(began) > 12*time.Second {
+			t.Errorf("%s: got %d %.200s after %v, want %d", name, answer.Code, answer.Body, time.Since(began), c.want)
+		}
+	}
+	w.forgetLimits()
+	refused := 0
+	for range 200 {
+		if answer := w.do(as(w.request("GET", "/v1/session", ""), cookie)); answer.Code == 429 {
+			if refused++; answer.Header().Get("Retry-After") == "" {
+				t.Error("429 without Retry-After")
+			}
+		}
+	}
+	if refused < 100 {
+		t.Errorf("%d of 200 reads at once were refused", refused)
+	}
+	if answer := w.do(as(w.request("GET", "/v1/session", ""), w.logIn("bob"))); answer.Code != http.StatusOK {
+		t.Errorf("another user gets %d", answer.Code)
+	}
+}
+
+// TestW13Slowloris opens connections that send a header byte by byte: they are cut off,
+// and others are served meanwhile.
+func TestW13Slowloris(t *testing.T) {
+	w := newTestWeb(t)
+	server := httptest.NewUnstartedServer(w.server.table)
+	server.Config.ReadHeaderTimeout = 500 * time.Millisecond
+	server.Start()
+	t.Cleanup(server.Close)
+	var slow []net.Conn
+	for range 100 {
+		conn, err := net.Dial("tcp", server.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		fmt.Fprintf(conn, "GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: ")
+		slow = append(slow, conn)
+	}
+	answer, err := server.Client().Get(server.URL + "/healthz")
+	if err != nil || answer.StatusCode != http.StatusOK {
+		t.Fatalf("meanwhile: %v %+v", err, answer)
+	}
+	answer.Body.Close()
+	for _, conn := range slow {
+		conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+		if n, err := conn.Read(make([]byte, 1)); err == nil && n == 0 {
+			t.Error("a slow connection is open")
+		} else if e, ok := err.(net.Error); ok && e.Timeout() {
+			t.Error("a slow connection is not cut off")
+		}
+	}
+}
