@@ -27,8 +27,10 @@ func ParseSourceID(text string) (s SourceID, err error) {
 	return SourceID(b), nil
 }
 
-// JobKey is the natural key of a job in all sources.
+// JobKey is the natural key of a job in all sources. The month of the submission never
+// changes and is a part of each key, because the store is divided by it.
 type JobKey struct {
+	Month  Month // of Submitted: MonthOf(job.Submitted)
 	Source SourceID
 	Seq    uint64 // number of the job, as in 123.host
 }
