@@ -41,9 +41,12 @@ type Rate struct {
 	From  Millis // valid from here until the next rate of the same group
 	Rule  RateRule
 
-	Core roost.MilliCPU // RateDominant: the machine that shares are of
-	Mem  roost.Bytes
-	GPUs int
+	// The machine that RateDominant takes shares of, and the memory of one of its GPUs: a
+	// task that takes less of a GPU has that share of it. 0: whole GPUs count.
+	Core   roost.MilliCPU
+	Mem    roost.Bytes
+	GPUs   int
+	GPUMem roost.Bytes
 
 	CoreHour MicroUnits // a core for an hour
 	GiBHour  MicroUnits
@@ -57,21 +60,22 @@ type Rate struct {
 	Set           Millis
 }
 
-// Charge is what a part of an attempt costs. Charges are never changed: another rate
-// makes a new version of all parts of the attempt, and the highest version counts.
+// Charge is what a version of the charges of an attempt adds to the versions before it.
+// Charges are never changed: the sum of all versions counts. Another rate or late news
+// make a new version, whose amounts may be negative.
 type Charge struct {
 	AttemptKey
 	Version   int
-	Month     Month // in which it ran
-	Statement Month // on whose statement it is: the same, or a later one if that was closed
-	RateID    int64
-	Time      int64 // milliseconds that are charged
-	CoreTime  int64 // core-milliseconds that are charged
-	Amount    MicroUnits
+	Statement Month // on whose statement it is: Month, or a later one if that was closed
+	Payer     Payer
+	Owner     string
+	Queue     string
+	Band      roost.PriorityBand
+	ChargePart
 }
 
-// Adjustment is a change of a payer's statement by an administrator, or by news about a
-// closed month.
+// Adjustment is a change of a payer's statement by an administrator, or by news about
+// a closed month.
 type Adjustment struct {
 	ID     int64
 	Payer  Payer
@@ -103,11 +107,12 @@ type StatementLine struct {
 	Amount   MicroUnits
 }
 
-// Budget is how much a payer may spend during a time.
+// Budget is how much a payer may spend in some months.
 type Budget struct {
 	ID     int64
 	Payer  Payer
-	Range  TimeRange
+	From   Month // the first
+	To     Month // the last
 	Amount MicroUnits
 	Hard   bool // jobs are refused when it is spent
 	By     string

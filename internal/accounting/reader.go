@@ -61,14 +61,15 @@ const (
 	ByStart                   // Started of an attempt, Eligible of a job
 )
 
-// Selection says which records to read. Records come in the order of the time of By, then
-// of their key.
+// Selection says which records to read. Records come in the order of the time of By;
+// those of one time come in an order of their keys that does not change.
 type Selection struct {
 	Range      TimeRange // of the time of By
 	By         TimeField
 	Filter     Filter
 	Descending bool      // the latest first
 	After      *Position // only what comes after it, in that order
+	Limit      int       // at most as many; 0: all
 }
 
 // Position is the place of a record in the order of a selection. It is unique.

@@ -35,6 +35,9 @@ type Reporter interface {
 	// roost.NotFound if it has none at that time.
 	Budget(payer Payer, at Millis) (BudgetStatus, error)
 
+	// Reconciliations returns the daily comparisons with the negotiator's ledger.
+	Reconciliations(r TimeRange) ([]Reconciliation, error)
+
 	// Sources returns how far each schedd's feed has been read.
 	Sources() ([]SourceStatus, error)
 }
@@ -114,8 +117,11 @@ type Amounts struct {
 	HeldMem   int64 // MiB-seconds
 	PeakMem   int64 // MiB-seconds, if the peak of each attempt had lasted
 	LostCPU   int64 // core-milliseconds held whose result was not kept
-	Waits     int64 // first attempts that started
-	WaitSum   int64 // milliseconds that they had been eligible
+
+	ChargedCPU int64 // core-milliseconds of HeldCPU that are charged
+
+	Waits   int64 // first attempts that started
+	WaitSum int64 // milliseconds that they had been eligible
 }
 
 // Add adds b to a.
@@ -131,6 +137,7 @@ func (a *Amounts) Add(b *Amounts) {
 	a.HeldMem += b.HeldMem
 	a.PeakMem += b.PeakMem
 	a.LostCPU += b.LostCPU
+	a.ChargedCPU += b.ChargedCPU
 	a.Waits += b.Waits
 	a.WaitSum += b.WaitSum
 }
