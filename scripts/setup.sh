@@ -44,6 +44,7 @@ for part in "$@"; do
 		package nsenter util-linux
 		package python3 python3
 		package chromium chromium
+		[ -n "$(ls /usr/lib/postgresql/*/bin/initdb 2>/dev/null)" ] || package initdb postgresql
 		scripts/criu.sh
 		;;
 	criu) scripts/criu.sh ;;

@@ -31,6 +31,12 @@ const (
 	StarterAfterExitFile    = "starter.exit.after"      // on disk, no report was sent
 	NegotiatorBeforeGrant   = "negotiator.grant.before" // the grant is committed and not sent
 	NegotiatorAfterGrant    = "negotiator.grant.after"  // the grant is sent
+	AccountantBeforeMarks   = "accountant.marks.before" // rows are written, nothing is committed
+	AccountantAfterMarks    = "accountant.marks.after"  // names and marks are on disk, no rows
+	AccountantAfterMonth    = "accountant.month.after"  // the rows of a month are on disk, not the feed's number
+	AccountantAfterNumber   = "accountant.number.after" // all is on disk, the schedd does not know
+	AccountantBeforeRoll    = "accountant.roll.before"  // hours are computed, not stored
+	AccountantAfterCharge   = "accountant.charge.after" // charges are on disk
 )
 
 // Names lists every point that a running pool passes, for tests that use each of them.
@@ -42,5 +48,14 @@ func Names() []string {
 		StartdBeforeExitSent,
 		StarterBeforeFork, StarterAfterFork, StarterBeforeExitFile, StarterAfterExitFile, NegotiatorBeforeGrant,
 		NegotiatorAfterGrant,
+	}
+}
+
+// AccountantNames lists the points of an accountant. A pool without one does not pass
+// them.
+func AccountantNames() []string {
+	return []string{
+		AccountantBeforeMarks, AccountantAfterMarks, AccountantAfterMonth, AccountantAfterNumber, AccountantBeforeRoll,
+		AccountantAfterCharge,
 	}
 }

@@ -90,6 +90,7 @@ func packageOrders() []packageOrder {
 		{"internal/web/page", false},
 		{"internal/web", false},
 		{"internal/adclient", false},
+		{"internal/accounting/store", false},
 		{"internal/userfiles", false},
 		{"internal/script", false},
 		{"internal/kernfs", false},
@@ -233,6 +234,8 @@ func libraries() map[string][]string {
 		"github.com/godbus/dbus/v5":                {"startd/desktop/idle"},
 		"github.com/getkin/kin-openapi":            {"internal/web"}, // its tests
 		"gonum.org/v1/plot":                        {"internal/plot"},
+		"modernc.org/sqlite":                       {"internal/accounting/store"},
+		"github.com/jackc/pgx/v5":                  {"internal/accounting/store"},
 		"github.com/creack/pty":                    {"startd/shell", "internal/e2e"},
 		"golang.org/x/sys": {"internal/boottime", "internal/document", "internal/tasktrace", "internal/kernfs",
 			"internal/web/jobtext",

@@ -1,0 +1,135 @@
+package store
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/roost-batch/roost/internal/accounting"
+	"github.com/roost-batch/roost/internal/failpoint"
+)
+
+// The environment of the child process that TestKilledAccountant kills.
+const (
+	childDirectory = "ROOST_STORE_TEST_DIRECTORY"
+	childPostgres  = "ROOST_STORE_TEST_POSTGRES"
+	childFault     = "ROOST_STORE_TEST_FAULT" // "BATCH POINT": passes the point after so many batches
+	childJobs      = 60
+)
+
+// TestChild is an accountant that stores two feeds, as far as it gets.
+func TestChild(t *testing.T) {
+	o := Options{Directory: os.Getenv(childDirectory), Postgres: os.Getenv(childPostgres)}
+	if o == (Options{}) {
+		t.Skip("it is run by TestKilledAccountant")
+	}
+	batch, point, _ := strings.Cut(os.Getenv(childFault), " ")
+	faultAt, _ := strconv.Atoi(batch)
+	s, err := Open(context.Background(), o)
+	must(t, err)
+	defer s.Close()
+	if rates, err := s.Rates(t.Context()); err != nil || len(rates) == 0 {
+		must(t, errors.Join(err, s.AddRate(t.Context(), testRate())))
+	}
+	must(t, s.IngestMachines(t.Context(), testMachines()))
+	feeds := [][]accounting.FeedEntry{testFeed(1, childJobs), testFeed(2, childJobs)}
+	for batch := 0; ; batch++ {
+		if batch == faultAt && point != "" {
+			must(t, os.WriteFile(filepath.Join(os.Getenv("ROOST_FAULT_DIR"), point), nil, 0o600))
+		}
+		source := byte(1 + batch%2)
+		feed := feeds[source-1]
+		next := int(s.NextNumber(testSource(source))) - 1
+		rest := feed[next:min(next+20, len(feed))]
+		must(t, s.Ingest(t.Context(), testSource(source), testHost(source), rest))
+		if batch%5 == 0 {
+			compute(t, s, workloadStart+accounting.Millis(batch)*accounting.HourMillis)
+		}
+		other := testSource(3 - source)
+		if point != "" && batch == faultAt+6 {
+			fmt.Println("\nchild is done")
+			return
+		}
+		if len(rest) == 0 && int(s.NextNumber(other)) > len(feeds[2-source]) {
+			break
+		}
+	}
+	compute(t, s, workloadEnd)
+	fmt.Println("\nchild is done")
+}
+
+// buildChild builds this test with faults.
+func buildChild(t *testing.T) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "child.test")
+	out, err := exec.Command("go", "test", "-c", "-tags", "faults", "-o", program, ".").CombinedOutput()
+	if err != nil {
+		t.Fatalf("go test -c: %v\n%s", err, out)
+	}
+	return program
+}
+
+// TestKilledAccountant kills an accountant at each point between its commits, twice. Then
+// its store equals that of one that was left alone.
+func TestKilledAccountant(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED: it builds a program")
+	}
+	program := buildChild(t)
+	want := cleanDigest(t, Options{Directory: t.TempDir()}, childJobs)
+	onEngines(t, func(t *testing.T, options func() Options) {
+		o := options()
+		faults := t.TempDir()
+		run := func(fault string) (killed bool) {
+			c := exec.Command(program, "-test.run", "^TestChild$", "-test.v")
+			c.Env = append(os.Environ(), childDirectory+"="+o.Directory, childPostgres+"="+o.Postgres,
+				childFault+"="+fault,
+				"ROOST_FAULT_DIR="+faults)
+			out, err := c.CombinedOutput()
+			var exit *exec.ExitError
+			if errors.As(err, &exit) && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL {
+				return true
+			}
+			if err != nil || !hasLine(string(out), "child is done") {
+				t.Fatalf("fault %q: %v\n%s", fault, err, out)
+			}
+			return false
+		}
+		kills := 0
+		for round := range 2 {
+			for i, point := range failpoint.AccountantNames() {
+				if run(fmt.Sprintf("%d %s", 3*round+i%3, point)) {
+					kills++
+				}
+				left, _ := filepath.Glob(filepath.Join(faults, "*"))
+				for _, path := range left {
+					os.Remove(path)
+				}
+			}
+		}
+		run("")
+		if kills < 2*(len(failpoint.AccountantNames())-1) {
+			t.Errorf("only %d kills", kills)
+		}
+		s := openStore(t, o)
+		equalDigests(t, digest(t, s), want)
+		must(t, s.Check(t.Context()))
+	})
+}
+
+func hasLine(text, line string) bool {
+	for lines := bufio.NewScanner(strings.NewReader(text)); lines.Scan(); {
+		if lines.Text() == line {
+			return true
+		}
+	}
+	return false
+}

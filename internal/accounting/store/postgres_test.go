@@ -1,0 +1,189 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+)
+
+// postgresServer is Debian's server with a directory and a socket of its own.
+type postgresServer struct {
+	dir     string
+	command *exec.Cmd
+	ended   chan error
+	mu      sync.Mutex
+	made    int // databases
+}
+
+// findPostgres returns a program of the server, which Debian does not put into the path.
+func findPostgres(program string) string {
+	if path, err := exec.LookPath(program); err == nil {
+		return path
+	}
+	paths, _ := filepath.Glob("/usr/lib/postgresql/*/bin/" + program)
+	if len(paths) == 0 {
+		return ""
+	}
+	return paths[len(paths)-1]
+}
+
+// unprivileged returns who runs the server, which refuses root.
+func unprivileged() (*syscall.Credential, error) {
+	if os.Geteuid() != 0 {
+		return nil, nil
+	}
+	for _, name := range []string{"postgres", "nobody"} {
+		if u, err := user.Lookup(name); err == nil {
+			uid, _ := strconv.ParseUint(u.Uid, 10, 32)
+			gid, _ := strconv.ParseUint(u.Gid, 10, 32)
+			return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
+		}
+	}
+	return nil, errors.New("there is no user nobody")
+}
+
+// startPostgres starts a server that listens on a socket in its own directory alone.
+// It writes without fsync unless a benchmark wants it: no test kills the server.
+func startPostgres(fsync string) (*postgresServer, error) {
+	initdb, postgres := findPostgres("initdb"), findPostgres("postgres")
+	if initdb == "" || postgres == "" {
+		return nil, errors.New("PostgreSQL's server is not installed (apt-get install postgresql)")
+	}
+	credential, err := unprivileged()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("/tmp", "roost-postgres-") // a socket's path is short
+	if err != nil {
+		return nil, err
+	}
+	s := &postgresServer{dir: dir, ended: make(chan error, 1)}
+	if credential != nil {
+		if err := os.Chown(dir, int(credential.Uid), int(credential.Gid)); err != nil {
+			return nil, errors.Join(err, os.RemoveAll(dir))
+		}
+	}
+	run := func(program string, args ...string) *exec.Cmd {
+		c := exec.Command(program, args...)
+		c.Dir, c.Env = dir, append(os.Environ(), "LC_ALL=C")
+		c.SysProcAttr = &syscall.SysProcAttr{Credential: credential, Pdeathsig: syscall.SIGINT}
+		return c
+	}
+	data := filepath.Join(dir, "data")
+	if out, err := run(initdb, "-D", data, "-U", "roost", "-A", "trust", "-E", "UTF8",
+		"-k").CombinedOutput(); err != nil {
+		return nil, errors.Join(fmt.Errorf("initdb: %w: %s", err, out), os.RemoveAll(dir))
+	}
+	s.command = run(postgres, "-D", data, "-k", dir, "-c", "listen_addresses=", "-c", "max_wal_size=4GB",
+		"-c", "shared_buffers=512MB",
+		"-c", "fsync="+fsync)
+	log, err := os.Create(filepath.Join(dir, "log"))
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	defer log.Close()
+	s.command.Stdout, s.command.Stderr = log, log
+	if err := s.command.Start(); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	go func() { s.ended <- s.command.Wait() }()
+	return s, s.wait()
+}
+
+// wait returns when the server answers.
+func (s *postgresServer) wait() error {
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for range 600 {
+		db := s.open("postgres")
+		err := db.Ping()
+		db.Close()
+		if err == nil {
+			return nil
+		}
+		select {
+		case err := <-s.ended:
+			s.ended <- err
+			log, _ := os.ReadFile(filepath.Join(s.dir, "log"))
+			return fmt.Errorf("postgres: %w: %s", err, log)
+		case <-tick.C:
+		}
+	}
+	return errors.New("postgres does not answer")
+}
+
+func (s *postgresServer) address(database string) string {
+	return "host=" + s.dir + " user=roost dbname=" + database
+}
+
+func (s *postgresServer) open(database string) *sql.DB {
+	config, err := pgx.ParseConfig(s.address(database))
+	if err != nil {
+		panic(err)
+	}
+	return stdlib.OpenDB(*config)
+}
+
+// database makes a database, and returns its address.
+func (s *postgresServer) database(t testing.TB) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.made++
+	name := "test" + strconv.Itoa(s.made)
+	db := s.open("postgres")
+	defer db.Close()
+	if _, err := db.ExecContext(context.Background(), `CREATE DATABASE `+name); err != nil {
+		t.Fatal(err)
+	}
+	return s.address(name)
+}
+
+func (s *postgresServer) stop() {
+	if s.command != nil && s.command.Process != nil {
+		s.command.Process.Signal(syscall.SIGINT)
+		<-s.ended
+	}
+	os.RemoveAll(s.dir)
+}
+
+// testServer starts the server when the first test asks for it.
+var testServer = sync.OnceValues(func() (*postgresServer, error) { return startPostgres("off") })
+
+// serverAsked reports whether testServer has been called.
+var serverAsked sync.Once
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	asked := true
+	serverAsked.Do(func() { asked = false })
+	if asked {
+		if s, err := testServer(); err == nil {
+			s.stop()
+		}
+	}
+	os.Exit(code)
+}
+
+// postgresAddress returns a new database, or skips the test.
+func postgresAddress(t testing.TB) string {
+	t.Helper()
+	serverAsked.Do(func() {})
+	s, err := testServer()
+	if err != nil {
+		t.Skipf("SKIPPED: tests against PostgreSQL: %v", err)
+	}
+	return s.database(t)
+}
