@@ -55,7 +55,7 @@ check: ## what CI runs: format, vet, staticcheck, layout, generated code, tests
 	@scripts/test.sh
 
 .PHONY: bench
-bench: build ## measure latency, throughput, memory, an execute node, checkpoints, the matching of ads, the job log, the replicated log, and the simulator; FLAGS="-csv FILE" keeps it as a table
+bench: build ## measure latency, throughput, memory, an execute node, checkpoints, the matching of ads, the job log, the replicated log, the accounting store, and the simulator; FLAGS="-csv FILE" keeps it as a table
 	$(GO) run ./bench $(FLAGS)
 	$(GO) test -run '^$$' -bench . ./classad ./collector ./negotiator ./negotiator/match ./gpu ./startd/slot ./checkpoint/criu
 	$(GO) test -run '^$$' -bench 'QueuedJob|Restore' -benchtime 3x ./schedd/queue
@@ -64,6 +64,7 @@ bench: build ## measure latency, throughput, memory, an execute node, checkpoint
 	$(GO) test -run '^$$' -bench 'Append|Checkpoint|Events' ./schedd/journal
 	$(GO) test -run '^$$' -bench Grants ./internal/replica
 	$(GO) test -run '^$$' -bench Failover -benchtime 11x ./internal/replica
+	$(GO) test -run '^$$' -bench . -benchtime 3s ./internal/accounting/store
 	$(GO) test -run '^$$' -bench Replay ./internal/sim
 	$(GO) test -run '^$$' -bench Events ./internal/sim/pool
 

@@ -25,6 +25,9 @@ type engine interface {
 	// begin starts to write rows.
 	begin(ctx context.Context) (rowSession, error)
 
+	// putMarks writes marks of hours and of charges.
+	putMarks(ctx context.Context, tx *sql.Tx, hours []int64, due []attemptKey, mark int64) error
+
 	// explain adds to an error of the database what is wrong and what to do.
 	explain(err error) error
 

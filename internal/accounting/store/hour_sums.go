@@ -54,8 +54,8 @@ type hourSums struct {
 	machines map[int64][]machineHour // in the order of hours
 }
 
-// machineHour is what a machine was from an hour on: what it was at its end, however many
-// hours are computed together.
+// machineHour is what a machine was from an hour on, by what it was at the hour's end. So
+// it does not depend on how many hours are computed together.
 type machineHour struct {
 	hour    accounting.Millis
 	class   string

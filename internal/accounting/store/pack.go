@@ -44,7 +44,7 @@ func packSegments(segments []accounting.Segment) any {
 	b := appendNumbers(nil, int64(len(segments)))
 	for i := range segments {
 		s := &segments[i]
-		b = appendNumbers(b, int64(s.From), s.Wall, flag(s.Suspended), int64(s.Held.CPU), int64(s.Held.Memory),
+		b = appendNumbers(b, int64(s.From), s.Wall, boolNumber(s.Suspended), int64(s.Held.CPU), int64(s.Held.Memory),
 			int64(s.Held.Disk), int64(s.Held.GPUs), int64(s.Held.GPUMemory))
 	}
 	return b

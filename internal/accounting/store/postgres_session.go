@@ -72,6 +72,14 @@ func jobArrays(keys []jobKey) (a keyArrays) {
 	return a
 }
 
+func attemptArrays(keys []attemptKey) (a keyArrays) {
+	for _, k := range keys {
+		a.addJob(k.jobKey)
+		a.indexes, a.attempts = append(a.indexes, k.index), append(a.attempts, k.attempt)
+	}
+	return a
+}
+
 const (
 	postgresJobNames = `SELECT j.month, j.source, j.seq, j.owner, j.grp, j.project, j.queue, j.band, j.eligible FROM job j
 JOIN unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS k (month, source, seq) USING (month, source, seq)`
@@ -108,11 +116,7 @@ func scanPlaces(found map[attemptKey]placedAttempt) func(*sql.Rows) error {
 }
 
 func (s *postgresSession) attempts(ctx context.Context, keys []attemptKey) (map[attemptKey]placedAttempt, error) {
-	var a keyArrays
-	for _, k := range keys {
-		a.addJob(k.jobKey)
-		a.indexes, a.attempts = append(a.indexes, k.index), append(a.attempts, k.attempt)
-	}
+	a := attemptArrays(keys)
 	found := map[attemptKey]placedAttempt{}
 	err := queryAll(ctx, s.tx, scanPlaces(found), postgresAttemptPlaces, a.months, a.sources, a.seqs, a.indexes,
 		a.attempts)

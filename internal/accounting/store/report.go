@@ -72,7 +72,7 @@ func (r reader) UsageLines(q accounting.UsageQuery) ([]accounting.UsageLine, err
 	type lineKey struct{ owner, group, project, queue, band int64 }
 	lines := map[lineKey]*accounting.Amounts{}
 	names := &r.store.names
-	by := func(b accounting.GroupBy) int64 { return flag(q.By&b != 0) }
+	by := func(b accounting.GroupBy) int64 { return boolNumber(q.By&b != 0) }
 	err := r.queryRanges(q.Range, func(rows *sql.Rows) error {
 		var k lineKey
 		var a accounting.Amounts
@@ -82,7 +82,8 @@ func (r reader) UsageLines(q accounting.UsageQuery) ([]accounting.UsageLine, err
 			&a.WaitSum)
 		entry(lines, k).Add(&a)
 		return err
-	}, selectUsageLines, flag(q.WholeAtEnd), by(accounting.ByOwner), by(accounting.ByGroup), by(accounting.ByProject),
+	}, selectUsageLines, boolNumber(q.WholeAtEnd), by(accounting.ByOwner), by(accounting.ByGroup),
+		by(accounting.ByProject),
 		by(accounting.ByQueue), by(accounting.ByBand), names.find(ownerName, q.Filter.Owner),
 		names.find(projectName, q.Filter.Project), names.find(queueName, q.Filter.Queue), q.Filter.Group,
 		int64(q.Filter.Bands))
@@ -126,7 +127,7 @@ func (r reader) EndLines(t accounting.TimeRange, owner string, byOwner bool) ([]
 		l.LostCPU += e.LostCPU
 		l.SavedCPU += e.SavedCPU
 		return err
-	}, selectEndLines, flag(byOwner), r.store.names.find(ownerName, owner))
+	}, selectEndLines, boolNumber(byOwner), r.store.names.find(ownerName, owner))
 	return sortedLines(lines, func(a, b *accounting.EndLine) int {
 		return cmp.Or(cmp.Compare(a.Owner, b.Owner), cmp.Compare(a.Cause, b.Cause))
 	}), err
@@ -277,7 +278,7 @@ func (r reader) Sources() ([]accounting.SourceStatus, error) {
 func payerNames(p accounting.Payer) ([]any, error) {
 	n := 0
 	for _, name := range []string{p.Project, p.Group, p.Owner} {
-		n += int(flag(name != ""))
+		n += int(boolNumber(name != ""))
 	}
 	if n != 1 {
 		return nil, fmt.Errorf("payer: %w: name a project, a group or an owner", roost.Invalid)

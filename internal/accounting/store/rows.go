@@ -85,7 +85,7 @@ func boundedResources(r roost.Resources) roost.Resources {
 	}
 }
 
-func flag(b bool) int64 {
+func boolNumber(b bool) int64 {
 	if b {
 		return 1
 	}
@@ -102,10 +102,11 @@ func encodeJob(j *accounting.JobEntry, key jobKey, number int64, names *nameDraf
 	return &jobRow{jobKey: key, number: number, names: n, values: []any{
 		int64(key.month), key.source, key.seq, number, cleanText(j.Name, maxTextBytes), n.owner, int64(j.UID),
 		int64(j.GID),
-		names.id(unixGroupName, j.UnixGroup), n.group, n.project, int64(j.Band), n.queue, flag(j.Array), int64(j.Tasks),
+		names.id(unixGroupName, j.UnixGroup), n.group, n.project, int64(j.Band), n.queue, boolNumber(j.Array),
+		int64(j.Tasks),
 		int64(q.CPU), int64(q.Memory), int64(q.Disk), int64(q.GPUs), int64(q.GPUMemory), bounded(j.Walltime, 1<<62),
 		cleanText(j.Arguments, maxTextBytes), cleanText(j.WorkDir, maxTextBytes),
-		int64(j.Submitted), int64(j.Eligible), int64(j.Ended), flag(j.Removed),
+		int64(j.Submitted), int64(j.Eligible), int64(j.Ended), boolNumber(j.Removed),
 	}}
 }
 

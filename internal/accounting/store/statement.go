@@ -191,7 +191,7 @@ func (s *Store) SetBudget(ctx context.Context, b accounting.Budget) error {
 	defer s.mu.Unlock()
 	return s.inTx(ctx, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, insertBudget, append(names, int64(b.From), int64(b.To), int64(b.Amount),
-			flag(b.Hard),
+			boolNumber(b.Hard),
 			cleanText(b.By, maxNameBytes), int64(b.Set))...)
 		return err
 	})

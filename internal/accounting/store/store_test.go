@@ -185,7 +185,7 @@ func TestRestoreFromHistories(t *testing.T) {
 
 // attemptRank puts attempts before jobs.
 func attemptRank(e accounting.FeedEntry) byte {
-	return byte(flag(e.Job != nil))
+	return byte(boolNumber(e.Job != nil))
 }
 
 func TestRefusedEntries(t *testing.T) {
