@@ -53,6 +53,9 @@ func packageOrders() []packageOrder {
 		{"internal/sim/trace/lublin", true},
 		{"internal/plot", true},
 		{"internal/accounting", true},
+		{"internal/accounting/linetext", true},
+		{"internal/accounting/accountingtest", false}, // random records, and golden files
+		{"internal/accounting/sacct", true},
 		{"internal/sim/eventloop", true},
 		{"internal/sim/consensus", true},
 		{"internal/sim", true},

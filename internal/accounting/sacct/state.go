@@ -1,0 +1,60 @@
+package sacct
+
+import (
+	"math"
+
+	"github.com/roost-batch/roost/internal/accounting"
+)
+
+// State returns the state of an attempt in Slurm's words. All but PENDING, RUNNING and
+// SUSPENDED are ends. A job without attempts is a record without an attempt number.
+func State(r *accounting.AttemptRecord) string {
+	switch r.Cause {
+	case accounting.NotEnded:
+		switch {
+		case r.Started != 0 && len(r.Segments) > 0 && r.Segments[len(r.Segments)-1].Suspended:
+			return "SUSPENDED"
+		case r.Started != 0:
+			return "RUNNING"
+		case r.Job.Removed:
+			return "CANCELLED"
+		case r.Job.Ended != 0:
+			return "FAILED"
+		}
+		return "PENDING"
+	case accounting.EndedExit:
+		if r.ExitCode == 0 && r.Signal == 0 {
+			return "COMPLETED"
+		}
+		return "FAILED"
+	case accounting.EndedWalltime, accounting.EndedCPUTime:
+		return "TIMEOUT"
+	case accounting.EndedRemoval:
+		return "CANCELLED"
+	case accounting.EndedVacate, accounting.EndedPreemption:
+		return "PREEMPTED"
+	case accounting.EndedLease, accounting.EndedMachine:
+		return "NODE_FAIL"
+	case accounting.EndedMemory, accounting.EndedGPUMemory, accounting.EndedVirtualMemory:
+		return "OUT_OF_MEMORY"
+	case accounting.EndedPrologue, accounting.EndedRestore:
+		return "BOOT_FAIL"
+	}
+	return "FAILED"
+}
+
+// ElapsedSeconds is the time that an attempt ran, in whole seconds. As in Slurm, time for
+// which it was suspended does not count.
+func ElapsedSeconds(a *accounting.AttemptEntry) int64 { return max(a.Wall-a.Suspended, 0) / 1000 }
+
+// CPUs returns the CPUs in whole ones, rounded up. Consumers divide by them, so that
+// there is at least one.
+func CPUs[T ~int64](milli T) int64 { return max((int64(min(milli, math.MaxInt64-999))+999)/1000, 1) }
+
+// product multiplies without overflow.
+func product(a, b int64) int64 {
+	if a > 0 && b > math.MaxInt64/a {
+		return math.MaxInt64
+	}
+	return a * b
+}
