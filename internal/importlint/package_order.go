@@ -56,6 +56,7 @@ func packageOrders() []packageOrder {
 		{"internal/accounting/linetext", true},
 		{"internal/accounting/accountingtest", false}, // random records, and golden files
 		{"internal/accounting/sacct", true},
+		{"internal/accounting/export", true},
 		{"internal/sim/eventloop", true},
 		{"internal/sim/consensus", true},
 		{"internal/sim", true},
