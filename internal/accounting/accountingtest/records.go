@@ -144,3 +144,20 @@ func Random(seed uint64, n int) iter.Seq2[accounting.AttemptRecord, error] {
 		}
 	}
 }
+
+// Machines are changes of machines of every kind, in the order of time.
+func Machines() (list []*accounting.MachineEvent) {
+	at := Begin
+	for _, node := range []string{"node7.pool", "node8.pool"} {
+		for what := accounting.MachineAdded; what <= accounting.MachineReclaimed; what++ {
+			m := &accounting.MachineEvent{Node: node, Time: at, What: what, Class: "linux-x86_64",
+				Capacity: roost.Resources{CPU: 64_000, Memory: 256 * roost.GiB, Disk: roost.TiB, GPUs: 4}}
+			if what == accounting.MachineDrained {
+				m.Reason, m.By = "disk, \"sda\"", "root"
+			}
+			list = append(list, m)
+			at += 60 * second
+		}
+	}
+	return list
+}

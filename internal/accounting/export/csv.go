@@ -1,0 +1,82 @@
+package export
+
+import (
+	"bufio"
+	"io"
+	"iter"
+	"strings"
+)
+
+// WriteCSV writes records as CSV of RFC 4180, with a head. It returns the number of
+// records. A text that a spreadsheet would take for a formula gets an apostrophe at its
+// begin, and so does one that begins with an apostrophe.
+//
+// encoding/csv is not used, since it changes line ends within values.
+func (t *Table[T]) WriteCSV(w io.Writer, records iter.Seq2[T, error]) (n int64, err error) {
+	out := bufio.NewWriterSize(w, 64<<10)
+	var line []byte
+	for i, c := range t.Columns {
+		if i > 0 {
+			line = append(line, ',')
+		}
+		line = append(line, c.Name...)
+	}
+	out.Write(append(line, "\r\n"...))
+	for record, err := range records {
+		if err != nil {
+			return n, err
+		}
+		line = line[:0]
+		for i := range t.Columns {
+			if i > 0 {
+				line = append(line, ',')
+			}
+			if c := t.Columns[i].value(&record); c.kind == textCell {
+				line = appendCSVText(line, c.text)
+			} else {
+				line = c.appendPlain(line)
+			}
+		}
+		if _, err := out.Write(append(line, "\r\n"...)); err != nil {
+			return n, err
+		}
+		n++
+	}
+	return n, out.Flush()
+}
+
+// appendCSVText appends a text, quoted if it must be. Bytes that are not UTF-8 become
+// U+FFFD.
+func appendCSVText(b []byte, text string) []byte {
+	text = strings.ToValidUTF8(text, "\ufffd")
+	formula := isFormula(text)
+	if !formula && !strings.ContainsAny(text, ",\"\r\n\x00") {
+		return append(b, text...)
+	}
+	b = append(b, '"')
+	if formula {
+		b = append(b, '\'')
+	}
+	for i := range len(text) {
+		if text[i] == '"' {
+			b = append(b, '"')
+		}
+		b = append(b, text[i])
+	}
+	return append(b, '"')
+}
+
+// isFormula reports whether spreadsheets could take a text for a formula. They go by its
+// first character; some skip blanks before it.
+func isFormula(text string) bool {
+	if text == "" {
+		return false
+	}
+	if strings.IndexByte("\t\r\n'", text[0]) >= 0 {
+		return true
+	}
+	for _, r := range strings.TrimLeft(text, " \t\r\n\u00a0") {
+		return strings.ContainsRune("=+-@'|%\uff1d\uff0b\uff0d\uff20", r)
+	}
+	return false
+}
