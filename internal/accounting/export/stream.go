@@ -3,6 +3,7 @@ package export
 import (
 	"fmt"
 	"iter"
+	"math"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/accounting"
@@ -25,7 +26,7 @@ func openStream[T any](name string, records iter.Seq2[T, error], time func(*T) a
 	if records == nil {
 		records = func(func(T, error) bool) {}
 	}
-	s := &timedStream[T]{name: name, time: time}
+	s := &timedStream[T]{name: name, time: time, at: math.MinInt64}
 	s.next, s.stop = iter.Pull2(records)
 	return s
 }

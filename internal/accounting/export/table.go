@@ -1,6 +1,7 @@
 package export
 
 import (
+	"math"
 	"strconv"
 	"time"
 
@@ -41,6 +42,7 @@ const (
 	decimalCell // number is in thousandths
 	timeCell    // number is in milliseconds since 1970
 	boolCell    // number is 0 or 1
+	floatCell   // number has the bits of a float64
 )
 
 func textOf(s string) cell {
@@ -64,6 +66,8 @@ func timeOf(t accounting.Millis) cell {
 	return cell{kind: timeCell, number: int64(t)}
 }
 
+func floatOf(f float64) cell { return cell{kind: floatCell, number: int64(math.Float64bits(f))} }
+
 func boolOf(b bool) cell {
 	if b {
 		return cell{kind: boolCell, number: 1}
@@ -80,6 +84,8 @@ func (c *cell) appendPlain(b []byte) []byte {
 		return appendThousandths(b, c.number)
 	case timeCell:
 		return time.UnixMilli(c.number).UTC().AppendFormat(b, "2006-01-02T15:04:05.000Z")
+	case floatCell:
+		return strconv.AppendFloat(b, math.Float64frombits(uint64(c.number)), 'g', -1, 32)
 	case boolCell:
 		return strconv.AppendBool(b, c.number != 0)
 	}
