@@ -183,20 +183,45 @@ func parseNumber(word string) (int64, error) {
 
 // Write writes a log.
 func (l *Log) Write(w io.Writer) error {
-	out := bufio.NewWriter(w)
+	out := NewWriter(w)
 	for _, h := range l.Headers {
-		fmt.Fprintf(out, "; %s: %s\n", h.Name, h.Value)
+		out.WriteHeader(h)
 	}
-	var line []byte
 	for i := range l.Jobs {
-		line = line[:0]
-		for k, p := range l.Jobs[i].fields() {
-			if k > 0 {
-				line = append(line, ' ')
-			}
-			line = strconv.AppendInt(line, *p, 10)
-		}
-		out.Write(append(line, '\n'))
+		out.WriteJob(&l.Jobs[i])
 	}
 	return out.Flush()
 }
+
+// Writer writes a log line by line. Its errors are those of Flush.
+type Writer struct {
+	out  *bufio.Writer
+	line []byte
+}
+
+// NewWriter returns a Writer. The header fields come before the jobs.
+func NewWriter(w io.Writer) *Writer { return &Writer{out: bufio.NewWriterSize(w, 64<<10)} }
+
+// WriteHeader writes a header field. It is one line, so that line ends in it become
+// blanks.
+func (w *Writer) WriteHeader(h HeaderField) {
+	value := strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ").Replace(h.Value)
+	fmt.Fprintf(w.out, "; %s: %s\n", h.Name, value)
+}
+
+// WriteJob writes a job. An error of the underlying writer comes now or from Flush.
+func (w *Writer) WriteJob(j *Job) error {
+	line := w.line[:0]
+	for k, p := range j.fields() {
+		if k > 0 {
+			line = append(line, ' ')
+		}
+		line = strconv.AppendInt(line, *p, 10)
+	}
+	w.line = append(line, '\n')
+	_, err := w.out.Write(w.line)
+	return err
+}
+
+// Flush writes what is left.
+func (w *Writer) Flush() error { return w.out.Flush() }
