@@ -99,7 +99,7 @@ func attemptColumns() []Column[accounting.AttemptRecord] {
 		{"system_cpu_seconds", "CPU time in the kernel", func(a *record) cell { return thousandthsOf(a.SystemCPU) }},
 		{"suspended_seconds", "part of wall_seconds for which it was suspended",
 			func(a *record) cell { return thousandthsOf(a.Suspended) }},
-		{"useful_seconds", "part of wall_seconds whose result was kept",
+		{"useful_seconds", "part of wall_seconds whose result was not lost",
 			func(a *record) cell { return thousandthsOf(a.Useful) }},
 		{"peak_memory_bytes", "memory at its highest", func(a *record) cell { return integerOf(a.Peak.Memory) }},
 		{"peak_disk_bytes", "disk space at its highest", func(a *record) cell { return integerOf(a.Peak.Disk) }},

@@ -156,10 +156,10 @@ func writeBorg[T any](t *Table[T], w io.Writer, records iter.Seq2[T, error]) (n 
 
 // noValue is a column of the format that Roost has no value for.
 func noValue[T any](name string) Column[T] {
-	return Column[T]{Name: name, value: func(*T) cell { return cell{} }}
+	return Column[T]{name, "empty", func(*T) cell { return cell{} }}
 }
 
 // constant is a column that is the same in all records.
-func constant[T any](name string, n int64) Column[T] {
-	return Column[T]{Name: name, value: func(*T) cell { return integerOf(n) }}
+func constant[T any](name, about string, n int64) Column[T] {
+	return Column[T]{name, about, func(*T) cell { return integerOf(n) }}
 }

@@ -64,31 +64,37 @@ func borgPriorities() []int64 {
 func (t *BorgTrace) commonColumns() []Column[borgEvent] {
 	priorities := borgPriorities()
 	return []Column[borgEvent]{
-		{Name: "time", value: func(e *borgEvent) cell { return integerOf(e.time) }},
-		{Name: "type", value: func(e *borgEvent) cell { return integerOf(e.kind) }},
-		{Name: "collection_id", value: func(e *borgEvent) cell { return integerOf(e.collection.id) }},
-		{Name: "scheduling_class", value: func(e *borgEvent) cell { return integerOf(min(int(e.collection.Band), 3)) }},
-		constant[borgEvent]("missing_type", 0),
-		constant[borgEvent]("collection_type", 0), // a job
-		{Name: "priority", value: func(e *borgEvent) cell {
+		{Name: "time", About: "microseconds; the trace begins at 600,000,000; 0 is before it, 2^63-1 after it",
+			value: func(e *borgEvent) cell { return integerOf(e.time) }},
+		{Name: "type", About: "0 SUBMIT to 8 LOST, as in the format",
+			value: func(e *borgEvent) cell { return integerOf(e.kind) }},
+		{Name: "collection_id", About: "number of the job, from a hash of its id",
+			value: func(e *borgEvent) cell { return integerOf(e.collection.id) }},
+		{Name: "scheduling_class", About: "0 free, 1 batch, 2 production, 3 monitoring",
+			value: func(e *borgEvent) cell { return integerOf(min(int(e.collection.Band), 3)) }},
+		constant[borgEvent]("missing_type", "0: nothing is missing", 0),
+		constant[borgEvent]("collection_type", "0: a job", 0),
+		{Name: "priority", About: "25 free, 112 batch, 200 production, 360 monitoring", value: func(e *borgEvent) cell {
 			return integerOf(priorities[min(int(e.collection.Band), len(priorities)-1)])
 		}},
-		constant[borgEvent]("alloc_collection_id", 0), // in none
+		constant[borgEvent]("alloc_collection_id", "0: in no alloc set", 0),
 	}
 }
 
 // collectionTable returns the table of events of jobs.
 func (t *BorgTrace) collectionTable() *Table[borgEvent] {
 	return &Table[borgEvent]{Name: "collection_events", Columns: append(t.commonColumns(), []Column[borgEvent]{
-		{Name: "user", value: func(e *borgEvent) cell { return textOf(e.collection.user) }},
-		{Name: "collection_name", value: func(e *borgEvent) cell { return textOf(e.collection.name) }},
-		{Name: "collection_logical_name", value: func(e *borgEvent) cell { return textOf(e.collection.logicalName) }},
+		{Name: "user", About: "hash of the owner", value: func(e *borgEvent) cell { return textOf(e.collection.user) }},
+		{Name: "collection_name", About: "hash of the name of the job",
+			value: func(e *borgEvent) cell { return textOf(e.collection.name) }},
+		{Name: "collection_logical_name", About: "hash of the name without numbers and separators at its ends",
+			value: func(e *borgEvent) cell { return textOf(e.collection.logicalName) }},
 		noValue[borgEvent]("parent_collection_id"),
 		noValue[borgEvent]("start_after_collection_ids"),
 		noValue[borgEvent]("max_per_machine"),
 		noValue[borgEvent]("max_per_switch"),
-		constant[borgEvent]("vertical_scaling", 0), // unknown
-		{Name: "scheduler", value: func(e *borgEvent) cell {
+		constant[borgEvent]("vertical_scaling", "0: not known", 0),
+		{Name: "scheduler", About: "1 free and batch, 0 the others", value: func(e *borgEvent) cell {
 			if e.collection.Band.IsProd() {
 				return integerOf(0)
 			}
@@ -100,11 +106,14 @@ func (t *BorgTrace) collectionTable() *Table[borgEvent] {
 // instanceTable returns the table of events of tasks.
 func (t *BorgTrace) instanceTable() *Table[borgEvent] {
 	return &Table[borgEvent]{Name: "instance_events", Columns: append(t.commonColumns(), []Column[borgEvent]{
-		{Name: "instance_index", value: func(e *borgEvent) cell { return integerOf(e.index) }},
-		{Name: "machine_id", value: func(e *borgEvent) cell { return integerOf(e.machine) }},
-		constant[borgEvent]("alloc_instance_index", -1),
-		{Name: "resource_request.cpus", value: func(e *borgEvent) cell { return t.cpus(e.collection.Request.CPU) }},
-		{Name: "resource_request.memory",
+		{Name: "instance_index", About: "index of the task, from 0",
+			value: func(e *borgEvent) cell { return integerOf(e.index) }},
+		{Name: "machine_id", About: "number of the machine, from a hash of its name; 0: none",
+			value: func(e *borgEvent) cell { return integerOf(e.machine) }},
+		constant[borgEvent]("alloc_instance_index", "-1: in no alloc set", -1),
+		{Name: "resource_request.cpus", About: "CPUs that one task asked for",
+			value: func(e *borgEvent) cell { return t.cpus(e.collection.Request.CPU) }},
+		{Name: "resource_request.memory", About: "memory that one task asked for",
 			value: func(e *borgEvent) cell { return t.memory(e.collection.Request.Memory) }},
 		noValue[borgEvent]("constraint"),
 	}...)}

@@ -14,14 +14,20 @@ func (t *BorgTrace) machineTable() *Table[accounting.MachineEvent] {
 	type event = accounting.MachineEvent
 	kinds := borgMachineTypes()
 	return &Table[event]{Name: "machine_events", Columns: []Column[event]{
-		{Name: "time", value: func(m *event) cell { return integerOf(t.time(m.Time)) }},
-		{Name: "machine_id", value: func(m *event) cell { return integerOf(t.machine(m.Node)) }},
-		{Name: "type", value: func(m *event) cell { return integerOf(kinds[m.What]) }},
+		{Name: "time", About: "microseconds; the trace begins at 600,000,000; 0 is before it, 2^63-1 after it",
+			value: func(m *event) cell { return integerOf(t.time(m.Time)) }},
+		{Name: "machine_id", About: "number of the machine, from a hash of its name; 0: none",
+			value: func(m *event) cell { return integerOf(t.machine(m.Node)) }},
+		{Name: "type", About: "1 added, 2 removed, 3 updated",
+			value: func(m *event) cell { return integerOf(kinds[m.What]) }},
 		noValue[event]("switch_id"),
-		{Name: "capacity.cpus", value: func(m *event) cell { return t.cpus(m.Capacity.CPU) }},
-		{Name: "capacity.memory", value: func(m *event) cell { return t.memory(m.Capacity.Memory) }},
-		{Name: "platform_id", value: func(m *event) cell { return textOf(t.name("platform", m.Class)) }},
-		constant[event]("missing_data_reason", 0),
+		{Name: "capacity.cpus", About: "CPUs of the machine",
+			value: func(m *event) cell { return t.cpus(m.Capacity.CPU) }},
+		{Name: "capacity.memory", About: "memory of the machine",
+			value: func(m *event) cell { return t.memory(m.Capacity.Memory) }},
+		{Name: "platform_id", About: "hash of the class of the machine",
+			value: func(m *event) cell { return textOf(t.name("platform", m.Class)) }},
+		constant[event]("missing_data_reason", "0: nothing is missing", 0),
 	}}
 }
 
@@ -90,10 +96,15 @@ func (t *BorgTrace) attributes(m *accounting.MachineEvent) []borgAttribute {
 
 func (t *BorgTrace) attributeTable() *Table[borgAttribute] {
 	return &Table[borgAttribute]{Name: "machine_attributes", Columns: []Column[borgAttribute]{
-		{Name: "time", value: func(a *borgAttribute) cell { return integerOf(t.time(a.Time)) }},
-		{Name: "machine_id", value: func(a *borgAttribute) cell { return integerOf(t.machine(a.Node)) }},
-		{Name: "name", value: func(a *borgAttribute) cell { return textOf(t.name("attribute", a.name)) }},
-		{Name: "value", value: func(a *borgAttribute) cell { return textOf(a.value) }},
-		{Name: "deleted", value: func(a *borgAttribute) cell { return boolOf(a.value == "") }},
+		{Name: "time", About: "microseconds; the trace begins at 600,000,000; 0 is before it, 2^63-1 after it",
+			value: func(a *borgAttribute) cell { return integerOf(t.time(a.Time)) }},
+		{Name: "machine_id", About: "number of the machine, from a hash of its name; 0: none",
+			value: func(a *borgAttribute) cell { return integerOf(t.machine(a.Node)) }},
+		{Name: "name", About: "hash of the attribute: class, gpus or drained",
+			value: func(a *borgAttribute) cell { return textOf(t.name("attribute", a.name)) }},
+		{Name: "value", About: "hash of the class, the number of GPUs, or 1",
+			value: func(a *borgAttribute) cell { return textOf(a.value) }},
+		{Name: "deleted", About: "whether the machine has the attribute no more",
+			value: func(a *borgAttribute) cell { return boolOf(a.value == "") }},
 	}}
 }

@@ -73,7 +73,7 @@ func Fields() []Field {
 			func(r *attemptRecord) int64 { return (limitSeconds(r) + 59) / 60 }),
 		cpuTimeField("TotalCPU", "CPU time", func(r *attemptRecord) int64 { return r.UserCPU + r.SystemCPU }),
 		numberField("UID", 6, "user id on the submit node", func(r *attemptRecord) int64 { return int64(r.Job.UID) }),
-		elapsedField("Useful", 10, "time whose result was kept",
+		elapsedField("Useful", 10, "time whose result was not lost",
 			func(r *attemptRecord) int64 { return r.Useful / 1000 }),
 		textField("User", 9, "owner", func(r *attemptRecord) string { return r.Job.Owner }),
 		cpuTimeField("UserCPU", "CPU time of the program", func(r *attemptRecord) int64 { return r.UserCPU }),
