@@ -10,7 +10,7 @@ type PBSAttribute struct {
 func PBSAttributes() []PBSAttribute {
 	return []PBSAttribute{
 		{"user", "owner"},
-		{"group", "Unix group on the submit node"},
+		{"group", "Unix group on the submit node, or its number"},
 		{"account", "project that the job is charged to, or else its group of the fair share"},
 		{"project", "group of the fair share"},
 		{"jobname", "name of the job"},

@@ -1,6 +1,7 @@
 package export
 
 import (
+	"cmp"
 	"strconv"
 	"time"
 
@@ -87,6 +88,11 @@ func (p *pbsWriter) name(key, text string, most int) {
 	}
 }
 
+// required writes a name also if it is empty.
+func (p *pbsWriter) required(key, text string) {
+	p.line = append(p.names.Append(append(append(p.line, key...), '='), text, pbsNameBytes), ' ')
+}
+
 // kib writes an amount in kb, rounded up.
 func (p *pbsWriter) kib(key string, n roost.Bytes) {
 	p.line = append(appendKiB(append(append(p.line, key...), '='), n), ' ')
@@ -96,18 +102,15 @@ func appendKiB(b []byte, n roost.Bytes) []byte {
 	return append(strconv.AppendInt(b, sacct.KiB(n), 10), "kb"...)
 }
 
-// jobNames writes who the job is of, and what it is called.
+// jobNames writes who the job is of, and what it is called. User, group and queue are
+// always there: XDMoD gives up a file with a record that lacks one.
 func (p *pbsWriter) jobNames(j *accounting.JobEntry) {
-	p.name("user", j.Owner, pbsNameBytes)
-	p.name("group", j.UnixGroup, pbsNameBytes)
-	account := j.Project
-	if account == "" {
-		account = j.Group
-	}
-	p.name("account", account, pbsNameBytes)
+	p.required("user", j.Owner)
+	p.required("group", cmp.Or(j.UnixGroup, strconv.FormatUint(uint64(j.GID), 10)))
+	p.name("account", cmp.Or(j.Project, j.Group), pbsNameBytes)
 	p.name("project", j.Group, pbsNameBytes)
 	p.name("jobname", j.Name, pbsJobBytes)
-	p.name("queue", j.Queue, pbsNameBytes)
+	p.required("queue", cmp.Or(j.Queue, roost.DefaultQueueName))
 	p.number("ctime", int64(j.Submitted)/1000)
 	p.number("qtime", int64(j.Submitted)/1000)
 	p.number("etime", int64(max(j.Eligible, j.Submitted))/1000)

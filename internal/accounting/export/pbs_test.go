@@ -145,8 +145,14 @@ func checkPBSJob(t *testing.T, j *pbsJob, a *accounting.AttemptRecord) {
 		t.Errorf("job %d: numbers\n%v, want\n%v", a.Job.Seq, got, want)
 	}
 	account := cmp.Or(a.Job.Project, a.Job.Group)
-	names := map[string]string{"user": a.Job.Owner, "group": a.Job.UnixGroup, "account": account, "jobname": a.Job.Name,
-		"queue": a.Job.Queue, "project": a.Job.Group}
+	names := map[string]string{"user": a.Job.Owner, "group": cmp.Or(a.Job.UnixGroup, "200"), "account": account,
+		"jobname": a.Job.Name,
+		"queue":   cmp.Or(a.Job.Queue, roost.DefaultQueueName), "project": a.Job.Group}
+	for _, key := range []string{"user", "group", "queue"} { // its tables need them
+		if _, there := j.values[key]; !there {
+			t.Errorf("job %d: there is no %s", a.Job.Seq, key)
+		}
+	}
 	for key, want := range names {
 		if got := j.text(t, key); got != want {
 			t.Errorf("job %d: %s: got %q, want %q", a.Job.Seq, key, got, want)

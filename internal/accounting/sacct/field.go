@@ -30,10 +30,11 @@ type rowWriter struct {
 	Options
 	names *linetext.Escaper
 	hosts *linetext.Escaper // of lists of hosts, where commas and brackets have a meaning
+	most  int               // bytes of a text
 }
 
 func newRowWriter(o Options, special string) rowWriter {
-	return rowWriter{o, linetext.NewEscaper(special), linetext.NewEscaper(special + ",[]")}
+	return rowWriter{o, linetext.NewEscaper(special), linetext.NewEscaper(special + ",[]"), maxText}
 }
 
 // maxText bounds one value, in bytes.
@@ -46,7 +47,7 @@ type (
 
 func textField(name string, width int, about string, value rowText) Field {
 	return Field{name, width, about, func(w *rowWriter, b []byte, r *accounting.AttemptRecord) []byte {
-		return w.names.Append(b, value(r), maxText)
+		return w.names.Append(b, value(r), w.most)
 	}}
 }
 

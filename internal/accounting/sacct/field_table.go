@@ -1,6 +1,7 @@
 package sacct
 
 import (
+	"cmp"
 	"strconv"
 
 	"github.com/roost-batch/roost"
@@ -45,7 +46,8 @@ func Fields() []Field {
 		numberField("NCPUS", 10, "the same as AllocCPUS", heldCPUs),
 		numberField("NNodes", 8, "the same as AllocNodes", heldNodes),
 		{"NodeList", 15, "node; \"None assigned\" if it did not start", (*rowWriter).appendNodeList},
-		textField("Partition", 10, "queue", func(r *attemptRecord) string { return r.Job.Queue }),
+		textField("Partition", 10, "queue",
+			func(r *attemptRecord) string { return cmp.Or(r.Job.Queue, roost.DefaultQueueName) }),
 		elapsedField("Planned", 10, "time from Eligible to Start", waited),
 		numberField("PlannedRaw", 10, "the same in seconds", waited),
 		textField("Project", 10, "what the job is charged to", func(r *attemptRecord) string { return r.Job.Project }),
@@ -152,14 +154,14 @@ func (w *rowWriter) appendCluster(b []byte, r *attemptRecord) []byte {
 	if name == "" {
 		name = r.Job.Host
 	}
-	return w.names.Append(b, name, maxText)
+	return w.names.Append(b, name, w.most)
 }
 
 func (w *rowWriter) appendNodeList(b []byte, r *attemptRecord) []byte {
 	if !hasNode(r) {
 		return append(b, "None assigned"...)
 	}
-	return w.hosts.Append(b, r.Node, maxText)
+	return w.hosts.Append(b, r.Node, w.most)
 }
 
 func appendExitCode(_ *rowWriter, b []byte, r *attemptRecord) []byte {

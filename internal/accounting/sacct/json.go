@@ -3,6 +3,7 @@ package sacct
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"io"
 
@@ -140,9 +141,10 @@ func (p *JSONPrinter) job(r *accounting.AttemptRecord) *jsonJob {
 	out := &jsonJob{
 		Account: j.Group, AllocationNodes: heldNodes(r), Array: jsonArray{TaskID: jsonNumber{}},
 		Cluster: p.cluster, ExitCode: exitCode(a, state), Group: j.UnixGroup, JobID: j.Seq, Name: j.Name,
-		Nodes: a.Node, Partition: j.Queue, QOS: bandName(r), RestartCount: max(int64(a.Attempt)-1, 0),
-		Required: jsonRequired{CPUs(j.Request.CPU), number(mebibytes(j.Request.Memory))},
-		State:    jsonState{[]string{state}, a.Reason}, Steps: []struct{}{}, SubmitLine: j.Arguments,
+		Nodes: a.Node, Partition: cmp.Or(j.Queue, roost.DefaultQueueName), QOS: bandName(r),
+		RestartCount: max(int64(a.Attempt)-1, 0),
+		Required:     jsonRequired{CPUs(j.Request.CPU), number(mebibytes(j.Request.Memory))},
+		State:        jsonState{[]string{state}, a.Reason}, Steps: []struct{}{}, SubmitLine: j.Arguments,
 		Time: times(r), TRES: jsonAmounts{Allocated: []jsonAmount{}, Requested: amounts(&j.Request)},
 		User: j.Owner, WorkingDirectory: j.WorkDir,
 	}

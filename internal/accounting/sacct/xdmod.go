@@ -15,6 +15,10 @@ import (
 const XDMoDFormat = "jobid,jobidraw,cluster,partition,qos,account,group,gid,user,uid,submit,eligible,start,end," +
 	"elapsed,exitcode,state,nnodes,ncpus,reqcpus,reqmem,reqtres,alloctres,timelimit,nodelist,jobname"
 
+// xdmodTextBytes bounds a text for XDMoD, whose tables take no longer name. Its shredder
+// gives up a file that has one.
+const xdmodTextBytes = 255
+
 // XDMoDPrinter prints attempts that ran and ended, for xdmod-shredder -f slurm. It leaves
 // out all others, since the shredder would.
 type XDMoDPrinter struct{ *LinePrinter }
@@ -26,7 +30,11 @@ func NewXDMoD(w io.Writer, cluster string) (*XDMoDPrinter, error) {
 		return nil, err
 	}
 	lines, err := NewLines(w, columns, Options{Cluster: cluster, Location: time.UTC}, false, "|", false)
-	return &XDMoDPrinter{lines}, err
+	if err != nil {
+		return nil, err
+	}
+	lines.writer.most, lines.lastWriter.most = xdmodTextBytes, xdmodTextBytes
+	return &XDMoDPrinter{lines}, nil
 }
 
 // Print prints a row. A number of a job that does not fit the tables of XDMoD is an
