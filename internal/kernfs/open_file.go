@@ -10,6 +10,11 @@ import (
 // OpenFiles reads control files over and over, and keeps them open in between. The kernel
 // writes the text of such a file anew for each read from its beginning. The zero value is
 // ready; its methods are safe for concurrent use.
+//
+// A read that leaves room in the buffer has reached the end of the text: the kernel
+// writes the text of these files in one piece (seq_file with one record), and would write
+// it once more only to say that nothing follows. So it is not for lists, such as
+// cgroup.procs, which the kernel writes line by line.
 type OpenFiles struct {
 	mu     sync.Mutex
 	open   map[string]int // descriptors by path
@@ -59,10 +64,10 @@ func (o *OpenFiles) readFromStart(fd int) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if n <= 0 {
+		size += max(n, 0)
+		if n <= 0 || size < len(o.buffer) {
 			return o.buffer[:size], nil
 		}
-		size += n
 	}
 	return nil, unix.EFBIG
 }
