@@ -100,9 +100,10 @@ func (d *claimDirs) prepareTerminal(path string) error {
 	return os.Lchown(path, int(d.cred.UID), int(d.cred.GID))
 }
 
-// emptyBase removes what an attempt left in its directory, with its user's rights.
+// emptyBase removes what an attempt left in its directory, with its user's rights. Most
+// short tasks leave nothing there, and the agent need not be asked.
 func (d *claimDirs) emptyBase() error {
-	if d.base == "" {
+	if d.base == "" || isEmptyDir(d.base) {
 		return nil
 	}
 	agent, err := d.userAgent()
@@ -110,6 +111,26 @@ func (d *claimDirs) emptyBase() error {
 		err = agent.RemoveAll(context.Background(), d.base, ".")
 	}
 	return err
+}
+
+// isEmptyDir reports whether a directory can be read and has no entries. It follows no
+// symbolic link in the place of the directory.
+func isEmptyDir(path string) bool {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	entries := make([]byte, 1024)
+	for {
+		n, err := unix.ReadDirent(fd, entries)
+		if err != nil || n <= 0 {
+			return err == nil
+		}
+		if _, names, _ := unix.ParseDirent(entries[:n], 1, nil); names > 0 { // "." and ".." are left out
+			return false
+		}
+	}
 }
 
 // emptyIO makes the directory for streams ready for the next attempt. Nobody but us makes
