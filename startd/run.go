@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"sync"
 	"time"
@@ -74,7 +75,21 @@ func Run(ctx context.Context, node *config.Node, name string) error {
 	if err != nil {
 		return fmt.Errorf("startd %s: %w", name, err)
 	}
+	limitProcessors()
 	return run(ctx, node, name, filepath.Join(filepath.Dir(exe), "roost-starter"))
+}
+
+// coresPerProcessor is how many cores of a machine the startd has one for.
+const coresPerProcessor = 4
+
+// limitProcessors has the Go runtime use at least one core and at most a quarter of them.
+// The cores are for tasks. With one processor for each core the runtime wakes a second
+// thread for each message that goes from one goroutine to the next, though the first one
+// is about to wait: a short task has a dozen of them.
+func limitProcessors() {
+	if os.Getenv("GOMAXPROCS") == "" {
+		runtime.GOMAXPROCS(max(1, runtime.GOMAXPROCS(0)/coresPerProcessor))
+	}
 }
 
 // run is Run with the starter named.
