@@ -29,19 +29,27 @@ func (s *starterProcess) closeConnection() {
 	if s.conn >= 0 {
 		syscall.Close(s.conn)
 	}
-	s.conn, s.input = -1, nil
+	s.conn, s.input, s.output = -1, nil, s.output[:0]
 }
 
-// send sends a message to the startd. It closes the connection of a startd that does not
-// read: the startd gets the whole state when it reconnects.
+// send sends a message to the startd with the next flushOutput.
 func (s *starterProcess) send(m *proto.StarterMessage) {
-	if s.conn < 0 {
+	if s.conn >= 0 {
+		s.output = proto.AppendFrame(s.output, m)
+	}
+}
+
+// flushOutput sends the messages since the last one. It closes the connection of a startd
+// that does not read: the startd gets the whole state when it reconnects.
+func (s *starterProcess) flushOutput() {
+	if len(s.output) == 0 {
 		return
 	}
-	frame := proto.AppendFrame(make([]byte, 0, 128), m)
-	if n, err := unix.SendmsgN(s.conn, frame, nil, nil, unix.MSG_NOSIGNAL); err != nil || n != len(frame) {
+	n, err := unix.SendmsgN(s.conn, s.output, nil, nil, unix.MSG_NOSIGNAL)
+	if err != nil || n != len(s.output) {
 		s.closeConnection()
 	}
+	s.output = s.output[:0]
 }
 
 // receive reads the available bytes and executes each complete command.

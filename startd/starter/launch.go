@@ -62,7 +62,7 @@ func (s *starterProcess) startTask(o *proto.StartCmd) {
 	}
 	s.startCmd.Arguments, s.startCmd.Environment = nil, nil
 	if s.sandboxReport < 0 && !s.isRestoring {
-		s.reportStarted()
+		s.reportStarted(false)
 	}
 }
 
@@ -97,12 +97,15 @@ func (s *starterProcess) tracedTask() tasktrace.Task {
 	return tasktrace.Task{Job: s.state.Attempt.Job, Index: s.state.Attempt.Index, Attempt: s.state.Attempt.Number}
 }
 
-// reportStarted records and reports that the task's program runs.
-func (s *starterProcess) reportStarted() {
+// reportStarted reports that the task's program runs, or has run if the task has ended.
+// It records that of a task that runs.
+func (s *starterProcess) reportStarted(ended bool) {
 	tasktrace.Mark(tasktrace.Boxed, s.tracedTask())
 	begun := &proto.StarterMessage{Type: proto.TypeStarted, Attempt: s.state.Attempt, State: s.state}
-	if err := s.appendJournal(begun); err != 0 {
-		logError("journal", err)
+	if !ended {
+		if err := s.appendJournal(begun); err != 0 {
+			logError("journal", err)
+		}
 	}
 	s.send(begun)
 }

@@ -61,7 +61,7 @@ func (s *starterProcess) onRestored() {
 	}
 	if good && !s.stopping {
 		syscall.Kill(pids[0], syscall.SIGUSR1) // init sets its parent-death signal again
-		s.reportStarted()
+		s.reportStarted(false)
 		s.deliverPending()
 		return
 	}

@@ -73,7 +73,7 @@ func (s *starterProcess) launchSandboxed(o *proto.StartCmd) (pid, pidfd int, why
 		killAndReap(pid)
 		return 0, -1, startError{proto.Fork, syscall.ENOSYS, ""}
 	}
-	s.sandboxReport, s.sandboxFailures = pipe[0], failures
+	s.sandboxReport, s.sandboxFailures, s.reportDue = pipe[0], failures, now()+shortWait*1e6
 	return pid, pidfd, startError{}
 }
 
@@ -233,8 +233,9 @@ func programStatus(io string, sandbox syscall.WaitStatus) syscall.WaitStatus {
 }
 
 // onSandboxReport handles the report of a process that makes a sandbox. One that reports
-// nothing at all was killed.
-func (s *starterProcess) onSandboxReport() {
+// nothing at all was killed. If the process has ended meanwhile, the start is not
+// recorded: the end is, before either is reported.
+func (s *starterProcess) onSandboxReport(ended bool) {
 	var report [reportSize]byte
 	n, err := syscall.Read(s.sandboxReport, report[:])
 	if err == syscall.EINTR {
@@ -243,8 +244,10 @@ func (s *starterProcess) onSandboxReport() {
 	why, ok := s.sandboxFailures.explain(report[:max(n, 0)])
 	s.closeReport()
 	switch {
+	case ok && ended:
+		s.reportStarted(true)
 	case ok:
-		s.reportStarted()
+		s.reportStarted(false)
 		s.deliverPending()
 	case s.stopping: // it was killed, and by whom is known
 	default:

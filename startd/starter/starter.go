@@ -17,6 +17,7 @@ type starterProcess struct {
 	written        int // bytes in the journal
 	conn           int // descriptor of the connection, or -1
 	input          []byte
+	output         []byte // messages for it, see flushOutput
 	state          proto.StarterState
 	startCmd       proto.StartCmd
 	pidfd          int // of the task's first process, or -1
@@ -41,6 +42,7 @@ type starterProcess struct {
 	// descriptor of the report on how a sandbox was made; -1: there is none, or it was
 	// read
 	sandboxReport   int
+	reportDue       int64           // when it is read at the latest, see reportDelay
 	sandboxFailures sandboxFailures // what its reports mean
 	setup           int             // descriptor of roost-setup, once the root of boxes is there
 	mountInfo       int             // descriptor of the list of mounts; 0 for not opened yet
@@ -70,30 +72,34 @@ func now() int64 {
 // run goes on until the claim is released or its lease has run out.
 func (s *starterProcess) run() {
 	for !s.isDone() {
+		s.flushOutput()
 		s.armTimer()
-		wait := -1
+		wait, report, delay := -1, s.sandboxReport, reportDelay(s.sandboxReport, s.reportDue)
 		if s.reaping > 0 {
 			wait = min(s.reaping, 100) // what does not die at once is looked at ever more seldom
 		} else if s.needsMemoryRelease {
 			wait = memoryReleaseDelay
 		}
+		if delay > 0 {
+			wait, report = delay, -1
+		}
 		fds := [5]unix.PollFd{
 			{Fd: listenerFD, Events: unix.POLLIN}, {Fd: int32(s.conn), Events: unix.POLLIN},
 			{Fd: int32(s.pidfd), Events: unix.POLLIN},
-			{Fd: int32(s.timer), Events: unix.POLLIN}, {Fd: int32(s.sandboxReport), Events: unix.POLLIN},
+			{Fd: int32(s.timer), Events: unix.POLLIN}, {Fd: int32(report), Events: unix.POLLIN},
 		}
 		n, err := awaitEvents(fds[:], wait)
 		if err != nil {
 			fds = [5]unix.PollFd{}
 		}
-		if s.releaseMemory(n == 0 && s.reaping == 0) {
+		if s.releaseMemory(n == 0 && s.reaping == 0 && delay == 0) {
 			continue
 		}
 		if err == unix.EINTR && s.pidfd >= 0 {
 			s.reapOrphans()
 		}
 		if fds[4].Revents != 0 {
-			s.onSandboxReport()
+			s.onSandboxReport(false)
 		} else if fds[2].Revents != 0 {
 			s.onFirstProcessExit()
 		} else if s.reaping > 0 {
@@ -102,15 +108,28 @@ func (s *starterProcess) run() {
 		if fds[0].Revents != 0 {
 			s.accept()
 		} else if fds[1].Revents != 0 {
+			s.reportDue = 0 // a command may be about the program
 			s.receive()
 		}
 		s.handleDeadlines()
 	}
+	s.flushOutput()
 }
 
 // shortWait is the time, in milliseconds, within which the next event is expected. A
 // short task and the next command after it take about as long.
-const shortWait = 5
+const shortWait = 20
+
+// reportDelay returns for how many milliseconds the starter leaves the report about the
+// sandbox unread; 0: it is read now. A short task has ended by then, and the startd hears
+// of its start and its end at once: each message of its own wakes four threads on the way
+// to the schedd.
+func reportDelay(report int, due int64) int {
+	if report < 0 || due == 0 {
+		return 0
+	}
+	return int(min(max(due-now()+999_999, 0)/1e6, shortWait))
+}
 
 // awaitEvents waits for events, as poll(2) does. It begins with a raw system call: in any
 // other the runtime gives this thread's place to another thread after 20 µs, and this one

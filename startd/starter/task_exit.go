@@ -15,6 +15,11 @@ func (s *starterProcess) onFirstProcessExit() {
 		s.onRestored()
 		return
 	}
+	if s.sandboxReport >= 0 {
+		if s.onSandboxReport(true); s.pidfd < 0 {
+			return // its program was not started, and it is reaped
+		}
+	}
 	tasktrace.Mark(tasktrace.Exited, s.tracedTask())
 	s.closeReport()
 	pid := int(s.state.PID)
