@@ -133,6 +133,58 @@ func BenchmarkCheckpoint(b *testing.B) {
 	b.ReportMetric(float64(size), "bytes")
 }
 
+// BenchmarkCheckpointOfArrays measures a checkpoint of a full log. Its events are of two
+// arrays that ran at the same time, and of one before them that has left the queue.
+func BenchmarkCheckpointOfArrays(b *testing.B) {
+	const tasks = 5000
+	j, q := open(b, b.TempDir())
+	s := newRandomWorkload(1, q)
+	run := func(jobs ...uint64) {
+		var batch []queue.JobEvent
+		for i := range tasks {
+			for _, seq := range jobs {
+				task := roost.JobID{Seq: seq, Host: host}.Task(i)
+				assigned, a, err := q.AssignNext(epoch, task, "node", "unix:/n", seq)
+				if err != nil {
+					b.Fatal(err)
+				}
+				s.apply([]queue.JobEvent{assigned})
+				ended, err := q.RecordEnded(epoch, a, &queue.AttemptExit{})
+				if err != nil {
+					b.Fatal(err)
+				}
+				s.apply([]queue.JobEvent{ended})
+				batch = append(batch, assigned, ended)
+			}
+			if len(batch) >= 100 || i == tasks-1 {
+				if err := j.Append(batch); err != nil {
+					b.Fatal(err)
+				}
+				batch = batch[:0]
+			}
+		}
+	}
+	for b.Loop() {
+		b.StopTimer()
+		last := q.LastSeq()
+		for range 3 {
+			s.apply(s.submit(b, tasks))
+		}
+		run(last + 1)
+		purged, ok := q.PurgeJob(epoch, last+1)
+		if !ok {
+			b.Fatal("the job is not final")
+		}
+		s.apply([]queue.JobEvent{purged})
+		run(last+2, last+3)
+		c := fullCheckpoint(q)
+		b.StartTimer()
+		if err := checkpoint(j, c); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 // damagedLog writes a log with that number of jobs. The first of them began to run since
 // the checkpoint, and their assignments are damaged.
 func damagedLog(t testing.TB, jobs, damaged int) (dir string) {

@@ -46,10 +46,7 @@ func (j *Journal) carryOver(db *boltfile.DB) error {
 	}
 	j.point(failpoint.ScheddInCarryOver)
 	err := db.Update(func(tx *boltfile.Tx) error {
-		if err := moveBatches(tx); err != nil {
-			return err
-		}
-		if err := writeSnapshots(tx, c); err != nil {
+		if err := moveBatches(tx, c); err != nil {
 			return err
 		}
 		tx.SetFormat(logFormat)
@@ -93,10 +90,11 @@ func loadBatches(tx *boltfile.Tx, q *queue.Queue) (next uint64, err error) {
 	return next, err
 }
 
-// moveBatches moves the events of a file of format 2 to the bucket of events by job.
-func moveBatches(tx *boltfile.Tx) error {
-	if err := tx.Bucket(bucketLog).ForEach(func(k, v []byte) error {
-		return putEvents(tx, binary.BigEndian.Uint64(k), v)
+// moveBatches writes a checkpoint of all batches of a file of format 2, and removes the
+// batches.
+func moveBatches(tx *boltfile.Tx, c *QueueCheckpoint) error {
+	if err := writeRecords(tx, c, func(add batchFunc) error {
+		return tx.Bucket(bucketLog).ForEach(func(k, v []byte) error { return add(binary.BigEndian.Uint64(k), v) })
 	}); err != nil {
 		return err
 	}

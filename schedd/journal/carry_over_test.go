@@ -51,11 +51,8 @@ func (j *oldJournal) append(t testing.TB, events []queue.JobEvent, c *QueueCheck
 		if c == nil {
 			return nil
 		}
-		if err := moveBatches(tx); err != nil {
-			return err
-		}
 		c.next = j.next + 1
-		return writeSnapshots(tx, c)
+		return moveBatches(tx, c)
 	})
 	if err != nil {
 		t.Fatal(err)

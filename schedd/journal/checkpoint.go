@@ -6,7 +6,6 @@ import (
 
 	"github.com/roost-batch/roost/internal/boltfile"
 	"github.com/roost-batch/roost/internal/failpoint"
-	"github.com/roost-batch/roost/schedd/queue"
 )
 
 // QueueCheckpoint contains snapshots of what has changed since the last checkpoint. They
@@ -35,10 +34,10 @@ func (j *Journal) StartCheckpoint(c *QueueCheckpoint) error {
 // again.
 func (j *Journal) WriteCheckpoint(c *QueueCheckpoint) error {
 	err := j.db.Update(func(tx *boltfile.Tx) error {
-		if err := j.moveEvents(tx, c.next); err != nil {
-			return err
-		}
-		if err := writeSnapshots(tx, c); err != nil {
+		if err := writeRecords(tx, c, func(add batchFunc) error {
+			from := readCounter(tx.Bucket(bucketCounters), keyNextBatch)
+			return j.eachBatch(from, c.next, add)
+		}); err != nil {
 			return err
 		}
 		j.point(failpoint.ScheddInCheckpoint)
@@ -55,49 +54,36 @@ func (j *Journal) WriteCheckpoint(c *QueueCheckpoint) error {
 	return nil
 }
 
-// moveEvents copies the events of the batches before next to the bucket of events by job.
-func (j *Journal) moveEvents(tx *boltfile.Tx, next uint64) error {
-	from := readCounter(tx.Bucket(bucketCounters), keyNextBatch)
-	return j.eachBatch(from, next, func(batch uint64, events []byte) error { return putEvents(tx, batch, events) })
-}
+// batchFunc is called with the number of a batch and its events.
+type batchFunc = func(batch uint64, events []byte) error
 
 // eachBatch calls f with each batch from number from to before to.
-func (j *Journal) eachBatch(from, to uint64, f func(batch uint64, events []byte) error) error {
+func (j *Journal) eachBatch(from, to uint64, f batchFunc) error {
 	return boltfile.CatchFaults(func() error { return j.log.EachEntry(from, to, f) })
 }
 
-// putEvents puts the events of a batch into the bucket of events by job.
-func putEvents(tx *boltfile.Tx, batch uint64, events []byte) error {
-	place := uint32(0)
-	return eachPiece(events, eventSumSize, func(_, raw []byte) error {
-		e, err := queue.DecodeEvent(raw)
-		if err != nil {
-			return err
-		}
-		if e.Submission != nil { // it is in the snapshot
-			e.Submission = nil
-			raw = queue.AppendEvent(nil, &e)
-		}
-		place++
-		return tx.Bucket(bucketEvents).Put(eventKey(e.Job, batch, place), raw)
-	})
+// writeRecords writes a checkpoint in a transaction. It moves the events of the batches
+// for which eachBatch calls its argument. It removes old events first: afterwards bbolt
+// has large pages, as eventMover explains, and removing one record moves all later ones.
+func writeRecords(tx *boltfile.Tx, c *QueueCheckpoint, eachBatch func(batchFunc) error) error {
+	if err := removeJobs(tx, c.Jobs); err != nil {
+		return err
+	}
+	m := &eventMover{bucket: tx.Bucket(bucketEvents), snapshots: c.Jobs}
+	if err := eachBatch(m.addBatch); err != nil {
+		return err
+	}
+	if err := m.putEvents(); err != nil {
+		return err
+	}
+	return writeSnapshots(tx, c)
 }
 
-// eventKey returns the key of an event in the bucket of events by job. The places in a
-// batch begin at 1.
-func eventKey(job, batch uint64, place uint32) []byte {
-	key := binary.BigEndian.AppendUint64(make([]byte, 0, 20), job)
-	return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint64(key, batch), place)
-}
-
-// writeSnapshots writes the snapshots and the counters of a checkpoint.
-func writeSnapshots(tx *boltfile.Tx, c *QueueCheckpoint) error {
+// removeJobs removes the snapshots and the events of the jobs that have left the queue.
+func removeJobs(tx *boltfile.Tx, snapshots map[uint64][]byte) error {
 	jobs := tx.Bucket(bucketJobs)
-	for seq, snapshot := range c.Jobs {
+	for seq, snapshot := range snapshots {
 		if snapshot != nil {
-			if err := jobs.Put(bigEndian(seq), snapshot); err != nil {
-				return err
-			}
 			continue
 		}
 		if err := jobs.Delete(bigEndian(seq)); err != nil {
@@ -107,11 +93,7 @@ func writeSnapshots(tx *boltfile.Tx, c *QueueCheckpoint) error {
 			return err
 		}
 	}
-	counters := tx.Bucket(bucketCounters)
-	if err := counters.Put(keyNextBatch, bigEndian(c.next)); err != nil {
-		return err
-	}
-	return counters.Put(keyLastSeq, bigEndian(c.LastSeq))
+	return nil
 }
 
 func dropEvents(tx *boltfile.Tx, seq uint64) error {
@@ -122,4 +104,22 @@ func dropEvents(tx *boltfile.Tx, seq uint64) error {
 		}
 	}
 	return nil
+}
+
+// writeSnapshots writes the snapshots and the counters of a checkpoint.
+func writeSnapshots(tx *boltfile.Tx, c *QueueCheckpoint) error {
+	jobs := tx.Bucket(bucketJobs)
+	for seq, snapshot := range c.Jobs {
+		if snapshot == nil {
+			continue
+		}
+		if err := jobs.Put(bigEndian(seq), snapshot); err != nil {
+			return err
+		}
+	}
+	counters := tx.Bucket(bucketCounters)
+	if err := counters.Put(keyNextBatch, bigEndian(c.next)); err != nil {
+		return err
+	}
+	return counters.Put(keyLastSeq, bigEndian(c.LastSeq))
 }
