@@ -263,6 +263,34 @@ func (q programBuilder) TaskOutput(t roost.TaskID) (TaskOutput, error) {
 	return o, err
 }
 
+// OutputSettings is what a job says of the output of all its tasks. The rest is in their
+// programs.
+type OutputSettings struct {
+	Transfer, Domain string // as in TaskProgram
+	NamesFiles       bool   // Out or Err is not empty before $(Name) is replaced
+	RemovesFiles     bool   // RemoveOutput may not be empty
+}
+
+// OutputSettings returns those of the job of a task. It is false if the task is unknown
+// or its ad unreadable. It costs much less than Program.
+func (q programBuilder) OutputSettings(t roost.TaskID) (OutputSettings, bool) {
+	j := q.jobs[t.Job.Seq]
+	if j == nil || t.Index < 0 || t.Index >= len(j.state) {
+		return OutputSettings{}, false
+	}
+	m, err := q.newSubstituter(j, roost.AttemptID{Task: t})
+	if err != nil {
+		return OutputSettings{}, false
+	}
+	o := OutputSettings{Transfer: j.spec.Transfer, Domain: j.spec.Domain}
+	for _, name := range []string{roost.AttrOut, roost.AttrErr} {
+		text, _ := m.Ad.Str(name)
+		o.NamesFiles = o.NamesFiles || text != ""
+	}
+	_, o.RemovesFiles = m.Ad.Lookup(roost.AttrRemoveOutput)
+	return o, true
+}
+
 // AttemptLimits says what a running attempt is held to from now on, where its job was
 // altered since it began.
 type AttemptLimits struct {

@@ -278,6 +278,44 @@ func TestLaunch(t *testing.T) {
 	}
 }
 
+// TestOutputSettings checks that the settings of a job miss no output that the program of
+// a task names.
+func TestOutputSettings(t *testing.T) {
+	d := newTestQueue(t)
+	for _, c := range []struct {
+		ad   string
+		want OutputSettings
+	}{
+		{`Transfer = "never"`, OutputSettings{Transfer: "never"}},
+		{`FileSystemDomain = "cluster"; In = "i"; Out = ""`, OutputSettings{Transfer: "auto", Domain: "cluster"}},
+		{`Out = "$(TaskIndex)"`, OutputSettings{Transfer: "auto", NamesFiles: true}},
+		{`Err = "e"; RemoveOutput = "o"`, OutputSettings{Transfer: "auto", NamesFiles: true, RemovesFiles: true}},
+		{`Name = "n"; Out = strcat(Name, ".o")`, OutputSettings{Transfer: "auto", NamesFiles: true}},
+	} {
+		for _, count := range []int{1, 3} {
+			spec := jobad.SubmitSpec{Ad: parseTestAd(t, c.ad), Count: count}
+			events, ids, _, err := d.queue.SubmitJobs(d.now, alice, fmt.Sprint(c.ad, count), []jobad.SubmitSpec{spec},
+				SubmitLimits{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			d.apply(events...)
+			task := ids[0].Task(count - 1)
+			got, ok := d.queue.OutputSettings(task)
+			if !ok || got != c.want {
+				t.Errorf("%s: got %+v, %v, want %+v", c.ad, got, ok, c.want)
+			}
+			p, err := d.queue.Program(roost.AttemptID{Task: task, Attempt: 1})
+			if err != nil || (p.Out+p.Err != "") != got.NamesFiles || (p.RemoveOutput != "") != got.RemovesFiles {
+				t.Errorf("%s: its program has %q, %q, %q, %v", c.ad, p.Out, p.Err, p.RemoveOutput, err)
+			}
+			if _, ok := d.queue.OutputSettings(ids[0].Task(count)); ok {
+				t.Errorf("%s: task %d has settings", c.ad, count)
+			}
+		}
+	}
+}
+
 func TestLaunchOfArray(t *testing.T) {
 	d := newTestQueue(t)
 	job := func(indexes string) jobad.SubmitSpec {

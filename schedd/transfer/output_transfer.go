@@ -34,6 +34,9 @@ type (
 // collectOutput brings an attempt's output home, and reports whether there is any:
 // OutputStored follows then.
 func (t *FileTransfers) collectOutput(p *StartdNode, a roost.AttemptID, e *wire.Exited) bool {
+	if !t.mayHaveOutput(p.Name, a, e) {
+		return false
+	}
 	program, err := t.queue.Program(a)
 	if err != nil {
 		return false
@@ -49,6 +52,16 @@ func (t *FileTransfers) collectOutput(p *StartdNode, a roost.AttemptID, e *wire.
 	t.outputFetches[a] = c
 	t.fetcher.FetchOutput(c)
 	return true
+}
+
+// mayHaveOutput is false for an attempt that certainly left no output to bring home. Most
+// attempts are such ones, and it costs much less than their programs, which tell exactly.
+func (t *FileTransfers) mayHaveOutput(node string, a roost.AttemptID, e *wire.Exited) bool {
+	if e.GetStdoutSize() > 0 || e.GetStderrSize() > 0 || len(e.GetOutputs()) > 0 {
+		return true
+	}
+	o, ok := t.queue.OutputSettings(a.Task)
+	return ok && (o.RemovesFiles || o.NamesFiles && t.usesScratch(o.Transfer, o.Domain, node))
 }
 
 // OnOutputStored records the end of the attempt. What could not be stored is not lost:

@@ -28,11 +28,16 @@ func (pl *sandboxFiles) hasTransfers() bool {
 	return len(pl.inputs) > 0 || pl.ScriptFile != "" || pl.Restore != nil && pl.Restore.Server == ""
 }
 
-// filesFor decides where an attempt runs. It runs in place when the node sees the same
+// usesScratch decides where an attempt runs. It runs in place when the node sees the same
 // files, otherwise in a scratch directory (Transfer "auto").
+func (t *FileTransfers) usesScratch(transfer, domain, node string) bool {
+	shared := domain != "" && domain == t.domains[node]
+	return transfer == "always" || transfer == "auto" && !shared
+}
+
+// filesFor returns how an attempt on a node sees its files.
 func (t *FileTransfers) filesFor(p queue.TaskProgram, node string) sandboxFiles {
-	shared := p.Domain != "" && p.Domain == t.domains[node]
-	pl := sandboxFiles{TaskProgram: p, scratch: p.Transfer == "always" || p.Transfer == "auto" && !shared}
+	pl := sandboxFiles{TaskProgram: p, scratch: t.usesScratch(p.Transfer, p.Domain, node)}
 	if pl.scratch {
 		pl.inputs = p.Inputs
 		if p.In != "" && p.In != os.DevNull {
