@@ -160,9 +160,9 @@ func (s *faultPool) assigned(id string) (map[attemptRecord]bool, error) {
 // changeJob acts on a job until that is acknowledged. It reports whether it was: an ended
 // job cannot be held.
 func (s *faultPool) changeJob(ctx context.Context, verb wire.ActRequest_Verb, id string) bool {
-	for ctx.Err() == nil {
+	for again := false; ctx.Err() == nil; again = true { // an answer may be lost after what it reports is durable
 		reply, err := s.pool.Client.Act(s.ctx,
-			&wire.ActRequest{Verb: verb, Selection: &wire.Selection{Selectors: []string{id}}})
+			&wire.ActRequest{Verb: verb, Selection: &wire.Selection{Selectors: []string{id}}, Again: again})
 		if err == nil {
 			return reply.Results[0].Error == ""
 		}
