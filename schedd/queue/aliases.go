@@ -53,6 +53,7 @@ const (
 	Retried          = eventlog.Retried
 	Purged           = eventlog.Purged
 	Checkpointed     = eventlog.Checkpointed
+	CheckpointFailed = eventlog.CheckpointFailed
 	Altered          = eventlog.Altered
 	Returned         = eventlog.Returned
 )

@@ -123,6 +123,7 @@ func (q *Queue) applySubmitted(e eventlog.JobEvent) {
 		j.state[i] = first
 	}
 	j.counts[first] = int32(s.Count)
+	q.stateTotals.add(j, 1)
 	j.formGangs()
 	q.countOpen(j, s.Count)
 	q.changes += s.Count
@@ -147,6 +148,7 @@ func (q *Queue) applyPurged(j *job) {
 	for _, c := range j.classes {
 		q.leaveRequest(c)
 	}
+	q.stateTotals.add(j, -1)
 	delete(q.jobs, j.seq)
 	delete(q.deferredJobs, j.seq)
 	delete(q.finalJobs, j.seq)

@@ -47,7 +47,9 @@ func (q *Queue) applyAltered(j *job, e eventlog.JobEvent) {
 	if e.Submission.DeferredAdmission {
 		q.deferredJobs[j.seq] = true
 	}
+	q.stateTotals.add(j, -1) // its band may be another
 	j.submission, j.spec, j.texts = q.shareSubmission(sub), p, packTexts(sub, name)
+	q.stateTotals.add(j, 1)
 	j.ad = q.adTexts.Pack(sub.UID, sub.Ad)
 	if j.parsedAd != nil {
 		j.ownExtras().parsedAd = nil
@@ -71,7 +73,9 @@ func (q *Queue) resizeJob(j *job, n int) {
 	maps.DeleteFunc(j.urgent, func(i int, _ *eventlog.RunOrder) bool { return i >= n })
 	q.countOpen(j, n-len(j.state))
 	q.changes++
+	q.stateTotals.add(j, -1)
 	j.counts[s] = int32(n)
+	q.stateTotals.add(j, 1)
 	j.state = slices.Repeat([]roost.TaskState{s}, n)
 	j.records.Resize(n)
 }

@@ -258,3 +258,33 @@ func (q *jobTable) liveRecord(j *job, e eventlog.JobEvent) *eventlog.TaskRecord 
 	}
 	return r
 }
+
+// AttemptAccount is what statistics need of the present attempt of a task. Times are unix
+// nanoseconds.
+type AttemptAccount struct {
+	Band         roost.PriorityBand
+	WaitingSince int64 // since when its job has waited for nothing but machines; 0: it does not
+	Started      int64 // when its processes were seen to run; 0: they were not
+	StoredWall   int64 // nanoseconds of the attempt that its newest checkpoint has
+}
+
+// AttemptAccount returns the account of a task's present attempt; false for a task that
+// is not there.
+func (q *jobTable) AttemptAccount(seq uint64, index int) (a AttemptAccount, ok bool) {
+	j := q.jobs[seq]
+	if j == nil || index < 0 || index >= len(j.state) {
+		return a, false
+	}
+	a.Band, a.WaitingSince = j.spec.Band, j.eligible.WaitingSince
+	r := j.records.Own(index)
+	if r == nil || !r.Live {
+		return a, true
+	}
+	a.Started = r.Started
+	if c := r.Checkpoints; c != nil && len(c.Images) > 0 {
+		if last := &c.Images[len(c.Images)-1]; last.Attempt == r.Attempt {
+			a.StoredWall = max(last.Wall-c.OriginUsage.Wall, 0)
+		}
+	}
+	return a, true
+}

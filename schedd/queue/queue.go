@@ -16,6 +16,7 @@ import (
 //	attemptDecisions   what becomes of attempts, as events
 //	submissionIndex    new jobs, by their submit keys
 //	openTaskCounts     tasks that are not final, by user
+//	stateTotals        all tasks, by band and state
 //	dependencyIndex    which job waits for which
 //	requestIndex       requests, and the ready tasks of each
 //	runtimePredictor   how long the next attempt of a request takes
@@ -29,6 +30,7 @@ type Queue struct {
 	attemptDecisions
 	*submissionIndex
 	*openTaskCounts
+	*stateTotals
 	*dependencyIndex
 	*requestIndex
 	*runtimePredictor
@@ -48,6 +50,7 @@ func New(host string) *Queue {
 		jobTable: table, statusView: statusView{table}, taskDecisions: taskDecisions{table},
 		attemptDecisions: attemptDecisions{table}, openTaskCounts: open,
 		submissionIndex:  newSubmissionIndex(table, open),
+		stateTotals:      &stateTotals{},
 		dependencyIndex:  newDependencyIndex(table),
 		requestIndex:     newRequestIndex(table, runtimes),
 		runtimePredictor: runtimes, programBuilder: programBuilder{table, runtimes},
@@ -75,6 +78,7 @@ func (q *Queue) setTaskState(j *job, i int, to roost.TaskState) {
 	q.updateGangOrder(j, i, from, to)
 	j.counts[from]--
 	j.counts[to]++
+	q.stateTotals.move(j, from, to)
 	j.updateUserState(i)
 	q.changes++
 	switch {
@@ -103,4 +107,29 @@ func (q *Queue) markChanged(j *job) {
 	q.changedJobs[j.seq], q.unsavedJobs[j.seq], q.demandChanged[j.seq] = true, true, true
 	j.changes++
 	j.eligible.update(j, q.eventTime)
+}
+
+// stateTotals counts the tasks of all jobs by band and state. Nobody has to look at each
+// job for that.
+type stateTotals struct {
+	tasksInState [roost.MonitoringBand + 1][roost.Removed + 1]int
+}
+
+// TasksInState returns how many tasks of a band are in a state. Tasks of jobs that have
+// gone into the history are not counted.
+func (s *stateTotals) TasksInState(band roost.PriorityBand, state roost.TaskState) int {
+	return s.tasksInState[band][state]
+}
+
+// move counts that a task of a job has changed its state.
+func (s *stateTotals) move(j *job, from, to roost.TaskState) {
+	s.tasksInState[j.spec.Band][from]--
+	s.tasksInState[j.spec.Band][to]++
+}
+
+// add counts all tasks of a job, or with by = -1 no longer.
+func (s *stateTotals) add(j *job, by int) {
+	for state, n := range j.counts {
+		s.tasksInState[j.spec.Band][state] += by * int(n)
+	}
 }

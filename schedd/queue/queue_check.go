@@ -15,6 +15,7 @@ func (q *Queue) Check() {
 	tasks := 0
 	ready := map[RequestID]int{}
 	q.checkDemands()
+	q.checkStateTotals()
 	open := map[uint32]int{}
 	for seq, j := range q.jobs {
 		n := q.checkJob(j, ready)
@@ -161,5 +162,16 @@ func (q *jobTable) checkDependencies(j *job) {
 	if all && begun != j.runOneStarted && !j.isFinal() {
 		panic(fmt.Sprintf("queue: job %d with the rivals %v is stopped: %v, and a rival has begun: %v", j.seq,
 			j.runOneSet, j.runOneStarted, begun))
+	}
+}
+
+// checkStateTotals panics when they are not what the jobs have.
+func (q *Queue) checkStateTotals() {
+	var want stateTotals
+	for _, j := range q.jobs {
+		want.add(j, 1)
+	}
+	if want != *q.stateTotals {
+		panic(fmt.Sprintf("queue: tasks are in the states %v, and %v are counted", want, *q.stateTotals))
 	}
 }

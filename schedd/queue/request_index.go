@@ -119,3 +119,14 @@ func (q *requestIndex) markDirty(r *Request) {
 		r.dirty, q.dirtyRequests[r.ID] = true, true
 	}
 }
+
+// EachReady calls f with every request that has tasks which could start now. It says
+// since when the job that comes first there has waited, in unix nanoseconds. The order is
+// not defined.
+func (q *requestIndex) EachReady(f func(r *Request, waitingSince int64)) {
+	for _, r := range q.requests {
+		if r.Ready > 0 && len(r.classes) > 0 {
+			f(r, r.classes[0].job.eligible.WaitingSince)
+		}
+	}
+}

@@ -65,6 +65,7 @@ func (q *Queue) restoreState(j *job, i int, to roost.TaskState) {
 	j.gangs.taskMoved(i, from, to)
 	j.counts[from]--
 	j.counts[to]++
+	q.stateTotals.move(j, from, to)
 	j.updateUserState(i)
 	if to.IsFinal() {
 		q.countOpen(j, -1)
