@@ -35,6 +35,7 @@ type Node struct {
 	// certificate was made by hand
 	AuthorityAt string
 	TLS         *TLSFiles // nil: unix sockets only
+	Metrics     *MetricsSettings
 	Owner       OwnerFile // the machine owner's own file
 	Warnings    []string  // settings that may not be intended, for display; not an error
 }

@@ -96,6 +96,7 @@ func (n *Node) fillDefaults(at, host string) {
 	}
 	n.fillAuthorityDefaults(at)
 	n.fillWebDefaults(at)
+	n.Metrics.fillDefaults(at)
 	n.checkGPUSharing()
 	setDefault(&n.Owner.File, OwnerFileName)
 	n.Owner.File = joinBelow(at, n.Owner.File)
@@ -169,7 +170,7 @@ func (n *Node) checkNode() error {
 	if n.ImageServer != "" {
 		all = append(all, n.ImageServer)
 	}
-	if err := errors.Join(n.checkGPUs(), n.checkAuthority(), n.checkWeb()); err != nil {
+	if err := errors.Join(n.checkGPUs(), n.checkAuthority(), n.checkWeb(), n.checkMetrics()); err != nil {
 		return err
 	}
 	dirs := map[string]string{}

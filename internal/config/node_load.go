@@ -169,6 +169,10 @@ func readNode(p *problemList, body *hclsyntax.Body) *Node {
 		n.Web = &WebSettings{}
 		s.readWeb(b, n.Web)
 	}
+	if b := s.singleBlock("metrics"); b != nil {
+		n.Metrics = &MetricsSettings{}
+		s.readMetrics(b, n.Metrics)
+	}
 	s.readStartds(n)
 	if b := s.singleBlock("owner"); b != nil {
 		o := s.innerBlock(b)

@@ -142,6 +142,8 @@ func fullNode() *Node {
 		Web: &WebSettings{Listen: []string{"10.0.0.1:9780", "unix:/run/roost/web.sock"},
 			Names: []string{"pool.lab.example"}, URL: "https://roost.lab.example", User: "roost-web",
 			Certificate: "/etc/roost/web.pem", Key: "/etc/roost/web.key"},
+		Metrics: &MetricsSettings{Collector: "10.0.0.1:9711", Negotiator: "10.0.0.1:9712", Schedd: "10.0.0.1:9713",
+			Startd: "10.0.0.1:9714", TokenFile: "/etc/roost/metrics.token", Names: []string{"n1.lab.example"}},
 		Owner: OwnerFile{File: "/srv/owner.hcl"},
 		Startds: []StartdSettings{{
 			Name: "n1", Dir: "/srv/n1", Listen: []string{"10.0.0.1:9703"},

@@ -66,6 +66,7 @@ func Write(n *Node) []byte {
 		b.writeText("dir", i.Dir)
 		b.writeSize("max_size", i.Max)
 	}
+	w.writeMetrics(n.Metrics)
 	if n.Owner.File != "" {
 		w.writeBlock("owner").writeText("file", n.Owner.File)
 	}

@@ -83,6 +83,7 @@ func packageOrders() []packageOrder {
 		{"internal/config", false},
 		{"internal/identity/pki", false},
 		{"internal/identity/login", false},
+		{"internal/metrics", false},
 		{"internal/daemon", false},
 		{"man", false},
 		{"internal/web/manual", false},
@@ -206,7 +207,8 @@ func libraries() map[string][]string {
 			"internal/cli/doctor", "internal/cli/classad", "internal/cli/sim", "internal/cli/daemons",
 			"internal/cli/pbs/pbsframe", "internal/cli/pbs/reservation", "internal/cli/pbs", "internal/cli",
 			"cmd/roost"},
-		"github.com/vbauerster/mpb/v8": {"internal/cli/jobs", "internal/cli/sim"},
+		"github.com/prometheus/client_golang": {"internal/metrics"},
+		"github.com/vbauerster/mpb/v8":        {"internal/cli/jobs", "internal/cli/sim"},
 		// frames and headers of HTTP/2, for calls over sockets; a bound on connections
 		"golang.org/x/net":  {"internal/rpc", "internal/web"},
 		"golang.org/x/term": {"internal/cli/frame", "internal/cli/jobs", "internal/cli/terminal"},

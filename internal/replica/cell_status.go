@@ -68,13 +68,22 @@ func (r *Replica) Status() CellStatus {
 // Survey returns Status with the answers of all members. It takes as long as the slowest,
 // at most a second.
 func (r *Replica) Survey(ctx context.Context) CellStatus {
+	s := r.survey(ctx, true)
+	s.compareDigests()
+	return s
+}
+
+// SurveyIndexes is Survey without the digests of the states, which take long to make.
+func (r *Replica) SurveyIndexes(ctx context.Context) CellStatus { return r.survey(ctx, false) }
+
+func (r *Replica) survey(ctx context.Context, digests bool) CellStatus {
 	s := r.Status()
 	addresses := make([]string, len(s.Members))
 	for i, m := range s.Members {
 		addresses[i] = m.Address
 	}
 	began := time.Now()
-	for i, a := range r.peerStates(ctx, addresses, &wire.ReplicaHello{Digest: true}) {
+	for i, a := range r.peerStates(ctx, addresses, &wire.ReplicaHello{Digest: digests}) {
 		m := &s.Members[i]
 		switch {
 		case a.err != nil:
@@ -87,7 +96,6 @@ func (r *Replica) Survey(ctx context.Context) CellStatus {
 			m.Problem = clockProblem(a.state.GetClock(), began, time.Now())
 		}
 	}
-	s.compareDigests()
 	return s
 }
 

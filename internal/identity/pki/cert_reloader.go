@@ -91,7 +91,8 @@ func (f *certReloader) loadCert() error {
 		return err
 	}
 	err = verifyCert(pair.Leaf, authorities)
-	if errors.Is(err, errForeign) {
+	var unknown x509.UnhandledCriticalExtension
+	if errors.Is(err, errForeign) || errors.As(err, &unknown) {
 		return fmt.Errorf("certificate %s: %w: %w, or it is damaged: let the machine join again (roost token, "+
 			"roost join)", f.files.Certificate, roost.BadConfig, err)
 	}

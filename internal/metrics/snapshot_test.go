@@ -1,0 +1,192 @@
+package metrics
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/common/expfmt"
+)
+
+var roostTime = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
+
+// TestLargePool fills each registry with a snapshot of a large pool. It has 10,000 nodes
+// of 3,000 classes, 1,000 users in 700 groups, and 100,000 jobs. No registry may exceed
+// its bound, and a read takes milliseconds.
+func TestLargePool(t *testing.T) {
+	for _, part := range parts {
+		t.Run(part, func(t *testing.T) {
+			r := NewRegistry(part)
+			fillPart(t, r)
+			all := gather(t, r)
+			if n := countSeries(all); n > r.series || n > maxSeries(part) {
+				t.Errorf("%d series; %d were declared, and %d are allowed", n, r.series, maxSeries(part))
+			}
+			for _, f := range r.Families() {
+				if all[f.Name] == nil {
+					t.Errorf("%s is not exported", f.Name)
+				}
+			}
+			if len(all) != len(r.Families()) {
+				t.Errorf("%d families are exported, and %d declared", len(all), len(r.Families()))
+			}
+			best := time.Hour
+			for range 20 { // the machine has other things to do
+				began := time.Now()
+				var page bytes.Buffer
+				for _, f := range gather(t, r) {
+					if _, err := expfmt.MetricFamilyToText(&page, f); err != nil {
+						t.Fatal(err)
+					}
+				}
+				best = min(best, time.Since(began))
+			}
+			if best > 5*time.Millisecond {
+				t.Errorf("a read takes %v, want less than 5 ms", best)
+			}
+			t.Logf("a read of %d series takes %v", countSeries(all), best)
+		})
+	}
+}
+
+// fillPart registers the metrics of a daemon with a snapshot of a large pool.
+func fillPart(t testing.TB, r *Registry) {
+	random := rand.New(rand.NewPCG(1, 2))
+	switch r.part {
+	case "schedd":
+		s := NewSchedd(r, t.TempDir())
+		publish(s.Snapshots, scheddSnapshot(random))
+		for range 100_000 {
+			s.Submits.Inc(random.IntN(5))
+			s.AttemptsStarted.Inc(random.IntN(BandCount))
+			s.AttemptsEnded.Inc(random.IntN(BandCount), random.IntN(CauseCount))
+			s.WaitTime.Observe(time.Duration(random.Int64N(int64(100*time.Hour))), random.IntN(BandCount))
+			s.RunTime.Observe(time.Duration(random.Int64N(int64(100*time.Hour))), random.IntN(BandCount))
+			s.CommitTime.Observe(time.Duration(random.Int64N(int64(time.Second))))
+		}
+	case "negotiator":
+		n := NewNegotiator(r, t.TempDir())
+		s := NegotiatorSnapshot{IsLeader: true, Machines: 10_000, GroupCores: map[string]float64{}}
+		for i := range 700 {
+			s.GroupCores[fmt.Sprintf("g%d", i)] = float64(i)
+		}
+		publish(n.Snapshots, s)
+		behind := map[string]float64{}
+		for i := range 20 {
+			behind[fmt.Sprintf("n%d", i)] = 1
+		}
+		publish(n.Replicas, ReplicaSnapshot{Behind: behind})
+	case "collector":
+		c := NewCollector(r)
+		s := CollectorSnapshot{Ads: map[string]float64{}}
+		for i := range s.Nodes {
+			s.Nodes[i] = map[string]float64{}
+		}
+		for i := range s.Cores {
+			s.Cores[i] = map[string]float64{}
+		}
+		for i := range 10_000 {
+			class := fmt.Sprintf("class %d\n\"\\", i%3000)
+			s.Nodes[random.IntN(len(s.Nodes))][class]++
+			s.Cores[random.IntN(len(s.Cores))][class] += 64
+			s.Ads[fmt.Sprintf("Type%d", i%40)]++
+		}
+		publish(c.Snapshots, s)
+	case "startd":
+		publish(NewStartd(r).Snapshots, StartdSnapshot{BatchTasks: 5})
+	}
+}
+
+func scheddSnapshot(random *rand.Rand) (s ScheddSnapshot) {
+	for range 100_000 {
+		s.Tasks[random.IntN(BandCount)][random.IntN(StateCount)]++
+		s.WaitingTasks[random.IntN(WaitReasonCount)]++
+		s.Claims[random.IntN(len(s.Claims))]++
+	}
+	return s
+}
+
+// publish publishes a snapshot as the owner would, again and again.
+func publish[T any](p *Published[T], s T) {
+	p.OnStale(func() { p.Refresh(time.Now(), func() T { return s }) })
+}
+
+func TestLargest(t *testing.T) {
+	byName := map[string]float64{"a": 1, "b": 5, "c": 3, "other": 2, "": 7, strings.Repeat("x", 100): 8, "bad\xff": 6}
+	got := sumByLabel(byName, labelsOfLargest(byName, 4))
+	want := map[string]float64{OtherValue: 1 + 3 + 2 + 7, "bad": 6, "b": 5, strings.Repeat("x", 64): 8}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if got := sumByLabel(nil, labelsOfLargest(nil, 3)); len(got) != 0 {
+		t.Errorf("of nothing: %v", got)
+	}
+}
+
+// TestSnapshotsOnlyForReaders follows an owner. It makes snapshots for as long as
+// somebody reads, at most one a second, and a read waits for it only when the last one is
+// old.
+func TestSnapshotsOnlyForReaders(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := NewRegistry("startd")
+		p := NewStartd(r).Snapshots
+		made := 0
+		refresh := func() {
+			p.Refresh(time.Now(), func() StartdSnapshot { made++; return StartdSnapshot{BatchTasks: made} })
+		}
+		events := make(chan func(), 1)
+		p.OnStale(func() { events <- refresh })
+		stop := make(chan struct{})
+		go func() { // the owner
+			tick := time.NewTicker(100 * time.Millisecond)
+			defer tick.Stop()
+			for {
+				select {
+				case <-stop:
+					return
+				case e := <-events:
+					e()
+				case <-tick.C:
+					refresh()
+				}
+			}
+		}()
+		tasks := func() float64 {
+			batch := map[string]string{"class": "batch"}
+			return series(gather(t, r)["roost_startd_tasks"], batch).GetGauge().GetValue()
+		}
+		time.Sleep(time.Hour)
+		if made != 0 {
+			t.Fatalf("%d snapshots, and nobody reads", made)
+		}
+		if got := tasks(); got != 1 {
+			t.Fatalf("the first read shows %v, want a snapshot made for it", got)
+		}
+		time.Sleep(time.Minute)
+		if made < 55 || made > 62 {
+			t.Errorf("%d snapshots in a minute, want one a second", made)
+		}
+		before := made
+		if got := tasks(); int(got) < before {
+			t.Errorf("a read shows snapshot %v of %d", got, before)
+		}
+		time.Sleep(time.Hour)
+		if made > before+310 {
+			t.Errorf("%d snapshots in the hour after the last read, want them to end after 5 minutes", made-before)
+		}
+		close(stop)
+		synctest.Wait()
+		began := time.Now()
+		p.OnStale(func() {})
+		if all := gather(t, r); all["roost_startd_tasks"] != nil || all["roost_startd_oom_kills_total"] == nil {
+			t.Errorf("an owner that does not answer: %v", all)
+		}
+		if waited := time.Since(began); waited != snapshotTimeout {
+			t.Errorf("the read waited for %v, want %v", waited, snapshotTimeout)
+		}
+	})
+}

@@ -1,0 +1,50 @@
+package metrics
+
+// Startd is the metrics of a startd.
+type Startd struct {
+	OOMKills      *Counter
+	LeasesExpired *Counter
+	FreezeTime    *Histogram
+	Snapshots     *Published[StartdSnapshot]
+}
+
+// StartdSnapshot is what an execute node has at one instant.
+type StartdSnapshot struct {
+	Cores            [AmountStates]float64
+	Memory           [AmountStates]float64 // bytes
+	BatchTasks       int
+	StreamTasks      int
+	ThrottledSeconds float64 // of all claims since the start
+}
+
+// NewStartd registers the metrics of a startd. With a nil registry nothing is counted.
+func NewStartd(r *Registry) *Startd {
+	s := &Startd{
+		OOMKills: r.Counter("oom_kills_total", "Attempts that ended because they needed more memory than they had."),
+		LeasesExpired: r.Counter("lease_expired_total",
+			"Attempts that ended because their schedd did not renew their lease."),
+		FreezeTime: r.Histogram("freeze_seconds",
+			"Time from the news that the owner needs the machine until its tasks stood still.", fastBuckets),
+	}
+	s.Snapshots = newStartdSnapshots(r)
+	r.seal()
+	return s
+}
+
+func newStartdSnapshots(r *Registry) *Published[StartdSnapshot] {
+	cores := r.Gauge("cores", "Cores that the node offers, by state.", amountLabel())
+	memory := r.Gauge("memory_bytes", "Memory that the node offers, by state.", amountLabel())
+	tasks := r.Gauge("tasks", "Tasks that run, by the class of their application.",
+		Label{Name: "class", Values: []string{"batch", "stream"}})
+	throttled := r.ReadCounter("throttled_seconds_total",
+		"Seconds for which tasks in reclaimed room were held back for others.")
+	return newDaemonState(r, func(to *Reading, s *StartdSnapshot) {
+		for i := range AmountStates {
+			to.Set(cores, s.Cores[i], i)
+			to.Set(memory, s.Memory[i], i)
+		}
+		to.Set(tasks, float64(s.BatchTasks), 0)
+		to.Set(tasks, float64(s.StreamTasks), 1)
+		to.Set(throttled, s.ThrottledSeconds)
+	})
+}
