@@ -13,6 +13,7 @@ import (
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/daemon"
 	"github.com/roost-batch/roost/internal/identity/peer"
+	"github.com/roost-batch/roost/internal/metrics"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -24,6 +25,10 @@ func Run(ctx context.Context, node *config.Node, id *rpc.Identity) error {
 	if node.Collector == nil || len(node.Collector.Listen) == 0 {
 		return fmt.Errorf("collector of %s: %w: it has no address to listen on", node.Name, roost.BadConfig)
 	}
+	exporter, err := metrics.Open(node, "collector", "", id, log)
+	if err != nil {
+		return fmt.Errorf("collector: %w", err)
+	}
 	var listeners []net.Listener
 	for _, addr := range node.Collector.Listen {
 		l, err := rpc.Listen(addr, 0o600)
@@ -31,13 +36,16 @@ func Run(ctx context.Context, node *config.Node, id *rpc.Identity) error {
 			for _, l := range listeners {
 				l.Close()
 			}
+			exporter.Close()
 			return fmt.Errorf("collector: %w", err)
 		}
 		listeners = append(listeners, l)
 	}
 	log.Info("serving", "addresses", node.Collector.Listen)
 	server := rpc.NewServer(id, peer.MethodAccess(), grpc.WaitForHandlers(true))
-	s := &grpcService{storeLoop: newStoreLoop(adstore.DefaultLimits())}
+	s := &grpcService{storeLoop: newStoreLoop(adstore.DefaultLimits()), exporter: exporter}
+	s.storeLoop.metrics = metrics.NewCollector(exporter.Registry())
+	s.storeLoop.metrics.Snapshots.OnStale(s.storeLoop.wakeForMetrics)
 	if id != nil {
 		s.isRevoked = id.IsRevoked
 	}
@@ -53,6 +61,7 @@ func (s *grpcService) serve(ctx context.Context, server *rpc.Server, listeners [
 
 	var running sync.WaitGroup
 	running.Go(func() { s.storeLoop.run(ctx) })
+	running.Go(func() { s.exporter.Run(ctx) })
 	broken := make(chan error, len(listeners))
 	for _, l := range listeners {
 		running.Go(func() { broken <- server.Serve(l) })

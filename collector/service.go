@@ -14,6 +14,7 @@ import (
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/collector/adstore"
 	"github.com/roost-batch/roost/internal/identity/peer"
+	"github.com/roost-batch/roost/internal/metrics"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -23,6 +24,7 @@ type grpcService struct {
 	wire.UnimplementedCollectorServer
 	storeLoop *storeLoop
 	isRevoked func(serial string) bool // whether the certificate with a serial number is revoked; nil: none is
+	exporter  *metrics.Exporter
 }
 
 // Advertise accepts updates until the stream ends. The ads then stay until their leases
@@ -46,10 +48,12 @@ func (s *grpcService) Advertise(stream grpc.BidiStreamingServer[wire.AdUpdate, w
 			Node: caller.Name, Serial: caller.Serial, Lease: time.Duration(m.GetLeaseMs()) * time.Millisecond,
 			Ad: m.GetAd(), Private: m.GetPrivate(), Invalidate: m.GetInvalidate(),
 		}
+		began := s.storeLoop.metrics.UpdateTime.Now()
 		outcome, err := s.applyUpdate(ctx, caller, u)
 		if err != nil {
 			return err
 		}
+		s.storeLoop.metrics.UpdateTime.ObserveSince(began)
 		ads.addUpdate(u, outcome)
 		if err := stream.Send(&wire.AdAck{Sequence: u.Sequence, Resend: outcome == adstore.ResendAd}); err != nil {
 			return err

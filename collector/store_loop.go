@@ -6,6 +6,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/collector/adstore"
+	"github.com/roost-batch/roost/internal/metrics"
 )
 
 // Bounds of the owner's channel and of the changes in one answer to a watcher.
@@ -21,6 +22,7 @@ type storeLoop struct {
 	inbox   chan func()
 	done    chan struct{} // closed when the owner has ended
 	waiting map[*adstore.TypeFeed]chan<- feedReply
+	metrics *metrics.Collector
 }
 
 // feedReply is the answer to a watcher.
@@ -33,6 +35,7 @@ func newStoreLoop(limits adstore.SizeLimits) *storeLoop {
 	return &storeLoop{
 		store: adstore.New(limits), inbox: make(chan func(), inboxSize),
 		done: make(chan struct{}), waiting: map[*adstore.TypeFeed]chan<- feedReply{},
+		metrics: metrics.NewCollector(nil),
 	}
 }
 
@@ -56,8 +59,9 @@ func (o *storeLoop) run(ctx context.Context) {
 			}
 		case <-timer.C:
 		}
-		o.store.Expire(time.Now())
+		o.metrics.Expired.Add(float64(o.store.Expire(time.Now())))
 		o.answerWaiting()
+		o.refreshMetrics()
 	}
 }
 

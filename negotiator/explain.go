@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/roost-batch/roost/internal/metrics"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/negotiator/cellstate"
 	"github.com/roost-batch/roost/negotiator/match"
@@ -78,7 +79,10 @@ func (c *leaderState) requestExplanation(s *scheddState, id uint64) {
 // sendExplanation sends an explanation, if it differs from the last one or a user has
 // asked.
 func (c *leaderState) sendExplanation(now time.Time, r *scheddRequest, e *match.WaitExplanation) {
-	r.explainedAt = now
+	r.explainedAt, r.explainedReason = now, metrics.UnexplainedWait
+	if len(e.Reasons) > 0 {
+		r.explainedReason = metrics.WaitReason(e.Reasons[0].Kind.String())
+	}
 	m := &wire.Explanation{Machines: uint32(e.Machines), Summary: e.Summary, Advice: e.Advice,
 		Ahead: uint32(e.UnitsAhead), Waiting: uint32(e.UnitsWaiting), Conflicts: e.Conflicts, Nearest: e.Nearest,
 		Brief: e.Brief, Higher: uint32(e.HigherAhead), Own: uint32(e.OwnAhead), Certainty: e.Certainty.String(),

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/metrics"
 	"github.com/roost-batch/roost/internal/tasktrace"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/negotiator/blackhole"
@@ -73,6 +74,7 @@ type leaderState struct {
 	explainAt       time.Time                 // when a waiting request must be explained; zero: never
 	recentStarts    recentStarts
 	planCount       int // number of plans made
+	metrics         *metrics.Negotiator
 }
 
 func newCell(epoch uint64, known *machineInventory, r *ledgerStore, log *slog.Logger) *leaderState {
@@ -81,7 +83,7 @@ func newCell(epoch uint64, known *machineInventory, r *ledgerStore, log *slog.Lo
 		schedds: map[string]*scheddState{}, pendingByID: map[uint64]*pendingGrant{},
 		pendingByMachine: map[string][]*pendingGrant{},
 		pendingEntry:     newPendingEntry(), chargedCores: map[fairshare.Submitter]float64{},
-		automaticDrains: map[string]time.Time{},
+		automaticDrains: map[string]time.Time{}, metrics: metrics.NewNegotiator(nil, ""),
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/metrics"
 	"github.com/roost-batch/roost/internal/replica"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/negotiator/fairshare"
@@ -60,7 +61,8 @@ type decisionLoop struct {
 	proposeAgainAt time.Time // when leadership is proposed again; zero: never
 	inventory      *machineInventory
 	cell           *leaderState // nil unless leading
-	openProposals  int          // number of open proposals
+	metrics        loopMetrics
+	openProposals  int // number of open proposals
 }
 
 // proposalResult is the result of a proposal.
@@ -73,13 +75,15 @@ type proposalResult struct {
 
 func newLoop(node, address string, r *ledgerStore, s *leadership, period time.Duration,
 	log *slog.Logger) *decisionLoop {
-	return &decisionLoop{
+	l := &decisionLoop{
 		node: node, address: address, log: log, period: period, ledgerStore: r, leadership: s,
 		inventory:       newInventory(),
 		inbox:           make(chan func(time.Time), inboxSize),
 		proposalResults: make(chan proposalResult, maxProposalResults),
 		done:            make(chan struct{}),
 	}
+	l.metrics = loopMetrics{metrics.NewNegotiator(nil, ""), l}
+	return l
 }
 
 // run processes events until ctx ends. If this negotiator leads, it runs a cycle after
@@ -110,6 +114,7 @@ func (l *decisionLoop) run(ctx context.Context, j proposer) error {
 		case <-due:
 			l.runDue(j, time.Now())
 		case <-periodic.C:
+			l.metrics.refresh(time.Now())
 			if l.cell != nil {
 				l.cell.chargeAll(time.Now())
 				l.cell.changed = true
@@ -118,8 +123,13 @@ func (l *decisionLoop) run(ctx context.Context, j proposer) error {
 		stop()
 		if l.mayDecide() {
 			began := time.Now()
+			isCycle := l.cell.changed
 			l.runCycleIfChanged(began)
-			if took := time.Since(began); took > time.Second {
+			took := time.Since(began)
+			if isCycle {
+				l.metrics.CycleTime.Observe(took)
+			}
+			if took > time.Second {
 				l.log.Warn("slow cycle", "took", took, "machines", len(l.inventory.machines))
 			}
 			l.commitPending(time.Now(), j)
@@ -207,6 +217,7 @@ func (l *decisionLoop) onProposalResult(now time.Time, o proposalResult) {
 	case l.role == proposingLeadership:
 		l.becomeLeader(now, o.result.Epoch)
 	default:
+		l.metrics.CommitTime.Observe(now.Sub(o.entry.proposedAt))
 		for i, command := range o.entry.ownCommands {
 			if err := o.result.Commands[len(o.entry.adminCommands)+i]; err != nil {
 				l.log.Warn("a command of the negotiator's own was refused", "kind", command.Kind, "err", err)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost/gpu"
+	"github.com/roost-batch/roost/internal/metrics"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/negotiator/fairshare"
 	"github.com/roost-batch/roost/negotiator/ledger"
@@ -89,6 +90,8 @@ func (c *leaderState) sendCommitted(now time.Time, d pendingEntry) {
 			c.changed = true
 			continue
 		}
+		c.metrics.Grants.Inc(int(p.band), metrics.GrantMade)
+		c.metrics.Preemptions.Add(float64(len(p.resources.Victims)), int(p.band))
 		p.stage, p.deadline = granted, now.Add(grantTTL)
 		c.grants().setNextSweep(p.deadline)
 		s.sendQueue.putGrant(&wire.ToSchedd{Of: &wire.ToSchedd_Grant{Grant: p.message}}, d.proposedAt)

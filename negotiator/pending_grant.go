@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/metrics"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/negotiator/fairshare"
 	"github.com/roost-batch/roost/negotiator/match"
@@ -104,12 +105,14 @@ func (c grantTracker) handleGrantAnswer(now time.Time, s *scheddState, result *w
 		r.removeUnseen(p.id)
 	}
 	if !result.GetClaimed() {
+		c.metrics.Grants.Inc(int(p.band), metrics.GrantRefused)
 		c.forgetGrant(now, p)
 		if r != nil {
 			r.addRefusal(now, p.machine, m, result)
 		}
 		return
 	}
+	c.metrics.Grants.Inc(int(p.band), metrics.GrantClaimed)
 	s.unansweredGrants--
 	p.resources.Waiting = result.GetWaiting() // it may have found room after all
 	p.stage, p.sequence, p.deadline, p.overdue = claimed, result.GetAdSequence(), now.Add(grantTTL), false
@@ -157,6 +160,9 @@ func (c grantTracker) expireOverdue(now time.Time) {
 
 // expireGrant ends the wait for the outcome of a grant.
 func (c grantTracker) expireGrant(now time.Time, p *pendingGrant) {
+	if p.stage == granted && !p.overdue {
+		c.metrics.Grants.Inc(int(p.band), metrics.GrantExpired)
+	}
 	c.dropGrant(p)
 	c.changed = true
 	if p.claimBy == 0 || p.overdue {

@@ -61,6 +61,7 @@ func (l *decisionLoop) becomeLeader(now time.Time, epoch uint64) {
 		l.onLegacyTaken()
 	}
 	l.cell = newCell(epoch, l.inventory, l.ledgerStore, l.log)
+	l.cell.metrics = l.metrics.Negotiator
 	l.cell.loadFromLedger(now)
 	l.setRole(leading)
 	l.publishLeadership()

@@ -50,6 +50,7 @@ type scheddRequest struct {
 
 	lastWaitedPlan    int       // the last plan in which some of it had to wait
 	explainedAt       time.Time // when it was last explained
+	explainedReason   int       // index of the reason that excludes most machines, for the metrics
 	sentExplanation   string    // the last explanation sent, in a comparable form
 	explanationWanted bool      // a user has asked
 

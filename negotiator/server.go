@@ -20,6 +20,7 @@ import (
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/daemon"
 	"github.com/roost-batch/roost/internal/identity/peer"
+	"github.com/roost-batch/roost/internal/metrics"
 	"github.com/roost-batch/roost/internal/replica"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
@@ -36,6 +37,7 @@ type replicatedServer struct {
 	config   *config.Node
 	identity *rpc.Identity
 	dial     func(address string) (*grpc.ClientConn, error) // connects to another negotiator
+	exporter *metrics.Exporter
 }
 
 // Run serves as the negotiator of node until ctx ends. The other nodes that its file
@@ -50,6 +52,9 @@ func Run(ctx context.Context, node *config.Node, id *rpc.Identity) error {
 	if err != nil {
 		return fmt.Errorf("negotiator: %w", err)
 	}
+	if err := s.openExporter(); err != nil {
+		return err
+	}
 	var listeners []net.Listener
 	for _, addr := range node.Negotiator.Listen {
 		listener, err := rpc.Listen(addr, 0o600)
@@ -57,6 +62,7 @@ func Run(ctx context.Context, node *config.Node, id *rpc.Identity) error {
 			for _, l := range listeners {
 				l.Close()
 			}
+			s.exporter.Close()
 			return fmt.Errorf("negotiator: %w", err)
 		}
 		listeners = append(listeners, listener)
@@ -95,6 +101,16 @@ func openServer(node *config.Node, id *rpc.Identity, dial func(address string) (
 	return &replicatedServer{decisionLoop: l, replica: r, config: node, identity: id, dial: dial}, nil
 }
 
+// openExporter opens the address of the metrics, if the node file names one.
+func (s *replicatedServer) openExporter() (err error) {
+	if s.exporter, err = metrics.Open(s.config, "negotiator", "", s.identity, s.log); err != nil {
+		return fmt.Errorf("negotiator: %w", err)
+	}
+	s.metrics.Negotiator = metrics.NewNegotiator(s.exporter.Registry(), filepath.Join(s.config.Dir, "negotiator"))
+	s.metrics.Snapshots.OnStale(s.metrics.wakeLoop)
+	return nil
+}
+
 // shutdownTimeout is how long a negotiator may take to end. If it waited forever for a
 // disk or a library, its master could not restart it.
 const shutdownTimeout = 5 * time.Second
@@ -115,6 +131,8 @@ func (s *replicatedServer) serve(ctx context.Context, to *rpc.Server, listeners 
 	running.Go(func() { broken <- s.run(ctx, s.replica) })
 	running.Go(func() { s.watchMachines(ctx) })
 	running.Go(func() { s.advertise(ctx) })
+	running.Go(func() { s.exporter.Run(ctx) })
+	running.Go(func() { s.metrics.surveyReplicas(ctx, s.replica) })
 	for _, listener := range listeners {
 		running.Go(func() { broken <- to.Serve(listener) })
 	}

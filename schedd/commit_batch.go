@@ -56,11 +56,13 @@ func (s *Schedd) runCommitter(ctx context.Context, batches <-chan *commitBatch, 
 			reported = s.notifier.Enqueue(b.hasNotices)
 		}
 		if len(b.events) > 0 || b.checkpoint != nil {
+			began := s.metrics.CommitTime.Now()
 			s.logWriteSince.Store(int64(boottime.Now()))
 			if err := w.writeBatch(ctx, b); err != nil {
 				return fmt.Errorf("write the job log: %w", err)
 			}
 			s.logWriteSince.Store(0)
+			s.metrics.CommitTime.ObserveSince(began)
 			s.logSize.Store(int64(s.journal.Size()))
 			traceEvents(b.events)
 			if slices.ContainsFunc(b.events, func(e queue.JobEvent) bool { return e.Type == queue.Ended }) {

@@ -45,6 +45,7 @@ func (s *Schedd) runEffects(effects []dispatch.Effect, now time.Time) {
 		case dispatch.RenewLeases:
 			s.renewLeases(e)
 		case dispatch.GrantResult:
+			s.metrics.countGrantResult(e)
 			s.leader.SendGrantResult(e)
 		}
 	}
@@ -88,7 +89,7 @@ func (s *Schedd) requestClaim(c *dispatch.Claim) {
 	r, ok := s.queue.Request(queue.RequestID(c.Request))
 	if !ok {
 		s.dispatch.ClaimAnswered(s.clock.boot, c.Node,
-			dispatch.ClaimReply{Grant: c.Grant.GrantID, Reason: "nothing waits for it any more"})
+			dispatch.ClaimReply{Grant: c.Grant.GrantID, Reason: dispatch.UnwantedClaim})
 		return
 	}
 	m := s.claimRequest(c, r)

@@ -213,6 +213,7 @@ func (s *Schedd) commitEventsLazily(events ...queue.JobEvent) {
 // commitEventsWithin is commitEvents for facts that may reach the disk that much later.
 func (s *Schedd) commitEventsWithin(delay time.Duration, events ...queue.JobEvent) {
 	for _, e := range events {
+		s.metrics.countEvent(&e)
 		s.queue.Apply(e)
 		s.leader.RetractOutcome(&e)
 		s.service.RemoveEndedUsage(&e)
@@ -268,6 +269,7 @@ func (s *Schedd) tick() {
 		s.leader.SendUsage()
 	}
 	s.react(now)
+	s.metrics.refresh(now)
 	s.maybeCheckpoint()
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/daemon"
 	"github.com/roost-batch/roost/internal/identity/peer"
+	"github.com/roost-batch/roost/internal/metrics"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/api"
@@ -55,6 +56,7 @@ type Schedd struct {
 	spawnCalls    atomic.Int32  // calls of jobs under way
 	jobTable      api.JobTable  // of the queue, for lists
 	admins        peers.JobAdmins
+	metrics       loopMetrics
 
 	effects effectRunner           // what the loop has done elsewhere
 	fetcher transfer.OutputFetcher // of outputs; nil: the transfers themselves
@@ -89,21 +91,31 @@ func Run(ctx context.Context, node *config.Node, identity *rpc.Identity) error {
 	if err != nil {
 		return err
 	}
-	if err := s.openState(); err != nil {
+	exporter, err := metrics.Open(node, "schedd", "", identity, s.log)
+	if err != nil {
 		closeAll(listeners)
 		return err
 	}
+	s.metrics.Schedd = metrics.NewSchedd(exporter.Registry(), s.stateDir())
+	s.metrics.Snapshots.OnStale(s.metrics.wakeLoop)
+	if err := s.openState(); err != nil {
+		closeAll(listeners)
+		exporter.Close()
+		return err
+	}
 	defer s.closeFiles()
-	return s.runServers(ctx, listeners)
+	return s.runServers(ctx, listeners, exporter)
 }
 
 // newSchedd makes what needs no disk and no network.
 func newSchedd(node *config.Node, identity *rpc.Identity, log *slog.Logger, started time.Time) *Schedd {
-	return &Schedd{
+	s := &Schedd{
 		node: node, identity: identity, log: log, started: started, inbox: make(chan any, inboxSize),
 		peers:   make(map[string]*nodeConn),
 		pending: &commitBatch{},
 	}
+	s.metrics = loopMetrics{metrics.NewSchedd(nil, ""), s}
+	return s
 }
 
 // stateDir is where the schedd keeps what it must not lose.
@@ -178,6 +190,7 @@ func (s *Schedd) assemble() {
 		Node: s.node, Identity: s.identity, Log: s.log, Started: s.started, Queue: s.queue, Dispatch: s.dispatch,
 		Journal: s.journal, History: s.history, Reserve: s.reserve, Loop: loop, Leader: s.leader,
 		Transfers: s.transfers, Peers: s.peerSchedds, Admins: &s.admins, Users: s.users, Table: &s.jobTable,
+		Metrics: s.metrics.Schedd,
 	})
 	s.archive = &jobArchive{
 		node: s.node, stateDir: s.stateDir(), log: s.log, history: s.history, journal: s.journal, service: s.service,
@@ -198,10 +211,11 @@ const incarnationBits = 24
 func (s *Schedd) nextIncarnation() uint64 { return s.sessions.Add(1) }
 
 // runServers runs everything and returns when all of it has stopped.
-func (s *Schedd) runServers(ctx context.Context, listeners []net.Listener) error {
+func (s *Schedd) runServers(ctx context.Context, listeners []net.Listener, exporter *metrics.Exporter) error {
 	serving, err := s.service.OpenLogins(s.stateDir())
 	if err != nil {
 		closeAll(listeners)
+		exporter.Close()
 		return err
 	}
 	server := rpc.NewServer(serving, peer.MethodAccess())
@@ -225,6 +239,7 @@ func (s *Schedd) runServers(ctx context.Context, listeners []net.Listener) error
 	group.Go(func() error { s.leader.WatchMachines(ctx, s.node.Collectors); return nil })
 	group.Go(func() error { s.peerSchedds.WatchAds(ctx, s.node.Collectors); return nil })
 	group.Go(func() error { s.runAdvertiser(ctx); return nil })
+	group.Go(func() error { exporter.Run(ctx); return nil })
 	for _, listener := range listeners {
 		group.Go(func() error { return serveUntil(ctx, server, listener) })
 	}

@@ -103,6 +103,7 @@ func (l *machineLoop) onQuiesced(n quiescedEvent) {
 	}
 	o.batchPending = false
 	l.host.stats.addFreezeTime(time.Now(), n.duration)
+	l.metrics.FreezeTime.Observe(n.duration)
 	if o.observations != nil {
 		o.actedOn = o.observations.GetSequence()
 	}

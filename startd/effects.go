@@ -64,6 +64,7 @@ func (l *machineLoop) performEffect(effect slot.Effect) {
 			Of: &wire.FromStartd_Lost{Lost: &wire.ClaimLost{Claim: uint64(e.Claim.ID), Reason: e.Reason}},
 		})
 	case slot.ThrottleCPU:
+		l.metrics.setThrottled(e.Claim.ID, e.Claim.CPUCap > 0)
 		l.sendCommand(e.Claim, claim.ThrottleCmd{CPUMax: e.Claim.CPUCap})
 	case slot.RenewLease:
 		l.sendCommand(e.Claim, claim.RenewLeaseCmd{Deadline: e.Claim.Lease})

@@ -72,6 +72,7 @@ type machineLoop struct {
 
 	refusedFrom time.Duration // since boot: the second in which refusals are counted
 	refusals    map[string]int
+	metrics     loopMetrics
 }
 
 func newMachineLoop(m *startdHost, core *slot.ClaimTable) *machineLoop {
@@ -80,7 +81,8 @@ func newMachineLoop(m *startdHost, core *slot.ClaimTable) *machineLoop {
 		pids:   make(map[slot.ClaimID]int64),
 		pinned: make(map[slot.ClaimID][]int), programs: make(map[slot.ClaimID]*wire.Activate),
 		firstAdSequence: make(map[slot.ClaimID]uint64), sessions: make(map[uint64]*scheddSession),
-		rights: make(map[slot.ClaimID]userfiles.UserCredential),
+		rights:  make(map[slot.ClaimID]userfiles.UserCredential),
+		metrics: newLoopMetrics(m.exporter),
 	}
 	l.spares = newSpareStarters(l)
 	return l
@@ -122,6 +124,7 @@ func (l *machineLoop) run(ctx context.Context) {
 		case <-timer.C:
 		case <-minor.C:
 			l.publishAd(false)
+			l.refreshMetrics()
 			if l.ownerState != nil {
 				l.reloadRules()
 				l.updateGuardReport()
@@ -195,6 +198,7 @@ func (l *machineLoop) handleEvent(update any) {
 		l.table.Started(boottime.Now(), n.Claim, n.ID)
 	case claim.EndedEvent:
 		l.exits[n.Claim] = n.Exited
+		l.metrics.countEnd(n.Exited)
 		l.table.Ended(boottime.Now(), n.Claim, n.ID)
 	case usageReport:
 		l.sendTo(n.schedd, &wire.FromStartd{Of: &wire.FromStartd_Usage{Usage: n.report}})
@@ -211,6 +215,7 @@ func (l *machineLoop) handleEvent(update any) {
 	case claim.GoneEvent:
 		delete(l.runners, n.Claim)
 		delete(l.firstAdSequence, n.Claim)
+		l.metrics.setThrottled(n.Claim, false)
 	case gpusChanged:
 		l.onHealthChanged()
 	case quiescedEvent:

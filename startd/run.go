@@ -24,6 +24,7 @@ import (
 	"github.com/roost-batch/roost/internal/daemon"
 	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/identity/pki"
+	"github.com/roost-batch/roost/internal/metrics"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/userfiles"
 	"github.com/roost-batch/roost/internal/wire"
@@ -66,6 +67,7 @@ type startdHost struct {
 	guardReport       *guardReport // for it
 	inbox             chan any
 	loopDone          chan struct{} // closed when the loop reads no more
+	exporter          *metrics.Exporter
 }
 
 // Run runs the node's execute node of that name until ctx ends. Then its tasks are
@@ -134,9 +136,14 @@ func run(ctx context.Context, node *config.Node, name, starterPath string) error
 	if err != nil {
 		return err
 	}
+	if m.exporter, err = metrics.Open(node, "startd", name, id, m.log); err != nil {
+		closeAll(listeners)
+		return err
+	}
 	l, err := m.openState(starterPath)
 	if err != nil {
 		closeAll(listeners)
+		m.exporter.Close()
 		return err
 	}
 	return m.serveLoop(ctx, l, id, listeners)
@@ -230,6 +237,8 @@ func (m *startdHost) serveLoop(ctx context.Context, l *machineLoop, id *rpc.Iden
 	wire.RegisterStartdServer(server, m)
 	l.publishAd(true)
 	var running sync.WaitGroup
+	l.metrics.Snapshots.OnStale(m.wakeForMetrics)
+	running.Go(func() { m.exporter.Run(ctx) })
 	running.Go(func() { m.ads.Run(ctx) })
 	running.Go(func() {
 		m.reliability.saveUntilDone(ctx, func(err error) {

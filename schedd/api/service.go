@@ -9,6 +9,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/identity/login"
+	"github.com/roost-batch/roost/internal/metrics"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/dispatch"
@@ -80,6 +81,7 @@ type Config struct {
 	Admins    *peers.JobAdmins
 	Users     *transfer.UserAgents
 	Table     *JobTable
+	Metrics   *metrics.Schedd
 }
 
 // jobView tells how jobs are: rows of lists, explanations, watches, and which jobs a
@@ -118,6 +120,7 @@ type Service struct {
 	journal              *journal.Journal
 	reserve              *journal.DiskReserve // of the log's disk
 	admins               *peers.JobAdmins
+	metrics              *metrics.Schedd
 	users                *transfer.UserAgents
 	poolGPUs             poolGPUs
 	logins               *login.Store // nil: it listens to nobody but its own host
@@ -134,7 +137,7 @@ func New(c Config) *Service {
 	}
 	return &Service{
 		jobActions: &jobActions{jobView: v, transfers: c.Transfers}, identity: c.Identity, started: c.Started,
-		journal: c.Journal, reserve: c.Reserve, admins: c.Admins, users: c.Users,
+		journal: c.Journal, reserve: c.Reserve, admins: c.Admins, users: c.Users, metrics: c.Metrics,
 	}
 }
 

@@ -41,8 +41,8 @@ func (s *Service) callerOf(ctx context.Context) (queue.CallerIdentity, error) {
 		s.admins.IsAdmin(name, s.node.Name)}, nil
 }
 
-// Submit takes jobs. When it returns, they are on disk.
-func (s *Service) Submit(ctx context.Context, req *wire.SubmitRequest) (*wire.SubmitReply, error) {
+// submit is Submit without its count.
+func (s *Service) submit(ctx context.Context, req *wire.SubmitRequest) (*wire.SubmitReply, error) {
 	tasktrace.Mark(tasktrace.Received, tasktrace.Task{})
 	who, err := s.callerOf(ctx)
 	if err != nil {

@@ -139,13 +139,13 @@ func (d *Dispatcher) Granted(now roost.BootTime, g Grant) {
 	}
 	surplus := d.jobQueue.ReadyTasks(g.Request) - len(d.idle[g.Request]) - d.unanswered[g.Request]
 	if of == nil && surplus <= 0 && (g.MayWait || len(g.Victims) > 0 || surplus+d.Movable(now, g.Request) <= 0) {
-		d.emit(GrantResult{Grant: g.GrantID, Request: g.Request, Reason: "nothing waits for it any more"})
+		d.emit(GrantResult{Grant: g.GrantID, Request: g.Request, Reason: UnwantedClaim})
 		return
 	}
 	n := d.findOrAddNode(now, g.Node, g.Address)
 	// to wait for its answer would only keep the task from other nodes
 	if n.awaySince != 0 && now-n.awaySince >= d.options.RestartWindow {
-		d.emit(GrantResult{Grant: g.GrantID, Request: g.Request, Reason: "the node does not answer"})
+		d.emit(GrantResult{Grant: g.GrantID, Request: g.Request, Reason: SilentNode})
 		if of != nil {
 			d.assembly().abortGang(of, "a node of its gang does not answer")
 		}

@@ -70,6 +70,12 @@ type GrantResult struct {
 	Reason     string
 }
 
+// Reasons of a GrantResult for claims that no machine refused.
+const (
+	UnwantedClaim = "nothing waits for it any more"
+	SilentNode    = "the node does not answer"
+)
+
 func (ConnectNode) effect()     {}
 func (DisconnectNode) effect()  {}
 func (RequestClaim) effect()    {}

@@ -163,7 +163,7 @@ func (d *Dispatcher) expireLeases(now roost.BootTime, n *nodeState) {
 	for _, c := range sortedAsked(n) {
 		if now-c.stateSince >= d.options.RequestTimeout {
 			d.removeClaim(c)
-			d.emit(GrantResult{Grant: c.Grant.GrantID, Request: c.Request, Reason: "the node does not answer"})
+			d.emit(GrantResult{Grant: c.Grant.GrantID, Request: c.Request, Reason: SilentNode})
 		}
 	}
 	if n.connected {
