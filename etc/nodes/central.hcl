@@ -25,3 +25,11 @@ negotiator {
   listen = ["10.0.0.1:9702"]
   cycle  = "5s" # the longest time between two cycles; any change starts one at once
 }
+
+# For Prometheus, see roost-metrics(7) and ../prometheus: readers show a certificate of the
+# pool, or a token from a file.
+#metrics {
+#  collector  = "10.0.0.1:9711"
+#  negotiator = "10.0.0.1:9712"
+#  token_file = "/etc/roost/metrics.token"
+#}

@@ -158,17 +158,12 @@ func (n *Node) checkMetrics() error {
 			return fmt.Errorf("%w: metrics: two daemons have the address %s (each further startd has the next port)",
 				roost.BadConfig, address)
 		}
-		if host, _, _ := net.SplitHostPort(address); n.TLS == nil && !isLoopback(host) {
+		if n.TLS == nil && !isLoopback(address) {
 			return fmt.Errorf("%w: metrics at %s are read over the network, and there is no tls block: a token would "+
 				"be readable on its way", roost.BadConfig, address)
 		}
 	}
 	return nil
-}
-
-func isLoopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 func (w fileWriter) writeMetrics(m *MetricsSettings) {
