@@ -1,6 +1,7 @@
 package collector
 
 import (
+	"context"
 	"time"
 
 	"github.com/roost-batch/roost"
@@ -9,21 +10,21 @@ import (
 	"github.com/roost-batch/roost/internal/metrics"
 )
 
-// refreshMetrics publishes a snapshot if somebody reads them.
-func (o *storeLoop) refreshMetrics() {
-	o.metrics.Snapshots.Refresh(time.Now(), func() metrics.CollectorSnapshot { return metricsSnapshot(o.store) })
+// publishMetrics publishes snapshots until ctx ends, while somebody reads them. The owner
+// of the store only lists the ads, which never change: to count ten thousand machines
+// takes tens of milliseconds.
+func (o *storeLoop) publishMetrics(ctx context.Context) {
+	o.metrics.Snapshots.Run(ctx, time.Second, func() metrics.CollectorSnapshot {
+		var ads []*adstore.StoredAd
+		if o.runInLoop(ctx, func() { ads = o.store.List("") }) != nil {
+			return metrics.CollectorSnapshot{}
+		}
+		return metricsSnapshot(ads)
+	})
 }
 
-// wakeForMetrics has the owner make a snapshot soon, unless it has too much to do.
-func (o *storeLoop) wakeForMetrics() {
-	select {
-	case o.inbox <- func() {}: // what is due is done after each event
-	default:
-	}
-}
-
-// metricsSnapshot counts the ads of a store.
-func metricsSnapshot(store *adstore.Store) metrics.CollectorSnapshot {
+// metricsSnapshot counts ads.
+func metricsSnapshot(ads []*adstore.StoredAd) metrics.CollectorSnapshot {
 	s := metrics.CollectorSnapshot{Ads: map[string]float64{}}
 	for i := range s.Nodes {
 		s.Nodes[i] = map[string]float64{}
@@ -31,7 +32,7 @@ func metricsSnapshot(store *adstore.Store) metrics.CollectorSnapshot {
 	for i := range s.Cores {
 		s.Cores[i] = map[string]float64{}
 	}
-	for _, entry := range store.List("") {
+	for _, entry := range ads {
 		s.Ads[entry.Type]++
 		if entry.Type == "Machine" {
 			countMachine(&s, entry.Ad)

@@ -45,7 +45,6 @@ func Run(ctx context.Context, node *config.Node, id *rpc.Identity) error {
 	server := rpc.NewServer(id, peer.MethodAccess(), grpc.WaitForHandlers(true))
 	s := &grpcService{storeLoop: newStoreLoop(adstore.DefaultLimits()), exporter: exporter}
 	s.storeLoop.metrics = metrics.NewCollector(exporter.Registry())
-	s.storeLoop.metrics.Snapshots.OnStale(s.storeLoop.wakeForMetrics)
 	if id != nil {
 		s.isRevoked = id.IsRevoked
 	}
@@ -61,6 +60,7 @@ func (s *grpcService) serve(ctx context.Context, server *rpc.Server, listeners [
 
 	var running sync.WaitGroup
 	running.Go(func() { s.storeLoop.run(ctx) })
+	running.Go(func() { s.storeLoop.publishMetrics(ctx) })
 	running.Go(func() { s.exporter.Run(ctx) })
 	broken := make(chan error, len(listeners))
 	for _, l := range listeners {

@@ -61,7 +61,6 @@ func (o *storeLoop) run(ctx context.Context) {
 		}
 		o.metrics.Expired.Add(float64(o.store.Expire(time.Now())))
 		o.answerWaiting()
-		o.refreshMetrics()
 	}
 }
 

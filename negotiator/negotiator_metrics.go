@@ -101,32 +101,12 @@ const replicaSurveyPeriod = 5 * time.Second
 
 // surveyReplicas publishes how the replicas are until ctx ends, while somebody reads it.
 func (m loopMetrics) surveyReplicas(ctx context.Context, r *replica.Replica) {
-	if !m.IsOn() {
-		return
-	}
-	wake := make(chan struct{}, 1)
-	m.Replicas.OnStale(func() {
-		select {
-		case wake <- struct{}{}:
-		default:
+	m.Replicas.Run(ctx, replicaSurveyPeriod, func() metrics.ReplicaSnapshot {
+		if !r.Status().IsLeader {
+			return metrics.ReplicaSnapshot{}
 		}
+		return replicaSnapshot(r.SurveyIndexes(ctx))
 	})
-	tick := time.NewTicker(replicaSurveyPeriod)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-wake:
-		case <-tick.C:
-		}
-		m.Replicas.Refresh(time.Now(), func() metrics.ReplicaSnapshot {
-			if !r.Status().IsLeader {
-				return metrics.ReplicaSnapshot{}
-			}
-			return replicaSnapshot(r.SurveyIndexes(ctx))
-		})
-	}
 }
 
 // maxEntriesBehind is how many entries a replica may lack and still lead at once.

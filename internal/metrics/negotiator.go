@@ -69,9 +69,6 @@ func NewNegotiator(r *Registry, dir string) *Negotiator {
 	return n
 }
 
-// IsOn reports whether anything is counted.
-func (n *Negotiator) IsOn() bool { return n.CycleTime != nil }
-
 func newNegotiatorSnapshots(r *Registry) *Published[NegotiatorSnapshot] {
 	leader := r.Gauge("leader", "1 where this negotiator leads the cell, else 0.")
 	epoch := r.Gauge("term", "The highest epoch that this negotiator knows; each new leader has a higher one.")

@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"context"
 	"sync/atomic"
 	"time"
 )
@@ -21,8 +22,9 @@ const (
 // nil Published is never read.
 type Published[T any] struct {
 	last        atomic.Pointer[stampedSnapshot[T]]
-	wantedUntil atomic.Int64 // unix nanoseconds
-	fresh       chan struct{}
+	wantedUntil atomic.Int64  // unix nanoseconds
+	fresh       chan struct{} // of the owner for a read: there is a new one
+	wanted      chan struct{} // of a read for Run: the last one is old
 	wake        func()
 }
 
@@ -38,7 +40,8 @@ func newPublished[T any](r *Registry, show func(to *Reading, s *T)) *Published[T
 	if r == nil {
 		return nil
 	}
-	p := &Published[T]{fresh: make(chan struct{}, 1), wake: func() {}}
+	p := &Published[T]{fresh: make(chan struct{}, 1), wanted: make(chan struct{}, 1)}
+	p.wake = func() { signalOne(p.wanted) }
 	r.OnRead(func(to *Reading) {
 		if s := p.read(); s != nil {
 			show(to, &s.value)
@@ -80,9 +83,33 @@ func (p *Published[T]) Refresh(now time.Time, snapshot func() T) {
 	took := time.Since(began)
 	s.next = now.Add(min(max(minSnapshotAge, snapshotShare*took), maxSnapshotAge/2))
 	p.last.Store(s)
+	signalOne(p.fresh)
+}
+
+// signalOne sends a signal unless there is one already.
+func signalOne(to chan struct{}) {
 	select {
-	case p.fresh <- struct{}{}:
+	case to <- struct{}{}:
 	default:
+	}
+}
+
+// Run calls Refresh in each period, and when a read finds no snapshot that is new enough,
+// until ctx ends. It is for owners that have no loop of their own.
+func (p *Published[T]) Run(ctx context.Context, period time.Duration, snapshot func() T) {
+	if p == nil {
+		return
+	}
+	tick := time.NewTicker(period)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-p.wanted:
+		case <-tick.C:
+		}
+		p.Refresh(time.Now(), snapshot)
 	}
 }
 

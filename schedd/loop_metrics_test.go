@@ -1,0 +1,69 @@
+package schedd
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/internal/metrics"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/dispatch"
+	"github.com/roost-batch/roost/schedd/queue"
+)
+
+// TestCauseNumbers checks that the metrics have a label for each cause of the wire.
+func TestCauseNumbers(t *testing.T) {
+	if len(wire.Cause_name) != metrics.LostCause || int(queue.CausePrologue) != metrics.LostCause-1 {
+		t.Errorf("%d causes on the wire, %d in the metrics", len(wire.Cause_name), metrics.LostCause)
+	}
+	if dispatch.Exited != 3 || len(metrics.ScheddSnapshot{}.Claims) != int(dispatch.Exited)+2 {
+		t.Errorf("the metrics have %d states of claims", len(metrics.ScheddSnapshot{}.Claims))
+	}
+}
+
+// TestSnapshotOfManyJobs makes a snapshot of 100,000 jobs of 1,000 users. It counts every
+// task, and takes no longer than what the loop does in a turn.
+func TestSnapshotOfManyJobs(t *testing.T) {
+	const jobs, users = 100_000, 1000
+	q := queue.New("s")
+	at := time.Unix(1_000_000, 0)
+	for i := range jobs {
+		band := roost.PriorityBand(i % metrics.BandCount)
+		ad := classad.New()
+		ad.SetString(roost.AttrCmd, "/bin/true")
+		ad.SetString(roost.AttrBand, band.String())
+		ad.SetInt(roost.AttrRequestCpus, int64(1+i%4))
+		q.Apply(queue.JobEvent{Type: queue.Submitted, Time: at.UnixNano(), Job: uint64(i + 1),
+			Submission: &queue.SubmittedJob{Owner: fmt.Sprintf("user%d", i%users), UID: uint32(1000 + i%users),
+				Ad: ad.String(), Count: 1}})
+	}
+	h := &steppedSchedd{T: t, at: ClockReading{at.Add(time.Minute), time.Hour}}
+	h.core = NewCore("s", "domain", 40*time.Minute, 0, q, 1, 0, h.at.Now, h)
+	h.core.setClock(h.at)
+	var s metrics.ScheddSnapshot
+	took := time.Hour
+	for range 10 { // the machine has other things to do
+		began := time.Now()
+		s = h.core.schedd.metrics.snapshot()
+		took = min(took, time.Since(began))
+	}
+	idle := 0
+	for band := range s.Tasks {
+		if n := s.Tasks[band][roost.Idle]; n != jobs/metrics.BandCount {
+			t.Errorf("%v: %d tasks are idle", roost.PriorityBand(band), n)
+		}
+		idle += s.Tasks[band][roost.Idle]
+		if s.OldestWaiting[band] != time.Minute {
+			t.Errorf("%v: the oldest has waited for %v", roost.PriorityBand(band), s.OldestWaiting[band])
+		}
+	}
+	if waiting := s.WaitingTasks[metrics.UnexplainedWait]; idle != jobs || waiting != jobs {
+		t.Errorf("%d tasks are idle, and %d wait unexplained", idle, waiting)
+	}
+	t.Logf("a snapshot of %d jobs in %d requests takes %v", jobs, len(q.Requests()), took)
+	if took > 10*time.Millisecond {
+		t.Errorf("a snapshot takes %v", took)
+	}
+}
