@@ -42,8 +42,8 @@ func TestReplicaSnapshot(t *testing.T) {
 	}
 }
 
-// TestSnapshotOfManyMachines makes a snapshot of 10,000 machines, some of them drained by
-// an administrator, and of the groups of 1,000 users.
+// TestSnapshotOfManyMachines makes a snapshot of 10,000 machines and of the groups of
+// 1,000 users. Some of the machines are drained by an administrator.
 func TestSnapshotOfManyMachines(t *testing.T) {
 	const machines = 10_000
 	l := newLoop("n", "n:1", nil, newLeadership(), time.Second, slog.New(slog.DiscardHandler))
