@@ -1,6 +1,7 @@
 package submit
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -129,4 +130,13 @@ func jsonDepth(args []cty.Value) (int, error) {
 		}
 	}
 	return 0, nil
+}
+
+// unknownFile is the result of a function that needs files, where none are accessed.
+func (p *fileParser) unknownFile(t cty.Type) (cty.Value, error) {
+	if p.options.RefuseFiles {
+		return cty.NilVal, errors.New("files are not read here: write what is in them into the job file, or submit " +
+			"it with roost submit")
+	}
+	return cty.UnknownVal(t), nil
 }

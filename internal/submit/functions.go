@@ -249,7 +249,7 @@ func (p *fileParser) filesFunc() function.Function {
 		Type:   function.StaticReturnType(cty.List(cty.String)),
 		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
 			if p.options.Files == nil {
-				return cty.UnknownVal(cty.List(cty.String)), nil
+				return p.unknownFile(cty.List(cty.String))
 			}
 			pattern := args[0].AsString()
 			found, err := p.options.Files.Glob(absolutePath(pattern, p.options.Dir, p.options.Home))
@@ -279,7 +279,7 @@ func (p *fileParser) fileFunc() function.Function {
 		Type:   function.StaticReturnType(cty.String),
 		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
 			if p.options.Files == nil {
-				return cty.UnknownVal(cty.String), nil
+				return p.unknownFile(cty.String)
 			}
 			name := args[0].AsString()
 			text, err := p.options.Files.Read(absolutePath(name, p.options.Dir, p.options.Home), maxFileBytes)

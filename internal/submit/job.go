@@ -33,8 +33,10 @@ type ParseOptions struct {
 	User     string            // login name
 	Environ  []string          // environment of the submitter as "NAME=value", for getenv
 	Files    FileAccess        // access to files; nil: none is accessed, and every file counts as present
-	Now      time.Time         // for start_after; its location is the user's time zone
-	Defaults JobDefaults       // zero fields are taken from StandardDefaults
+	// with Files nil: file() and files() are errors; otherwise their results are unknown
+	RefuseFiles bool
+	Now         time.Time   // for start_after; its location is the user's time zone
+	Defaults    JobDefaults // zero fields are taken from StandardDefaults
 }
 
 // FileAccess gives access to the submitter's files with the submitter's rights. Paths are

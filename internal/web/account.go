@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/user"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"github.com/roost-batch/roost"
@@ -26,8 +27,16 @@ func dropRoot(n *config.Node) error {
 	if uerr != nil || gerr != nil {
 		return fmt.Errorf("web: %w: user %q has uid %q and gid %q", roost.BadConfig, n.Web.User, who.Uid, who.Gid)
 	}
-	if err := os.Chown(n.WebDir(), uid, gid); err != nil {
-		return err
+	own := []string{n.WebDir()}
+	for _, addr := range n.Web.Listen {
+		if path, ok := strings.CutPrefix(addr, "unix:"); ok { // a reverse proxy is in the account's group
+			own = append(own, path)
+		}
+	}
+	for _, path := range own {
+		if err := os.Chown(path, uid, gid); err != nil {
+			return fmt.Errorf("web: %w: %w", roost.NoOutput, err)
+		}
 	}
 	for _, step := range []struct {
 		what string

@@ -12,7 +12,7 @@ import (
 
 // examplePath fills in the wildcards of a pattern.
 func examplePath(pattern string) string {
-	return strings.NewReplacer("{id}", "1.n1", "{node}", "n1", "{stream}", "out", "{file}", "roost.css",
+	return strings.NewReplacer("{id}", "1.n1", "{node}", "n1", "{stream}", "out", "{name}", "x", "{file}", "roost.css",
 		"{$}", "").Replace(pattern)
 }
 

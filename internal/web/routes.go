@@ -147,6 +147,14 @@ func poolRoutes(pool *view.Pool) []route.Route {
 	for i := range all {
 		all[i].Rights, all[i].Class = route.ReadScope, route.Reads
 	}
+	for _, o := range view.ObjectRoutes() {
+		all = append(all,
+			route.Route{Method: "PUT", Pattern: "/v1/" + o.Path, Summary: "make or change one of the " + o.Summary,
+				Rights: route.AdminScope, Class: route.Writes, Changes: true, Handle: o.Set},
+			route.Route{Method: "DELETE", Pattern: "/v1/" + o.Path + "/{name}",
+				Summary: "remove one of the " + o.Summary, Rights: route.AdminScope, Class: route.Writes,
+				Changes: true, Handle: o.Remove})
+	}
 	return all
 }
 

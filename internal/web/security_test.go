@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost/internal/web/route"
+	"github.com/roost-batch/roost/internal/web/session"
 )
 
 // payloads are texts that would do something where they are not escaped.
@@ -195,6 +196,31 @@ func TestW13Slowloris(t *testing.T) {
 			t.Error("a slow connection is open")
 		} else if e, ok := err.(net.Error); ok && e.Timeout() {
 			t.Error("a slow connection is not cut off")
+		}
+	}
+}
+
+// TestStepUpLogin checks that a browser whose user logged in long ago may not change what
+// administrators keep. An API token with the scope may.
+func TestStepUpLogin(t *testing.T) {
+	w := newTestWeb(t)
+	cookie := w.logIn("ann")
+	put := func(credential any) int {
+		return w.do(as(w.request("PUT", "/v1/drains", `{"node":"n1","reason":"disk"}`), credential)).Code
+	}
+	if code := put(cookie); code != http.StatusNoContent {
+		t.Errorf("a fresh login: %d", code)
+	}
+	w.server.store.Sessions("ann")[0].Created = time.Now().Add(-16 * time.Minute)
+	if code := put(cookie); code != http.StatusForbidden {
+		t.Errorf("an old login: %d", code)
+	}
+	if code := put(w.apiToken("ann", session.Admin)); code != http.StatusNoContent {
+		t.Errorf("a token: %d", code)
+	}
+	for _, want := range []string{`"object":{"node":"n1","reason":"disk"}`, `"before":[]`, `"way":"token"`} {
+		if !strings.Contains(w.audit.String(), want) {
+			t.Errorf("the log of writes has no %s: %s", want, w.audit)
 		}
 	}
 }

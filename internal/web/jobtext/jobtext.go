@@ -82,7 +82,7 @@ func Parse(s Source) Result {
 		r.Translated, src = t.Text, []byte(t.Text)
 	}
 	jobs, diags := submit.ParseFile(src, submit.ParseOptions{Filename: "job file", Vars: s.Vars, Dir: s.Dir,
-		Home: s.Home, User: s.User, Now: s.Now})
+		Home: s.Home, User: s.User, Now: s.Now, RefuseFiles: true})
 	if diags.HasErrors() {
 		r.Text = submit.Format(diags, src, screenWidth, false)
 		for _, d := range diags {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/roost-batch/roost"
@@ -72,20 +73,61 @@ func listObjects[T any](kind ledger.ObjectKind, name string) func(*route.Call) (
 // ObjectRoute is a kind of objects with its route and view.
 type ObjectRoute struct {
 	Path, Summary string
+	Kind          ledger.ObjectKind
 	View          func(*route.Call) (any, error)
+}
+
+// Set makes or changes an object of the kind. Missing fields stay as they are, and null
+// removes a field. Who may do that, the negotiators decide.
+func (o ObjectRoute) Set(c *route.Call) error {
+	var object json.RawMessage
+	if err := c.Decode(&object, nil); err != nil {
+		return err
+	}
+	c.Note("object", object)
+	return changeCell(c, &wire.CellRequest{Verb: string(ledger.VerbSet), Kind: string(o.Kind), Object: object})
+}
+
+// Remove removes an object of the kind.
+func (o ObjectRoute) Remove(c *route.Call) error {
+	return changeCell(c, &wire.CellRequest{Verb: string(ledger.VerbRemove), Kind: string(o.Kind),
+		Name: c.PathValue("name")})
+}
+
+// changeCell has the negotiators change what they keep. The audit line has what was there
+// before.
+func changeCell(c *route.Call, r *wire.CellRequest) error {
+	var before json.RawMessage
+	if showCell(c, r.GetKind(), &before) == nil {
+		c.Note("before", before)
+	}
+	if err := ask(c, func(ctx context.Context, s wire.ScheddClient) error {
+		_, err := s.Cell(ctx, r)
+		return err
+	}); err != nil {
+		return err
+	}
+	c.Writer.WriteHeader(http.StatusNoContent)
+	return nil
 }
 
 // ObjectRoutes lists what administrators keep of the cell.
 func ObjectRoutes() []ObjectRoute {
 	return []ObjectRoute{
-		{"quotas", "quotas of users and groups", listObjects[ledger.BandQuota](ledger.KindQuota, "quotas")},
-		{"groups", "accounting groups", listObjects[ledger.AccountingGroup](ledger.KindGroup, "groups")},
-		{"queues", "queues", listObjects[ledger.QueuePolicy](ledger.KindQueue, "queues")},
-		{"limits", "concurrency limits", listObjects[ledger.ConcurrencyLimit](ledger.KindLimit, "limits")},
-		{"drains", "nodes that get no new tasks", listObjects[ledger.MachineDrain](ledger.KindDrain, "drains")},
-		{"reservations", "reservations of nodes and amounts",
+		{"quotas", "quotas of users and groups", ledger.KindQuota,
+			listObjects[ledger.BandQuota](ledger.KindQuota, "quotas")},
+		{"groups", "accounting groups", ledger.KindGroup,
+			listObjects[ledger.AccountingGroup](ledger.KindGroup, "groups")},
+		{"queues", "queues", ledger.KindQueue,
+			listObjects[ledger.QueuePolicy](ledger.KindQueue, "queues")},
+		{"limits", "concurrency limits", ledger.KindLimit,
+			listObjects[ledger.ConcurrencyLimit](ledger.KindLimit, "limits")},
+		{"drains", "nodes that get no new tasks", ledger.KindDrain,
+			listObjects[ledger.MachineDrain](ledger.KindDrain, "drains")},
+		{"reservations", "reservations of nodes and amounts", ledger.KindReservation,
 			listObjects[ledger.AdvanceReservation](ledger.KindReservation, "reservations")},
-		{"admins", "administrators", listObjects[ledger.AdminRights](ledger.KindAdmin, "admins")},
+		{"admins", "administrators", ledger.KindAdmin,
+			listObjects[ledger.AdminRights](ledger.KindAdmin, "admins")},
 	}
 }
 
