@@ -83,23 +83,13 @@ func (s *Store) Charge(ctx context.Context, now accounting.Millis, limit int) (i
 	if err != nil {
 		return 0, fmt.Errorf("charges: %w", s.engine.explain(err))
 	}
+	defer c.close()
 	for _, d := range due {
 		if err := c.read(ctx, d.attemptKey); err != nil {
 			return 0, fmt.Errorf("charges: %w", s.engine.explain(err))
 		}
 	}
-	err = s.inTx(ctx, func(tx *sql.Tx) error {
-		for i, d := range due {
-			if err := c.write(ctx, tx, d.attemptKey, c.wanted[i]); err != nil {
-				return err
-			}
-			_, err := tx.ExecContext(ctx, deleteDue, int64(d.month), d.source, d.seq, d.index, d.attempt, d.mark)
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	err = s.inTx(ctx, func(tx *sql.Tx) error { return c.writeAll(ctx, tx, due) })
 	if err != nil {
 		return 0, fmt.Errorf("charges: %w", err)
 	}
@@ -125,6 +115,13 @@ type charger struct {
 	rates  accounting.RateTable
 	closed map[accounting.Month]bool
 	wanted []map[chargeName]chargeAmount // in the order of read
+	reads  map[accounting.Month]*monthRead
+}
+
+// monthRead is selectChargedAttempt on the partition of a month, prepared.
+type monthRead struct {
+	name      string
+	statement *sql.Stmt
 }
 
 func (s *Store) newCharger(ctx context.Context, now accounting.Millis) (*charger, error) {
@@ -133,15 +130,44 @@ func (s *Store) newCharger(ctx context.Context, now accounting.Millis) (*charger
 		return nil, err
 	}
 	closed, err := s.closedMonths(ctx)
-	return &charger{store: s, now: now, rates: accounting.NewRateTable(rates), closed: closed}, err
+	return &charger{
+		store: s, now: now, rates: accounting.NewRateTable(rates), closed: closed,
+		reads: map[accounting.Month]*monthRead{},
+	}, err
+}
+
+func (c *charger) close() {
+	for _, r := range c.reads {
+		if r != nil {
+			r.statement.Close()
+		}
+	}
+}
+
+// month returns the prepared read of a month, or nil if the month was removed.
+func (c *charger) month(ctx context.Context, m accounting.Month) (*monthRead, error) {
+	if r, ok := c.reads[m]; ok {
+		return r, nil
+	}
+	parts, err := c.store.engine.partitions(ctx, m, m)
+	if err != nil || len(parts) == 0 {
+		c.reads[m] = nil
+		return nil, err
+	}
+	statement, err := parts[0].db.PrepareContext(ctx, selectChargedAttempt)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", parts[0].name, err)
+	}
+	c.reads[m] = &monthRead{parts[0].name, statement}
+	return c.reads[m], nil
 }
 
 // read computes what the attempt has to cost.
 func (c *charger) read(ctx context.Context, k attemptKey) error {
 	wanted := map[chargeName]chargeAmount{}
 	c.wanted = append(c.wanted, wanted)
-	parts, err := c.store.engine.partitions(ctx, k.month, k.month)
-	if err != nil || len(parts) == 0 {
+	month, err := c.month(ctx, k.month)
+	if err != nil || month == nil {
 		c.wanted[len(c.wanted)-1] = nil
 		return err
 	}
@@ -150,8 +176,7 @@ func (c *charger) read(ctx context.Context, k attemptKey) error {
 	var segments []byte
 	var n chargeName
 	h := &a.Held
-	err = parts[0].db.QueryRowContext(ctx, selectChargedAttempt, int64(k.month), k.source, k.seq, k.index,
-		k.attempt).Scan(
+	err = month.statement.QueryRowContext(ctx, int64(k.month), k.source, k.seq, k.index, k.attempt).Scan(
 		&a.Attempt, &a.Started, &a.Ended, &class, &h.CPU, &h.Memory, &h.GPUs, &h.GPUMemory, &a.Wall, &a.Suspended,
 		&a.Useful,
 		&a.Cause, &segments, &n.owner, &n.group, &n.project, &n.queue, &n.band)
@@ -160,10 +185,10 @@ func (c *charger) read(ctx context.Context, k attemptKey) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", parts[0].name, err)
+		return fmt.Errorf("%s: %w", month.name, err)
 	}
 	if a.Segments, err = unpackSegments(segments); err != nil {
-		return fmt.Errorf("%s: attempt %v: %w", parts[0].name, k, err)
+		return fmt.Errorf("%s: attempt %v: %w", month.name, k, err)
 	}
 	a.Class = c.store.names.text(class)
 	job := accounting.JobEntry{Group: c.store.names.text(n.group)}
@@ -175,24 +200,51 @@ func (c *charger) read(ctx context.Context, k attemptKey) error {
 	return nil
 }
 
+// chargeWriter has the statements that write charges, prepared in one transaction.
+type chargeWriter struct {
+	sums, insert, addSum, done *sql.Stmt
+}
+
+func newChargeWriter(ctx context.Context, tx *sql.Tx) (w chargeWriter, err error) {
+	for _, p := range []struct {
+		statement **sql.Stmt
+		text      string
+	}{
+		{&w.sums, selectChargeSums}, {&w.insert, insertCharge}, {&w.addSum, addChargeSum}, {&w.done, deleteDue},
+	} {
+		if *p.statement, err = tx.PrepareContext(ctx, p.text); err != nil {
+			return w, err
+		}
+	}
+	return w, nil
+}
+
+// writeAll writes what has been read, and removes the marks. The end of the transaction
+// closes its statements.
+func (c *charger) writeAll(ctx context.Context, tx *sql.Tx, due []dueCharge) error {
+	w, err := newChargeWriter(ctx, tx)
+	if err != nil {
+		return err
+	}
+	for i, d := range due {
+		if err := c.write(ctx, &w, d.attemptKey, c.wanted[i]); err != nil {
+			return err
+		}
+		_, err := w.done.ExecContext(ctx, int64(d.month), d.source, d.seq, d.index, d.attempt, d.mark)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // write adds a version: the difference between what the attempt has to cost and what has
 // been charged for it. wanted is nil for an attempt that is not stored any more.
-func (c *charger) write(ctx context.Context, tx *sql.Tx, k attemptKey, wanted map[chargeName]chargeAmount) error {
+func (c *charger) write(ctx context.Context, w *chargeWriter, k attemptKey, wanted map[chargeName]chargeAmount) error {
 	if wanted == nil {
 		return nil
 	}
-	version := int64(0)
-	differences := maps.Clone(wanted)
-	err := queryAll(ctx, tx, func(rows *sql.Rows) error {
-		var n chargeName
-		var have chargeAmount
-		var v int64
-		err := rows.Scan(&n.ran, &n.rate, &n.owner, &n.group, &n.project, &n.queue, &n.band, &have.wall, &have.cpu,
-			&have.amount, &v)
-		version = max(version, v)
-		differences[n] = wanted[n].sub(have)
-		return err
-	}, selectChargeSums, int64(k.month), k.source, k.seq, k.index, k.attempt)
+	differences, version, err := w.differences(ctx, k, wanted)
 	if err != nil {
 		return err
 	}
@@ -203,16 +255,14 @@ func (c *charger) write(ctx context.Context, tx *sql.Tx, k attemptKey, wanted ma
 			continue
 		}
 		statement := c.statementMonth(n.ran)
-		_, err := tx.ExecContext(ctx, insertCharge, int64(k.month), k.source, k.seq, k.index, k.attempt, version+1,
-			part,
+		_, err := w.insert.ExecContext(ctx, int64(k.month), k.source, k.seq, k.index, k.attempt, version+1, part,
 			int64(n.ran), int64(statement), n.rate, n.owner, n.group, n.project, n.queue, n.band, d.wall, d.cpu,
 			d.amount,
 			int64(c.now))
 		if err != nil {
 			return err
 		}
-		_, err = tx.ExecContext(ctx, addChargeSum, int64(statement), int64(n.ran), n.owner, n.group, n.project,
-			n.queue, n.band,
+		_, err = w.addSum.ExecContext(ctx, int64(statement), int64(n.ran), n.owner, n.group, n.project, n.queue, n.band,
 			d.cpu, d.amount)
 		if err != nil {
 			return err
@@ -220,6 +270,29 @@ func (c *charger) write(ctx context.Context, tx *sql.Tx, k attemptKey, wanted ma
 		part++
 	}
 	return nil
+}
+
+// differences returns wanted less what all versions have charged, and the last version.
+func (w *chargeWriter) differences(ctx context.Context, k attemptKey, wanted map[chargeName]chargeAmount) (
+	differences map[chargeName]chargeAmount, version int64, err error) {
+	rows, err := w.sums.QueryContext(ctx, int64(k.month), k.source, k.seq, k.index, k.attempt)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer rows.Close()
+	differences = maps.Clone(wanted)
+	for rows.Next() {
+		var n chargeName
+		var have chargeAmount
+		var v int64
+		if err := rows.Scan(&n.ran, &n.rate, &n.owner, &n.group, &n.project, &n.queue, &n.band, &have.wall, &have.cpu,
+			&have.amount, &v); err != nil {
+			return nil, 0, err
+		}
+		version = max(version, v)
+		differences[n] = wanted[n].sub(have)
+	}
+	return differences, version, rows.Err()
 }
 
 // statementMonth returns the month on whose statement a charge comes.

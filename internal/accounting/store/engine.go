@@ -31,6 +31,9 @@ type engine interface {
 	// explain adds to an error of the database what is wrong and what to do.
 	explain(err error) error
 
+	// purge runs a statement with a time on all rows of jobs.
+	purge(ctx context.Context, text string, before accounting.Millis) error
+
 	// dropMonth removes the rows of a month.
 	dropMonth(ctx context.Context, m accounting.Month) error
 

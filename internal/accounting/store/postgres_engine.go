@@ -142,6 +142,11 @@ func (e *postgresEngine) explain(err error) error {
 	return err
 }
 
+func (e *postgresEngine) purge(ctx context.Context, text string, before accounting.Millis) error {
+	_, err := e.write.ExecContext(ctx, text, int64(before))
+	return e.explain(err)
+}
+
 const (
 	addMonth  = `SELECT add_month($1)`
 	dropMonth = `SELECT drop_month($1)`

@@ -145,3 +145,25 @@ func (s *Store) CloseGap(ctx context.Context, source accounting.SourceID, first 
 		return err
 	})
 }
+
+const deleteGapsBefore = `DELETE FROM gap WHERE source = $1 AND next <= $2`
+
+// SkipTo notes that what comes before the entry with the number next has been restored.
+// The feed goes on there.
+func (s *Store) SkipTo(ctx context.Context, source accounting.SourceID, host string, next uint64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.sources.row(source, host)
+	r.next = max(r.next, next)
+	err := s.inTx(ctx, func(tx *sql.Tx) error {
+		if _, err := tx.ExecContext(ctx, deleteGapsBefore, r.id, int64(next)); err != nil {
+			return err
+		}
+		return r.store(ctx, tx)
+	})
+	if err != nil {
+		return fmt.Errorf("source %s: %w", source, err)
+	}
+	s.sources.put(r)
+	return nil
+}

@@ -128,6 +128,26 @@ func (e *sqliteEngine) dropMonth(_ context.Context, m accounting.Month) error {
 	return nil
 }
 
+func (e *sqliteEngine) purge(ctx context.Context, text string, before accounting.Millis) error {
+	months, err := e.months(ctx)
+	if err != nil {
+		return err
+	}
+	for _, m := range months {
+		f, err := e.file(ctx, m, false)
+		if err != nil {
+			return err
+		}
+		if f == nil {
+			continue
+		}
+		if _, err := f.write.ExecContext(ctx, text, int64(before)); err != nil {
+			return f.explain(err)
+		}
+	}
+	return nil
+}
+
 func (e *sqliteEngine) check(ctx context.Context) error {
 	errs := []error{e.main.check(ctx)}
 	months, err := e.months(ctx)

@@ -232,3 +232,49 @@ func TestOneWriter(t *testing.T) {
 		openStore(t, o)
 	})
 }
+
+// TestSkipAndPurge holds that a feed goes on after what was restored, and that usage and
+// actions go by their times.
+func TestSkipAndPurge(t *testing.T) {
+	onEngines(t, func(t *testing.T, options func() Options) {
+		o := options()
+		s := openStore(t, o)
+		feed := testFeed(1, 30)
+		middle := uint64(len(feed) / 2)
+		must(t, s.Restore(t.Context(), testSource(1), testHost(1), middle+1, feed[:middle]))
+		must(t, s.SkipTo(t.Context(), testSource(1), testHost(1), middle+1))
+		ingestAll(t, s, 1, feed[middle:], 100)
+		must(t, s.SkipTo(t.Context(), testSource(1), testHost(1), 3))
+		must(t, s.Close())
+		s = openStore(t, o)
+		if got := s.NextNumber(testSource(1)); got != uint64(len(feed)+1) {
+			t.Errorf("the next number is %d, want %d", got, len(feed)+1)
+		}
+		sources, err := s.Reporter(t.Context()).Sources()
+		must(t, err)
+		if len(sources) != 1 || len(sources[0].Gaps) != 0 || sources[0].Skew == 0 {
+			t.Errorf("got %+v", sources)
+		}
+
+		r, all := s.Reader(t.Context()), accounting.TimeRange{}
+		usage, actions := collect(t, r.Usage(all)), collect(t, r.Actions(all))
+		before := usage[len(usage)/2].Hour
+		at := actions[len(actions)/2].Time
+		must(t, s.Purge(t.Context(), before, at))
+		usage = slices.DeleteFunc(usage, func(u accounting.UsageHour) bool { return u.Hour < before })
+		actions = slices.DeleteFunc(actions, func(a accounting.JobAction) bool { return a.Time < at })
+		if got := collect(t, r.Usage(all)); !slices.Equal(got, usage) {
+			t.Errorf("got %d hours, want %d", len(got), len(usage))
+		}
+		if got := collect(t, r.Actions(all)); !slices.Equal(got, actions) {
+			t.Errorf("got %d actions, want %d", len(got), len(actions))
+		}
+		key := usage[0].AttemptKey
+		if got := collect(t, r.AttemptUsage(key)); len(got) != 1 || got[0] != usage[0] {
+			t.Errorf("got %+v", got)
+		}
+		if got := collect(t, r.JobActions(actions[0].JobKey)); len(got) == 0 || got[0] != actions[0] {
+			t.Errorf("got %+v", got)
+		}
+	})
+}
