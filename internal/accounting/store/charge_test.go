@@ -89,11 +89,34 @@ func TestStatements(t *testing.T) {
 		if got := statementSum(t, r, october); got != before {
 			t.Errorf("the closed month: got %d, want %d", got, before)
 		}
+		checkGrant(t, s, october)
 		if got := statementSum(t, r, october+1); got != all[october]-before+all[october+1] {
 			t.Errorf("November with late news: got %d, want %d", got, all[october]-before+all[october+1])
 		}
 		checkAdjustments(t, s, october)
 	})
+}
+
+// checkGrant holds that a rate that is added later with an earlier begin does not change
+// the grant of a closed month.
+func checkGrant(t *testing.T, s *Store, closed accounting.Month) {
+	t.Helper()
+	r, payer := s.Reporter(t.Context()), accounting.Payer{Project: "p1"}
+	before, err := r.Statement(payer, closed)
+	must(t, err)
+	late := testRate()
+	late.From, late.Group, late.MonthlyGrant = 2, "nobody", 5_000_000
+	must(t, s.AddRate(t.Context(), late))
+	late.Group, late.CoreHour, late.MonthlyGrant = "", 3_000_000, 7000
+	must(t, s.AddRate(t.Context(), late))
+	after, err := r.Statement(payer, closed)
+	must(t, err)
+	if before.Closed == 0 || after.Grant != before.Grant || after.Total != before.Total {
+		t.Errorf("got %+v, want %+v", after, before)
+	}
+	if open, err := r.Statement(payer, closed+1); err != nil || open.Grant != 7000 {
+		t.Errorf("the open month: got a grant of %d, %v", open.Grant, err)
+	}
 }
 
 // closeWhenComplete closes a month as soon as its source has passed it by three days.

@@ -14,8 +14,9 @@ const closeDelay = 72 * accounting.HourMillis
 
 const (
 	selectClosed = `SELECT month FROM month WHERE closed <> 0`
-	closeMonth   = `INSERT INTO month (month, closed, closer) VALUES ($1, $2, $3) ON CONFLICT (month) DO NOTHING`
-	selectClose  = `SELECT coalesce(max(closed), 0) FROM month WHERE month = $1`
+	closeMonth   = `INSERT INTO month (month, closed, closer, rates)
+VALUES ($1, $2, $3, (SELECT coalesce(max(id), 0) FROM rate)) ON CONFLICT (month) DO NOTHING`
+	selectClose  = `SELECT coalesce(max(closed), 0), coalesce(max(rates), 0) FROM month WHERE month = $1`
 	countPending = `SELECT (SELECT count(*) FROM dirty WHERE hour < $1) + (SELECT count(*) FROM due)`
 	firstCharged = `SELECT coalesce(min(statement), 0) FROM charge_sum`
 )

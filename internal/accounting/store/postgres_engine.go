@@ -17,8 +17,9 @@ import (
 	"github.com/roost-batch/roost/internal/accounting"
 )
 
-// maxServerReaders bounds the connections that read from a server.
-const maxServerReaders = 16
+// maxServerReaders bounds the connections that read from a server, which allows 100
+// unless it is told otherwise. One reader may take two.
+const maxServerReaders = 64
 
 // postgresLock is the advisory lock of the one accountant that writes.
 const postgresLock = 0x726f6f7374 // "roost"

@@ -13,8 +13,9 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// maxFileReaders bounds the connections that read one file.
-const maxFileReaders = 8
+// maxFileReaders bounds the connections that read one file. It is well above the readers
+// that there may be, because one that reads attempts for each of its jobs takes two.
+const maxFileReaders = 64
 
 // sqliteFile is one SQLite database with a connection that writes and some that read.
 type sqliteFile struct {

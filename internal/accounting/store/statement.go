@@ -48,7 +48,8 @@ func (r reader) Statement(payer accounting.Payer, m accounting.Month) (accountin
 		return st, err
 	}
 	db := r.store.engine.reader()
-	if err := db.QueryRowContext(r.ctx, selectClose, int64(m)).Scan(&st.Closed); err != nil {
+	var lastRate int64
+	if err := db.QueryRowContext(r.ctx, selectClose, int64(m)).Scan(&st.Closed, &lastRate); err != nil {
 		return st, r.store.engine.explain(err)
 	}
 	if err := r.addLines(&st); err != nil {
@@ -62,6 +63,9 @@ func (r reader) Statement(payer accounting.Payer, m accounting.Month) (accountin
 	rates, err := readRates(r.ctx, db)
 	if err != nil {
 		return st, r.store.engine.explain(err)
+	}
+	if st.Closed != 0 { // what is set later changes nothing
+		rates = slices.DeleteFunc(rates, func(rate accounting.Rate) bool { return rate.ID > lastRate })
 	}
 	var grant accounting.MicroUnits
 	if rate := accounting.NewRateTable(rates).At(payer.Group, m.Start()); rate != nil {

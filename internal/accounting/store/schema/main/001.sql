@@ -27,7 +27,8 @@ CREATE TABLE name (
 CREATE TABLE month (
 	month  INTEGER NOT NULL PRIMARY KEY,
 	closed INTEGER NOT NULL, -- when; 0: open
-	closer TEXT    NOT NULL
+	closer TEXT    NOT NULL,
+	rates  INTEGER NOT NULL  -- id of the last rate when it was closed: its grants are of those
 ) STRICT;
 
 -- Counters: mark is the last mark, rolled the time up to which hours are marked.

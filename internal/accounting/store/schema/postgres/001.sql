@@ -27,7 +27,8 @@ CREATE TABLE name (
 CREATE TABLE month (
 	month  bigint NOT NULL PRIMARY KEY,
 	closed bigint NOT NULL, -- when; 0: open
-	closer text    NOT NULL
+	closer text    NOT NULL,
+	rates  bigint NOT NULL  -- id of the last rate when it was closed: its grants are of those
 );
 
 -- Counters: mark is the last mark, rolled the time up to which hours are marked.
