@@ -97,8 +97,8 @@ func TestStatements(t *testing.T) {
 	})
 }
 
-// checkGrant holds that a rate that is added later with an earlier begin does not change
-// the grant of a closed month.
+// checkGrant holds that a later rate does not change the grant of a closed month. It may
+// begin as early as it likes.
 func checkGrant(t *testing.T, s *Store, closed accounting.Month) {
 	t.Helper()
 	r, payer := s.Reporter(t.Context()), accounting.Payer{Project: "p1"}
