@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -111,5 +112,28 @@ job "too-large" {
 				}
 			}
 		})
+	}
+	t.Run("live", func(t *testing.T) { checkLiveTable(t, b, p, "http://"+address.Host) })
+}
+
+// checkLiveTable holds that a row of the list shows the end of its job by itself.
+func checkLiveTable(t *testing.T, b *browser, p *Pool, base string) {
+	finish := p.sleepersOf(t, "sleeper", "")
+	stdout, _, _ := p.Command(t.Context(), "jobs", "--json", "@sleeper")
+	var list struct{ Jobs []struct{ ID string } }
+	if err := json.Unmarshal([]byte(stdout), &list); err != nil || len(list.Jobs) != 1 {
+		t.Fatalf("%v, jobs: %s", err, stdout)
+	}
+	row := fmt.Sprintf("tr[data-job=%q] ", list.Jobs[0].ID)
+	browse(t, b, chromedp.Navigate(base+"/jobs"))
+	browse(t, b, chromedp.WaitVisible(row+".state.running"))
+	browse(t, b, chromedp.Evaluate[int]("window.sameDocument = 1"))
+	finish()
+	browse(t, b, chromedp.WaitVisible(row+".state.completed"))
+	if browse(t, b, chromedp.Evaluate[int]("window.sameDocument || 0")) != 1 {
+		t.Error("the page was loaded again")
+	}
+	if problems := b.takeProblems(); len(problems) > 0 {
+		t.Errorf("the browser reports %q", problems)
 	}
 }

@@ -88,7 +88,7 @@ func (w *pageWriter) convertLine(line string) error {
 		return w.closeLevel()
 	case "nf", "EX":
 		w.closeParagraph()
-		w.body.WriteString("<pre>")
+		w.body.WriteString(`<pre tabindex="0">`)
 		w.verbatim = true
 		return nil
 	case "fi", "EE":
@@ -135,7 +135,7 @@ func (w *pageWriter) openLevel() {
 	}
 	w.body.WriteString(`<div class="indent">`)
 	if w.verbatim {
-		w.body.WriteString("<pre>")
+		w.body.WriteString(`<pre tabindex="0">`)
 	}
 	w.levels = append(w.levels, level{})
 }
@@ -150,7 +150,7 @@ func (w *pageWriter) closeLevel() error {
 	}
 	w.closeLevels(len(w.levels) - 1)
 	if w.verbatim {
-		w.body.WriteString("<pre>")
+		w.body.WriteString(`<pre tabindex="0">`)
 	}
 	return nil
 }

@@ -151,7 +151,7 @@ and <a href="other.5">other(5)</a> and unknown(5).
 </li></ul>
 </div>
 </dd></dl>
-<pre>  x &lt; y
+<pre tabindex="0">  x &lt; y
 </pre>
 <table>
 <tr><td>a</td><td class="number">1</td></tr>

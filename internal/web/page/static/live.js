@@ -1,0 +1,93 @@
+// Keeps the rows of a table of jobs, or the page of one job, as they are now. While the
+// page is hidden nothing is read: a browser may have only a few connections to a server.
+
+const table = document.querySelector('table[data-live="jobs"]');
+const page = document.querySelector("[data-live-job]");
+const finals = ["completed", "failed", "removed"];
+
+// The parts of a bar, in the order of a life.
+const parts = [["completed", "fill-ok"], ["failed", "fill-bad"], ["exiting", "fill-running"], ["running", "fill-running"],
+  ["starting", "fill-running"], ["suspended", "fill-warn"], ["held", "fill-warn"], ["blocked", "fill-warn"],
+  ["idle", "fill-idle"], ["removed", "fill-free"]];
+
+function drawBar(svg, counts, tasks) {
+  const failed = counts.failed || 0;
+  const labels = [];
+  let at = 0;
+  const rects = [];
+  for (const [state, fill] of parts) {
+    const n = (counts[state] || 0) - (state === "completed" ? failed : 0);
+    if (n <= 0) continue;
+    const rect = document.createElementNS(svg.namespaceURI, "rect");
+    const width = Math.max(1000 * n / tasks, 1);
+    for (const [name, value] of [["x", at], ["width", width], ["height", 22], ["class", fill]]) rect.setAttribute(name, value);
+    at += width;
+    labels.push(`${n} ${state}`);
+    rects.push(rect);
+  }
+  svg.replaceChildren(...rects);
+  svg.setAttribute("aria-label", labels.join(", "));
+}
+
+function showState(mark, state) {
+  mark.className = `state ${state}`;
+  mark.textContent = state;
+}
+
+function updateRow(job) {
+  const row = table.querySelector(`tr[data-job="${CSS.escape(job.id)}"]`);
+  if (!row) return;
+  showState(row.querySelector(".state"), job.state);
+  const bar = row.querySelector("svg.strip");
+  if (bar) drawBar(bar, job.counts, job.tasks);
+  const note = row.querySelector("td:last-child");
+  if (job.state === "running" && job.node) {
+    const link = document.createElement("a");
+    link.href = `/nodes/${encodeURIComponent(job.node)}`;
+    link.textContent = job.node;
+    note.replaceChildren(link);
+  } else {
+    note.textContent = job.reason || "";
+  }
+}
+
+function updatePage(job) {
+  if (finals.includes(job.state) || (job.attempt || 0) !== Number(page.dataset.attempt)) {
+    location.reload(); // its events and what it used are new, too
+    return;
+  }
+  showState(page.querySelector(".state"), job.state);
+  const bar = document.querySelector(".panel > svg.strip");
+  if (bar) drawBar(bar, job.counts, job.tasks);
+}
+
+function watchedJobs() {
+  if (page) return finals.includes(page.dataset.state) || page.dataset.liveJob.includes("[") ? [] : [page.dataset.liveJob];
+  return [...table.querySelectorAll("tr[data-job]")]
+    .filter((row) => !finals.includes(row.querySelector(".state").textContent)).map((row) => row.dataset.job);
+}
+
+let source = null;
+
+// connect opens the stream while the page is seen, and closes it while it is hidden.
+function connect() {
+  if (document.hidden) {
+    source?.close();
+    source = null;
+    return;
+  }
+  const jobs = watchedJobs().slice(0, 100);
+  if (source || !jobs.length) return;
+  source = new EventSource(`/v1/stream?topics=${jobs.map((id) => encodeURIComponent(`job/${id}`)).join(",")}`);
+  source.addEventListener("job", (e) => {
+    const { job } = JSON.parse(e.data);
+    if (page) updatePage(job);
+    else updateRow(job);
+  });
+  source.addEventListener("resync", () => location.reload());
+}
+
+if (table || page) {
+  document.addEventListener("visibilitychange", connect);
+  connect();
+}
