@@ -43,7 +43,7 @@ func TestReplicaSnapshot(t *testing.T) {
 }
 
 // TestSnapshotOfManyMachines makes a snapshot of 10,000 machines and of the groups of
-// 1,000 users. Some of the machines are drained by an administrator.
+// 1,000 users. An administrator has drained a machine.
 func TestSnapshotOfManyMachines(t *testing.T) {
 	const machines = 10_000
 	l := newLoop("n", "n:1", nil, newLeadership(), time.Second, slog.New(slog.DiscardHandler))
