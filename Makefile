@@ -17,7 +17,7 @@ help: ## list the targets
 .PHONY: build
 build: ## build the programs, and the q* links, into bin/
 	@scripts/setup.sh go
-	CGO_ENABLED=0 $(GO) build -trimpath -tags '$(LEAN)' -o bin/ ./cmd/roost ./cmd/roost-sim
+	CGO_ENABLED=0 $(GO) build -trimpath -tags '$(LEAN)' -o bin/ ./cmd/roost ./cmd/roost-sim ./cmd/roost-accountant
 	$(GO) build -trimpath -tags '$(LEAN)' -o bin/ ./cmd/roost-daemon ./cmd/roost-negotiator ./cmd/roost-node ./cmd/roost-web
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o bin/ ./cmd/roost-starter
 	@for q in $(PBS); do ln -sf roost bin/$$q; done

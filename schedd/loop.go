@@ -95,6 +95,9 @@ func (s *Schedd) runLoop(ctx context.Context, batches chan<- *commitBatch, commi
 // acknowledgements wait for it, and should still go out. If the daemon ends because the
 // log cannot be written, nobody takes the batch.
 func (s *Schedd) flushOnStop(batches chan<- *commitBatch, committed <-chan struct{}) {
+	if s.feed != nil {
+		s.feed.Flush()
+	}
 	if s.pending.isEmpty() {
 		return
 	}
@@ -214,7 +217,13 @@ func (s *Schedd) commitEventsLazily(events ...queue.JobEvent) {
 func (s *Schedd) commitEventsWithin(delay time.Duration, events ...queue.JobEvent) {
 	for _, e := range events {
 		s.metrics.countEvent(&e)
+		if s.feed != nil {
+			s.feed.Before(s.queue, &e)
+		}
 		s.queue.Apply(e)
+		if s.feed != nil {
+			s.feed.After(s.queue, &e)
+		}
 		s.leader.RetractOutcome(&e)
 		s.service.RemoveEndedUsage(&e)
 		if n, ok := s.queue.Notification(e); ok && s.notifier.IsConfigured() {
@@ -270,6 +279,9 @@ func (s *Schedd) tick() {
 	}
 	s.react(now)
 	s.metrics.refresh(now)
+	if s.feed != nil {
+		s.feed.Flush()
+	}
 	s.maybeCheckpoint()
 }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/api"
 	"github.com/roost-batch/roost/schedd/dispatch"
+	"github.com/roost-batch/roost/schedd/feed"
 	"github.com/roost-batch/roost/schedd/history"
 	"github.com/roost-batch/roost/schedd/journal"
 	"github.com/roost-batch/roost/schedd/negotiation"
@@ -44,7 +45,9 @@ type Schedd struct {
 	daemonContext context.Context // of the daemon
 	journal       *journal.Journal
 	history       *history.History
-	reserve       *journal.DiskReserve // of the log's disk
+	feed          *feed.Feed             // for the accountant; nil in a simulation
+	accountantAt  atomic.Pointer[string] // address that an accountant has said
+	reserve       *journal.DiskReserve   // of the log's disk
 	users         *transfer.UserAgents
 	notifier      *notify.Notifier
 	inbox         chan any
@@ -139,11 +142,15 @@ func (s *Schedd) openFiles() (err error) {
 	if s.history, err = history.Open(s.stateDir(), s.node.Name); err != nil {
 		return err
 	}
-	s.journal, s.queue, err = journal.Open(s.stateDir(), s.node.Name)
+	s.users = transfer.NewUserAgents()
+	s.feed = s.newFeed()
+	s.journal, s.queue, err = journal.OpenObserved(s.stateDir(), s.node.Name, s.feed)
 	if err != nil {
+		s.feed.Close()
 		s.history.Close()
 		return err
 	}
+	s.feed.Start(s.journal.NextBatch())
 	s.notifier, err = notify.Open(notify.DeliveryOptions{
 		Dir: filepath.Join(s.stateDir(), "notices"), OwnUID: s.node.Schedd.Notify, Host: s.node.Name,
 		Groups: transfer.UnixGroups, Log: s.log,
@@ -159,7 +166,6 @@ func (s *Schedd) openFiles() (err error) {
 	}
 	s.sessions.Store(n << incarnationBits) // sessions of this start are numbered above those of all starts before
 	s.dispatch = dispatch.New(jobQueueAdapter{s}, dispatch.DefaultOptions())
-	s.users = transfer.NewUserAgents()
 	s.assemble()
 	err = s.transfers.OpenImages()
 	if err == nil {
@@ -191,6 +197,12 @@ func (s *Schedd) assemble() {
 		Journal: s.journal, History: s.history, Reserve: s.reserve, Loop: loop, Leader: s.leader,
 		Transfers: s.transfers, Peers: s.peerSchedds, Admins: &s.admins, Users: s.users, Table: &s.jobTable,
 		Metrics: s.metrics.Schedd,
+		AccountantAddress: func() string {
+			if address := s.accountantAt.Load(); address != nil {
+				return *address
+			}
+			return ""
+		},
 	})
 	s.archive = &jobArchive{
 		node: s.node, stateDir: s.stateDir(), log: s.log, history: s.history, journal: s.journal, service: s.service,
@@ -199,7 +211,7 @@ func (s *Schedd) assemble() {
 }
 
 func (s *Schedd) closeFiles() {
-	if err := errors.Join(s.journal.Close(), s.history.Close()); err != nil {
+	if err := errors.Join(s.journal.Close(), s.history.Close(), s.feed.Close()); err != nil {
 		s.log.Error("close the log", "error", err)
 	}
 }
@@ -220,6 +232,7 @@ func (s *Schedd) runServers(ctx context.Context, listeners []net.Listener, expor
 	}
 	server := rpc.NewServer(serving, peer.MethodAccess())
 	wire.RegisterScheddServer(server, s.service)
+	wire.RegisterFeedServer(server, feedService{schedd: s})
 	wire.RegisterNeighbourServer(server, peers.NewService(s.service, s.node.Name, &s.admins))
 	group, ctx := errgroup.WithContext(ctx)
 	s.daemonContext = ctx
@@ -229,7 +242,9 @@ func (s *Schedd) runServers(ctx context.Context, listeners []net.Listener, expor
 	batches, committed := make(chan *commitBatch), make(chan struct{})
 	w := &batchWriter{s.journal, s.reserve, make(chan *journal.QueueCheckpoint, 1), &s.checkpointing}
 	group.Go(func() error { defer close(committed); return s.runCommitter(ctx, batches, w) })
-	group.Go(func() error { return w.runCheckpointer(ctx) })
+	feedContext, stopFeed := context.WithCancel(context.WithoutCancel(ctx)) // a checkpoint needs the feed to the end
+	group.Go(func() error { defer stopFeed(); return w.runCheckpointer(ctx) })
+	group.Go(func() error { s.feed.Run(feedContext); return nil })
 	group.Go(func() error { defer close(batches); return s.runLoop(ctx, batches, committed) })
 	group.Go(func() error { s.leader.RunLeaderTracker(ctx); return nil })
 	group.Go(func() error { s.reserve.RunMaintainer(ctx); return nil })

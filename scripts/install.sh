@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 to=$DESTDIR$PREFIX
 
 install -d "$to/bin"
-install -m 755 bin/roost bin/roost-daemon bin/roost-negotiator bin/roost-node bin/roost-sim bin/roost-starter bin/roost-web "$to/bin/"
+install -m 755 bin/roost bin/roost-accountant bin/roost-daemon bin/roost-negotiator bin/roost-node bin/roost-sim bin/roost-starter bin/roost-web "$to/bin/"
 for q in $PBS; do ln -sf roost "$to/bin/$q"; done
 
 for page in man/*.[1-8]; do

@@ -63,6 +63,7 @@ for part in "$@"; do
 		package chromium chromium
 		[ -n "$(ls /usr/lib/postgresql/*/bin/initdb 2>/dev/null)" ] || package initdb postgresql
 		unpack_promtool
+		[ -n "$(ls /usr/lib/postgresql/*/bin/initdb 2>/dev/null)" ] || package initdb postgresql
 		scripts/criu.sh
 		;;
 	criu) scripts/criu.sh ;;

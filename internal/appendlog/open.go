@@ -208,6 +208,23 @@ func (l *Log) Close() (err error) {
 	return err
 }
 
+// FirstEntry returns the number of the first entry that the log in dir may have. There is
+// no log if found is false. A caller who knows what the first entry must be passes that
+// to [Open] instead: then it is noticed if the beginning of the log is gone.
+func FirstEntry(dir string) (first uint64, found bool, err error) {
+	firsts, err := listSegments(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, false, nil
+	}
+	if err != nil || len(firsts) == 0 {
+		return 0, false, err
+	}
+	return firsts[0], true, nil
+}
+
+// MarkPath returns the path of the mark of the log in dir.
+func MarkPath(dir string) string { return dir + markSuffix }
+
 // listSegments lists the numbers of the first entries of all segments, in order.
 func listSegments(dir string) (firsts []uint64, err error) {
 	files, err := os.ReadDir(dir)

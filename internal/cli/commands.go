@@ -4,6 +4,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/roost-batch/roost/internal/cli/accounts"
 	"github.com/roost-batch/roost/internal/cli/admin"
 	"github.com/roost-batch/roost/internal/cli/classad"
 	"github.com/roost-batch/roost/internal/cli/frame"
@@ -22,6 +23,8 @@ func entries() []frame.CommandEntry {
 		frame.Entry("why", jobs.WhyCommand), frame.Entry("logs", jobs.LogsCommand),
 		frame.Entry("ssh", terminal.SSHCommand), frame.Entry("top", jobs.TopCommand),
 		frame.Entry("wait", jobs.WaitCommand), frame.Entry("history", jobs.HistoryCommand),
+		frame.Entry("usage", accounts.UsageCommand), frame.Entry("report", accounts.ReportCommand),
+		frame.Entry("sacct", accounts.SacctCommand),
 		frame.Entry("shares", admin.SharesCommand),
 		frame.Entry("rm", jobs.RemoveCommand, "remove", "cancel"), frame.Entry("hold", jobs.HoldCommand),
 		frame.Entry("release", jobs.ReleaseCommand), frame.Entry("retry", jobs.RetryCommand),
@@ -78,7 +81,8 @@ func nodeEntry(name, group, summary string) frame.CommandEntry {
 // roost-daemon, people seldom as a command of roost.
 func daemonEntries() (all []frame.CommandEntry) {
 	for _, name := range []string{"collector", "negotiator", "schedd", "startd", "guard", "authority",
-		"checkpoint-server", "files-agent", "files-tree", "shell-agent", "checkpoint-agent", "idle-agent"} {
+		"checkpoint-server", "accountant", "files-agent", "files-tree", "shell-agent", "checkpoint-agent",
+		"idle-agent"} {
 		all = append(all, nodeEntry(name, frame.GroupMore, ""))
 	}
 	return all

@@ -29,8 +29,12 @@ type Node struct {
 	// address of the checkpoint server for this node's startds; empty: images go to the
 	// schedds
 	ImageServer string
-	Authority   *AuthoritySettings // the authority on this node
-	Web         *WebSettings       // the web daemon on this node
+	Accountant  *AccountantSettings // the accountant on this node
+	// address of the pool's accountant, to which this node's schedd sends what users ask
+	// it; empty: the pool has none, or it calls the schedd
+	AccountantAt string
+	Authority    *AuthoritySettings // the authority on this node
+	Web          *WebSettings       // the web daemon on this node
 	// address of the pool's authority, which renews this node's certificate; empty: the
 	// certificate was made by hand
 	AuthorityAt string
@@ -119,6 +123,13 @@ type CheckpointServerSettings struct {
 	Max    roost.Bytes // the most bytes of all images; 0: what the disk has room for
 }
 
+// AccountantSettings configures the accountant on a node.
+type AccountantSettings struct {
+	Listen   []string
+	Dir      string // directory of its database
+	Database string // address of a PostgreSQL database; empty: SQLite in Dir
+}
+
 // Roles lists the roles of the node.
 func (n *Node) Roles() []peer.Role {
 	var roles []peer.Role
@@ -136,6 +147,9 @@ func (n *Node) Roles() []peer.Role {
 	}
 	if n.Images != nil {
 		roles = append(roles, peer.CheckpointServer)
+	}
+	if n.Accountant != nil {
+		roles = append(roles, peer.Accountant)
 	}
 	if n.Authority != nil {
 		roles = append(roles, peer.Authority)

@@ -95,13 +95,28 @@ func (n *Node) fillDefaults(at, host string) {
 		fillListenAddress(&d.Listen, n.RunDir(), "startd-"+d.Name)
 	}
 	n.fillAuthorityDefaults(at)
-	n.fillWebDefaults(at)
-	n.Metrics.fillDefaults(at)
+	n.fillObserverDefaults(at)
 	n.checkGPUSharing()
 	setDefault(&n.Owner.File, OwnerFileName)
 	n.Owner.File = joinBelow(at, n.Owner.File)
 	if t := n.TLS; t != nil {
 		t.CA, t.Certificate, t.Key = joinBelow(at, t.CA), joinBelow(at, t.Certificate), joinBelow(at, t.Key)
+	}
+}
+
+// fillObserverDefaults is for what only looks at the pool.
+func (n *Node) fillObserverDefaults(at string) {
+	n.fillAccountantDefaults(at)
+	n.fillWebDefaults(at)
+	n.Metrics.fillDefaults(at)
+}
+
+func (n *Node) fillAccountantDefaults(at string) {
+	if a := n.Accountant; a != nil {
+		setDefault(&a.Dir, filepath.Join(n.Dir, "accountant"))
+		a.Dir = joinBelow(at, a.Dir)
+		fillListenAddress(&a.Listen, n.RunDir(), "accountant")
+		setDefault(&n.AccountantAt, AdvertisedAddress(a.Listen))
 	}
 }
 
@@ -141,7 +156,7 @@ func joinBelow(dir, path string) string {
 // checkNode checks a complete node for consistency: each daemon must be able to find
 // those that it needs.
 func (n *Node) checkNode() error {
-	if n.Collectors == nil && (n.Negotiator != nil || n.Schedd != nil || len(n.Startds) > 0) {
+	if n.Collectors == nil && (n.Negotiator != nil || n.Schedd != nil || n.Accountant != nil || len(n.Startds) > 0) {
 		return fmt.Errorf("%w: no collector here and none named: add collectors = [\"host:port\"], or a "+
 			"collector block", roost.BadConfig)
 	}
@@ -169,6 +184,12 @@ func (n *Node) checkNode() error {
 	}
 	if n.ImageServer != "" {
 		all = append(all, n.ImageServer)
+	}
+	if n.Accountant != nil {
+		all = append(all, n.Accountant.Listen...)
+	}
+	if n.AccountantAt != "" {
+		all = append(all, n.AccountantAt)
 	}
 	if err := errors.Join(n.checkGPUs(), n.checkAuthority(), n.checkWeb(), n.checkMetrics()); err != nil {
 		return err

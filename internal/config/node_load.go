@@ -129,6 +129,7 @@ func readNode(p *problemList, body *hclsyntax.Body) *Node {
 	s.readAddresses("collectors", &n.Collectors)
 	s.readAddresses("negotiators", &n.Negotiators)
 	s.readAddress("checkpoint_server", &n.ImageServer)
+	s.readAddress("accountant", &n.AccountantAt)
 	s.readAddress("authority", &n.AuthorityAt)
 	if b := s.singleBlock("tls"); b != nil {
 		n.TLS = &TLSFiles{}
@@ -165,14 +166,7 @@ func readNode(p *problemList, body *hclsyntax.Body) *Node {
 		i.readSize("max_size", `"500GiB"`, &n.Images.Max)
 		i.reportUnknown()
 	}
-	if b := s.singleBlock("web"); b != nil {
-		n.Web = &WebSettings{}
-		s.readWeb(b, n.Web)
-	}
-	if b := s.singleBlock("metrics"); b != nil {
-		n.Metrics = &MetricsSettings{}
-		s.readMetrics(b, n.Metrics)
-	}
+	s.readObservers(n)
 	s.readStartds(n)
 	if b := s.singleBlock("owner"); b != nil {
 		o := s.innerBlock(b)
@@ -182,10 +176,31 @@ func readNode(p *problemList, body *hclsyntax.Body) *Node {
 	s.reportUnknown()
 	if n.Roles() == nil && len(p.errors) == 0 {
 		p.addProblem(body.MissingItemRange(),
-			"add a block for each daemon: collector, negotiator, schedd, startd, checkpoint_server, authority",
+			"add a block for each daemon: collector, negotiator, schedd, startd, checkpoint_server, accountant, "+
+				"authority",
 			"the node has no daemons")
 	}
 	return n
+}
+
+// readObservers reads the blocks of what only looks at the pool.
+func (s *blockReader) readObservers(n *Node) {
+	if b := s.singleBlock("web"); b != nil {
+		n.Web = &WebSettings{}
+		s.readWeb(b, n.Web)
+	}
+	if b := s.singleBlock("metrics"); b != nil {
+		n.Metrics = &MetricsSettings{}
+		s.readMetrics(b, n.Metrics)
+	}
+	if b := s.singleBlock("accountant"); b != nil {
+		n.Accountant = &AccountantSettings{}
+		a := s.innerBlock(b)
+		a.readAddresses("listen", &n.Accountant.Listen)
+		a.readText("dir", &n.Accountant.Dir)
+		a.readText("database", &n.Accountant.Database)
+		a.reportUnknown()
+	}
 }
 
 // checkElection refuses an unsuitable Election. A short one would depose healthy leaders

@@ -22,6 +22,7 @@ func Write(n *Node) []byte {
 	w.writeList("collectors", n.Collectors)
 	w.writeList("negotiators", n.Negotiators)
 	w.writeText("checkpoint_server", n.ImageServer)
+	w.writeText("accountant", n.AccountantAt)
 	w.writeText("authority", n.AuthorityAt)
 	if t := n.TLS; t != nil {
 		b := w.writeBlock("tls")
@@ -67,6 +68,7 @@ func Write(n *Node) []byte {
 		b.writeSize("max_size", i.Max)
 	}
 	w.writeMetrics(n.Metrics)
+	w.writeAccountant(n.Accountant)
 	if n.Owner.File != "" {
 		w.writeBlock("owner").writeText("file", n.Owner.File)
 	}
@@ -76,6 +78,16 @@ func Write(n *Node) []byte {
 	var b strings.Builder
 	w.to.write(&b, "")
 	return []byte(b.String())
+}
+
+func (w fileWriter) writeAccountant(a *AccountantSettings) {
+	if a == nil {
+		return
+	}
+	b := w.writeBlock("accountant")
+	b.writeList("listen", a.Listen)
+	b.writeText("dir", a.Dir)
+	b.writeText("database", a.Database)
 }
 
 // fileWriter writes settings to a block.

@@ -27,6 +27,8 @@ type writtenFile struct {
 func writtenFiles() []writtenFile {
 	return []writtenFile{
 		{`schedd/queue\.db(\.mark|\.log/.*|\.log\.mark)?`, "schedd/journal TestRepairs", ""},
+		{`schedd/feed\.(log/.*|log\.mark|damaged/.*)`, "schedd/feed TestDamage", ""},
+		{`accountant/.*`, "internal/accounting/store TestDamagedFiles", ""},
 		{`schedd/history\.db(\.mark)?`, "schedd/history TestDamage", ""},
 		{`(schedd|authority)/[a-z]+\.db\.(damaged-.*|new)`, "", "the file before a repair, which is for people"},
 		{`schedd/reserve`, "", "room that is kept for the log; what is in it is never read"},

@@ -108,6 +108,7 @@ func (j JoinOptions) node(reply *wire.JoinReply, host string, port int) *config.
 	n := j.newNode(reply.GetName(), reply.GetPool())
 	n.Collectors, n.Negotiators = reply.GetCollectors(), reply.GetNegotiators()
 	n.AuthorityAt, n.ImageServer = reply.GetAuthority(), reply.GetCheckpointServer()
+	n.AccountantAt = reply.GetAccountant()
 	// so that the other schedds can ask for its jobs
 	n.Schedd.Listen = []string{joinHostPort(host, port+scheddPort)}
 	switch ca.NodePart(reply.GetPart()) {

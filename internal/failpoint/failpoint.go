@@ -37,7 +37,17 @@ const (
 	AccountantAfterNumber   = "accountant.number.after" // all is on disk, the schedd does not know
 	AccountantBeforeRoll    = "accountant.roll.before"  // hours are computed, not stored
 	AccountantAfterCharge   = "accountant.charge.after" // charges are on disk
+	FeedBeforeAppend        = "feed.append.before"      // entries have numbers, nothing is written
+	FeedAfterAppend         = "feed.append.after"       // written, not yet synced
+	FeedAfterFsync          = "feed.fsync.after"        // on disk, nothing was sent
+	FeedAfterTruncate       = "feed.truncate.after"     // what the accountant has stored is removed
+	FeedAfterSend           = "feed.send.after"         // entries were sent, the accountant has not answered
 )
+
+// FeedNames lists the points of a schedd that an accountant follows.
+func FeedNames() []string {
+	return []string{FeedBeforeAppend, FeedAfterAppend, FeedAfterFsync, FeedAfterTruncate, FeedAfterSend}
+}
 
 // Names lists every point that a running pool passes, for tests that use each of them.
 func Names() []string {

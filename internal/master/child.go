@@ -59,13 +59,13 @@ func (c *childProcess) title() string {
 	return string(c.role)
 }
 
-// stopOrder returns the order in which daemons are stopped. The web daemon, on which
-// nothing depends, comes first. Daemons with running work
-// follow, then the collector, to which the others report, and last the guard, which
-// enforces the machine owner's will.
+// stopOrder returns the order in which daemons are stopped. The web daemon and the
+// accountant, on which nothing depends, come first. Daemons with running work follow,
+// then the collector, to which the others report, and last the guard, which enforces the
+// machine owner's will.
 func stopOrder() []peer.Role {
-	return []peer.Role{webRole, peer.Startd, peer.Schedd, peer.Negotiator, peer.Collector, peer.CheckpointServer,
-		peer.Authority, guardRole}
+	return []peer.Role{webRole, peer.Accountant, peer.Startd, peer.Schedd, peer.Negotiator, peer.Collector,
+		peer.CheckpointServer, peer.Authority, guardRole}
 }
 
 // childrenOf lists the node's daemons, in the order of their start. All of them could be
@@ -100,6 +100,9 @@ func childrenOf(n *config.Node) []*childProcess {
 	}
 	if n.Web != nil {
 		add(webRole, "", peer.Schedd)
+	}
+	if n.Accountant != nil {
+		add(peer.Accountant, "", peer.Collector, peer.Schedd)
 	}
 	return all
 }

@@ -123,7 +123,7 @@ func singleHostNode(dir string, opt UpOptions) *config.Node {
 	n := &config.Node{
 		Name: host, Dir: dir,
 		Collector: &config.CollectorSettings{}, Negotiator: &config.NegotiatorSettings{},
-		Schedd: &config.ScheddSettings{AllowRoot: true},
+		Schedd: &config.ScheddSettings{AllowRoot: true}, Accountant: &config.AccountantSettings{},
 	}
 	share := nodeResources(opt, machineResources(dir))
 	for i := range opt.Nodes {

@@ -64,6 +64,11 @@ func CallRules() []CallRule {
 			"nothing: an image is authenticated with the job's key"},
 		{peer.Schedd, "CheckpointServer", peer.CheckpointServer, ProofByRole, "nothing"},
 
+		{peer.Accountant, "Collector", peer.Collector, ProofByRole, "nothing"},
+		{peer.Accountant, "Negotiator", peer.Negotiator, ProofByRole, "nothing"},
+		{peer.Accountant, "Feed", peer.Schedd, ProofByName, "FeedBatch.host, which is the node that was wanted"},
+		{peer.Schedd, "Accountant", peer.Accountant, ProofByRole, "nothing"},
+
 		{peer.Startd, "Guard", "", ProofBySocket, "nothing"},
 		{peer.User, "Guard", "", ProofBySocket, "nothing"},
 
@@ -74,6 +79,7 @@ func CallRules() []CallRule {
 		{peer.Schedd, "Authority", peer.Authority, ProofByRole, "nothing"},
 		{peer.Startd, "Authority", peer.Authority, ProofByRole, "nothing"},
 		{peer.CheckpointServer, "Authority", peer.Authority, ProofByRole, "nothing"},
+		{peer.Accountant, "Authority", peer.Authority, ProofByRole, "nothing"},
 		{peer.Authority, "Authority", peer.Authority, ProofBySocket, "nothing"},
 	}
 }

@@ -96,6 +96,8 @@ func scheddSizes() map[string]int {
 	const (
 		schedd     = "/roost.wire.Schedd/"
 		peerSchedd = "/roost.wire.Neighbour/"
+		feed       = "/roost.wire.Feed/"
+		accountant = "/roost.wire.Accountant/"
 	)
 	return map[string]int{
 		schedd + "Submit": ordinaryMessageSize,
@@ -116,6 +118,7 @@ func scheddSizes() map[string]int {
 		schedd + "Cell":           ordinaryMessageSize, // an object of 1 MiB
 		schedd + "CheckpointCell": smallMessageSize,
 
+		schedd + "Accounting": smallMessageSize,
 		schedd + "LoginToken": smallMessageSize,
 		schedd + "Login":      smallMessageSize,
 		schedd + "Logins":     smallMessageSize,
@@ -125,6 +128,10 @@ func scheddSizes() map[string]int {
 		peerSchedd + "Why":    smallMessageSize,
 		peerSchedd + "Events": ordinaryMessageSize,
 		peerSchedd + "Act":    ordinaryMessageSize,
+
+		feed + "Pull":         smallMessageSize,
+		feed + "Walk":         smallMessageSize,
+		accountant + "Report": smallMessageSize,
 	}
 }
 

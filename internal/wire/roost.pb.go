@@ -13454,8 +13454,9 @@ type JoinReply struct {
 	Collectors       []string               `protobuf:"bytes,5,rep,name=collectors,proto3" json:"collectors,omitempty"`
 	Negotiators      []string               `protobuf:"bytes,6,rep,name=negotiators,proto3" json:"negotiators,omitempty"`
 	CheckpointServer string                 `protobuf:"bytes,7,opt,name=checkpoint_server,json=checkpointServer,proto3" json:"checkpoint_server,omitempty"`
-	Authority        string                 `protobuf:"bytes,8,opt,name=authority,proto3" json:"authority,omitempty"` // address where certificates are renewed
-	Seen             string                 `protobuf:"bytes,9,opt,name=seen,proto3" json:"seen,omitempty"`           // the host that the request came from, as the authority sees it
+	Authority        string                 `protobuf:"bytes,8,opt,name=authority,proto3" json:"authority,omitempty"`    // address where certificates are renewed
+	Seen             string                 `protobuf:"bytes,9,opt,name=seen,proto3" json:"seen,omitempty"`              // the host that the request came from, as the authority sees it
+	Accountant       string                 `protobuf:"bytes,10,opt,name=accountant,proto3" json:"accountant,omitempty"` // address of the pool's accountant; empty: there is none
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -13549,6 +13550,13 @@ func (x *JoinReply) GetAuthority() string {
 func (x *JoinReply) GetSeen() string {
 	if x != nil {
 		return x.Seen
+	}
+	return ""
+}
+
+func (x *JoinReply) GetAccountant() string {
+	if x != nil {
+		return x.Accountant
 	}
 	return ""
 }
@@ -14393,6 +14401,343 @@ func (x *RevokeReply) GetCertificates() uint32 {
 	return 0
 }
 
+// FeedRequest is a message of the accountant.
+type FeedRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Hello         *FeedHello             `protobuf:"bytes,1,opt,name=hello,proto3" json:"hello,omitempty"` // the first message
+	Next          uint64                 `protobuf:"varint,2,opt,name=next,proto3" json:"next,omitempty"`  // second message: the first entry that it wants; later: all before it are stored
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FeedRequest) Reset() {
+	*x = FeedRequest{}
+	mi := &file_roost_proto_msgTypes[174]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FeedRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FeedRequest) ProtoMessage() {}
+
+func (x *FeedRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[174]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FeedRequest.ProtoReflect.Descriptor instead.
+func (*FeedRequest) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{174}
+}
+
+func (x *FeedRequest) GetHello() *FeedHello {
+	if x != nil {
+		return x.Hello
+	}
+	return nil
+}
+
+func (x *FeedRequest) GetNext() uint64 {
+	if x != nil {
+		return x.Next
+	}
+	return 0
+}
+
+type FeedHello struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Address       string                 `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"` // at which the accountant takes reports
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FeedHello) Reset() {
+	*x = FeedHello{}
+	mi := &file_roost_proto_msgTypes[175]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FeedHello) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FeedHello) ProtoMessage() {}
+
+func (x *FeedHello) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[175]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FeedHello.ProtoReflect.Descriptor instead.
+func (*FeedHello) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{175}
+}
+
+func (x *FeedHello) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+type FeedWalk struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Since         int64                  `protobuf:"varint,1,opt,name=since,proto3" json:"since,omitempty"` // unix nanoseconds: only jobs that entered the history since; 0: all
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FeedWalk) Reset() {
+	*x = FeedWalk{}
+	mi := &file_roost_proto_msgTypes[176]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FeedWalk) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FeedWalk) ProtoMessage() {}
+
+func (x *FeedWalk) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[176]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FeedWalk.ProtoReflect.Descriptor instead.
+func (*FeedWalk) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{176}
+}
+
+func (x *FeedWalk) GetSince() int64 {
+	if x != nil {
+		return x.Since
+	}
+	return 0
+}
+
+// FeedBatch is entries that follow each other, or a gap. The first one of a call has none
+// and says whose they are.
+type FeedBatch struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Source  []byte                 `protobuf:"bytes,1,opt,name=source,proto3" json:"source,omitempty"`   // id of the feed, 16 bytes: in the first message only; host, too
+	Host    string                 `protobuf:"bytes,2,opt,name=host,proto3" json:"host,omitempty"`       // node of the schedd
+	First   uint64                 `protobuf:"varint,3,opt,name=first,proto3" json:"first,omitempty"`    // number of the first entry, or of the gap; a walk has none
+	Entries [][]byte               `protobuf:"bytes,4,rep,name=entries,proto3" json:"entries,omitempty"` // in the form of package internal/accounting/codec
+	Gap     bool                   `protobuf:"varint,5,opt,name=gap,proto3" json:"gap,omitempty"`        // entries are missing before first, which is no entry itself
+	// the schedd's clock when the batch was read, in unix milliseconds, if it is the end of
+	// what there is: all that happened before is in it
+	Complete      int64 `protobuf:"varint,6,opt,name=complete,proto3" json:"complete,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FeedBatch) Reset() {
+	*x = FeedBatch{}
+	mi := &file_roost_proto_msgTypes[177]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FeedBatch) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FeedBatch) ProtoMessage() {}
+
+func (x *FeedBatch) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[177]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FeedBatch.ProtoReflect.Descriptor instead.
+func (*FeedBatch) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{177}
+}
+
+func (x *FeedBatch) GetSource() []byte {
+	if x != nil {
+		return x.Source
+	}
+	return nil
+}
+
+func (x *FeedBatch) GetHost() string {
+	if x != nil {
+		return x.Host
+	}
+	return ""
+}
+
+func (x *FeedBatch) GetFirst() uint64 {
+	if x != nil {
+		return x.First
+	}
+	return 0
+}
+
+func (x *FeedBatch) GetEntries() [][]byte {
+	if x != nil {
+		return x.Entries
+	}
+	return nil
+}
+
+func (x *FeedBatch) GetGap() bool {
+	if x != nil {
+		return x.Gap
+	}
+	return false
+}
+
+func (x *FeedBatch) GetComplete() int64 {
+	if x != nil {
+		return x.Complete
+	}
+	return 0
+}
+
+// AccountingQuery is JSON in the form of package internal/accounting/query.
+type AccountingQuery struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Query []byte                 `protobuf:"bytes,1,opt,name=query,proto3" json:"query,omitempty"`
+	Who   string                 `protobuf:"bytes,2,opt,name=who,proto3" json:"who,omitempty"` // set by the schedd that passes it on: "user@node"
+	// set by the schedd that passes it on: the caller is root or the daemons' own user,
+	// which counts on the accountant's node and on a central manager
+	Trusted       bool `protobuf:"varint,3,opt,name=trusted,proto3" json:"trusted,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AccountingQuery) Reset() {
+	*x = AccountingQuery{}
+	mi := &file_roost_proto_msgTypes[178]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AccountingQuery) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AccountingQuery) ProtoMessage() {}
+
+func (x *AccountingQuery) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[178]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AccountingQuery.ProtoReflect.Descriptor instead.
+func (*AccountingQuery) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{178}
+}
+
+func (x *AccountingQuery) GetQuery() []byte {
+	if x != nil {
+		return x.Query
+	}
+	return nil
+}
+
+func (x *AccountingQuery) GetWho() string {
+	if x != nil {
+		return x.Who
+	}
+	return ""
+}
+
+func (x *AccountingQuery) GetTrusted() bool {
+	if x != nil {
+		return x.Trusted
+	}
+	return false
+}
+
+// AccountingPiece is a part of the answer, which is JSON, one value a line.
+type AccountingPiece struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Lines         []byte                 `protobuf:"bytes,1,opt,name=lines,proto3" json:"lines,omitempty"` // whole lines
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AccountingPiece) Reset() {
+	*x = AccountingPiece{}
+	mi := &file_roost_proto_msgTypes[179]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AccountingPiece) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AccountingPiece) ProtoMessage() {}
+
+func (x *AccountingPiece) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[179]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AccountingPiece.ProtoReflect.Descriptor instead.
+func (*AccountingPiece) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{179}
+}
+
+func (x *AccountingPiece) GetLines() []byte {
+	if x != nil {
+		return x.Lines
+	}
+	return nil
+}
+
 type ActReply_Result struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -14406,7 +14751,7 @@ type ActReply_Result struct {
 
 func (x *ActReply_Result) Reset() {
 	*x = ActReply_Result{}
-	mi := &file_roost_proto_msgTypes[175]
+	mi := &file_roost_proto_msgTypes[181]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -14418,7 +14763,7 @@ func (x *ActReply_Result) String() string {
 func (*ActReply_Result) ProtoMessage() {}
 
 func (x *ActReply_Result) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[175]
+	mi := &file_roost_proto_msgTypes[181]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -14480,7 +14825,7 @@ type Explanation_Reason struct {
 
 func (x *Explanation_Reason) Reset() {
 	*x = Explanation_Reason{}
-	mi := &file_roost_proto_msgTypes[176]
+	mi := &file_roost_proto_msgTypes[182]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -14492,7 +14837,7 @@ func (x *Explanation_Reason) String() string {
 func (*Explanation_Reason) ProtoMessage() {}
 
 func (x *Explanation_Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[176]
+	mi := &file_roost_proto_msgTypes[182]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -14545,7 +14890,7 @@ type Explanation_Condition struct {
 
 func (x *Explanation_Condition) Reset() {
 	*x = Explanation_Condition{}
-	mi := &file_roost_proto_msgTypes[177]
+	mi := &file_roost_proto_msgTypes[183]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -14557,7 +14902,7 @@ func (x *Explanation_Condition) String() string {
 func (*Explanation_Condition) ProtoMessage() {}
 
 func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[177]
+	mi := &file_roost_proto_msgTypes[183]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -14642,7 +14987,7 @@ type Placed_Gpu struct {
 
 func (x *Placed_Gpu) Reset() {
 	*x = Placed_Gpu{}
-	mi := &file_roost_proto_msgTypes[182]
+	mi := &file_roost_proto_msgTypes[188]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -14654,7 +14999,7 @@ func (x *Placed_Gpu) String() string {
 func (*Placed_Gpu) ProtoMessage() {}
 
 func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[182]
+	mi := &file_roost_proto_msgTypes[188]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -15930,7 +16275,7 @@ const file_roost_proto_rawDesc = "" +
 	"\x04part\x18\x02 \x01(\tR\x04part\x12\x12\n" +
 	"\x04name\x18\x03 \x01(\tR\x04name\x12\x18\n" +
 	"\arequest\x18\x04 \x01(\fR\arequest\x12\x12\n" +
-	"\x04host\x18\x05 \x01(\tR\x04host\"\x8a\x02\n" +
+	"\x04host\x18\x05 \x01(\tR\x04host\"\xaa\x02\n" +
 	"\tJoinReply\x12 \n" +
 	"\vcertificate\x18\x01 \x01(\fR\vcertificate\x12\x12\n" +
 	"\x04pool\x18\x02 \x01(\tR\x04pool\x12\x12\n" +
@@ -15942,7 +16287,11 @@ const file_roost_proto_rawDesc = "" +
 	"\vnegotiators\x18\x06 \x03(\tR\vnegotiators\x12+\n" +
 	"\x11checkpoint_server\x18\a \x01(\tR\x10checkpointServer\x12\x1c\n" +
 	"\tauthority\x18\b \x01(\tR\tauthority\x12\x12\n" +
-	"\x04seen\x18\t \x01(\tR\x04seen\"(\n" +
+	"\x04seen\x18\t \x01(\tR\x04seen\x12\x1e\n" +
+	"\n" +
+	"accountant\x18\n" +
+	" \x01(\tR\n" +
+	"accountant\"(\n" +
 	"\fRenewRequest\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\fR\arequest\".\n" +
 	"\n" +
@@ -15994,7 +16343,27 @@ const file_roost_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"1\n" +
 	"\vRevokeReply\x12\"\n" +
-	"\fcertificates\x18\x01 \x01(\rR\fcertificates*\xa3\x02\n" +
+	"\fcertificates\x18\x01 \x01(\rR\fcertificates\"N\n" +
+	"\vFeedRequest\x12+\n" +
+	"\x05hello\x18\x01 \x01(\v2\x15.roost.wire.FeedHelloR\x05hello\x12\x12\n" +
+	"\x04next\x18\x02 \x01(\x04R\x04next\"%\n" +
+	"\tFeedHello\x12\x18\n" +
+	"\aaddress\x18\x01 \x01(\tR\aaddress\" \n" +
+	"\bFeedWalk\x12\x14\n" +
+	"\x05since\x18\x01 \x01(\x03R\x05since\"\x95\x01\n" +
+	"\tFeedBatch\x12\x16\n" +
+	"\x06source\x18\x01 \x01(\fR\x06source\x12\x12\n" +
+	"\x04host\x18\x02 \x01(\tR\x04host\x12\x14\n" +
+	"\x05first\x18\x03 \x01(\x04R\x05first\x12\x18\n" +
+	"\aentries\x18\x04 \x03(\fR\aentries\x12\x10\n" +
+	"\x03gap\x18\x05 \x01(\bR\x03gap\x12\x1a\n" +
+	"\bcomplete\x18\x06 \x01(\x03R\bcomplete\"S\n" +
+	"\x0fAccountingQuery\x12\x14\n" +
+	"\x05query\x18\x01 \x01(\fR\x05query\x12\x10\n" +
+	"\x03who\x18\x02 \x01(\tR\x03who\x12\x18\n" +
+	"\atrusted\x18\x03 \x01(\bR\atrusted\"'\n" +
+	"\x0fAccountingPiece\x12\x14\n" +
+	"\x05lines\x18\x01 \x01(\fR\x05lines*\xa3\x02\n" +
 	"\x05Cause\x12\x10\n" +
 	"\fCAUSE_EXITED\x10\x00\x12\x12\n" +
 	"\x0eCAUSE_WALLTIME\x10\x01\x12\x11\n" +
@@ -16012,7 +16381,7 @@ const file_roost_proto_rawDesc = "" +
 	"\x0fCAUSE_PREEMPTED\x10\v\x12\x12\n" +
 	"\x0eCAUSE_CPU_TIME\x10\f\x12\x11\n" +
 	"\rCAUSE_VIRTUAL\x10\r\x12\x11\n" +
-	"\rCAUSE_REFUSED\x10\x0e2\x97\t\n" +
+	"\rCAUSE_REFUSED\x10\x0e2\xe1\t\n" +
 	"\x06Schedd\x12<\n" +
 	"\x06Submit\x12\x19.roost.wire.SubmitRequest\x1a\x17.roost.wire.SubmitReply\x12@\n" +
 	"\vSubmitParts\x12\x16.roost.wire.SubmitPart\x1a\x17.roost.wire.SubmitReply(\x01\x12@\n" +
@@ -16030,6 +16399,8 @@ const file_roost_proto_rawDesc = "" +
 	"\x04Cell\x12\x17.roost.wire.CellRequest\x1a\x15.roost.wire.CellReply\x12R\n" +
 	"\x0eCheckpointCell\x12!.roost.wire.CheckpointCellRequest\x1a\x1b.roost.wire.CheckpointPiece0\x01\x129\n" +
 	"\tQueryPool\x12\x15.roost.wire.PoolQuery\x1a\x13.roost.wire.PoolRow0\x01\x12H\n" +
+	"\n" +
+	"Accounting\x12\x1b.roost.wire.AccountingQuery\x1a\x1b.roost.wire.AccountingPiece0\x01\x12H\n" +
 	"\n" +
 	"LoginToken\x12\x1d.roost.wire.LoginTokenRequest\x1a\x1b.roost.wire.LoginTokenReply\x129\n" +
 	"\x05Login\x12\x18.roost.wire.LoginRequest\x1a\x16.roost.wire.LoginReply\x12<\n" +
@@ -16085,7 +16456,13 @@ const file_roost_proto_rawDesc = "" +
 	"\tMakeToken\x12\x1c.roost.wire.MakeTokenRequest\x1a\x1a.roost.wire.MakeTokenReply\x12K\n" +
 	"\vRemoveToken\x12\x1e.roost.wire.RemoveTokenRequest\x1a\x1c.roost.wire.RemoveTokenReply\x12?\n" +
 	"\aMembers\x12\x1a.roost.wire.MembersRequest\x1a\x18.roost.wire.MembersReply\x12<\n" +
-	"\x06Revoke\x12\x19.roost.wire.RevokeRequest\x1a\x17.roost.wire.RevokeReplyB,Z*github.com/roost-batch/roost/internal/wireb\x06proto3"
+	"\x06Revoke\x12\x19.roost.wire.RevokeRequest\x1a\x17.roost.wire.RevokeReply2y\n" +
+	"\x04Feed\x12:\n" +
+	"\x04Pull\x12\x17.roost.wire.FeedRequest\x1a\x15.roost.wire.FeedBatch(\x010\x01\x125\n" +
+	"\x04Walk\x12\x14.roost.wire.FeedWalk\x1a\x15.roost.wire.FeedBatch0\x012R\n" +
+	"\n" +
+	"Accountant\x12D\n" +
+	"\x06Report\x12\x1b.roost.wire.AccountingQuery\x1a\x1b.roost.wire.AccountingPiece0\x01B,Z*github.com/roost-batch/roost/internal/wireb\x06proto3"
 
 var (
 	file_roost_proto_rawDescOnce sync.Once
@@ -16100,7 +16477,7 @@ func file_roost_proto_rawDescGZIP() []byte {
 }
 
 var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 183)
+var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 189)
 var file_roost_proto_goTypes = []any{
 	(Cause)(0),                    // 0: roost.wire.Cause
 	(ActRequest_Verb)(0),          // 1: roost.wire.ActRequest.Verb
@@ -16283,15 +16660,21 @@ var file_roost_proto_goTypes = []any{
 	(*MemberInfo)(nil),            // 178: roost.wire.MemberInfo
 	(*RevokeRequest)(nil),         // 179: roost.wire.RevokeRequest
 	(*RevokeReply)(nil),           // 180: roost.wire.RevokeReply
-	nil,                           // 181: roost.wire.JobStatus.CountsEntry
-	(*ActReply_Result)(nil),       // 182: roost.wire.ActReply.Result
-	(*Explanation_Reason)(nil),    // 183: roost.wire.Explanation.Reason
-	(*Explanation_Condition)(nil), // 184: roost.wire.Explanation.Condition
-	nil,                           // 185: roost.wire.AdUpdate.PrivateEntry
-	nil,                           // 186: roost.wire.AdDelta.PrivateEntry
-	nil,                           // 187: roost.wire.Extent.WordsEntry
-	nil,                           // 188: roost.wire.Extent.OthersEntry
-	(*Placed_Gpu)(nil),            // 189: roost.wire.Placed.Gpu
+	(*FeedRequest)(nil),           // 181: roost.wire.FeedRequest
+	(*FeedHello)(nil),             // 182: roost.wire.FeedHello
+	(*FeedWalk)(nil),              // 183: roost.wire.FeedWalk
+	(*FeedBatch)(nil),             // 184: roost.wire.FeedBatch
+	(*AccountingQuery)(nil),       // 185: roost.wire.AccountingQuery
+	(*AccountingPiece)(nil),       // 186: roost.wire.AccountingPiece
+	nil,                           // 187: roost.wire.JobStatus.CountsEntry
+	(*ActReply_Result)(nil),       // 188: roost.wire.ActReply.Result
+	(*Explanation_Reason)(nil),    // 189: roost.wire.Explanation.Reason
+	(*Explanation_Condition)(nil), // 190: roost.wire.Explanation.Condition
+	nil,                           // 191: roost.wire.AdUpdate.PrivateEntry
+	nil,                           // 192: roost.wire.AdDelta.PrivateEntry
+	nil,                           // 193: roost.wire.Extent.WordsEntry
+	nil,                           // 194: roost.wire.Extent.OthersEntry
+	(*Placed_Gpu)(nil),            // 195: roost.wire.Placed.Gpu
 }
 var file_roost_proto_depIdxs = []int32{
 	0,   // 0: roost.wire.ExitStatus.cause:type_name -> roost.wire.Cause
@@ -16307,7 +16690,7 @@ var file_roost_proto_depIdxs = []int32{
 	27,  // 10: roost.wire.JobSpec.columns:type_name -> roost.wire.Column
 	26,  // 11: roost.wire.SubmitRequest.jobs:type_name -> roost.wire.JobSpec
 	33,  // 12: roost.wire.QueryRequest.selection:type_name -> roost.wire.Selection
-	181, // 13: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
+	187, // 13: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
 	7,   // 14: roost.wire.JobStatus.request:type_name -> roost.wire.Resources
 	9,   // 15: roost.wire.JobStatus.exit:type_name -> roost.wire.ExitStatus
 	10,  // 16: roost.wire.JobStatus.usage:type_name -> roost.wire.TaskUsage
@@ -16322,17 +16705,17 @@ var file_roost_proto_depIdxs = []int32{
 	41,  // 25: roost.wire.ActRequest.alteration:type_name -> roost.wire.Alteration
 	40,  // 26: roost.wire.ActRequest.node_release:type_name -> roost.wire.NodeRelease
 	27,  // 27: roost.wire.Alteration.columns:type_name -> roost.wire.Column
-	182, // 28: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
+	188, // 28: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
 	33,  // 29: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
 	36,  // 30: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
 	36,  // 31: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
 	36,  // 32: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
 	49,  // 33: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
-	183, // 34: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
-	184, // 35: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
+	189, // 34: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
+	190, // 35: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
 	9,   // 36: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
-	185, // 37: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
-	186, // 38: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
+	191, // 37: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
+	192, // 38: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
 	68,  // 39: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
 	70,  // 40: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
 	72,  // 41: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
@@ -16362,8 +16745,8 @@ var file_roost_proto_depIdxs = []int32{
 	81,  // 65: roost.wire.JobQueue.user_roll:type_name -> roost.wire.Roll
 	81,  // 66: roost.wire.JobQueue.group_roll:type_name -> roost.wire.Roll
 	81,  // 67: roost.wire.JobQueue.host_roll:type_name -> roost.wire.Roll
-	187, // 68: roost.wire.Extent.words:type_name -> roost.wire.Extent.WordsEntry
-	188, // 69: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
+	193, // 68: roost.wire.Extent.words:type_name -> roost.wire.Extent.WordsEntry
+	194, // 69: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
 	7,   // 70: roost.wire.Usage.held:type_name -> roost.wire.Resources
 	89,  // 71: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
 	90,  // 72: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
@@ -16432,7 +16815,7 @@ var file_roost_proto_depIdxs = []int32{
 	8,   // 135: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
 	135, // 136: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
 	129, // 137: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
-	189, // 138: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
+	195, // 138: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
 	129, // 139: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
 	8,   // 140: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
 	129, // 141: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
@@ -16464,132 +16847,141 @@ var file_roost_proto_depIdxs = []int32{
 	173, // 167: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
 	173, // 168: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
 	178, // 169: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
-	2,   // 170: roost.wire.ActReply.Result.refusal:type_name -> roost.wire.ActReply.Refusal
-	28,  // 171: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
-	29,  // 172: roost.wire.Schedd.SubmitParts:input_type -> roost.wire.SubmitPart
-	30,  // 173: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
-	34,  // 174: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
-	39,  // 175: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
-	43,  // 176: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
-	45,  // 177: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
-	47,  // 178: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
-	50,  // 179: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
-	58,  // 180: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
-	52,  // 181: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
-	139, // 182: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
-	60,  // 183: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
-	61,  // 184: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	21,  // 185: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
-	11,  // 186: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
-	13,  // 187: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
-	16,  // 188: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
-	18,  // 189: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
-	20,  // 190: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
-	47,  // 191: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
-	50,  // 192: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
-	19,  // 193: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
-	54,  // 194: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
-	56,  // 195: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
-	58,  // 196: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
-	66,  // 197: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
-	64,  // 198: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
-	60,  // 199: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
-	61,  // 200: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	95,  // 201: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
-	96,  // 202: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
-	91,  // 203: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
-	93,  // 204: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
-	93,  // 205: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
-	99,  // 206: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
-	144, // 207: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
-	147, // 208: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
-	148, // 209: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
-	115, // 210: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
-	144, // 211: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
-	139, // 212: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
-	126, // 213: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
-	144, // 214: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
-	115, // 215: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
-	115, // 216: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
-	152, // 217: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
-	154, // 218: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
-	155, // 219: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
-	157, // 220: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
-	159, // 221: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
-	161, // 222: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
-	163, // 223: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
-	165, // 224: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
-	167, // 225: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
-	169, // 226: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
-	171, // 227: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
-	174, // 228: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
-	176, // 229: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
-	179, // 230: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
-	32,  // 231: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	32,  // 232: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
-	31,  // 233: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
-	36,  // 234: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	42,  // 235: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	44,  // 236: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	46,  // 237: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	48,  // 238: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	51,  // 239: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	59,  // 240: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	53,  // 241: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	140, // 242: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
-	63,  // 243: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
-	62,  // 244: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	23,  // 245: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
-	12,  // 246: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
-	14,  // 247: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
-	17,  // 248: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
-	15,  // 249: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
-	36,  // 250: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
-	48,  // 251: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
-	51,  // 252: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
-	42,  // 253: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
-	55,  // 254: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	57,  // 255: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	59,  // 256: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	84,  // 257: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	65,  // 258: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
-	63,  // 259: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
-	62,  // 260: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	95,  // 261: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
-	97,  // 262: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
-	92,  // 263: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
-	94,  // 264: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
-	94,  // 265: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
-	123, // 266: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	146, // 267: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	144, // 268: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	46,  // 269: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	144, // 270: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
-	146, // 271: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
-	140, // 272: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
-	125, // 273: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
-	146, // 274: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
-	144, // 275: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
-	118, // 276: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
-	149, // 277: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
-	156, // 278: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
-	156, // 279: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
-	158, // 280: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
-	160, // 281: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
-	162, // 282: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
-	164, // 283: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
-	166, // 284: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
-	168, // 285: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
-	170, // 286: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
-	172, // 287: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
-	175, // 288: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
-	177, // 289: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
-	180, // 290: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
-	231, // [231:291] is the sub-list for method output_type
-	171, // [171:231] is the sub-list for method input_type
-	171, // [171:171] is the sub-list for extension type_name
-	171, // [171:171] is the sub-list for extension extendee
-	0,   // [0:171] is the sub-list for field type_name
+	182, // 170: roost.wire.FeedRequest.hello:type_name -> roost.wire.FeedHello
+	2,   // 171: roost.wire.ActReply.Result.refusal:type_name -> roost.wire.ActReply.Refusal
+	28,  // 172: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
+	29,  // 173: roost.wire.Schedd.SubmitParts:input_type -> roost.wire.SubmitPart
+	30,  // 174: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
+	34,  // 175: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
+	39,  // 176: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
+	43,  // 177: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
+	45,  // 178: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
+	47,  // 179: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
+	50,  // 180: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
+	58,  // 181: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
+	52,  // 182: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
+	139, // 183: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
+	60,  // 184: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
+	61,  // 185: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	21,  // 186: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
+	185, // 187: roost.wire.Schedd.Accounting:input_type -> roost.wire.AccountingQuery
+	11,  // 188: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
+	13,  // 189: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
+	16,  // 190: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
+	18,  // 191: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
+	20,  // 192: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
+	47,  // 193: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
+	50,  // 194: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
+	19,  // 195: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
+	54,  // 196: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
+	56,  // 197: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
+	58,  // 198: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
+	66,  // 199: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
+	64,  // 200: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
+	60,  // 201: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
+	61,  // 202: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	95,  // 203: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
+	96,  // 204: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
+	91,  // 205: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
+	93,  // 206: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
+	93,  // 207: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
+	99,  // 208: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
+	144, // 209: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
+	147, // 210: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
+	148, // 211: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
+	115, // 212: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
+	144, // 213: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
+	139, // 214: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
+	126, // 215: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
+	144, // 216: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
+	115, // 217: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
+	115, // 218: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
+	152, // 219: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
+	154, // 220: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
+	155, // 221: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
+	157, // 222: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
+	159, // 223: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
+	161, // 224: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
+	163, // 225: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
+	165, // 226: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
+	167, // 227: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
+	169, // 228: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
+	171, // 229: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
+	174, // 230: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
+	176, // 231: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
+	179, // 232: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
+	181, // 233: roost.wire.Feed.Pull:input_type -> roost.wire.FeedRequest
+	183, // 234: roost.wire.Feed.Walk:input_type -> roost.wire.FeedWalk
+	185, // 235: roost.wire.Accountant.Report:input_type -> roost.wire.AccountingQuery
+	32,  // 236: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	32,  // 237: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
+	31,  // 238: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
+	36,  // 239: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	42,  // 240: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	44,  // 241: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	46,  // 242: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	48,  // 243: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	51,  // 244: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	59,  // 245: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	53,  // 246: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	140, // 247: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	63,  // 248: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
+	62,  // 249: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	23,  // 250: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
+	186, // 251: roost.wire.Schedd.Accounting:output_type -> roost.wire.AccountingPiece
+	12,  // 252: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
+	14,  // 253: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
+	17,  // 254: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
+	15,  // 255: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
+	36,  // 256: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
+	48,  // 257: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
+	51,  // 258: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
+	42,  // 259: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
+	55,  // 260: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	57,  // 261: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	59,  // 262: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	84,  // 263: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	65,  // 264: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
+	63,  // 265: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
+	62,  // 266: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	95,  // 267: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
+	97,  // 268: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
+	92,  // 269: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
+	94,  // 270: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
+	94,  // 271: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
+	123, // 272: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	146, // 273: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	144, // 274: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	46,  // 275: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	144, // 276: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	146, // 277: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	140, // 278: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	125, // 279: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
+	146, // 280: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
+	144, // 281: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
+	118, // 282: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
+	149, // 283: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
+	156, // 284: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
+	156, // 285: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
+	158, // 286: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
+	160, // 287: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
+	162, // 288: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
+	164, // 289: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
+	166, // 290: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
+	168, // 291: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
+	170, // 292: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
+	172, // 293: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
+	175, // 294: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
+	177, // 295: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
+	180, // 296: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
+	184, // 297: roost.wire.Feed.Pull:output_type -> roost.wire.FeedBatch
+	184, // 298: roost.wire.Feed.Walk:output_type -> roost.wire.FeedBatch
+	186, // 299: roost.wire.Accountant.Report:output_type -> roost.wire.AccountingPiece
+	236, // [236:300] is the sub-list for method output_type
+	172, // [172:236] is the sub-list for method input_type
+	172, // [172:172] is the sub-list for extension type_name
+	172, // [172:172] is the sub-list for extension extendee
+	0,   // [0:172] is the sub-list for field type_name
 }
 
 func init() { file_roost_proto_init() }
@@ -16663,9 +17055,9 @@ func file_roost_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roost_proto_rawDesc), len(file_roost_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   183,
+			NumMessages:   189,
 			NumExtensions: 0,
-			NumServices:   9,
+			NumServices:   11,
 		},
 		GoTypes:           file_roost_proto_goTypes,
 		DependencyIndexes: file_roost_proto_depIdxs,

@@ -37,6 +37,7 @@ const (
 	Schedd_Cell_FullMethodName           = "/roost.wire.Schedd/Cell"
 	Schedd_CheckpointCell_FullMethodName = "/roost.wire.Schedd/CheckpointCell"
 	Schedd_QueryPool_FullMethodName      = "/roost.wire.Schedd/QueryPool"
+	Schedd_Accounting_FullMethodName     = "/roost.wire.Schedd/Accounting"
 	Schedd_LoginToken_FullMethodName     = "/roost.wire.Schedd/LoginToken"
 	Schedd_Login_FullMethodName          = "/roost.wire.Schedd/Login"
 	Schedd_Logins_FullMethodName         = "/roost.wire.Schedd/Logins"
@@ -64,6 +65,7 @@ type ScheddClient interface {
 	// forwarded to the leader of the negotiators
 	CheckpointCell(ctx context.Context, in *CheckpointCellRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[CheckpointPiece], error)
 	QueryPool(ctx context.Context, in *PoolQuery, opts ...grpc.CallOption) (grpc.ServerStreamingClient[PoolRow], error)
+	Accounting(ctx context.Context, in *AccountingQuery, opts ...grpc.CallOption) (grpc.ServerStreamingClient[AccountingPiece], error)
 	LoginToken(ctx context.Context, in *LoginTokenRequest, opts ...grpc.CallOption) (*LoginTokenReply, error)
 	Login(ctx context.Context, in *LoginRequest, opts ...grpc.CallOption) (*LoginReply, error)
 	Logins(ctx context.Context, in *LoginsRequest, opts ...grpc.CallOption) (*LoginsReply, error)
@@ -300,6 +302,25 @@ func (c *scheddClient) QueryPool(ctx context.Context, in *PoolQuery, opts ...grp
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Schedd_QueryPoolClient = grpc.ServerStreamingClient[PoolRow]
 
+func (c *scheddClient) Accounting(ctx context.Context, in *AccountingQuery, opts ...grpc.CallOption) (grpc.ServerStreamingClient[AccountingPiece], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Schedd_ServiceDesc.Streams[10], Schedd_Accounting_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[AccountingQuery, AccountingPiece]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Schedd_AccountingClient = grpc.ServerStreamingClient[AccountingPiece]
+
 func (c *scheddClient) LoginToken(ctx context.Context, in *LoginTokenRequest, opts ...grpc.CallOption) (*LoginTokenReply, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(LoginTokenReply)
@@ -361,6 +382,7 @@ type ScheddServer interface {
 	// forwarded to the leader of the negotiators
 	CheckpointCell(*CheckpointCellRequest, grpc.ServerStreamingServer[CheckpointPiece]) error
 	QueryPool(*PoolQuery, grpc.ServerStreamingServer[PoolRow]) error
+	Accounting(*AccountingQuery, grpc.ServerStreamingServer[AccountingPiece]) error
 	LoginToken(context.Context, *LoginTokenRequest) (*LoginTokenReply, error)
 	Login(context.Context, *LoginRequest) (*LoginReply, error)
 	Logins(context.Context, *LoginsRequest) (*LoginsReply, error)
@@ -419,6 +441,9 @@ func (UnimplementedScheddServer) CheckpointCell(*CheckpointCellRequest, grpc.Ser
 }
 func (UnimplementedScheddServer) QueryPool(*PoolQuery, grpc.ServerStreamingServer[PoolRow]) error {
 	return status.Error(codes.Unimplemented, "method QueryPool not implemented")
+}
+func (UnimplementedScheddServer) Accounting(*AccountingQuery, grpc.ServerStreamingServer[AccountingPiece]) error {
+	return status.Error(codes.Unimplemented, "method Accounting not implemented")
 }
 func (UnimplementedScheddServer) LoginToken(context.Context, *LoginTokenRequest) (*LoginTokenReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method LoginToken not implemented")
@@ -641,6 +666,17 @@ func _Schedd_QueryPool_Handler(srv interface{}, stream grpc.ServerStream) error 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Schedd_QueryPoolServer = grpc.ServerStreamingServer[PoolRow]
 
+func _Schedd_Accounting_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(AccountingQuery)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(ScheddServer).Accounting(m, &grpc.GenericServerStream[AccountingQuery, AccountingPiece]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Schedd_AccountingServer = grpc.ServerStreamingServer[AccountingPiece]
+
 func _Schedd_LoginToken_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(LoginTokenRequest)
 	if err := dec(in); err != nil {
@@ -807,6 +843,11 @@ var Schedd_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "QueryPool",
 			Handler:       _Schedd_QueryPool_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "Accounting",
+			Handler:       _Schedd_Accounting_Handler,
 			ServerStreams: true,
 		},
 	},
@@ -2876,5 +2917,265 @@ var Authority_ServiceDesc = grpc.ServiceDesc{
 		},
 	},
 	Streams:  []grpc.StreamDesc{},
+	Metadata: "roost.proto",
+}
+
+const (
+	Feed_Pull_FullMethodName = "/roost.wire.Feed/Pull"
+	Feed_Walk_FullMethodName = "/roost.wire.Feed/Walk"
+)
+
+// FeedClient is the client API for Feed service.
+//
+// For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
+//
+// Feed is the accounting feed of a schedd: numbered entries about jobs and attempts, for
+// the pool's accountant. A number means the same for ever, and numbers never restart.
+type FeedClient interface {
+	// The accountant sends a hello, the schedd its greeting, the accountant where to begin,
+	// the schedd batches, and the accountant what it has stored.
+	Pull(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[FeedRequest, FeedBatch], error)
+	// Entries of all jobs, those of the queue and then those of the history: what a gap of
+	// the feed may hide. They have no numbers.
+	Walk(ctx context.Context, in *FeedWalk, opts ...grpc.CallOption) (grpc.ServerStreamingClient[FeedBatch], error)
+}
+
+type feedClient struct {
+	cc grpc.ClientConnInterface
+}
+
+func NewFeedClient(cc grpc.ClientConnInterface) FeedClient {
+	return &feedClient{cc}
+}
+
+func (c *feedClient) Pull(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[FeedRequest, FeedBatch], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Feed_ServiceDesc.Streams[0], Feed_Pull_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[FeedRequest, FeedBatch]{ClientStream: stream}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Feed_PullClient = grpc.BidiStreamingClient[FeedRequest, FeedBatch]
+
+func (c *feedClient) Walk(ctx context.Context, in *FeedWalk, opts ...grpc.CallOption) (grpc.ServerStreamingClient[FeedBatch], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Feed_ServiceDesc.Streams[1], Feed_Walk_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[FeedWalk, FeedBatch]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Feed_WalkClient = grpc.ServerStreamingClient[FeedBatch]
+
+// FeedServer is the server API for Feed service.
+// All implementations must embed UnimplementedFeedServer
+// for forward compatibility.
+//
+// Feed is the accounting feed of a schedd: numbered entries about jobs and attempts, for
+// the pool's accountant. A number means the same for ever, and numbers never restart.
+type FeedServer interface {
+	// The accountant sends a hello, the schedd its greeting, the accountant where to begin,
+	// the schedd batches, and the accountant what it has stored.
+	Pull(grpc.BidiStreamingServer[FeedRequest, FeedBatch]) error
+	// Entries of all jobs, those of the queue and then those of the history: what a gap of
+	// the feed may hide. They have no numbers.
+	Walk(*FeedWalk, grpc.ServerStreamingServer[FeedBatch]) error
+	mustEmbedUnimplementedFeedServer()
+}
+
+// UnimplementedFeedServer must be embedded to have
+// forward compatible implementations.
+//
+// NOTE: this should be embedded by value instead of pointer to avoid a nil
+// pointer dereference when methods are called.
+type UnimplementedFeedServer struct{}
+
+func (UnimplementedFeedServer) Pull(grpc.BidiStreamingServer[FeedRequest, FeedBatch]) error {
+	return status.Error(codes.Unimplemented, "method Pull not implemented")
+}
+func (UnimplementedFeedServer) Walk(*FeedWalk, grpc.ServerStreamingServer[FeedBatch]) error {
+	return status.Error(codes.Unimplemented, "method Walk not implemented")
+}
+func (UnimplementedFeedServer) mustEmbedUnimplementedFeedServer() {}
+func (UnimplementedFeedServer) testEmbeddedByValue()              {}
+
+// UnsafeFeedServer may be embedded to opt out of forward compatibility for this service.
+// Use of this interface is not recommended, as added methods to FeedServer will
+// result in compilation errors.
+type UnsafeFeedServer interface {
+	mustEmbedUnimplementedFeedServer()
+}
+
+func RegisterFeedServer(s grpc.ServiceRegistrar, srv FeedServer) {
+	// If the following call panics, it indicates UnimplementedFeedServer was
+	// embedded by pointer and is nil.  This will cause panics if an
+	// unimplemented method is ever invoked, so we test this at initialization
+	// time to prevent it from happening at runtime later due to I/O.
+	if t, ok := srv.(interface{ testEmbeddedByValue() }); ok {
+		t.testEmbeddedByValue()
+	}
+	s.RegisterService(&Feed_ServiceDesc, srv)
+}
+
+func _Feed_Pull_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(FeedServer).Pull(&grpc.GenericServerStream[FeedRequest, FeedBatch]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Feed_PullServer = grpc.BidiStreamingServer[FeedRequest, FeedBatch]
+
+func _Feed_Walk_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(FeedWalk)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(FeedServer).Walk(m, &grpc.GenericServerStream[FeedWalk, FeedBatch]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Feed_WalkServer = grpc.ServerStreamingServer[FeedBatch]
+
+// Feed_ServiceDesc is the grpc.ServiceDesc for Feed service.
+// It's only intended for direct use with grpc.RegisterService,
+// and not to be introspected or modified (even as a copy)
+var Feed_ServiceDesc = grpc.ServiceDesc{
+	ServiceName: "roost.wire.Feed",
+	HandlerType: (*FeedServer)(nil),
+	Methods:     []grpc.MethodDesc{},
+	Streams: []grpc.StreamDesc{
+		{
+			StreamName:    "Pull",
+			Handler:       _Feed_Pull_Handler,
+			ServerStreams: true,
+			ClientStreams: true,
+		},
+		{
+			StreamName:    "Walk",
+			Handler:       _Feed_Walk_Handler,
+			ServerStreams: true,
+		},
+	},
+	Metadata: "roost.proto",
+}
+
+const (
+	Accountant_Report_FullMethodName = "/roost.wire.Accountant/Report"
+)
+
+// AccountantClient is the client API for Accountant service.
+//
+// For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
+//
+// Accountant answers questions about the pool's accounts.
+type AccountantClient interface {
+	Report(ctx context.Context, in *AccountingQuery, opts ...grpc.CallOption) (grpc.ServerStreamingClient[AccountingPiece], error)
+}
+
+type accountantClient struct {
+	cc grpc.ClientConnInterface
+}
+
+func NewAccountantClient(cc grpc.ClientConnInterface) AccountantClient {
+	return &accountantClient{cc}
+}
+
+func (c *accountantClient) Report(ctx context.Context, in *AccountingQuery, opts ...grpc.CallOption) (grpc.ServerStreamingClient[AccountingPiece], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Accountant_ServiceDesc.Streams[0], Accountant_Report_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[AccountingQuery, AccountingPiece]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Accountant_ReportClient = grpc.ServerStreamingClient[AccountingPiece]
+
+// AccountantServer is the server API for Accountant service.
+// All implementations must embed UnimplementedAccountantServer
+// for forward compatibility.
+//
+// Accountant answers questions about the pool's accounts.
+type AccountantServer interface {
+	Report(*AccountingQuery, grpc.ServerStreamingServer[AccountingPiece]) error
+	mustEmbedUnimplementedAccountantServer()
+}
+
+// UnimplementedAccountantServer must be embedded to have
+// forward compatible implementations.
+//
+// NOTE: this should be embedded by value instead of pointer to avoid a nil
+// pointer dereference when methods are called.
+type UnimplementedAccountantServer struct{}
+
+func (UnimplementedAccountantServer) Report(*AccountingQuery, grpc.ServerStreamingServer[AccountingPiece]) error {
+	return status.Error(codes.Unimplemented, "method Report not implemented")
+}
+func (UnimplementedAccountantServer) mustEmbedUnimplementedAccountantServer() {}
+func (UnimplementedAccountantServer) testEmbeddedByValue()                    {}
+
+// UnsafeAccountantServer may be embedded to opt out of forward compatibility for this service.
+// Use of this interface is not recommended, as added methods to AccountantServer will
+// result in compilation errors.
+type UnsafeAccountantServer interface {
+	mustEmbedUnimplementedAccountantServer()
+}
+
+func RegisterAccountantServer(s grpc.ServiceRegistrar, srv AccountantServer) {
+	// If the following call panics, it indicates UnimplementedAccountantServer was
+	// embedded by pointer and is nil.  This will cause panics if an
+	// unimplemented method is ever invoked, so we test this at initialization
+	// time to prevent it from happening at runtime later due to I/O.
+	if t, ok := srv.(interface{ testEmbeddedByValue() }); ok {
+		t.testEmbeddedByValue()
+	}
+	s.RegisterService(&Accountant_ServiceDesc, srv)
+}
+
+func _Accountant_Report_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(AccountingQuery)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(AccountantServer).Report(m, &grpc.GenericServerStream[AccountingQuery, AccountingPiece]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Accountant_ReportServer = grpc.ServerStreamingServer[AccountingPiece]
+
+// Accountant_ServiceDesc is the grpc.ServiceDesc for Accountant service.
+// It's only intended for direct use with grpc.RegisterService,
+// and not to be introspected or modified (even as a copy)
+var Accountant_ServiceDesc = grpc.ServiceDesc{
+	ServiceName: "roost.wire.Accountant",
+	HandlerType: (*AccountantServer)(nil),
+	Methods:     []grpc.MethodDesc{},
+	Streams: []grpc.StreamDesc{
+		{
+			StreamName:    "Report",
+			Handler:       _Accountant_Report_Handler,
+			ServerStreams: true,
+		},
+	},
 	Metadata: "roost.proto",
 }

@@ -82,6 +82,8 @@ type Config struct {
 	Users     *transfer.UserAgents
 	Table     *JobTable
 	Metrics   *metrics.Schedd
+
+	AccountantAddress func() string // that an accountant has said when it called; empty: none has
 }
 
 // jobView tells how jobs are: rows of lists, explanations, watches, and which jobs a
@@ -126,6 +128,7 @@ type Service struct {
 	logins               *login.Store // nil: it listens to nobody but its own host
 	shells               atomic.Int32 // open through this schedd
 	interactiveTerminals atomic.Int32 // of interactive jobs
+	accountantAddress    func() string
 }
 
 // New returns the service; nothing is started.
@@ -138,6 +141,7 @@ func New(c Config) *Service {
 	return &Service{
 		jobActions: &jobActions{jobView: v, transfers: c.Transfers}, identity: c.Identity, started: c.Started,
 		journal: c.Journal, reserve: c.Reserve, admins: c.Admins, users: c.Users, metrics: c.Metrics,
+		accountantAddress: c.AccountantAddress,
 	}
 }
 

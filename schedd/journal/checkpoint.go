@@ -24,7 +24,9 @@ func (j *Journal) StartCheckpoint(c *QueueCheckpoint) error {
 		return err
 	}
 	c.next = j.log.Next()
-	j.size = 0
+	if j.size = 0; j.observer != nil {
+		j.observer.NoteCheckpoint()
+	}
 	j.point(failpoint.ScheddAfterNewSegment)
 	return nil
 }
@@ -33,6 +35,9 @@ func (j *Journal) StartCheckpoint(c *QueueCheckpoint) error {
 // log to their jobs, and removes those batches from the log. If it fails it can be called
 // again.
 func (j *Journal) WriteCheckpoint(c *QueueCheckpoint) error {
+	if j.observer != nil {
+		j.observer.SyncThrough(c.next)
+	}
 	err := j.db.Update(func(tx *boltfile.Tx) error {
 		if err := writeRecords(tx, c, func(add batchFunc) error {
 			from := readCounter(tx.Bucket(bucketCounters), keyNextBatch)

@@ -26,7 +26,7 @@ func (c *crashCopies) onPoint(name string) {
 // once the batch is synced. All events must be there, once.
 func TestCrashPoints(t *testing.T) {
 	c := &crashCopies{t, t.TempDir(), map[string][]map[string][]byte{}}
-	j, q, err := openAt(c.dir, host, c.onPoint)
+	j, q, err := openAt(c.dir, host, nil, c.onPoint)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +136,7 @@ func checkCrashed(t *testing.T, files map[string][]byte, want map[uint64]string,
 func TestCrashInCarryOver(t *testing.T) {
 	c := &crashCopies{t, t.TempDir(), map[string][]map[string][]byte{}}
 	want, events := oldDir(t, c.dir, 2)
-	j, _, err := openAt(c.dir, host, c.onPoint)
+	j, _, err := openAt(c.dir, host, nil, c.onPoint)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func TestCrashInCarryOver(t *testing.T) {
 		for range 2 {
 			again := &crashCopies{t, filepath.Join(t.TempDir(), "again"), map[string][]map[string][]byte{}}
 			writeFiles(t, again.dir, files)
-			j, _, err := openAt(again.dir, host, again.onPoint)
+			j, _, err := openAt(again.dir, host, nil, again.onPoint)
 			if err != nil {
 				t.Fatalf("after a crash at %s: %v", name, err)
 			}

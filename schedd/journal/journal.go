@@ -71,14 +71,21 @@ type Journal struct {
 	batch   []byte
 	event   []byte
 	onPoint func(point string) // for tests: called at each failpoint
+
+	observer Observer // nil: there is none
 }
 
 // Open opens the journal in dir, or creates it, and returns the queue as of the last
 // Append.
-func Open(dir, host string) (*Journal, *queue.Queue, error) { return openAt(dir, host, nil) }
+func Open(dir, host string) (*Journal, *queue.Queue, error) { return openAt(dir, host, nil, nil) }
 
-func openAt(dir, host string, onPoint func(string)) (*Journal, *queue.Queue, error) {
-	j := &Journal{path: filepath.Join(dir, FileName), host: host, onPoint: onPoint}
+// OpenObserved is Open with an observer of the events.
+func OpenObserved(dir, host string, o Observer) (*Journal, *queue.Queue, error) {
+	return openAt(dir, host, o, nil)
+}
+
+func openAt(dir, host string, o Observer, onPoint func(string)) (*Journal, *queue.Queue, error) {
+	j := &Journal{path: filepath.Join(dir, FileName), host: host, observer: o, onPoint: onPoint}
 	q := queue.New(host)
 	var err error
 	j.db, err = boltfile.Open(j.path, fileKind(host), func(db *boltfile.DB) error {
@@ -114,16 +121,13 @@ func (j *Journal) loadQueue(db *boltfile.DB, q *queue.Queue) error {
 	if len(id) != len(appendlog.ID{}) {
 		return fmt.Errorf("it does not name its log")
 	}
+	if j.observer != nil {
+		j.observer.OpenLog(appendlog.ID(id), next)
+	}
 	var err error
-	j.log, err = appendlog.Open(logDir(j.path), appendlog.ID(id), next, func(_ uint64, batch []byte) error {
+	j.log, err = appendlog.Open(logDir(j.path), appendlog.ID(id), next, func(number uint64, batch []byte) error {
 		j.size += len(batch)
-		return eachPiece(cloneBytes(batch), eventSumSize, func(_, raw []byte) error {
-			e, err := queue.DecodeEvent(raw)
-			if err == nil {
-				q.Apply(e)
-			}
-			return err
-		})
+		return j.replayBatch(q, number, cloneBytes(batch))
 	})
 	var damage *appendlog.DamageError
 	if errors.As(err, &damage) {
@@ -157,11 +161,14 @@ func (j *Journal) Append(events []queue.JobEvent) error {
 		return err
 	}
 	j.point(failpoint.ScheddAfterAppend)
-	if _, err := j.log.Sync(); err != nil {
+	number, err := j.log.Sync()
+	if err != nil {
 		return err
 	}
 	j.point(failpoint.ScheddAfterFsync)
-	j.size += size
+	if j.size += size; j.observer != nil {
+		j.observer.NoteAppended(len(events), number)
+	}
 	return nil
 }
 

@@ -39,7 +39,7 @@ func (q *Queue) applyAssigned(j *job, e eventlog.JobEvent) {
 // endAttempt ends the live attempt of a task.
 func (q *Queue) endAttempt(j *job, e eventlog.JobEvent) *eventlog.TaskRecord {
 	r := q.liveRecord(j, e)
-	r.Live, r.Ended, j.lastEnded = false, e.Time, max(j.lastEnded, e.Time)
+	r.Live, r.Ended, r.Suspended, j.lastEnded = false, e.Time, nil, max(j.lastEnded, e.Time)
 	if r.RequeueWanted { // from the beginning
 		q.dropAllImages(j, e.Index)
 	}

@@ -90,6 +90,9 @@ func (q *Queue) setTaskState(j *job, i int, to roost.TaskState) {
 		j.class(i).open++
 	}
 	q.setReady(j, i, to == roost.Idle)
+	if from == roost.Suspended || to == roost.Suspended {
+		q.noteSuspension(j, i, to == roost.Suspended)
+	}
 	if j.urgent[i] != nil && to != roost.Idle && !to.IsActive() {
 		delete(j.urgent, i)
 		q.updateRestoreClass(j, i)

@@ -23,6 +23,7 @@ func Commands() []*frame.Command {
 		{"guard", "stand between a machine's owner and its tasks"},
 		{"authority", "run the certificate authority of a pool"},
 		{"checkpoint-server", "run the checkpoint server of a node"},
+		{"accountant", "run the accountant of a pool"},
 	}
 	var list []*frame.Command
 	for _, r := range roles {

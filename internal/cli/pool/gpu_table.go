@@ -24,9 +24,9 @@ func gpuTable(nodes []document.Node) *frame.TextTable {
 	}
 	for _, n := range nodes {
 		for _, d := range n.Devices {
-			memory := memoryText(document.ResourceAmount{0, d.Memory})[2:]
+			memory := memoryText(document.ResourceAmount{Total: d.Memory})[2:]
 			if d.Used != nil {
-				memory = memoryText(document.ResourceAmount{*d.Used, d.Memory})
+				memory = memoryText(document.ResourceAmount{Free: *d.Used, Total: d.Memory})
 			}
 			health := frame.TableCell{Text: cmp.Or(d.Reason, "ok"), Colour: frame.Green}
 			if !d.Healthy {

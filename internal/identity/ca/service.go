@@ -85,7 +85,7 @@ func (s *authorityService) Join(ctx context.Context, req *wire.JoinRequest) (*wi
 	return &wire.JoinReply{
 		Certificate: record.DER, Pool: s.node.Pool, Name: record.Name, Part: string(record.Part), Seen: host,
 		Collectors: s.node.Collectors, Negotiators: s.node.Negotiators, CheckpointServer: s.node.ImageServer,
-		Authority: s.node.AuthorityAt,
+		Authority: s.node.AuthorityAt, Accountant: s.node.AccountantAt,
 	}, nil
 }
 

@@ -21,6 +21,8 @@ func scheddAccess() AccessTable {
 	const (
 		schedd     = "/roost.wire.Schedd/"
 		peerSchedd = "/roost.wire.Neighbour/"
+		feed       = "/roost.wire.Feed/"
+		accountant = "/roost.wire.Accountant/"
 	)
 	return AccessTable{
 		schedd + "Submit":         {User},
@@ -39,6 +41,7 @@ func scheddAccess() AccessTable {
 		schedd + "CheckpointCell": {User}, // its contents are readable by every user in other ways
 
 		schedd + "QueryPool":  {User},
+		schedd + "Accounting": {User},      // the accountant decides what the caller may read
 		schedd + "LoginToken": {User},      // the schedd checks that the caller is on its host
 		schedd + "Login":      {Anonymous}, // the schedd checks that the caller has a token
 		schedd + "Logins":     {User},
@@ -50,6 +53,12 @@ func scheddAccess() AccessTable {
 		peerSchedd + "Why":    {Schedd},
 		peerSchedd + "Events": {Schedd},
 		peerSchedd + "Act":    {Schedd}, // the schedd checks the rights of the user for whom the caller acts
+
+		feed + "Pull": {Accountant},
+		feed + "Walk": {Accountant},
+		// a schedd has no rights of its own over accounts, only those of the user for
+		// whom it acts
+		accountant + "Report": {Schedd},
 	}
 }
 
@@ -62,12 +71,12 @@ func cellAccess() AccessTable {
 	)
 	return AccessTable{
 		collector + "Advertise": {Schedd, Startd, Negotiator},
-		collector + "Watch":     {Negotiator, Schedd},
-		collector + "Query":     {Schedd, Startd, Negotiator, Collector},
+		collector + "Watch":     {Negotiator, Schedd, Accountant},
+		collector + "Query":     {Schedd, Startd, Negotiator, Collector, Accountant},
 
 		negotiator + "Negotiate":      {Schedd},
 		negotiator + "Watch":          {Schedd, Negotiator},
-		negotiator + "Cell":           {Schedd, Negotiator}, // the ledger decides what a user may change
+		negotiator + "Cell":           {Schedd, Negotiator, Accountant}, // the ledger decides what a user may change
 		negotiator + "CheckpointCell": {Schedd, Negotiator},
 
 		replica + "Traffic": {Negotiator},
@@ -115,9 +124,9 @@ func authorityAccess() AccessTable {
 	return AccessTable{
 		authority + "Greet":   {Anonymous},
 		authority + "Join":    {Anonymous}, // the authority checks that the caller has a token
-		authority + "Renew":   {Collector, Negotiator, Schedd, Startd, CheckpointServer},
-		authority + "Leave":   {Collector, Negotiator, Schedd, Startd, CheckpointServer},
-		authority + "Revoked": {Collector, Negotiator, Schedd, Startd, CheckpointServer},
+		authority + "Renew":   {Collector, Negotiator, Schedd, Startd, CheckpointServer, Accountant},
+		authority + "Leave":   {Collector, Negotiator, Schedd, Startd, CheckpointServer, Accountant},
+		authority + "Revoked": {Collector, Negotiator, Schedd, Startd, CheckpointServer, Accountant},
 		// The role is root's and the daemons' user's on the authority's own host, and no
 		// peer's over the network; the authority checks that.
 		authority + "MakeToken":   {Authority},

@@ -41,6 +41,7 @@ func scheddMessages() []MessageKind {
 		{"Schedd.Cell", users, "who calls: who and trusted are set by the schedd"},
 		{"Schedd.CheckpointCell", users, "who calls: who is set by the schedd"},
 		{"Schedd.QueryPool", users, anybody},
+		{"Schedd.Accounting", users, "who calls: user and trusted are set by the schedd"},
 		{"Schedd.LoginToken", users, "who calls: the caller is on the schedd's host"},
 		{"Schedd.Login", []Role{Anonymous}, "the secret with the digests of tokens that are not used"},
 		{"Schedd.Logins", users, "who calls: the caller's own logins"},
@@ -50,6 +51,10 @@ func scheddMessages() []MessageKind {
 		{"Neighbour.Why", schedds, "nothing: it is told what everybody may read"},
 		{"Neighbour.Events", schedds, "nothing: it is told what everybody may read"},
 		{"Neighbour.Act", schedds, "user at the node of the certificate with the capabilities that the leader tells"},
+
+		{"Feed.Pull", []Role{Accountant}, "the role: it is told what happens to everybody's jobs"},
+		{"Feed.Walk", []Role{Accountant}, "the role: likewise"},
+		{"Accountant.Report", schedds, "user at the node of the certificate with what is theirs"},
 
 		{"PoolRow.status", schedds,
 			"the host in the id with the schedd that was asked, by whose certificate it is known"},
@@ -69,12 +74,12 @@ func cellMessages() []MessageKind {
 		{"Collector.Advertise", []Role{Schedd, Startd, Negotiator},
 			"type with the roles; name, Name and Machine in the ad with the certificate's node and with whose " +
 				"the name is"},
-		{"Collector.Watch", []Role{Negotiator, Schedd}, "the role: private attributes are for negotiators"},
-		{"Collector.Query", []Role{Schedd, Startd, Negotiator, Collector}, "nothing: ads are public"},
+		{"Collector.Watch", []Role{Negotiator, Schedd, Accountant}, "the role: private attributes are for negotiators"},
+		{"Collector.Query", []Role{Schedd, Startd, Negotiator, Collector, Accountant}, "nothing: ads are public"},
 
 		{"Negotiator.Negotiate", schedds, "name in the hello with the certificate"},
 		{"Negotiator.Watch", []Role{Schedd, Negotiator}, "nothing: who leads is public"},
-		{"Negotiator.Cell", []Role{Schedd, Negotiator},
+		{"Negotiator.Cell", []Role{Schedd, Negotiator, Accountant},
 			"the node in who with the certificate; trusted counts from negotiators only; the capabilities"},
 		{"Negotiator.CheckpointCell", []Role{Schedd, Negotiator},
 			"nothing: all of it may be read otherwise; who is for the log"},
@@ -164,7 +169,8 @@ func startdMessages() []MessageKind {
 // and to the certificate authority.
 func otherMessages() []MessageKind {
 	users, schedds, startds := []Role{User}, []Role{Schedd}, []Role{Startd}
-	nodes, authorities := []Role{Collector, Negotiator, Schedd, Startd, CheckpointServer}, []Role{Authority}
+	nodes := []Role{Collector, Negotiator, Schedd, Startd, CheckpointServer, Accountant}
+	authorities := []Role{Authority}
 	const host = "who calls: the daemons' own user and root of this host"
 	return []MessageKind{
 		{"CheckpointServer.Put", []Role{Startd, Schedd}, "the image: see package checkpoint/server"},

@@ -24,12 +24,13 @@ const (
 	Startd     Role = "startd"
 
 	CheckpointServer Role = "checkpoint-server"
+	Accountant       Role = "accountant"
 	Authority        Role = "authority"
 )
 
 // DaemonRoles returns the roles that nodes of a pool can have.
 func DaemonRoles() []Role {
-	return []Role{Collector, Negotiator, Schedd, Startd, CheckpointServer, Authority}
+	return []Role{Collector, Negotiator, Schedd, Startd, CheckpointServer, Accountant, Authority}
 }
 
 // Peer is the other end of a connection. It implements credentials.AuthInfo.

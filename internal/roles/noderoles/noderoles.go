@@ -1,5 +1,6 @@
 // Package noderoles is the program roost-daemon: the daemons of a node but for the
-// negotiator and the web daemon, the master that starts them, and their agents.
+// negotiator, the web daemon and the accountant, the master that starts them, and their
+// agents.
 package noderoles
 
 import (
@@ -66,7 +67,7 @@ func Main(args []string) int {
 		return roles.PrintError(name, runMaster(rest))
 	case name == "up":
 		return roles.PrintError(name, runUp(rest))
-	case name == "negotiator", name == "web":
+	case name == "negotiator", name == "web", name == "accountant":
 		return roles.PrintError(name, execProgram(name, rest))
 	}
 	return roles.PrintError("", fmt.Errorf("%w: unknown role %q", roost.Usage, name))
@@ -109,8 +110,8 @@ func runUp(args []string) error {
 }
 
 // execProgram runs a daemon that has a program of its own in the place of this process.
-// The negotiator's has the library of the replicated log, and the web daemon's has that
-// of pages.
+// The negotiator's has the library of the replicated log, the web daemon's that of pages,
+// and the accountant's that of the database.
 func execProgram(role string, args []string) error {
 	self, err := os.Executable()
 	if err != nil {

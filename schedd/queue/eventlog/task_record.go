@@ -27,6 +27,7 @@ type TaskRecord struct {
 	RequeueWanted      bool   // desired: that the live attempt ends, and another begins
 	Exit               *AttemptExit
 	Checkpoints        *CheckpointRecord // nil: no checkpoint of it was ever taken or tried
+	Suspended          *SuspendedSpans   // of the live attempt; nil: it was never suspended
 }
 
 func (r *TaskRecord) append(b []byte) []byte {
@@ -57,6 +58,9 @@ func (r *TaskRecord) append(b []byte) []byte {
 	b = appendBool(b, 23, r.AlsoByUser)
 	b = appendBool(b, 24, r.RequeueWanted)
 	b = appendNumber(b, 25, uint64(r.LastMachineFailure))
+	if r.Suspended != nil {
+		b = appendMessage(b, 26, r.Suspended.append)
+	}
 	return b
 }
 
@@ -119,6 +123,9 @@ func (r *TaskRecord) decodeWanted(f encodedField) error {
 	case 20:
 		r.Checkpoints = &CheckpointRecord{}
 		return r.Checkpoints.decode(f.bytes)
+	case 26:
+		r.Suspended = &SuspendedSpans{}
+		return r.Suspended.decode(f.bytes)
 	}
 	return nil
 }

@@ -1,0 +1,31 @@
+// Command roost-accountant is the accountant of a pool. It is apart from roost-daemon
+// because of the libraries of its database.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/accounting/accountant"
+	"github.com/roost-batch/roost/internal/accounting/store"
+	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/roles"
+	"github.com/roost-batch/roost/internal/rpc"
+)
+
+func main() {
+	const role = "accountant"
+	if len(os.Args) < 2 || os.Args[1] != role {
+		os.Exit(roles.PrintError("", fmt.Errorf("%w: roost-daemon starts this program", roost.Usage)))
+	}
+	os.Exit(roles.PrintError(role, roles.Run(role, roles.WithIdentity(run), os.Args[2:])))
+}
+
+func run(ctx context.Context, node *config.Node, id *rpc.Identity) error {
+	return accountant.Run(ctx, node, id, func(ctx context.Context,
+		s *config.AccountantSettings) (accountant.Store, error) {
+		return store.Open(ctx, store.Options{Directory: s.Dir, Postgres: s.Database})
+	})
+}

@@ -1,0 +1,261 @@
+package accountant
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/accounting"
+	"github.com/roost-batch/roost/internal/accounting/codec"
+	"github.com/roost-batch/roost/internal/identity/peer"
+	"github.com/roost-batch/roost/internal/rpc"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+// follower pulls the feed of one schedd into the store.
+type follower struct {
+	host     string // node of the schedd
+	address  string
+	own      string // address at which the accountant takes reports
+	identity *rpc.Identity
+	store    Store
+	log      *slog.Logger
+	state    *sourceState
+
+	advancedAt time.Time // when the store was last told that the feed is complete
+}
+
+// The follower tries again after that long, each time longer.
+const (
+	minRetry = 500 * time.Millisecond
+	maxRetry = 30 * time.Second
+	// a feed that is complete is noted as often
+	advanceInterval = time.Minute
+)
+
+// run follows the schedd until ctx ends.
+func (f *follower) run(ctx context.Context) {
+	retry := minRetry
+	for ctx.Err() == nil {
+		began := time.Now()
+		err := rpc.FromStatus(f.pull(ctx))
+		if ctx.Err() != nil {
+			return
+		}
+		if f.state.setError(err) {
+			f.log.Warn("the feed of a schedd cannot be read; jobs are not affected", "schedd", f.host, "error", err)
+		}
+		if time.Since(began) > maxRetry {
+			retry = minRetry
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(retry):
+		}
+		retry = min(2*retry, maxRetry)
+	}
+}
+
+// feedSession is one conversation with a schedd.
+type feedSession struct {
+	*follower
+	conn   *grpc.ClientConn
+	stream grpc.BidiStreamingClient[wire.FeedRequest, wire.FeedBatch]
+	origin codec.Origin
+}
+
+// pull follows the feed until something fails.
+func (f *follower) pull(ctx context.Context) error {
+	conn, err := rpc.DialNode(f.address, f.identity, peer.Schedd, f.host)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	s := feedSession{follower: f, conn: conn}
+	if s.stream, err = wire.NewFeedClient(conn).Pull(ctx); err != nil {
+		return err
+	}
+	if err := s.stream.Send(&wire.FeedRequest{Hello: &wire.FeedHello{Address: f.own}}); err != nil {
+		return err
+	}
+	greeting, err := s.stream.Recv()
+	if err == nil {
+		s.origin, err = f.originOf(greeting)
+	}
+	if err != nil {
+		return err
+	}
+	if err := s.acknowledge(); err != nil {
+		return err
+	}
+	for {
+		m, err := s.stream.Recv()
+		if err != nil {
+			return err
+		}
+		if err := s.take(ctx, m); err != nil {
+			return err
+		}
+		f.state.setError(nil)
+	}
+}
+
+// originOf reads the first message of a schedd, which says whose entries follow.
+func (f *follower) originOf(m *wire.FeedBatch) (o codec.Origin, err error) {
+	if len(m.GetSource()) != len(o.Source) {
+		return o, fmt.Errorf("schedd %s: %w: its feed has an id of %d bytes", f.host, roost.Invalid, len(m.GetSource()))
+	}
+	if m.GetHost() != f.host {
+		return o, fmt.Errorf("schedd %s: %w: another one answers, %.80q", f.host, roost.PermissionDenied, m.GetHost())
+	}
+	return codec.Origin{Source: accounting.SourceID(m.GetSource()), Host: f.host}, nil
+}
+
+// acknowledge tells the schedd which entry comes next.
+func (s *feedSession) acknowledge() error {
+	return s.stream.Send(&wire.FeedRequest{Next: s.store.NextNumber(s.origin.Source)})
+}
+
+// take stores one message of the schedd, and acknowledges it.
+func (s *feedSession) take(ctx context.Context, m *wire.FeedBatch) error {
+	switch entries := m.GetEntries(); {
+	case m.GetGap():
+		if err := s.fillGap(ctx, m.GetFirst()); err != nil {
+			return err
+		}
+	case len(entries) > 0:
+		if err := s.ingest(ctx, m.GetFirst(), entries); err != nil {
+			return err
+		}
+	case m.GetComplete() > 0 && time.Since(s.advancedAt) >= advanceInterval:
+		if err := s.store.Advance(ctx, s.origin.Source, s.host, accounting.Millis(m.GetComplete())); err != nil {
+			return err
+		}
+		s.advancedAt = time.Now()
+		return nil
+	default:
+		return nil
+	}
+	return s.acknowledge()
+}
+
+// decode reads entries. One that makes no sense is left out: it would stop the feed for
+// ever. One of a newer version of Roost stops it until the accountant is newer, too.
+func (s *feedSession) decode(first uint64, entries [][]byte) ([]accounting.FeedEntry, error) {
+	list := make([]accounting.FeedEntry, 0, len(entries))
+	for i, body := range entries {
+		e, err := codec.DecodeEntry(body, first+uint64(i), s.origin)
+		if errors.Is(err, roost.BadConfig) {
+			return nil, err
+		}
+		if err != nil {
+			s.log.Error("an entry of a schedd makes no sense and is left out", "schedd", s.host, "error", err)
+			s.state.refused.Add(1)
+			continue
+		}
+		list = append(list, e)
+	}
+	return list, nil
+}
+
+// ingest stores entries of the feed.
+func (s *feedSession) ingest(ctx context.Context, first uint64, entries [][]byte) error {
+	list, err := s.decode(first, entries)
+	if err != nil {
+		return err
+	}
+	if err := s.ingestValid(ctx, list); err != nil {
+		return err
+	}
+	// entries at the end that were left out have numbers, too
+	if next := first + uint64(len(entries)); s.store.NextNumber(s.origin.Source) < next {
+		if err := s.store.SkipTo(ctx, s.origin.Source, s.host, next); err != nil {
+			return err
+		}
+	}
+	s.state.ingested.Add(int64(len(list)))
+	s.state.at.Store(time.Now().UnixMilli())
+	return nil
+}
+
+// ingestValid stores entries, and leaves out those that the store refuses.
+func (s *feedSession) ingestValid(ctx context.Context, list []accounting.FeedEntry) error {
+	err := s.store.Ingest(ctx, s.origin.Source, s.host, list)
+	if err == nil || !errors.Is(err, roost.Invalid) {
+		return err
+	}
+	for i := range list {
+		err := s.store.Ingest(ctx, s.origin.Source, s.host, list[i:i+1])
+		if errors.Is(err, roost.Invalid) {
+			s.log.Error("an entry of a schedd is refused and left out", "schedd", s.host, "error", err)
+			s.state.refused.Add(1)
+			err = nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fillGap reads all jobs of the schedd, in place of the entries before a gap.
+func (s *feedSession) fillGap(ctx context.Context, gap uint64) error {
+	s.log.Info("the feed of a schedd has a gap: all its jobs are read", "schedd", s.host, "number", gap)
+	s.state.gaps.Add(1)
+	stream, err := wire.NewFeedClient(s.conn).Walk(ctx, &wire.FeedWalk{})
+	if err != nil {
+		return err
+	}
+	greeting, err := stream.Recv()
+	if err != nil {
+		return err
+	}
+	if from, err := s.originOf(greeting); err != nil || from != s.origin {
+		return errors.Join(err, fmt.Errorf("schedd %s: %w: its feed has become another", s.host, roost.Stale))
+	}
+	for {
+		m, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return s.store.SkipTo(ctx, s.origin.Source, s.host, gap+1)
+		}
+		if err != nil {
+			return err
+		}
+		list, err := s.decode(0, m.GetEntries())
+		if err != nil {
+			return err
+		}
+		if err := s.restoreValid(ctx, gap+1, list); err != nil {
+			return err
+		}
+		s.state.at.Store(time.Now().UnixMilli())
+	}
+}
+
+// restoreValid stores entries of a walk, and leaves out those that the store refuses.
+func (s *feedSession) restoreValid(ctx context.Context, next uint64, list []accounting.FeedEntry) error {
+	err := s.store.Restore(ctx, s.origin.Source, s.host, next, list)
+	if err == nil || !errors.Is(err, roost.Invalid) {
+		return err
+	}
+	for i := range list {
+		err := s.store.Restore(ctx, s.origin.Source, s.host, next, list[i:i+1])
+		if errors.Is(err, roost.Invalid) {
+			s.log.Error("an entry of a schedd's jobs is refused and left out", "schedd", s.host, "error", err)
+			s.state.refused.Add(1)
+			err = nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

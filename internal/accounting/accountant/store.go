@@ -1,0 +1,33 @@
+package accountant
+
+import (
+	"context"
+
+	"github.com/roost-batch/roost/internal/accounting"
+)
+
+// Store is what the accountant needs of package store.
+type Store interface {
+	// NextNumber returns the number of the entry of a source's feed that comes next.
+	NextNumber(source accounting.SourceID) uint64
+	// Ingest stores entries and the number after them in one transaction. Entries that
+	// come again change nothing.
+	Ingest(ctx context.Context, source accounting.SourceID, host string, entries []accounting.FeedEntry) error
+	// Restore stores entries that were made from jobs, for the gap before number next.
+	Restore(ctx context.Context, source accounting.SourceID, host string, next uint64,
+		entries []accounting.FeedEntry) error
+	// SkipTo notes that a gap before number next is filled.
+	SkipTo(ctx context.Context, source accounting.SourceID, host string, next uint64) error
+	// Advance notes that a feed is complete up to a time of its schedd's clock.
+	Advance(ctx context.Context, source accounting.SourceID, host string, until accounting.Millis) error
+	IngestMachines(ctx context.Context, events []accounting.MachineEvent) error
+	Reader(ctx context.Context) accounting.Reader
+	Reporter(ctx context.Context) accounting.Reporter
+
+	// Roll sums up at most limit hours, and Charge charges at most limit attempts; both
+	// return how many there were. CloseMonths closes the months that are complete.
+	Roll(ctx context.Context, now accounting.Millis, limit int) (int, error)
+	Charge(ctx context.Context, now accounting.Millis, limit int) (int, error)
+	CloseMonths(ctx context.Context, now accounting.Millis) ([]accounting.Month, error)
+	Close() error
+}

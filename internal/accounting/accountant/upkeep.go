@@ -1,0 +1,60 @@
+package accountant
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/roost-batch/roost/internal/accounting"
+)
+
+// upkeep sums up hours, charges attempts and closes months.
+type upkeep struct {
+	store Store
+	log   *slog.Logger
+}
+
+// How often that is done, and how much of it at once.
+const (
+	rollInterval  = 10 * time.Second
+	closeInterval = time.Hour
+	rollHours     = 200
+	chargeJobs    = 5000
+)
+
+// run does so until ctx ends. What fails is tried again the next time.
+func (u *upkeep) run(ctx context.Context) {
+	closedAt := time.Time{}
+	lastError := ""
+	for ctx.Err() == nil {
+		busy, err := u.roll(ctx)
+		if err == nil && time.Since(closedAt) >= closeInterval {
+			closedAt = time.Now()
+			var months []accounting.Month
+			if months, err = u.store.CloseMonths(ctx, millisNow()); len(months) > 0 {
+				u.log.Info("months are closed", "months", months)
+			}
+		}
+		text := ""
+		if err != nil && ctx.Err() == nil {
+			if text = err.Error(); text != lastError {
+				u.log.Error("the accounts cannot be summed up", "error", err)
+			}
+		}
+		if lastError = text; !busy || err != nil {
+			sleep(ctx, rollInterval)
+		}
+	}
+}
+
+// roll does a part of what there is to do. busy reports whether there may be more.
+func (u *upkeep) roll(ctx context.Context) (busy bool, err error) {
+	hours, err := u.store.Roll(ctx, millisNow(), rollHours)
+	if err != nil {
+		return false, err
+	}
+	charged, err := u.store.Charge(ctx, millisNow(), chargeJobs)
+	return hours >= rollHours || charged >= chargeJobs, err
+}
+
+func millisNow() accounting.Millis { return accounting.Millis(time.Now().UnixMilli()) }

@@ -1,0 +1,136 @@
+// Package query is the questions that commands and pages ask the accountant, and its
+// answers. Both travel as JSON; an answer is lines, each of one value.
+package query
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/accounting"
+)
+
+// Query is a question.
+type Query struct {
+	Report  string            `json:"report"`
+	From    accounting.Millis `json:"from,omitempty"` // inclusive; times are milliseconds since 1970
+	To      accounting.Millis `json:"to,omitempty"`   // exclusive
+	By      []string          `json:"by,omitempty"`   // of usage: owner, group, project, band, queue
+	Owner   string            `json:"owner,omitempty"`
+	Group   string            `json:"group,omitempty"`
+	Project string            `json:"project,omitempty"`
+	Queue   string            `json:"queue,omitempty"`
+	Band    string            `json:"band,omitempty"`
+	Host    string            `json:"host,omitempty"` // of the schedd
+	Node    string            `json:"node,omitempty"`
+	Job     uint64            `json:"job,omitempty"` // number of a job of Host
+	// ByEnd counts an attempt as a whole in the hour in which it ended
+	ByEnd bool `json:"by_end,omitempty"`
+	Limit int  `json:"limit,omitempty"` // lines; 0: DefaultLimit
+}
+
+// Self stands for who asks, as an owner. No account has such a name.
+const Self = "."
+
+// The bounds of an answer in lines.
+const (
+	DefaultLimit = 10_000
+	MaxLimit     = 1_000_000
+	maxQuery     = 16 << 10 // bytes
+)
+
+// The reports.
+const (
+	Usage      = "usage"
+	Attempts   = "attempts"
+	Ends       = "ends"
+	Waits      = "waits"
+	Sizes      = "sizes"
+	Capacity   = "capacity"
+	Efficiency = "efficiency"
+	Sources    = "sources"
+)
+
+// Names lists the reports.
+func Names() []string {
+	return []string{Usage, Attempts, Ends, Waits, Sizes, Capacity, Efficiency, Sources}
+}
+
+// IsOwn reports whether a report can be about one user alone. The others are about the
+// pool and name nobody.
+func IsOwn(report string) bool {
+	return slices.Contains([]string{Usage, Attempts, Ends, Efficiency}, report)
+}
+
+// Parse reads and checks a question.
+func Parse(text []byte) (q Query, err error) {
+	if len(text) > maxQuery {
+		return q, fmt.Errorf("report: %w: the question has %d bytes, %d at most", roost.Invalid, len(text), maxQuery)
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&q); err != nil {
+		return q, fmt.Errorf("report: %w: %w", roost.Invalid, err)
+	}
+	switch {
+	case !slices.Contains(Names(), q.Report):
+		return q, fmt.Errorf("report %.40q: %w: there is %s", q.Report, roost.Invalid, strings.Join(Names(), ", "))
+	case q.To == 0 && q.Report != Sources && q.Job == 0 || q.From < 0 || q.To < q.From:
+		return q, fmt.Errorf("report: %w: it needs a range of time, whose end is not before its begin", roost.Invalid)
+	case q.Limit < 0 || q.Limit > MaxLimit:
+		return q, fmt.Errorf("report: %w: a limit of %d lines; it is at most %d", roost.Invalid, q.Limit, MaxLimit)
+	case q.Job != 0 && q.Host == "":
+		return q, fmt.Errorf("report: %w: a job needs the name of its host", roost.Invalid)
+	}
+	if _, err := q.groupBy(); err != nil {
+		return q, err
+	}
+	_, err = q.filter()
+	return q, err
+}
+
+func (q *Query) limit() int {
+	if q.Limit == 0 {
+		return DefaultLimit
+	}
+	return q.Limit
+}
+
+func (q *Query) timeRange() accounting.TimeRange { return accounting.TimeRange{From: q.From, To: q.To} }
+
+var groupNames = []struct {
+	name string
+	by   accounting.GroupBy
+}{{"owner", accounting.ByOwner}, {"group", accounting.ByGroup}, {"project", accounting.ByProject},
+	{"band", accounting.ByBand}, {"queue", accounting.ByQueue}}
+
+func (q *Query) groupBy() (by accounting.GroupBy, err error) {
+	for _, name := range q.By {
+		found := false
+		for _, g := range groupNames {
+			if g.name == name {
+				by, found = by|g.by, true
+			}
+		}
+		if !found {
+			return 0, fmt.Errorf("report by %.40q: %w: it is owner, group, project, band or queue", name, roost.Invalid)
+		}
+	}
+	return by, nil
+}
+
+func (q *Query) filter() (f accounting.Filter, err error) {
+	f = accounting.Filter{Owner: q.Owner, Group: q.Group, Project: q.Project, Queue: q.Queue, Host: q.Host,
+		Node: q.Node}
+	if q.Band != "" {
+		band, err := roost.ParsePriorityBand(q.Band)
+		if err != nil {
+			return f, fmt.Errorf("report: %w: %w", roost.Invalid, err)
+		}
+		f.Bands = accounting.Bands(band)
+	}
+	return f, nil
+}

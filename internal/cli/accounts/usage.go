@@ -1,0 +1,78 @@
+package accounts
+
+import (
+	"slices"
+	"strings"
+
+	ucli "github.com/urfave/cli/v2"
+
+	"github.com/roost-batch/roost/internal/accounting/query"
+	"github.com/roost-batch/roost/internal/cli/frame"
+)
+
+// UsageCommand returns roost usage: what jobs held and used over time.
+func UsageCommand() *frame.Command {
+	return &frame.Command{
+		Name: "usage", Group: frame.GroupSee, Summary: "what your jobs held and used over time", MaxOperands: 0,
+		Run: printUsage,
+		Description: "Prints what your jobs held and used, in core-hours and GPU-hours, from the accounts of the " +
+			"pool. Time counts in the hours in which a job ran. Administrators see all users.",
+		Examples: []frame.Example{
+			{Line: "roost usage --since 7d", Description: "what you used within the last week"},
+			{Line: "roost usage --month 2026-03 --all --by group,owner", Description: "March, by group and user"},
+		},
+		Flags: append(rangeFlags("30d"),
+			&ucli.StringSliceFlag{Name: "by", Usage: "a line for each `NAME`: owner, group, project, band, queue"},
+			&ucli.BoolFlag{Name: "by-end", Usage: "count all of an attempt when it ended, as XDMoD does"}),
+	}
+}
+
+func printUsage(c *frame.Invocation) error {
+	q, err := newQuery(c, query.Usage)
+	if err != nil {
+		return err
+	}
+	for _, text := range c.StringsFlag("by") {
+		q.By = append(q.By, strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' })...)
+	}
+	if len(q.By) == 0 {
+		q.By = []string{"owner"}
+	}
+	q.ByEnd = c.Flag("by-end")
+	var lines []query.UsageLine
+	if err := ask(c, q, func(l *query.UsageLine) error { lines = append(lines, *l); return nil }); err != nil {
+		return err
+	}
+	return printLines(c, "usage", usageColumns(q.By), lines)
+}
+
+func usageColumns(by []string) (columns []column[query.UsageLine]) {
+	names := []column[query.UsageLine]{
+		{"owner", false, func(l *query.UsageLine) string { return l.Owner }},
+		{"group", false, func(l *query.UsageLine) string { return l.Group }},
+		{"project", false, func(l *query.UsageLine) string { return l.Project }},
+		{"band", false, func(l *query.UsageLine) string { return l.Band }},
+		{"queue", false, func(l *query.UsageLine) string { return l.Queue }},
+	}
+	for _, col := range names {
+		if slices.Contains(by, col.head) {
+			columns = append(columns, col)
+		}
+	}
+	return append(columns,
+		column[query.UsageLine]{"core_hours", true, func(l *query.UsageLine) string { return hours(l.HeldCPU) }},
+		column[query.UsageLine]{"cpu_hours", true, func(l *query.UsageLine) string { return hours(l.UsedCPU) }},
+		column[query.UsageLine]{"used_percent", true, func(l *query.UsageLine) string {
+			return percent(l.UsedCPU, l.HeldCPU)
+		}},
+		column[query.UsageLine]{"gpu_hours", true, func(l *query.UsageLine) string { return hours(l.HeldGPU) }},
+		column[query.UsageLine]{"lost_core_hours", true, func(l *query.UsageLine) string { return hours(l.LostCPU) }},
+		column[query.UsageLine]{"ended", true, func(l *query.UsageLine) string { return count(l.Ended) }},
+		column[query.UsageLine]{"failed", true, func(l *query.UsageLine) string { return count(l.Failed) }},
+		column[query.UsageLine]{"mean_wait", true, func(l *query.UsageLine) string {
+			if l.Waits == 0 {
+				return ""
+			}
+			return clock(l.WaitSum / l.Waits)
+		}})
+}

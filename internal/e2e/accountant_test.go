@@ -1,0 +1,158 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/roost-batch/roost/internal/failpoint"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+// accountedPool is a pool with an accountant, and how many tasks it was given.
+type accountedPool struct {
+	*testing.T
+	ctx   context.Context
+	pool  *Pool
+	jobs  int
+	tasks int
+}
+
+// TestAccountantKilled kills schedd and accountant at each point of the feed while tasks
+// flow. Each attempt is accounted once, and a store that is lost comes back from the
+// history.
+func TestAccountantKilled(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	faults, dir := t.TempDir(), filepath.Join(t.TempDir(), "pool")
+	s := &accountedPool{T: t, ctx: ctx}
+	options := PoolOptions{Roost: program(t, "faults"), Dir: dir, Nodes: 1, CPUs: 8,
+		Env: []string{"ROOST_FAULT_DIR=" + faults}}
+	s.start(options)
+	points := append(failpoint.FeedNames(), failpoint.AccountantAfterMarks, failpoint.AccountantAfterMonth,
+		failpoint.AccountantAfterNumber, failpoint.AccountantBeforeRoll)
+	for _, point := range points {
+		armed := filepath.Join(faults, point)
+		if err := os.WriteFile(armed, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for range 40 {
+			s.submit(10)
+			waitReal(ctx, 250*time.Millisecond)
+			if _, err := os.Stat(armed); err != nil {
+				break
+			}
+		}
+		if _, err := os.Stat(armed); err == nil && point != failpoint.FeedAfterTruncate {
+			t.Errorf("%s was never passed", point)
+		}
+		os.Remove(armed)
+	}
+	for _, role := range []string{"schedd", "accountant", "schedd"} {
+		s.kill(role)
+		s.submit(10)
+	}
+	want := s.awaitAttempts(nil)
+	if err := s.pool.Stop(); err != nil {
+		t.Errorf("stop: %v", err)
+	}
+	if err := os.RemoveAll(filepath.Join(dir, "accountant")); err != nil {
+		t.Fatal(err)
+	}
+	s.start(options)
+	s.awaitAttempts(want)
+	if err := s.pool.Stop(); err != nil {
+		t.Errorf("stop: %v", err)
+	}
+}
+
+func (s *accountedPool) start(options PoolOptions) {
+	s.Helper()
+	var err error
+	if s.pool, err = Start(s.ctx, options); err != nil {
+		s.Fatal(err)
+	}
+	s.Cleanup(s.pool.Kill)
+}
+
+// submit submits a job, until a schedd answers that may be about to be restarted.
+func (s *accountedPool) submit(tasks int) {
+	s.Helper()
+	s.jobs++
+	spec := &wire.JobSpec{Ad: `[Cmd = "/bin/true"; Iwd = "/"; RequestMemory = 1]`, Count: uint32(tasks)}
+	request := &wire.SubmitRequest{Key: fmt.Sprint("accounted ", s.jobs), Jobs: []*wire.JobSpec{spec}}
+	for s.ctx.Err() == nil {
+		if _, err := s.pool.Client.Submit(s.ctx, request); err == nil {
+			s.tasks += tasks
+			return
+		}
+		waitReal(s.ctx, 20*time.Millisecond)
+	}
+	s.Fatal("the job is never taken")
+}
+
+// kill kills a daemon, which its master starts again.
+func (s *accountedPool) kill(role string) {
+	s.Helper()
+	state, err := s.pool.State()
+	if err != nil {
+		s.Fatal(err)
+	}
+	for _, d := range state.Daemons {
+		if d.Role == role && d.PID > 0 {
+			syscall.Kill(d.PID, syscall.SIGKILL)
+		}
+	}
+}
+
+// awaitAttempts waits until the accounts have an attempt of each task that succeeded, and
+// none twice. It returns them, and compares them with those that are wanted.
+func (s *accountedPool) awaitAttempts(want map[string]string) (got map[string]string) {
+	s.Helper()
+	lines, succeeded := 0, 0
+	for s.ctx.Err() == nil {
+		out, _, code := s.pool.Command(s.ctx, "sacct", "--json")
+		got, lines, succeeded = map[string]string{}, 0, 0
+		for line := range strings.Lines(out) {
+			var doc struct {
+				Attempt struct {
+					Job     struct{ Seq uint64 }
+					Attempt struct {
+						Index, Attempt int
+						Cause          int
+						ExitCode       int `json:"exit_code"`
+					}
+				}
+			}
+			if err := json.Unmarshal([]byte(line), &doc); err != nil {
+				s.Fatalf("%q: %v", line, err)
+			}
+			a := doc.Attempt.Attempt
+			lines++
+			if a.Cause == 1 && a.ExitCode == 0 {
+				succeeded++
+			}
+			got[fmt.Sprint(doc.Attempt.Job.Seq, ".", a.Index, "/", a.Attempt)] = line
+		}
+		if code == 0 && succeeded >= s.tasks && (want == nil || len(got) >= len(want)) {
+			break
+		}
+		waitReal(s.ctx, 200*time.Millisecond)
+	}
+	if succeeded != s.tasks || len(got) != lines {
+		s.Errorf("%d attempts are accounted, %d different ones; %d succeeded, want %d", lines, len(got), succeeded,
+			s.tasks)
+	}
+	for key := range want {
+		if got[key] != want[key] {
+			s.Errorf("attempt %s is accounted as\n%s\nand was\n%s", key, got[key], want[key])
+		}
+	}
+	return got
+}

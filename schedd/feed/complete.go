@@ -1,0 +1,75 @@
+package feed
+
+import (
+	"path"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/internal/accounting/codec"
+)
+
+// entryEncoder completes and encodes entries.
+type entryEncoder struct {
+	groupName func(gid uint32) string // of the host; empty for an unknown one
+	groups    map[uint32]string
+}
+
+// maxGroups bounds the names of groups that are remembered.
+const maxGroups = 4096
+
+// encode returns the form of a draft.
+func (c *entryEncoder) encode(d *Draft) []byte {
+	if d.Job != nil {
+		c.completeJob(d)
+	}
+	return codec.AppendEntry(nil, &d.FeedEntry)
+}
+
+// completeJob adds what only the ad of the job says, and the name of its unix group.
+func (c *entryEncoder) completeJob(d *Draft) {
+	j := d.Job
+	j.UnixGroup = c.unixGroup(j.GID)
+	ad, err := classad.Parse(d.Ad.String())
+	if err != nil {
+		return
+	}
+	if command, ok := ad.Str(roost.AttrCmd); ok {
+		j.Arguments = path.Base(command)
+	}
+	j.WorkDir, _ = ad.Str(roost.AttrIwd)
+	j.Project = projectOf(ad)
+}
+
+// noProject is what PBS records for a job without a project.
+const noProject = "_pbs_project_default"
+
+// projectOf returns what a job is charged to: the account of qsub -A, or the project of
+// qsub -P.
+func projectOf(ad *classad.Ad) string {
+	pbs, there := ad.Sub(roost.AttrPBS)
+	if !there {
+		return ""
+	}
+	if account, ok := pbs.Str("Account_Name"); ok {
+		return account
+	}
+	if project, ok := pbs.Str("project"); ok && project != noProject {
+		return project
+	}
+	return ""
+}
+
+func (c *entryEncoder) unixGroup(gid uint32) string {
+	name, known := c.groups[gid]
+	if known {
+		return name
+	}
+	if c.groupName != nil {
+		name = c.groupName(gid)
+	}
+	if c.groups == nil || len(c.groups) >= maxGroups {
+		c.groups = map[uint32]string{}
+	}
+	c.groups[gid] = name
+	return name
+}

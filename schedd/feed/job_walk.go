@@ -1,0 +1,63 @@
+package feed
+
+import (
+	"github.com/roost-batch/roost/schedd/queue"
+)
+
+// JobWalk makes entries of jobs as they are, for an accountant whose feed has a gap. The
+// entries are as the feed would have had them.
+type JobWalk struct {
+	deriver *Deriver
+	encoder entryEncoder
+	host    string
+	send    func(entries [][]byte) error
+	entries [][]byte
+	bytes   int
+}
+
+// maxWalkEntries bounds the entries that are sent at once.
+const maxWalkEntries = 1000
+
+// NewJobWalk returns a walk that hands entries over to send, which owns them then.
+func NewJobWalk(f *Feed, send func(entries [][]byte) error) *JobWalk {
+	return &JobWalk{deriver: NewDeriver(f.source, f.opt.Host), host: f.opt.Host,
+		encoder: entryEncoder{groupName: f.opt.GroupName}, send: send}
+}
+
+// AddSnapshot adds the job of a snapshot, with its events.
+func (w *JobWalk) AddSnapshot(snapshot []byte, events map[uint64][]queue.JobEvent) error {
+	submitted, err := queue.DecodeSubmission(snapshot)
+	if err != nil {
+		return err
+	}
+	q := queue.New(w.host)
+	if err := q.RestoreSnapshot(snapshot); err != nil {
+		return err
+	}
+	return w.Add(q, submitted.Job, events[submitted.Job])
+}
+
+// Add adds a job, which is in a queue as it is after these events.
+func (w *JobWalk) Add(q *queue.Queue, seq uint64, events []queue.JobEvent) error {
+	drafts := w.deriver.JobDrafts(q, seq, events)
+	for i := range drafts {
+		b := w.encoder.encode(&drafts[i])
+		if len(w.entries) >= maxWalkEntries || w.bytes+len(b) > maxBatchBytes {
+			if err := w.Flush(); err != nil {
+				return err
+			}
+		}
+		w.entries, w.bytes = append(w.entries, b), w.bytes+len(b)
+	}
+	return nil
+}
+
+// Flush sends what is left.
+func (w *JobWalk) Flush() error {
+	if len(w.entries) == 0 {
+		return nil
+	}
+	entries := w.entries
+	w.entries, w.bytes = nil, 0
+	return w.send(entries)
+}
