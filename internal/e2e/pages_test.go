@@ -93,7 +93,7 @@ job "too-large" {
 		"definition": "/jobs/" + ids[0] + "/definition",
 		"log":        "/tasks/" + strings.Replace(ids[0], ".", "[2].", 1) + "/log/out", "submit": "/submit",
 		"nodes": "/nodes", "node": "/nodes/" + p.nodeNames(t)[0], "shares": "/shares", "cell": "/cell",
-		"quotas": "/quotas", "account": "/account", "search": "/search?q=sweep",
+		"quotas": "/quotas", "usage": "/usage?all=1", "account": "/account", "search": "/search?q=sweep",
 		"manual": "/manual", "manual-search": "/manual?q=walltime", "manual-page": "/manual/roost-job.5",
 	} {
 		t.Run(name, func(t *testing.T) {
