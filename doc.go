@@ -41,6 +41,13 @@
 // records the completion, once, and then the starter may remove its state. The history
 // ([schedd/history]) stores all events of ended jobs.
 //
+// Two more daemons only look, and nothing waits for them. The web daemon ([internal/web])
+// shows pages and answers programs over HTTP. It has no rights of its own: each session
+// is a login of its user, with whose key it asks the schedd. The accountant
+// ([internal/accounting/accountant]) pulls a numbered feed of jobs and attempts from each
+// schedd ([schedd/feed]) into a database, from which reports and charges are made. All
+// daemons count what they do for Prometheus ([internal/metrics]).
+//
 // # One job, from qsub to its history
 //
 // The functions that a job of one task passes, in order:
