@@ -32,7 +32,7 @@ fresh() {
 	local tmp status=0
 	tmp=$(mktemp -d)
 	scripts/generate.sh "$tmp" || status=1
-	for f in roost.pb.go roost_grpc.pb.go; do
+	for f in roost.pb.go roost_grpc.pb.go schedd_messages.go scheddapi/schedd.pb.go; do
 		diff -u -I '^// .*protoc' "internal/wire/$f" "$tmp/$f" || status=1
 	done
 	rm -rf "$tmp"

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/rpc/localrpc"
 )
 
 // SplitAddress splits an address into the arguments of net.Dial.
@@ -83,16 +84,5 @@ func dialUnix(ctx context.Context, path string) (net.Conn, error) {
 	return d.DialContext(ctx, "unix", short)
 }
 
-// ShortPath returns a name of at most 107 bytes for a socket. The kernel accepts no
-// longer one (unix(7)), and directories of tests and homes are longer than that. The
-// short name leads through a descriptor of the socket's directory; done closes it.
-func ShortPath(path string) (short string, done func(), err error) {
-	if len(path) < 104 {
-		return path, func() {}, nil
-	}
-	fd, err := unix.Open(filepath.Dir(path), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return "", nil, &fs.PathError{Op: "open", Path: filepath.Dir(path), Err: err}
-	}
-	return fmt.Sprintf("/proc/self/fd/%d/%s", fd, filepath.Base(path)), func() { unix.Close(fd) }, nil
-}
+// ShortPath returns a name of at most 107 bytes for a socket, see localrpc.ShortPath.
+func ShortPath(path string) (short string, done func(), err error) { return localrpc.ShortPath(path) }

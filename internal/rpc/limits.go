@@ -7,6 +7,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/roost-batch/roost/internal/rpc/localrpc"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
@@ -17,11 +18,11 @@ const (
 	maxHeaders       = 16 << 10         // bytes; Roost's own have a few hundred
 	maxStreams       = 1024             // calls in progress on one connection
 	maxIdle          = 10 * time.Minute // without a call: clients reconnect by themselves
-	pingInterval     = 20 * time.Second // of silence; a peer that does not answer within pingTimeout is dead
-	pingTimeout      = 10 * time.Second
+	pingInterval     = localrpc.PingInterval
+	pingTimeout      = localrpc.PingTimeout
 	minPingInterval  = 5 * time.Second // between pings of a client
 	// bytes in flight on a call before they are read; it does not grow
-	streamWindow = 1 << 20
+	streamWindow = localrpc.StreamWindow
 	// the same for what a client receives; with windows that do not grow, gRPC need not
 	// measure the connection, for which it sends a ping with each message that arrives
 	clientWindow = 4 << 20
@@ -58,8 +59,8 @@ const (
 	nodeSendTimeout = time.Minute // for a daemon to receive a message
 	// for a user: output may wait while the user reads a page
 	userSendTimeout                       = 5 * time.Minute
-	maxMessageSize                        = 64 << 20           // bytes of a submission, and of replies to clients
-	maxReplySize                          = maxMessageSize / 2 // bytes of replies of Roost's own servers
+	maxMessageSize                        = localrpc.MaxMessageSize // bytes of a submission, and of replies to clients
+	maxReplySize                          = maxMessageSize / 2      // bytes of replies of Roost's own servers
 	smallMessageSize, ordinaryMessageSize = 64 << 10, 4 << 20
 	programMessageSize                    = 32 << 20 // bytes of an ad and a script: roost.MaxAdBytes of each
 	// bytes of messages to a negotiator: a request has the ad of a job

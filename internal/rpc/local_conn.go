@@ -2,17 +2,21 @@ package rpc
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
-	"time"
 
+	spb "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/rpc/localrpc"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
 )
 
 // ClientConn is a connection for the calls of a command: a LocalConn, or one of gRPC.
@@ -21,24 +25,16 @@ type ClientConn interface {
 	io.Closer
 }
 
-// LocalConn makes a command's calls to a daemon of this host over its unix socket.
-//
-// A connection of gRPC starts a resolver, a balancer and five goroutines, and needs two
-// round trips before the first call. That takes longer than everything else that a
-// command does to submit a job. A LocalConn sends the request together with the preface
-// of HTTP/2, and starts no goroutine for a call with one reply.
-//
-// Each call has a socket of its own while it runs, so a socket has one stream at a time.
-// The next call reuses it. Calls that send more than one message take a connection of
-// gRPC. A LocalConn is safe for concurrent use.
+// LocalConn makes calls over the unix socket of a daemon of this host, for code that was
+// generated for gRPC. Calls whose sides both send many messages take a connection of
+// gRPC; all others a connection of package localrpc.
 type LocalConn struct {
-	addr, path string
+	addr  string
+	local *localrpc.Conn
 
 	mu     sync.Mutex
 	closed bool
-	idle   *localSocket              // of an ended call, for the next one; may be nil
-	active map[*localSocket]struct{} // of calls under way
-	full   *grpc.ClientConn          // for calls that send more than one message; may be nil
+	full   *grpc.ClientConn // may be nil
 }
 
 // DialLocal returns a connection for the calls of a command to the socket of a daemon. It
@@ -51,7 +47,7 @@ func DialLocal(addr string) (*LocalConn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &LocalConn{addr: addr, path: path, active: map[*localSocket]struct{}{}}, nil
+	return &LocalConn{addr: addr, local: localrpc.Dial(path)}, nil
 }
 
 // Close closes all sockets. Calls under way fail.
@@ -59,27 +55,19 @@ func (l *LocalConn) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.closed = true
-	for s := range l.active {
-		s.conn.Close()
-	}
-	if l.idle != nil {
-		l.idle.conn.Close()
-	}
+	err := l.local.Close()
 	if l.full != nil {
-		return l.full.Close()
+		err = errors.Join(err, l.full.Close())
 	}
-	return nil
+	return err
 }
-
-// errConnClosed is the error of calls after Close.
-var errConnClosed = status.Error(codes.Canceled, "the connection is closed")
 
 // fullConn returns the connection of gRPC.
 func (l *LocalConn) fullConn() (*grpc.ClientConn, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
-		return nil, errConnClosed
+		return nil, status.Error(codes.Canceled, "the connection is closed")
 	}
 	if l.full == nil {
 		conn, err := Dial(l.addr, nil, "")
@@ -100,27 +88,25 @@ func (l *LocalConn) Invoke(ctx context.Context, method string, args, reply any, 
 		}
 		return conn.Invoke(ctx, method, args, reply, opts...)
 	}
-	call, err := l.start(ctx, method, args)
-	if err != nil {
-		return err
-	}
-	defer call.finish()
-	call.isAwaited = true // and so no flow control holds up a long reply
-	call.readAll()
-	return call.takeReply(reply)
+	return callStatus(l.local.Invoke(ctx, method, args, reply))
 }
 
-// NewStream begins a call. Calls that send more than one message take gRPC.
+// NewStream begins a call.
 func (l *LocalConn) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string,
 	opts ...grpc.CallOption) (grpc.ClientStream, error) {
-	if desc.ClientStreams || !areStatic(opts) {
+	kind := scheddapi.ManyReplies
+	if desc.ClientStreams {
+		kind = scheddapi.ManyRequests
+	}
+	if desc.ClientStreams && desc.ServerStreams || !areStatic(opts) {
 		conn, err := l.fullConn()
 		if err != nil {
 			return nil, err
 		}
 		return conn.NewStream(ctx, desc, method, opts...)
 	}
-	return &localStream{conn: l, ctx: ctx, method: method}, nil
+	s, err := l.local.NewStream(ctx, method, kind)
+	return localStream{s, ctx}, callStatus(err)
 }
 
 // areStatic reports whether options are only those that generated code adds.
@@ -133,61 +119,29 @@ func areStatic(opts []grpc.CallOption) bool {
 	return true
 }
 
-// start sends the request of a call.
-func (l *LocalConn) start(ctx context.Context, method string, args any) (*localCall, error) {
-	request, err := proto.Marshal(args.(proto.Message))
-	if err != nil {
-		return nil, status.Error(codes.Internal, err.Error())
-	}
-	s, err := l.takeSocket(ctx)
-	if err != nil {
-		return nil, err
-	}
-	call := newLocalCall(ctx, l, s)
-	call.send(method, request)
-	return call, nil
+// localStream is a stream of localrpc for code that was generated for gRPC. It has no
+// headers: no call of Roost has any.
+type localStream struct {
+	scheddapi.Stream
+	ctx context.Context
 }
 
-// takeSocket returns the idle socket if its daemon is still there, or connects.
-func (l *LocalConn) takeSocket(ctx context.Context) (*localSocket, error) {
-	l.mu.Lock()
-	s := l.idle
-	l.idle = nil
-	l.mu.Unlock()
-	if s != nil && !s.isSilent() {
-		s.conn.Close()
-		s = nil
-	}
-	if s == nil {
-		conn, err := dialUnix(ctx, l.path)
-		if ctx.Err() != nil {
-			return nil, status.FromContextError(ctx.Err()).Err()
-		}
-		if err != nil {
-			return nil, status.Errorf(codes.Unavailable, "%s%q", connErrorPrefix,
-				"transport: Error while dialing: "+err.Error())
-		}
-		s = newLocalSocket(conn)
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed {
-		s.conn.Close()
-		return nil, errConnClosed
-	}
-	l.active[s] = struct{}{}
-	return s, nil
-}
+func (s localStream) Context() context.Context     { return s.ctx }
+func (s localStream) Header() (metadata.MD, error) { return nil, nil }
+func (s localStream) Trailer() metadata.MD         { return nil }
+func (s localStream) SendMsg(m any) error          { return callStatus(s.Stream.SendMsg(m)) }
+func (s localStream) CloseSend() error             { return callStatus(s.Stream.CloseSend()) }
+func (s localStream) RecvMsg(m any) error          { return callStatus(s.Stream.RecvMsg(m)) }
 
-// release is called when a call has ended. A socket that may be reused becomes idle.
-func (l *LocalConn) release(s *localSocket, reusable bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.active, s)
-	if !reusable || l.closed || l.idle != nil {
-		s.conn.Close()
-		return
+// callStatus converts an error of localrpc into one of gRPC; others are unchanged.
+func callStatus(err error) error {
+	var call *localrpc.CallError
+	if !errors.As(err, &call) {
+		return err
 	}
-	s.idleSince = time.Now()
-	l.idle = s
+	p := &spb.Status{Code: int32(call.Code), Message: call.Message}
+	if len(call.Details) > 0 && proto.Unmarshal(call.Details, p) != nil {
+		p = &spb.Status{Code: int32(call.Code), Message: call.Message}
+	}
+	return status.FromProto(p).Err()
 }

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -35,6 +36,23 @@ type testSchedd struct {
 func (s *testSchedd) Submit(_ context.Context, req *wire.SubmitRequest) (*wire.SubmitReply, error) {
 	sizes := fmt.Sprint(len(req.GetJobs()), len(req.GetJobs()[0].GetAd()))
 	return &wire.SubmitReply{Ids: []string{req.GetKey(), sizes}}, nil
+}
+
+func (s *testSchedd) SubmitParts(from grpc.ClientStreamingServer[wire.SubmitPart, wire.SubmitReply]) error {
+	parts, size := 0, 0
+	for {
+		part, err := from.Recv()
+		if err == io.EOF {
+			return from.SendAndClose(&wire.SubmitReply{Ids: []string{fmt.Sprint(parts, size)}})
+		}
+		if err != nil {
+			return err
+		}
+		if part.GetSize() > 0 {
+			return rpc.Status(fmt.Errorf("parts: %w", roost.Exhausted))
+		}
+		parts, size = parts+1, size+len(part.GetData())
+	}
 }
 
 func (s *testSchedd) Why(ctx context.Context, req *wire.WhyRequest) (*wire.WhyReply, error) {
@@ -121,6 +139,26 @@ func queryAll(ctx context.Context, c wire.ScheddClient, req *wire.QueryRequest) 
 	}
 }
 
+// longPart is a part that is longer than the window of a new stream.
+var longPart = []*wire.SubmitPart{{Data: bytes.Repeat([]byte("x"), 1<<20)}}
+
+// submitParts sends parts until the server has ended the call.
+func submitParts(ctx context.Context, c wire.ScheddClient, parts []*wire.SubmitPart) (string, error) {
+	stream, err := c.SubmitParts(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, part := range parts {
+		if err := stream.Send(part); err == io.EOF {
+			break
+		} else if err != nil {
+			return "", err
+		}
+	}
+	reply, err := stream.CloseAndRecv()
+	return fmt.Sprint(reply.GetIds()), err
+}
+
 // TestLocalConnIsLikeGRPC compares a LocalConn with a connection of gRPC. Replies and
 // errors are the same, over new sockets and over a reused one.
 func TestLocalConnIsLikeGRPC(t *testing.T) {
@@ -152,6 +190,12 @@ func TestLocalConnIsLikeGRPC(t *testing.T) {
 		r, err := c.Health(ctx, &wire.HealthRequest{})
 		return fmt.Sprint(r), err // not implemented
 	})
+	for _, parts := range [][]*wire.SubmitPart{{{Data: []byte("x")}}, {{Size: 1}}, slices.Repeat(longPart, 5),
+		append(slices.Repeat(longPart, 2), &wire.SubmitPart{Size: 1})} {
+		calls = append(calls, func(ctx context.Context, c wire.ScheddClient) (string, error) {
+			return submitParts(ctx, c, parts)
+		})
+	}
 	for _, req := range []*wire.QueryRequest{{}, {Limit: 3}, {Limit: 4000}, {Limit: 3, History: true}} {
 		calls = append(calls, func(ctx context.Context, c wire.ScheddClient) (string, error) {
 			n, err := queryAll(ctx, c, req)

@@ -3,15 +3,13 @@ package rpc
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strconv"
-	"strings"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/rpc/localrpc"
 )
 
 // grpcCodes maps each kind of error to its gRPC code; the kind itself is sent as a
@@ -62,16 +60,11 @@ func Status(err error) error {
 	return st.Err()
 }
 
-// remoteError is an error that was received: its own text and its kind.
-type remoteError struct {
-	message string
-	kind    roost.ErrorKind
-	code    codes.Code
-}
+// remoteError is an error that was received. Passed on, it retains its code.
+type remoteError struct{ *localrpc.ReceivedError }
 
-func (e *remoteError) Error() string              { return e.message }
-func (e *remoteError) Unwrap() error              { return e.kind }
-func (e *remoteError) GRPCStatus() *status.Status { return status.New(e.code, e.message) }
+func (e remoteError) Unwrap() error              { return e.ReceivedError }
+func (e remoteError) GRPCStatus() *status.Status { return status.New(codes.Code(e.Code), e.Message) }
 
 // FromStatus converts an error of gRPC back into one whose kind errors.Is finds.
 func FromStatus(err error) error {
@@ -79,56 +72,10 @@ func FromStatus(err error) error {
 	if err == nil || !ok {
 		return err
 	}
-	for _, detail := range st.Details() {
-		if k, ok := detail.(*wrapperspb.UInt32Value); ok {
-			return &remoteError{unquoteCause(st.Message()), roost.ErrorKind(k.GetValue()), st.Code()}
-		}
+	err = localrpc.DecodeError(callError(st.Err()))
+	var received *localrpc.ReceivedError
+	if errors.As(err, &received) {
+		return remoteError{received}
 	}
-	kind := roost.Internal
-	switch st.Code() {
-	case codes.Unavailable, codes.DeadlineExceeded:
-		kind = roost.Unavailable
-	case codes.Unauthenticated:
-		kind = roost.Unauthenticated
-	case codes.PermissionDenied:
-		kind = roost.PermissionDenied
-	case codes.ResourceExhausted:
-		kind = roost.Exhausted
-	case codes.Canceled:
-		return context.Canceled
-	}
-	return &remoteError{rewriteSizeError(unquoteCause(st.Message())), kind, st.Code()}
-}
-
-// rewriteSizeError replaces gRPC's text about a message that was too long to read by
-// Roost's own text.
-func rewriteSizeError(text string) string {
-	var size, most int
-	if n, _ := fmt.Sscanf(text, "grpc: received message larger than max (%d vs. %d)", &size, &most); n != 2 {
-		return text
-	}
-	return fmt.Sprintf("%v: the message has %d bytes, and %d is the most", roost.Exhausted, size, most)
-}
-
-// connErrorPrefix begins gRPC's error for a failed connection; the cause follows as a
-// quoted string.
-const connErrorPrefix = "connection error: desc = "
-
-// unquoteCause removes the quotes that gRPC puts around the cause of a failed connection.
-// In them, quotes of names would be shown as \"n1\". The prefix stays: it distinguishes a
-// failed connection from a refusal.
-func unquoteCause(text string) string {
-	before, after, found := strings.Cut(text, connErrorPrefix)
-	if !found {
-		return text
-	}
-	quoted, err := strconv.QuotedPrefix(after)
-	if err != nil {
-		return text
-	}
-	cause, err := strconv.Unquote(quoted)
-	if err != nil {
-		return text
-	}
-	return before + "connection error: " + cause + after[len(quoted):]
+	return err
 }

@@ -1,26 +1,21 @@
-package rpc
+package localrpc
 
 import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
-	"net"
 	"os"
-	"syscall"
 	"time"
 
-	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 	"golang.org/x/sys/unix"
 )
 
-// localWindow is the bytes of replies that a daemon may send before they are taken.
-const localWindow = streamWindow
-
 // maxSocketIdle is how long a socket may be idle and still be reused. The server pings
-// idle sockets after pingInterval, and closes them if nobody answers.
-const maxSocketIdle = pingInterval / 2
+// idle sockets after PingInterval, and closes them if nobody answers.
+const maxSocketIdle = PingInterval / 2
 
 // The values of HTTP/2 before the server sends its own (RFC 9113, section 6.5.2).
 const (
@@ -28,12 +23,12 @@ const (
 	defaultMaxFrame = 16384
 )
 
-// localSocket is a socket of a LocalConn with the state of HTTP/2 that outlives a call.
+// localSocket is a socket of a Conn with the state of HTTP/2 that outlives a call.
 type localSocket struct {
-	conn      net.Conn
+	conn      *os.File
 	in        *bufio.Reader
-	framer    *http2.Framer
-	out       bytes.Buffer // frames that are not written yet
+	frames    *frameReader
+	out       []byte // frames that are not written yet
 	headers   *hpack.Encoder
 	block     bytes.Buffer // what headers encodes
 	idleSince time.Time
@@ -46,35 +41,38 @@ type localSocket struct {
 	unacked    int    // bytes received on all streams since the last update of the window
 }
 
-func newLocalSocket(conn net.Conn) *localSocket {
+func newLocalSocket(conn *os.File) *localSocket {
 	s := &localSocket{conn: conn, in: bufio.NewReader(conn), isNew: true, nextID: 1, peerWindow: defaultWindow,
 		connWindow: defaultWindow, maxFrame: defaultMaxFrame}
-	s.framer = http2.NewFramer(&s.out, s.in)
-	s.framer.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
-	s.framer.MaxHeaderListSize = ordinaryMessageSize // the text of a refusal is a header
+	s.frames = newFrameReader(s.in)
 	s.headers = hpack.NewEncoder(&s.block)
-	s.out.WriteString(http2.ClientPreface)
-	s.framer.WriteSettings(http2.Setting{ID: http2.SettingEnablePush, Val: 0},
-		http2.Setting{ID: http2.SettingInitialWindowSize, Val: localWindow})
-	s.framer.WriteWindowUpdate(0, localWindow-defaultWindow)
+	s.out = append(s.out, clientPreface...)
+	settings := binary.BigEndian.AppendUint32([]byte{0, enablePushSetting}, 0)
+	settings = binary.BigEndian.AppendUint32(append(settings, 0, initialWindowSetting), StreamWindow)
+	s.out = appendFrame(s.out, settingsFrame, 0, 0, settings...)
+	s.writeWindowUpdate(0, StreamWindow-defaultWindow)
 	return s
+}
+
+// writeWindowUpdate lets the server send more on a stream, or on all if stream is 0.
+func (s *localSocket) writeWindowUpdate(stream, more uint32) {
+	s.out = appendFrame(s.out, windowUpdateFrame, 0, stream, binary.BigEndian.AppendUint32(nil, more)...)
 }
 
 // flush writes the frames.
 func (s *localSocket) flush() error {
-	_, err := s.conn.Write(s.out.Bytes())
-	s.out.Reset()
+	_, err := s.conn.Write(s.out)
+	s.out = s.out[:0]
 	return err
 }
 
 // isSilent reports whether an idle socket may be reused. It has not been idle for long,
 // and the server has neither closed it nor sent anything.
 func (s *localSocket) isSilent() bool {
-	sc, ok := s.conn.(syscall.Conn)
-	if !ok || s.in.Buffered() > 0 || time.Since(s.idleSince) > maxSocketIdle {
+	if s.in.Buffered() > 0 || time.Since(s.idleSince) > maxSocketIdle {
 		return false
 	}
-	raw, err := sc.SyscallConn()
+	raw, err := s.conn.SyscallConn()
 	if err != nil {
 		return false
 	}
@@ -86,17 +84,17 @@ func (s *localSocket) isSilent() bool {
 	return err == nil && silent
 }
 
-// pingingReader reads from a socket until ctx ends. After pingInterval of silence it
-// calls ping, and after pingTimeout more it fails: the daemon is stopped or hangs.
+// pingingReader reads from a socket until ctx ends. After PingInterval of silence it
+// calls ping, and after PingTimeout more it fails: the daemon is stopped or hangs.
 type pingingReader struct {
 	ctx  context.Context
-	conn net.Conn
+	conn *os.File
 	ping func()
 }
 
 // Read reads what has arrived.
 func (r pingingReader) Read(p []byte) (int, error) {
-	for patience := pingInterval; ; patience = pingTimeout {
+	for patience := PingInterval; ; patience = PingTimeout {
 		r.conn.SetReadDeadline(time.Now().Add(patience))
 		if err := r.ctx.Err(); err != nil { // its end may have set a deadline before
 			return 0, err
@@ -105,7 +103,7 @@ func (r pingingReader) Read(p []byte) (int, error) {
 		if n > 0 || !errors.Is(err, os.ErrDeadlineExceeded) || r.ctx.Err() != nil {
 			return n, err
 		}
-		if patience == pingTimeout {
+		if patience == PingTimeout {
 			return 0, errors.New("the daemon does not answer pings")
 		}
 		r.ping()

@@ -1,4 +1,4 @@
-package wire
+package scheddapi
 
 import "github.com/roost-batch/roost"
 

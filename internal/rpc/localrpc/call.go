@@ -1,4 +1,4 @@
-package rpc
+package localrpc
 
 import (
 	"context"
@@ -8,18 +8,16 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/metadata"
-	"google.golang.org/grpc/status"
+
+	"github.com/roost-batch/roost/internal/wire/codes"
 )
 
 // localCall is one call on a socket. One goroutine reads frames; another one may take
 // messages meanwhile.
 type localCall struct {
 	ctx    context.Context
-	conn   *LocalConn
+	conn   *Conn
 	socket *localSocket
 	id     uint32
 	stop   func() bool // ends the watch over ctx
@@ -30,13 +28,12 @@ type localCall struct {
 	received  []byte // messages that nobody has taken
 	isAwaited bool   // somebody waits for the rest of a message
 	unacked   int    // bytes received on the stream since the last update of its window
-	header    metadata.MD
-	trailer   metadata.MD
-	result    *status.Status // nil: the call has not ended
-	isBroken  bool           // the socket cannot be used again
+	hasEnded  bool
+	result    *CallError // of a call that has ended; nil: it has succeeded
+	isBroken  bool       // the socket cannot be used again
 }
 
-func newLocalCall(ctx context.Context, conn *LocalConn, s *localSocket) *localCall {
+func newLocalCall(ctx context.Context, conn *Conn, s *localSocket) *localCall {
 	c := &localCall{ctx: ctx, conn: conn, socket: s, id: s.nextID, window: s.peerWindow}
 	c.changed = sync.NewCond(&c.mu)
 	s.nextID += 2
@@ -49,26 +46,42 @@ func newLocalCall(ctx context.Context, conn *LocalConn, s *localSocket) *localCa
 // finish gives the socket back.
 func (c *localCall) finish() {
 	c.mu.Lock()
-	usable := c.result != nil && !c.isBroken
+	usable := c.hasEnded && !c.isBroken
 	c.mu.Unlock()
 	c.conn.release(c.socket, c.stop() && usable)
 }
 
-// send writes the request. It waits while the server does not accept more of it.
-func (c *localCall) send(method string, request []byte) {
-	rest := make([]byte, messagePrefix+len(request))
-	binary.BigEndian.PutUint32(rest[1:], uint32(len(request)))
-	copy(rest[messagePrefix:], request)
+// begin writes the headers of the call, with the next message.
+func (c *localCall) begin(method string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.writeHeaders(method)
-	for len(rest) > 0 {
+}
+
+// sendMessage writes a message. It waits while the server does not accept more of it, and
+// reports false if the call has ended.
+func (c *localCall) sendMessage(message []byte, isLast bool) bool {
+	rest := make([]byte, messagePrefix+len(message))
+	binary.BigEndian.PutUint32(rest[1:], uint32(len(message)))
+	copy(rest[messagePrefix:], message)
+	return c.sendData(rest, isLast)
+}
+
+// sendData writes a part of the request; none of it after the last ends the request.
+func (c *localCall) sendData(rest []byte, isLast bool) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for isFirst := true; isFirst || len(rest) > 0; {
 		n := min(int64(len(rest)), c.window, c.socket.connWindow, c.socket.maxFrame)
-		if n > 0 {
+		if n > 0 || len(rest) == 0 {
 			c.window -= n
 			c.socket.connWindow -= n
-			c.socket.framer.WriteData(c.id, n == int64(len(rest)), rest[:n])
-			rest = rest[n:]
+			flags := byte(0)
+			if isLast && n == int64(len(rest)) {
+				flags = endStreamFlag
+			}
+			c.socket.out = appendFrame(c.socket.out, dataFrame, flags, c.id, rest[:n]...)
+			rest, isFirst = rest[n:], false
 			continue
 		}
 		c.flush()
@@ -77,10 +90,11 @@ func (c *localCall) send(method string, request []byte) {
 		c.mu.Lock()
 		if !more {
 			c.isBroken = true // the request is not complete
-			return
+			return false
 		}
 	}
 	c.flush()
+	return true
 }
 
 // writeHeaders begins the call; c.mu is locked.
@@ -98,7 +112,7 @@ func (c *localCall) writeHeaders(method string) {
 	if late, ok := c.ctx.Deadline(); ok {
 		write("grpc-timeout", timeoutHeader(time.Until(late)))
 	}
-	s.framer.WriteHeaders(http2.HeadersFrameParam{StreamID: c.id, BlockFragment: s.block.Bytes(), EndHeaders: true})
+	s.out = appendFrame(s.out, headersFrame, endHeadersFlag, c.id, s.block.Bytes()...)
 }
 
 // timeoutHeader is a duration as gRPC sends it: at most eight digits and a unit.
@@ -121,7 +135,7 @@ func (c *localCall) flush() {
 func (c *localCall) ping() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.socket.framer.WritePing(false, [8]byte{})
+	c.socket.out = appendFrame(c.socket.out, pingFrame, 0, 0, make([]byte, 8)...)
 	c.flush()
 }
 
@@ -134,94 +148,108 @@ func (c *localCall) readAll() {
 // readFrame reads one frame, and reports whether more are to come.
 func (c *localCall) readFrame() bool {
 	c.mu.Lock()
-	ended := c.result != nil
+	ended := c.hasEnded
 	c.mu.Unlock()
 	if ended {
 		return false
 	}
-	frame, err := c.socket.framer.ReadFrame()
+	f, err := c.socket.frames.read()
+	var fields headerFields
+	if err == nil && f.kind == headersFrame {
+		fields, err = c.socket.frames.readHeaders(f)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err != nil {
 		c.fail(err)
 	} else {
-		c.applyFrame(frame)
+		c.applyFrame(f, fields)
 	}
 	c.changed.Broadcast()
-	return c.result == nil
+	return !c.hasEnded
 }
+
+// end ends the call; c.mu is locked. A nil result is success.
+func (c *localCall) end(result *CallError) { c.hasEnded, c.result = true, result }
 
 // fail ends the call after an error of the socket; c.mu is locked.
 func (c *localCall) fail(err error) {
 	c.isBroken = true
 	switch {
 	case c.ctx.Err() != nil:
-		c.result = status.FromContextError(c.ctx.Err())
+		c.end(contextError(c.ctx.Err()))
 	case c.socket.isNew:
-		c.result = status.New(codes.Unavailable, connErrorPrefix+strconv.Quote("error reading server preface: "+
-			err.Error()))
+		c.end(callErrorf(codes.Unavailable, "%s%q", connErrorPrefix, "error reading server preface: "+err.Error()))
 	default:
-		c.result = status.New(codes.Unavailable, "error reading from server: "+err.Error())
+		c.end(callErrorf(codes.Unavailable, "error reading from server: %v", err))
 	}
 }
 
 // applyFrame changes the state of the call by a frame of the server; c.mu is locked.
-func (c *localCall) applyFrame(frame http2.Frame) {
-	s, own := c.socket, frame.Header().StreamID == c.id
+// Fields are those of a frame of headers.
+func (c *localCall) applyFrame(f frame, fields headerFields) {
+	s, own := c.socket, f.stream == c.id
 	s.isNew = false
-	switch f := frame.(type) {
-	case *http2.SettingsFrame:
+	switch f.kind {
+	case settingsFrame:
 		c.applySettings(f)
-	case *http2.PingFrame:
-		if !f.IsAck() {
-			s.framer.WritePing(true, f.Data)
+	case pingFrame:
+		if !f.has(ackFlag) {
+			s.out = appendFrame(s.out, pingFrame, ackFlag, 0, f.payload...)
 			c.flush()
 		}
-	case *http2.WindowUpdateFrame:
+	case windowUpdateFrame:
 		if own {
-			c.window += int64(f.Increment)
-		} else if f.StreamID == 0 {
-			s.connWindow += int64(f.Increment)
+			c.window += int64(f.number())
+		} else if f.stream == 0 {
+			s.connWindow += int64(f.number())
 		}
-	case *http2.GoAwayFrame:
-		if c.isBroken = true; f.LastStreamID < c.id {
-			c.fail(fmt.Errorf("the daemon ends (%v)", f.ErrCode))
+	case goAwayFrame:
+		if c.isBroken = true; f.number() < c.id {
+			c.fail(fmt.Errorf("the daemon ends (%s)", errorCodeText(binary.BigEndian.Uint32(f.payload[4:]))))
 		}
-	case *http2.DataFrame:
-		s.unacked += int(f.Length)
+	case dataFrame:
+		c.applyData(f, own)
+	case headersFrame:
 		if own {
-			c.unacked += int(f.Length)
-			c.received = append(c.received, f.Data()...)
+			c.applyHeaders(f, fields)
 		}
-		c.updateWindows()
-		if own && f.StreamEnded() {
-			c.result = status.New(codes.Internal, "the server ended the call without a status")
-		}
-	case *http2.MetaHeadersFrame:
-		if own {
-			c.applyHeaders(f)
-		}
-	case *http2.RSTStreamFrame:
+	case resetFrame:
 		if own {
 			late, ok := c.ctx.Deadline()
-			c.result = resetStatus(f.ErrCode, ok && !late.After(time.Now()))
+			c.end(resetError(binary.BigEndian.Uint32(f.payload), ok && !late.After(time.Now())))
 		}
 	}
 }
 
+// applyData takes a part of a reply; c.mu is locked.
+func (c *localCall) applyData(f frame, own bool) {
+	c.socket.unacked += f.length
+	if own {
+		c.unacked += f.length
+		c.received = append(c.received, f.payload...)
+	}
+	c.updateWindows()
+	if own && f.has(endStreamFlag) {
+		c.end(callErrorf(codes.Internal, "the server ended the call without a status"))
+	}
+}
+
 // applySettings applies what the server accepts; c.mu is locked.
-func (c *localCall) applySettings(f *http2.SettingsFrame) {
-	if f.IsAck() {
+func (c *localCall) applySettings(f frame) {
+	if f.has(ackFlag) {
 		return
 	}
-	if v, ok := f.Value(http2.SettingInitialWindowSize); ok {
-		c.window += int64(v) - c.socket.peerWindow
-		c.socket.peerWindow = int64(v)
+	for list := f.payload; len(list) >= 6; list = list[6:] {
+		switch v := int64(binary.BigEndian.Uint32(list[2:])); binary.BigEndian.Uint16(list) {
+		case initialWindowSetting:
+			c.window += v - c.socket.peerWindow
+			c.socket.peerWindow = v
+		case maxFrameSetting:
+			c.socket.maxFrame = v
+		}
 	}
-	if v, ok := f.Value(http2.SettingMaxFrameSize); ok {
-		c.socket.maxFrame = int64(v)
-	}
-	c.socket.framer.WriteSettingsAck()
+	c.socket.out = appendFrame(c.socket.out, settingsFrame, ackFlag, 0)
 	c.flush()
 }
 
@@ -232,11 +260,11 @@ func (c *localCall) updateWindows() {
 	if c.isAwaited {
 		waiting = 0
 	}
-	if n := c.unacked - waiting; c.result == nil && n >= localWindow/4 {
-		c.socket.framer.WriteWindowUpdate(c.id, uint32(n))
+	if n := c.unacked - waiting; !c.hasEnded && n >= StreamWindow/4 {
+		c.socket.writeWindowUpdate(c.id, uint32(n))
 		c.unacked -= n
 		if n := c.socket.unacked - waiting; n > 0 {
-			c.socket.framer.WriteWindowUpdate(0, uint32(n))
+			c.socket.writeWindowUpdate(0, uint32(n))
 			c.socket.unacked -= n
 		}
 		c.flush()
