@@ -2,7 +2,9 @@
 GO      ?= go
 PREFIX  ?= /usr/local
 DESTDIR ?=
-PBS     := qsub qstat qdel qhold qrls qsig qmsg qrerun qselect qalter qmove qorder qrun pbsnodes qmgr qenable qdisable qstart qstop pbsdsh pbs_tmrsh pbs_release_nodes tracejob pbs_rsub pbs_rstat pbs_ralter pbs_rdel printjob pbs_attach pbs_hostn
+# The names that are links to roost-q, and those that are links to roost.
+PBS_LOCAL := qsub qstat qdel qhold qrls qsig qmsg qrerun qselect
+PBS       := qalter qmove qorder qrun pbsnodes qmgr qenable qdisable qstart qstop pbsdsh pbs_tmrsh pbs_release_nodes tracejob pbs_rsub pbs_rstat pbs_ralter pbs_rdel printjob pbs_attach pbs_hostn
 
 # Without a C compiler Go builds without cgo by itself, and the node then knows of no GPUs. The binding of NVML calls what NVIDIA calls deprecated.
 export CGO_CFLAGS ?= -g -O2 -Wno-deprecated-declarations
@@ -17,10 +19,10 @@ help: ## list the targets
 .PHONY: build
 build: ## build the programs, and the q* links, into bin/
 	@scripts/setup.sh go
-	CGO_ENABLED=0 $(GO) build -trimpath -tags '$(LEAN)' -o bin/ ./cmd/roost ./cmd/roost-sim ./cmd/roost-accountant
+	CGO_ENABLED=0 $(GO) build -trimpath -tags '$(LEAN)' -o bin/ ./cmd/roost ./cmd/roost-q ./cmd/roost-sim ./cmd/roost-accountant
 	$(GO) build -trimpath -tags '$(LEAN)' -o bin/ ./cmd/roost-daemon ./cmd/roost-negotiator ./cmd/roost-node ./cmd/roost-web
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o bin/ ./cmd/roost-starter
-	@for q in $(PBS); do ln -sf roost bin/$$q; done
+	@for q in $(PBS); do ln -sf roost bin/$$q; done; for q in $(PBS_LOCAL); do ln -sf roost-q bin/$$q; done
 
 .PHONY: demo
 demo: build ## start a pool of two nodes, run a parameter sweep, print its result
@@ -88,7 +90,7 @@ generate: ## write the Go code of the protobuf messages anew
 
 .PHONY: install
 install: build ## copy programs, manual, completions, units and samples below $(DESTDIR)$(PREFIX)
-	@DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' PBS='$(PBS)' scripts/install.sh
+	@DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' PBS='$(PBS)' PBS_LOCAL='$(PBS_LOCAL)' scripts/install.sh
 
 .PHONY: faults
 faults: build ## break SEEDS (10000) simulated pools, and hold them against what Roost promises

@@ -95,7 +95,9 @@
 //
 // Commands are in the program roost, which starts in milliseconds and passes the command
 // lines of others on: roost-node sets up, runs and examines a node, roost-daemon has the
-// daemons and the master, roost-negotiator the negotiator, roost-sim the simulator.
+// daemons and the master, roost-negotiator the negotiator, roost-sim the simulator. The
+// PBS commands that scripts call often are in roost-q, too. It speaks to the schedd of
+// this machine without gRPC, starts faster, and passes on to roost what it cannot do.
 //
 // Daemons never import each other; they exchange messages ([internal/wire]). Each daemon
 // is an adapter around a pure core: one goroutine owns the state, Apply folds an event

@@ -28,7 +28,7 @@ func (b *poolBencher) measureQsub() error {
 		return err
 	}
 	link := filepath.Join(b.dir, "qsub")
-	if err := os.Symlink(b.roost, link); err != nil {
+	if err := os.Symlink(b.roost+"-q", link); err != nil {
 		return err
 	}
 	if err := b.measureCommandStart(file); err != nil {

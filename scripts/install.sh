@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # Copies the built files below $DESTDIR$PREFIX. Called by make install, which sets
-# DESTDIR, PREFIX and PBS.
+# DESTDIR, PREFIX, PBS and PBS_LOCAL.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 to=$DESTDIR$PREFIX
 
 install -d "$to/bin"
-install -m 755 bin/roost bin/roost-accountant bin/roost-daemon bin/roost-negotiator bin/roost-node bin/roost-sim bin/roost-starter bin/roost-web "$to/bin/"
+install -m 755 bin/roost bin/roost-accountant bin/roost-daemon bin/roost-negotiator bin/roost-node bin/roost-q bin/roost-sim bin/roost-starter bin/roost-web "$to/bin/"
 for q in $PBS; do ln -sf roost "$to/bin/$q"; done
+for q in $PBS_LOCAL; do ln -sf roost-q "$to/bin/$q"; done
 
 for page in man/*.[1-8]; do
 	install -D -m 644 "$page" "$to/share/man/man${page##*.}/$(basename "$page")"

@@ -46,7 +46,7 @@ func runComparison(ctx context.Context, opt benchOptions) (err error) {
 		return err
 	}
 	for _, name := range []string{"qsub", "qselect"} {
-		if err := os.Symlink("roost", filepath.Join(b.workDir, name)); err != nil {
+		if err := os.Symlink("roost-q", filepath.Join(b.workDir, name)); err != nil {
 			return err
 		}
 	}

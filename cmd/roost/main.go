@@ -4,9 +4,10 @@
 //go:debug containermaxprocs=0
 //go:debug updatemaxprocs=0
 
-// Command roost is the commands of Roost; qsub, qstat and their like are links to it. It
-// passes the command lines of others on: what sets a node up is in roost-node, daemons
-// are in roost-daemon, and roost sim is in roost-sim.
+// Command roost is the commands of Roost; qmgr, pbsnodes and their like are links to it,
+// and qsub, qstat and their like to roost-q. It passes the command lines of others on:
+// what sets a node up is in roost-node, daemons are in roost-daemon, and roost sim is in
+// roost-sim.
 package main
 
 import (

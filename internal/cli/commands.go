@@ -6,23 +6,30 @@ import (
 
 	"github.com/roost-batch/roost/internal/cli/accounts"
 	"github.com/roost-batch/roost/internal/cli/admin"
+	"github.com/roost-batch/roost/internal/cli/cell"
 	"github.com/roost-batch/roost/internal/cli/classad"
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/cli/jobfile"
 	"github.com/roost-batch/roost/internal/cli/jobs"
+	"github.com/roost-batch/roost/internal/cli/nodeaccess"
 	"github.com/roost-batch/roost/internal/cli/pbs"
+	"github.com/roost-batch/roost/internal/cli/pbs/jobnodes"
 	"github.com/roost-batch/roost/internal/cli/pool"
+	"github.com/roost-batch/roost/internal/cli/progressbar"
 	"github.com/roost-batch/roost/internal/cli/terminal"
+	"github.com/roost-batch/roost/internal/cli/translation"
 )
 
 // entries is the table of everything, in the order of the help.
 func entries() []frame.CommandEntry {
 	all := []frame.CommandEntry{
-		frame.Entry("submit", jobs.SubmitCommand), frame.Entry("run", jobs.RunCommand),
-		frame.Entry("translate", jobs.TranslateCommand),
+		frame.Entry("submit", jobfile.SubmitCommand), frame.Entry("run", jobfile.RunCommand),
+		frame.Entry("translate", translation.TranslateCommand),
 		frame.Entry("jobs", jobs.ListCommand, "ls"), frame.Entry("show", jobs.ShowCommand),
 		frame.Entry("why", jobs.WhyCommand), frame.Entry("logs", jobs.LogsCommand),
 		frame.Entry("ssh", terminal.SSHCommand), frame.Entry("top", jobs.TopCommand),
-		frame.Entry("wait", jobs.WaitCommand), frame.Entry("history", jobs.HistoryCommand),
+		frame.Entry("wait", func() *frame.Command { return jobs.WaitCommand(progressbar.New) }), frame.Entry("history",
+			jobs.HistoryCommand),
 		frame.Entry("usage", accounts.UsageCommand), frame.Entry("report", accounts.ReportCommand),
 		frame.Entry("sacct", accounts.SacctCommand),
 		frame.Entry("shares", admin.SharesCommand),
@@ -38,7 +45,7 @@ func entries() []frame.CommandEntry {
 		nodeEntry("session-agent", frame.GroupOwner, "tell the guard of this machine that you are there"),
 		frame.Entry("nodes", pool.NodesCommand), frame.Entry("ads", pool.AdsCommand),
 		nodeEntry("doctor", frame.GroupPool, "check that the pool and this machine are well"),
-		frame.Entry("cell", func() *frame.Command { return pool.CellCommand(execNodeProgram) }),
+		frame.Entry("cell", func() *frame.Command { return cell.CellCommand(execNodeProgram) }),
 		nodeEntry("up", frame.GroupPool, "run a whole pool on this machine"),
 		nodeEntry("master", frame.GroupPool, "run the daemons that a node file names"),
 		nodeEntry("pki", frame.GroupPool, "make the certificates by which nodes know each other"),
@@ -49,7 +56,7 @@ func entries() []frame.CommandEntry {
 		nodeEntry("revoke", frame.GroupPool, "put a machine out of the pool"),
 		nodeEntry("install", frame.GroupPool, "put programs, manual, completions and units on this machine"),
 	}
-	return slices.Concat(all, administratorEntries(), pbs.Entries(), daemonEntries())
+	return slices.Concat(all, administratorEntries(), pbsEntries(), daemonEntries())
 }
 
 // administratorEntries are the commands of administrators, and what belongs to no group.
@@ -67,6 +74,19 @@ func administratorEntries() []frame.CommandEntry {
 		frame.Entry("classad", classad.Command), frame.Entry("completion", completionCommand),
 		frame.Entry("version", versionCommand), frame.Entry("words", wordsCommand),
 	}
+}
+
+// pbsEntries are the PBS commands.
+func pbsEntries() []frame.CommandEntry {
+	all := pbs.Entries()
+	insertAfter := func(name string, more ...frame.CommandEntry) {
+		i := slices.IndexFunc(all, func(e frame.CommandEntry) bool { return e.Names[0] == name })
+		all = slices.Insert(all, i+1, more...)
+	}
+	insertAfter("pbsnodes", frame.Entry("pbsdsh", jobnodes.DistributeCommand),
+		frame.Entry("pbs_tmrsh", jobnodes.ShellCommand))
+	insertAfter("pbs_attach", frame.Entry("pbs_hostn", jobnodes.HostNameCommand))
+	return all
 }
 
 // nodeEntry is the entry of a command that roost-node runs. Its flags and help are there.
@@ -121,6 +141,7 @@ func New(stdin io.Reader, stdout, stderr io.Writer, env []string, own func() []*
 		own = func() []*frame.Command { return nil }
 	}
 	a := frame.NewApp(stdin, stdout, stderr, env, func() []*frame.Command { return commands(own()) })
+	a.Dialer = nodeaccess.Dialer{}
 	a.Find = func(name string) *frame.Command { return findCommand(name, own()) }
 	return a
 }

@@ -3,7 +3,7 @@ package document
 import (
 	"time"
 
-	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
 )
 
 // Explanation is why a job does not run, as roost why prints it.
@@ -48,7 +48,7 @@ type MatchCondition struct {
 }
 
 // ExplanationOf returns the document of an explanation.
-func ExplanationOf(reply *wire.WhyReply) Explanation {
+func ExplanationOf(reply *scheddapi.WhyReply) Explanation {
 	s, x := reply.GetStatus(), reply.GetExplanation()
 	e := Explanation{
 		Version: Version, Job: JobOf(s, s.GetState() != ""), Summary: reply.GetSummary(), Brief: x.GetBrief(),
@@ -69,7 +69,7 @@ func ExplanationOf(reply *wire.WhyReply) Explanation {
 }
 
 // Advice returns what the schedd and the negotiator recommend, each thing once.
-func Advice(reply *wire.WhyReply) []string {
+func Advice(reply *scheddapi.WhyReply) []string {
 	var list []string
 	seen := map[string]bool{}
 	for _, a := range append(reply.GetAdvice(), reply.GetExplanation().GetAdvice()...) {

@@ -3,7 +3,7 @@ package document
 import (
 	"time"
 
-	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
 )
 
 // Job is a job, or a task of it.
@@ -47,7 +47,7 @@ type RunNow struct {
 	Denied  string   `json:"denied,omitempty"`
 }
 
-func runNowOf(r *wire.RunNow) *RunNow {
+func runNowOf(r *scheddapi.RunNow) *RunNow {
 	if r == nil {
 		return nil
 	}
@@ -96,7 +96,7 @@ type Event struct {
 }
 
 // JobOf returns the document of a job, or of one of its tasks.
-func JobOf(s *wire.JobStatus, task bool) Job {
+func JobOf(s *scheddapi.JobStatus, task bool) Job {
 	r := Job{
 		ID: s.GetId(), Name: s.GetName(), Owner: s.GetOwner(), Band: s.GetBand(), Queue: s.GetQueue(),
 		Priority: s.GetPriority(), State: StateOf(s),
@@ -122,12 +122,12 @@ func JobOf(s *wire.JobStatus, task bool) Job {
 }
 
 // ResourcesOf returns the document of a request.
-func ResourcesOf(r *wire.Resources) Resources {
+func ResourcesOf(r *scheddapi.Resources) Resources {
 	return Resources{float64(r.GetMilliCpu()) / 1000, r.GetMemory(), r.GetDisk(), r.GetGpus(), r.GetGpuMemory()}
 }
 
 // ExitOf returns the document of an end; nil for none.
-func ExitOf(e *wire.ExitStatus) *Exit {
+func ExitOf(e *scheddapi.ExitStatus) *Exit {
 	if e == nil {
 		return nil
 	}
@@ -143,44 +143,44 @@ func ExitOf(e *wire.ExitStatus) *Exit {
 	}
 }
 
-func causeName(c wire.Cause) string {
+func causeName(c scheddapi.Cause) string {
 	switch c {
-	case wire.Cause_CAUSE_EXITED:
+	case scheddapi.Cause_CAUSE_EXITED:
 		return "exited"
-	case wire.Cause_CAUSE_WALLTIME:
+	case scheddapi.Cause_CAUSE_WALLTIME:
 		return "walltime"
-	case wire.Cause_CAUSE_REMOVED:
+	case scheddapi.Cause_CAUSE_REMOVED:
 		return "removed"
-	case wire.Cause_CAUSE_VACATED:
+	case scheddapi.Cause_CAUSE_VACATED:
 		return "vacated"
-	case wire.Cause_CAUSE_PREEMPTED:
+	case scheddapi.Cause_CAUSE_PREEMPTED:
 		return "preempted"
-	case wire.Cause_CAUSE_LEASE:
+	case scheddapi.Cause_CAUSE_LEASE:
 		return "lease"
-	case wire.Cause_CAUSE_LAUNCH:
+	case scheddapi.Cause_CAUSE_LAUNCH:
 		return "launch"
-	case wire.Cause_CAUSE_MACHINE:
+	case scheddapi.Cause_CAUSE_MACHINE:
 		return "machine"
-	case wire.Cause_CAUSE_MEMORY:
+	case scheddapi.Cause_CAUSE_MEMORY:
 		return "memory"
-	case wire.Cause_CAUSE_GPU_MEMORY:
+	case scheddapi.Cause_CAUSE_GPU_MEMORY:
 		return "gpu_memory"
-	case wire.Cause_CAUSE_DISK:
+	case scheddapi.Cause_CAUSE_DISK:
 		return "disk"
-	case wire.Cause_CAUSE_RESTORE:
+	case scheddapi.Cause_CAUSE_RESTORE:
 		return "restore"
-	case wire.Cause_CAUSE_CPU_TIME:
+	case scheddapi.Cause_CAUSE_CPU_TIME:
 		return "cpu_time"
-	case wire.Cause_CAUSE_VIRTUAL:
+	case scheddapi.Cause_CAUSE_VIRTUAL:
 		return "virtual_memory"
-	case wire.Cause_CAUSE_REFUSED:
+	case scheddapi.Cause_CAUSE_REFUSED:
 		return "refused"
 	}
 	return "unknown"
 }
 
 // EventOf returns the document of an event.
-func EventOf(e *wire.JobEvent) Event {
+func EventOf(e *scheddapi.JobEvent) Event {
 	return Event{e.GetSequence(), Timestamp(e.GetTime()), e.GetId(), e.GetAttempt(), e.GetWhat(),
 		e.GetText(),
 		e.GetNode(), ExitOf(e.GetExit()), e.GetChunk()}
@@ -206,7 +206,7 @@ type Usage struct {
 }
 
 // UsageOf returns the document of a usage; nil for none.
-func UsageOf(u *wire.TaskUsage) *Usage {
+func UsageOf(u *scheddapi.TaskUsage) *Usage {
 	if u == nil {
 		return nil
 	}

@@ -7,13 +7,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
 )
 
 // StateOf is the state of a job or task in one word. A job of several tasks is as far as
 // the most advanced of them that has not ended; when all have, it is failed if one
 // failed.
-func StateOf(s *wire.JobStatus) string {
+func StateOf(s *scheddapi.JobStatus) string {
 	n := s.GetCounts()
 	if s.GetState() != "" {
 		if s.GetState() == roost.Completed.String() && FailedExit(s.GetExit()) {
@@ -39,13 +39,13 @@ func StateOf(s *wire.JobStatus) string {
 }
 
 // FinishedCount counts the tasks of a job that will not run again.
-func FinishedCount(s *wire.JobStatus) int {
+func FinishedCount(s *scheddapi.JobStatus) int {
 	n := s.GetCounts()
 	return int(n[roost.Completed.String()] + n[roost.Removed.String()])
 }
 
 // IsFinal reports whether all tasks of a job, or the task, have ended.
-func IsFinal(s *wire.JobStatus) bool {
+func IsFinal(s *scheddapi.JobStatus) bool {
 	if state, err := roost.ParseTaskState(s.GetState()); err == nil {
 		return state.IsFinal()
 	}
@@ -53,7 +53,7 @@ func IsFinal(s *wire.JobStatus) bool {
 }
 
 // FailedCount counts the tasks of a job that did not succeed.
-func FailedCount(s *wire.JobStatus) int {
+func FailedCount(s *scheddapi.JobStatus) int {
 	n := s.GetCounts()
 	if s.GetState() != "" {
 		if s.GetState() == roost.Removed.String() || s.GetState() == roost.Completed.String() &&
@@ -66,20 +66,20 @@ func FailedCount(s *wire.JobStatus) int {
 }
 
 // FailedExit reports whether a task ended other than by itself with exit code 0.
-func FailedExit(e *wire.ExitStatus) bool {
-	return e != nil && (e.GetCode() != 0 || e.GetSignal() != 0 || e.GetCause() != wire.Cause_CAUSE_EXITED)
+func FailedExit(e *scheddapi.ExitStatus) bool {
+	return e != nil && (e.GetCode() != 0 || e.GetSignal() != 0 || e.GetCause() != scheddapi.Cause_CAUSE_EXITED)
 }
 
 // TaskCode is the exit status of a task as a shell gives it. It is the task's own code,
 // 128 and the number of a signal, or 127 where it could not start.
-func TaskCode(s *wire.JobStatus) int {
+func TaskCode(s *scheddapi.JobStatus) int {
 	e := s.GetExit()
 	switch {
 	case e.GetSignal() != 0:
 		return 128 + int(e.GetSignal())
 	case e.GetCode() != 0:
 		return int(e.GetCode())
-	case e.GetCause() == wire.Cause_CAUSE_LAUNCH:
+	case e.GetCause() == scheddapi.Cause_CAUSE_LAUNCH:
 		return 127
 	case FailedCount(s) > 0 || e == nil:
 		return 1
@@ -88,7 +88,7 @@ func TaskCode(s *wire.JobStatus) int {
 }
 
 // EndText says how a task ended.
-func EndText(e *wire.ExitStatus) string {
+func EndText(e *scheddapi.ExitStatus) string {
 	switch {
 	case e == nil:
 		return ""
@@ -108,7 +108,7 @@ func EndText(e *wire.ExitStatus) string {
 }
 
 // CountsText counts the tasks of a job by state: "12 completed, 3 running, 1 failed".
-func CountsText(s *wire.JobStatus) string {
+func CountsText(s *scheddapi.JobStatus) string {
 	var parts []string
 	n := s.GetCounts()
 	for _, state := range roost.TaskStateNames() {

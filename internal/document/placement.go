@@ -1,6 +1,6 @@
 package document
 
-import "github.com/roost-batch/roost/internal/wire"
+import "github.com/roost-batch/roost/internal/wire/scheddapi"
 
 // Placement is a placement for programs.
 type Placement struct {
@@ -19,7 +19,7 @@ type PlacedGPU struct {
 }
 
 // PlacementOf returns the document of a placement; nil for none.
-func PlacementOf(p *wire.Placed) *Placement {
+func PlacementOf(p *scheddapi.Placed) *Placement {
 	if p == nil {
 		return nil
 	}

@@ -41,7 +41,7 @@ func Build(ctx context.Context, dir string, tags ...string) (roost string, err e
 			strings.Join(tags, ","),
 			"-o", filepath.Join(dir, program), "./cmd/"+program)
 		build.Dir = strings.TrimSpace(string(root))
-		if slices.Contains([]string{"roost", "roost-sim", "roost-starter"}, program) { // the others ask NSS
+		if slices.Contains([]string{"roost", "roost-q", "roost-sim", "roost-starter"}, program) { // the others ask NSS
 			build.Env = append(os.Environ(), "CGO_ENABLED=0")
 		}
 		if out, err := build.CombinedOutput(); err != nil {
@@ -53,7 +53,8 @@ func Build(ctx context.Context, dir string, tags ...string) (roost string, err e
 
 // programNames are the programs, which lie beside each other.
 func programNames() []string {
-	return []string{"roost", "roost-accountant", "roost-daemon", "roost-negotiator", "roost-node", "roost-sim",
+	return []string{"roost", "roost-accountant", "roost-daemon", "roost-negotiator", "roost-node", "roost-q",
+		"roost-sim",
 		"roost-starter", "roost-web"}
 }
 

@@ -19,6 +19,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/roost-batch/roost/internal/cgroup"
+	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/cli/pbs"
 )
 
 // TestScripts runs the scripts below testdata/script. They are what users type, and what
@@ -50,7 +52,11 @@ func TestScripts(t *testing.T) {
 		"qstop", "pbsdsh", "pbs_tmrsh", "pbs_release_nodes",
 		"pbs_rsub", "pbs_rstat", "pbs_ralter", "pbs_rdel", "printjob", "pbs_attach",
 		"pbs_hostn"} {
-		if err := os.Symlink(program, filepath.Join(bin, name)); err != nil {
+		to := program
+		if frame.FindEntry(pbs.LocalEntries(), name) != nil {
+			to += "-q"
+		}
+		if err := os.Symlink(to, filepath.Join(bin, name)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -174,13 +174,14 @@ func TestInstall(t *testing.T) {
 		}
 	}
 	i := InstallOptions{NodePaths: NodePaths{t.TempDir()}, Prefix: "/opt/roost", Program: filepath.Join(from, "roost"),
-		LinkNames: []string{"qsub", "qstat"}, Completions: map[string]string{"bash": "# words"}}
+		Links: map[string]string{"qsub": "roost-q", "qmgr": "roost"}, Completions: map[string]string{"bash": "# words"}}
 	n, err := Install(i)
 	if err != nil || n < 20 {
 		t.Fatalf("got %d, %v", n, err)
 	}
 	for path, says := range map[string]string{
-		"opt/roost/bin/roost-starter": "roost-starter", "opt/roost/bin/qsub": "roost",
+		"opt/roost/bin/roost-starter": "roost-starter", "opt/roost/bin/qsub": "roost-q",
+		"opt/roost/bin/qmgr":                                "roost",
 		"opt/roost/share/man/man1/roost-join.1":             "roost join",
 		"opt/roost/share/bash-completion/completions/roost": "words",
 		"opt/roost/lib/systemd/system/roost.service":        "/opt/roost/bin/roost master",

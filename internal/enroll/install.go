@@ -21,7 +21,7 @@ type InstallOptions struct {
 	NodePaths
 	Prefix      string            // absolute; default "/usr/local"
 	Program     string            // this program; the others are beside it
-	LinkNames   []string          // more names of the program, which become links
+	Links       map[string]string // more names of programs, and the program of each
 	Completions map[string]string // by shell
 }
 
@@ -48,15 +48,15 @@ func Install(i InstallOptions) (changed int, err error) {
 		}
 		changed += fresh
 	}
-	for _, name := range i.LinkNames {
+	for name, program := range i.Links {
 		path := i.resolve(filepath.Join(i.Prefix, "bin", name))
-		if to, err := os.Readlink(path); err == nil && to == "roost" {
+		if to, err := os.Readlink(path); err == nil && to == program {
 			continue
 		}
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return changed, fmt.Errorf("%s: %w: %w", path, roost.NoOutput, err)
 		}
-		if err := os.Symlink("roost", path); err != nil {
+		if err := os.Symlink(program, path); err != nil {
 			return changed, fmt.Errorf("%s: %w: %w", path, roost.NoOutput, err)
 		}
 		changed++
@@ -66,8 +66,8 @@ func Install(i InstallOptions) (changed int, err error) {
 
 // programNames are the programs, which lie beside each other.
 func programNames() []string {
-	return []string{"roost", "roost-daemon", "roost-negotiator", "roost-node", "roost-sim", "roost-starter",
-		"roost-web"}
+	return []string{"roost", "roost-daemon", "roost-negotiator", "roost-node", "roost-q", "roost-sim",
+		"roost-starter", "roost-web"}
 }
 
 // installedFile is one file below the prefix.

@@ -7,9 +7,10 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
-	"github.com/zclconf/go-cty/cty"
 )
 
 // jobSettings are the names of a job's settings. A test fails if roost-job(5) lacks one.

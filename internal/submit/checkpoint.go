@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+
 	"github.com/roost-batch/roost"
 )
 

@@ -8,10 +8,11 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/suggest"
-	"github.com/zclconf/go-cty/cty"
 )
 
 // conditionTranslator translates a condition in HCL over "machine" into ClassAd:

@@ -3,8 +3,9 @@ package submit
 import (
 	"fmt"
 
-	"github.com/roost-batch/roost"
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/roost-batch/roost"
 )
 
 // maxGang is the largest number of tasks that can start together, as in the schedd.

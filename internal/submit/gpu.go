@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+
 	"github.com/roost-batch/roost"
 )
 

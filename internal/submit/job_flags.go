@@ -7,55 +7,20 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
-	"github.com/roost-batch/roost"
 	"github.com/zclconf/go-cty/cty"
-)
 
-// JobFlags are the flags of a command that describe a job. Texts have the form of a job
-// file; empty means unset.
-type JobFlags struct {
-	Name         string // empty: the program's name
-	Directory    string
-	CPUs         string // "1.5" or "500m"
-	Memory       string // "4GiB"
-	Disk         string
-	GPUs         int
-	GPUMemory    string // "10GiB", of each GPU
-	AppClass     string // "batch" or "stream"
-	Walltime     string
-	Band         string
-	Priority     int
-	Group        string
-	Requirements string // a ClassAd expression
-	Rank         string
-	Count        int // 0: one task that is not an array
-	Retries      int
-	MaxRunning   int
-	Stdin        string
-	Stdout       string
-	Stderr       string
-	JoinOutput   bool
-	Transfer     string
-	Inputs       []string
-	Outputs      []string
-	Environment  []string // "NAME=value"
-	GetEnv       bool     // copy the whole environment
-	Labels       map[string]string
-	Notice       string
-	Lease        string
-	StartAfter   string
-	DependsOn    []string // "123.host" or "afterany:123.host"
-	Hold         bool
-}
+	"github.com/roost-batch/roost"
+)
 
 // Command returns the job that runs argv. It is read like a job block with constant
 // settings, so the rules and messages are the same. Its errors wrap roost.Invalid or
 // roost.NoInput.
-func Command(argv []string, request JobFlags, opts ParseOptions) (Job, error) {
+func Command(argv []string, flags JobFlags, opts ParseOptions) (Job, error) {
 	if len(argv) == 0 {
 		return Job{}, fmt.Errorf("there is no command to run: write it behind --: %w", roost.Usage)
 	}
-	opts.Defaults = opts.Defaults.withDefaults()
+	request := jobFlags(flags)
+	opts.Defaults = opts.Defaults.WithDefaults()
 	p := newParser(nil, opts)
 	p.root.Functions = p.functions()
 	p.meter.functions = p.root.Functions
@@ -81,8 +46,11 @@ func Command(argv []string, request JobFlags, opts ParseOptions) (Job, error) {
 		nil
 }
 
+// jobFlags are JobFlags that become the settings of a job block.
+type jobFlags JobFlags
+
 // jobName returns the job's name: the one that is set, or one made of the program's.
-func (r JobFlags) jobName(argv []string) string {
+func (r jobFlags) jobName(argv []string) string {
 	if r.Name != "" {
 		return r.Name
 	}
@@ -100,7 +68,7 @@ func (r JobFlags) jobName(argv []string) string {
 }
 
 // attributes returns the settings of an equivalent job block.
-func (r JobFlags) attributes(argv []string) hclsyntax.Attributes {
+func (r jobFlags) attributes(argv []string) hclsyntax.Attributes {
 	set := map[string]cty.Value{"command": textValues(argv)}
 	for name, s := range map[string]string{
 		"directory": r.Directory, "cpus": r.CPUs, "memory": r.Memory, "disk": r.Disk, "walltime": r.Walltime,

@@ -6,8 +6,9 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
-	"github.com/roost-batch/roost/classad"
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/roost-batch/roost/classad"
 )
 
 // readConstraint reads requirements or rank. The value is a text that is a ClassAd

@@ -8,8 +8,9 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
-	"github.com/roost-batch/roost"
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/roost-batch/roost"
 )
 
 const overrideHint = "Say for which tasks it is: tasks = [0, 5] or tasks = \"0-9,20\"."

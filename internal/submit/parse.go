@@ -19,7 +19,7 @@ func ParseFile(src []byte, opts ParseOptions) ([]Job, hcl.Diagnostics) {
 
 // parseFile is ParseFile for a file that may also have the blocks of a simulated pool.
 func parseFile(src []byte, opts ParseOptions, mix *simPoolParser) ([]Job, hcl.Diagnostics) {
-	opts.Defaults = opts.Defaults.withDefaults()
+	opts.Defaults = opts.Defaults.WithDefaults()
 	if diags := checkSource(src, opts.Filename); diags != nil {
 		return nil, diags
 	}

@@ -7,9 +7,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/zclconf/go-cty/cty"
+
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
-	"github.com/zclconf/go-cty/cty"
 )
 
 // readPlacement reads the settings that decide when and where a job runs.

@@ -9,8 +9,9 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
-	"github.com/roost-batch/roost"
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/roost-batch/roost"
 )
 
 // resourceQuantity is a resource of a task: how it is written, and how an ad and a column

@@ -27,7 +27,7 @@ func (b taskSetReader) addColumn(want, source string, values []string) string {
 				"%d of them.", roost.MaxColumns)))
 		return name
 	}
-	b.columns = append(b.columns, TaskColumn{name, values})
+	b.columns = append(b.columns, TaskColumn{Name: name, Values: values})
 	if source != "" {
 		b.columnByExpr[source] = name
 	}
@@ -78,7 +78,7 @@ func (b taskSetReader) overrideColumn(attr string, values []string) (same bool) 
 		}
 	}
 	if !same {
-		b.columns = append(b.columns, TaskColumn{attr, values})
+		b.columns = append(b.columns, TaskColumn{Name: attr, Values: values})
 	}
 	return same
 }

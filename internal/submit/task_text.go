@@ -51,10 +51,6 @@ func (t taskText) adText() string {
 	return s.String()
 }
 
-// EscapeLiteral doubles the dollar signs of a text, which then has no references in an
-// ad.
-func EscapeLiteral(s string) string { return strings.ReplaceAll(s, "$", "$$") }
-
 // isSameForAll reports whether all tasks have the same text, apart from the job's number.
 func (t taskText) isSameForAll() bool {
 	return !slices.ContainsFunc(t.pieces, func(p textPiece) bool { return p.column != "" && p.column != jobSequence })

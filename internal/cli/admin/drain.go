@@ -12,7 +12,7 @@ import (
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/document"
-	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
@@ -122,7 +122,7 @@ func drainedNodes(c *frame.Invocation) (names []string, err error) {
 // awaitDrained returns when nothing runs on a node.
 func awaitDrained(c *frame.Invocation, node string) error {
 	for {
-		texts, err := c.QueryAds(&wire.AdQuery{Type: "Machine",
+		texts, err := c.QueryAds(&scheddapi.AdQuery{Type: "Machine",
 			Constraint: fmt.Sprintf("%s == %q", roost.AttrName, node)})
 		if err != nil {
 			return err
@@ -261,7 +261,7 @@ func setReservation(c *frame.Invocation) error {
 // goes. If this program ends before, who runs it again goes on.
 func DeleteReservation(c *frame.Invocation, name string) error {
 	w := ObjectPatch{"name": name, "deleting": true}
-	if _, err := c.AskCell(&wire.CellRequest{Verb: string(ledger.VerbSet), Kind: string(ledger.KindReservation),
+	if _, err := c.AskCell(&scheddapi.CellRequest{Verb: string(ledger.VerbSet), Kind: string(ledger.KindReservation),
 		Object: w.JSONText(), Strange: true}); err != nil {
 		return err
 	}
@@ -307,7 +307,7 @@ const deletionPollInterval = 200 * time.Millisecond
 // reservedJobs counts the jobs of a reservation that have not ended, and says which nodes
 // are silent.
 func reservedJobs(c *frame.Invocation, name string) (n int, missing []frame.UnreachableSchedd, err error) {
-	found, missing, err := c.QueryPool("", &wire.QueryRequest{Selection: &wire.Selection{}, Table: true})
+	found, missing, err := c.QueryPool("", &scheddapi.QueryRequest{Selection: &scheddapi.Selection{}, Table: true})
 	for _, s := range found {
 		if s.GetReservation() == name {
 			n++

@@ -12,12 +12,12 @@ import (
 	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/pbs/qsub"
 	"github.com/roost-batch/roost/internal/suggest"
-	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
 )
 
 // MachineNames are the names of all machines that advertise themselves.
 func MachineNames(c *frame.Invocation) (names []string, err error) {
-	texts, err := c.QueryAds(&wire.AdQuery{Type: "Machine", Projection: []string{roost.AttrName}})
+	texts, err := c.QueryAds(&scheddapi.AdQuery{Type: "Machine", Projection: []string{roost.AttrName}})
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/suggest"
-	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
 	"github.com/roost-batch/roost/negotiator/fairshare"
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
@@ -100,7 +100,7 @@ func CellObjects(c *frame.Invocation, kind string, into any) error {
 
 // cellObjectsDigest is shown with the digest of what there is of the kind.
 func cellObjectsDigest(c *frame.Invocation, kind string, into any) (digest []byte, err error) {
-	reply, err := c.AskCell(&wire.CellRequest{Verb: "show", Kind: kind})
+	reply, err := c.AskCell(&scheddapi.CellRequest{Verb: "show", Kind: kind})
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +124,7 @@ func showObjects[T any](c *frame.Invocation, kind ledger.ObjectKind, name, none 
 	row func(o AttributedObject[T]) []frame.TableCell) error {
 	var raw []json.RawMessage
 	var all []AttributedObject[T]
-	reply, err := c.AskCell(&wire.CellRequest{Verb: "show", Kind: string(kind)})
+	reply, err := c.AskCell(&scheddapi.CellRequest{Verb: "show", Kind: string(kind)})
 	if err == nil {
 		err = json.Unmarshal(reply.GetDocument(), &raw)
 	}
@@ -166,14 +166,14 @@ func PatchObject(c *frame.Invocation, kind ledger.ObjectKind, w ObjectPatch, use
 			return err
 		}
 	}
-	_, err = c.AskCell(&wire.CellRequest{Verb: string(ledger.VerbSet), Kind: string(kind), Object: text,
+	_, err = c.AskCell(&scheddapi.CellRequest{Verb: string(ledger.VerbSet), Kind: string(kind), Object: text,
 		Strange: force})
 	return err
 }
 
 // putObject has an object made; nothing is left of one that was there.
 func putObject(c *frame.Invocation, kind ledger.ObjectKind, w ObjectPatch) error {
-	_, err := c.AskCell(&wire.CellRequest{Verb: string(ledger.VerbSet), Kind: string(kind), Object: w.JSONText(),
+	_, err := c.AskCell(&scheddapi.CellRequest{Verb: string(ledger.VerbSet), Kind: string(kind), Object: w.JSONText(),
 		Whole: true, Strange: c.Flag("force")})
 	return err
 }
@@ -221,7 +221,7 @@ func localUsers() (names []string) {
 
 // RemoveObject has the cell remove the object of a kind and a name.
 func RemoveObject(c *frame.Invocation, verb ledger.CommandVerb, kind ledger.ObjectKind, name string) error {
-	_, err := c.AskCell(&wire.CellRequest{Verb: string(verb), Kind: string(kind), Name: name})
+	_, err := c.AskCell(&scheddapi.CellRequest{Verb: string(verb), Kind: string(kind), Name: name})
 	return err
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/cli/nodeaccess"
 )
 
 // NewApp returns a program with those commands that talks to the pool in dir and
@@ -17,6 +18,7 @@ func NewApp(t *testing.T, dir string, commands []*frame.Command) (a *frame.App, 
 	a = frame.NewApp(strings.NewReader(""), stdout, stderr,
 		[]string{"ROOST_DIR=" + dir, "HOME=/home/ann", "PATH=/usr/bin:/bin", "TZ=UTC"},
 		func() []*frame.Command { return commands })
+	a.Dialer = nodeaccess.Dialer{}
 	a.Dir, a.Now = t.TempDir(), func() time.Time { return Noon }
 	a.Interrupts = make(chan os.Signal, 4)
 	return a, stdout, stderr

@@ -7,6 +7,7 @@ import (
 
 	"github.com/roost-batch/roost/internal/agents"
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/cli/nodeaccess"
 )
 
 // The masters start the daemons of a node as "roost-daemon ROLE --config FILE [--name
@@ -30,7 +31,7 @@ func Commands() []*frame.Command {
 		list = append(list, &frame.Command{
 			Name: r.name, Group: frame.GroupMore, Summary: r.brief, MaxOperands: 0, Hidden: true,
 			Description: "A daemon of Roost. The master of the node starts it; see roost-master(8).",
-			Flags: []ucli.Flag{frame.ConfigFlag(),
+			Flags: []ucli.Flag{nodeaccess.ConfigFlag(),
 				&ucli.StringFlag{Name: "name", Usage: "the `NAME` of the execute node, where the file has several"}},
 			Run: execDaemon,
 		})

@@ -14,7 +14,7 @@ import (
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/cli/owner"
 	"github.com/roost-batch/roost/internal/document"
-	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
 )
 
 // Command returns roost doctor: check that the pool and this machine are well.
@@ -107,9 +107,9 @@ func wrapBeside(c *frame.Invocation, text string) string {
 // examinePool asks the schedd how the daemons are, and returns where the pool keeps its
 // files.
 func examinePool(c *frame.Invocation) (findings []checkResult, dir string) {
-	var h *wire.HealthReply
-	err := c.CallSchedd(frame.AskTimeout, func(ctx context.Context, s wire.ScheddClient) (err error) {
-		h, err = s.Health(ctx, &wire.HealthRequest{})
+	var h *scheddapi.HealthReply
+	err := c.CallSchedd(frame.AskTimeout, func(ctx context.Context, s *scheddapi.ScheddClient) (err error) {
+		h, err = s.Health(ctx, &scheddapi.HealthRequest{})
 		return err
 	})
 	if err != nil {
@@ -165,7 +165,7 @@ func daemonFinding(name string, ok bool, text string) checkResult {
 
 // negotiatorFinding judges what the schedd has heard of all negotiators: one that is away
 // is no trouble yet.
-func negotiatorFinding(h *wire.HealthReply) checkResult {
+func negotiatorFinding(h *scheddapi.HealthReply) checkResult {
 	f := daemonFinding("negotiator", h.GetNegotiatorOk(), h.GetNegotiator())
 	switch away := strings.Contains(f.Text, "does not answer"); {
 	case h.GetNegotiatorOk() && away:
@@ -178,11 +178,11 @@ func negotiatorFinding(h *wire.HealthReply) checkResult {
 	return f
 }
 
-func examineNodes(c *frame.Invocation, h *wire.HealthReply) checkResult {
+func examineNodes(c *frame.Invocation, h *scheddapi.HealthReply) checkResult {
 	if !h.GetCollectorOk() {
 		return checkResult{"nodes", levelWarning, "unknown while no collector answers", ""}
 	}
-	ads, err := c.QueryAds(&wire.AdQuery{Type: "Machine",
+	ads, err := c.QueryAds(&scheddapi.AdQuery{Type: "Machine",
 		Projection: []string{roost.AttrName, roost.AttrEnforces, roost.AttrHasSandbox, roost.AttrHasCheckpoint}})
 	switch {
 	case err != nil:

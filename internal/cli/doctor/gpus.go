@@ -8,13 +8,14 @@ import (
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/document"
-	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
 )
 
 // examineGPUs looks for sick GPUs of the pool, and for some of this machine's of which
 // the pool knows nothing.
 func examineGPUs(c *frame.Invocation) []checkResult {
-	texts, err := c.QueryAds(&wire.AdQuery{Type: "Machine", Projection: []string{roost.AttrName, document.AttrDevices}})
+	texts, err := c.QueryAds(&scheddapi.AdQuery{Type: "Machine", Projection: []string{roost.AttrName,
+		document.AttrDevices}})
 	if err != nil {
 		return nil // said of the nodes
 	}

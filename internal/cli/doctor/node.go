@@ -8,18 +8,20 @@ import (
 	"strings"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/cli/cell"
 	"github.com/roost-batch/roost/internal/cli/frame"
-	"github.com/roost-batch/roost/internal/cli/pool"
+	"github.com/roost-batch/roost/internal/cli/nodeaccess"
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
 )
 
 // examineNode checks a node without a schedd: a central manager, or an execute node. Ok
 // is false where this is none, or its file cannot be read by who asks.
 func examineNode(c *frame.Invocation) (findings []checkResult, dir string, ok bool) {
-	n, err := c.ReadNodeFile()
+	n, err := nodeaccess.ReadNodeFile(c)
 	if err != nil || n.Schedd != nil {
 		if errors.Is(err, os.ErrPermission) {
 			return []checkResult{{"node", levelWarning, firstLine(frame.ErrorText(err)), "ask as root"}}, "", true
@@ -37,7 +39,7 @@ func examineNode(c *frame.Invocation) (findings []checkResult, dir string, ok bo
 	}
 	findings = []checkResult{{"node", levelOK,
 		fmt.Sprintf("%s has %s, and no schedd: nothing is submitted here", n.Name, strings.Join(parts, ", ")), ""}}
-	id, err := frame.LoadIdentity(n)
+	id, err := nodeaccess.LoadIdentity(n)
 	if err != nil {
 		return append(findings, checkResult{"key", levelError, firstLine(frame.ErrorText(err)),
 			"ask as root; if you did, see roost-pki(1)"}), n.Dir, true
@@ -69,22 +71,22 @@ func checkCollector(c *frame.Invocation, addr string, id *rpc.Identity) error {
 		return err
 	}
 	defer conn.Close()
-	ctx, cancel := context.WithTimeout(c.Context, frame.CellTimeout)
+	ctx, cancel := context.WithTimeout(c.Context, nodeaccess.CellTimeout)
 	defer cancel()
-	stream, err := wire.NewCollectorClient(conn).Query(ctx, &wire.AdQuery{Type: "Collector", Limit: 1})
+	stream, err := wire.NewCollectorClient(conn).Query(ctx, &scheddapi.AdQuery{Type: "Collector", Limit: 1})
 	if err == nil {
 		_, err = stream.Recv()
 	}
 	if err != nil && err.Error() == "EOF" {
 		return nil
 	}
-	return frame.DecodeError(err)
+	return rpc.FromStatus(err)
 }
 
 // examineReplica asks the negotiator of this node how the cell stands.
 func examineReplica(c *frame.Invocation, n *config.Node, id *rpc.Identity) []checkResult {
 	var s *wire.CellStatus
-	err := frame.AskReplica(c.Context, n.OwnNegotiator(), id, frame.CellTimeout,
+	err := nodeaccess.AskReplica(c.Context, n.OwnNegotiator(), id, nodeaccess.CellTimeout,
 		func(ctx context.Context, r wire.ReplicaClient) (err error) {
 			s, err = r.Status(ctx, &wire.CellQuestion{})
 			return err
@@ -103,15 +105,15 @@ func checkCell(n *config.Node, s *wire.CellStatus) (findings []checkResult) {
 	here := checkResult{"negotiator", levelOK, "another leads, this one follows", ""}
 	switch {
 	case len(s.GetMembers()) == 0:
-		here = checkResult{"negotiator", levelError, pool.FaultToleranceText(s),
+		here = checkResult{"negotiator", levelError, cell.FaultToleranceText(s),
 			"start the others; they have to name the same negotiators in their node files. To join a cell that is " +
 				"there, say on a member: roost cell add " + n.OwnNegotiator()}
 	case s.GetSpare() < 0:
-		here = checkResult{"negotiator", levelError, pool.FaultToleranceText(s),
+		here = checkResult{"negotiator", levelError, cell.FaultToleranceText(s),
 			"see below who cannot be reached, and look at those hosts and the network between. If most are lost for " +
 				"good: roost cell recover, see roost-cell(1)"}
 	case s.GetLeader() == "":
-		here = checkResult{"negotiator", levelWarning, pool.FaultToleranceText(s),
+		here = checkResult{"negotiator", levelWarning, cell.FaultToleranceText(s),
 			"ask again in a few seconds; if nobody leads then either, look at negotiator.log in " + n.Dir + "/log"}
 	case s.GetLeader() == n.OwnNegotiator():
 		here.Text = "this one leads"
@@ -143,12 +145,12 @@ func checkCell(n *config.Node, s *wire.CellStatus) (findings []checkResult) {
 
 // checkReplicaCount says what a cell of so many replicas can bear.
 func checkReplicaCount(s *wire.CellStatus) checkResult {
-	if advice := pool.EvenVotersWarning(s); advice != "" {
-		return checkResult{"cell", levelWarning, pool.FaultToleranceText(s), advice}
+	if advice := cell.EvenVotersWarning(s); advice != "" {
+		return checkResult{"cell", levelWarning, cell.FaultToleranceText(s), advice}
 	}
 	if s.GetSpare() == 0 && len(s.GetMembers()) > 1 {
-		return checkResult{"cell", levelWarning, pool.FaultToleranceText(s),
+		return checkResult{"cell", levelWarning, cell.FaultToleranceText(s),
 			"bring back those that cannot be reached, or replace them: roost cell add, roost cell remove"}
 	}
-	return checkResult{"cell", levelOK, pool.FaultToleranceText(s), ""}
+	return checkResult{"cell", levelOK, cell.FaultToleranceText(s), ""}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/cli/nodeaccess"
 	"github.com/roost-batch/roost/internal/config"
 )
 
@@ -18,7 +19,7 @@ const ownerFile = "owner file"
 // owner's file. The latter counts where a startd reads it. It returns the node, nil where
 // there is none to be read.
 func examineFiles(c *frame.Invocation) (findings []checkResult, n *config.Node) {
-	n, err := c.ReadNodeFile()
+	n, err := nodeaccess.ReadNodeFile(c)
 	switch {
 	case errors.Is(err, roost.BadConfig):
 		return fileFindings("node file", levelError, err.Error()), nil

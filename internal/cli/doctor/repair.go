@@ -7,6 +7,7 @@ import (
 
 	"github.com/roost-batch/roost/internal/boltfile"
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/cli/nodeaccess"
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/daemon"
 	"github.com/roost-batch/roost/internal/document"
@@ -27,7 +28,7 @@ type repairedFile struct {
 // repairFiles takes out of this node's files what is damaged, or says what it would take
 // out.
 func repairFiles(c *frame.Invocation) error {
-	n, err := c.ReadNodeFile()
+	n, err := nodeaccess.ReadNodeFile(c)
 	if err != nil {
 		return err
 	}

@@ -33,6 +33,12 @@ type App struct {
 	Interrupts           chan os.Signal // nil: SIGINT and SIGTERM of the process
 	OutScreen, ErrScreen Screen         // what Stdout and Stderr lead to
 
+	// Dialer opens connections. NewApp sets the one for this machine's schedd only.
+	Dialer Dialer
+	// FallbackProgram is the program beside this one that has all commands, and whose
+	// connections carry calls with many messages on both sides; empty: this program.
+	FallbackProgram string
+
 	// Exec runs a program beside this one with a command line; nil: in the place of this
 	// process.
 	Exec func(program string, commandLine []string) error
@@ -43,7 +49,8 @@ type App struct {
 // NewApp returns the program with those streams, that environment ("NAME=value") and
 // those commands. It starts nothing.
 func NewApp(stdin io.Reader, stdout, stderr io.Writer, env []string, all func() []*Command) *App {
-	a := &App{Stdin: stdin, Stdout: stdout, Stderr: stderr, Env: env, All: all, Now: time.Now}
+	a := &App{Stdin: stdin, Stdout: stdout, Stderr: stderr, Env: env, All: all, Now: time.Now,
+		Dialer: SocketDialer{}}
 	a.Find = func(name string) *Command { return FindCommand(a.All(), name) }
 	a.OutScreen, a.ErrScreen = ScreenOf(stdout), ScreenOf(stderr)
 	return a

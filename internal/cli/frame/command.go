@@ -26,6 +26,8 @@ type Command struct {
 	// the program beside this one that runs the command and has its flags and help;
 	// empty: this program
 	Program string
+	// the program that the link of a PBS command's name leads to; empty: roost
+	LinkProgram string
 
 	// SignedOperands reports whether a word that begins with - is an operand; err is why
 	// it is no flag. Nil: it never is.

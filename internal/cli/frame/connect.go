@@ -7,12 +7,9 @@ import (
 	"io"
 	"time"
 
-	"google.golang.org/grpc"
-
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/config"
-	"github.com/roost-batch/roost/internal/rpc"
-	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/internal/config/pooldir"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
 )
 
 // How long a command puts up with a schedd that does not answer. Its master restarts it
@@ -26,7 +23,7 @@ const (
 
 // ConnectSchedd connects to the schedd that the command speaks to, or returns the
 // connection that it has.
-func (c *Invocation) ConnectSchedd() (wire.ScheddClient, error) {
+func (c *Invocation) ConnectSchedd() (*scheddapi.ScheddClient, error) {
 	if c.client != nil {
 		return c.client, nil
 	}
@@ -37,25 +34,30 @@ func (c *Invocation) ConnectSchedd() (wire.ScheddClient, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.conn, c.client = conn, wire.NewScheddClient(conn)
+	c.conn, c.client = conn, scheddapi.NewScheddClient(conn)
 	return c.client, nil
 }
 
 // DialSchedd connects to the schedd of this machine. On a machine without one it takes
 // the only login of the user.
-func (c *Invocation) DialSchedd() (rpc.ClientConn, error) {
+func (c *Invocation) DialSchedd() (scheddapi.Conn, error) {
+	addr, err := c.FindSocket()
+	if err != nil {
+		if e := c.Dialer.OnlyLogin(c); e != nil {
+			return e.Dial()
+		}
+		return nil, err
+	}
+	return c.Dialer.DialSocket(addr)
+}
+
+// FindSocket finds the socket of this machine's schedd, see pooldir.FindPool.
+func (c *Invocation) FindSocket() (string, error) {
 	dir := ""
 	if !c.Command.RawArgs {
 		dir = c.StringFlag("dir")
 	}
-	addr, err := config.FindPool(dir, c.Getenv)
-	if err != nil {
-		if e := c.onlyLogin(); e != nil {
-			return dialLogin(e)
-		}
-		return nil, err
-	}
-	return rpc.DialLocal(addr)
+	return pooldir.FindPool(dir, c.Getenv)
 }
 
 // Retry calls f until it succeeds or fails for good, or patience has passed without
@@ -87,7 +89,8 @@ func (c *Invocation) Retry(patience time.Duration, f func(ctx context.Context, a
 
 // CallSchedd does one exchange with the schedd, and repeats it while the schedd does not
 // answer.
-func (c *Invocation) CallSchedd(patience time.Duration, f func(ctx context.Context, s wire.ScheddClient) error) error {
+func (c *Invocation) CallSchedd(patience time.Duration, f func(ctx context.Context,
+	s *scheddapi.ScheddClient) error) error {
 	s, err := c.ConnectSchedd()
 	if err != nil {
 		return err
@@ -100,9 +103,9 @@ func (c *Invocation) CallSchedd(patience time.Duration, f func(ctx context.Conte
 }
 
 // QueryJobs asks the command's schedd about jobs or tasks.
-func (c *Invocation) QueryJobs(req *wire.QueryRequest) ([]*wire.JobStatus, error) {
-	var found []*wire.JobStatus
-	err := c.CallSchedd(AskTimeout, func(ctx context.Context, s wire.ScheddClient) error {
+func (c *Invocation) QueryJobs(req *scheddapi.QueryRequest) ([]*scheddapi.JobStatus, error) {
+	var found []*scheddapi.JobStatus
+	err := c.CallSchedd(AskTimeout, func(ctx context.Context, s *scheddapi.ScheddClient) error {
 		stream, err := s.Query(ctx, req)
 		if err != nil {
 			return err
@@ -114,9 +117,9 @@ func (c *Invocation) QueryJobs(req *wire.QueryRequest) ([]*wire.JobStatus, error
 }
 
 // QueryAds returns ads of the pool as text.
-func (c *Invocation) QueryAds(q *wire.AdQuery) ([]string, error) {
+func (c *Invocation) QueryAds(q *scheddapi.AdQuery) ([]string, error) {
 	var texts []string
-	err := c.CallSchedd(AskTimeout, func(ctx context.Context, s wire.ScheddClient) error {
+	err := c.CallSchedd(AskTimeout, func(ctx context.Context, s *scheddapi.ScheddClient) error {
 		stream, err := s.Ads(ctx, q)
 		if err != nil {
 			return err
@@ -132,7 +135,7 @@ func (c *Invocation) QueryAds(q *wire.AdQuery) ([]string, error) {
 }
 
 // DrainStream reads a stream to its end, or at most limit messages of it when limit > 0.
-func DrainStream[T any](stream grpc.ServerStreamingClient[T], limit int) ([]*T, error) {
+func DrainStream[T any](stream scheddapi.Receiver[T], limit int) ([]*T, error) {
 	var all []*T
 	for limit == 0 || len(all) < limit {
 		m, err := stream.Recv()

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/rpc"
+	"github.com/roost-batch/roost/internal/rpc/localrpc"
 )
 
 // ExitError ends a command with a status and prints nothing.
@@ -67,7 +67,7 @@ func DecodeError(err error) error {
 	if errors.As(err, &kind) {
 		return err
 	}
-	return rpc.FromStatus(err)
+	return localrpc.DecodeError(err)
 }
 
 // ErrorText is the text of an error for people.

@@ -2,11 +2,11 @@ package frame
 
 import (
 	"context"
+	"io"
 
 	ucli "github.com/urfave/cli/v2"
 
-	"github.com/roost-batch/roost/internal/rpc"
-	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
 )
 
 // Invocation is one execution of a command: its flags, its operands and its connections.
@@ -21,10 +21,10 @@ type Invocation struct {
 	// the node of the server that the environment of PBS names; empty: this machine's
 	DefaultNode string
 
-	conn         rpc.ClientConn // to the schedd that the command speaks to
-	client       wire.ScheddClient
-	otherConns   []rpc.ClientConn  // closed at the end, too
-	serverHealth *wire.HealthReply // what the schedd reports of itself; nil: it was not asked
+	conn         scheddapi.Conn // to the schedd that the command speaks to
+	client       *scheddapi.ScheddClient
+	otherConns   []io.Closer            // closed at the end, too
+	serverHealth *scheddapi.HealthReply // what the schedd reports of itself; nil: it was not asked
 }
 
 // close closes all connections.
@@ -38,7 +38,7 @@ func (c *Invocation) close() {
 }
 
 // CloseLater has a connection closed when the command ends.
-func (c *Invocation) CloseLater(conn rpc.ClientConn) { c.otherConns = append(c.otherConns, conn) }
+func (c *Invocation) CloseLater(conn io.Closer) { c.otherConns = append(c.otherConns, conn) }
 
 // IsConnected reports whether the command has a connection to a schedd, which need not
 // answer.

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost/internal/document"
-	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
 )
 
 // StateColour is the colour of a state in tables; "" for none.
@@ -23,7 +23,7 @@ func StateColour(state string) string {
 }
 
 // RunTimeText is how long a job has run; "-" if it has not begun.
-func (c *Invocation) RunTimeText(s *wire.JobStatus) string {
+func (c *Invocation) RunTimeText(s *scheddapi.JobStatus) string {
 	if e := s.GetExit(); e.GetWall() > 0 && document.IsFinal(s) {
 		return document.SpanText(time.Duration(e.GetWall()))
 	}

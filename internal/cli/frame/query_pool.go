@@ -6,12 +6,11 @@ import (
 	"io"
 	"time"
 
-	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/document"
-	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
 )
 
 // UnreachableSchedd is a schedd whose jobs are missing in a list.
@@ -23,7 +22,7 @@ type UnreachableSchedd struct {
 // QueryPool asks all schedds about jobs, the newest first, and returns which schedds did
 // not answer.
 func (c *Invocation) QueryPool(at string,
-	req *wire.QueryRequest) (found []*wire.JobStatus, missing []UnreachableSchedd, err error) {
+	req *scheddapi.QueryRequest) (found []*scheddapi.JobStatus, missing []UnreachableSchedd, err error) {
 	s, at, err := c.JobReader(at)
 	if err != nil {
 		return nil, nil, err
@@ -31,7 +30,7 @@ func (c *Invocation) QueryPool(at string,
 	err = c.Retry(AskTimeout, func(ctx context.Context, _ func()) error {
 		ctx, cancel := context.WithTimeout(ctx, AskTimeout+30*time.Second)
 		defer cancel()
-		stream, err := s.QueryPool(ctx, &wire.PoolQuery{Query: req, At: at})
+		stream, err := s.QueryPool(ctx, &scheddapi.PoolQuery{Query: req, At: at})
 		if err != nil {
 			return err
 		}
@@ -42,7 +41,7 @@ func (c *Invocation) QueryPool(at string,
 }
 
 // readPoolRows takes the rows of an answer apart.
-func readPoolRows(stream grpc.ServerStreamingClient[wire.PoolRow]) (found []*wire.JobStatus,
+func readPoolRows(stream scheddapi.Receiver[scheddapi.PoolRow]) (found []*scheddapi.JobStatus,
 	missing []UnreachableSchedd, err error) {
 	for {
 		row, err := stream.Recv()
@@ -52,7 +51,7 @@ func readPoolRows(stream grpc.ServerStreamingClient[wire.PoolRow]) (found []*wir
 		if err != nil {
 			return nil, nil, err
 		}
-		if missing, err = PassRow(row, missing, func(s *wire.JobStatus) error {
+		if missing, err = PassRow(row, missing, func(s *scheddapi.JobStatus) error {
 			found = append(found, s)
 			return nil
 		}); err != nil {
@@ -96,16 +95,16 @@ func NamesOnlyTasks(list []string) bool {
 
 // PassRow calls f with each job of one message, and appends a schedd that is silent to
 // missing.
-func PassRow(row *wire.PoolRow, missing []UnreachableSchedd,
-	f func(*wire.JobStatus) error) ([]UnreachableSchedd, error) {
+func PassRow(row *scheddapi.PoolRow, missing []UnreachableSchedd,
+	f func(*scheddapi.JobStatus) error) ([]UnreachableSchedd, error) {
 	switch of := row.GetOf().(type) {
-	case *wire.PoolRow_Silent:
+	case *scheddapi.PoolRow_Silent:
 		return append(missing, UnreachableSchedd{of.Silent.GetNode(), document.PrintableText(of.Silent.GetWhy())}), nil
-	case *wire.PoolRow_Status:
+	case *scheddapi.PoolRow_Status:
 		return missing, f(of.Status)
 	}
 	for _, text := range row.GetBatch().GetJobs() {
-		s := &wire.JobStatus{}
+		s := &scheddapi.JobStatus{}
 		err := proto.Unmarshal(text, s)
 		if err == nil {
 			err = f(s)

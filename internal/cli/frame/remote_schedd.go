@@ -8,10 +8,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/document"
-	"github.com/roost-batch/roost/internal/identity/login"
-	"github.com/roost-batch/roost/internal/identity/peer"
-	"github.com/roost-batch/roost/internal/rpc"
-	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
 )
 
 // Which schedd a command speaks to: the one that --schedd or $ROOST_SCHEDD names; else
@@ -22,43 +19,8 @@ import (
 // ScheddName is the node whose schedd the user has named, if any.
 func (c *Invocation) ScheddName() string { return cmp.Or(c.ScheddNode, c.Getenv("ROOST_SCHEDD")) }
 
-// LoginAt returns the user's login at a node; nil where there is none.
-func (c *Invocation) LoginAt(node string) (*login.LoginEntry, error) {
-	dir, err := login.Dir(c.Getenv)
-	if err != nil {
-		return nil, nil
-	}
-	e, err := login.Load(dir, node)
-	if errors.Is(err, roost.NotFound) || errors.Is(err, roost.Invalid) {
-		return nil, nil
-	}
-	return e, err
-}
-
-// onlyLogin is the user's login if there is a single one.
-func (c *Invocation) onlyLogin() *login.LoginEntry {
-	dir, err := login.Dir(c.Getenv)
-	if err != nil {
-		return nil
-	}
-	nodes := login.Nodes(dir)
-	if len(nodes) != 1 {
-		return nil
-	}
-	e, _ := c.LoginAt(nodes[0])
-	return e
-}
-
-func dialLogin(e *login.LoginEntry) (rpc.ClientConn, error) {
-	id, err := e.Identity()
-	if err != nil {
-		return nil, err
-	}
-	return rpc.Dial(e.Address, id, peer.Schedd)
-}
-
 // remoteConn connects to the schedd of another node, if that is meant; nil: it is not.
-func (c *Invocation) remoteConn() (rpc.ClientConn, error) {
+func (c *Invocation) remoteConn() (scheddapi.Conn, error) {
 	node := c.ScheddName()
 	named := node != ""
 	if !named {
@@ -71,12 +33,12 @@ func (c *Invocation) remoteConn() (rpc.ClientConn, error) {
 	if node == "" {
 		return nil, nil
 	}
-	e, err := c.LoginAt(node)
+	e, err := c.Dialer.LoginAt(c, node)
 	switch {
 	case err != nil:
 		return nil, err
 	case e != nil:
-		return dialLogin(e)
+		return e.Dial()
 	case !named || c.isLocalSchedd(node):
 		return nil, nil
 	}
@@ -93,7 +55,7 @@ func (c *Invocation) isLocalSchedd(node string) bool {
 	defer conn.Close()
 	ctx, cancel := context.WithTimeout(c.Context, AskTimeout)
 	defer cancel()
-	h, err := wire.NewScheddClient(conn).Health(ctx, &wire.HealthRequest{Brief: true})
+	h, err := scheddapi.NewScheddClient(conn).Health(ctx, &scheddapi.HealthRequest{Brief: true})
 	return err == nil && h.GetName() == node
 }
 
@@ -122,7 +84,7 @@ func IDHost(text string) string {
 
 // JobReader connects to a schedd that answers questions about jobs, and returns whose
 // jobs are meant. Everybody may ask through the schedd of this machine.
-func (c *Invocation) JobReader(at string) (wire.ScheddClient, string, error) {
+func (c *Invocation) JobReader(at string) (*scheddapi.ScheddClient, string, error) {
 	at = cmp.Or(at, c.ScheddName())
 	s, err := c.ConnectSchedd()
 	if err == nil || c.DefaultServer() == "" || !errors.Is(err, roost.Unauthenticated) {
@@ -133,28 +95,28 @@ func (c *Invocation) JobReader(at string) (wire.ScheddClient, string, error) {
 		return nil, at, err
 	}
 	c.CloseLater(conn)
-	return wire.NewScheddClient(conn), at, nil
+	return scheddapi.NewScheddClient(conn), at, nil
 }
 
 // JobSchedd connects to the schedd that has a job. Where the user has no login there, it
 // takes the command's own schedd.
-func (c *Invocation) JobSchedd(host string) (wire.ScheddClient, error) {
+func (c *Invocation) JobSchedd(host string) (*scheddapi.ScheddClient, error) {
 	if host == "" || c.ScheddName() != "" {
 		return c.ConnectSchedd()
 	}
-	e, err := c.LoginAt(host)
+	e, err := c.Dialer.LoginAt(c, host)
 	if err != nil {
 		return nil, err
 	}
 	if e == nil {
 		return c.ConnectSchedd()
 	}
-	conn, err := dialLogin(e)
+	conn, err := e.Dial()
 	if err != nil {
 		return nil, err
 	}
 	c.CloseLater(conn)
-	return wire.NewScheddClient(conn), nil
+	return scheddapi.NewScheddClient(conn), nil
 }
 
 // DefaultServer is the node whose schedd is meant where a job or queue names none. The

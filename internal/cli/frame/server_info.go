@@ -3,11 +3,11 @@ package frame
 import (
 	"context"
 
-	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
 )
 
-// ServerInfo is what the schedd reports of itself. It is asked once. It is asked once.
-func (c *Invocation) ServerInfo() (*wire.HealthReply, error) {
+// ServerInfo is what the schedd reports of itself. It is asked once.
+func (c *Invocation) ServerInfo() (*scheddapi.HealthReply, error) {
 	if c.serverHealth != nil {
 		return c.serverHealth, nil
 	}
@@ -15,9 +15,9 @@ func (c *Invocation) ServerInfo() (*wire.HealthReply, error) {
 	if err != nil {
 		return nil, err
 	}
-	var reply *wire.HealthReply
+	var reply *scheddapi.HealthReply
 	err = c.Retry(AskTimeout, func(ctx context.Context, _ func()) (err error) {
-		reply, err = s.Health(ctx, &wire.HealthRequest{Brief: true})
+		reply, err = s.Health(ctx, &scheddapi.HealthRequest{Brief: true})
 		return err
 	})
 	if err != nil {

@@ -11,9 +11,11 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// The programs beside roost. They have commands that few command lines need, with
-// packages that would delay the start of all others.
+// The programs, which lie beside each other. Most have commands that few command lines
+// need, with packages that would delay the start of all others.
 const (
+	MainProgram      = "roost"        // all commands that people call
+	LocalProgram     = "roost-q"      // PBS commands that scripts call often
 	DaemonProgram    = "roost-daemon" // daemons and agents; it has no help
 	NodeProgram      = "roost-node"   // what sets a node up, runs and examines it
 	SimulatorProgram = "roost-sim"

@@ -6,17 +6,18 @@ import (
 	"strconv"
 
 	"github.com/roost-batch/roost/internal/account"
-	"github.com/roost-batch/roost/internal/submit"
+	"github.com/roost-batch/roost/internal/submit/jobspec"
 )
 
 // SubmitOptions is who submits, from which directory, and in which environment.
-func (c *Invocation) SubmitOptions() (submit.ParseOptions, error) {
+func (c *Invocation) SubmitOptions() (jobspec.ParseOptions, error) {
 	dir, err := c.workdir()
 	if err != nil {
-		return submit.ParseOptions{}, err
+		return jobspec.ParseOptions{}, err
 	}
-	return submit.ParseOptions{Dir: dir, Home: c.homeDirectory(), User: LoginName(), Environ: c.Env, Files: UserFiles{},
-		Now: c.Now()}, nil
+	return jobspec.ParseOptions{Dir: dir, Home: c.homeDirectory(), User: LoginName(), Environ: c.Env,
+		Files: UserFiles{},
+		Now:   c.Now()}, nil
 }
 
 func (c *Invocation) homeDirectory() string {

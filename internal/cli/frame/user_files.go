@@ -15,7 +15,7 @@ import (
 )
 
 // UserFiles reads files with the rights of the user who called. It implements
-// submit.FileAccess. It implements submit.FileAccess.
+// jobspec.FileAccess.
 type UserFiles struct{}
 
 // Stat returns what the system knows of a file.

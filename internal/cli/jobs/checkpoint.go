@@ -9,7 +9,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/document"
-	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
 )
 
 // CheckpointCommand returns roost checkpoint: save the work of running tasks now.
@@ -33,7 +33,8 @@ func CheckpointCommand() *frame.Command {
 func SuspendCommand() *frame.Command {
 	return &frame.Command{
 		Name: "suspend", Group: frame.GroupChange, Summary: "freeze running tasks where they are", Synopsis: "JOB…",
-		MinOperands: 1, MaxOperands: -1, OperandName: "a job", Run: verbAction(wire.ActRequest_SUSPEND, "suspended"),
+		MinOperands: 1, MaxOperands: -1, OperandName: "a job", Run: verbAction(scheddapi.ActRequest_SUSPEND,
+			"suspended"),
 		Description: "Freezes running tasks at once. They keep their machine and their memory, and their walltime " +
 			"stands still, until they are resumed. " + selectors,
 		Examples: []frame.Example{
@@ -67,7 +68,7 @@ func ResumeCommand(resumeMachine func(*frame.Invocation) error) *frame.Command {
 
 func resumeTasks(c *frame.Invocation, resumeMachine func(*frame.Invocation) error) error {
 	if len(c.Args) > 0 {
-		return verbAction(wire.ActRequest_RESUME, "resumed")(c)
+		return verbAction(scheddapi.ActRequest_RESUME, "resumed")(c)
 	}
 	if c.IsFlagSet("constraint") || c.IsFlagSet("state") || c.IsFlagSet("yes") {
 		return frame.WithHint(frame.UsageErrorf("a job is missing"), frame.SuggestUsage(c.Command, nil))
@@ -83,15 +84,15 @@ func requestCheckpoints(c *frame.Invocation) error {
 		return err
 	}
 	since := c.Now().UnixNano()
-	results, err := changeJobs(c, &wire.ActRequest{Verb: wire.ActRequest_CHECKPOINT, Selection: sel})
+	results, err := changeJobs(c, &scheddapi.ActRequest{Verb: scheddapi.ActRequest_CHECKPOINT, Selection: sel})
 	if err != nil {
 		return err
 	}
 	if c.Flag("no-wait") {
 		return reportChanges(c, results, "to be checkpointed")
 	}
-	var answers []*wire.JobEvent
-	var refused []*wire.ActReply_Result
+	var answers []*scheddapi.JobEvent
+	var refused []*scheddapi.ActReply_Result
 	for _, r := range results {
 		if r.GetError() != "" {
 			refused = append(refused, r)
@@ -111,13 +112,13 @@ const answerPollInterval = 200 * time.Millisecond
 
 // awaitCheckpoints waits until each of the tasks that were asked has answered, or has
 // ended.
-func awaitCheckpoints(c *frame.Invocation, r *wire.ActReply_Result, since int64) ([]*wire.JobEvent, error) {
+func awaitCheckpoints(c *frame.Invocation, r *scheddapi.ActReply_Result, since int64) ([]*scheddapi.JobEvent, error) {
 	for {
 		events, _, err := Events(c, r.GetId(), 0)
 		if err != nil {
 			return nil, err
 		}
-		var answers []*wire.JobEvent
+		var answers []*scheddapi.JobEvent
 		reported := map[string]bool{}
 		for _, e := range events {
 			answer := e.GetWhat() == "checkpointed" || e.GetWhat() == "checkpoint-failed" || e.GetExit() != nil ||
@@ -140,7 +141,7 @@ func awaitCheckpoints(c *frame.Invocation, r *wire.ActReply_Result, since int64)
 
 // reportCheckpoints prints the answers. The exit status is that of a refusal, or 1 when a
 // checkpoint could not be taken.
-func reportCheckpoints(c *frame.Invocation, answers []*wire.JobEvent, refused []*wire.ActReply_Result,
+func reportCheckpoints(c *frame.Invocation, answers []*scheddapi.JobEvent, refused []*scheddapi.ActReply_Result,
 	asked int) error {
 	code := 0
 	if c.WantsJSON() {

@@ -10,7 +10,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/document"
-	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
 )
 
 // defaultHistoryLines is how many jobs are listed unless more are asked for.
@@ -50,11 +50,11 @@ func listHistory(c *frame.Invocation) error {
 		return err
 	}
 	sel.Mine = !c.Flag("all") && len(sel.Selectors) == 0
-	found, missing, err := queryJobList(c, &wire.QueryRequest{Selection: sel, History: true})
+	found, missing, err := queryJobList(c, &scheddapi.QueryRequest{Selection: sel, History: true})
 	if err != nil {
 		return err
 	}
-	found = slices.DeleteFunc(found, func(s *wire.JobStatus) bool {
+	found = slices.DeleteFunc(found, func(s *scheddapi.JobStatus) bool {
 		return !document.IsFinal(s) || !since.IsZero() && document.TimeOfNanos(s.GetEnded()).Before(since)
 	})
 	if n := c.CountFlag("limit"); n > 0 && len(found) > n {
@@ -96,7 +96,7 @@ func parseSince(c *frame.Invocation) (time.Time, error) {
 		text)
 }
 
-func historyTable(c *frame.Invocation, found []*wire.JobStatus) *frame.TextTable {
+func historyTable(c *frame.Invocation, found []*scheddapi.JobStatus) *frame.TextTable {
 	t := &frame.TextTable{Columns: []frame.TableColumn{
 		{Head: "ID"}, {Head: "NAME", MinWidth: 8}, {Head: "OWNER", MinWidth: 6}, {Head: "STATE"}, {Head: "TASKS",
 			RightAligned: true, DropPriority: 2}, {Head: "FAILED", RightAligned: true, DropPriority: 1},

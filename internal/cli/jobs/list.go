@@ -10,7 +10,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/document"
-	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
 )
 
 // ListCommand returns roost jobs: list jobs and how they stand.
@@ -44,7 +44,7 @@ func listJobs(c *frame.Invocation) error {
 	sel.Mine = !c.Flag("all") && len(sel.Selectors) == 0
 	tasks := c.Flag("tasks") || (len(sel.Selectors) > 0 && frame.NamesOnlyTasks(sel.Selectors))
 	ended := c.Flag("history") || len(sel.Selectors) > 0 || len(sel.States) > 0
-	found, missing, err := queryJobList(c, &wire.QueryRequest{Selection: sel, History: ended, Tasks: tasks,
+	found, missing, err := queryJobList(c, &scheddapi.QueryRequest{Selection: sel, History: ended, Tasks: tasks,
 		Limit: uint32(max(c.CountFlag("limit"), 0))})
 	if err != nil {
 		return err
@@ -68,7 +68,7 @@ func listJobs(c *frame.Invocation) error {
 	return nil
 }
 
-func jobsJSON(c *frame.Invocation, name string, found []*wire.JobStatus, missing []frame.UnreachableSchedd,
+func jobsJSON(c *frame.Invocation, name string, found []*scheddapi.JobStatus, missing []frame.UnreachableSchedd,
 	tasks bool) error {
 	records := make([]document.Job, len(found))
 	for i, s := range found {
@@ -81,7 +81,7 @@ func jobsJSON(c *frame.Invocation, name string, found []*wire.JobStatus, missing
 	return frame.PrintJSON(c.Stdout, d)
 }
 
-func jobTable(c *frame.Invocation, found []*wire.JobStatus, owners bool) *frame.TextTable {
+func jobTable(c *frame.Invocation, found []*scheddapi.JobStatus, owners bool) *frame.TextTable {
 	t := &frame.TextTable{Columns: []frame.TableColumn{
 		{Head: "ID"}, {Head: "NAME", MinWidth: 8}, {Head: "OWNER", MinWidth: 6}, {Head: "STATE"},
 		{Head: "DONE", RightAligned: true, DropPriority: 1}, {Head: "FAILED", RightAligned: true, DropPriority: 1},
@@ -120,7 +120,7 @@ func jobTable(c *frame.Invocation, found []*wire.JobStatus, owners bool) *frame.
 }
 
 // jobNote is the last column of a job: where it runs, why it waits, or how it failed.
-func jobNote(s *wire.JobStatus) string {
+func jobNote(s *scheddapi.JobStatus) string {
 	switch document.StateOf(s) {
 	case roost.Suspended.String():
 		if s.GetNode() != "" && s.GetBrief() == "" {
@@ -139,7 +139,7 @@ func jobNote(s *wire.JobStatus) string {
 }
 
 // suspensionText says where a suspended task stands, and for whom.
-func suspensionText(s *wire.JobStatus) string {
+func suspensionText(s *scheddapi.JobStatus) string {
 	where := "on " + s.GetNode()
 	switch s.GetSuspendedBy() {
 	case "owner":

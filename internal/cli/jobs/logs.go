@@ -5,7 +5,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
-	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
 )
 
 // LogsCommand returns roost logs: show what a task has written.
@@ -33,7 +33,7 @@ func showLogs(c *frame.Invocation) error {
 	if err != nil {
 		return err
 	}
-	req := &wire.LogsRequest{Id: id, Stderr: c.Flag("stderr"), Follow: c.Flag("follow")}
+	req := &scheddapi.LogsRequest{Id: id, Stderr: c.Flag("stderr"), Follow: c.Flag("follow")}
 	if text := c.StringFlag("tail"); text != "" {
 		tail, err := roost.ParseBytes(text)
 		if err != nil {

@@ -6,11 +6,11 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/document"
-	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
 )
 
 // placedText says it for people: "unit gpu0, cores 0-3, GPU 0 (20GiB of NVIDIA A100)".
-func placedText(p *wire.Placed) string {
+func placedText(p *scheddapi.Placed) string {
 	var parts []string
 	if units := p.GetUnits(); len(units) == 1 {
 		parts = append(parts, "unit "+units[0])
@@ -52,7 +52,7 @@ func rangeText(list []uint32) string {
 
 // chunksText tells people what resources a job has or is to have: "2 of 4 cpus, 1GiB on
 // n1, n2".
-func chunksText(chunks []*wire.Chunk) string {
+func chunksText(chunks []*scheddapi.Chunk) string {
 	type kind struct {
 		count uint32
 		nodes []string

@@ -7,21 +7,21 @@ import (
 
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/document"
-	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
 )
 
 // Progress sums up the jobs that a command waits for.
 type Progress struct {
-	Jobs       map[string]*wire.JobStatus
+	Jobs       map[string]*scheddapi.JobStatus
 	order      []string
-	failedTask *wire.JobStatus // a task that failed
-	heldJob    *wire.JobStatus // a job that somebody has to release
+	failedTask *scheddapi.JobStatus // a task that failed
+	heldJob    *scheddapi.JobStatus // a job that somebody has to release
 }
 
-func newJobProgress() *Progress { return &Progress{Jobs: map[string]*wire.JobStatus{}} }
+func newJobProgress() *Progress { return &Progress{Jobs: map[string]*scheddapi.JobStatus{}} }
 
 // applyUpdate takes in what a watch says.
-func (t *Progress) applyUpdate(e *wire.WatchEvent) {
+func (t *Progress) applyUpdate(e *scheddapi.WatchEvent) {
 	if s := e.GetStatus(); s != nil {
 		if t.Jobs[s.GetId()] == nil {
 			t.order = append(t.order, s.GetId())
@@ -39,14 +39,14 @@ func (t *Progress) applyUpdate(e *wire.WatchEvent) {
 }
 
 // idSelection is by id what was chosen by sel, so that it stays the same.
-func (t *Progress) idSelection(sel *wire.Selection) *wire.Selection {
+func (t *Progress) idSelection(sel *scheddapi.Selection) *scheddapi.Selection {
 	if len(t.order) == 0 {
 		return sel
 	}
-	return &wire.Selection{Selectors: slices.Clone(t.order)}
+	return &scheddapi.Selection{Selectors: slices.Clone(t.order)}
 }
 
-func (t *Progress) totals(count func(*wire.JobStatus) int) (n int) {
+func (t *Progress) totals(count func(*scheddapi.JobStatus) int) (n int) {
 	for _, s := range t.Jobs {
 		n += count(s)
 	}
@@ -54,11 +54,11 @@ func (t *Progress) totals(count func(*wire.JobStatus) int) (n int) {
 }
 
 func (t *Progress) taskCount() int {
-	return t.totals(func(s *wire.JobStatus) int { return max(int(s.GetTasks()), 1) })
+	return t.totals(func(s *scheddapi.JobStatus) int { return max(int(s.GetTasks()), 1) })
 }
 
 func (t *Progress) doneCount() int {
-	return t.totals(func(s *wire.JobStatus) int {
+	return t.totals(func(s *scheddapi.JobStatus) int {
 		if len(s.GetCounts()) == 0 && document.IsFinal(s) {
 			return 1
 		}
@@ -69,18 +69,18 @@ func (t *Progress) doneCount() int {
 func (t *Progress) failedCount() int { return t.totals(document.FailedCount) }
 
 func (t *Progress) runningCount() int {
-	return t.totals(func(s *wire.JobStatus) int {
+	return t.totals(func(s *scheddapi.JobStatus) int {
 		n := s.GetCounts()
 		return int(n["running"] + n["starting"] + n["exiting"])
 	})
 }
 
 func (t *Progress) heldCount() int {
-	return t.totals(func(s *wire.JobStatus) int { return int(s.GetCounts()["held"]) })
+	return t.totals(func(s *scheddapi.JobStatus) int { return int(s.GetCounts()["held"]) })
 }
 
 func (t *Progress) openCount() int {
-	return t.totals(func(s *wire.JobStatus) int {
+	return t.totals(func(s *scheddapi.JobStatus) int {
 		if document.IsFinal(s) {
 			return 0
 		}
@@ -129,7 +129,7 @@ func (t *Progress) String() string {
 }
 
 // holdReason says why a job is held, if it is and somebody gave a reason.
-func holdReason(s *wire.JobStatus) string {
+func holdReason(s *scheddapi.JobStatus) string {
 	if document.StateOf(s) != "held" || s.GetReason() == "" {
 		return ""
 	}
@@ -137,7 +137,7 @@ func holdReason(s *wire.JobStatus) string {
 }
 
 // failureText is a line about a task that failed.
-func failureText(s *wire.JobStatus) string {
+func failureText(s *scheddapi.JobStatus) string {
 	text := s.GetId() + ": " + document.EndText(s.GetExit())
 	if s.GetExit() == nil {
 		text = s.GetId() + ": " + document.StateOf(s)

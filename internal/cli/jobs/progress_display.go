@@ -2,34 +2,50 @@ package jobs
 
 import (
 	"fmt"
-	"io"
 	"strings"
 	"sync/atomic"
 	"time"
 
-	"github.com/vbauerster/mpb/v8"
-	"github.com/vbauerster/mpb/v8/decor"
-
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/document"
-	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
 )
 
 // ProgressDisplay shows the progress of jobs while a command waits for them.
 type ProgressDisplay interface {
-	update(t *Progress, e *wire.WatchEvent)
+	update(t *Progress, e *scheddapi.WatchEvent)
 	end(t *Progress)
 }
 
+// Bar is a bar on a terminal.
+type Bar interface {
+	SetTotal(total int64)
+	SetCurrent(n int64)
+	Current() int64
+	Abort() // ends it where it is
+	Wait()  // until it is drawn for the last time
+}
+
+// BarSpec is what a bar shows. It is drawn by a goroutine that calls the functions.
+type BarSpec struct {
+	Total  int64
+	Title  func() string                     // before the bar
+	Counts func(current, total int64) string // behind it
+	Sample func() string                     // on the next line; empty: there is none
+}
+
+// BarMaker draws a bar on the standard error of a command.
+type BarMaker func(c *frame.Invocation, spec BarSpec) Bar
+
 // newProgress chooses how to show it: bars on a terminal, lines elsewhere.
-func newProgress(c *frame.Invocation, quiet bool) ProgressDisplay {
+func newProgress(c *frame.Invocation, bars BarMaker, quiet bool) ProgressDisplay {
 	switch {
 	case c.Command.Name == "wait" && c.WantsJSON():
 		return &jsonProgress{c}
 	case quiet:
 		return NoProgress{}
 	case c.ErrScreen.Terminal:
-		return &barProgress{Invocation: c, began: c.Now()}
+		return &barProgress{Invocation: c, makeBar: bars, began: c.Now()}
 	}
 	return &lineProgress{Invocation: c}
 }
@@ -37,13 +53,13 @@ func newProgress(c *frame.Invocation, quiet bool) ProgressDisplay {
 // NoProgress shows nothing.
 type NoProgress struct{}
 
-func (NoProgress) update(*Progress, *wire.WatchEvent) {}
-func (NoProgress) end(*Progress)                      {}
+func (NoProgress) update(*Progress, *scheddapi.WatchEvent) {}
+func (NoProgress) end(*Progress)                           {}
 
 // jsonProgress prints each change for programs.
 type jsonProgress struct{ *frame.Invocation }
 
-func (p *jsonProgress) update(_ *Progress, e *wire.WatchEvent) {
+func (p *jsonProgress) update(_ *Progress, e *scheddapi.WatchEvent) {
 	failed := make([]document.Job, len(e.GetFailed()))
 	for i, s := range e.GetFailed() {
 		failed[i] = document.JobOf(s, true)
@@ -65,7 +81,7 @@ type lineProgress struct {
 	held        map[string]bool
 }
 
-func (p *lineProgress) update(t *Progress, e *wire.WatchEvent) {
+func (p *lineProgress) update(t *Progress, e *scheddapi.WatchEvent) {
 	now := p.Now()
 	if n := t.failedCount(); n > p.failed && t.failedTask != nil && p.failed == 0 && t.onlyJob() == nil {
 		p.failed = n
@@ -102,7 +118,7 @@ func (p *lineProgress) end(t *Progress) {
 }
 
 // onlyJob is the job, when it is one of a single task.
-func (t *Progress) onlyJob() *wire.JobStatus {
+func (t *Progress) onlyJob() *scheddapi.JobStatus {
 	if len(t.order) != 1 || t.Jobs[t.order[0]].GetTasks() > 1 {
 		return nil
 	}
@@ -114,8 +130,8 @@ type barProgress struct {
 	*frame.Invocation
 	began       time.Time
 	initialDone int // tasks that had ended before we looked
-	pool        *mpb.Progress
-	bar         *mpb.Bar
+	makeBar     BarMaker
+	bar         Bar // nil: nothing is shown yet
 	words       atomic.Pointer[barLabels]
 }
 
@@ -145,13 +161,13 @@ func (p *barProgress) setTotals(t *Progress) {
 	}
 	p.words.Store(w)
 	if p.bar != nil {
-		p.bar.SetTotal(int64(t.taskCount()), false)
+		p.bar.SetTotal(int64(t.taskCount()))
 		p.bar.SetCurrent(int64(t.doneCount()))
 	}
 }
 
-func (p *barProgress) update(t *Progress, _ *wire.WatchEvent) {
-	if p.pool == nil {
+func (p *barProgress) update(t *Progress, _ *scheddapi.WatchEvent) {
+	if p.bar == nil {
 		p.initialDone = t.doneCount()
 		p.setTotals(t)
 		p.start(t)
@@ -160,45 +176,30 @@ func (p *barProgress) update(t *Progress, _ *wire.WatchEvent) {
 }
 
 func (p *barProgress) start(t *Progress) {
-	p.pool = mpb.NewWithContext(p.Context, mpb.WithOutput(p.Stderr), mpb.WithAutoRefresh(),
-		mpb.WithRefreshRate(100*time.Millisecond))
-	style := mpb.BarStyle().Lbound(" ").Rbound(" ").Filler("━").Tip("━").Padding("─")
-	if p.ErrScreen.Colour {
-		style = style.FillerMeta(func(s string) string {
-			return p.ErrScreen.ColourText(frame.Green, s)
-		}).TipMeta(func(s string) string { return p.ErrScreen.ColourText(frame.Green, s) }).
-			PaddingMeta(func(s string) string { return p.ErrScreen.ColourText(frame.Dim, s) })
-	}
-	w := p.ErrScreen.Width
-	p.bar = p.pool.New(int64(t.taskCount()), style, mpb.BarWidth(max(min(w-w/3-48, 40), 10)),
-		mpb.PrependDecorators(decor.Any(func(decor.Statistics) string { return p.poolSnapshot().title })),
-		mpb.AppendDecorators(decor.Any(func(s decor.Statistics) string { return p.totalsText(s) })),
-		mpb.BarExtender(mpb.BarFillerFunc(func(to io.Writer, _ decor.Statistics) error {
-			if sample := p.poolSnapshot().sample; sample != "" {
-				_, err := fmt.Fprintln(to, p.ErrScreen.ColourText(frame.Red,
-					frame.TruncateText("  "+sample, max(w-1, 20))))
-				return err
-			}
-			return nil
-		}), false))
+	p.bar = p.makeBar(p.Invocation, BarSpec{
+		Total:  int64(t.taskCount()),
+		Title:  func() string { return p.poolSnapshot().title },
+		Counts: p.totalsText,
+		Sample: func() string { return p.poolSnapshot().sample },
+	})
 }
 
 // totalsText is what stands behind the bar: counts, rate and how long it may take yet.
-func (p *barProgress) totalsText(s decor.Statistics) string {
-	text := fmt.Sprintf("%d/%d", s.Current, s.Total)
+func (p *barProgress) totalsText(current, total int64) string {
+	text := fmt.Sprintf("%d/%d", current, total)
 	if counts := p.poolSnapshot().countsText; counts != "" {
 		text += "  " + counts
 	}
 	elapsed := p.Now().Sub(p.began)
-	fresh := s.Current - int64(p.initialDone)
-	if s.Current >= s.Total {
+	fresh := current - int64(p.initialDone)
+	if current >= total {
 		return text + "  in " + document.SpanText(elapsed)
 	}
 	if fresh < 1 || elapsed < 100*time.Millisecond {
 		return text + "  " + document.SpanText(elapsed)
 	}
 	rate := float64(fresh) / elapsed.Seconds()
-	left := time.Duration(float64(s.Total-s.Current) / rate * float64(time.Second))
+	left := time.Duration(float64(total-current) / rate * float64(time.Second))
 	return text + "  " + rateText(rate) + "  ETA " + document.SpanText(left)
 }
 
@@ -216,14 +217,14 @@ func rateText(perSecond float64) string {
 }
 
 func (p *barProgress) end(t *Progress) {
-	if p.pool == nil {
+	if p.bar == nil {
 		return
 	}
 	p.setTotals(t)
 	if p.bar.Current() < int64(t.taskCount()) {
-		p.bar.Abort(false)
+		p.bar.Abort()
 	}
-	p.pool.Wait()
+	p.bar.Wait()
 	if s := t.onlyJob(); s != nil && document.FailedCount(s) > 0 {
 		fmt.Fprintln(p.Stderr, p.ErrScreen.ColourText(frame.Red, "  failed: "+failureText(s)))
 	}

@@ -4,7 +4,7 @@ import (
 	ucli "github.com/urfave/cli/v2"
 
 	"github.com/roost-batch/roost/internal/cli/frame"
-	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
 )
 
 func hereFlag() ucli.Flag {
@@ -13,7 +13,8 @@ func hereFlag() ucli.Flag {
 }
 
 // queryJobList is QueryPool for a command that has a flag to keep to this machine.
-func queryJobList(c *frame.Invocation, req *wire.QueryRequest) ([]*wire.JobStatus, []frame.UnreachableSchedd, error) {
+func queryJobList(c *frame.Invocation, req *scheddapi.QueryRequest) ([]*scheddapi.JobStatus, []frame.UnreachableSchedd,
+	error) {
 	if c.Flag("here") {
 		found, err := c.QueryJobs(req)
 		return found, nil, err

@@ -8,7 +8,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/document"
-	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
 )
 
 // What is too little to be worth a word, and what can be told from too short a time.
@@ -24,7 +24,7 @@ const (
 type TaskSample struct {
 	asked    roost.Resources
 	walltime time.Duration // 0: no limit
-	end      *wire.ExitStatus
+	end      *scheddapi.ExitStatus
 }
 
 // RightSize compares requests of tasks with the highest use among them, and advises what

@@ -8,14 +8,14 @@ import (
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/document"
-	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
 )
 
 // maxSamples bounds how many tasks of an array are looked at for a hint.
 const maxSamples = 5000
 
 // TaskSampleOf is the sample of a task that has ended.
-func TaskSampleOf(s *wire.JobStatus, walltime time.Duration) TaskSample {
+func TaskSampleOf(s *scheddapi.JobStatus, walltime time.Duration) TaskSample {
 	return TaskSample{asked: s.GetRequest().Vector(), walltime: walltime, end: s.GetExit()}
 }
 
@@ -35,7 +35,7 @@ func AdWalltime(text string) time.Duration {
 // hints says what to ask for the next time, from the tasks of a job that have succeeded
 // so far. The row has the job's ad. What cannot be found out is not worth an error:
 // nobody asked.
-func hints(c *frame.Invocation, s *wire.JobStatus) []string {
+func hints(c *frame.Invocation, s *scheddapi.JobStatus) []string {
 	walltime := AdWalltime(s.GetAd())
 	if s.GetState() != "" {
 		if !document.IsFinal(s) {
@@ -46,8 +46,8 @@ func hints(c *frame.Invocation, s *wire.JobStatus) []string {
 	if s.GetCounts()[roost.Completed.String()] == 0 {
 		return nil
 	}
-	found, _, err := c.QueryPool("", &wire.QueryRequest{
-		Selection: &wire.Selection{Selectors: []string{s.GetId()}, States: []string{roost.Completed.String()}},
+	found, _, err := c.QueryPool("", &scheddapi.QueryRequest{
+		Selection: &scheddapi.Selection{Selectors: []string{s.GetId()}, States: []string{roost.Completed.String()}},
 		History:   true, Tasks: true, Limit: maxSamples,
 	})
 	if err != nil {
@@ -65,7 +65,7 @@ func hint(c *frame.Invocation, id string) {
 	if !c.ErrScreen.Terminal {
 		return // what a program reads has its form
 	}
-	s, err := FindJob(c, id, &wire.QueryRequest{Ads: true})
+	s, err := FindJob(c, id, &scheddapi.QueryRequest{Ads: true})
 	if err != nil {
 		return
 	}

@@ -9,8 +9,8 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
-	"github.com/roost-batch/roost/internal/submit"
-	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/internal/submit/jobspec"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
 )
 
 // MaxInline is how many bytes of a script the ad of its job may hold. A larger one is
@@ -28,7 +28,7 @@ const scriptPiece = 256 << 10
 const uploadTimeout = 5 * time.Minute
 
 // uploadScript has the schedd keep a script that is too large for its job's ad.
-func uploadScript(c *frame.Invocation, job *submit.Job) error {
+func uploadScript(c *frame.Invocation, job *jobspec.Job) error {
 	text, _ := job.Ad.Str(roost.AttrScript)
 	if len(text) <= MaxInline {
 		return nil
@@ -37,14 +37,14 @@ func uploadScript(c *frame.Invocation, job *submit.Job) error {
 	if err != nil {
 		return err
 	}
-	var reply *wire.ScriptReply
+	var reply *scheddapi.ScriptReply
 	if err := c.Retry(frame.SubmitTimeout, func(ctx context.Context, _ func()) error {
 		ctx, cancel := context.WithTimeout(ctx, uploadTimeout)
 		defer cancel()
 		to, err := s.KeepScript(ctx)
 		for rest := text; err == nil && rest != ""; {
 			n := min(len(rest), scriptPiece)
-			err = to.Send(&wire.ScriptChunk{Data: []byte(rest[:n])})
+			err = to.Send(&scheddapi.ScriptChunk{Data: []byte(rest[:n])})
 			rest = rest[n:]
 		}
 		if err == nil || errors.Is(err, io.EOF) { // of the latter the cause comes with the answer

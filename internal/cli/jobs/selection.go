@@ -9,7 +9,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/suggest"
-	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
 )
 
 const selectors = "Jobs are named as 123, 123.host, 123[7] (a task), 123[1-9:2], 5-9 (a range), last (your newest), " +
@@ -27,8 +27,8 @@ func selectionFlags() []ucli.Flag {
 }
 
 // selection is what the operands and the flags of a command choose.
-func selection(c *frame.Invocation) (*wire.Selection, error) {
-	s := &wire.Selection{Selectors: c.Args, Constraint: c.StringFlag("constraint")}
+func selection(c *frame.Invocation) (*scheddapi.Selection, error) {
+	s := &scheddapi.Selection{Selectors: c.Args, Constraint: c.StringFlag("constraint")}
 	known := append(roost.TaskStateNames(), "failed")
 	for _, text := range c.StringsFlag("state") {
 		for _, state := range strings.Split(text, ",") {

@@ -15,7 +15,7 @@ import (
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/document"
-	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
 )
 
 // maxEvents bounds how much of a long life is shown unless more is asked for.
@@ -41,9 +41,10 @@ func ShowCommand() *frame.Command {
 }
 
 // FindJob finds the single job or task that a selector names.
-func FindJob(c *frame.Invocation, selector string, req *wire.QueryRequest) (*wire.JobStatus, error) {
+func FindJob(c *frame.Invocation, selector string, req *scheddapi.QueryRequest) (*scheddapi.JobStatus, error) {
 	task := frame.NamesOnlyTasks([]string{selector})
-	req.Selection, req.History, req.Tasks, req.Limit = &wire.Selection{Selectors: []string{selector}}, true, task, 2
+	req.Selection, req.History, req.Tasks, req.Limit = &scheddapi.Selection{Selectors: []string{selector}}, true, task,
+		2
 	found, missing, err := c.QueryPool("", req)
 	if err == nil && len(found) == 0 {
 		err = frame.UnreachableError(missing)
@@ -66,12 +67,12 @@ func ResolveSelector(c *frame.Invocation, selector string) (string, error) {
 	if selector != "" && selector[0] >= '0' && selector[0] <= '9' {
 		return selector, nil
 	}
-	s, err := FindJob(c, selector, &wire.QueryRequest{})
+	s, err := FindJob(c, selector, &scheddapi.QueryRequest{})
 	return s.GetId(), err
 }
 
 func showJob(c *frame.Invocation) error {
-	s, err := FindJob(c, c.Args[0], &wire.QueryRequest{Ads: true})
+	s, err := FindJob(c, c.Args[0], &scheddapi.QueryRequest{Ads: true})
 	if err != nil {
 		return err
 	}
@@ -96,11 +97,11 @@ func showJob(c *frame.Invocation) error {
 }
 
 // Events reads what happened to a job, and reports whether there is more than limit.
-func Events(c *frame.Invocation, id string, limit int) (events []*wire.JobEvent, more bool, err error) {
-	err = c.CallSchedd(frame.AskTimeout, func(ctx context.Context, s wire.ScheddClient) error {
+func Events(c *frame.Invocation, id string, limit int) (events []*scheddapi.JobEvent, more bool, err error) {
+	err = c.CallSchedd(frame.AskTimeout, func(ctx context.Context, s *scheddapi.ScheddClient) error {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		stream, err := s.Events(ctx, &wire.EventsRequest{Id: id})
+		stream, err := s.Events(ctx, &scheddapi.EventsRequest{Id: id})
 		if err != nil {
 			return err
 		}
@@ -117,7 +118,7 @@ func Events(c *frame.Invocation, id string, limit int) (events []*wire.JobEvent,
 	return events, false, err
 }
 
-func showJSON(c *frame.Invocation, s *wire.JobStatus, events []*wire.JobEvent) error {
+func showJSON(c *frame.Invocation, s *scheddapi.JobStatus, events []*scheddapi.JobEvent) error {
 	records := make([]document.Event, len(events))
 	for i, e := range events {
 		records[i] = document.EventOf(e)
@@ -134,7 +135,7 @@ func showJSON(c *frame.Invocation, s *wire.JobStatus, events []*wire.JobEvent) e
 	return frame.PrintJSON(c.Stdout, d)
 }
 
-func showRecord(c *frame.Invocation, s *wire.JobStatus) {
+func showRecord(c *frame.Invocation, s *scheddapi.JobStatus) {
 	state := document.StateOf(s)
 	fmt.Fprintf(c.Stdout, "%s  %s  %s\n\n", c.OutScreen.ColourText(frame.Bold, s.GetId()),
 		document.PrintableText(s.GetName()),
@@ -191,7 +192,7 @@ func showRecord(c *frame.Invocation, s *wire.JobStatus) {
 }
 
 // showUsage is what a task uses now.
-func showUsage(c *frame.Invocation, s *wire.JobStatus, row func(head, text string)) {
+func showUsage(c *frame.Invocation, s *scheddapi.JobStatus, row func(head, text string)) {
 	u := s.GetUsage()
 	if u == nil {
 		return
@@ -209,7 +210,7 @@ func showUsage(c *frame.Invocation, s *wire.JobStatus, row func(head, text strin
 }
 
 // usageText is what an attempt used.
-func usageText(e *wire.ExitStatus) string {
+func usageText(e *scheddapi.ExitStatus) string {
 	text := fmt.Sprintf("%s cpu, %v peak memory", document.SpanText(time.Duration(e.GetUserCpu()+e.GetSystemCpu())),
 		PeakMemory(e))
 	u := e.GetUsage()
@@ -224,7 +225,7 @@ func usageText(e *wire.ExitStatus) string {
 
 // PeakMemory is the highest memory of an attempt, of all its processes, or else of the
 // largest.
-func PeakMemory(e *wire.ExitStatus) roost.Bytes {
+func PeakMemory(e *scheddapi.ExitStatus) roost.Bytes {
 	if n := e.GetUsage().GetPeakMemory(); n > 0 {
 		return roost.Bytes(n)
 	}
@@ -241,7 +242,7 @@ type attemptSummary struct {
 	endText    string
 }
 
-func attempts(events []*wire.JobEvent) []*attemptSummary {
+func attempts(events []*scheddapi.JobEvent) []*attemptSummary {
 	var list []*attemptSummary
 	index := map[string]*attemptSummary{}
 	for _, e := range events {
@@ -302,7 +303,7 @@ func showAttempts(c *frame.Invocation, list []*attemptSummary, several bool) {
 	t.Print(c.Stdout, c.OutScreen)
 }
 
-func showEvents(c *frame.Invocation, events []*wire.JobEvent, several, more bool) {
+func showEvents(c *frame.Invocation, events []*scheddapi.JobEvent, several, more bool) {
 	if len(events) == 0 {
 		return
 	}

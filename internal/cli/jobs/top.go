@@ -16,7 +16,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/document"
-	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
 )
 
 // topInterval is how often the picture is drawn anew.
@@ -51,7 +51,7 @@ func TopCommand() *frame.Command {
 // taskRates is one running task with the rates that follow from its last two
 // measurements.
 type taskRates struct {
-	*wire.JobStatus
+	*scheddapi.JobStatus
 	cores       float64 // kept busy
 	read, write float64 // bytes a second
 	isMeasured  bool    // something was measured
@@ -59,7 +59,7 @@ type taskRates struct {
 
 // taskRatesOf computes rates from the previous sample of the same attempt, or else since
 // the task's start.
-func taskRatesOf(now, before *wire.JobStatus) taskRates {
+func taskRatesOf(now, before *scheddapi.JobStatus) taskRates {
 	g := taskRates{JobStatus: now, isMeasured: now.GetUsage() != nil}
 	u, old := now.GetUsage(), before.GetUsage()
 	if before.GetAttempt() != now.GetAttempt() || u.GetWall() <= old.GetWall() {
@@ -91,15 +91,15 @@ func topKeys() map[string]func(a, b taskRates) int {
 // topView is one call of top.
 type topView struct {
 	*frame.Invocation
-	sel       *wire.Selection
+	sel       *scheddapi.Selection
 	order     func(a, b taskRates) int
-	lastRates map[string]*wire.JobStatus // of each task, the measurement before
-	cores     map[string]taskRates       // and what followed from it, while there is no newer one
+	lastRates map[string]*scheddapi.JobStatus // of each task, the measurement before
+	cores     map[string]taskRates            // and what followed from it, while there is no newer one
 }
 
 func showTop(c *frame.Invocation) error {
-	m := &topView{Invocation: c, lastRates: map[string]*wire.JobStatus{}, cores: map[string]taskRates{}}
-	m.sel = &wire.Selection{Selectors: c.Args, Mine: !c.Flag("all") && len(c.Args) == 0,
+	m := &topView{Invocation: c, lastRates: map[string]*scheddapi.JobStatus{}, cores: map[string]taskRates{}}
+	m.sel = &scheddapi.Selection{Selectors: c.Args, Mine: !c.Flag("all") && len(c.Args) == 0,
 		States: []string{"running", "suspended"}}
 	var ok bool
 	if m.order, ok = topKeys()[c.StringFlag("sort")]; !ok {
@@ -125,11 +125,11 @@ func showTop(c *frame.Invocation) error {
 
 // queryTasks asks what runs, in order.
 func (m *topView) queryTasks() ([]taskRates, error) {
-	found, err := m.QueryJobs(&wire.QueryRequest{Selection: m.sel, Tasks: true, Limit: maxTop})
+	found, err := m.QueryJobs(&scheddapi.QueryRequest{Selection: m.sel, Tasks: true, Limit: maxTop})
 	if err != nil {
 		return nil, err
 	}
-	seen := make(map[string]*wire.JobStatus, len(found))
+	seen := make(map[string]*scheddapi.JobStatus, len(found))
 	var tasks []taskRates
 	for _, s := range found {
 		if state := document.StateOf(s); state != roost.Running.String() && state != roost.Suspended.String() {

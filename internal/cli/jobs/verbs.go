@@ -13,7 +13,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/document"
-	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
 )
 
 // confirmTasks is from how many tasks on a change asks whether it is meant.
@@ -29,7 +29,7 @@ func RemoveCommand() *frame.Command {
 		Name: "rm", Aliases: []string{"remove", "cancel"}, Group: frame.GroupChange,
 		Summary:  "remove jobs from the queue",
 		Synopsis: "JOB…", MinOperands: 1, MaxOperands: -1, OperandName: "a job",
-		Run: verbAction(wire.ActRequest_REMOVE, "removed"),
+		Run: verbAction(scheddapi.ActRequest_REMOVE, "removed"),
 		Description: "Removes jobs or single tasks. What runs gets SIGTERM, the job's own notice period, and then " +
 			"SIGKILL. Nothing of them starts any more once this command has ended. " + selectors,
 		Examples: []frame.Example{
@@ -46,7 +46,7 @@ func RemoveCommand() *frame.Command {
 func HoldCommand() *frame.Command {
 	return &frame.Command{
 		Name: "hold", Group: frame.GroupChange, Summary: "keep jobs from starting", Synopsis: "JOB…", MinOperands: 1,
-		MaxOperands: -1, OperandName: "a job", Run: verbAction(wire.ActRequest_HOLD, "held"),
+		MaxOperands: -1, OperandName: "a job", Run: verbAction(scheddapi.ActRequest_HOLD, "held"),
 		Description: "Holds jobs or single tasks: they stay in the queue and do not start until they are released. " +
 			"What runs is stopped and waits to run again. " + selectors,
 		Examples: []frame.Example{
@@ -63,7 +63,7 @@ func HoldCommand() *frame.Command {
 func ReleaseCommand() *frame.Command {
 	return &frame.Command{
 		Name: "release", Group: frame.GroupChange, Summary: "let held jobs go on", Synopsis: "JOB…", MinOperands: 1,
-		MaxOperands: -1, OperandName: "a job", Run: verbAction(wire.ActRequest_RELEASE, "released"),
+		MaxOperands: -1, OperandName: "a job", Run: verbAction(scheddapi.ActRequest_RELEASE, "released"),
 		Description: "Releases jobs or single tasks that were held. What an administrator holds of yours, only " +
 			"an administrator releases. " + selectors,
 		Examples: []frame.Example{
@@ -78,7 +78,8 @@ func ReleaseCommand() *frame.Command {
 func RetryCommand() *frame.Command {
 	return &frame.Command{
 		Name: "retry", Group: frame.GroupChange, Summary: "run failed or removed tasks again", Synopsis: "JOB…",
-		MinOperands: 1, MaxOperands: -1, OperandName: "a job", Run: verbAction(wire.ActRequest_RETRY, "to run again"),
+		MinOperands: 1, MaxOperands: -1, OperandName: "a job", Run: verbAction(scheddapi.ActRequest_RETRY,
+			"to run again"),
 		Description: "Runs tasks that failed or were removed once more, as new attempts of the same tasks. Tasks " +
 			"that succeeded are left alone. " + selectors,
 		Examples: []frame.Example{
@@ -92,7 +93,7 @@ func RetryCommand() *frame.Command {
 }
 
 // verbAction returns what a command does that changes jobs.
-func verbAction(v wire.ActRequest_Verb, done string) func(*frame.Invocation) error {
+func verbAction(v scheddapi.ActRequest_Verb, done string) func(*frame.Invocation) error {
 	return func(c *frame.Invocation) error {
 		sel, err := selection(c)
 		if err != nil {
@@ -104,7 +105,7 @@ func verbAction(v wire.ActRequest_Verb, done string) func(*frame.Invocation) err
 		if err := confirmChange(c, sel); err != nil {
 			return err
 		}
-		results, err := changeJobs(c, &wire.ActRequest{Verb: v, Selection: sel, Reason: c.StringFlag("reason"),
+		results, err := changeJobs(c, &scheddapi.ActRequest{Verb: v, Selection: sel, Reason: c.StringFlag("reason"),
 			Force: c.Flag("force")})
 		if err != nil {
 			return err
@@ -114,7 +115,7 @@ func verbAction(v wire.ActRequest_Verb, done string) func(*frame.Invocation) err
 }
 
 // changeJobs asks the schedds whose they are to change jobs.
-func changeJobs(c *frame.Invocation, req *wire.ActRequest) (results []*wire.ActReply_Result, err error) {
+func changeJobs(c *frame.Invocation, req *scheddapi.ActRequest) (results []*scheddapi.ActReply_Result, err error) {
 	hosts, of := selectorsByHost(req.GetSelection().GetSelectors())
 	if len(hosts) == 0 {
 		hosts = []string{""}
@@ -126,7 +127,7 @@ func changeJobs(c *frame.Invocation, req *wire.ActRequest) (results []*wire.ActR
 		}
 		one := proto.CloneOf(req)
 		one.Selection.Selectors = of[host]
-		var reply *wire.ActReply
+		var reply *scheddapi.ActReply
 		if err := c.Retry(frame.SubmitTimeout, func(ctx context.Context, _ func()) (err error) {
 			ctx, cancel := context.WithTimeout(ctx, frame.SubmitTimeout+30*time.Second)
 			defer cancel()
@@ -142,12 +143,12 @@ func changeJobs(c *frame.Invocation, req *wire.ActRequest) (results []*wire.ActR
 
 // confirmChange asks whether a change of very many tasks is meant, if there is somebody
 // to ask.
-func confirmChange(c *frame.Invocation, sel *wire.Selection) error {
+func confirmChange(c *frame.Invocation, sel *scheddapi.Selection) error {
 	if c.Flag("yes") || !c.ErrScreen.Terminal {
 		return nil
 	}
-	whole := &wire.Selection{Selectors: sel.Selectors, Constraint: sel.Constraint, States: sel.States, Mine: true}
-	found, err := c.QueryJobs(&wire.QueryRequest{Selection: whole})
+	whole := &scheddapi.Selection{Selectors: sel.Selectors, Constraint: sel.Constraint, States: sel.States, Mine: true}
+	found, err := c.QueryJobs(&scheddapi.QueryRequest{Selection: whole})
 	if err != nil {
 		return nil // the change itself will say what is wrong
 	}
@@ -173,7 +174,7 @@ func confirmChange(c *frame.Invocation, sel *wire.Selection) error {
 
 // reportChanges prints what became of each job. The exit status is that of the last
 // error.
-func reportChanges(c *frame.Invocation, results []*wire.ActReply_Result, done string) error {
+func reportChanges(c *frame.Invocation, results []*scheddapi.ActReply_Result, done string) error {
 	if c.WantsJSON() {
 		return reportChangesJSON(c, results)
 	}
@@ -205,7 +206,7 @@ func WithSubject(id, text string) string {
 	return id + ": " + text
 }
 
-func reportChangesJSON(c *frame.Invocation, results []*wire.ActReply_Result) error {
+func reportChangesJSON(c *frame.Invocation, results []*scheddapi.ActReply_Result) error {
 	type result struct {
 		ID    string `json:"id"`
 		Tasks uint32 `json:"tasks"`

@@ -11,17 +11,19 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
-	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
 )
 
 // exitTimedOut is the exit status of a wait that took too long, as timeout(1) has it.
 const exitTimedOut = 124
 
-// WaitCommand returns roost wait: wait until jobs have ended.
-func WaitCommand() *frame.Command {
+// WaitCommand returns roost wait: wait until jobs have ended. On a terminal it shows
+// bars.
+func WaitCommand(bars BarMaker) *frame.Command {
 	return &frame.Command{
 		Name: "wait", Group: frame.GroupSee, Summary: "wait until jobs have ended", Synopsis: "JOB…", MinOperands: 1,
-		MaxOperands: -1, OperandName: "a job", Run: waitFor,
+		MaxOperands: -1, OperandName: "a job",
+		Run: func(c *frame.Invocation) error { return waitFor(c, bars) },
 		Description: "Waits until all the jobs have ended and shows how far they are. The exit status is 0 if all " +
 			"succeeded and 1 if any did not; for a single task it is the task's own. A job that could not be started " +
 			"is held; that is shown, with the reason, and waited for, as somebody may mend and release it. " +
@@ -39,7 +41,7 @@ func WaitCommand() *frame.Command {
 	}
 }
 
-func waitFor(c *frame.Invocation) error {
+func waitFor(c *frame.Invocation, bars BarMaker) error {
 	sel, err := selection(c)
 	if err != nil {
 		return err
@@ -50,21 +52,22 @@ func waitFor(c *frame.Invocation) error {
 			return frame.UsageErrorf("--timeout: %v", err)
 		}
 	}
-	return awaitSelection(c, sel, limit, c.Flag("quiet"))
+	return awaitSelection(c, bars, sel, limit, c.Flag("quiet"))
 }
 
-// awaitJobs waits for jobs by their ids.
-func awaitJobs(c *frame.Invocation, ids []string, limit time.Duration, quiet bool) error {
-	return awaitSelection(c, &wire.Selection{Selectors: ids}, limit, quiet)
+// AwaitJobs waits for jobs by their ids.
+func AwaitJobs(c *frame.Invocation, bars BarMaker, ids []string, limit time.Duration, quiet bool) error {
+	return awaitSelection(c, bars, &scheddapi.Selection{Selectors: ids}, limit, quiet)
 }
 
-func awaitSelection(c *frame.Invocation, sel *wire.Selection, limit time.Duration, quiet bool) error {
+func awaitSelection(c *frame.Invocation, bars BarMaker, sel *scheddapi.Selection, limit time.Duration,
+	quiet bool) error {
 	if limit > 0 {
 		var cancel context.CancelFunc
 		c.Context, cancel = context.WithTimeout(c.Context, limit)
 		defer cancel()
 	}
-	view := newProgress(c, quiet)
+	view := newProgress(c, bars, quiet)
 	watch := WatchJobs
 	if frame.NamesOnlyTasks(sel.GetSelectors()) {
 		watch = watchTasks
@@ -90,7 +93,7 @@ func awaitSelection(c *frame.Invocation, sel *wire.Selection, limit time.Duratio
 }
 
 // WatchJobs follows jobs until all have ended, through restarts of the schedd.
-func WatchJobs(c *frame.Invocation, sel *wire.Selection, view ProgressDisplay) (*Progress, error) {
+func WatchJobs(c *frame.Invocation, sel *scheddapi.Selection, view ProgressDisplay) (*Progress, error) {
 	t := newJobProgress()
 	s, err := c.ConnectSchedd()
 	if err != nil {
@@ -101,7 +104,7 @@ func WatchJobs(c *frame.Invocation, sel *wire.Selection, view ProgressDisplay) (
 		interval = 0
 	}
 	return t, c.Retry(frame.WatchTimeout, func(ctx context.Context, alive func()) error {
-		stream, err := s.Watch(ctx, &wire.WatchRequest{Selection: sel, IntervalMs: interval})
+		stream, err := s.Watch(ctx, &scheddapi.WatchRequest{Selection: sel, IntervalMs: interval})
 		if err != nil {
 			return err
 		}

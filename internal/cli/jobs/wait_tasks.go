@@ -6,12 +6,12 @@ import (
 
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/document"
-	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
 )
 
 // watchTasks follows single tasks until they have ended. The schedd watches whole jobs:
 // whenever something happens to theirs, it is asked about the tasks.
-func watchTasks(c *frame.Invocation, sel *wire.Selection, view ProgressDisplay) (*Progress, error) {
+func watchTasks(c *frame.Invocation, sel *scheddapi.Selection, view ProgressDisplay) (*Progress, error) {
 	t := newJobProgress()
 	s, err := c.ConnectSchedd()
 	if err != nil {
@@ -20,7 +20,7 @@ func watchTasks(c *frame.Invocation, sel *wire.Selection, view ProgressDisplay) 
 	return t, c.Retry(frame.WatchTimeout, func(ctx context.Context, alive func()) error {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		stream, err := s.Watch(ctx, &wire.WatchRequest{Selection: sel, IntervalMs: 100})
+		stream, err := s.Watch(ctx, &scheddapi.WatchRequest{Selection: sel, IntervalMs: 100})
 		if err != nil {
 			return err
 		}
@@ -31,15 +31,15 @@ func watchTasks(c *frame.Invocation, sel *wire.Selection, view ProgressDisplay) 
 				return frame.DecodeError(err)
 			}
 			alive()
-			rows, err := c.QueryJobs(&wire.QueryRequest{Selection: sel, Tasks: true, History: true})
+			rows, err := c.QueryJobs(&scheddapi.QueryRequest{Selection: sel, Tasks: true, History: true})
 			if err != nil {
 				return err
 			}
 			for _, row := range rows {
 				row.Tasks, row.Counts = 1, map[string]uint32{row.GetState(): 1} // they were the job's
-				e := &wire.WatchEvent{Status: row}
+				e := &scheddapi.WatchEvent{Status: row}
 				if document.IsFinal(row) && document.FailedCount(row) > 0 {
-					e.Failed = []*wire.JobStatus{row}
+					e.Failed = []*scheddapi.JobStatus{row}
 				}
 				t.applyUpdate(e)
 				view.update(t, e)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/document"
-	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
 )
 
 // WhyCommand returns roost why: say why a job does not run.
@@ -35,9 +35,9 @@ func explainJob(c *frame.Invocation) error {
 	if err != nil {
 		return err
 	}
-	var reply *wire.WhyReply
-	err = c.CallSchedd(frame.AskTimeout, func(ctx context.Context, s wire.ScheddClient) (err error) {
-		reply, err = s.Why(ctx, &wire.WhyRequest{Id: id})
+	var reply *scheddapi.WhyReply
+	err = c.CallSchedd(frame.AskTimeout, func(ctx context.Context, s *scheddapi.ScheddClient) (err error) {
+		reply, err = s.Why(ctx, &scheddapi.WhyRequest{Id: id})
 		return err
 	})
 	if err != nil {
@@ -74,7 +74,7 @@ func explainJob(c *frame.Invocation) error {
 
 // printConditions prints for each conjunct of the job's requirements, and of the
 // machines' own, for how many machines it holds.
-func printConditions(c *frame.Invocation, x *wire.Explanation) {
+func printConditions(c *frame.Invocation, x *scheddapi.Explanation) {
 	if len(x.GetConditions()) == 0 {
 		return
 	}
@@ -96,6 +96,6 @@ func printConditions(c *frame.Invocation, x *wire.Explanation) {
 	}
 }
 
-func explainJSON(c *frame.Invocation, reply *wire.WhyReply) error {
+func explainJSON(c *frame.Invocation, reply *scheddapi.WhyReply) error {
 	return frame.PrintDocument(c.Stdout, document.ExplanationOf(reply))
 }

@@ -7,11 +7,11 @@ import (
 
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/document"
-	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
 )
 
 // queuePosition says where a job stands among what waits, and who comes before it.
-func queuePosition(x *wire.Explanation) string {
+func queuePosition(x *scheddapi.Explanation) string {
 	if x.GetWaiting() == 0 {
 		return ""
 	}
@@ -35,7 +35,7 @@ func queuePosition(x *wire.Explanation) string {
 }
 
 // printStartEstimate says when a job starts, and how sure that is.
-func printStartEstimate(c *frame.Invocation, x *wire.Explanation) string {
+func printStartEstimate(c *frame.Invocation, x *scheddapi.Explanation) string {
 	if x.GetBasis() == "" {
 		return ""
 	}

@@ -1,9 +1,9 @@
 package node
 
 import (
+	"cmp"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 
 	ucli "github.com/urfave/cli/v2"
@@ -128,14 +128,13 @@ func installNode(c *frame.Invocation, p enroll.NodePaths, prefix string) (change
 	if err != nil {
 		return 0, fmt.Errorf("own program: %w: %w", roost.NoInput, err)
 	}
-	var links []string
+	links := map[string]string{}
 	for _, cmd := range c.All() {
 		if cmd.Group == frame.GroupPBS {
-			links = append(links, cmd.Name)
+			links[cmd.Name] = cmp.Or(cmd.LinkProgram, frame.MainProgram)
 		}
 	}
-	slices.Sort(links)
-	return enroll.Install(enroll.InstallOptions{NodePaths: p, Prefix: prefix, Program: self, LinkNames: links,
+	return enroll.Install(enroll.InstallOptions{NodePaths: p, Prefix: prefix, Program: self, Links: links,
 		Completions: frame.CompletionScripts()})
 }
 

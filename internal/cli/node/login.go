@@ -12,11 +12,13 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/admin"
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/cli/nodeaccess"
 	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/identity/login"
+	"github.com/roost-batch/roost/internal/identity/loginfile"
 	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
-	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
 )
 
 // LoginCommand returns roost login: act on your jobs at another node from this machine.
@@ -63,9 +65,9 @@ func userToken(c *frame.Invocation) error {
 	if err != nil {
 		return frame.UsageErrorf("--expires: %v", err)
 	}
-	var made *wire.LoginTokenReply
-	if err := c.CallSchedd(frame.AskTimeout, func(ctx context.Context, s wire.ScheddClient) (err error) {
-		made, err = s.LoginToken(ctx, &wire.LoginTokenRequest{Life: int64(life)})
+	var made *scheddapi.LoginTokenReply
+	if err := c.CallSchedd(frame.AskTimeout, func(ctx context.Context, s *scheddapi.ScheddClient) (err error) {
+		made, err = s.LoginToken(ctx, &scheddapi.LoginTokenRequest{Life: int64(life)})
 		return err
 	}); err != nil {
 		return err
@@ -82,7 +84,7 @@ func redeemToken(c *frame.Invocation) error {
 	if err != nil {
 		return err
 	}
-	dir, err := login.Dir(c.Getenv)
+	dir, err := loginfile.Dir(c.Getenv)
 	if err != nil {
 		return err
 	}
@@ -99,13 +101,13 @@ func redeemToken(c *frame.Invocation) error {
 		return err
 	}
 	defer conn.Close()
-	var reply *wire.LoginReply
+	var reply *scheddapi.LoginReply
 	// the answer may be lost: the same key gets the same certificate
 	if err := c.Retry(frame.AskTimeout, func(ctx context.Context, _ func()) (err error) {
 		ctx, cancel := context.WithTimeout(ctx, frame.AskTimeout)
 		defer cancel()
-		reply, err = wire.NewScheddClient(conn).Login(ctx,
-			&wire.LoginRequest{Secret: token.Secret[:], Request: request})
+		reply, err = scheddapi.NewScheddClient(rpc.CommandConn{ClientConn: conn}).Login(ctx,
+			&scheddapi.LoginRequest{Secret: token.Secret[:], Request: request})
 		return err
 	}); err != nil {
 		return err
@@ -150,8 +152,8 @@ func listLogins(c *frame.Invocation) error {
 		return frame.UsageErrorf("write it as roost logins, or roost logins rm ID")
 	}
 	var own []entryRecord
-	if dir, err := login.Dir(c.Getenv); err == nil {
-		for _, node := range login.Nodes(dir) {
+	if dir, err := loginfile.Dir(c.Getenv); err == nil {
+		for _, node := range loginfile.Nodes(dir) {
 			if e, err := login.Load(dir, node); err == nil {
 				own = append(own, entryRecord{e.Node, e.User, e.Address, e.Expires()})
 			} else {
@@ -159,9 +161,9 @@ func listLogins(c *frame.Invocation) error {
 			}
 		}
 	}
-	var there *wire.LoginsReply
-	err := c.CallSchedd(frame.AskTimeout, func(ctx context.Context, s wire.ScheddClient) (err error) {
-		there, err = s.Logins(ctx, &wire.LoginsRequest{})
+	var there *scheddapi.LoginsReply
+	err := c.CallSchedd(frame.AskTimeout, func(ctx context.Context, s *scheddapi.ScheddClient) (err error) {
+		there, err = s.Logins(ctx, &scheddapi.LoginsRequest{})
 		return err
 	})
 	if err != nil && len(own) == 0 {
@@ -184,7 +186,7 @@ func listLogins(c *frame.Invocation) error {
 	return nil
 }
 
-func loginTables(c *frame.Invocation, own []entryRecord, there *wire.LoginsReply) {
+func loginTables(c *frame.Invocation, own []entryRecord, there *scheddapi.LoginsReply) {
 	if len(own) > 0 {
 		t := &frame.TextTable{Columns: []frame.TableColumn{{Head: "LOGGED IN AT"}, {Head: "AS"}, {Head: "ADDRESS"},
 			{Head: "EXPIRES"}}}
@@ -228,7 +230,7 @@ func loginTables(c *frame.Invocation, own []entryRecord, there *wire.LoginsReply
 
 // revokeLogin revokes a login, by its id; or by the name of a node this machine's there.
 func revokeLogin(c *frame.Invocation, which string) error {
-	e, err := c.LoginAt(which)
+	e, err := nodeaccess.LoginAt(c, which)
 	if err != nil {
 		return err
 	}
@@ -236,13 +238,13 @@ func revokeLogin(c *frame.Invocation, which string) error {
 	if e != nil {
 		c.ScheddNode, id = e.Node, ""
 	}
-	var gone *wire.LoginInfo
-	err = c.CallSchedd(frame.AskTimeout, func(ctx context.Context, s wire.ScheddClient) (err error) {
-		gone, err = s.Logout(ctx, &wire.LogoutRequest{Id: id})
+	var gone *scheddapi.LoginInfo
+	err = c.CallSchedd(frame.AskTimeout, func(ctx context.Context, s *scheddapi.ScheddClient) (err error) {
+		gone, err = s.Logout(ctx, &scheddapi.LogoutRequest{Id: id})
 		return err
 	})
 	if e != nil && (err == nil || errors.Is(err, roost.Unauthenticated)) { // it did not hold any more
-		dir, derr := login.Dir(c.Getenv)
+		dir, derr := loginfile.Dir(c.Getenv)
 		if derr == nil {
 			derr = login.Forget(dir, e.Node)
 		}

@@ -6,6 +6,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/admin"
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/cli/nodeaccess"
 	"github.com/roost-batch/roost/internal/master"
 )
 
@@ -66,7 +67,7 @@ func MasterCommand() *frame.Command {
 			{Line: "roost master --config /etc/roost/node.hcl", Description: "run this host's part of the pool"},
 			{Line: "systemctl enable --now roost", Description: "the same, at each boot"},
 		},
-		Flags: []ucli.Flag{frame.ConfigFlag()},
+		Flags: []ucli.Flag{nodeaccess.ConfigFlag()},
 	}
 }
 

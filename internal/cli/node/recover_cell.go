@@ -4,13 +4,14 @@ import (
 	"fmt"
 
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/cli/nodeaccess"
 	"github.com/roost-batch/roost/internal/daemon"
 	"github.com/roost-batch/roost/negotiator"
 )
 
 // RecoverCell makes a new cell of this node's negotiator alone, for roost cell recover.
 func RecoverCell(c *frame.Invocation) error {
-	n, err := c.ReadNodeFile()
+	n, err := nodeaccess.ReadNodeFile(c)
 	if err != nil {
 		return err
 	}

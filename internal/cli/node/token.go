@@ -11,6 +11,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/admin"
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/cli/nodeaccess"
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/rpc"
@@ -18,7 +19,7 @@ import (
 )
 
 // authorityFlags say where the authority is.
-func authorityFlags() []ucli.Flag { return []ucli.Flag{frame.ConfigFlag()} }
+func authorityFlags() []ucli.Flag { return []ucli.Flag{nodeaccess.ConfigFlag()} }
 
 // TokenCommand returns roost token: let another machine into the pool.
 func TokenCommand() *frame.Command {

@@ -16,8 +16,9 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/admin"
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/cli/nodeaccess"
 	"github.com/roost-batch/roost/internal/document"
-	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
 )
 
 // WebCommand returns roost web: log in to the pages of the pool.
@@ -39,7 +40,7 @@ func WebCommand() *frame.Command {
 			&ucli.StringFlag{Name: "scope", Usage: "what the token is for: some of `read,submit,act,metrics,admin`",
 				Value: "read"},
 			&ucli.StringFlag{Name: "expires", Usage: "how `LONG` the token is good, 90 days at most", Value: "30d"},
-			frame.ConfigFlag(), frame.JSONFlag(),
+			nodeaccess.ConfigFlag(), frame.JSONFlag(),
 		},
 	}
 }
@@ -67,9 +68,9 @@ const (
 )
 
 // webToken asks the schedd of this host for a login token for the web daemon.
-func webToken(c *frame.Invocation, validity time.Duration) (made *wire.LoginTokenReply, err error) {
-	err = c.CallSchedd(frame.AskTimeout, func(ctx context.Context, s wire.ScheddClient) (err error) {
-		made, err = s.LoginToken(ctx, &wire.LoginTokenRequest{Life: int64(webLinkLife), Validity: int64(validity),
+func webToken(c *frame.Invocation, validity time.Duration) (made *scheddapi.LoginTokenReply, err error) {
+	err = c.CallSchedd(frame.AskTimeout, func(ctx context.Context, s *scheddapi.ScheddClient) (err error) {
+		made, err = s.LoginToken(ctx, &scheddapi.LoginTokenRequest{Life: int64(webLinkLife), Validity: int64(validity),
 			Web: true})
 		return err
 	})

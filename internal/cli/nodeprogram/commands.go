@@ -4,19 +4,19 @@
 package nodeprogram
 
 import (
+	"github.com/roost-batch/roost/internal/cli/cell"
 	"github.com/roost-batch/roost/internal/cli/daemons"
 	"github.com/roost-batch/roost/internal/cli/doctor"
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/cli/jobs"
 	"github.com/roost-batch/roost/internal/cli/node"
 	"github.com/roost-batch/roost/internal/cli/owner"
-	"github.com/roost-batch/roost/internal/cli/pool"
 )
 
 // Commands returns the commands that roost-node runs itself.
 func Commands() []*frame.Command {
 	return append([]*frame.Command{
-		jobs.ResumeCommand(owner.ResumeMachine), pool.CellCommand(node.RecoverCell),
+		jobs.ResumeCommand(owner.ResumeMachine), cell.CellCommand(node.RecoverCell),
 		node.LoginCommand(), node.LoginsCommand(), node.WebCommand(),
 		owner.PauseCommand(), owner.MineCommand(), owner.SessionAgentCommand(),
 		doctor.Command(),

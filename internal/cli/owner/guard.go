@@ -76,7 +76,7 @@ func WithGuard(c *frame.Invocation, g GuardAddress, f func(ctx context.Context, 
 	defer conn.Close()
 	ctx, cancel := context.WithTimeout(c.Context, guardTimeout)
 	defer cancel()
-	err = frame.DecodeError(f(ctx, wire.NewGuardClient(conn)))
+	err = rpc.FromStatus(f(ctx, wire.NewGuardClient(conn)))
 	if errors.Is(err, roost.Unavailable) {
 		return absent(err)
 	}

@@ -103,7 +103,7 @@ func (r *guardReporter) reportChange(ctx context.Context, p idle.SessionPresence
 	defer cancel()
 	_, err := r.guardAddr.Present(ctx, &wire.PresentRequest{Input: int64(p.Input), Busy: p.InUseReason, Game: p.Game,
 		By: p.Origin})
-	err = frame.DecodeError(err)
+	err = rpc.FromStatus(err)
 	if errors.Is(err, roost.Unavailable) || errors.Is(err, context.DeadlineExceeded) {
 		if !r.desktopGone {
 			fmt.Fprintf(r.c.Stderr, "the guard of this machine does not answer; waiting for it: %v\n", err)

@@ -5,13 +5,13 @@ import (
 	"strings"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
 )
 
 // execHostOfChunks is exec_host of a job of several chunks: "n1/0*4+n2/0+n2/1". The
 // chunks of a host count from 0, and "*" gives the CPUs where that is not one. It is
 // empty until all are known.
-func execHostOfChunks(chunks []*wire.Chunk) string {
+func execHostOfChunks(chunks []*scheddapi.Chunk) string {
 	var list []string
 	had := map[string]int{}
 	for _, c := range chunks {
@@ -31,7 +31,7 @@ func execHostOfChunks(chunks []*wire.Chunk) string {
 }
 
 // execVnodeOfChunks is exec_vnode of such a job.
-func execVnodeOfChunks(chunks []*wire.Chunk) string {
+func execVnodeOfChunks(chunks []*scheddapi.Chunk) string {
 	var list []string
 	for _, c := range chunks {
 		if c.GetNode() == "" {
@@ -47,7 +47,7 @@ func execVnodeOfChunks(chunks []*wire.Chunk) string {
 // execVnode is where a task runs as PBS writes it:
 // "(n1[gpu0]:ncpus=2:mem=1024mb:ngpus=1)". There is a chunk for each resource unit, with
 // the request in the first.
-func execVnode(s *wire.JobStatus) string {
+func execVnode(s *scheddapi.JobStatus) string {
 	if len(s.GetChunks()) > 0 {
 		return execVnodeOfChunks(s.GetChunks())
 	}
@@ -59,7 +59,7 @@ func execVnode(s *wire.JobStatus) string {
 
 // vnodeText is a part of a node as PBS writes it: "(n1:ncpus=4:mem=1048576kb)". A node of
 // several resource units has a part for each.
-func vnodeText(node string, r roost.Resources, placed *wire.Placed) string {
+func vnodeText(node string, r roost.Resources, placed *scheddapi.Placed) string {
 	amounts := fmt.Sprintf(":ncpus=%v:mem=%dmb", r.CPU, (r.Memory+roost.MiB-1)/roost.MiB)
 	if r.GPUs > 0 {
 		amounts += fmt.Sprintf(":ngpus=%d", r.GPUs)
@@ -81,7 +81,7 @@ func vnodeText(node string, r roost.Resources, placed *wire.Placed) string {
 
 // hasNoNode reports whether a job waits, so that it is on no node. The record still names
 // the node of its last attempt.
-func hasNoNode(s *wire.JobStatus) bool {
+func hasNoNode(s *scheddapi.JobStatus) bool {
 	state := s.GetState()
 	return state == roost.Idle.String() || state == roost.Held.String() || state == roost.Blocked.String()
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
 	"github.com/roost-batch/roost/internal/cli/terminal"
 	"github.com/roost-batch/roost/internal/pbs/qstat"
-	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
 )
 
 func pbsAttachCommand() *frame.Command {
@@ -36,7 +36,7 @@ func pbsAttach(c *frame.Invocation) error {
 	if pbsframe.AnswersVersion(c) {
 		return nil
 	}
-	own, command := cutLeadingOptions(c.Args, "jmp")
+	own, command := pbsframe.CutLeadingOptions(c.Args, "jmp")
 	o, err := pbsframe.ParseOptions(own, "j:m:p:Ps")
 	switch {
 	case err != nil:
@@ -63,7 +63,7 @@ func pbsAttach(c *frame.Invocation) error {
 		fmt.Fprintf(c.Stderr, "pbs_attach: illegally formed job identifier: %s\n", qstat.VisibleText(job))
 		return frame.ExitError(1)
 	}
-	err = terminal.RunRemoteShell(c, &wire.ShellInput{Task: id, Command: command, Term: c.Getenv("TERM")},
+	err = terminal.RunRemoteShell(c, &scheddapi.ShellInput{Task: id, Command: command, Term: c.Getenv("TERM")},
 		terminal.LocalTerminal{})
 	if code := frame.ExitError(0); err == nil || errors.As(err, &code) {
 		return err

@@ -19,7 +19,7 @@ import (
 	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/pbs/qstat"
 	"github.com/roost-batch/roost/internal/pbs/qsub"
-	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
 )
 
 func pbsReleaseNodesCommand() *frame.Command {
@@ -82,11 +82,12 @@ func pbsReleaseNodes(c *frame.Invocation) error {
 		nodeFile = ""
 	}
 	before, _ := os.ReadFile(nodeFile)
-	return eachOperand(c, []string{job}, func(text, id string, s wire.ScheddClient) int {
-		req := &wire.ActRequest{Verb: wire.ActRequest_RELEASE_NODES, Reason: c.Command.Name, NodeRelease: release}
+	return eachOperand(c, []string{job}, func(text, id string, s *scheddapi.ScheddClient) int {
+		req := &scheddapi.ActRequest{Verb: scheddapi.ActRequest_RELEASE_NODES, Reason: c.Command.Name,
+			NodeRelease: release}
 		reply, err := actAtSchedd(c, s, req, id)
 		for _, r := range reply.GetResults() {
-			if r.GetRefusal() == wire.ActReply_NOT_RELEASABLE {
+			if r.GetRefusal() == scheddapi.ActReply_NOT_RELEASABLE {
 				fmt.Fprintf(c.Stderr, "%s: %s\n", c.Command.Name, document.PrintableText(r.GetError()))
 				return pbsframe.SystemError
 			}
@@ -119,9 +120,9 @@ func awaitFileChange(c *frame.Invocation, path string, before []byte) {
 }
 
 // nodeRelease reads which machines are to be given back.
-func nodeRelease(c *frame.Invocation, o *pbsframe.Options, job string) (*wire.NodeRelease, error) {
+func nodeRelease(c *frame.Invocation, o *pbsframe.Options, job string) (*scheddapi.NodeRelease, error) {
 	if !o.IsSet('k') {
-		return &wire.NodeRelease{Nodes: o.Operands}, nil
+		return &scheddapi.NodeRelease{Nodes: o.Operands}, nil
 	}
 	value := strings.TrimSpace(o.Last('k'))
 	if selection, ok := strings.CutPrefix(value, "select="); ok {
@@ -131,14 +132,14 @@ func nodeRelease(c *frame.Invocation, o *pbsframe.Options, job string) (*wire.No
 	if err != nil {
 		return nil, pbsframe.PrintUsage(c, "illegal -k value: it is a number of machines, or select=CHUNK[+CHUNK…]")
 	}
-	return &wire.NodeRelease{Keep: uint32(n)}, nil
+	return &scheddapi.NodeRelease{Keep: uint32(n)}, nil
 }
 
 // releaseBeyond says which chunks are to be given back so that those of a select are
 // left, and the first.
-func releaseBeyond(c *frame.Invocation, job, selection string) (*wire.NodeRelease, error) {
+func releaseBeyond(c *frame.Invocation, job, selection string) (*scheddapi.NodeRelease, error) {
 	id, _ := pbsframe.ParseID(job)
-	s, err := jobs.FindJob(c, id, &wire.QueryRequest{Ads: true})
+	s, err := jobs.FindJob(c, id, &scheddapi.QueryRequest{Ads: true})
 	if err != nil {
 		return nil, frame.ExitError(printOperandError(c, job, err, false))
 	}
@@ -156,13 +157,13 @@ func releaseBeyond(c *frame.Invocation, job, selection string) (*wire.NodeReleas
 		return nil, err
 	}
 	if len(chunks) == 0 { // which the schedd is to refuse, and not to take for all
-		return &wire.NodeRelease{Keep: uint32(len(s.GetChunks()))}, nil
+		return &scheddapi.NodeRelease{Keep: uint32(len(s.GetChunks()))}, nil
 	}
-	return &wire.NodeRelease{Chunks: chunks}, nil
+	return &scheddapi.NodeRelease{Chunks: chunks}, nil
 }
 
 // heldChunks are the chunks that a job has, as a select asks for them.
-func heldChunks(c *frame.Invocation, s *wire.JobStatus) (held []qsub.HeldChunk) {
+func heldChunks(c *frame.Invocation, s *scheddapi.JobStatus) (held []qsub.HeldChunk) {
 	j, number := newPBSJob(c, s), 0
 	var asked []string
 	if stated, ok := j.record.Sub("Resource_List"); ok {

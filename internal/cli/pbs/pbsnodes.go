@@ -17,7 +17,7 @@ import (
 	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/pbs/nodes"
 	"github.com/roost-batch/roost/internal/pbs/qsub"
-	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
@@ -335,7 +335,7 @@ func (p *nodeLister) changeNode(n *poolNode) error {
 	if p.Action == nodes.MarkOffline {
 		w["from"], w["until"] = nil, nil // now, until somebody says otherwise
 	}
-	_, err := p.AskCell(&wire.CellRequest{Verb: string(ledger.VerbSet), Kind: string(ledger.KindDrain),
+	_, err := p.AskCell(&scheddapi.CellRequest{Verb: string(ledger.VerbSet), Kind: string(ledger.KindDrain),
 		Object: w.JSONText()})
 	return err
 }

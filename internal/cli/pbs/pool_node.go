@@ -13,7 +13,7 @@ import (
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/pbs/nodes"
-	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
@@ -21,15 +21,15 @@ import (
 type poolNode struct {
 	nodes.Node
 	units        []document.ResourceUnit
-	tasks        []*wire.JobStatus // that have a part of it
-	drained      bool              // somebody has drained it, now or from a time on
-	adminComment string            // of it by administrators, drained or not
+	tasks        []*scheddapi.JobStatus // that have a part of it
+	drained      bool                   // somebody has drained it, now or from a time on
+	adminComment string                 // of it by administrators, drained or not
 }
 
 // poolNodes finds all machines: those that advertise themselves, and those that do not
 // and are drained or have jobs. With jobs those are found, too.
 func poolNodes(c *frame.Invocation, jobs bool) ([]*poolNode, error) {
-	texts, err := c.QueryAds(&wire.AdQuery{Type: "Machine"})
+	texts, err := c.QueryAds(&scheddapi.AdQuery{Type: "Machine"})
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +134,7 @@ func addDrainState(c *frame.Invocation, named func(string) *poolNode) {
 // down, or about to be found so.
 func addTasks(c *frame.Invocation, named func(string) *poolNode) error {
 	found, missing, err := c.QueryPool("",
-		&wire.QueryRequest{Selection: &wire.Selection{States: []string{roost.Running.String(),
+		&scheddapi.QueryRequest{Selection: &scheddapi.Selection{States: []string{roost.Running.String(),
 			roost.Suspended.String()}}, Tasks: true})
 	if err != nil {
 		return err
@@ -159,7 +159,7 @@ func addTasks(c *frame.Invocation, named func(string) *poolNode) error {
 
 // pbsJobOn is a task as a machine lists it: by its index in an array, else by its job's
 // id.
-func pbsJobOn(s *wire.JobStatus) nodes.RunningTask {
+func pbsJobOn(s *scheddapi.JobStatus) nodes.RunningTask {
 	id := s.GetId()
 	if number, rest, ok := strings.Cut(id, "["); ok && !s.GetArray() {
 		_, host, _ := strings.Cut(rest, "]")

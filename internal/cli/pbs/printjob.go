@@ -11,7 +11,7 @@ import (
 	"github.com/roost-batch/roost/internal/cli/jobs"
 	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
 	"github.com/roost-batch/roost/internal/pbs/qstat"
-	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
 )
 
 func printjobCommand() *frame.Command {
@@ -59,7 +59,7 @@ func printJob(c *frame.Invocation, text string, o *pbsframe.Options) int {
 		fmt.Fprintf(c.Stderr, "printjob: illegally formed job identifier: %s\n", qstat.VisibleText(text))
 		return 1
 	}
-	s, err := jobs.FindJob(c, id, &wire.QueryRequest{Ads: true})
+	s, err := jobs.FindJob(c, id, &scheddapi.QueryRequest{Ads: true})
 	if err != nil {
 		return printOperandError(c, text, err, false)
 	}

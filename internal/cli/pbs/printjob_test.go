@@ -25,12 +25,3 @@ func TestPrintScript(t *testing.T) {
 		}
 	}
 }
-
-// TestHostAddresses holds that pbs_hostn -v prints addresses.
-func TestHostAddresses(t *testing.T) {
-	a, stdout, stderr := newPBSApp(t, t.TempDir())
-	if code := a.Run(t.Context(), []string{"pbs_hostn", "-v", "127.0.0.1"}); code != 0 ||
-		!strings.Contains(stdout.String(), "address: 127.0.0.1  name: ") {
-		t.Errorf("exit status %d, %q, %q", code, stdout, stderr)
-	}
-}

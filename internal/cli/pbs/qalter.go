@@ -16,7 +16,7 @@ import (
 	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/pbs/qalter"
 	"github.com/roost-batch/roost/internal/pbs/qsub"
-	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
 )
 
 func qalterCommand() *frame.Command {
@@ -79,7 +79,7 @@ func runQalter(c *frame.Invocation) error {
 		fmt.Fprintln(c.Stderr, refused.Text)
 		return frame.ExitError(refused.ExitStatus)
 	}
-	return eachOperand(c, a.Operands, func(text, id string, s wire.ScheddClient) int {
+	return eachOperand(c, a.Operands, func(text, id string, s *scheddapi.ScheddClient) int {
 		return alterJob(c, a, text, id, s)
 	})
 }
@@ -89,13 +89,13 @@ func runQalter(c *frame.Invocation) error {
 const maxAlterRetries = 10
 
 // alterJob changes one job, and returns the exit status for it.
-func alterJob(c *frame.Invocation, a *qalter.JobAlteration, text, id string, s wire.ScheddClient) int {
+func alterJob(c *frame.Invocation, a *qalter.JobAlteration, text, id string, s *scheddapi.ScheddClient) int {
 	for range maxAlterRetries {
 		m, code := parseAlteration(c, a, text, id, s)
 		if code != 0 {
 			return code
 		}
-		reply, err := actAtSchedd(c, s, &wire.ActRequest{Verb: wire.ActRequest_ALTER, Alteration: m}, id)
+		reply, err := actAtSchedd(c, s, &scheddapi.ActRequest{Verb: scheddapi.ActRequest_ALTER, Alteration: m}, id)
 		if err == nil && len(reply.GetResults()) == 1 &&
 			roost.ErrorKind(reply.GetResults()[0].GetKind()) == roost.Stale {
 			continue
@@ -111,8 +111,8 @@ func alterJob(c *frame.Invocation, a *qalter.JobAlteration, text, id string, s w
 // parseAlteration is what is to be asked of the schedd for one job, as it is now. Of a
 // job that cannot be looked at, or of a part of one, the schedd says what is wrong.
 func parseAlteration(c *frame.Invocation, a *qalter.JobAlteration, text, id string,
-	s wire.ScheddClient) (*wire.Alteration, int) {
-	nothing := &wire.Alteration{Changes: "[]", Basis: -1}
+	s *scheddapi.ScheddClient) (*scheddapi.Alteration, int) {
+	nothing := &scheddapi.Alteration{Changes: "[]", Basis: -1}
 	if strings.Contains(id, "[") {
 		return nothing, 0
 	}
@@ -142,10 +142,10 @@ func parseAlteration(c *frame.Invocation, a *qalter.JobAlteration, text, id stri
 	}
 	noteCommented(change.Ad, ad, st)
 	basis, _ := ad.Int(roost.AttrAlterations)
-	m := &wire.Alteration{Changes: change.Ad.String(), Count: uint32(change.Count), Basis: basis,
+	m := &scheddapi.Alteration{Changes: change.Ad.String(), Count: uint32(change.Count), Basis: basis,
 		Hold: change.HoldAction}
 	for _, col := range change.Columns {
-		m.Columns = append(m.Columns, &wire.Column{Name: col.Name, Values: col.Values})
+		m.Columns = append(m.Columns, &scheddapi.Column{Name: col.Name, Values: col.Values})
 	}
 	return m, 0
 }
@@ -155,7 +155,7 @@ func parseAlteration(c *frame.Invocation, a *qalter.JobAlteration, text, id stri
 const commentedAttempt = "commented_attempt"
 
 // noteCommented records which attempt ran when a comment was written.
-func noteCommented(changes, before *classad.Ad, s *wire.JobStatus) {
+func noteCommented(changes, before *classad.Ad, s *scheddapi.JobStatus) {
 	record, ok := changes.Sub(roost.AttrPBS)
 	if !ok || !hasStarted(s) {
 		return
@@ -172,7 +172,7 @@ func noteCommented(changes, before *classad.Ad, s *wire.JobStatus) {
 }
 
 // hasStarted reports whether a task of a job has a machine.
-func hasStarted(s *wire.JobStatus) bool {
+func hasStarted(s *scheddapi.JobStatus) bool {
 	return slices.ContainsFunc([]roost.TaskState{roost.Starting, roost.Running, roost.Suspended},
 		func(state roost.TaskState) bool {
 			return s.GetCounts()[state.String()] > 0
@@ -180,9 +180,10 @@ func hasStarted(s *wire.JobStatus) bool {
 }
 
 // jobStatus asks for one job with its ad; nil when there is none.
-func jobStatus(c *frame.Invocation, s wire.ScheddClient, id string) (found *wire.JobStatus, err error) {
+func jobStatus(c *frame.Invocation, s *scheddapi.ScheddClient, id string) (found *scheddapi.JobStatus, err error) {
 	err = c.Retry(frame.AskTimeout, func(ctx context.Context, _ func()) error {
-		stream, err := s.Query(ctx, &wire.QueryRequest{Selection: &wire.Selection{Selectors: []string{id}}, Ads: true,
+		stream, err := s.Query(ctx, &scheddapi.QueryRequest{Selection: &scheddapi.Selection{Selectors: []string{id}},
+			Ads:     true,
 			History: true})
 		if err != nil {
 			return frame.DecodeError(err)
@@ -202,7 +203,7 @@ func jobStatus(c *frame.Invocation, s wire.ScheddClient, id string) (found *wire
 // printInvalidAlteration prints why a change of a job is invalid, as qsub would, and
 // returns its exit status. It returns 0 where the job itself does not allow it: then the
 // schedd's message begins with the id.
-func printInvalidAlteration(c *frame.Invocation, r *wire.ActReply_Result) int {
+func printInvalidAlteration(c *frame.Invocation, r *scheddapi.ActReply_Result) int {
 	words := strings.Join(strings.Fields(r.GetError()), " ")
 	if words == "" || words[0] >= '0' && words[0] <= '9' {
 		return 0

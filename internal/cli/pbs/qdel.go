@@ -11,7 +11,7 @@ import (
 	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
 	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/pbs/qstat"
-	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
 )
 
 func qdelCommand() *frame.Command {
@@ -69,7 +69,8 @@ func qdel(c *frame.Invocation) error {
 		}
 	}
 	// of all, some may end meanwhile
-	return actOnOperands(c, o, &wire.ActRequest{Verb: wire.ActRequest_REMOVE, Reason: cmp.Or(o.Last('m'), "qdel"),
+	return actOnOperands(c, o, &scheddapi.ActRequest{Verb: scheddapi.ActRequest_REMOVE, Reason: cmp.Or(o.Last('m'),
+		"qdel"),
 		Force: force, Ended: o.IsSet('x')}, o.IsSet('x') || all)
 }
 
@@ -83,7 +84,7 @@ func ownJobs(c *frame.Invocation, operands []string) ([]string, error) {
 			continue
 		}
 		l := &pbsList{Invocation: c, CommandOptions: qstat.CommandOptions{Users: []string{frame.LoginName()}}}
-		if err := l.listAll("", "", func(s *wire.JobStatus) error {
+		if err := l.listAll("", "", func(s *scheddapi.JobStatus) error {
 			ids = append(ids, pbsframe.IDText(s.GetId(), s.GetArray()))
 			return nil
 		}); err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/roost-batch/roost/internal/cli/jobs"
 	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
 	"github.com/roost-batch/roost/internal/pbs/qstat"
-	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
 )
 
 func qholdCommand() *frame.Command {
@@ -48,10 +48,10 @@ func qrlsCommand() *frame.Command {
 	}
 }
 
-func qhold(c *frame.Invocation) error { return holdTypesOf(c, wire.ActRequest_HOLD) }
-func qrls(c *frame.Invocation) error  { return holdTypesOf(c, wire.ActRequest_RELEASE) }
+func qhold(c *frame.Invocation) error { return holdTypesOf(c, scheddapi.ActRequest_HOLD) }
+func qrls(c *frame.Invocation) error  { return holdTypesOf(c, scheddapi.ActRequest_RELEASE) }
 
-func holdTypesOf(c *frame.Invocation, v wire.ActRequest_Verb) error {
+func holdTypesOf(c *frame.Invocation, v scheddapi.ActRequest_Verb) error {
 	if pbsframe.AnswersVersion(c) {
 		return nil
 	}
@@ -64,35 +64,36 @@ func holdTypesOf(c *frame.Invocation, v wire.ActRequest_Verb) error {
 		return pbsframe.PrintUsage(c, "illegal -h value")
 	}
 	if kinds == "n" {
-		v = wire.ActRequest_VERB_UNSPECIFIED
+		v = scheddapi.ActRequest_VERB_UNSPECIFIED
 	}
-	return actOnOperands(c, o, &wire.ActRequest{Verb: v, Reason: c.Command.Name, Again: true,
+	return actOnOperands(c, o, &scheddapi.ActRequest{Verb: v, Reason: c.Command.Name, Again: true,
 		Force: strings.ContainsAny(kinds, "os")}, false)
 }
 
 // actOnOperands does a verb to each operand, in order, and returns the last error as the
 // exit status. A failure does not stop the rest.
-func actOnOperands(c *frame.Invocation, o pbsframe.Options, req *wire.ActRequest, lenient bool) error {
+func actOnOperands(c *frame.Invocation, o pbsframe.Options, req *scheddapi.ActRequest, lenient bool) error {
 	if len(o.Operands) == 0 {
 		return pbsframe.PrintUsage(c, "")
 	}
 	removed := map[string]bool{} // by this command: that it has ended is no mistake of who names it twice
-	return eachOperand(c, o.Operands, func(text, id string, s wire.ScheddClient) int {
-		if req.GetVerb() == wire.ActRequest_VERB_UNSPECIFIED {
+	return eachOperand(c, o.Operands, func(text, id string, s *scheddapi.ScheddClient) int {
+		if req.GetVerb() == scheddapi.ActRequest_VERB_UNSPECIFIED {
 			return 0 // -h n asks for nothing
 		}
 		reply, err := actAtSchedd(c, s, req, id)
 		task, _, _ := strings.Cut(id, ".")
 		job, _, _ := strings.Cut(task, "[")
 		code := printOperandResult(c, text, reply, err, lenient || removed[task] || removed[job])
-		removed[task] = removed[task] || code == 0 && req.GetVerb() == wire.ActRequest_REMOVE
+		removed[task] = removed[task] || code == 0 && req.GetVerb() == scheddapi.ActRequest_REMOVE
 		return code
 	})
 }
 
 // eachOperand calls a function for each operand, in order, with the schedd that the
 // operand names. A failure does not stop the rest, and the last error is the exit status.
-func eachOperand(c *frame.Invocation, operands []string, do func(text, id string, s wire.ScheddClient) int) error {
+func eachOperand(c *frame.Invocation, operands []string, do func(text, id string,
+	s *scheddapi.ScheddClient) int) error {
 	code := 0
 	for _, text := range operands {
 		text = strings.TrimSpace(text)
@@ -121,11 +122,11 @@ func eachOperand(c *frame.Invocation, operands []string, do func(text, id string
 }
 
 // actAtSchedd asks a schedd to act on jobs of its own.
-func actAtSchedd(c *frame.Invocation, s wire.ScheddClient, req *wire.ActRequest,
-	ids ...string) (reply *wire.ActReply, err error) {
+func actAtSchedd(c *frame.Invocation, s *scheddapi.ScheddClient, req *scheddapi.ActRequest,
+	ids ...string) (reply *scheddapi.ActReply, err error) {
 	err = c.Retry(frame.SubmitTimeout, func(ctx context.Context, _ func()) (err error) {
 		one := proto.CloneOf(req)
-		one.Selection = &wire.Selection{Selectors: ids}
+		one.Selection = &scheddapi.Selection{Selectors: ids}
 		reply, err = s.Act(ctx, one)
 		return frame.DecodeError(err)
 	})
@@ -134,7 +135,7 @@ func actAtSchedd(c *frame.Invocation, s wire.ScheddClient, req *wire.ActRequest,
 
 // printOperandResult says what went wrong with one operand, in PBS's words, and returns
 // the exit status for it.
-func printOperandResult(c *frame.Invocation, text string, reply *wire.ActReply, err error, lenient bool) int {
+func printOperandResult(c *frame.Invocation, text string, reply *scheddapi.ActReply, err error, lenient bool) int {
 	code := 0
 	for _, r := range reply.GetResults() {
 		if r.GetError() != "" {
@@ -152,27 +153,27 @@ func printOperandResult(c *frame.Invocation, text string, reply *wire.ActReply, 
 
 // pbsRefusals are the numbers and words that PBS has for what is wrong beside the kinds
 // of errors.
-var pbsRefusals = map[wire.ActReply_Refusal]struct {
+var pbsRefusals = map[scheddapi.ActReply_Refusal]struct {
 	code int
 	text string
 }{
-	wire.ActReply_UNKNOWN_SIGNAL: {pbsframe.BadSignal, "Unknown/illegal signal name"},
-	wire.ActReply_NOT_RERUNNABLE: {pbsframe.NoRerun, "job is not rerunnable"},
-	wire.ActReply_NO_SUBJOB:      {pbsframe.InvalidRequest, "Invalid request"},
-	wire.ActReply_RUNS:           {pbsframe.RunningJob, "Cannot modify attribute while job running "},
-	wire.ActReply_PART:           {pbsframe.InvalidRequest, "Invalid request"},
-	wire.ActReply_ENDED_SUBJOB:   {pbsframe.EndedSubjob, "Request invalid for finished array subjob"},
+	scheddapi.ActReply_UNKNOWN_SIGNAL: {pbsframe.BadSignal, "Unknown/illegal signal name"},
+	scheddapi.ActReply_NOT_RERUNNABLE: {pbsframe.NoRerun, "job is not rerunnable"},
+	scheddapi.ActReply_NO_SUBJOB:      {pbsframe.InvalidRequest, "Invalid request"},
+	scheddapi.ActReply_RUNS:           {pbsframe.RunningJob, "Cannot modify attribute while job running "},
+	scheddapi.ActReply_PART:           {pbsframe.InvalidRequest, "Invalid request"},
+	scheddapi.ActReply_ENDED_SUBJOB:   {pbsframe.EndedSubjob, "Request invalid for finished array subjob"},
 }
 
 // printOperandRefusal says why one operand was refused, and returns the exit status for
 // it.
-func printOperandRefusal(c *frame.Invocation, text string, r *wire.ActReply_Result, lenient bool) int {
+func printOperandRefusal(c *frame.Invocation, text string, r *scheddapi.ActReply_Result, lenient bool) int {
 	text = pbsframe.FullOperand(c, text)
 	known, ok := pbsRefusals[r.GetRefusal()]
 	switch {
-	case r.GetRefusal() == wire.ActReply_NO_SUBJOB && c.Command.Name != "qdel" && c.Command.Name != "qrerun":
+	case r.GetRefusal() == scheddapi.ActReply_NO_SUBJOB && c.Command.Name != "qdel" && c.Command.Name != "qrerun":
 		ok = false // these alone have other words for it than for a job that there is not
-	case r.GetRefusal() == wire.ActReply_ENDED_SUBJOB && lenient:
+	case r.GetRefusal() == scheddapi.ActReply_ENDED_SUBJOB && lenient:
 		return 0
 	}
 	if ok {

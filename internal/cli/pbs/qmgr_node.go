@@ -12,7 +12,7 @@ import (
 	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/pbs/qmgr"
 	"github.com/roost-batch/roost/internal/pbs/qsub"
-	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
@@ -28,7 +28,7 @@ type pbsNode struct {
 
 // nodes reads the machines that there are, and which are drained.
 func (s *qmgrSession) nodes() (map[string]*pbsNode, error) {
-	texts, err := s.QueryAds(&wire.AdQuery{Type: "Machine"})
+	texts, err := s.QueryAds(&scheddapi.AdQuery{Type: "Machine"})
 	if err != nil {
 		return nil, err
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/pbs/qmgr"
 	"github.com/roost-batch/roost/internal/pbs/qsub"
-	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
@@ -110,7 +110,7 @@ func (s *qmgrSession) changeQueue(before, after ledger.QueuePolicy, changes []qm
 
 // setObject has an object made or changed. PBS takes users of whom nobody has heard yet.
 func (s *qmgrSession) setObject(kind ledger.ObjectKind, patch map[string]any) error {
-	_, err := s.AskCell(&wire.CellRequest{Verb: string(ledger.VerbSet), Kind: string(kind),
+	_, err := s.AskCell(&scheddapi.CellRequest{Verb: string(ledger.VerbSet), Kind: string(kind),
 		Object: admin.ObjectPatch(patch).JSONText()})
 	return err
 }

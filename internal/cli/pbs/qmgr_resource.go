@@ -9,7 +9,7 @@ import (
 	"github.com/roost-batch/roost/internal/cli/admin"
 	"github.com/roost-batch/roost/internal/pbs/qmgr"
 	"github.com/roost-batch/roost/internal/pbs/qsub"
-	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
@@ -140,7 +140,7 @@ func (s *qmgrSession) changeResource(r ledger.CustomResource, changes []qmgr.Att
 	if r.Type == "" {
 		r.Type = "string"
 	}
-	_, err := s.AskCell(&wire.CellRequest{Verb: string(ledger.VerbSet), Kind: string(ledger.KindResource),
+	_, err := s.AskCell(&scheddapi.CellRequest{Verb: string(ledger.VerbSet), Kind: string(ledger.KindResource),
 		Object: admin.ObjectPatch{"name": r.Name, "type": r.Type, "flag": r.Flag}.JSONText()})
 	return err
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
 	"github.com/roost-batch/roost/internal/pbs/qmgr"
 	"github.com/roost-batch/roost/internal/pbs/qstat"
-	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
@@ -33,7 +33,7 @@ func (s *qmgrSession) onServer(cmd qmgr.Command) error {
 	case qmgr.Print:
 		return s.printServer(before, cmd.Changes)
 	case qmgr.List:
-		host := func(s *wire.JobStatus) string { _, host, _ := strings.Cut(s.GetId(), "."); return host }
+		host := func(s *scheddapi.JobStatus) string { _, host, _ := strings.Cut(s.GetId(), "."); return host }
 		all, _, err := (&pbsList{Invocation: s.Invocation}).countJobs(name, host)
 		if err != nil {
 			return err

@@ -8,9 +8,9 @@ import (
 
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
-	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/config/pooldir"
 	"github.com/roost-batch/roost/internal/pbs/qsub"
-	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
 )
 
 func qmoveCommand() *frame.Command {
@@ -45,14 +45,14 @@ func qmove(c *frame.Invocation) error {
 		fmt.Fprintf(c.Stderr, "qmove: illegally formed destination: %s\n", o.Operands[0])
 		return frame.ExitError(2)
 	}
-	return eachOperand(c, o.Operands[1:], func(text, id string, s wire.ScheddClient) int {
-		if own := cmp.Or(frame.IDHost(id), c.DefaultServer(), config.HostName()); server != "" &&
+	return eachOperand(c, o.Operands[1:], func(text, id string, s *scheddapi.ScheddClient) int {
+		if own := cmp.Or(frame.IDHost(id), c.DefaultServer(), pooldir.HostName()); server != "" &&
 			!pbsframe.SameHost(server, own) {
 			fmt.Fprintf(c.Stderr, "qmove: No support for requested service %s: a job stays at the node where it was "+
 				"submitted, %s; submit it on %s\n", text, own, server)
 			return pbsframe.NoSupport
 		}
-		reply, err := actAtSchedd(c, s, &wire.ActRequest{Verb: wire.ActRequest_MOVE, Queue: queue}, id)
+		reply, err := actAtSchedd(c, s, &scheddapi.ActRequest{Verb: scheddapi.ActRequest_MOVE, Queue: queue}, id)
 		return printOperandResult(c, text, reply, err, false)
 	})
 }

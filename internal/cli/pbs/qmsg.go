@@ -5,7 +5,7 @@ import (
 
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
-	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
 )
 
 func qmsgCommand() *frame.Command {
@@ -38,7 +38,7 @@ func qmsg(c *frame.Invocation) error {
 	if len(o.Operands) < 2 {
 		return pbsframe.PrintUsage(c, "")
 	}
-	req := &wire.ActRequest{Verb: wire.ActRequest_MESSAGE, Message: []byte(o.Operands[0]), Out: o.IsSet('O'),
+	req := &scheddapi.ActRequest{Verb: scheddapi.ActRequest_MESSAGE, Message: []byte(o.Operands[0]), Out: o.IsSet('O'),
 		Err: o.IsSet('E') || !o.IsSet('O')}
 	o.Operands = o.Operands[1:]
 	return actOnOperands(c, o, req, false)

@@ -9,7 +9,7 @@ import (
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
 	"github.com/roost-batch/roost/internal/pbs/qstat"
-	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
 )
 
 func qorderCommand() *frame.Command {
@@ -59,7 +59,7 @@ func qorder(c *frame.Invocation) error {
 	if err != nil {
 		return pbsframe.Fail(c, err)
 	}
-	reply, err := actAtSchedd(c, s, &wire.ActRequest{Verb: wire.ActRequest_ORDER}, ids[:]...)
+	reply, err := actAtSchedd(c, s, &scheddapi.ActRequest{Verb: scheddapi.ActRequest_ORDER}, ids[:]...)
 	if code := printOperandResult(c, o.Operands[0]+" or "+o.Operands[1], reply, err, false); code != 0 {
 		return frame.ExitError(code)
 	}

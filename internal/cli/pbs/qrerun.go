@@ -5,7 +5,7 @@ import (
 
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
-	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
 )
 
 func qrerunCommand() *frame.Command {
@@ -35,7 +35,7 @@ func qrerun(c *frame.Invocation) error {
 	if o.IsSet('W') && o.Last('W') != "force" {
 		return pbsframe.PrintUsage(c, "illegal -W value")
 	}
-	return actOnOperands(c, o, &wire.ActRequest{Verb: wire.ActRequest_RERUN, Reason: c.Command.Name,
+	return actOnOperands(c, o, &scheddapi.ActRequest{Verb: scheddapi.ActRequest_RERUN, Reason: c.Command.Name,
 		Force: o.IsSet('W')},
 		false)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
 	"github.com/roost-batch/roost/internal/document"
-	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
 )
 
 func qrunCommand() *frame.Command {
@@ -54,14 +54,14 @@ func qrun(c *frame.Invocation) error {
 	if len(o.Operands) == 0 {
 		return pbsframe.PrintUsage(c, "")
 	}
-	req := &wire.ActRequest{Verb: wire.ActRequest_RUN, Reason: c.Command.Name}
+	req := &scheddapi.ActRequest{Verb: scheddapi.ActRequest_RUN, Reason: c.Command.Name}
 	if o.IsSet('H') {
 		var why string
 		if req.Nodes, why = runHosts(o.Last('H')); req.Nodes == nil {
 			return pbsframe.PrintUsage(c, "illegal -H value"+why)
 		}
 	}
-	return eachOperand(c, o.Operands, func(text, id string, s wire.ScheddClient) int {
+	return eachOperand(c, o.Operands, func(text, id string, s *scheddapi.ScheddClient) int {
 		reply, err := actAtSchedd(c, s, req, id)
 		if code := printOperandResult(c, text, reply, err, false); code != 0 || o.IsSet('a') {
 			return code
@@ -93,16 +93,16 @@ func runHosts(value string) (hosts []string, why string) {
 
 // awaitRun waits until a job that was asked to run now does, or it is known why it
 // cannot.
-func awaitRun(c *frame.Invocation, text, id string, s wire.ScheddClient) int {
+func awaitRun(c *frame.Invocation, text, id string, s *scheddapi.ScheddClient) int {
 	ctx, cancel := context.WithTimeout(c.Context, runPatience)
 	defer cancel()
 	waiting := *c
 	waiting.Context = ctx
-	var last *wire.JobStatus
+	var last *scheddapi.JobStatus
 	err := waiting.Retry(frame.SubmitTimeout, func(ctx context.Context, alive func()) error {
-		stream, err := s.Watch(ctx, &wire.WatchRequest{Selection: &wire.Selection{Selectors: []string{id}}})
+		stream, err := s.Watch(ctx, &scheddapi.WatchRequest{Selection: &scheddapi.Selection{Selectors: []string{id}}})
 		for err == nil {
-			var e *wire.WatchEvent
+			var e *scheddapi.WatchEvent
 			if e, err = stream.Recv(); err == nil {
 				alive()
 				if last = e.GetStatus(); last.GetRunNow().GetPending() == 0 {

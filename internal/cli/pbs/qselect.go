@@ -11,7 +11,7 @@ import (
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
 	"github.com/roost-batch/roost/internal/pbs/qstat"
-	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
 )
 
 func qselectCommand() *frame.Command {
@@ -93,7 +93,7 @@ func qselect(c *frame.Invocation) error {
 		}
 	}
 	out := bufio.NewWriter(c.Stdout)
-	err = l.listAll("", wanted.scheddNode, func(s *wire.JobStatus) error {
+	err = l.listAll("", wanted.scheddNode, func(s *scheddapi.JobStatus) error {
 		if wanted.matches(s) {
 			fmt.Fprintln(out, pbsframe.IDText(s.GetId(), s.GetArray()))
 		}
@@ -109,7 +109,7 @@ func qselect(c *frame.Invocation) error {
 }
 
 // matches reports whether a job meets all conditions.
-func (w *qselectFilter) matches(s *wire.JobStatus) bool {
+func (w *qselectFilter) matches(s *scheddapi.JobStatus) bool {
 	j := qselectJob{JobStatus: s, Invocation: w.Invocation}
 	for _, c := range w.conditions {
 		if !c(&j) {
@@ -121,7 +121,7 @@ func (w *qselectFilter) matches(s *wire.JobStatus) bool {
 
 // qselectJob is a job that is looked at, with what qstat -f says of it.
 type qselectJob struct {
-	*wire.JobStatus
+	*scheddapi.JobStatus
 	*frame.Invocation
 	attributes map[string]string
 }

@@ -5,7 +5,7 @@ import (
 
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
-	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
 )
 
 func qsigCommand() *frame.Command {
@@ -34,12 +34,12 @@ func qsig(c *frame.Invocation) error {
 	if err != nil {
 		return pbsframe.PrintUsage(c, err.Error())
 	}
-	req := &wire.ActRequest{Verb: wire.ActRequest_SIGNAL, Reason: c.Command.Name, Signal: o.Last('s')}
+	req := &scheddapi.ActRequest{Verb: scheddapi.ActRequest_SIGNAL, Reason: c.Command.Name, Signal: o.Last('s')}
 	switch {
 	case req.Signal == "suspend" || req.Signal == "admin-suspend":
-		req.Verb = wire.ActRequest_SUSPEND
+		req.Verb = scheddapi.ActRequest_SUSPEND
 	case req.Signal == "resume" || req.Signal == "admin-resume":
-		req.Verb = wire.ActRequest_RESUME
+		req.Verb = scheddapi.ActRequest_RESUME
 	case req.Signal == "" && o.IsSet('s'):
 		return pbsframe.PrintUsage(c, "illegal -s value")
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
 	"github.com/roost-batch/roost/internal/pbs/qstat"
-	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
 )
 
 func qstatCommand() *frame.Command {
@@ -128,7 +128,7 @@ func (l *pbsList) jobs() (code int, err error) {
 		if err != nil {
 			return 0, err
 		}
-		code, err = l.run(func(s *wire.JobStatus) error { return full.Print(l.object(s)) })
+		code, err = l.run(func(s *scheddapi.JobStatus) error { return full.Print(l.object(s)) })
 		if cerr := full.Close(); err == nil {
 			err = cerr
 		}
@@ -144,7 +144,7 @@ func (l *pbsList) jobs() (code int, err error) {
 			t := &qstat.TorqueList{AlternateList: settings}
 			table, server = t, &t.Server
 		}
-		code, err = l.run(func(s *wire.JobStatus) error {
+		code, err = l.run(func(s *scheddapi.JobStatus) error {
 			if *server == "" {
 				_, *server, _ = strings.Cut(s.GetId(), ".")
 			}
@@ -159,7 +159,7 @@ func (l *pbsList) jobs() (code int, err error) {
 	if l.torqueAttributes() && !l.Wide && !l.PercentDone {
 		table = qstat.NewTorqueTable(l.out)
 	}
-	return l.run(func(s *wire.JobStatus) error { return table.Print(l.pbsRow(s)) })
+	return l.run(func(s *scheddapi.JobStatus) error { return table.Print(l.pbsRow(s)) })
 }
 
 // alternateList is the other list of a dialect.

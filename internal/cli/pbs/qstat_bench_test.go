@@ -25,7 +25,7 @@ func BenchmarkJSON(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	c := &frame.Invocation{App: frame.NewApp(strings.NewReader(""), io.Discard, io.Discard, nil, Commands)}
+	c := &frame.Invocation{App: frame.NewApp(strings.NewReader(""), io.Discard, io.Discard, nil, nil)}
 	s := &wire.JobStatus{Id: "7.here", Name: "x", Owner: frame.LoginName(), State: "idle", Tasks: 1,
 		Submitted: clitest.Noon.UnixNano(), Counts: clitest.TaskCounts("idle", 1), Ad: r.Job.Ad.String(),
 		Request: &wire.Resources{MilliCpu: 1000, Memory: 1 << 24}}

@@ -7,7 +7,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/jobs"
 	"github.com/roost-batch/roost/internal/document"
-	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
@@ -15,7 +15,7 @@ import (
 
 // pbsJobExitStatus is PBS's exit status of a job, as the queue derives it. Of an array it
 // tells whether any task has failed.
-func pbsJobExitStatus(s *wire.JobStatus) string {
+func pbsJobExitStatus(s *scheddapi.JobStatus) string {
 	e := s.GetExit()
 	switch {
 	case e != nil:
@@ -35,9 +35,9 @@ const deletedExitStatus = "271"
 // spoiled, or that had to leave one, is to be run again, and clients take any Exit_status
 // for the end of it. One that was deleted before it ran has the status of those that are
 // deleted while they run, because clients stumble over a job that has ended without any.
-func shownExitStatus(s *wire.JobStatus) string {
+func shownExitStatus(s *scheddapi.JobStatus) string {
 	e := s.GetExit()
-	spoiled := e.GetCause() == wire.Cause_CAUSE_MACHINE && e.GetCode() == 0 && e.GetSignal() == 0
+	spoiled := e.GetCause() == scheddapi.Cause_CAUSE_MACHINE && e.GetCode() == 0 && e.GetSignal() == 0
 	switch {
 	case !document.IsFinal(s) && (spoiled || pbsState(s) != "E"):
 		return ""
@@ -109,13 +109,13 @@ func (j *pbsJob) startComment() string {
 }
 
 // exitText is how a job ended.
-func exitText(s *wire.JobStatus) string {
+func exitText(s *scheddapi.JobStatus) string {
 	e := s.GetExit()
 	resource := queue.ExitCause(e.GetCause()).ExceededResource()
 	switch {
 	case resource != "":
 		return "exceeded resource " + resource
-	case s.GetRemoved(), s.GetState() == roost.Removed.String(), e.GetCause() == wire.Cause_CAUSE_REMOVED:
+	case s.GetRemoved(), s.GetState() == roost.Removed.String(), e.GetCause() == scheddapi.Cause_CAUSE_REMOVED:
 		return "terminated"
 	case document.FailedCount(s) > 0 || document.FailedExit(e):
 		return "failed"

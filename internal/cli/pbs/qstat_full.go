@@ -13,19 +13,19 @@ import (
 	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
 	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/pbs/qstat"
-	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
 )
 
 // pbsJob is a job with what its ad says.
 type pbsJob struct {
-	*wire.JobStatus
+	*scheddapi.JobStatus
 	*frame.Invocation
 	ad     *classad.Ad
 	record *classad.Ad // what qsub was told, in PBS's own words; empty for other jobs
 	host   string      // of its schedd
 }
 
-func newPBSJob(c *frame.Invocation, s *wire.JobStatus) *pbsJob {
+func newPBSJob(c *frame.Invocation, s *scheddapi.JobStatus) *pbsJob {
 	j := &pbsJob{JobStatus: s, Invocation: c}
 	_, j.host, _ = strings.Cut(s.GetId(), ".")
 	var err error
@@ -43,7 +43,7 @@ func (j *pbsJob) stringAttribute(name string) string { t, _ := j.ad.Str(name); r
 func (j *pbsJob) statedText(name string) string      { t, _ := j.record.Str(name); return t }
 
 // pbsObject is a job with everything that qstat -f says of it.
-func pbsObject(c *frame.Invocation, s *wire.JobStatus) *qstat.Object {
+func pbsObject(c *frame.Invocation, s *scheddapi.JobStatus) *qstat.Object {
 	j := newPBSJob(c, s)
 	return &qstat.Object{Kind: qstat.Jobs, Name: pbsframe.IDText(s.GetId(), s.GetArray()), Attributes: j.attributes()}
 }
@@ -308,7 +308,7 @@ func ctime(c *frame.Invocation, ns int64) string {
 
 // fillAttributes replaces variables in a path of a job's ad by what is known of the job.
 // For the tasks of an array it writes PBS's own word in place of the index.
-func fillAttributes(s *wire.JobStatus, text string) string {
+func fillAttributes(s *scheddapi.JobStatus, text string) string {
 	if !strings.ContainsRune(text, '$') {
 		return text
 	}
@@ -327,7 +327,7 @@ func fillAttributes(s *wire.JobStatus, text string) string {
 		index, "$(ArrayIndex)", index).Replace(text)
 }
 
-func pbsPath(s *wire.JobStatus, host, path, iwd string) string {
+func pbsPath(s *scheddapi.JobStatus, host, path, iwd string) string {
 	if path == "" {
 		return ""
 	}
@@ -337,7 +337,7 @@ func pbsPath(s *wire.JobStatus, host, path, iwd string) string {
 	return host + ":" + fillAttributes(s, path)
 }
 
-func execHost(s *wire.JobStatus) string {
+func execHost(s *scheddapi.JobStatus) string {
 	if len(s.GetChunks()) > 0 {
 		return execHostOfChunks(s.GetChunks())
 	}
@@ -349,14 +349,14 @@ func execHost(s *wire.JobStatus) string {
 
 // onHost is exec_host of what has one part of one node: "n1/0*4", or "n1/0" with one
 // processor.
-func onHost(node string, r *wire.Resources) string {
+func onHost(node string, r *scheddapi.Resources) string {
 	if cpus := (r.GetMilliCpu() + 999) / 1000; cpus > 1 {
 		return fmt.Sprintf("%s/0*%d", node, cpus)
 	}
 	return node + "/0"
 }
 
-func holdTypes(s *wire.JobStatus) string {
+func holdTypes(s *scheddapi.JobStatus) string {
 	switch document.StateOf(s) {
 	case roost.Held.String():
 		if s.GetLocked() {

@@ -15,7 +15,7 @@ import (
 	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
 	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/pbs/qstat"
-	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
 )
 
 // pbsList asks for jobs as PBS names them.
@@ -31,7 +31,7 @@ type pbsList struct {
 // run calls f with the jobs that the command line names, or all, and reports which do not
 // exist. All ids that stand side by side are asked for at once, and f is called as the
 // answers come.
-func (l *pbsList) run(f func(*wire.JobStatus) error) (code int, err error) {
+func (l *pbsList) run(f func(*scheddapi.JobStatus) error) (code int, err error) {
 	l.exitStatus = 0
 	if l.torqueAttributes() {
 		if err := l.readHistoryLimit(); err != nil {
@@ -70,7 +70,7 @@ func (l *pbsList) printRefusal(code int, format string, args ...any) {
 }
 
 // isSelected reports whether a job meets the options that choose.
-func (l *pbsList) isSelected(s *wire.JobStatus) bool {
+func (l *pbsList) isSelected(s *scheddapi.JobStatus) bool {
 	switch {
 	case len(l.Users) > 0 && !slices.Contains(l.Users, s.GetOwner()):
 		return false
@@ -86,7 +86,7 @@ func (l *pbsList) isSelected(s *wire.JobStatus) bool {
 }
 
 // isSubjob reports whether a row is a task of an array.
-func isSubjob(s *wire.JobStatus) bool {
+func isSubjob(s *scheddapi.JobStatus) bool {
 	return s.GetArray() && s.GetState() != "" && strings.Contains(s.GetId(), "[")
 }
 
@@ -95,9 +95,9 @@ func (l *pbsList) needsDetails() bool { return l.Full || l.Alternate || l.Percen
 
 // query is what is asked of the schedds. Of the ads of jobs come only the attributes that
 // are shown.
-func (l *pbsList) query(selectors ...string) *wire.QueryRequest {
-	req := &wire.QueryRequest{
-		Selection: &wire.Selection{Selectors: selectors}, Table: true, History: l.Ended, Ended: l.OnlyEnded,
+func (l *pbsList) query(selectors ...string) *scheddapi.QueryRequest {
+	req := &scheddapi.QueryRequest{
+		Selection: &scheddapi.Selection{Selectors: selectors}, Table: true, History: l.Ended, Ended: l.OnlyEnded,
 		Owners: l.Users, Ads: l.needsDetails(),
 		Attributes: []string{roost.AttrPBS, roost.AttrWalltime, roost.AttrArrayIndex, roost.AttrMaxRunning,
 			roost.AttrStartAfter},
@@ -122,8 +122,8 @@ func (l *pbsList) query(selectors ...string) *wire.QueryRequest {
 
 // queryServer passes on what the schedd of that name says, or those that the selectors
 // name, or all. Who is silent is told of at the end.
-func (l *pbsList) queryServer(at string, req *wire.QueryRequest,
-	f func(*wire.JobStatus) error) (missing []frame.UnreachableSchedd, err error) {
+func (l *pbsList) queryServer(at string, req *scheddapi.QueryRequest,
+	f func(*scheddapi.JobStatus) error) (missing []frame.UnreachableSchedd, err error) {
 	s, at, err := l.JobReader(at)
 	if err != nil {
 		return nil, err
@@ -132,9 +132,9 @@ func (l *pbsList) queryServer(at string, req *wire.QueryRequest,
 	err = l.Retry(frame.AskTimeout, func(ctx context.Context, alive func()) error {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		stream, err := s.QueryPool(ctx, &wire.PoolQuery{Query: req, At: at})
+		stream, err := s.QueryPool(ctx, &scheddapi.PoolQuery{Query: req, At: at})
 		for err == nil {
-			var row *wire.PoolRow
+			var row *scheddapi.PoolRow
 			if row, err = stream.Recv(); err == nil {
 				begun = true
 				missing, err = frame.PassRow(row, missing, f)
@@ -152,8 +152,8 @@ func (l *pbsList) queryServer(at string, req *wire.QueryRequest,
 }
 
 // listAll lists all jobs of a schedd, or of all, and of a queue, or of all.
-func (l *pbsList) listAll(queue, at string, f func(*wire.JobStatus) error) error {
-	missing, err := l.queryServer(cmp.Or(at, l.DefaultNode), l.query(), func(s *wire.JobStatus) error {
+func (l *pbsList) listAll(queue, at string, f func(*scheddapi.JobStatus) error) error {
+	missing, err := l.queryServer(cmp.Or(at, l.DefaultNode), l.query(), func(s *scheddapi.JobStatus) error {
 		if queue != "" && pbsQueue(s) != queue || l.isExpired(s) {
 			return nil
 		}
@@ -164,7 +164,7 @@ func (l *pbsList) listAll(queue, at string, f func(*wire.JobStatus) error) error
 }
 
 // listJob calls f with a job, and with -t with the tasks of an array behind it.
-func (l *pbsList) listJob(s *wire.JobStatus, f func(*wire.JobStatus) error) error {
+func (l *pbsList) listJob(s *scheddapi.JobStatus, f func(*scheddapi.JobStatus) error) error {
 	if l.isSelected(s) {
 		if err := f(s); err != nil {
 			return err
@@ -175,7 +175,7 @@ func (l *pbsList) listJob(s *wire.JobStatus, f func(*wire.JobStatus) error) erro
 	}
 	req := l.query(s.GetId())
 	req.Tasks, req.History = true, true
-	_, err := l.queryServer("", req, func(task *wire.JobStatus) error {
+	_, err := l.queryServer("", req, func(task *scheddapi.JobStatus) error {
 		if task.GetRefused() != nil || !l.isSelected(task) {
 			return nil
 		}
@@ -185,7 +185,7 @@ func (l *pbsList) listJob(s *wire.JobStatus, f func(*wire.JobStatus) error) erro
 }
 
 // listByID lists jobs by their ids.
-func (l *pbsList) listByID(texts []string, f func(*wire.JobStatus) error) error {
+func (l *pbsList) listByID(texts []string, f func(*scheddapi.JobStatus) error) error {
 	stated := map[string]string{}
 	var words []string
 	for _, text := range texts {
@@ -205,7 +205,7 @@ func (l *pbsList) listByID(texts []string, f func(*wire.JobStatus) error) error 
 	if len(words) == 0 {
 		return nil
 	}
-	missing, err := l.queryServer("", l.query(words...), func(s *wire.JobStatus) error {
+	missing, err := l.queryServer("", l.query(words...), func(s *scheddapi.JobStatus) error {
 		if r := s.GetRefused(); r != nil {
 			return l.refusalText(stated[r.GetSelector()], r)
 		}
@@ -229,7 +229,7 @@ func (l *pbsList) listByID(texts []string, f func(*wire.JobStatus) error) error 
 }
 
 // refusalText says why an id stands for nothing.
-func (l *pbsList) refusalText(text string, r *wire.Refused) error {
+func (l *pbsList) refusalText(text string, r *scheddapi.Refused) error {
 	text = pbsframe.FullOperand(l.Invocation, text)
 	switch kind := roost.ErrorKind(r.GetKind()); kind {
 	case roost.NotFound:
@@ -244,7 +244,7 @@ func (l *pbsList) refusalText(text string, r *wire.Refused) error {
 }
 
 // listDestination lists the jobs of a queue, a schedd, or a queue at a schedd.
-func (l *pbsList) listDestination(text string, f func(*wire.JobStatus) error) error {
+func (l *pbsList) listDestination(text string, f func(*scheddapi.JobStatus) error) error {
 	queue, at, directed := strings.Cut(text, "@")
 	switch {
 	case l.JobIDsOnly:
@@ -255,7 +255,7 @@ func (l *pbsList) listDestination(text string, f func(*wire.JobStatus) error) er
 		return nil
 	}
 	found := false
-	err := l.listAll(queue, at, func(s *wire.JobStatus) error { found = true; return f(s) })
+	err := l.listAll(queue, at, func(s *scheddapi.JobStatus) error { found = true; return f(s) })
 	if errors.Is(err, roost.NotFound) {
 		l.exitStatus = l.unreachable(at, err)
 		return nil

@@ -16,7 +16,7 @@ import (
 	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
 	"github.com/roost-batch/roost/internal/pbs/qmgr"
 	"github.com/roost-batch/roost/internal/pbs/qstat"
-	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
@@ -64,11 +64,11 @@ func (l *pbsList) mayBeQueue(name string) bool {
 // countJobs counts the jobs that have not ended, by a name of theirs: their queue, or
 // their server.
 func (l *pbsList) countJobs(at string,
-	by func(*wire.JobStatus) string) (counts map[string]*qstat.StateCounts, missing []frame.UnreachableSchedd,
+	by func(*scheddapi.JobStatus) string) (counts map[string]*qstat.StateCounts, missing []frame.UnreachableSchedd,
 	err error) {
 	counts = map[string]*qstat.StateCounts{}
-	missing, err = l.queryServer(at, &wire.QueryRequest{Selection: &wire.Selection{}, Table: true},
-		func(s *wire.JobStatus) error {
+	missing, err = l.queryServer(at, &scheddapi.QueryRequest{Selection: &scheddapi.Selection{}, Table: true},
+		func(s *scheddapi.JobStatus) error {
 			name := by(s)
 			if counts[name] == nil {
 				counts[name] = &qstat.StateCounts{}
@@ -227,7 +227,7 @@ func (l *pbsList) servers() (code int, err error) {
 	}
 	var rows []qstat.ServerRow
 	for _, name := range names {
-		host := func(s *wire.JobStatus) string { _, host, _ := strings.Cut(s.GetId(), "."); return host }
+		host := func(s *scheddapi.JobStatus) string { _, host, _ := strings.Cut(s.GetId(), "."); return host }
 		counts, missing, err := l.countJobs(name, host)
 		if err == nil {
 			err = frame.UnreachableError(missing)

@@ -9,11 +9,11 @@ import (
 	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
 	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/pbs/qstat"
-	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
 )
 
 // pbsRow is a job in a table.
-func (l *pbsList) pbsRow(s *wire.JobStatus) *qstat.JobRow {
+func (l *pbsList) pbsRow(s *scheddapi.JobStatus) *qstat.JobRow {
 	r := &qstat.JobRow{
 		ID: pbsframe.IDText(s.GetId(), s.GetArray()), Name: replaceBlanks(s.GetName()),
 		User:  qstat.VisibleText(s.GetOwner()),
@@ -64,7 +64,7 @@ func nameOrNone(name string) string {
 }
 
 // usedTimeText is the CPU time that was used, "0" before there is any.
-func usedTimeText(s *wire.JobStatus) string {
+func usedTimeText(s *scheddapi.JobStatus) string {
 	e, u := s.GetExit(), s.GetUsage()
 	cpu := time.Duration(e.GetUserCpu() + e.GetSystemCpu())
 	if e == nil {
@@ -79,7 +79,7 @@ func usedTimeText(s *wire.JobStatus) string {
 // pbsState is PBS's letter for the state of a job. An array that has begun is B, a job
 // that waits for its start time is W, and a task that has ended is X while its array goes
 // on.
-func pbsState(s *wire.JobStatus) string {
+func pbsState(s *scheddapi.JobStatus) string {
 	switch {
 	case s.GetArray() && s.GetState() == "" && !document.IsFinal(s) &&
 		(s.GetStarted() != 0 || document.FinishedCount(s) > 0):
@@ -104,6 +104,6 @@ func pbsState(s *wire.JobStatus) string {
 }
 
 // pbsQueue is the queue of a job in PBS's sense, where reservations are queues.
-func pbsQueue(s *wire.JobStatus) string {
+func pbsQueue(s *scheddapi.JobStatus) string {
 	return cmp.Or(s.GetReservation(), s.GetQueue(), roost.DefaultQueueName)
 }

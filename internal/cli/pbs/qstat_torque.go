@@ -11,7 +11,7 @@ import (
 	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
 	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/pbs/qstat"
-	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
 )
 
 // What qstat says to who speaks Torque: other names of some attributes, other numbers for
@@ -29,15 +29,15 @@ func (l *pbsList) readHistoryLimit() error {
 
 // isExpired reports whether a job has ended so long ago that it is not shown, and named
 // in vain.
-func (l *pbsList) isExpired(s *wire.JobStatus) bool {
+func (l *pbsList) isExpired(s *scheddapi.JobStatus) bool {
 	return l.torqueAttributes() && !l.Ended && document.IsFinal(s) && (l.ExcludeEnded || s.GetEnded() < l.historyStart)
 }
 
 // stateLetter is the state of a job in the user's dialect. Torque has no letters of their
 // own for arrays and their tasks, and for machines that are in use.
-func (l *pbsList) stateLetter(s *wire.JobStatus) string { return stateLetterOf(l.Dialect, s) }
+func (l *pbsList) stateLetter(s *scheddapi.JobStatus) string { return stateLetterOf(l.Dialect, s) }
 
-func stateLetterOf(d roost.PBSDialect, s *wire.JobStatus) string {
+func stateLetterOf(d roost.PBSDialect, s *scheddapi.JobStatus) string {
 	state := pbsState(s)
 	if d != roost.Torque {
 		return state
@@ -57,7 +57,7 @@ func stateLetterOf(d roost.PBSDialect, s *wire.JobStatus) string {
 }
 
 // object is a job with everything that qstat -f, or -x of Torque, says of it.
-func (l *pbsList) object(s *wire.JobStatus) *qstat.Object {
+func (l *pbsList) object(s *scheddapi.JobStatus) *qstat.Object {
 	if !l.torqueAttributes() {
 		return pbsObject(l.Invocation, s)
 	}

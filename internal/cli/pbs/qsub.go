@@ -14,7 +14,7 @@ import (
 	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
 	"github.com/roost-batch/roost/internal/cli/terminal"
 	"github.com/roost-batch/roost/internal/pbs/qsub"
-	"github.com/roost-batch/roost/internal/submit"
+	"github.com/roost-batch/roost/internal/submit/jobspec"
 )
 
 func qsubCommand() *frame.Command {
@@ -46,6 +46,9 @@ func runQsub(c *frame.Invocation) error {
 	if err != nil {
 		return pbsframe.Fail(c, err)
 	}
+	if result.Interactive && c.FallbackProgram != "" && terminal.OpenTerminal(c).In != nil {
+		return c.ExecSibling(c.FallbackProgram)
+	}
 	c.ScheddNode = cmp.Or(result.Server, c.ScheddNode)
 	for _, w := range result.Warnings {
 		fmt.Fprintln(c.Stderr, w)
@@ -62,7 +65,7 @@ func runQsub(c *frame.Invocation) error {
 		signals, release = c.NotifyInterrupts(syscall.SIGHUP, syscall.SIGQUIT)
 		defer release()
 	}
-	reply, err := jobs.SubmitJobs(c, []submit.Job{result.Job}, "")
+	reply, err := jobs.SubmitJobs(c, []jobspec.Job{result.Job}, "")
 	if err != nil {
 		return qsubRefused(c, err)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/roost-batch/roost/internal/cli/jobs"
 	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
 	"github.com/roost-batch/roost/internal/document"
-	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
 )
 
 // awaitBlocked waits as -W block=true asks, through restarts of the schedd. The exit
@@ -28,7 +28,7 @@ func awaitBlocked(c *frame.Invocation, id, plain string, signals <-chan os.Signa
 	waiting := *c
 	waiting.Context = ctx
 	go func() {
-		t, err := jobs.WatchJobs(&waiting, &wire.Selection{Selectors: []string{plain}}, jobs.NoProgress{})
+		t, err := jobs.WatchJobs(&waiting, &scheddapi.Selection{Selectors: []string{plain}}, jobs.NoProgress{})
 		ended <- outcome{t, err}
 	}()
 	select {
@@ -49,7 +49,7 @@ func awaitBlocked(c *frame.Invocation, id, plain string, signals <-chan os.Signa
 }
 
 // reportBlockedEnd says how a job that was waited for has ended.
-func reportBlockedEnd(c *frame.Invocation, id string, s *wire.JobStatus) error {
+func reportBlockedEnd(c *frame.Invocation, id string, s *scheddapi.JobStatus) error {
 	if isDeleted(s) {
 		why := document.PrintableText(s.GetReason())
 		if why != "" {
@@ -70,10 +70,10 @@ func reportBlockedEnd(c *frame.Invocation, id string, s *wire.JobStatus) error {
 
 // isDeleted reports whether a user or administrator ended a job. An array counts where no
 // task has ended by itself.
-func isDeleted(s *wire.JobStatus) bool {
+func isDeleted(s *scheddapi.JobStatus) bool {
 	if !s.GetArray() {
 		return s.GetRemoved() || document.StateOf(s) == roost.Removed.String() ||
-			s.GetExit().GetCause() == wire.Cause_CAUSE_REMOVED
+			s.GetExit().GetCause() == scheddapi.Cause_CAUSE_REMOVED
 	}
 	n := s.GetCounts()
 	return n[roost.Removed.String()] > 0 && n[roost.Completed.String()] == 0

@@ -11,15 +11,13 @@ import (
 	"syscall"
 	"time"
 
-	"google.golang.org/grpc"
-
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/cli/jobs"
 	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
 	"github.com/roost-batch/roost/internal/cli/terminal"
 	"github.com/roost-batch/roost/internal/document"
-	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
 )
 
 // An interactive job, as qsub -I of OpenPBS shows it: it tells that it waits, when the
@@ -42,14 +40,14 @@ type interactiveJob struct {
 	terminal.LocalTerminal
 	id, plainMode string
 	signals       <-chan os.Signal
-	stream        grpc.BidiStreamingClient[wire.ShellInput, wire.ShellOutput]
+	stream        scheddapi.Exchange[scheddapi.ShellInput, scheddapi.ShellOutput]
 	scheddEvents  chan scheddEvent
 	isReady       bool
 }
 
 // scheddEvent is what came from the schedd: a message, or why there are no more.
 type scheddEvent struct {
-	message *wire.ShellOutput
+	message *scheddapi.ShellOutput
 	err     error
 }
 
@@ -92,12 +90,12 @@ func attachTerminal(c *frame.Invocation, k terminal.LocalTerminal, id, plain str
 // reportKilled prints why an interactive job was ended, unless it ended by itself or
 // somebody removed it. No file has it for its user.
 func reportKilled(c *frame.Invocation, plain string) {
-	s, err := jobs.FindJob(c, plain, &wire.QueryRequest{})
+	s, err := jobs.FindJob(c, plain, &scheddapi.QueryRequest{})
 	if err != nil {
 		return // it is the end of the job, and of no use to complain
 	}
 	switch e := s.GetExit(); e.GetCause() {
-	case wire.Cause_CAUSE_EXITED, wire.Cause_CAUSE_REMOVED:
+	case scheddapi.Cause_CAUSE_EXITED, scheddapi.Cause_CAUSE_REMOVED:
 	default:
 		if why := document.PrintableText(e.GetReason()); why != "" {
 			fmt.Fprintf(c.Stdout, "\n=>> PBS: job killed: %s\n", why)
@@ -120,7 +118,7 @@ func (s *interactiveJob) run(ctx context.Context, alive func()) error {
 	if s.stream, err = client.Shell(ctx); err != nil {
 		return err
 	}
-	first := &wire.ShellInput{Task: s.plainMode, Session: true, Terminal: true, Term: s.Getenv("TERM")}
+	first := &scheddapi.ShellInput{Task: s.plainMode, Session: true, Terminal: true, Term: s.Getenv("TERM")}
 	first.Rows, first.Columns = s.WindowSize()
 	if err := s.stream.Send(first); err != nil && !errors.Is(err, io.EOF) {
 		return err
@@ -226,14 +224,14 @@ func (s *interactiveJob) relayTerminal(ctx context.Context) error {
 		return err
 	}
 	defer restore()
-	say := &terminal.StreamWriter{Ctx: ctx, Messages: make(chan *wire.ShellInput)}
+	say := &terminal.StreamWriter{Ctx: ctx, Messages: make(chan *scheddapi.ShellInput)}
 	left := make(chan struct{})
 	go say.SendQueued(s.stream)
 	go s.relayInput(say, left)
 	go func() {
 		rows, columns := s.WindowSize() // it may have changed while the job waited
 		if rows > 0 {
-			say.QueueMessage(&wire.ShellInput{Rows: rows, Columns: columns})
+			say.QueueMessage(&scheddapi.ShellInput{Rows: rows, Columns: columns})
 		}
 		say.RelayResizes(s.LocalTerminal)
 	}()
@@ -264,7 +262,7 @@ func (s *interactiveJob) relayInput(say *terminal.StreamWriter, left chan<- stru
 		buffer := make([]byte, terminal.InputChunk)
 		n, err := s.In.Read(buffer)
 		send, leave := e.FilterInput(buffer[:n])
-		if len(send) > 0 && !say.QueueMessage(&wire.ShellInput{Data: send}) || leave || err != nil {
+		if len(send) > 0 && !say.QueueMessage(&scheddapi.ShellInput{Data: send}) || leave || err != nil {
 			return
 		}
 	}

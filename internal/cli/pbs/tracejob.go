@@ -17,7 +17,7 @@ import (
 	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
 	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/pbs/qstat"
-	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
 )
 
 func tracejobCommand() *frame.Command {
@@ -155,8 +155,9 @@ func (t *tracejobQuery) traceJob(text string) (found bool, err error) {
 	if at := pbsframe.OperandHost(text); at != "" {
 		id += "." + at
 	}
-	list, missing, err := t.QueryPool("", &wire.QueryRequest{Selection: &wire.Selection{Selectors: []string{id}},
-		History: true, Ads: true, Tasks: frame.NamesOnlyTasks([]string{id})})
+	list, missing, err := t.QueryPool("",
+		&scheddapi.QueryRequest{Selection: &scheddapi.Selection{Selectors: []string{id}},
+			History: true, Ads: true, Tasks: frame.NamesOnlyTasks([]string{id})})
 	if err == nil && len(list) == 0 {
 		err = frame.UnreachableError(missing)
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/roost-batch/roost/internal/cli/jobs"
 	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
 	"github.com/roost-batch/roost/internal/pbs/qstat"
-	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
 )
 
 // The kinds of lines.
@@ -20,9 +20,9 @@ const (
 )
 
 // traceLines are what is known of a job, as lines in OpenPBS's words.
-func (t *tracejobQuery) traceLines(s *wire.JobStatus, events []*wire.JobEvent) (lines []traceLine) {
+func (t *tracejobQuery) traceLines(s *scheddapi.JobStatus, events []*scheddapi.JobEvent) (lines []traceLine) {
 	j := newPBSJob(t.Invocation, s)
-	add := func(e *wire.JobEvent, from byte, kind int, format string, args ...any) {
+	add := func(e *scheddapi.JobEvent, from byte, kind int, format string, args ...any) {
 		text := fmt.Sprintf(format, args...)
 		if t.IsSet('v') && e.GetAttempt() > 0 {
 			name := e.GetId()
@@ -75,13 +75,13 @@ func (t *tracejobQuery) traceLines(s *wire.JobStatus, events []*wire.JobEvent) (
 		}
 	}
 	if why := s.GetReason(); why != "" && pbsState(s) == "Q" {
-		add(&wire.JobEvent{Time: t.Now().UnixNano(), Id: s.GetId()}, 'L', traceSched, "Not Running: %s", why)
+		add(&scheddapi.JobEvent{Time: t.Now().UnixNano(), Id: s.GetId()}, 'L', traceSched, "Not Running: %s", why)
 	}
 	return lines
 }
 
 // endLine adds how an attempt ended, and what else has no sentence of its own in OpenPBS.
-func endLine(add func(*wire.JobEvent, byte, int, string, ...any), j *pbsJob, e *wire.JobEvent, began int64,
+func endLine(add func(*scheddapi.JobEvent, byte, int, string, ...any), j *pbsJob, e *scheddapi.JobEvent, began int64,
 	node string) {
 	x := e.GetExit()
 	text := strings.TrimSpace(e.GetWhat() + trailingText(e.GetText()))
@@ -93,7 +93,7 @@ func endLine(add func(*wire.JobEvent, byte, int, string, ...any), j *pbsJob, e *
 		add(e, from, traceJob, "%s", text)
 		return
 	}
-	status := pbsJobExitStatus(&wire.JobStatus{Exit: x})
+	status := pbsJobExitStatus(&scheddapi.JobStatus{Exit: x})
 	add(e, 'M', traceJob, "task terminated on %s%s", node, trailingText(e.GetText()))
 	used := fmt.Sprintf("Exit_status=%s resources_used.cput=%s resources_used.mem=%s resources_used.walltime=%s",
 		status, pbsframe.ClockText(time.Duration(x.GetUserCpu()+x.GetSystemCpu())),

@@ -15,7 +15,7 @@ import (
 	"github.com/roost-batch/roost/internal/cli/admin"
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/document"
-	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
@@ -40,7 +40,7 @@ func NodesCommand() *frame.Command {
 }
 
 func listNodes(c *frame.Invocation) error {
-	texts, err := c.QueryAds(&wire.AdQuery{Type: "Machine", Constraint: c.StringFlag("constraint")})
+	texts, err := c.QueryAds(&scheddapi.AdQuery{Type: "Machine", Constraint: c.StringFlag("constraint")})
 	if err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ const maxWhat = 2000
 // column stays empty.
 func runningJobs(c *frame.Invocation) map[string]string {
 	found, missing, err := c.QueryPool("",
-		&wire.QueryRequest{Selection: &wire.Selection{States: []string{roost.Running.String(),
+		&scheddapi.QueryRequest{Selection: &scheddapi.Selection{States: []string{roost.Running.String(),
 			roost.Suspended.String()}}, Tasks: true, Limit: maxWhat})
 	if err != nil {
 		return nil

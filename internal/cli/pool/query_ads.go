@@ -11,7 +11,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/cli/frame"
-	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
 )
 
 // AdsCommand returns roost ads: print ads: what daemons and jobs say of themselves.
@@ -86,11 +86,11 @@ func queryAdTexts(c *frame.Invocation, wanted []string) ([]string, error) {
 		kind = ""
 	}
 	if !strings.EqualFold(kind, "Job") {
-		return c.QueryAds(&wire.AdQuery{Type: kind, Constraint: c.StringFlag("constraint"), Projection: wanted,
+		return c.QueryAds(&scheddapi.AdQuery{Type: kind, Constraint: c.StringFlag("constraint"), Projection: wanted,
 			Limit: limit})
 	}
-	found, err := c.QueryJobs(&wire.QueryRequest{Selection: &wire.Selection{Constraint: c.StringFlag("constraint")},
-		Ads: true, Limit: limit})
+	selection := &scheddapi.Selection{Constraint: c.StringFlag("constraint")}
+	found, err := c.QueryJobs(&scheddapi.QueryRequest{Selection: selection, Ads: true, Limit: limit})
 	texts := make([]string, len(found))
 	for i, s := range found {
 		texts[i] = s.GetAd()

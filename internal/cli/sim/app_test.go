@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"testing"
 
+	"github.com/roost-batch/roost/internal/cli/cell"
 	"github.com/roost-batch/roost/internal/cli/clitest"
 	"github.com/roost-batch/roost/internal/cli/frame"
-	"github.com/roost-batch/roost/internal/cli/pool"
 )
 
 // newSimApp returns a program with roost sim and roost cell that talks to the pool in
 // dir.
 func newSimApp(t *testing.T, dir string) (a *frame.App, stdout, stderr *bytes.Buffer) {
-	return clitest.NewApp(t, dir, frame.WithCommonFlags([]*frame.Command{Command(), pool.CellCommand(nil)}))
+	return clitest.NewApp(t, dir, frame.WithCommonFlags([]*frame.Command{Command(), cell.CellCommand(nil)}))
 }

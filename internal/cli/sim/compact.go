@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/cli/cell"
 	"github.com/roost-batch/roost/internal/cli/frame"
-	"github.com/roost-batch/roost/internal/cli/pool"
 	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/sim/packing"
 	"github.com/roost-batch/roost/negotiator/match"
@@ -213,7 +213,7 @@ func cellSource(c *frame.Invocation, args []string) (func() (*packing.CellWorklo
 			return cell, err
 		}, nil
 	}
-	p, err := pool.ReadCellCheckpoint(c, args[0])
+	p, err := cell.ReadCellCheckpoint(c, args[0])
 	if err != nil {
 		return nil, err
 	}

@@ -8,8 +8,8 @@ import (
 	ucli "github.com/urfave/cli/v2"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/cli/cell"
 	"github.com/roost-batch/roost/internal/cli/frame"
-	"github.com/roost-batch/roost/internal/cli/pool"
 	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/plot"
 	"github.com/roost-batch/roost/internal/sim/whatif"
@@ -36,7 +36,7 @@ func fitJobs(c *frame.Invocation, args []string) error {
 		return frame.WithHint(frame.UsageErrorf("fit needs --request"),
 			`name a job file, or what stands in one: roost sim fit --request 'cpus = 4; memory = "8GiB"'`)
 	}
-	p, err := pool.ReadCellCheckpoint(c, append(args, "")[0])
+	p, err := cell.ReadCellCheckpoint(c, append(args, "")[0])
 	if err != nil {
 		return err
 	}

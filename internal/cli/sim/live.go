@@ -11,7 +11,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
-	"github.com/roost-batch/roost/internal/cli/jobs"
+	"github.com/roost-batch/roost/internal/cli/jobfile"
 	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/sim/whatif"
 	"github.com/roost-batch/roost/internal/submit"
@@ -100,10 +100,10 @@ func requestedTasks(c *frame.Invocation, p *cellstate.CellCheckpoint, text strin
 
 func requestedJobs(c *frame.Invocation, text string) ([]submit.Job, error) {
 	if text == "-" || !strings.Contains(text, "=") {
-		return jobs.ParseJobFile(c, text)
+		return jobfile.ParseJobFile(c, text)
 	}
 	if _, err := os.Stat(c.AbsolutePath(text)); err == nil {
-		return jobs.ParseJobFile(c, text)
+		return jobfile.ParseJobFile(c, text)
 	}
 	source := "job \"asked\" {\n  command = [\"/bin/true\"]\n" + strings.ReplaceAll(text, ";", "\n") + "\n}\n"
 	opts, err := c.SubmitOptions()
@@ -111,7 +111,7 @@ func requestedJobs(c *frame.Invocation, text string) ([]submit.Job, error) {
 		return nil, err
 	}
 	opts.Filename, opts.Files = "--request", nil
-	return jobs.ParsedJobs(c, []byte(source), opts)
+	return jobfile.ParsedJobs(c, []byte(source), opts)
 }
 
 // startTimeText writes when something starts, for people.

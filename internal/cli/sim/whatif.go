@@ -12,8 +12,8 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/admin"
+	"github.com/roost-batch/roost/internal/cli/cell"
 	"github.com/roost-batch/roost/internal/cli/frame"
-	"github.com/roost-batch/roost/internal/cli/pool"
 	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/sim/whatif"
 	"github.com/roost-batch/roost/internal/suggest"
@@ -57,7 +57,7 @@ func whatIfRun(c *frame.Invocation, args []string) error {
 	if c.Flag("predicted") {
 		lengths = whatif.ByPrediction
 	}
-	p, err := pool.ReadCellCheckpoint(c, append(args, "")[0])
+	p, err := cell.ReadCellCheckpoint(c, append(args, "")[0])
 	if err != nil {
 		return err
 	}

@@ -9,8 +9,8 @@ import (
 	ucli "github.com/urfave/cli/v2"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/cli/cell"
 	"github.com/roost-batch/roost/internal/cli/frame"
-	"github.com/roost-batch/roost/internal/cli/pool"
 	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/plot"
 	"github.com/roost-batch/roost/internal/sim/whatif"
@@ -39,7 +39,7 @@ func runWhen(c *frame.Invocation, args []string) error {
 	if len(args) == 2 {
 		file = args[0]
 	}
-	p, err := pool.ReadCellCheckpoint(c, file)
+	p, err := cell.ReadCellCheckpoint(c, file)
 	if err != nil {
 		return err
 	}

@@ -13,12 +13,11 @@ import (
 
 	ucli "github.com/urfave/cli/v2"
 	"golang.org/x/term"
-	"google.golang.org/grpc"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/cli/jobs"
-	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
 )
 
 // InputChunk is how much of the standard input travels at once, in bytes.
@@ -106,7 +105,7 @@ func runSSH(c *frame.Invocation) error {
 		return err
 	}
 	k := OpenTerminal(c)
-	first := &wire.ShellInput{Task: id, Command: remoteCommand(c.Args[1:]), Term: c.Getenv("TERM")}
+	first := &scheddapi.ShellInput{Task: id, Command: remoteCommand(c.Args[1:]), Term: c.Getenv("TERM")}
 	switch {
 	case c.Flag("terminal") && c.Flag("no-terminal"):
 		return frame.UsageErrorf("--terminal and --no-terminal exclude each other")
@@ -126,7 +125,7 @@ func runSSH(c *frame.Invocation) error {
 // It does not start again when the connection breaks: the shell and its state are lost
 // then. It is not begun anew when it breaks: the shell is gone then, with all that it
 // knew.
-func RunRemoteShell(c *frame.Invocation, first *wire.ShellInput, k LocalTerminal) error {
+func RunRemoteShell(c *frame.Invocation, first *scheddapi.ShellInput, k LocalTerminal) error {
 	s, err := c.ConnectSchedd()
 	if err != nil {
 		return err
@@ -147,7 +146,7 @@ func RunRemoteShell(c *frame.Invocation, first *wire.ShellInput, k LocalTerminal
 	defer restore()
 	signals, release := c.NotifyInterrupts()
 	defer release()
-	say := &StreamWriter{Ctx: ctx, Messages: make(chan *wire.ShellInput)}
+	say := &StreamWriter{Ctx: ctx, Messages: make(chan *scheddapi.ShellInput)}
 	go say.SendQueued(stream)
 	go say.relayInput(c.Stdin)
 	go say.RelayResizes(k)
@@ -167,7 +166,7 @@ func RunRemoteShell(c *frame.Invocation, first *wire.ShellInput, k LocalTerminal
 }
 
 // receiveOutput shows what the command writes, and returns how it ended.
-func receiveOutput(c *frame.Invocation, stream grpc.BidiStreamingClient[wire.ShellInput, wire.ShellOutput]) error {
+func receiveOutput(c *frame.Invocation, stream scheddapi.Exchange[scheddapi.ShellInput, scheddapi.ShellOutput]) error {
 	for {
 		out, err := stream.Recv()
 		if errors.Is(err, io.EOF) {
@@ -201,12 +200,12 @@ func receiveOutput(c *frame.Invocation, stream grpc.BidiStreamingClient[wire.She
 // messages, and one sends them.
 type StreamWriter struct {
 	Ctx      context.Context // of the conversation
-	Messages chan *wire.ShellInput
+	Messages chan *scheddapi.ShellInput
 }
 
 // QueueMessage hands over a message to be sent, and reports false where the stream has
 // ended.
-func (s *StreamWriter) QueueMessage(in *wire.ShellInput) bool {
+func (s *StreamWriter) QueueMessage(in *scheddapi.ShellInput) bool {
 	select {
 	case s.Messages <- in:
 		return true
@@ -216,7 +215,7 @@ func (s *StreamWriter) QueueMessage(in *wire.ShellInput) bool {
 }
 
 // SendQueued sends what is queued, no faster than the other side takes it.
-func (s *StreamWriter) SendQueued(stream grpc.BidiStreamingClient[wire.ShellInput, wire.ShellOutput]) {
+func (s *StreamWriter) SendQueued(stream scheddapi.Exchange[scheddapi.ShellInput, scheddapi.ShellOutput]) {
 	for {
 		select {
 		case in := <-s.Messages:
@@ -234,11 +233,11 @@ func (s *StreamWriter) relayInput(from io.Reader) {
 	for {
 		buffer := make([]byte, InputChunk)
 		n, err := from.Read(buffer)
-		if n > 0 && !s.QueueMessage(&wire.ShellInput{Data: buffer[:n]}) {
+		if n > 0 && !s.QueueMessage(&scheddapi.ShellInput{Data: buffer[:n]}) {
 			return
 		}
 		if err != nil {
-			s.QueueMessage(&wire.ShellInput{Eof: true})
+			s.QueueMessage(&scheddapi.ShellInput{Eof: true})
 			return
 		}
 	}
@@ -259,7 +258,7 @@ func (s *StreamWriter) RelayResizes(k LocalTerminal) {
 			return
 		}
 		if rows, columns := k.WindowSize(); rows > 0 &&
-			!s.QueueMessage(&wire.ShellInput{Rows: rows, Columns: columns}) {
+			!s.QueueMessage(&scheddapi.ShellInput{Rows: rows, Columns: columns}) {
 			return
 		}
 	}

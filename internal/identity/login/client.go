@@ -12,14 +12,12 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/atomicfile"
 	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/identity/loginfile"
 	"github.com/roost-batch/roost/internal/rpc"
 )
 
@@ -34,27 +32,12 @@ type LoginEntry struct {
 	Authority   []byte `json:"authority"` // certificate of the schedd's own authority
 }
 
-// Dir returns the directory of a user's logins. It is below $XDG_CONFIG_HOME, or
-// ~/.config (XDG Base Directory Specification).
-func Dir(getenv func(string) string) (string, error) {
-	base := getenv("XDG_CONFIG_HOME")
-	if !filepath.IsAbs(base) {
-		if base = getenv("HOME"); base == "" {
-			return "", fmt.Errorf("logins: %w: $HOME is not set", roost.NoInput)
-		}
-		base = filepath.Join(base, ".config")
-	}
-	return filepath.Join(base, "roost", "logins"), nil
-}
-
-const entrySuffix = ".json"
-
 // Load reads the login at a node's schedd. A missing one is roost.NotFound.
 func Load(dir, node string) (*LoginEntry, error) {
 	if !config.IsValidName(node) {
 		return nil, fmt.Errorf("node %q: %w: this is not the name of a node", node, roost.Invalid)
 	}
-	file := filepath.Join(dir, node+entrySuffix)
+	file := loginfile.Path(dir, node)
 	info, err := os.Stat(file)
 	// After su and sudo, $HOME may be another user's without access: those logins are not
 	// this user's, and on this host none is needed.
@@ -76,20 +59,6 @@ func Load(dir, node string) (*LoginEntry, error) {
 	return e, nil
 }
 
-// Nodes lists the nodes at which a user is logged in.
-func Nodes(dir string) (nodes []string) {
-	files, err := os.ReadDir(dir)
-	if err != nil {
-		return nil
-	}
-	for _, f := range files {
-		if node, ok := strings.CutSuffix(f.Name(), entrySuffix); ok && config.IsValidName(node) {
-			nodes = append(nodes, node)
-		}
-	}
-	return slices.Sorted(slices.Values(nodes))
-}
-
 // Save writes the login to disk.
 func (e *LoginEntry) Save(dir string) error {
 	if !config.IsValidName(e.Node) {
@@ -100,7 +69,7 @@ func (e *LoginEntry) Save(dir string) error {
 		err = os.MkdirAll(dir, 0o700)
 	}
 	if err == nil {
-		err = atomicfile.WriteDurable(filepath.Join(dir, e.Node+entrySuffix), text, 0o600)
+		err = atomicfile.WriteDurable(loginfile.Path(dir, e.Node), text, 0o600)
 	}
 	if err != nil {
 		return fmt.Errorf("login: %w: %w", roost.NoOutput, err)
@@ -109,7 +78,7 @@ func (e *LoginEntry) Save(dir string) error {
 }
 
 // Forget removes a login from this machine.
-func Forget(dir, node string) error { return os.Remove(filepath.Join(dir, node+entrySuffix)) }
+func Forget(dir, node string) error { return os.Remove(loginfile.Path(dir, node)) }
 
 // Expires returns when the login expires.
 func (e *LoginEntry) Expires() time.Time {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/identity/loginfile"
 	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/identity/pki"
 	"github.com/roost-batch/roost/internal/rpc"
@@ -254,7 +255,7 @@ func TestLogin(t *testing.T) {
 	if info, err := os.Stat(filepath.Join(dir, "n2.json")); err != nil || info.Mode().Perm() != 0o600 {
 		t.Error(info, err)
 	}
-	if e, err = Load(dir, "n2"); err != nil || len(Nodes(dir)) != 1 {
+	if e, err = Load(dir, "n2"); err != nil || len(loginfile.Nodes(dir)) != 1 {
 		t.Fatal(err)
 	}
 	id, err := e.Identity()

@@ -9,7 +9,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/pbs/qsub"
-	"github.com/roost-batch/roost/internal/submit"
+	"github.com/roost-batch/roost/internal/submit/jobspec"
 )
 
 // JobAlteration is a parsed command line of qalter.
@@ -31,10 +31,10 @@ type CurrentJob struct {
 
 // JobChange is the change that an alteration makes.
 type JobChange struct {
-	Ad         *classad.Ad         // changed attributes; undefined: the attribute is removed
-	Count      int                 // number of tasks, if it changes; otherwise 0
-	Columns    []submit.TaskColumn // columns, if Count is set
-	HoldAction string              // "hold", "release" or neither
+	Ad         *classad.Ad          // changed attributes; undefined: the attribute is removed
+	Count      int                  // number of tasks, if it changes; otherwise 0
+	Columns    []jobspec.TaskColumn // columns, if Count is set
+	HoldAction string               // "hold", "release" or neither
 }
 
 const (

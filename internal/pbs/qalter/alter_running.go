@@ -1,10 +1,11 @@
 package qalter
 
 import (
-	"github.com/roost-batch/roost/internal/pbs/qsub"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/roost-batch/roost/internal/pbs/qsub"
 )
 
 func decimalText(n int) string { return strconv.Itoa(n) }

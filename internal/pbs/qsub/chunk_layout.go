@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/submit"
+	"github.com/roost-batch/roost/internal/submit/jobspec"
 )
 
 // A job of several chunks is an MPI gang with a task for each chunk, in order. The first
@@ -147,7 +147,7 @@ func (c *resourceChunk) machineConditions() string {
 }
 
 // gangColumns returns the columns in which the chunks of a gang differ.
-func gangColumns(chunks []resourceChunk) (list []submit.TaskColumn) {
+func gangColumns(chunks []resourceChunk) (list []jobspec.TaskColumn) {
 	number := func(n int64) string { return strconv.FormatInt(n, 10) }
 	for _, of := range []struct {
 		name  string
@@ -174,7 +174,7 @@ func gangColumns(chunks []resourceChunk) (list []submit.TaskColumn) {
 			differ = differ || values[i] != values[0]
 		}
 		if differ {
-			list = append(list, submit.TaskColumn{Name: of.name, Values: values})
+			list = append(list, jobspec.TaskColumn{Name: of.name, Values: values})
 		}
 	}
 	return list
@@ -184,7 +184,7 @@ func gangColumns(chunks []resourceChunk) (list []submit.TaskColumn) {
 func (c *resourceChunk) memoryRequest() roost.Bytes {
 	memory := c.memoryLimit()
 	if memory == 0 {
-		memory = submit.StandardDefaults().Memory
+		memory = jobspec.StandardDefaults().Memory
 	}
 	return (memory + roost.MiB - 1) / roost.MiB * roost.MiB
 }

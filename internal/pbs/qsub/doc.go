@@ -3,7 +3,7 @@
 // of both.
 //
 //	arguments ─▶ options ──┐
-//	                       ├─▶ one value for each option, ──▶ a request ──▶ submit.Job with
+//	                       ├─▶ one value for each option, ──▶ a request ──▶ jobspec.Job with
 //	script ─▶ #PBS lines ──┘   the command line wins                        PBS's names, paths
 //	                           (-l by resource, -W by key)                  and environment
 //

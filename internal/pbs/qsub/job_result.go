@@ -5,7 +5,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
-	"github.com/roost-batch/roost/internal/submit"
+	"github.com/roost-batch/roost/internal/submit/jobspec"
 )
 
 // NewResult builds the job.
@@ -16,13 +16,13 @@ func (s *JobSubmission) NewResult() (QsubResult, error) {
 		}
 	}
 	ad := classad.New()
-	job := submit.Job{Name: s.Name, Label: s.Name, Ad: ad, Count: 1}
+	job := jobspec.Job{Name: s.Name, Label: s.Name, Ad: ad, Count: 1}
 	if s.Array != nil {
 		job.Count, job.Array = s.Array.Len(), true
 		ad.SetString(roost.AttrArrayIndex, s.Array.String())
 	}
 	ad.SetString(roost.AttrMyType, "Job")
-	ad.SetString(roost.AttrJobName, submit.EscapeLiteral(s.Name))
+	ad.SetString(roost.AttrJobName, jobspec.EscapeLiteral(s.Name))
 	if parts := len(s.request.gangParts); parts > 1 {
 		job.Count *= parts // and to its user it is one job all the same, or as many as the array has indexes
 		ad.SetBool("Array", s.Array != nil)
@@ -54,7 +54,7 @@ func (s *JobSubmission) setProgram(ad *classad.Ad) {
 	if s.ownDirectory {
 		where = s.outputDirectory()
 	}
-	ad.SetString(roost.AttrIwd, submit.EscapeLiteral(where))
+	ad.SetString(roost.AttrIwd, jobspec.EscapeLiteral(where))
 	arguments := s.arguments
 	if s.Command == nil && s.interactive {
 		return
@@ -73,7 +73,7 @@ func (s *JobSubmission) setProgram(ad *classad.Ad) {
 				program = s.paths().absolutePath(found)
 			}
 		}
-		ad.SetString(roost.AttrCmd, submit.EscapeLiteral(program))
+		ad.SetString(roost.AttrCmd, jobspec.EscapeLiteral(program))
 		arguments = s.Command[1:]
 	}
 	if len(arguments) == 0 {
@@ -81,7 +81,7 @@ func (s *JobSubmission) setProgram(ad *classad.Ad) {
 	}
 	list := make([]string, len(arguments))
 	for i, a := range arguments {
-		list[i] = submit.EscapeLiteral(a)
+		list[i] = jobspec.EscapeLiteral(a)
 	}
 	ad.SetStrings(roost.AttrArguments, list)
 }
@@ -102,7 +102,7 @@ func (s *JobSubmission) shellPath() string {
 
 // setAccounting sets the account of the job, and what decides when it runs.
 func (s *JobSubmission) setAccounting(ad *classad.Ad) {
-	d := submit.StandardDefaults()
+	d := jobspec.StandardDefaults()
 	ad.SetString(roost.AttrBand, d.Band.String())
 	ad.SetInt(roost.AttrPriority, int64(s.Priority))
 	if group := s.Account; group != "" || s.Project != "" {

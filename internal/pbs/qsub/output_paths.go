@@ -7,7 +7,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
-	"github.com/roost-batch/roost/internal/submit"
+	"github.com/roost-batch/roost/internal/submit/jobspec"
 )
 
 func (s *JobSubmission) setJoin(v string) error {
@@ -95,7 +95,7 @@ func (s pathSetter) outputPath(given string, letter byte, suffix string) string 
 	if earlier, ok := s.Paths[letter]; ok {
 		return earlier
 	}
-	standard := submit.EscapeLiteral(s.Name) + "." + string(letter) + "$(JobSeq)"
+	standard := jobspec.EscapeLiteral(s.Name) + "." + string(letter) + "$(JobSeq)"
 	if ref := s.indexReference(); ref != "" && s.Caller.isTorque() {
 		standard += "-" + ref
 	} else if ref != "" {
@@ -120,7 +120,7 @@ func (s pathSetter) outputPath(given string, letter byte, suffix string) string 
 
 // joinBelow appends a name in the form of the ad to a directory.
 func joinBelow(dir, name string) string {
-	return submit.EscapeLiteral(strings.TrimSuffix(dir, "/")) + "/" + name
+	return jobspec.EscapeLiteral(strings.TrimSuffix(dir, "/")) + "/" + name
 }
 
 // LocalPath makes "[host:]path" absolute. A relative path starts at the directory of
@@ -148,8 +148,8 @@ func (s pathSetter) expandPath(p string) string {
 	index := s.indexReference()
 	return strings.NewReplacer("${PBS_JOBID}", s.pbsJobID(), "$PBS_JOBID", s.pbsJobID(), "^array_index^", index,
 		"${PBS_ARRAY_INDEX}", index, "$PBS_ARRAY_INDEX", index,
-		"${PBS_ARRAYID}", index, "$PBS_ARRAYID", index, "${PBS_JOBNAME}", submit.EscapeLiteral(s.Name), "$PBS_JOBNAME",
-		submit.EscapeLiteral(s.Name), "$", "$$").Replace(p)
+		"${PBS_ARRAYID}", index, "$PBS_ARRAYID", index, "${PBS_JOBNAME}", jobspec.EscapeLiteral(s.Name), "$PBS_JOBNAME",
+		jobspec.EscapeLiteral(s.Name), "$", "$$").Replace(p)
 }
 
 // pbsJobID returns the reference to PBS's id of the job or subjob.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/submit"
+	"github.com/roost-batch/roost/internal/submit/jobspec"
 )
 
 // QsubCaller describes who runs qsub, and gives access to the outside world.
@@ -37,7 +37,7 @@ func (c *QsubCaller) isTorque() bool { return c.Dialect != nil && c.Dialect() ==
 
 // QsubResult is what qsub must do.
 type QsubResult struct {
-	Job   submit.Job
+	Job   jobspec.Job
 	Queue string // "", or the queue of -q
 
 	Server string // "", or the node after the @ of -q

@@ -7,7 +7,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
-	"github.com/roost-batch/roost/internal/submit"
+	"github.com/roost-batch/roost/internal/submit/jobspec"
 )
 
 // resourceRequest is what the job requests of machines.
@@ -173,7 +173,7 @@ func (s *JobSubmission) buildJobWideRequest() error {
 
 // setRequest writes the request of the first chunk into the ad, and returns the columns
 // in which the others differ.
-func (s *JobSubmission) setRequest(ad *classad.Ad) []submit.TaskColumn {
+func (s *JobSubmission) setRequest(ad *classad.Ad) []jobspec.TaskColumn {
 	r, first := &s.request, &s.request.gangParts[0]
 	ad.SetInt(roost.AttrRequestCpus, int64(max(first.cpus, 1)))
 	ad.SetInt(roost.AttrRequestMemory, int64(first.memoryRequest()/roost.MiB))

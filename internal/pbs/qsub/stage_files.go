@@ -8,7 +8,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
-	"github.com/roost-batch/roost/internal/submit"
+	"github.com/roost-batch/roost/internal/submit/jobspec"
 )
 
 // stageFile is a file to stage. name is below the job's directory, and path is on the
@@ -88,11 +88,11 @@ func (f stageFile) adEntry(landing string) string {
 	to := strings.TrimPrefix(strings.TrimPrefix(f.path, landing), "/")
 	switch {
 	case f.destination && to == "" && !strings.Contains(f.name, "/"), to == f.name, f.name == "." && to == "":
-		return submit.EscapeLiteral(f.name)
+		return jobspec.EscapeLiteral(f.name)
 	case f.destination:
 		to = cmp.Or(to, ".") + "/"
 	}
-	return submit.EscapeLiteral(f.name) + " => " + submit.EscapeLiteral(to)
+	return jobspec.EscapeLiteral(f.name) + " => " + jobspec.EscapeLiteral(to)
 }
 
 // setStaging writes into the ad which files are staged.
@@ -108,7 +108,7 @@ func (s *JobSubmission) setStaging(ad *classad.Ad) {
 		if f.destination {
 			name += "/"
 		}
-		in = append(in, submit.EscapeLiteral(f.path)+" => "+submit.EscapeLiteral(name))
+		in = append(in, jobspec.EscapeLiteral(f.path)+" => "+jobspec.EscapeLiteral(name))
 	}
 	for _, f := range s.stageOut {
 		out = append(out, f.adEntry(s.outputDirectory()))

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/submit"
+	"github.com/roost-batch/roost/internal/submit/jobspec"
 )
 
 // setVariables parses -v: "A,B=2,C='a,b'". A name without a value gets its value in the
@@ -42,7 +42,7 @@ func (s *JobSubmission) jobEnvironment() []string {
 	set := map[string]string{}
 	put := func(name, value string) {
 		if value != "" {
-			set[name] = submit.EscapeLiteral(value)
+			set[name] = jobspec.EscapeLiteral(value)
 		}
 	}
 	from := func(name string) string { v, _ := LookUpVariable(s.Caller.Environ, name); return v }
@@ -54,12 +54,12 @@ func (s *JobSubmission) jobEnvironment() []string {
 	if s.exportAll {
 		for _, entry := range s.Caller.Environ {
 			if name, value, ok := strings.Cut(entry, "="); ok && name != "" && !strings.HasPrefix(name, "PBS_O_") {
-				set[name] = submit.EscapeLiteral(value)
+				set[name] = jobspec.EscapeLiteral(value)
 			}
 		}
 	}
 	for name, v := range s.export {
-		set[name] = submit.EscapeLiteral(v)
+		set[name] = jobspec.EscapeLiteral(v)
 	}
 	if s.interactive && s.Shell != "" {
 		put("SHELL", s.Shell) // the one that is started

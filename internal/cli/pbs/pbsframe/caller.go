@@ -9,7 +9,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/account"
 	"github.com/roost-batch/roost/internal/cli/frame"
-	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/config/pooldir"
 	"github.com/roost-batch/roost/internal/pbs/qsub"
 )
 
@@ -20,13 +20,16 @@ func NewCaller(c *frame.Invocation) (qsub.QsubCaller, error) {
 		return qsub.QsubCaller{}, err
 	}
 	return qsub.QsubCaller{
-		Dir: opts.Dir, Home: opts.Home, User: opts.User, Group: primaryGroup(), Host: config.HostName(),
+		Dir: opts.Dir, Home: opts.Home, User: opts.User, Group: primaryGroup(), Host: pooldir.HostName(),
 		Server: c.DefaultServer(), Environ: c.Env, Now: opts.Now, LookPath: exec.LookPath,
 		Inventory: newPoolInventory(c),
 		Dialect:   func() roost.PBSDialect { d, _ := Dialect(c); return d },
 		Read:      func(path string) ([]byte, error) { return frame.UserFiles{}.Read(path, qsub.MaxScript) },
 		Stdin: func() ([]byte, error) {
 			if f, ok := c.Stdin.(*os.File); ok && frame.ScreenOf(f).Terminal {
+				if c.FallbackProgram != "" { // the script may ask for a terminal
+					return nil, c.ExecSibling(c.FallbackProgram)
+				}
 				fmt.Fprintln(c.Stderr, "Job script will be read from standard input. Submit with CTRL+D.")
 			}
 			return frame.ReadLimited(c.Stdin, "standard input", qsub.MaxScript)

@@ -105,3 +105,19 @@ func ShortFlag(letter, value, words string) ucli.Flag {
 	}
 	return &ucli.StringFlag{Name: letter, Usage: "`" + value + "`: " + words}
 }
+
+// CutLeadingOptions parts a command's own options from the command that it runs. The
+// latter begins behind "--" or with the first word without a dash.
+func CutLeadingOptions(args []string, valued string) (own, rest []string) {
+	for i := 0; i < len(args); i++ {
+		switch arg := args[i]; {
+		case arg == "--":
+			return args[:i], args[i+1:]
+		case len(arg) < 2 || arg[0] != '-':
+			return args[:i], args[i:]
+		case len(arg) == 2 && strings.IndexByte(valued, arg[1]) >= 0:
+			i++ // its value
+		}
+	}
+	return args, nil
+}

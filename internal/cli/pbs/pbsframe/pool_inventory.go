@@ -9,7 +9,7 @@ import (
 	"github.com/roost-batch/roost/internal/cli/admin"
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/pbs/qsub"
-	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
@@ -54,7 +54,7 @@ func isResourceDeclared(c *frame.Invocation, resource string) (bool, error) {
 	}) {
 		return true, nil
 	}
-	texts, err := c.QueryAds(&wire.AdQuery{Type: "Machine", Constraint: resource + " isnt undefined",
+	texts, err := c.QueryAds(&scheddapi.AdQuery{Type: "Machine", Constraint: resource + " isnt undefined",
 		Projection: []string{roost.AttrName, resource}, Limit: 1})
 	if err != nil {
 		return false, err

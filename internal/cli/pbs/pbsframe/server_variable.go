@@ -9,11 +9,11 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/cli/frame"
-	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/config/pooldir"
 	"github.com/roost-batch/roost/internal/document"
-	"github.com/roost-batch/roost/internal/identity/login"
+	"github.com/roost-batch/roost/internal/identity/loginfile"
 	"github.com/roost-batch/roost/internal/pbs/qsub"
-	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
 )
 
 // The server that PBS_DEFAULT, or PBS_SERVER, names is the schedd of a node. It is where
@@ -82,7 +82,7 @@ func namesServer(name string, args []string) bool {
 // FindServer finds the node whose schedd a name means. It is "" for this machine's, a
 // node with a login of the user, or another of the pool.
 func FindServer(c *frame.Invocation, name string) (node string, ok bool) {
-	if strings.EqualFold(name, "localhost") || strings.EqualFold(name, config.HostName()) {
+	if strings.EqualFold(name, "localhost") || strings.EqualFold(name, pooldir.HostName()) {
 		return "", true
 	}
 	local := localServer(c)
@@ -90,8 +90,8 @@ func FindServer(c *frame.Invocation, name string) (node string, ok bool) {
 		return "", true
 	}
 	var others []string
-	if dir, err := login.Dir(c.Getenv); err == nil {
-		others = login.Nodes(dir)
+	if dir, err := loginfile.Dir(c.Getenv); err == nil {
+		others = loginfile.Nodes(dir)
 	}
 	if found := qsub.MatchingMachines(name, others); len(found) == 1 {
 		return found[0], true
@@ -100,7 +100,7 @@ func FindServer(c *frame.Invocation, name string) (node string, ok bool) {
 		return "", false
 	}
 	all := append(others, local)
-	texts, err := c.QueryAds(&wire.AdQuery{Type: "Scheduler", Projection: []string{roost.AttrName}})
+	texts, err := c.QueryAds(&scheddapi.AdQuery{Type: "Scheduler", Projection: []string{roost.AttrName}})
 	for _, text := range texts {
 		if ad, perr := classad.Parse(text); err == nil && perr == nil {
 			if other, ok := ad.Str(roost.AttrName); ok && !slices.Contains(all, other) {
@@ -117,7 +117,7 @@ func FindServer(c *frame.Invocation, name string) (node string, ok bool) {
 			return found[0], true
 		}
 	}
-	return "", SameHost(name, config.HostName())
+	return "", SameHost(name, pooldir.HostName())
 }
 
 func shortHost(name string) string {
@@ -135,7 +135,7 @@ func localServer(c *frame.Invocation) string {
 	defer conn.Close()
 	ctx, cancel := context.WithTimeout(c.Context, frame.AskTimeout)
 	defer cancel()
-	h, err := wire.NewScheddClient(conn).Health(ctx, &wire.HealthRequest{Brief: true})
+	h, err := scheddapi.NewScheddClient(conn).Health(ctx, &scheddapi.HealthRequest{Brief: true})
 	if err != nil {
 		return ""
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
 	"github.com/roost-batch/roost/internal/pbs/qsub"
-	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
@@ -68,7 +68,7 @@ func reservedResources(r *ledger.AdvanceReservation) (w qsub.ReservationRequest)
 // reservations keep at that time. Where nobody knows the machines nothing is refused.
 func checkRoom(c *frame.Invocation, asked *qsub.ReservationRequest, name string, when ledger.Period,
 	all []admin.AttributedObject[ledger.AdvanceReservation]) error {
-	texts, err := c.QueryAds(&wire.AdQuery{Type: "Machine",
+	texts, err := c.QueryAds(&scheddapi.AdQuery{Type: "Machine",
 		Projection: []string{roost.AttrName, roost.AttrTotalCpus, roost.AttrTotalMemory, roost.AttrTotalGpus}})
 	if err != nil || len(texts) == 0 {
 		return nil

@@ -16,7 +16,7 @@ import (
 	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
 	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/pbs/qsub"
-	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
@@ -201,7 +201,7 @@ func newReservation(c *frame.Invocation, o *pbsframe.Options) (name string, err 
 		w["name"] = name
 		setReservationTimes(w, from, until)
 		setReservedResources(w, &asked)
-		_, err = c.AskCell(&wire.CellRequest{Verb: string(ledger.VerbSet), Kind: string(ledger.KindReservation),
+		_, err = c.AskCell(&scheddapi.CellRequest{Verb: string(ledger.VerbSet), Kind: string(ledger.KindReservation),
 			Object: w.JSONText(), Whole: true, Fresh: true, Basis: basis})
 		if err == nil || !errors.Is(frame.DecodeError(err), roost.Conflict) {
 			return name, err
@@ -345,7 +345,7 @@ func changeReservation(c *frame.Invocation, o *pbsframe.Options, old *admin.Attr
 	if asked.HasSize {
 		setReservedResources(w, &asked)
 	}
-	_, err = c.AskCell(&wire.CellRequest{Verb: string(ledger.VerbSet), Kind: string(ledger.KindReservation),
+	_, err = c.AskCell(&scheddapi.CellRequest{Verb: string(ledger.VerbSet), Kind: string(ledger.KindReservation),
 		Object: w.JSONText(), Basis: basis})
 	return err
 }

@@ -1,0 +1,3 @@
+// Package translation is roost translate, which makes job files of the scripts of other
+// batch systems.
+package translation

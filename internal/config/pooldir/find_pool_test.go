@@ -1,0 +1,102 @@
+package pooldir
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/roost-batch/roost"
+)
+
+func testEnvironment(pairs ...string) func(string) string {
+	return func(name string) string {
+		for i := 0; i+1 < len(pairs); i += 2 {
+			if pairs[i] == name {
+				return pairs[i+1]
+			}
+		}
+		return ""
+	}
+}
+
+func TestPoolDir(t *testing.T) {
+	tests := []struct {
+		dir  string
+		env  []string
+		want string
+	}{
+		{"/d", []string{"ROOST_DIR", "/r", "XDG_STATE_HOME", "/x", "HOME", "/h"}, "/d"},
+		{"", []string{"ROOST_DIR", "/r", "XDG_STATE_HOME", "/x", "HOME", "/h"}, "/r"},
+		{"", []string{"XDG_STATE_HOME", "/x", "HOME", "/h"}, "/x/roost"},
+		{"", []string{"XDG_STATE_HOME", "relative", "HOME", "/h"}, "/h/.local/state/roost"},
+		{"", []string{"HOME", "/h"}, "/h/.local/state/roost"},
+	}
+	for _, tt := range tests {
+		if got, err := PoolDir(tt.dir, testEnvironment(tt.env...)); got != tt.want || err != nil {
+			t.Errorf("%q, %v: got %q, %v; want %q", tt.dir, tt.env, got, err, tt.want)
+		}
+	}
+	if _, err := PoolDir("", testEnvironment()); !errors.Is(err, roost.Usage) {
+		t.Errorf("without anything: got %v", err)
+	}
+}
+
+// makeSocket makes a file at the path of the socket of a pool in dir.
+func makeSocket(t *testing.T, run string) string {
+	t.Helper()
+	path := filepath.Join(run, SocketName)
+	if err := os.MkdirAll(run, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return "unix:" + path
+}
+
+func TestFindPool(t *testing.T) {
+	home, named, system, empty := t.TempDir(), t.TempDir(), t.TempDir(), t.TempDir()
+	inHome := makeSocket(t, filepath.Join(home, ".local/state/roost/run"))
+	inNamed := makeSocket(t, filepath.Join(named, "run"))
+	inSystem := makeSocket(t, system)
+	tests := []struct {
+		name, dir, system string
+		env               []string
+		want              string
+	}{
+		{"--dir first", named, system, []string{"ROOST_DIR", home, "HOME", home}, inNamed},
+		{"then ROOST_DIR", "", system, []string{"ROOST_DIR", named, "HOME", home}, inNamed},
+		{"then home", "", system, []string{"HOME", home}, inHome},
+		{"then the host's", "", system, []string{"HOME", empty}, inSystem},
+		{"the host's without a home", "", system, nil, inSystem},
+		{"--dir or nothing", empty, system, []string{"HOME", home}, ""},
+		{"ROOST_DIR or nothing", "", system, []string{"ROOST_DIR", empty, "HOME", home}, ""},
+		{"nowhere", "", empty, []string{"HOME", empty}, ""},
+	}
+	for _, tt := range tests {
+		got, err := searchPool(tt.dir, testEnvironment(tt.env...), tt.system)
+		if got != tt.want {
+			t.Errorf("%s: got %q, %v; want %q", tt.name, got, err, tt.want)
+		}
+		if tt.want == "" && (!errors.Is(err, roost.Unavailable) ||
+			!strings.Contains(err.Error(), "start one with: roost up")) {
+			t.Errorf("%s: got %v", tt.name, err)
+		}
+	}
+}
+
+func TestSanitize(t *testing.T) {
+	for in, want := range map[string]string{
+		"lab7.example.org": "lab7", "": "localhost", "-x": "x", "my host[1]": "myhost1", "日本": "localhost",
+		strings.Repeat("a", 100): strings.Repeat("a", 64),
+	} {
+		if got := NodeNameOf(in); got != want || !IsValidName(got) {
+			t.Errorf("%q: got %q, want %q", in, got, want)
+		}
+	}
+}
+
+// TestGPUsOfSeveral checks that two startds of a host use the same GPUs only if both are
+// configured so.
