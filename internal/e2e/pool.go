@@ -54,8 +54,7 @@ func Build(ctx context.Context, dir string, tags ...string) (roost string, err e
 // programNames are the programs, which lie beside each other.
 func programNames() []string {
 	return []string{"roost", "roost-accountant", "roost-daemon", "roost-negotiator", "roost-node", "roost-q",
-		"roost-sim",
-		"roost-starter", "roost-web"}
+		"roost-sim", "roost-starter", "roost-web"}
 }
 
 // PoolOptions says how a pool is started.

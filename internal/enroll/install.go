@@ -66,8 +66,8 @@ func Install(i InstallOptions) (changed int, err error) {
 
 // programNames are the programs, which lie beside each other.
 func programNames() []string {
-	return []string{"roost", "roost-daemon", "roost-negotiator", "roost-node", "roost-q", "roost-sim",
-		"roost-starter", "roost-web"}
+	return []string{"roost", "roost-accountant", "roost-daemon", "roost-negotiator", "roost-node", "roost-q",
+		"roost-sim", "roost-starter", "roost-web"}
 }
 
 // installedFile is one file below the prefix.
