@@ -163,21 +163,19 @@ const taskTurn = 2000
 // isLong reports whether a target has more tasks to list than the loop can list in one
 // turn.
 func (l *listQuery) isLong(t selectionTarget) bool {
-	_, ok := l.queue.Status(t.Job.Seq)
-	return l.req.GetTasks() && ok && t.err == nil && t.Job.Host == l.node.Name &&
-		l.queue.TaskCount(t.Job.Seq) > taskTurn
+	return l.req.GetTasks() && t.err == nil && t.Job.Host == l.node.Name && l.queue.TaskCount(t.Job.Seq) > taskTurn
 }
 
 // sendLongTargets sends the rows of targets, and sends those of very many tasks in
 // pieces. A million rows at once would stop the queue for seconds and take a gigabyte.
 func (l *listQuery) sendLongTargets(targets []selectionTarget) error {
 	for _, t := range targets {
-		for first, more := 0, true; more; first += taskTurn {
+		for next, more := 0, true; more; {
 			var rows []*wire.JobStatus
-			gone := false
+			gone, first := false, next
 			if err := l.callLoopDurable(l.ctx, func(time.Time) {
 				if gone = !l.isLong(t); !gone {
-					rows, more = l.listTurn(l.queue, t.TaskSelector, first, true)
+					rows, next, more = l.listTurn(l.queue, t.TaskSelector, first, true)
 				}
 			}); err != nil {
 				return err
@@ -192,7 +190,7 @@ func (l *listQuery) sendLongTargets(targets []selectionTarget) error {
 				if err != nil {
 					return err
 				}
-				rows, more = l.listTurn(past, t.TaskSelector, first, false)
+				rows, next, more = l.listTurn(past, t.TaskSelector, first, false)
 			}
 			if err := l.sendAll(rows); err != nil {
 				return err
@@ -202,14 +200,20 @@ func (l *listQuery) sendLongTargets(targets []selectionTarget) error {
 	return nil
 }
 
-// listTurn lists a target's tasks from first on, as many as fit into one turn. It reports
-// whether there are more.
+// listTurn lists a target's tasks from first on, as many as fit into one turn. It returns
+// from where the next turn goes on, and whether there is one. What lies between the tasks
+// that are wanted costs no turns.
 func (l *listQuery) listTurn(q *queue.Queue, t queue.TaskSelector, first int,
-	present bool) (rows []*wire.JobStatus, more bool) {
-	if part := t.Intersect(first, first+taskTurn-1); len(part.Ranges) > 0 {
+	present bool) (rows []*wire.JobStatus, next int, more bool) {
+	first, ok := q.NextTaskIn(t, first, l.states.States, l.states.WithFailedTask)
+	if !ok {
+		return nil, first, false
+	}
+	next = first + taskTurn
+	if part := t.Intersect(first, next-1); len(part.Ranges) > 0 {
 		rows = l.targetRows(nil, q, part, present)
 	}
-	return rows, first+taskTurn < q.TaskCount(t.Job.Seq) && l.limit != 0
+	return rows, next, next < q.TaskCount(t.Job.Seq) && l.limit != 0
 }
 
 func (l *listQuery) sendAll(rows []*wire.JobStatus) error {
@@ -240,9 +244,9 @@ func (l *listQuery) sendMissing(t selectionTarget) error {
 	if !l.req.GetTasks() {
 		return l.sendAll(l.targetRows(nil, past, there, false))
 	}
-	for first, more := 0, true; more; first += taskTurn {
+	for next, more := 0, true; more; {
 		var rows []*wire.JobStatus
-		rows, more = l.listTurn(past, there, first, false)
+		rows, next, more = l.listTurn(past, there, next, false)
 		if err := l.sendAll(rows); err != nil {
 			return err
 		}

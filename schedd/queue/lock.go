@@ -2,7 +2,6 @@ package queue
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/roost-batch/roost"
@@ -51,5 +50,5 @@ func (j *job) isLocked(i int) bool {
 
 // firstHeldLocked is locked of the first task of a job that is held.
 func (j *job) firstHeldLocked() bool {
-	return j.counts[roost.Held] > 0 && j.isLocked(slices.Index(j.state, roost.Held))
+	return j.counts[roost.Held] > 0 && j.isLocked(indexOfState(j.state, roost.Held))
 }

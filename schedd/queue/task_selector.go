@@ -41,6 +41,20 @@ func (t TaskSelector) eachIndex(tasks int, f func(i int)) {
 	}
 }
 
+// nextIndex returns the lowest index of the target, in a job of that many tasks, that is
+// not below first.
+func (t TaskSelector) nextIndex(first, tasks int) (int, bool) {
+	if len(t.Ranges) == 0 {
+		return first, first < tasks
+	}
+	for _, r := range t.Ranges {
+		if r.Last >= first {
+			return max(r.First, first), max(r.First, first) < tasks
+		}
+	}
+	return 0, false
+}
+
 // firstMissingIndex returns an index of the target that a job of that many tasks does not
 // have.
 func (t TaskSelector) firstMissingIndex(tasks int) (int, bool) {
