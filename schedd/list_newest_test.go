@@ -76,19 +76,26 @@ func TestNewestPages(t *testing.T) {
 	}
 }
 
-// TestNewestConditions checks the conditions of such a list against all of its rows.
+// TestNewestConditions checks the conditions of such a list against all of its rows, with
+// and without those of the history.
 func TestNewestConditions(t *testing.T) {
 	p := newPool(t)
+	p.stop()
+	p.addEndedJobs("a", "b", "Job 1")
+	p.start()
 	for i := range 12 {
 		p.submit(fmt.Sprint(i), 1, fmt.Sprintf(`JobName = "Job %d"; HoldOnSubmit = %v`, i%3, i%2 == 0))
 	}
-	all, _ := p.newestPage(&wire.QueryRequest{}, nil)
 	for name, c := range map[string]struct {
 		req  *wire.QueryRequest
 		want func(*wire.JobStatus) bool
 	}{
 		"state": {&wire.QueryRequest{Selection: &wire.Selection{States: []string{"held"}}},
 			func(s *wire.JobStatus) bool { return s.GetCounts()["held"] > 0 }},
+		"several states": {&wire.QueryRequest{Selection: &wire.Selection{States: []string{"idle", "completed"}}},
+			func(s *wire.JobStatus) bool { return s.GetCounts()["idle"]+s.GetCounts()["completed"] > 0 }},
+		"failed": {&wire.QueryRequest{Selection: &wire.Selection{States: []string{"failed"}}},
+			func(s *wire.JobStatus) bool { return s.GetCounts()["failed"] > 0 }},
 		"name": {&wire.QueryRequest{NamePart: "job 1"}, func(s *wire.JobStatus) bool { return s.GetName() == "Job 1" }},
 		"mine": {&wire.QueryRequest{Selection: &wire.Selection{Mine: true}},
 			func(*wire.JobStatus) bool { return true }},
@@ -97,9 +104,13 @@ func TestNewestConditions(t *testing.T) {
 		"band":  {&wire.QueryRequest{Bands: []string{"production"}}, func(*wire.JobStatus) bool { return false }},
 		"queue": {&wire.QueryRequest{Queues: []string{"none"}}, func(*wire.JobStatus) bool { return false }},
 	} {
-		want := slices.DeleteFunc(slices.Clone(all), func(s *wire.JobStatus) bool { return !c.want(s) })
-		if got, _ := p.newestPage(c.req, nil); numbers(got) != numbers(want) {
-			t.Errorf("%s: got %s, want %s", name, numbers(got), numbers(want))
+		for _, history := range []bool{false, true} {
+			all, _ := p.newestPage(&wire.QueryRequest{History: history}, nil)
+			want := slices.DeleteFunc(all, func(s *wire.JobStatus) bool { return !c.want(s) })
+			c.req.History = history
+			if got, _ := p.newestPage(c.req, nil); numbers(got) != numbers(want) {
+				t.Errorf("%s, history %v: got %s, want %s", name, history, numbers(got), numbers(want))
+			}
 		}
 	}
 	for _, req := range []*wire.QueryRequest{{Tasks: true}, {Ads: true},

@@ -190,9 +190,10 @@ func (v *jobView) makeTableRow(seq uint64) (row *table.JobRow, volatile bool) {
 
 // newTableRow makes the row of a job, wherever it is.
 func newTableRow(m *wire.JobStatus, st *queue.JobStatus, ad adtext.Packed) *table.JobRow {
+	text := encodeRow(m) // it may change m
 	return &table.JobRow{
 		Seq: st.Job.Seq, Owner: st.Owner, UID: st.UID, Submitted: st.Submitted, OrderSeq: st.OrderRank,
-		OrderTime: st.OrderTime, IsArray: st.Array, Text: adtext.Plain(string(encodeRow(m))), Ad: ad,
+		OrderTime: st.OrderTime, IsArray: st.Array, Text: adtext.Plain(string(text)), Ad: ad, Terms: termsOf(m),
 		IsFinal: st.Counts[roost.Completed]+st.Counts[roost.Removed] == st.Tasks,
 	}
 }

@@ -3,8 +3,6 @@ package api
 import (
 	"fmt"
 	"math"
-	"slices"
-	"strings"
 
 	"google.golang.org/protobuf/proto"
 
@@ -27,6 +25,7 @@ func (l *listQuery) runNewest() (err error) {
 	if l.states, err = newFilter(l.req.GetSelection(), l.user); err != nil {
 		return err
 	}
+	l.conditions = newRowConditions(l.req, l.states)
 	t, err := l.freshTable(l.ctx)
 	if err != nil {
 		return err
@@ -56,43 +55,16 @@ func (l *listQuery) sendNewest(r *table.JobRow) error {
 	if l.limit == 0 || !l.admitsRow(r) || l.req.GetSelection().GetMine() && r.Owner != l.user.User {
 		return nil
 	}
-	text := l.jobTable.rowText(r)
-	if l.readsRows() {
-		status := &wire.JobStatus{}
-		if err := proto.Unmarshal(text, status); err != nil {
-			return err
-		}
-		if !l.admitsStatus(status) {
-			return nil
-		}
+	if ok, err := l.conditions.admits(r); !ok || err != nil {
+		return err
 	}
+	text := l.jobTable.rowText(r)
 	place, err := proto.Marshal(&wire.JobStatus{Place: r.OrderNumber()})
 	if err != nil {
 		return err
 	}
 	l.limit--
 	return l.to(peers.ListRow{SubmittedAt: r.OrderedAt(), Text: append(text[:len(text):len(text)], place...)})
-}
-
-// readsRows reports whether the conditions are about what only the text of a row has.
-func (l *listQuery) readsRows() bool {
-	return len(l.req.GetSelection().GetStates()) > 0 || len(l.req.GetBands()) > 0 || len(l.req.GetQueues()) > 0 ||
-		l.req.GetNamePart() != ""
-}
-
-// admitsStatus reports whether a job meets them.
-func (l *listQuery) admitsStatus(s *wire.JobStatus) bool {
-	if bands := l.req.GetBands(); len(bands) > 0 && !slices.Contains(bands, s.GetBand()) {
-		return false
-	}
-	if queues := l.req.GetQueues(); len(queues) > 0 && !slices.Contains(queues, s.GetQueue()) {
-		return false
-	}
-	if !strings.Contains(strings.ToLower(s.GetName()), strings.ToLower(l.req.GetNamePart())) {
-		return false
-	}
-	states := l.req.GetSelection().GetStates()
-	return len(states) == 0 || slices.ContainsFunc(states, func(state string) bool { return s.GetCounts()[state] > 0 })
 }
 
 // newestPast goes through the jobs of the history, the newest first. It never holds more

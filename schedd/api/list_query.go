@@ -69,6 +69,7 @@ type listQuery struct {
 	limit       int // rows that may still be sent; below 0 for any number
 	seen        map[uint64]bool
 	states      selectionFilter        // of tasks, by their states
+	conditions  rowConditions          // with newest
 	attributes  func(name string) bool // with table: attributes of ads
 	pendingRows []*table.JobRow        // with table: rows that wait for company
 }

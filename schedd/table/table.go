@@ -23,6 +23,7 @@ type JobRow struct {
 	RequestID uint64        // ID of the request whose explanation belongs to it; 0: none
 	Text      adtext.Packed // the row as it is sent
 	Ad        adtext.Packed
+	Terms     *SearchTerms // nil: they are only in the text
 	UID       uint32
 	IsFinal   bool // all its tasks have ended
 	IsArray   bool // it was submitted as several tasks
