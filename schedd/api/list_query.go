@@ -50,6 +50,9 @@ func (s *Service) runListQuery(ctx context.Context, req *wire.QueryRequest, who 
 	if req.GetLimit() == 0 {
 		l.limit = -1
 	}
+	if req.GetNode() != "" {
+		return l.runNode()
+	}
 	if req.GetTable() {
 		return l.runTable()
 	}

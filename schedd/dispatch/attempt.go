@@ -1,6 +1,9 @@
 package dispatch
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/mutant"
 )
@@ -19,6 +22,23 @@ func (d *Dispatcher) Started(nodeName string, a roost.AttemptID) bool {
 func (d *Dispatcher) HasAttempt(nodeName string, a roost.AttemptID) bool {
 	c := d.busy[a.Task]
 	return c != nil && c.Node == nodeName && c.Attempt == a
+}
+
+// AttemptsOn lists the attempts that claims on a node have, in the order of their tasks.
+func (d *Dispatcher) AttemptsOn(nodeName string) (list []roost.AttemptID) {
+	n := d.nodes[nodeName]
+	if n == nil {
+		return nil
+	}
+	for _, c := range n.claims {
+		if c.State == Busy || c.State == Exited {
+			list = append(list, c.Attempt)
+		}
+	}
+	slices.SortFunc(list, func(a, b roost.AttemptID) int {
+		return cmp.Or(cmp.Compare(a.Task.Job.Seq, b.Task.Job.Seq), cmp.Compare(a.Task.Index, b.Task.Index))
+	})
+	return list
 }
 
 // Exited notes that an attempt's processes are gone and its output may be fetched. It

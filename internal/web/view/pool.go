@@ -196,7 +196,7 @@ type NodeDetail struct {
 	Unreachable []Unreachable  `json:"unreachable,omitempty"`
 }
 
-// maxNodeTasks bounds the running tasks that are looked at for those of one machine.
+// maxNodeTasks bounds the tasks of one machine that are shown.
 const maxNodeTasks = 2000
 
 // Node returns the view of one machine.
@@ -219,12 +219,9 @@ func (p *Pool) Node(c *route.Call) (any, error) {
 	}); err != nil {
 		return nil, err
 	}
-	query := &wire.QueryRequest{Selection: &wire.Selection{States: []string{roost.Running.String(),
-		roost.Suspended.String()}}, Tasks: true, Limit: maxNodeTasks}
+	query := &wire.QueryRequest{Node: d.Node.Name, Tasks: true, Limit: maxNodeTasks}
 	d.Unreachable, err = queryPool(c, &wire.PoolQuery{Query: query}, func(task *wire.JobStatus) error {
-		if task.GetNode() == d.Node.Name {
-			d.Tasks = append(d.Tasks, document.JobOf(task, true))
-		}
+		d.Tasks = append(d.Tasks, document.JobOf(task, true))
 		return nil
 	})
 	return d, err

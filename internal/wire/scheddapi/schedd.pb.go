@@ -1942,6 +1942,7 @@ type QueryRequest struct {
 	Bands         []string `protobuf:"bytes,13,rep,name=bands,proto3" json:"bands,omitempty"`    // with newest: only jobs of these bands, queues and with this in their name
 	Queues        []string `protobuf:"bytes,14,rep,name=queues,proto3" json:"queues,omitempty"`
 	NamePart      string   `protobuf:"bytes,15,opt,name=name_part,json=namePart,proto3" json:"name_part,omitempty"`
+	Node          string   `protobuf:"bytes,16,opt,name=node,proto3" json:"node,omitempty"` // only tasks that run on this machine; with tasks
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2077,6 +2078,13 @@ func (x *QueryRequest) GetQueues() []string {
 func (x *QueryRequest) GetNamePart() string {
 	if x != nil {
 		return x.NamePart
+	}
+	return ""
+}
+
+func (x *QueryRequest) GetNode() string {
+	if x != nil {
+		return x.Node
 	}
 	return ""
 }
@@ -5118,7 +5126,7 @@ const file_scheddapi_schedd_proto_rawDesc = "" +
 	"constraint\x18\x02 \x01(\tR\n" +
 	"constraint\x12\x12\n" +
 	"\x04mine\x18\x03 \x01(\bR\x04mine\x12\x16\n" +
-	"\x06states\x18\x04 \x03(\tR\x06states\"\x90\x03\n" +
+	"\x06states\x18\x04 \x03(\tR\x06states\"\xa4\x03\n" +
 	"\fQueryRequest\x123\n" +
 	"\tselection\x18\x01 \x01(\v2\x15.roost.wire.SelectionR\tselection\x12\x18\n" +
 	"\ahistory\x18\x02 \x01(\bR\ahistory\x12\x14\n" +
@@ -5137,7 +5145,8 @@ const file_scheddapi_schedd_proto_rawDesc = "" +
 	"\x06before\x18\f \x01(\x04R\x06before\x12\x14\n" +
 	"\x05bands\x18\r \x03(\tR\x05bands\x12\x16\n" +
 	"\x06queues\x18\x0e \x03(\tR\x06queues\x12\x1b\n" +
-	"\tname_part\x18\x0f \x01(\tR\bnamePart\"M\n" +
+	"\tname_part\x18\x0f \x01(\tR\bnamePart\x12\x12\n" +
+	"\x04node\x18\x10 \x01(\tR\x04node\"M\n" +
 	"\aRefused\x12\x1a\n" +
 	"\bselector\x18\x01 \x01(\tR\bselector\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\rR\x04kind\x12\x12\n" +
