@@ -1,6 +1,7 @@
 package route
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -69,6 +70,9 @@ func ProblemOf(err error) *Problem {
 	if errors.As(err, &large) {
 		return NewProblem(http.StatusRequestEntityTooLarge, fmt.Sprintf("the body has more than %d bytes",
 			large.Limit), "send less, or in parts")
+	}
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		err = fmt.Errorf("%w: there was no answer in time: %w", roost.Unavailable, err)
 	}
 	err = received(err)
 	kind := rpc.KindOf(err)
