@@ -29,23 +29,34 @@ type Pool struct {
 // poolSnapshot is one reading.
 type poolSnapshot struct {
 	at    time.Time
+	took  time.Duration
 	nodes []document.Node // by name
 	err   error
 }
 
-// How old a snapshot may be: one older than poolFresh is read anew, and shown meanwhile
-// until poolStale.
+// How old a snapshot may be: one that is no longer fresh is read anew, and shown
+// meanwhile until poolStale.
 const (
-	poolFresh   = time.Second
-	poolStale   = 15 * time.Second
-	poolTimeout = 10 * time.Second
+	poolFresh    = time.Second
+	maxPoolFresh = 10 * time.Second
+	poolStale    = 15 * time.Second
+	poolTimeout  = 10 * time.Second
 )
+
+// readShare is how many times as long as its reading took a snapshot is fresh at least.
+// So the pages of a large pool cost its daemons no more than those of a small one.
+const readShare = 10
+
+// freshFor returns how long a snapshot is fresh.
+func (s *poolSnapshot) freshFor() time.Duration {
+	return min(max(poolFresh, readShare*s.took), maxPoolFresh)
+}
 
 // snapshot returns the machines, and reads them if need be.
 func (p *Pool) snapshot(c *route.Call) (poolSnapshot, error) {
 	p.mu.Lock()
 	last, age, wait := p.last, time.Since(p.last.at), p.reading
-	if wait == nil && (last.err != nil || age >= poolFresh) {
+	if wait == nil && (last.err != nil || age >= last.freshFor()) {
 		wait = make(chan struct{})
 		p.reading = wait
 		go p.read(c, wait)
@@ -100,6 +111,7 @@ func readPool(c *route.Call) poolSnapshot {
 	if s.err == nil {
 		s.markDrains(c)
 	}
+	s.took = time.Since(s.at)
 	return s
 }
 
