@@ -8,10 +8,11 @@
 // running tasks cost a schedd; on an execute node, how fast tasks are frozen, also at a
 // key, how fast they start, and how fast a new startd adopts the tasks of a dead one;
 // what plans cost for cells of up to 100,000 machines; how long roost why takes in a
-// cell of 10,000 machines; and of the PBS commands, how fast qsub is in a shell, what
-// qstat costs with 100,000 jobs and with an array of a million tasks, what 100,000
-// queued jobs cost in memory, how soon a schedd with them answers after it was killed,
-// and whether a thousand clients that poll their jobs slow down the running ones.
+// cell of 10,000 machines, and how long the pages of the web daemon take there; and of
+// the PBS commands, how fast qsub is in a shell, what qstat costs with 100,000 jobs and
+// with an array of a million tasks, what 100,000 queued jobs cost in memory, how soon a
+// schedd with them answers after it was killed, and whether a thousand clients that poll
+// their jobs slow down the running ones.
 package main
 
 import (
@@ -61,6 +62,7 @@ type measurementCase struct {
 	nodes, cpus int
 	run         func(*poolBencher) error
 	traced      bool // the pool traces its tasks
+	web         bool // the pool has its web daemon
 }
 
 func measurements() []measurementCase {
@@ -84,6 +86,8 @@ func measurements() []measurementCase {
 		{name: "qstat", nodes: 1, cpus: 1, run: (*poolBencher).measureQstat},
 		{name: "restart", nodes: 1, cpus: 1, run: (*poolBencher).measureRestart},
 		{name: "poll", nodes: 2, cpus: 16, run: (*poolBencher).measurePolling},
+		{name: "web", nodes: 1, cpus: 2, web: true,
+			run: func(b *poolBencher) error { return webBencher{b}.measure() }},
 		{name: "array", nodes: 1, cpus: 1, run: (*poolBencher).measureArray},
 	}
 }
@@ -152,7 +156,8 @@ func runOne(ctx context.Context, all *resultList, m measurementCase, roost, dir 
 	if err != nil {
 		return err
 	}
-	pool, err := e2e.Start(ctx, e2e.PoolOptions{Roost: roost, Dir: dir, Nodes: m.nodes, CPUs: m.cpus, Env: env})
+	pool, err := e2e.Start(ctx, e2e.PoolOptions{Roost: roost, Dir: dir, Nodes: m.nodes, CPUs: m.cpus, Env: env,
+		Web: m.web})
 	if err != nil {
 		return err
 	}

@@ -49,7 +49,7 @@ func daemonRole(p gauge.ProcessStat) string {
 	if p.Command == "roost-starter" {
 		return "tasks"
 	}
-	for _, role := range []string{"up", "collector", "negotiator", "schedd", "startd"} {
+	for _, role := range []string{"up", "collector", "negotiator", "schedd", "startd", "web"} {
 		if p.IsDaemon(role) {
 			return role
 		}

@@ -26,6 +26,13 @@ const (
 	jobsPerCall = 1000
 )
 
+// otherUser has jobs beside those of the user of this program. Only root can submit as
+// somebody else, and nobody may as the user called nobody.
+const (
+	otherUser = "daemon"
+	otherUID  = 1
+)
+
 // queueWaits is a script whose job outlives every measurement.
 const queueWaits = "#!/bin/sh\n#PBS -N list\n#PBS -l select=1:ncpus=1:mem=16mb,walltime=100:00:00\n#PBS " +
 	"-j oe\nsleep 360000\n"
@@ -70,12 +77,7 @@ func (b *poolBencher) fillQueue(from, to int, options ...string) error {
 
 // fillQueueAs submits jobs of another user, through a command of that user.
 func (b *poolBencher) fillQueueAs(uid uint32, jobs int) error {
-	for _, dir := range []string{filepath.Dir(b.dir), b.dir, filepath.Join(b.dir, "run"), b.pool.Dir} {
-		if err := os.Chmod(dir, 0o711); err != nil {
-			return err
-		}
-	}
-	if err := os.Chmod(filepath.Join(b.pool.Dir, "run", "schedd.sock"), 0o666); err != nil {
+	if err := openPoolToUsers(b); err != nil {
 		return err
 	}
 	var text bytes.Buffer
@@ -144,7 +146,7 @@ func (b *poolBencher) measureQstat() error {
 			return err
 		}
 		if i == 0 && os.Geteuid() == 0 {
-			if err := b.fillQueueAs(nobodyUID, ownJobs); err != nil {
+			if err := b.fillQueueAs(otherUID, ownJobs); err != nil {
 				return err
 			}
 		}
@@ -163,7 +165,7 @@ func (b *poolBencher) measureQstat() error {
 func (b *poolBencher) measureLists(n int, table, document *time.Duration) error {
 	about := fmt.Sprintf(" of %d jobs", n)
 	if os.Geteuid() == 0 {
-		l, err := b.timeCommand(9, "qstat", "-u", "nobody")
+		l, err := b.timeCommand(9, "qstat", "-u", otherUser)
 		if err != nil {
 			return err
 		}
