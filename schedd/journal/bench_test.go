@@ -133,6 +133,23 @@ func BenchmarkCheckpoint(b *testing.B) {
 	b.ReportMetric(float64(size), "bytes")
 }
 
+// BenchmarkCheckpointOfJobs measures a checkpoint of as many new jobs as a user of a
+// sweep submits at once.
+func BenchmarkCheckpointOfJobs(b *testing.B) {
+	const jobs = 20_000
+	j, _ := open(b, b.TempDir())
+	snapshot, last := make([]byte, 400), uint64(0)
+	for b.Loop() {
+		c := &QueueCheckpoint{Jobs: map[uint64][]byte{}, LastSeq: last + jobs}
+		for ; last < c.LastSeq; last++ {
+			c.Jobs[last+1] = snapshot
+		}
+		if err := checkpoint(j, c); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 // BenchmarkCheckpointOfArrays measures a checkpoint of a full log. Its events are of two
 // arrays that ran at the same time, and of one before them that has left the queue.
 func BenchmarkCheckpointOfArrays(b *testing.B) {

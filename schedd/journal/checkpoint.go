@@ -3,6 +3,8 @@ package journal
 import (
 	"encoding/binary"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/roost-batch/roost/internal/boltfile"
 	"github.com/roost-batch/roost/internal/failpoint"
@@ -111,10 +113,13 @@ func dropEvents(tx *boltfile.Tx, seq uint64) error {
 	return nil
 }
 
-// writeSnapshots writes the snapshots and the counters of a checkpoint.
+// writeSnapshots writes the snapshots and the counters of a checkpoint. bbolt splits
+// pages only at the end of a transaction, so keys in no order would each be put into the
+// middle of one long list.
 func writeSnapshots(tx *boltfile.Tx, c *QueueCheckpoint) error {
 	jobs := tx.Bucket(bucketJobs)
-	for seq, snapshot := range c.Jobs {
+	for _, seq := range slices.Sorted(maps.Keys(c.Jobs)) {
+		snapshot := c.Jobs[seq]
 		if snapshot == nil {
 			continue
 		}
