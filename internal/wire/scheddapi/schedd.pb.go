@@ -1937,12 +1937,14 @@ type QueryRequest struct {
 	Since int64 `protobuf:"varint,10,opt,name=since,proto3" json:"since,omitempty"`
 	// without selectors: jobs from the schedd's table, the newest first, with their places;
 	// with history, those that were submitted since since
-	Newest        bool     `protobuf:"varint,11,opt,name=newest,proto3" json:"newest,omitempty"`
-	Before        uint64   `protobuf:"varint,12,opt,name=before,proto3" json:"before,omitempty"` // with newest: only jobs at lower places; 0: all
-	Bands         []string `protobuf:"bytes,13,rep,name=bands,proto3" json:"bands,omitempty"`    // with newest: only jobs of these bands, queues and with this in their name
-	Queues        []string `protobuf:"bytes,14,rep,name=queues,proto3" json:"queues,omitempty"`
-	NamePart      string   `protobuf:"bytes,15,opt,name=name_part,json=namePart,proto3" json:"name_part,omitempty"`
-	Node          string   `protobuf:"bytes,16,opt,name=node,proto3" json:"node,omitempty"` // only tasks that run on this machine; with tasks
+	Newest   bool     `protobuf:"varint,11,opt,name=newest,proto3" json:"newest,omitempty"`
+	Before   uint64   `protobuf:"varint,12,opt,name=before,proto3" json:"before,omitempty"` // with newest: only jobs at lower places; 0: all
+	Bands    []string `protobuf:"bytes,13,rep,name=bands,proto3" json:"bands,omitempty"`    // with newest: only jobs of these bands, queues and with this in their name
+	Queues   []string `protobuf:"bytes,14,rep,name=queues,proto3" json:"queues,omitempty"`
+	NamePart string   `protobuf:"bytes,15,opt,name=name_part,json=namePart,proto3" json:"name_part,omitempty"`
+	// with tasks and without selectors: only tasks that have a claim on this node; no other
+	// conditions than those of states
+	Node          string `protobuf:"bytes,16,opt,name=node,proto3" json:"node,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
