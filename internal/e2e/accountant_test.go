@@ -66,9 +66,29 @@ func TestAccountantKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.start(options)
-	s.awaitAttempts(want)
+	s.checkExports(len(s.awaitAttempts(want)))
 	if err := s.pool.Stop(); err != nil {
 		t.Errorf("stop: %v", err)
+	}
+}
+
+// checkExports holds that each export has all attempts. XDMoD takes only those that ran.
+func (s *accountedPool) checkExports(attempts int) {
+	s.Helper()
+	for format, least := range map[string]int{"csv": attempts, "jsonl": attempts, "swf": attempts, "xdmod": s.tasks} {
+		out, errs, code := s.pool.Command(s.ctx, "sacct", "--export", format)
+		lines := 0
+		for line := range strings.Lines(out) {
+			if !strings.HasPrefix(line, ";") { // a comment of SWF
+				lines++
+			}
+		}
+		if format == "csv" {
+			lines-- // its heading
+		}
+		if code != 0 || lines < least || lines > attempts {
+			s.Errorf("export %s: %d lines, want %d to %d; exit %d: %s", format, lines, least, attempts, code, errs)
+		}
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/accounting"
 	"github.com/roost-batch/roost/internal/accounting/query"
+	"github.com/roost-batch/roost/internal/accounting/sacct"
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/document"
 )
@@ -27,12 +28,15 @@ func SacctCommand() *frame.Command {
 		Examples: []frame.Example{
 			{Line: "roost sacct 12.host", Description: "all attempts of a job"},
 			{Line: "roost sacct --since 7d -P --format JobID,State,Elapsed", Description: "for a program"},
+			{Line: "roost sacct --all --since 1d --export xdmod", Description: "a day for Open XDMoD"},
 		},
 		Flags: append(rangeFlags("1d"),
 			&ucli.StringFlag{Name: "format", Aliases: []string{"o"}, Usage: "these `FIELDS`, with commas between",
 				Value: defaultFields},
 			&ucli.BoolFlag{Name: "parsable", Aliases: []string{"P"}, Usage: "fields with | between, for programs"},
-			&ucli.BoolFlag{Name: "noheader", Usage: "no line of headings"}),
+			&ucli.BoolFlag{Name: "noheader", Usage: "no line of headings"},
+			&ucli.StringFlag{Name: "export", Usage: "write for another program, as xdmod, swf, csv or jsonl: `FORMAT`"},
+			&ucli.StringFlag{Name: "cluster", Usage: "the `NAME` of the pool in an export", Value: "roost"}),
 	}
 }
 
@@ -50,6 +54,9 @@ func printSacct(c *frame.Invocation) error {
 			return frame.UsageErrorf("job %s: write its whole id, as in %s.host", c.Args[0], c.Args[0])
 		}
 		q.Job, q.Host = id.Seq, id.Host
+	}
+	if format := c.StringFlag("export"); format != "" {
+		return exportAttempts(c, q, format)
 	}
 	columns, err := sacctColumns(c.StringFlag("format"))
 	if err != nil {
@@ -111,7 +118,9 @@ func sacctFields() []column[query.AttemptLine] {
 		{"QOS", false, func(l *line) string { return l.Job.Band.String() }},
 		{"Attempt", true, func(l *line) string { return fmt.Sprint(l.Attempt.Attempt) }},
 		{"NodeList", false, func(l *line) string { return l.Attempt.Node }},
-		{"State", false, func(l *line) string { return slurmState(&l.Attempt) }},
+		{"State", false, func(l *line) string {
+			return sacct.State(&accounting.AttemptRecord{AttemptEntry: l.Attempt, Job: &l.Job})
+		}},
 		{"ExitCode", false, func(l *line) string { return fmt.Sprintf("%d:%d", l.Attempt.ExitCode, l.Attempt.Signal) }},
 		{"Submit", false, func(l *line) string { return utc(l.Job.Submitted) }},
 		{"Eligible", false, func(l *line) string { return utc(l.Job.Eligible) }},
@@ -139,28 +148,4 @@ func taskName(l *query.AttemptLine) string {
 		return id.Task(l.Attempt.Index).String()
 	}
 	return id.String()
-}
-
-// slurmState is how an attempt ended, in Slurm's words.
-func slurmState(a *accounting.AttemptEntry) string {
-	switch a.Cause {
-	case accounting.NotEnded:
-		return "RUNNING"
-	case accounting.EndedExit:
-		if a.ExitCode == 0 && a.Signal == 0 {
-			return "COMPLETED"
-		}
-		return "FAILED"
-	case accounting.EndedWalltime:
-		return "TIMEOUT"
-	case accounting.EndedRemoval:
-		return "CANCELLED"
-	case accounting.EndedMemory, accounting.EndedGPUMemory, accounting.EndedVirtualMemory:
-		return "OUT_OF_MEMORY"
-	case accounting.EndedPreemption, accounting.EndedVacate:
-		return "PREEMPTED"
-	case accounting.EndedMachine, accounting.EndedLease, accounting.EndedRestore, accounting.EndedPrologue:
-		return "NODE_FAIL"
-	}
-	return "FAILED"
 }
