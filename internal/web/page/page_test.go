@@ -47,9 +47,6 @@ func TestWords(t *testing.T) {
 			`<time datetime="2026-03-01T12:00:00Z">2026-03-01 12:00:00</time>`},
 		{string(currentPage("/jobs/12", "/jobs")), ` aria-current="page"`}, {string(currentPage("/jobs", "/")), ""},
 		{withQuery(url.Values{"a": {"1"}, "after": {"x"}}, "sort", "name"), "?a=1&sort=name"},
-		{safeLink("javascript:alert(1)"), ""}, {safeLink("data:text/html,x"), ""},
-		{safeLink("https://a.b/c"), "https://a.b/c"},
-		{safeLink("//a.b"), ""}, {safeLink("http:x"), ""},
 	} {
 		if c.got != c.want {
 			t.Errorf("got %q, want %q", c.got, c.want)

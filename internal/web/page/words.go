@@ -20,13 +20,13 @@ import (
 func functions() template.FuncMap {
 	return template.FuncMap{
 		"current": currentPage, "state": stateMark, "time": timeElement, "ago": agoElement, "bytes": byteText,
-		"number": numberText, "span": spanText, "percent": percentText, "plural": document.Plural,
-		"stack": stackBar, "strip": stripBar, "query": withQuery, "safelink": safeLink, "join": strings.Join,
+		"number": numberText, "span": spanText, "percent": percentText,
+		"stack": stackBar, "strip": stripBar, "query": withQuery, "join": strings.Join,
 		"list": func(parts ...any) []any { return parts },
 		"part": func(value float64, class, label string) BarPart { return BarPart{value, class, label} },
 		"held": func(a document.ResourceAmount) float64 { return max(a.Total-a.Free, 0) }, "capital": capitalText,
 		"document": compactJSON, "stamp": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-		"counts": countParts, "lower": strings.ToLower, "terminal": TerminalText,
+		"counts": countParts, "terminal": TerminalText,
 	}
 }
 
@@ -151,13 +151,4 @@ func compactJSON(object any) string {
 		return err.Error()
 	}
 	return string(text)
-}
-
-// safeLink returns an address that a job gives. It is empty if that is not http or https.
-func safeLink(address string) string {
-	u, err := url.Parse(address)
-	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
-		return ""
-	}
-	return u.String()
 }
