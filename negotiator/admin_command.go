@@ -47,7 +47,8 @@ func (l *decisionLoop) viewLedger(ctx context.Context,
 	return errors.Join(derr, err)
 }
 
-// commitCommand commits a command with the next entry.
+// commitCommand commits a command with the next entry, and waits until the schedds obey
+// it.
 func (l *decisionLoop) commitCommand(ctx context.Context, c ledger.AdminCommand) error {
 	done := make(chan error, 1)
 	if err := l.runInLoop(ctx, func(time.Time) {
@@ -61,6 +62,9 @@ func (l *decisionLoop) commitCommand(ctx context.Context, c ledger.AdminCommand)
 	}
 	select {
 	case err := <-done:
+		if err == nil {
+			l.awaitSchedds(ctx)
+		}
 		return err
 	case <-ctx.Done():
 		return fmt.Errorf("%w: it is not known whether it was done: %w", roost.Unavailable, ctx.Err())

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -42,6 +43,7 @@ type leaderState struct {
 	log            *slog.Logger
 	matcher        *match.Matcher
 	policyMessages policyMessage
+	policyWaiters  policyWaiters
 	policy         cellstate.CellPolicy
 	// accounts and cell policy, which only entries of the log change
 	ledgerStore        *ledgerStore
@@ -122,6 +124,7 @@ func (c *leaderState) addStream(now time.Time, hello *wire.ScheddHello, mail *se
 	s.sendQueue, s.usage = mail, map[fairshare.Submitter]roost.Resources{}
 	s.demand, s.admitted, s.sentPolicy = map[quotaAccount]resourceDemand{}, nil, nil
 	s.sentPolicyVersion, s.fullQueues = policyVersion{}, nil
+	s.confirmsPolicy, s.awaitedPolicy, s.confirmedPolicy = hello.GetConfirmsPolicy(), 0, 0
 	if s.sentAllRequests = !hello.GetTells(); s.sentAllRequests {
 		s.lastRunning = nil
 	}
@@ -164,6 +167,7 @@ func (c *leaderState) forgetStream(now time.Time, s *scheddState) {
 	s.rememberRunning()
 	s.sendQueue, s.awaySince, s.requests, s.adBytes = nil, now, map[uint64]*scheddRequest{}, 0
 	c.changed = true
+	c.policyWaiters.confirm(s.name, math.MaxUint64)
 }
 
 // endStreams ends all sessions.
@@ -196,6 +200,9 @@ func (c *leaderState) handleMessage(now time.Time, name string, mail *sendQueue,
 		return err
 	case *wire.FromSchedd_Told:
 		s.sentAllRequests, s.lastRunning, c.changed = true, nil, true
+	case *wire.FromSchedd_PolicySeen:
+		s.confirmedPolicy = of.PolicySeen.GetVersion()
+		c.policyWaiters.confirm(name, s.confirmedPolicy)
 	case *wire.FromSchedd_Admit:
 		c.admission().answerAdmission(now, s, of.Admit)
 	case *wire.FromSchedd_Why:

@@ -184,6 +184,7 @@ func policyText(m *wire.Policy) string {
 		return ""
 	}
 	message := proto.CloneOf(m)
+	message.Version = 0
 	for _, names := range []**wire.Names{&message.Groups, &message.Reservations, &message.Limits} {
 		if len((*names).GetName()) == 0 {
 			*names = nil

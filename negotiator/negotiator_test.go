@@ -140,6 +140,12 @@ func (p *collectorTest) addMachine(name string, sequence uint64, cpus int) {
 // joinSchedd begins a session as a schedd.
 func (p *collectorTest) joinSchedd(name string) (grpc.BidiStreamingClient[wire.FromSchedd, wire.ToSchedd], uint64) {
 	p.t.Helper()
+	return p.joinAs(&wire.ScheddHello{Name: name})
+}
+
+func (p *collectorTest) joinAs(
+	schedd *wire.ScheddHello) (grpc.BidiStreamingClient[wire.FromSchedd, wire.ToSchedd], uint64) {
+	p.t.Helper()
 	conn, err := rpc.Dial(p.node.Negotiator.Listen[0], nil, peer.Negotiator)
 	if err != nil {
 		p.t.Fatal(err)
@@ -161,7 +167,7 @@ func (p *collectorTest) joinSchedd(name string) (grpc.BidiStreamingClient[wire.F
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	p.sendMessage(stream, &wire.FromSchedd{Of: &wire.FromSchedd_Hello{Hello: &wire.ScheddHello{Name: name}}})
+	p.sendMessage(stream, &wire.FromSchedd{Of: &wire.FromSchedd_Hello{Hello: schedd}})
 	hello := p.receiveMessage(stream).GetHello()
 	if hello.GetName() != p.node.Name {
 		p.t.Fatalf("the negotiator calls itself %q", hello.GetName())

@@ -66,6 +66,9 @@ func (c *leaderState) broadcastPolicy() {
 		}
 		if !proto.Equal(s.sentPolicy, m) {
 			s.sentPolicy = m
+			m = proto.CloneOf(m)
+			m.Version = now.version
+			s.awaitedPolicy = now.version
 			s.sendQueue.putMessage(&wire.ToSchedd{Of: &wire.ToSchedd_Policy{Policy: m}})
 		}
 	}

@@ -26,6 +26,9 @@ type scheddState struct {
 	admitted          []admittedDemand
 	sentPolicy        *wire.Policy  // policy that it was sent
 	sentPolicyVersion policyVersion // version of that policy
+	confirmsPolicy    bool          // it confirms each policy
+	awaitedPolicy     uint64        // version of the last policy that it was sent in this session
+	confirmedPolicy   uint64        // version of the last policy that it has confirmed
 	sentAllRequests   bool          // it has reported all requests in this session
 	// what ran at the end of its last session, until it has reported all requests in this
 	// one

@@ -72,7 +72,7 @@ func (x RequestUpdate_Counting) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use RequestUpdate_Counting.Descriptor instead.
 func (RequestUpdate_Counting) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{12, 0}
+	return file_roost_proto_rawDescGZIP(), []int{13, 0}
 }
 
 type Outcome_Verdict int32
@@ -126,7 +126,7 @@ func (x Outcome_Verdict) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Outcome_Verdict.Descriptor instead.
 func (Outcome_Verdict) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{15, 0}
+	return file_roost_proto_rawDescGZIP(), []int{16, 0}
 }
 
 type CheckpointPolicy_Method int32
@@ -172,7 +172,7 @@ func (x CheckpointPolicy_Method) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use CheckpointPolicy_Method.Descriptor instead.
 func (CheckpointPolicy_Method) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{55, 0}
+	return file_roost_proto_rawDescGZIP(), []int{56, 0}
 }
 
 type IdleSource_Health int32
@@ -221,7 +221,7 @@ func (x IdleSource_Health) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use IdleSource_Health.Descriptor instead.
 func (IdleSource_Health) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{89, 0}
+	return file_roost_proto_rawDescGZIP(), []int{90, 0}
 }
 
 // NeighbourAct is an action of a user of the calling schedd on jobs of the called one.
@@ -761,6 +761,7 @@ type FromSchedd struct {
 	//	*FromSchedd_Admit
 	//	*FromSchedd_Outcome
 	//	*FromSchedd_Told
+	//	*FromSchedd_PolicySeen
 	Of            isFromSchedd_Of `protobuf_oneof:"of"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -884,6 +885,15 @@ func (x *FromSchedd) GetTold() *Told {
 	return nil
 }
 
+func (x *FromSchedd) GetPolicySeen() *PolicySeen {
+	if x != nil {
+		if x, ok := x.Of.(*FromSchedd_PolicySeen); ok {
+			return x.PolicySeen
+		}
+	}
+	return nil
+}
+
 type isFromSchedd_Of interface {
 	isFromSchedd_Of()
 }
@@ -924,6 +934,10 @@ type FromSchedd_Told struct {
 	Told *Told `protobuf:"bytes,13,opt,name=told,proto3,oneof"`
 }
 
+type FromSchedd_PolicySeen struct {
+	PolicySeen *PolicySeen `protobuf:"bytes,14,opt,name=policy_seen,json=policySeen,proto3,oneof"`
+}
+
 func (*FromSchedd_Hello) isFromSchedd_Of() {}
 
 func (*FromSchedd_Request) isFromSchedd_Of() {}
@@ -941,6 +955,8 @@ func (*FromSchedd_Admit) isFromSchedd_Of() {}
 func (*FromSchedd_Outcome) isFromSchedd_Of() {}
 
 func (*FromSchedd_Told) isFromSchedd_Of() {}
+
+func (*FromSchedd_PolicySeen) isFromSchedd_Of() {}
 
 // Told means that all present requests have been sent in this session: state of the
 // session before no longer counts.
@@ -980,6 +996,51 @@ func (*Told) Descriptor() ([]byte, []int) {
 	return file_roost_proto_rawDescGZIP(), []int{9}
 }
 
+// PolicySeen confirms a policy: this schedd now obeys it.
+type PolicySeen struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Version       uint64                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"` // of that policy
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PolicySeen) Reset() {
+	*x = PolicySeen{}
+	mi := &file_roost_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PolicySeen) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PolicySeen) ProtoMessage() {}
+
+func (x *PolicySeen) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PolicySeen.ProtoReflect.Descriptor instead.
+func (*PolicySeen) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *PolicySeen) GetVersion() uint64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
 type ScheddHello struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Name    string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -987,16 +1048,17 @@ type ScheddHello struct {
 	Started int64                  `protobuf:"varint,3,opt,name=started,proto3" json:"started,omitempty"`
 	// grants names every grant with concurrency limits that this schedd has; no result
 	// follows for any other
-	Lists         bool         `protobuf:"varint,10,opt,name=lists,proto3" json:"lists,omitempty"`
-	Grants        []*HeldGrant `protobuf:"bytes,11,rep,name=grants,proto3" json:"grants,omitempty"`
-	Tells         bool         `protobuf:"varint,12,opt,name=tells,proto3" json:"tells,omitempty"` // this schedd sends Told
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Lists          bool         `protobuf:"varint,10,opt,name=lists,proto3" json:"lists,omitempty"`
+	Grants         []*HeldGrant `protobuf:"bytes,11,rep,name=grants,proto3" json:"grants,omitempty"`
+	Tells          bool         `protobuf:"varint,12,opt,name=tells,proto3" json:"tells,omitempty"`                                         // this schedd sends Told
+	ConfirmsPolicy bool         `protobuf:"varint,13,opt,name=confirms_policy,json=confirmsPolicy,proto3" json:"confirms_policy,omitempty"` // this schedd answers each policy with PolicySeen
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *ScheddHello) Reset() {
 	*x = ScheddHello{}
-	mi := &file_roost_proto_msgTypes[10]
+	mi := &file_roost_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1008,7 +1070,7 @@ func (x *ScheddHello) String() string {
 func (*ScheddHello) ProtoMessage() {}
 
 func (x *ScheddHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[10]
+	mi := &file_roost_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1021,7 +1083,7 @@ func (x *ScheddHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScheddHello.ProtoReflect.Descriptor instead.
 func (*ScheddHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{10}
+	return file_roost_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ScheddHello) GetName() string {
@@ -1066,6 +1128,13 @@ func (x *ScheddHello) GetTells() bool {
 	return false
 }
 
+func (x *ScheddHello) GetConfirmsPolicy() bool {
+	if x != nil {
+		return x.ConfirmsPolicy
+	}
+	return false
+}
+
 // HeldGrant is a grant of an earlier session with concurrency limits, unanswered or
 // claimed.
 type HeldGrant struct {
@@ -1080,7 +1149,7 @@ type HeldGrant struct {
 
 func (x *HeldGrant) Reset() {
 	*x = HeldGrant{}
-	mi := &file_roost_proto_msgTypes[11]
+	mi := &file_roost_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1092,7 +1161,7 @@ func (x *HeldGrant) String() string {
 func (*HeldGrant) ProtoMessage() {}
 
 func (x *HeldGrant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[11]
+	mi := &file_roost_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1105,7 +1174,7 @@ func (x *HeldGrant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeldGrant.ProtoReflect.Descriptor instead.
 func (*HeldGrant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{11}
+	return file_roost_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *HeldGrant) GetGrant() uint64 {
@@ -1177,7 +1246,7 @@ type RequestUpdate struct {
 
 func (x *RequestUpdate) Reset() {
 	*x = RequestUpdate{}
-	mi := &file_roost_proto_msgTypes[12]
+	mi := &file_roost_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1189,7 +1258,7 @@ func (x *RequestUpdate) String() string {
 func (*RequestUpdate) ProtoMessage() {}
 
 func (x *RequestUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[12]
+	mi := &file_roost_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1202,7 +1271,7 @@ func (x *RequestUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestUpdate.ProtoReflect.Descriptor instead.
 func (*RequestUpdate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{12}
+	return file_roost_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *RequestUpdate) GetId() uint64 {
@@ -1378,7 +1447,7 @@ type Proposal struct {
 
 func (x *Proposal) Reset() {
 	*x = Proposal{}
-	mi := &file_roost_proto_msgTypes[13]
+	mi := &file_roost_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1390,7 +1459,7 @@ func (x *Proposal) String() string {
 func (*Proposal) ProtoMessage() {}
 
 func (x *Proposal) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[13]
+	mi := &file_roost_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1403,7 +1472,7 @@ func (x *Proposal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Proposal.ProtoReflect.Descriptor instead.
 func (*Proposal) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{13}
+	return file_roost_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Proposal) GetNode() string {
@@ -1441,7 +1510,7 @@ type GrantResult struct {
 
 func (x *GrantResult) Reset() {
 	*x = GrantResult{}
-	mi := &file_roost_proto_msgTypes[14]
+	mi := &file_roost_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1453,7 +1522,7 @@ func (x *GrantResult) String() string {
 func (*GrantResult) ProtoMessage() {}
 
 func (x *GrantResult) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[14]
+	mi := &file_roost_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1466,7 +1535,7 @@ func (x *GrantResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GrantResult.ProtoReflect.Descriptor instead.
 func (*GrantResult) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{14}
+	return file_roost_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *GrantResult) GetGrant() uint64 {
@@ -1529,7 +1598,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_roost_proto_msgTypes[15]
+	mi := &file_roost_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1541,7 +1610,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[15]
+	mi := &file_roost_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1554,7 +1623,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{15}
+	return file_roost_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Outcome) GetNode() string {
@@ -1624,7 +1693,7 @@ type WhyWaiting struct {
 
 func (x *WhyWaiting) Reset() {
 	*x = WhyWaiting{}
-	mi := &file_roost_proto_msgTypes[16]
+	mi := &file_roost_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1636,7 +1705,7 @@ func (x *WhyWaiting) String() string {
 func (*WhyWaiting) ProtoMessage() {}
 
 func (x *WhyWaiting) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[16]
+	mi := &file_roost_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1649,7 +1718,7 @@ func (x *WhyWaiting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyWaiting.ProtoReflect.Descriptor instead.
 func (*WhyWaiting) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{16}
+	return file_roost_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *WhyWaiting) GetRequest() uint64 {
@@ -1679,7 +1748,7 @@ type Demand struct {
 
 func (x *Demand) Reset() {
 	*x = Demand{}
-	mi := &file_roost_proto_msgTypes[17]
+	mi := &file_roost_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1691,7 +1760,7 @@ func (x *Demand) String() string {
 func (*Demand) ProtoMessage() {}
 
 func (x *Demand) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[17]
+	mi := &file_roost_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1704,7 +1773,7 @@ func (x *Demand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Demand.ProtoReflect.Descriptor instead.
 func (*Demand) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{17}
+	return file_roost_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Demand) GetOwner() string {
@@ -1790,7 +1859,7 @@ type Admit struct {
 
 func (x *Admit) Reset() {
 	*x = Admit{}
-	mi := &file_roost_proto_msgTypes[18]
+	mi := &file_roost_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1802,7 +1871,7 @@ func (x *Admit) String() string {
 func (*Admit) ProtoMessage() {}
 
 func (x *Admit) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[18]
+	mi := &file_roost_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1815,7 +1884,7 @@ func (x *Admit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Admit.ProtoReflect.Descriptor instead.
 func (*Admit) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{18}
+	return file_roost_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Admit) GetId() uint64 {
@@ -1850,7 +1919,7 @@ type Admitted struct {
 
 func (x *Admitted) Reset() {
 	*x = Admitted{}
-	mi := &file_roost_proto_msgTypes[19]
+	mi := &file_roost_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1862,7 +1931,7 @@ func (x *Admitted) String() string {
 func (*Admitted) ProtoMessage() {}
 
 func (x *Admitted) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[19]
+	mi := &file_roost_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1875,7 +1944,7 @@ func (x *Admitted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Admitted.ProtoReflect.Descriptor instead.
 func (*Admitted) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{19}
+	return file_roost_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Admitted) GetId() uint64 {
@@ -1921,13 +1990,14 @@ type Policy struct {
 	// who may act on all users' jobs: "ann@n1", or "ann" for a user of that name on any
 	// node
 	JobAdmins     []string `protobuf:"bytes,28,rep,name=job_admins,json=jobAdmins,proto3" json:"job_admins,omitempty"`
+	Version       uint64   `protobuf:"varint,30,opt,name=version,proto3" json:"version,omitempty"` // of this policy, for PolicySeen; it only grows during a session
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Policy) Reset() {
 	*x = Policy{}
-	mi := &file_roost_proto_msgTypes[20]
+	mi := &file_roost_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1939,7 +2009,7 @@ func (x *Policy) String() string {
 func (*Policy) ProtoMessage() {}
 
 func (x *Policy) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[20]
+	mi := &file_roost_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1952,7 +2022,7 @@ func (x *Policy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Policy.ProtoReflect.Descriptor instead.
 func (*Policy) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{20}
+	return file_roost_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Policy) GetAdmission() bool {
@@ -2039,6 +2109,13 @@ func (x *Policy) GetJobAdmins() []string {
 	return nil
 }
 
+func (x *Policy) GetVersion() uint64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
 type Names struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          []string               `protobuf:"bytes,1,rep,name=name,proto3" json:"name,omitempty"`
@@ -2048,7 +2125,7 @@ type Names struct {
 
 func (x *Names) Reset() {
 	*x = Names{}
-	mi := &file_roost_proto_msgTypes[21]
+	mi := &file_roost_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2060,7 +2137,7 @@ func (x *Names) String() string {
 func (*Names) ProtoMessage() {}
 
 func (x *Names) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[21]
+	mi := &file_roost_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2073,7 +2150,7 @@ func (x *Names) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Names.ProtoReflect.Descriptor instead.
 func (*Names) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{21}
+	return file_roost_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Names) GetName() []string {
@@ -2114,7 +2191,7 @@ type JobQueue struct {
 
 func (x *JobQueue) Reset() {
 	*x = JobQueue{}
-	mi := &file_roost_proto_msgTypes[22]
+	mi := &file_roost_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2126,7 +2203,7 @@ func (x *JobQueue) String() string {
 func (*JobQueue) ProtoMessage() {}
 
 func (x *JobQueue) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[22]
+	mi := &file_roost_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2139,7 +2216,7 @@ func (x *JobQueue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobQueue.ProtoReflect.Descriptor instead.
 func (*JobQueue) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{22}
+	return file_roost_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *JobQueue) GetName() string {
@@ -2307,7 +2384,7 @@ type Roll struct {
 
 func (x *Roll) Reset() {
 	*x = Roll{}
-	mi := &file_roost_proto_msgTypes[23]
+	mi := &file_roost_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2319,7 +2396,7 @@ func (x *Roll) String() string {
 func (*Roll) ProtoMessage() {}
 
 func (x *Roll) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[23]
+	mi := &file_roost_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2332,7 +2409,7 @@ func (x *Roll) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Roll.ProtoReflect.Descriptor instead.
 func (*Roll) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{23}
+	return file_roost_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Roll) GetEntries() []string {
@@ -2361,7 +2438,7 @@ type Extent struct {
 
 func (x *Extent) Reset() {
 	*x = Extent{}
-	mi := &file_roost_proto_msgTypes[24]
+	mi := &file_roost_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2373,7 +2450,7 @@ func (x *Extent) String() string {
 func (*Extent) ProtoMessage() {}
 
 func (x *Extent) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[24]
+	mi := &file_roost_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2386,7 +2463,7 @@ func (x *Extent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Extent.ProtoReflect.Descriptor instead.
 func (*Extent) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{24}
+	return file_roost_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Extent) GetMilliCpus() int64 {
@@ -2457,7 +2534,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_roost_proto_msgTypes[25]
+	mi := &file_roost_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2469,7 +2546,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[25]
+	mi := &file_roost_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2482,7 +2559,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{25}
+	return file_roost_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Usage) GetOwner() string {
@@ -2524,7 +2601,7 @@ type ToSchedd struct {
 
 func (x *ToSchedd) Reset() {
 	*x = ToSchedd{}
-	mi := &file_roost_proto_msgTypes[26]
+	mi := &file_roost_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2536,7 +2613,7 @@ func (x *ToSchedd) String() string {
 func (*ToSchedd) ProtoMessage() {}
 
 func (x *ToSchedd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[26]
+	mi := &file_roost_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2549,7 +2626,7 @@ func (x *ToSchedd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToSchedd.ProtoReflect.Descriptor instead.
 func (*ToSchedd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{26}
+	return file_roost_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ToSchedd) GetOf() isToSchedd_Of {
@@ -2679,7 +2756,7 @@ type Room struct {
 
 func (x *Room) Reset() {
 	*x = Room{}
-	mi := &file_roost_proto_msgTypes[27]
+	mi := &file_roost_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2691,7 +2768,7 @@ func (x *Room) String() string {
 func (*Room) ProtoMessage() {}
 
 func (x *Room) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[27]
+	mi := &file_roost_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2704,7 +2781,7 @@ func (x *Room) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Room.ProtoReflect.Descriptor instead.
 func (*Room) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{27}
+	return file_roost_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Room) GetQueue() string {
@@ -2725,7 +2802,7 @@ type Kept struct {
 
 func (x *Kept) Reset() {
 	*x = Kept{}
-	mi := &file_roost_proto_msgTypes[28]
+	mi := &file_roost_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2737,7 +2814,7 @@ func (x *Kept) String() string {
 func (*Kept) ProtoMessage() {}
 
 func (x *Kept) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[28]
+	mi := &file_roost_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2750,7 +2827,7 @@ func (x *Kept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Kept.ProtoReflect.Descriptor instead.
 func (*Kept) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{28}
+	return file_roost_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Kept) GetNodes() []*KeptNode {
@@ -2772,7 +2849,7 @@ type KeptNode struct {
 
 func (x *KeptNode) Reset() {
 	*x = KeptNode{}
-	mi := &file_roost_proto_msgTypes[29]
+	mi := &file_roost_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2784,7 +2861,7 @@ func (x *KeptNode) String() string {
 func (*KeptNode) ProtoMessage() {}
 
 func (x *KeptNode) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[29]
+	mi := &file_roost_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2797,7 +2874,7 @@ func (x *KeptNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeptNode.ProtoReflect.Descriptor instead.
 func (*KeptNode) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{29}
+	return file_roost_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *KeptNode) GetNode() string {
@@ -2838,7 +2915,7 @@ type NegotiatorHello struct {
 
 func (x *NegotiatorHello) Reset() {
 	*x = NegotiatorHello{}
-	mi := &file_roost_proto_msgTypes[30]
+	mi := &file_roost_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2850,7 +2927,7 @@ func (x *NegotiatorHello) String() string {
 func (*NegotiatorHello) ProtoMessage() {}
 
 func (x *NegotiatorHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[30]
+	mi := &file_roost_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2863,7 +2940,7 @@ func (x *NegotiatorHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NegotiatorHello.ProtoReflect.Descriptor instead.
 func (*NegotiatorHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{30}
+	return file_roost_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *NegotiatorHello) GetEpoch() uint64 {
@@ -2911,7 +2988,7 @@ type Grant struct {
 
 func (x *Grant) Reset() {
 	*x = Grant{}
-	mi := &file_roost_proto_msgTypes[31]
+	mi := &file_roost_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2923,7 +3000,7 @@ func (x *Grant) String() string {
 func (*Grant) ProtoMessage() {}
 
 func (x *Grant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[31]
+	mi := &file_roost_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2936,7 +3013,7 @@ func (x *Grant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Grant.ProtoReflect.Descriptor instead.
 func (*Grant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{31}
+	return file_roost_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Grant) GetId() uint64 {
@@ -3071,7 +3148,7 @@ type Unplaced struct {
 
 func (x *Unplaced) Reset() {
 	*x = Unplaced{}
-	mi := &file_roost_proto_msgTypes[32]
+	mi := &file_roost_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3083,7 +3160,7 @@ func (x *Unplaced) String() string {
 func (*Unplaced) ProtoMessage() {}
 
 func (x *Unplaced) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[32]
+	mi := &file_roost_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3096,7 +3173,7 @@ func (x *Unplaced) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unplaced.ProtoReflect.Descriptor instead.
 func (*Unplaced) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{32}
+	return file_roost_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Unplaced) GetRequest() uint64 {
@@ -3129,7 +3206,7 @@ type CellQuestion struct {
 
 func (x *CellQuestion) Reset() {
 	*x = CellQuestion{}
-	mi := &file_roost_proto_msgTypes[33]
+	mi := &file_roost_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3141,7 +3218,7 @@ func (x *CellQuestion) String() string {
 func (*CellQuestion) ProtoMessage() {}
 
 func (x *CellQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[33]
+	mi := &file_roost_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3154,7 +3231,7 @@ func (x *CellQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellQuestion.ProtoReflect.Descriptor instead.
 func (*CellQuestion) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{33}
+	return file_roost_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *CellQuestion) GetPassed() bool {
@@ -3179,7 +3256,7 @@ type CellStatus struct {
 
 func (x *CellStatus) Reset() {
 	*x = CellStatus{}
-	mi := &file_roost_proto_msgTypes[34]
+	mi := &file_roost_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3191,7 +3268,7 @@ func (x *CellStatus) String() string {
 func (*CellStatus) ProtoMessage() {}
 
 func (x *CellStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[34]
+	mi := &file_roost_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3204,7 +3281,7 @@ func (x *CellStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellStatus.ProtoReflect.Descriptor instead.
 func (*CellStatus) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{34}
+	return file_roost_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *CellStatus) GetCell() string {
@@ -3274,7 +3351,7 @@ type CellMember struct {
 
 func (x *CellMember) Reset() {
 	*x = CellMember{}
-	mi := &file_roost_proto_msgTypes[35]
+	mi := &file_roost_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3286,7 +3363,7 @@ func (x *CellMember) String() string {
 func (*CellMember) ProtoMessage() {}
 
 func (x *CellMember) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[35]
+	mi := &file_roost_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3299,7 +3376,7 @@ func (x *CellMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellMember.ProtoReflect.Descriptor instead.
 func (*CellMember) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{35}
+	return file_roost_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *CellMember) GetId() string {
@@ -3380,7 +3457,7 @@ type CellChanged struct {
 
 func (x *CellChanged) Reset() {
 	*x = CellChanged{}
-	mi := &file_roost_proto_msgTypes[36]
+	mi := &file_roost_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3392,7 +3469,7 @@ func (x *CellChanged) String() string {
 func (*CellChanged) ProtoMessage() {}
 
 func (x *CellChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[36]
+	mi := &file_roost_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3405,7 +3482,7 @@ func (x *CellChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellChanged.ProtoReflect.Descriptor instead.
 func (*CellChanged) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{36}
+	return file_roost_proto_rawDescGZIP(), []int{37}
 }
 
 // ReplicaBytes is a message on a connection of the replicated log. The first message of
@@ -3422,7 +3499,7 @@ type ReplicaBytes struct {
 
 func (x *ReplicaBytes) Reset() {
 	*x = ReplicaBytes{}
-	mi := &file_roost_proto_msgTypes[37]
+	mi := &file_roost_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3434,7 +3511,7 @@ func (x *ReplicaBytes) String() string {
 func (*ReplicaBytes) ProtoMessage() {}
 
 func (x *ReplicaBytes) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[37]
+	mi := &file_roost_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3447,7 +3524,7 @@ func (x *ReplicaBytes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaBytes.ProtoReflect.Descriptor instead.
 func (*ReplicaBytes) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{37}
+	return file_roost_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ReplicaBytes) GetData() []byte {
@@ -3490,7 +3567,7 @@ type ReplicaHello struct {
 
 func (x *ReplicaHello) Reset() {
 	*x = ReplicaHello{}
-	mi := &file_roost_proto_msgTypes[38]
+	mi := &file_roost_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3502,7 +3579,7 @@ func (x *ReplicaHello) String() string {
 func (*ReplicaHello) ProtoMessage() {}
 
 func (x *ReplicaHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[38]
+	mi := &file_roost_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3515,7 +3592,7 @@ func (x *ReplicaHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaHello.ProtoReflect.Descriptor instead.
 func (*ReplicaHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{38}
+	return file_roost_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ReplicaHello) GetId() string {
@@ -3569,7 +3646,7 @@ type ReplicaState struct {
 
 func (x *ReplicaState) Reset() {
 	*x = ReplicaState{}
-	mi := &file_roost_proto_msgTypes[39]
+	mi := &file_roost_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3581,7 +3658,7 @@ func (x *ReplicaState) String() string {
 func (*ReplicaState) ProtoMessage() {}
 
 func (x *ReplicaState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[39]
+	mi := &file_roost_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3594,7 +3671,7 @@ func (x *ReplicaState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaState.ProtoReflect.Descriptor instead.
 func (*ReplicaState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{39}
+	return file_roost_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ReplicaState) GetId() string {
@@ -3712,7 +3789,7 @@ type ReplicaMember struct {
 
 func (x *ReplicaMember) Reset() {
 	*x = ReplicaMember{}
-	mi := &file_roost_proto_msgTypes[40]
+	mi := &file_roost_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3724,7 +3801,7 @@ func (x *ReplicaMember) String() string {
 func (*ReplicaMember) ProtoMessage() {}
 
 func (x *ReplicaMember) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[40]
+	mi := &file_roost_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3737,7 +3814,7 @@ func (x *ReplicaMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaMember.ProtoReflect.Descriptor instead.
 func (*ReplicaMember) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{40}
+	return file_roost_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ReplicaMember) GetId() string {
@@ -3780,7 +3857,7 @@ type ToStartd struct {
 
 func (x *ToStartd) Reset() {
 	*x = ToStartd{}
-	mi := &file_roost_proto_msgTypes[41]
+	mi := &file_roost_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3792,7 +3869,7 @@ func (x *ToStartd) String() string {
 func (*ToStartd) ProtoMessage() {}
 
 func (x *ToStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[41]
+	mi := &file_roost_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3805,7 +3882,7 @@ func (x *ToStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToStartd.ProtoReflect.Descriptor instead.
 func (*ToStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{41}
+	return file_roost_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ToStartd) GetOf() isToStartd_Of {
@@ -4062,7 +4139,7 @@ type SessionHello struct {
 
 func (x *SessionHello) Reset() {
 	*x = SessionHello{}
-	mi := &file_roost_proto_msgTypes[42]
+	mi := &file_roost_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4074,7 +4151,7 @@ func (x *SessionHello) String() string {
 func (*SessionHello) ProtoMessage() {}
 
 func (x *SessionHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[42]
+	mi := &file_roost_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4087,7 +4164,7 @@ func (x *SessionHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionHello.ProtoReflect.Descriptor instead.
 func (*SessionHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{42}
+	return file_roost_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *SessionHello) GetSchedd() string {
@@ -4158,7 +4235,7 @@ type ClaimRequest struct {
 
 func (x *ClaimRequest) Reset() {
 	*x = ClaimRequest{}
-	mi := &file_roost_proto_msgTypes[43]
+	mi := &file_roost_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4170,7 +4247,7 @@ func (x *ClaimRequest) String() string {
 func (*ClaimRequest) ProtoMessage() {}
 
 func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[43]
+	mi := &file_roost_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4183,7 +4260,7 @@ func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimRequest.ProtoReflect.Descriptor instead.
 func (*ClaimRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{43}
+	return file_roost_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ClaimRequest) GetGrant() uint64 {
@@ -4327,7 +4404,7 @@ type Activate struct {
 
 func (x *Activate) Reset() {
 	*x = Activate{}
-	mi := &file_roost_proto_msgTypes[44]
+	mi := &file_roost_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4339,7 +4416,7 @@ func (x *Activate) String() string {
 func (*Activate) ProtoMessage() {}
 
 func (x *Activate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[44]
+	mi := &file_roost_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4352,7 +4429,7 @@ func (x *Activate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Activate.ProtoReflect.Descriptor instead.
 func (*Activate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{44}
+	return file_roost_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Activate) GetClaim() uint64 {
@@ -4392,7 +4469,7 @@ type Launch struct {
 
 func (x *Launch) Reset() {
 	*x = Launch{}
-	mi := &file_roost_proto_msgTypes[45]
+	mi := &file_roost_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4404,7 +4481,7 @@ func (x *Launch) String() string {
 func (*Launch) ProtoMessage() {}
 
 func (x *Launch) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[45]
+	mi := &file_roost_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4417,7 +4494,7 @@ func (x *Launch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Launch.ProtoReflect.Descriptor instead.
 func (*Launch) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{45}
+	return file_roost_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Launch) GetAttempt() *scheddapi.AttemptRef {
@@ -4438,7 +4515,7 @@ type TakeCheckpoint struct {
 
 func (x *TakeCheckpoint) Reset() {
 	*x = TakeCheckpoint{}
-	mi := &file_roost_proto_msgTypes[46]
+	mi := &file_roost_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4450,7 +4527,7 @@ func (x *TakeCheckpoint) String() string {
 func (*TakeCheckpoint) ProtoMessage() {}
 
 func (x *TakeCheckpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[46]
+	mi := &file_roost_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4463,7 +4540,7 @@ func (x *TakeCheckpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeCheckpoint.ProtoReflect.Descriptor instead.
 func (*TakeCheckpoint) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{46}
+	return file_roost_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *TakeCheckpoint) GetAttempt() *scheddapi.AttemptRef {
@@ -4493,7 +4570,7 @@ type CheckpointKept struct {
 
 func (x *CheckpointKept) Reset() {
 	*x = CheckpointKept{}
-	mi := &file_roost_proto_msgTypes[47]
+	mi := &file_roost_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4505,7 +4582,7 @@ func (x *CheckpointKept) String() string {
 func (*CheckpointKept) ProtoMessage() {}
 
 func (x *CheckpointKept) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[47]
+	mi := &file_roost_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4518,7 +4595,7 @@ func (x *CheckpointKept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointKept.ProtoReflect.Descriptor instead.
 func (*CheckpointKept) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{47}
+	return file_roost_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *CheckpointKept) GetAttempt() *scheddapi.AttemptRef {
@@ -4553,7 +4630,7 @@ type Freeze struct {
 
 func (x *Freeze) Reset() {
 	*x = Freeze{}
-	mi := &file_roost_proto_msgTypes[48]
+	mi := &file_roost_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4565,7 +4642,7 @@ func (x *Freeze) String() string {
 func (*Freeze) ProtoMessage() {}
 
 func (x *Freeze) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[48]
+	mi := &file_roost_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4578,7 +4655,7 @@ func (x *Freeze) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Freeze.ProtoReflect.Descriptor instead.
 func (*Freeze) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{48}
+	return file_roost_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Freeze) GetAttempt() *scheddapi.AttemptRef {
@@ -4607,7 +4684,7 @@ type Signal struct {
 
 func (x *Signal) Reset() {
 	*x = Signal{}
-	mi := &file_roost_proto_msgTypes[49]
+	mi := &file_roost_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4619,7 +4696,7 @@ func (x *Signal) String() string {
 func (*Signal) ProtoMessage() {}
 
 func (x *Signal) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[49]
+	mi := &file_roost_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4632,7 +4709,7 @@ func (x *Signal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Signal.ProtoReflect.Descriptor instead.
 func (*Signal) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{49}
+	return file_roost_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Signal) GetAttempt() *scheddapi.AttemptRef {
@@ -4661,7 +4738,7 @@ type Limit struct {
 
 func (x *Limit) Reset() {
 	*x = Limit{}
-	mi := &file_roost_proto_msgTypes[50]
+	mi := &file_roost_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4673,7 +4750,7 @@ func (x *Limit) String() string {
 func (*Limit) ProtoMessage() {}
 
 func (x *Limit) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[50]
+	mi := &file_roost_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4686,7 +4763,7 @@ func (x *Limit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limit.ProtoReflect.Descriptor instead.
 func (*Limit) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{50}
+	return file_roost_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Limit) GetAttempt() *scheddapi.AttemptRef {
@@ -4722,7 +4799,7 @@ type HostFiles struct {
 
 func (x *HostFiles) Reset() {
 	*x = HostFiles{}
-	mi := &file_roost_proto_msgTypes[51]
+	mi := &file_roost_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4734,7 +4811,7 @@ func (x *HostFiles) String() string {
 func (*HostFiles) ProtoMessage() {}
 
 func (x *HostFiles) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[51]
+	mi := &file_roost_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4747,7 +4824,7 @@ func (x *HostFiles) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostFiles.ProtoReflect.Descriptor instead.
 func (*HostFiles) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{51}
+	return file_roost_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *HostFiles) GetAttempt() *scheddapi.AttemptRef {
@@ -4784,7 +4861,7 @@ type Message struct {
 
 func (x *Message) Reset() {
 	*x = Message{}
-	mi := &file_roost_proto_msgTypes[52]
+	mi := &file_roost_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4796,7 +4873,7 @@ func (x *Message) String() string {
 func (*Message) ProtoMessage() {}
 
 func (x *Message) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[52]
+	mi := &file_roost_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4809,7 +4886,7 @@ func (x *Message) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Message.ProtoReflect.Descriptor instead.
 func (*Message) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{52}
+	return file_roost_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *Message) GetAttempt() *scheddapi.AttemptRef {
@@ -4889,7 +4966,7 @@ type Program struct {
 
 func (x *Program) Reset() {
 	*x = Program{}
-	mi := &file_roost_proto_msgTypes[53]
+	mi := &file_roost_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4901,7 +4978,7 @@ func (x *Program) String() string {
 func (*Program) ProtoMessage() {}
 
 func (x *Program) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[53]
+	mi := &file_roost_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4914,7 +4991,7 @@ func (x *Program) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Program.ProtoReflect.Descriptor instead.
 func (*Program) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{53}
+	return file_roost_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Program) GetExecutable() string {
@@ -5158,7 +5235,7 @@ type Bounds struct {
 
 func (x *Bounds) Reset() {
 	*x = Bounds{}
-	mi := &file_roost_proto_msgTypes[54]
+	mi := &file_roost_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5170,7 +5247,7 @@ func (x *Bounds) String() string {
 func (*Bounds) ProtoMessage() {}
 
 func (x *Bounds) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[54]
+	mi := &file_roost_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5183,7 +5260,7 @@ func (x *Bounds) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bounds.ProtoReflect.Descriptor instead.
 func (*Bounds) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{54}
+	return file_roost_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Bounds) GetCpuNs() int64 {
@@ -5260,7 +5337,7 @@ type CheckpointPolicy struct {
 
 func (x *CheckpointPolicy) Reset() {
 	*x = CheckpointPolicy{}
-	mi := &file_roost_proto_msgTypes[55]
+	mi := &file_roost_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5272,7 +5349,7 @@ func (x *CheckpointPolicy) String() string {
 func (*CheckpointPolicy) ProtoMessage() {}
 
 func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[55]
+	mi := &file_roost_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5285,7 +5362,7 @@ func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointPolicy.ProtoReflect.Descriptor instead.
 func (*CheckpointPolicy) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{55}
+	return file_roost_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *CheckpointPolicy) GetMethod() CheckpointPolicy_Method {
@@ -5383,7 +5460,7 @@ type Image struct {
 
 func (x *Image) Reset() {
 	*x = Image{}
-	mi := &file_roost_proto_msgTypes[56]
+	mi := &file_roost_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5395,7 +5472,7 @@ func (x *Image) String() string {
 func (*Image) ProtoMessage() {}
 
 func (x *Image) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[56]
+	mi := &file_roost_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5408,7 +5485,7 @@ func (x *Image) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Image.ProtoReflect.Descriptor instead.
 func (*Image) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{56}
+	return file_roost_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *Image) GetSequence() uint64 {
@@ -5521,7 +5598,7 @@ type FetchImageRequest struct {
 
 func (x *FetchImageRequest) Reset() {
 	*x = FetchImageRequest{}
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5533,7 +5610,7 @@ func (x *FetchImageRequest) String() string {
 func (*FetchImageRequest) ProtoMessage() {}
 
 func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5546,7 +5623,7 @@ func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchImageRequest.ProtoReflect.Descriptor instead.
 func (*FetchImageRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{57}
+	return file_roost_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *FetchImageRequest) GetSchedd() string {
@@ -5592,7 +5669,7 @@ type ImageRight struct {
 
 func (x *ImageRight) Reset() {
 	*x = ImageRight{}
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5604,7 +5681,7 @@ func (x *ImageRight) String() string {
 func (*ImageRight) ProtoMessage() {}
 
 func (x *ImageRight) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5617,7 +5694,7 @@ func (x *ImageRight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImageRight.ProtoReflect.Descriptor instead.
 func (*ImageRight) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{58}
+	return file_roost_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *ImageRight) GetSchedd() string {
@@ -5668,7 +5745,7 @@ type SignedImageRight struct {
 
 func (x *SignedImageRight) Reset() {
 	*x = SignedImageRight{}
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5680,7 +5757,7 @@ func (x *SignedImageRight) String() string {
 func (*SignedImageRight) ProtoMessage() {}
 
 func (x *SignedImageRight) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5693,7 +5770,7 @@ func (x *SignedImageRight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignedImageRight.ProtoReflect.Descriptor instead.
 func (*SignedImageRight) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{59}
+	return file_roost_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *SignedImageRight) GetRight() []byte {
@@ -5726,7 +5803,7 @@ type RemoveImageReply struct {
 
 func (x *RemoveImageReply) Reset() {
 	*x = RemoveImageReply{}
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5738,7 +5815,7 @@ func (x *RemoveImageReply) String() string {
 func (*RemoveImageReply) ProtoMessage() {}
 
 func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5751,7 +5828,7 @@ func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveImageReply.ProtoReflect.Descriptor instead.
 func (*RemoveImageReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{60}
+	return file_roost_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *RemoveImageReply) GetRemoved() bool {
@@ -5773,7 +5850,7 @@ type Vacate struct {
 
 func (x *Vacate) Reset() {
 	*x = Vacate{}
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5785,7 +5862,7 @@ func (x *Vacate) String() string {
 func (*Vacate) ProtoMessage() {}
 
 func (x *Vacate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5798,7 +5875,7 @@ func (x *Vacate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vacate.ProtoReflect.Descriptor instead.
 func (*Vacate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{61}
+	return file_roost_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *Vacate) GetAttempt() *scheddapi.AttemptRef {
@@ -5838,7 +5915,7 @@ type Acknowledge struct {
 
 func (x *Acknowledge) Reset() {
 	*x = Acknowledge{}
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5850,7 +5927,7 @@ func (x *Acknowledge) String() string {
 func (*Acknowledge) ProtoMessage() {}
 
 func (x *Acknowledge) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5863,7 +5940,7 @@ func (x *Acknowledge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Acknowledge.ProtoReflect.Descriptor instead.
 func (*Acknowledge) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{62}
+	return file_roost_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *Acknowledge) GetAttempts() []*scheddapi.AttemptRef {
@@ -5882,7 +5959,7 @@ type ReleaseClaim struct {
 
 func (x *ReleaseClaim) Reset() {
 	*x = ReleaseClaim{}
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5894,7 +5971,7 @@ func (x *ReleaseClaim) String() string {
 func (*ReleaseClaim) ProtoMessage() {}
 
 func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5907,7 +5984,7 @@ func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseClaim.ProtoReflect.Descriptor instead.
 func (*ReleaseClaim) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{63}
+	return file_roost_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *ReleaseClaim) GetClaim() uint64 {
@@ -5932,7 +6009,7 @@ type RenewLeases struct {
 
 func (x *RenewLeases) Reset() {
 	*x = RenewLeases{}
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5944,7 +6021,7 @@ func (x *RenewLeases) String() string {
 func (*RenewLeases) ProtoMessage() {}
 
 func (x *RenewLeases) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5957,7 +6034,7 @@ func (x *RenewLeases) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewLeases.ProtoReflect.Descriptor instead.
 func (*RenewLeases) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{64}
+	return file_roost_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *RenewLeases) GetHeard() uint64 {
@@ -6004,7 +6081,7 @@ type FromStartd struct {
 
 func (x *FromStartd) Reset() {
 	*x = FromStartd{}
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6016,7 +6093,7 @@ func (x *FromStartd) String() string {
 func (*FromStartd) ProtoMessage() {}
 
 func (x *FromStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6029,7 +6106,7 @@ func (x *FromStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromStartd.ProtoReflect.Descriptor instead.
 func (*FromStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{65}
+	return file_roost_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *FromStartd) GetOf() isFromStartd_Of {
@@ -6235,7 +6312,7 @@ type ReachWanted struct {
 
 func (x *ReachWanted) Reset() {
 	*x = ReachWanted{}
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6247,7 +6324,7 @@ func (x *ReachWanted) String() string {
 func (*ReachWanted) ProtoMessage() {}
 
 func (x *ReachWanted) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6260,7 +6337,7 @@ func (x *ReachWanted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachWanted.ProtoReflect.Descriptor instead.
 func (*ReachWanted) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{66}
+	return file_roost_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *ReachWanted) GetAttempt() *scheddapi.AttemptRef {
@@ -6290,7 +6367,7 @@ type ReachCall struct {
 
 func (x *ReachCall) Reset() {
 	*x = ReachCall{}
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6302,7 +6379,7 @@ func (x *ReachCall) String() string {
 func (*ReachCall) ProtoMessage() {}
 
 func (x *ReachCall) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6315,7 +6392,7 @@ func (x *ReachCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachCall.ProtoReflect.Descriptor instead.
 func (*ReachCall) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{67}
+	return file_roost_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *ReachCall) GetCommand() []string {
@@ -6366,7 +6443,7 @@ type ReachOutput struct {
 
 func (x *ReachOutput) Reset() {
 	*x = ReachOutput{}
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6378,7 +6455,7 @@ func (x *ReachOutput) String() string {
 func (*ReachOutput) ProtoMessage() {}
 
 func (x *ReachOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6391,7 +6468,7 @@ func (x *ReachOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachOutput.ProtoReflect.Descriptor instead.
 func (*ReachOutput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{68}
+	return file_roost_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *ReachOutput) GetAttempt() *scheddapi.AttemptRef {
@@ -6479,7 +6556,7 @@ type SessionWelcome struct {
 
 func (x *SessionWelcome) Reset() {
 	*x = SessionWelcome{}
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6491,7 +6568,7 @@ func (x *SessionWelcome) String() string {
 func (*SessionWelcome) ProtoMessage() {}
 
 func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6504,7 +6581,7 @@ func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionWelcome.ProtoReflect.Descriptor instead.
 func (*SessionWelcome) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{69}
+	return file_roost_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *SessionWelcome) GetNode() string {
@@ -6561,7 +6638,7 @@ type ClaimState struct {
 
 func (x *ClaimState) Reset() {
 	*x = ClaimState{}
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6573,7 +6650,7 @@ func (x *ClaimState) String() string {
 func (*ClaimState) ProtoMessage() {}
 
 func (x *ClaimState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6586,7 +6663,7 @@ func (x *ClaimState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimState.ProtoReflect.Descriptor instead.
 func (*ClaimState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{70}
+	return file_roost_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *ClaimState) GetClaim() uint64 {
@@ -6678,7 +6755,7 @@ type ClaimReady struct {
 
 func (x *ClaimReady) Reset() {
 	*x = ClaimReady{}
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6690,7 +6767,7 @@ func (x *ClaimReady) String() string {
 func (*ClaimReady) ProtoMessage() {}
 
 func (x *ClaimReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6703,7 +6780,7 @@ func (x *ClaimReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReady.ProtoReflect.Descriptor instead.
 func (*ClaimReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{71}
+	return file_roost_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *ClaimReady) GetClaim() uint64 {
@@ -6733,7 +6810,7 @@ type Suspended struct {
 
 func (x *Suspended) Reset() {
 	*x = Suspended{}
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6745,7 +6822,7 @@ func (x *Suspended) String() string {
 func (*Suspended) ProtoMessage() {}
 
 func (x *Suspended) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6758,7 +6835,7 @@ func (x *Suspended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Suspended.ProtoReflect.Descriptor instead.
 func (*Suspended) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{72}
+	return file_roost_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *Suspended) GetAttempt() *scheddapi.AttemptRef {
@@ -6801,7 +6878,7 @@ type ClaimReply struct {
 
 func (x *ClaimReply) Reset() {
 	*x = ClaimReply{}
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6813,7 +6890,7 @@ func (x *ClaimReply) String() string {
 func (*ClaimReply) ProtoMessage() {}
 
 func (x *ClaimReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6826,7 +6903,7 @@ func (x *ClaimReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReply.ProtoReflect.Descriptor instead.
 func (*ClaimReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{73}
+	return file_roost_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *ClaimReply) GetGrant() uint64 {
@@ -6905,7 +6982,7 @@ type InputReady struct {
 
 func (x *InputReady) Reset() {
 	*x = InputReady{}
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6917,7 +6994,7 @@ func (x *InputReady) String() string {
 func (*InputReady) ProtoMessage() {}
 
 func (x *InputReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6930,7 +7007,7 @@ func (x *InputReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputReady.ProtoReflect.Descriptor instead.
 func (*InputReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{74}
+	return file_roost_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *InputReady) GetAttempt() *scheddapi.AttemptRef {
@@ -6971,7 +7048,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6983,7 +7060,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6996,7 +7073,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{75}
+	return file_roost_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *Started) GetAttempt() *scheddapi.AttemptRef {
@@ -7034,7 +7111,7 @@ type Exited struct {
 
 func (x *Exited) Reset() {
 	*x = Exited{}
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7046,7 +7123,7 @@ func (x *Exited) String() string {
 func (*Exited) ProtoMessage() {}
 
 func (x *Exited) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7059,7 +7136,7 @@ func (x *Exited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exited.ProtoReflect.Descriptor instead.
 func (*Exited) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{76}
+	return file_roost_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *Exited) GetAttempt() *scheddapi.AttemptRef {
@@ -7140,7 +7217,7 @@ type CheckpointTaken struct {
 
 func (x *CheckpointTaken) Reset() {
 	*x = CheckpointTaken{}
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7152,7 +7229,7 @@ func (x *CheckpointTaken) String() string {
 func (*CheckpointTaken) ProtoMessage() {}
 
 func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7165,7 +7242,7 @@ func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointTaken.ProtoReflect.Descriptor instead.
 func (*CheckpointTaken) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{77}
+	return file_roost_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *CheckpointTaken) GetAttempt() *scheddapi.AttemptRef {
@@ -7212,7 +7289,7 @@ type UsageReport struct {
 
 func (x *UsageReport) Reset() {
 	*x = UsageReport{}
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7224,7 +7301,7 @@ func (x *UsageReport) String() string {
 func (*UsageReport) ProtoMessage() {}
 
 func (x *UsageReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7237,7 +7314,7 @@ func (x *UsageReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageReport.ProtoReflect.Descriptor instead.
 func (*UsageReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{78}
+	return file_roost_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *UsageReport) GetAttempts() []*AttemptUsage {
@@ -7258,7 +7335,7 @@ type AttemptUsage struct {
 
 func (x *AttemptUsage) Reset() {
 	*x = AttemptUsage{}
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7270,7 +7347,7 @@ func (x *AttemptUsage) String() string {
 func (*AttemptUsage) ProtoMessage() {}
 
 func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7283,7 +7360,7 @@ func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptUsage.ProtoReflect.Descriptor instead.
 func (*AttemptUsage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{79}
+	return file_roost_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *AttemptUsage) GetAttempt() *scheddapi.AttemptRef {
@@ -7317,7 +7394,7 @@ type ClaimLost struct {
 
 func (x *ClaimLost) Reset() {
 	*x = ClaimLost{}
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7329,7 +7406,7 @@ func (x *ClaimLost) String() string {
 func (*ClaimLost) ProtoMessage() {}
 
 func (x *ClaimLost) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7342,7 +7419,7 @@ func (x *ClaimLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimLost.ProtoReflect.Descriptor instead.
 func (*ClaimLost) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{80}
+	return file_roost_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *ClaimLost) GetClaim() uint64 {
@@ -7368,7 +7445,7 @@ type LeasesRenewed struct {
 
 func (x *LeasesRenewed) Reset() {
 	*x = LeasesRenewed{}
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7380,7 +7457,7 @@ func (x *LeasesRenewed) String() string {
 func (*LeasesRenewed) ProtoMessage() {}
 
 func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7393,7 +7470,7 @@ func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeasesRenewed.ProtoReflect.Descriptor instead.
 func (*LeasesRenewed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{81}
+	return file_roost_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *LeasesRenewed) GetWord() uint64 {
@@ -7416,7 +7493,7 @@ type FileEntry struct {
 
 func (x *FileEntry) Reset() {
 	*x = FileEntry{}
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7428,7 +7505,7 @@ func (x *FileEntry) String() string {
 func (*FileEntry) ProtoMessage() {}
 
 func (x *FileEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7441,7 +7518,7 @@ func (x *FileEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileEntry.ProtoReflect.Descriptor instead.
 func (*FileEntry) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{82}
+	return file_roost_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *FileEntry) GetName() string {
@@ -7501,7 +7578,7 @@ type FileChunk struct {
 
 func (x *FileChunk) Reset() {
 	*x = FileChunk{}
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7513,7 +7590,7 @@ func (x *FileChunk) String() string {
 func (*FileChunk) ProtoMessage() {}
 
 func (x *FileChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7526,7 +7603,7 @@ func (x *FileChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileChunk.ProtoReflect.Descriptor instead.
 func (*FileChunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{83}
+	return file_roost_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *FileChunk) GetSchedd() string {
@@ -7610,7 +7687,7 @@ type TransferTotals struct {
 
 func (x *TransferTotals) Reset() {
 	*x = TransferTotals{}
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7622,7 +7699,7 @@ func (x *TransferTotals) String() string {
 func (*TransferTotals) ProtoMessage() {}
 
 func (x *TransferTotals) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7635,7 +7712,7 @@ func (x *TransferTotals) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferTotals.ProtoReflect.Descriptor instead.
 func (*TransferTotals) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{84}
+	return file_roost_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *TransferTotals) GetFiles() uint64 {
@@ -7662,7 +7739,7 @@ type PutReply struct {
 
 func (x *PutReply) Reset() {
 	*x = PutReply{}
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7674,7 +7751,7 @@ func (x *PutReply) String() string {
 func (*PutReply) ProtoMessage() {}
 
 func (x *PutReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7687,7 +7764,7 @@ func (x *PutReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutReply.ProtoReflect.Descriptor instead.
 func (*PutReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{85}
+	return file_roost_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *PutReply) GetFiles() uint32 {
@@ -7716,7 +7793,7 @@ type FetchRequest struct {
 
 func (x *FetchRequest) Reset() {
 	*x = FetchRequest{}
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7728,7 +7805,7 @@ func (x *FetchRequest) String() string {
 func (*FetchRequest) ProtoMessage() {}
 
 func (x *FetchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7741,7 +7818,7 @@ func (x *FetchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchRequest.ProtoReflect.Descriptor instead.
 func (*FetchRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{86}
+	return file_roost_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *FetchRequest) GetSchedd() string {
@@ -7785,7 +7862,7 @@ type TailRequest struct {
 
 func (x *TailRequest) Reset() {
 	*x = TailRequest{}
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7797,7 +7874,7 @@ func (x *TailRequest) String() string {
 func (*TailRequest) ProtoMessage() {}
 
 func (x *TailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7810,7 +7887,7 @@ func (x *TailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailRequest.ProtoReflect.Descriptor instead.
 func (*TailRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{87}
+	return file_roost_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *TailRequest) GetSchedd() string {
@@ -7886,7 +7963,7 @@ type GuardSigns struct {
 
 func (x *GuardSigns) Reset() {
 	*x = GuardSigns{}
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7898,7 +7975,7 @@ func (x *GuardSigns) String() string {
 func (*GuardSigns) ProtoMessage() {}
 
 func (x *GuardSigns) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7911,7 +7988,7 @@ func (x *GuardSigns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardSigns.ProtoReflect.Descriptor instead.
 func (*GuardSigns) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{88}
+	return file_roost_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *GuardSigns) GetSequence() uint64 {
@@ -8054,7 +8131,7 @@ type IdleSource struct {
 
 func (x *IdleSource) Reset() {
 	*x = IdleSource{}
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8066,7 +8143,7 @@ func (x *IdleSource) String() string {
 func (*IdleSource) ProtoMessage() {}
 
 func (x *IdleSource) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8079,7 +8156,7 @@ func (x *IdleSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IdleSource.ProtoReflect.Descriptor instead.
 func (*IdleSource) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{89}
+	return file_roost_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *IdleSource) GetName() string {
@@ -8129,7 +8206,7 @@ type Pause struct {
 
 func (x *Pause) Reset() {
 	*x = Pause{}
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8141,7 +8218,7 @@ func (x *Pause) String() string {
 func (*Pause) ProtoMessage() {}
 
 func (x *Pause) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8154,7 +8231,7 @@ func (x *Pause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pause.ProtoReflect.Descriptor instead.
 func (*Pause) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{90}
+	return file_roost_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *Pause) GetUntil() int64 {
@@ -8204,7 +8281,7 @@ type GuardReport struct {
 
 func (x *GuardReport) Reset() {
 	*x = GuardReport{}
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8216,7 +8293,7 @@ func (x *GuardReport) String() string {
 func (*GuardReport) ProtoMessage() {}
 
 func (x *GuardReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8229,7 +8306,7 @@ func (x *GuardReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardReport.ProtoReflect.Descriptor instead.
 func (*GuardReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{91}
+	return file_roost_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *GuardReport) GetStartd() string {
@@ -8304,7 +8381,7 @@ type Tenant struct {
 
 func (x *Tenant) Reset() {
 	*x = Tenant{}
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8316,7 +8393,7 @@ func (x *Tenant) String() string {
 func (*Tenant) ProtoMessage() {}
 
 func (x *Tenant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8329,7 +8406,7 @@ func (x *Tenant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tenant.ProtoReflect.Descriptor instead.
 func (*Tenant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{92}
+	return file_roost_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *Tenant) GetTask() string {
@@ -8398,7 +8475,7 @@ type PauseRequest struct {
 
 func (x *PauseRequest) Reset() {
 	*x = PauseRequest{}
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8410,7 +8487,7 @@ func (x *PauseRequest) String() string {
 func (*PauseRequest) ProtoMessage() {}
 
 func (x *PauseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8423,7 +8500,7 @@ func (x *PauseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseRequest.ProtoReflect.Descriptor instead.
 func (*PauseRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{93}
+	return file_roost_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *PauseRequest) GetUntil() int64 {
@@ -8448,7 +8525,7 @@ type ResumeRequest struct {
 
 func (x *ResumeRequest) Reset() {
 	*x = ResumeRequest{}
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8460,7 +8537,7 @@ func (x *ResumeRequest) String() string {
 func (*ResumeRequest) ProtoMessage() {}
 
 func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8473,7 +8550,7 @@ func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{94}
+	return file_roost_proto_rawDescGZIP(), []int{95}
 }
 
 type OwnerReply struct {
@@ -8487,7 +8564,7 @@ type OwnerReply struct {
 
 func (x *OwnerReply) Reset() {
 	*x = OwnerReply{}
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8499,7 +8576,7 @@ func (x *OwnerReply) String() string {
 func (*OwnerReply) ProtoMessage() {}
 
 func (x *OwnerReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8512,7 +8589,7 @@ func (x *OwnerReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerReply.ProtoReflect.Descriptor instead.
 func (*OwnerReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{95}
+	return file_roost_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *OwnerReply) GetPause() *Pause {
@@ -8544,7 +8621,7 @@ type MineRequest struct {
 
 func (x *MineRequest) Reset() {
 	*x = MineRequest{}
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8556,7 +8633,7 @@ func (x *MineRequest) String() string {
 func (*MineRequest) ProtoMessage() {}
 
 func (x *MineRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8569,7 +8646,7 @@ func (x *MineRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineRequest.ProtoReflect.Descriptor instead.
 func (*MineRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{96}
+	return file_roost_proto_rawDescGZIP(), []int{97}
 }
 
 type MineReply struct {
@@ -8583,7 +8660,7 @@ type MineReply struct {
 
 func (x *MineReply) Reset() {
 	*x = MineReply{}
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8595,7 +8672,7 @@ func (x *MineReply) String() string {
 func (*MineReply) ProtoMessage() {}
 
 func (x *MineReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8608,7 +8685,7 @@ func (x *MineReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineReply.ProtoReflect.Descriptor instead.
 func (*MineReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{97}
+	return file_roost_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *MineReply) GetSigns() *GuardSigns {
@@ -8646,7 +8723,7 @@ type PresentRequest struct {
 
 func (x *PresentRequest) Reset() {
 	*x = PresentRequest{}
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8658,7 +8735,7 @@ func (x *PresentRequest) String() string {
 func (*PresentRequest) ProtoMessage() {}
 
 func (x *PresentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8671,7 +8748,7 @@ func (x *PresentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentRequest.ProtoReflect.Descriptor instead.
 func (*PresentRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{98}
+	return file_roost_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *PresentRequest) GetInput() int64 {
@@ -8710,7 +8787,7 @@ type PresentReply struct {
 
 func (x *PresentReply) Reset() {
 	*x = PresentReply{}
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8722,7 +8799,7 @@ func (x *PresentReply) String() string {
 func (*PresentReply) ProtoMessage() {}
 
 func (x *PresentReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8735,7 +8812,7 @@ func (x *PresentReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentReply.ProtoReflect.Descriptor instead.
 func (*PresentReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{99}
+	return file_roost_proto_rawDescGZIP(), []int{100}
 }
 
 type GreetRequest struct {
@@ -8746,7 +8823,7 @@ type GreetRequest struct {
 
 func (x *GreetRequest) Reset() {
 	*x = GreetRequest{}
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8758,7 +8835,7 @@ func (x *GreetRequest) String() string {
 func (*GreetRequest) ProtoMessage() {}
 
 func (x *GreetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8771,7 +8848,7 @@ func (x *GreetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetRequest.ProtoReflect.Descriptor instead.
 func (*GreetRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{100}
+	return file_roost_proto_rawDescGZIP(), []int{101}
 }
 
 type GreetReply struct {
@@ -8784,7 +8861,7 @@ type GreetReply struct {
 
 func (x *GreetReply) Reset() {
 	*x = GreetReply{}
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8796,7 +8873,7 @@ func (x *GreetReply) String() string {
 func (*GreetReply) ProtoMessage() {}
 
 func (x *GreetReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8809,7 +8886,7 @@ func (x *GreetReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetReply.ProtoReflect.Descriptor instead.
 func (*GreetReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{101}
+	return file_roost_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *GreetReply) GetPool() string {
@@ -8841,7 +8918,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8853,7 +8930,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8866,7 +8943,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{102}
+	return file_roost_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *JoinRequest) GetSecret() []byte {
@@ -8922,7 +8999,7 @@ type JoinReply struct {
 
 func (x *JoinReply) Reset() {
 	*x = JoinReply{}
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8934,7 +9011,7 @@ func (x *JoinReply) String() string {
 func (*JoinReply) ProtoMessage() {}
 
 func (x *JoinReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8947,7 +9024,7 @@ func (x *JoinReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinReply.ProtoReflect.Descriptor instead.
 func (*JoinReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{103}
+	return file_roost_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *JoinReply) GetCertificate() []byte {
@@ -9029,7 +9106,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9041,7 +9118,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9054,7 +9131,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{104}
+	return file_roost_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *RenewRequest) GetRequest() []byte {
@@ -9073,7 +9150,7 @@ type RenewReply struct {
 
 func (x *RenewReply) Reset() {
 	*x = RenewReply{}
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9085,7 +9162,7 @@ func (x *RenewReply) String() string {
 func (*RenewReply) ProtoMessage() {}
 
 func (x *RenewReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9098,7 +9175,7 @@ func (x *RenewReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewReply.ProtoReflect.Descriptor instead.
 func (*RenewReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{105}
+	return file_roost_proto_rawDescGZIP(), []int{106}
 }
 
 func (x *RenewReply) GetCertificate() []byte {
@@ -9116,7 +9193,7 @@ type LeaveRequest struct {
 
 func (x *LeaveRequest) Reset() {
 	*x = LeaveRequest{}
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9128,7 +9205,7 @@ func (x *LeaveRequest) String() string {
 func (*LeaveRequest) ProtoMessage() {}
 
 func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9141,7 +9218,7 @@ func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveRequest.ProtoReflect.Descriptor instead.
 func (*LeaveRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{106}
+	return file_roost_proto_rawDescGZIP(), []int{107}
 }
 
 type LeaveReply struct {
@@ -9152,7 +9229,7 @@ type LeaveReply struct {
 
 func (x *LeaveReply) Reset() {
 	*x = LeaveReply{}
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9164,7 +9241,7 @@ func (x *LeaveReply) String() string {
 func (*LeaveReply) ProtoMessage() {}
 
 func (x *LeaveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9177,7 +9254,7 @@ func (x *LeaveReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveReply.ProtoReflect.Descriptor instead.
 func (*LeaveReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{107}
+	return file_roost_proto_rawDescGZIP(), []int{108}
 }
 
 type RevokedRequest struct {
@@ -9189,7 +9266,7 @@ type RevokedRequest struct {
 
 func (x *RevokedRequest) Reset() {
 	*x = RevokedRequest{}
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9201,7 +9278,7 @@ func (x *RevokedRequest) String() string {
 func (*RevokedRequest) ProtoMessage() {}
 
 func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9214,7 +9291,7 @@ func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedRequest.ProtoReflect.Descriptor instead.
 func (*RevokedRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{108}
+	return file_roost_proto_rawDescGZIP(), []int{109}
 }
 
 func (x *RevokedRequest) GetNumber() int64 {
@@ -9233,7 +9310,7 @@ type RevokedReply struct {
 
 func (x *RevokedReply) Reset() {
 	*x = RevokedReply{}
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9245,7 +9322,7 @@ func (x *RevokedReply) String() string {
 func (*RevokedReply) ProtoMessage() {}
 
 func (x *RevokedReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9258,7 +9335,7 @@ func (x *RevokedReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedReply.ProtoReflect.Descriptor instead.
 func (*RevokedReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{109}
+	return file_roost_proto_rawDescGZIP(), []int{110}
 }
 
 func (x *RevokedReply) GetList() []byte {
@@ -9279,7 +9356,7 @@ type MakeTokenRequest struct {
 
 func (x *MakeTokenRequest) Reset() {
 	*x = MakeTokenRequest{}
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9291,7 +9368,7 @@ func (x *MakeTokenRequest) String() string {
 func (*MakeTokenRequest) ProtoMessage() {}
 
 func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9304,7 +9381,7 @@ func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenRequest.ProtoReflect.Descriptor instead.
 func (*MakeTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{110}
+	return file_roost_proto_rawDescGZIP(), []int{111}
 }
 
 func (x *MakeTokenRequest) GetPart() string {
@@ -9339,7 +9416,7 @@ type MakeTokenReply struct {
 
 func (x *MakeTokenReply) Reset() {
 	*x = MakeTokenReply{}
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9351,7 +9428,7 @@ func (x *MakeTokenReply) String() string {
 func (*MakeTokenReply) ProtoMessage() {}
 
 func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9364,7 +9441,7 @@ func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenReply.ProtoReflect.Descriptor instead.
 func (*MakeTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{111}
+	return file_roost_proto_rawDescGZIP(), []int{112}
 }
 
 func (x *MakeTokenReply) GetToken() string {
@@ -9404,7 +9481,7 @@ type TokenInfo struct {
 
 func (x *TokenInfo) Reset() {
 	*x = TokenInfo{}
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9416,7 +9493,7 @@ func (x *TokenInfo) String() string {
 func (*TokenInfo) ProtoMessage() {}
 
 func (x *TokenInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9429,7 +9506,7 @@ func (x *TokenInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenInfo.ProtoReflect.Descriptor instead.
 func (*TokenInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{112}
+	return file_roost_proto_rawDescGZIP(), []int{113}
 }
 
 func (x *TokenInfo) GetId() string {
@@ -9497,7 +9574,7 @@ type RemoveTokenRequest struct {
 
 func (x *RemoveTokenRequest) Reset() {
 	*x = RemoveTokenRequest{}
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9509,7 +9586,7 @@ func (x *RemoveTokenRequest) String() string {
 func (*RemoveTokenRequest) ProtoMessage() {}
 
 func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9522,7 +9599,7 @@ func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenRequest.ProtoReflect.Descriptor instead.
 func (*RemoveTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{113}
+	return file_roost_proto_rawDescGZIP(), []int{114}
 }
 
 func (x *RemoveTokenRequest) GetId() string {
@@ -9541,7 +9618,7 @@ type RemoveTokenReply struct {
 
 func (x *RemoveTokenReply) Reset() {
 	*x = RemoveTokenReply{}
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9553,7 +9630,7 @@ func (x *RemoveTokenReply) String() string {
 func (*RemoveTokenReply) ProtoMessage() {}
 
 func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9566,7 +9643,7 @@ func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenReply.ProtoReflect.Descriptor instead.
 func (*RemoveTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{114}
+	return file_roost_proto_rawDescGZIP(), []int{115}
 }
 
 func (x *RemoveTokenReply) GetRemoved() *TokenInfo {
@@ -9584,7 +9661,7 @@ type MembersRequest struct {
 
 func (x *MembersRequest) Reset() {
 	*x = MembersRequest{}
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9596,7 +9673,7 @@ func (x *MembersRequest) String() string {
 func (*MembersRequest) ProtoMessage() {}
 
 func (x *MembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9609,7 +9686,7 @@ func (x *MembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersRequest.ProtoReflect.Descriptor instead.
 func (*MembersRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{115}
+	return file_roost_proto_rawDescGZIP(), []int{116}
 }
 
 type MembersReply struct {
@@ -9622,7 +9699,7 @@ type MembersReply struct {
 
 func (x *MembersReply) Reset() {
 	*x = MembersReply{}
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9634,7 +9711,7 @@ func (x *MembersReply) String() string {
 func (*MembersReply) ProtoMessage() {}
 
 func (x *MembersReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9647,7 +9724,7 @@ func (x *MembersReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersReply.ProtoReflect.Descriptor instead.
 func (*MembersReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{116}
+	return file_roost_proto_rawDescGZIP(), []int{117}
 }
 
 func (x *MembersReply) GetTokens() []*TokenInfo {
@@ -9680,7 +9757,7 @@ type MemberInfo struct {
 
 func (x *MemberInfo) Reset() {
 	*x = MemberInfo{}
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9692,7 +9769,7 @@ func (x *MemberInfo) String() string {
 func (*MemberInfo) ProtoMessage() {}
 
 func (x *MemberInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9705,7 +9782,7 @@ func (x *MemberInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberInfo.ProtoReflect.Descriptor instead.
 func (*MemberInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{117}
+	return file_roost_proto_rawDescGZIP(), []int{118}
 }
 
 func (x *MemberInfo) GetName() string {
@@ -9774,7 +9851,7 @@ type RevokeRequest struct {
 
 func (x *RevokeRequest) Reset() {
 	*x = RevokeRequest{}
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9786,7 +9863,7 @@ func (x *RevokeRequest) String() string {
 func (*RevokeRequest) ProtoMessage() {}
 
 func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9799,7 +9876,7 @@ func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeRequest.ProtoReflect.Descriptor instead.
 func (*RevokeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{118}
+	return file_roost_proto_rawDescGZIP(), []int{119}
 }
 
 func (x *RevokeRequest) GetName() string {
@@ -9825,7 +9902,7 @@ type RevokeReply struct {
 
 func (x *RevokeReply) Reset() {
 	*x = RevokeReply{}
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[120]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9837,7 +9914,7 @@ func (x *RevokeReply) String() string {
 func (*RevokeReply) ProtoMessage() {}
 
 func (x *RevokeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[120]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9850,7 +9927,7 @@ func (x *RevokeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeReply.ProtoReflect.Descriptor instead.
 func (*RevokeReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{119}
+	return file_roost_proto_rawDescGZIP(), []int{120}
 }
 
 func (x *RevokeReply) GetCertificates() uint32 {
@@ -9871,7 +9948,7 @@ type FeedRequest struct {
 
 func (x *FeedRequest) Reset() {
 	*x = FeedRequest{}
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[121]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9883,7 +9960,7 @@ func (x *FeedRequest) String() string {
 func (*FeedRequest) ProtoMessage() {}
 
 func (x *FeedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[121]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9896,7 +9973,7 @@ func (x *FeedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedRequest.ProtoReflect.Descriptor instead.
 func (*FeedRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{120}
+	return file_roost_proto_rawDescGZIP(), []int{121}
 }
 
 func (x *FeedRequest) GetHello() *FeedHello {
@@ -9922,7 +9999,7 @@ type FeedHello struct {
 
 func (x *FeedHello) Reset() {
 	*x = FeedHello{}
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[122]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9934,7 +10011,7 @@ func (x *FeedHello) String() string {
 func (*FeedHello) ProtoMessage() {}
 
 func (x *FeedHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[122]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9947,7 +10024,7 @@ func (x *FeedHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedHello.ProtoReflect.Descriptor instead.
 func (*FeedHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{121}
+	return file_roost_proto_rawDescGZIP(), []int{122}
 }
 
 func (x *FeedHello) GetAddress() string {
@@ -9966,7 +10043,7 @@ type FeedWalk struct {
 
 func (x *FeedWalk) Reset() {
 	*x = FeedWalk{}
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[123]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9978,7 +10055,7 @@ func (x *FeedWalk) String() string {
 func (*FeedWalk) ProtoMessage() {}
 
 func (x *FeedWalk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[123]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9991,7 +10068,7 @@ func (x *FeedWalk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedWalk.ProtoReflect.Descriptor instead.
 func (*FeedWalk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{122}
+	return file_roost_proto_rawDescGZIP(), []int{123}
 }
 
 func (x *FeedWalk) GetSince() int64 {
@@ -10019,7 +10096,7 @@ type FeedBatch struct {
 
 func (x *FeedBatch) Reset() {
 	*x = FeedBatch{}
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[124]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10031,7 +10108,7 @@ func (x *FeedBatch) String() string {
 func (*FeedBatch) ProtoMessage() {}
 
 func (x *FeedBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[124]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10044,7 +10121,7 @@ func (x *FeedBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedBatch.ProtoReflect.Descriptor instead.
 func (*FeedBatch) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{123}
+	return file_roost_proto_rawDescGZIP(), []int{124}
 }
 
 func (x *FeedBatch) GetSource() []byte {
@@ -10139,7 +10216,7 @@ const file_roost_proto_rawDesc = "" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x14\n" +
 	"\x05leads\x18\x03 \x01(\bR\x05leads\x12\x16\n" +
 	"\x06leader\x18\x04 \x01(\tR\x06leader\x12\x1b\n" +
-	"\twithin_ms\x18\x05 \x01(\rR\bwithinMs\"\xb6\x03\n" +
+	"\twithin_ms\x18\x05 \x01(\rR\bwithinMs\"\xf1\x03\n" +
 	"\n" +
 	"FromSchedd\x12/\n" +
 	"\x05hello\x18\x01 \x01(\v2\x17.roost.wire.ScheddHelloH\x00R\x05hello\x125\n" +
@@ -10151,9 +10228,14 @@ const file_roost_proto_rawDesc = "" +
 	" \x01(\v2\x12.roost.wire.DemandH\x00R\x06demand\x12)\n" +
 	"\x05admit\x18\v \x01(\v2\x11.roost.wire.AdmitH\x00R\x05admit\x12/\n" +
 	"\aoutcome\x18\f \x01(\v2\x13.roost.wire.OutcomeH\x00R\aoutcome\x12&\n" +
-	"\x04told\x18\r \x01(\v2\x10.roost.wire.ToldH\x00R\x04toldB\x04\n" +
+	"\x04told\x18\r \x01(\v2\x10.roost.wire.ToldH\x00R\x04told\x129\n" +
+	"\vpolicy_seen\x18\x0e \x01(\v2\x16.roost.wire.PolicySeenH\x00R\n" +
+	"policySeenB\x04\n" +
 	"\x02of\"\x06\n" +
-	"\x04Told\"\xb0\x01\n" +
+	"\x04Told\"&\n" +
+	"\n" +
+	"PolicySeen\x12\x18\n" +
+	"\aversion\x18\x01 \x01(\x04R\aversion\"\xd9\x01\n" +
 	"\vScheddHello\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x18\n" +
@@ -10161,7 +10243,8 @@ const file_roost_proto_rawDesc = "" +
 	"\x05lists\x18\n" +
 	" \x01(\bR\x05lists\x12-\n" +
 	"\x06grants\x18\v \x03(\v2\x15.roost.wire.HeldGrantR\x06grants\x12\x14\n" +
-	"\x05tells\x18\f \x01(\bR\x05tells\"r\n" +
+	"\x05tells\x18\f \x01(\bR\x05tells\x12'\n" +
+	"\x0fconfirms_policy\x18\r \x01(\bR\x0econfirmsPolicy\"r\n" +
 	"\tHeldGrant\x12\x14\n" +
 	"\x05grant\x18\x01 \x01(\x04R\x05grant\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x18\n" +
@@ -10252,7 +10335,7 @@ const file_roost_proto_rawDesc = "" +
 	"\bAdmitted\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05error\x18\x02 \x01(\tR\x05error\x12\x14\n" +
-	"\x05queue\x18\x03 \x01(\tR\x05queue\"\xb5\x03\n" +
+	"\x05queue\x18\x03 \x01(\tR\x05queue\"\xcf\x03\n" +
 	"\x06Policy\x12\x1c\n" +
 	"\tadmission\x18\x01 \x01(\bR\tadmission\x12 \n" +
 	"\vdistributed\x18\x14 \x01(\bR\vdistributed\x12\x12\n" +
@@ -10266,7 +10349,8 @@ const file_roost_proto_rawDesc = "" +
 	"\x03all\x18\x1a \x01(\v2\x14.roost.wire.JobQueueR\x03all\x12\x1a\n" +
 	"\bdeleting\x18\x1d \x03(\tR\bdeleting\x12\x1d\n" +
 	"\n" +
-	"job_admins\x18\x1c \x03(\tR\tjobAdmins\"\x1b\n" +
+	"job_admins\x18\x1c \x03(\tR\tjobAdmins\x12\x18\n" +
+	"\aversion\x18\x1e \x01(\x04R\aversion\"\x1b\n" +
 	"\x05Names\x12\x12\n" +
 	"\x04name\x18\x01 \x03(\tR\x04name\"\x81\x06\n" +
 	"\bJobQueue\x12\x12\n" +
@@ -11054,7 +11138,7 @@ func file_roost_proto_rawDescGZIP() []byte {
 }
 
 var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 128)
+var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 129)
 var file_roost_proto_goTypes = []any{
 	(RequestUpdate_Counting)(0),             // 0: roost.wire.RequestUpdate.Counting
 	(Outcome_Verdict)(0),                    // 1: roost.wire.Outcome.Verdict
@@ -11070,439 +11154,441 @@ var file_roost_proto_goTypes = []any{
 	(*LeaderNews)(nil),                      // 11: roost.wire.LeaderNews
 	(*FromSchedd)(nil),                      // 12: roost.wire.FromSchedd
 	(*Told)(nil),                            // 13: roost.wire.Told
-	(*ScheddHello)(nil),                     // 14: roost.wire.ScheddHello
-	(*HeldGrant)(nil),                       // 15: roost.wire.HeldGrant
-	(*RequestUpdate)(nil),                   // 16: roost.wire.RequestUpdate
-	(*Proposal)(nil),                        // 17: roost.wire.Proposal
-	(*GrantResult)(nil),                     // 18: roost.wire.GrantResult
-	(*Outcome)(nil),                         // 19: roost.wire.Outcome
-	(*WhyWaiting)(nil),                      // 20: roost.wire.WhyWaiting
-	(*Demand)(nil),                          // 21: roost.wire.Demand
-	(*Admit)(nil),                           // 22: roost.wire.Admit
-	(*Admitted)(nil),                        // 23: roost.wire.Admitted
-	(*Policy)(nil),                          // 24: roost.wire.Policy
-	(*Names)(nil),                           // 25: roost.wire.Names
-	(*JobQueue)(nil),                        // 26: roost.wire.JobQueue
-	(*Roll)(nil),                            // 27: roost.wire.Roll
-	(*Extent)(nil),                          // 28: roost.wire.Extent
-	(*Usage)(nil),                           // 29: roost.wire.Usage
-	(*ToSchedd)(nil),                        // 30: roost.wire.ToSchedd
-	(*Room)(nil),                            // 31: roost.wire.Room
-	(*Kept)(nil),                            // 32: roost.wire.Kept
-	(*KeptNode)(nil),                        // 33: roost.wire.KeptNode
-	(*NegotiatorHello)(nil),                 // 34: roost.wire.NegotiatorHello
-	(*Grant)(nil),                           // 35: roost.wire.Grant
-	(*Unplaced)(nil),                        // 36: roost.wire.Unplaced
-	(*CellQuestion)(nil),                    // 37: roost.wire.CellQuestion
-	(*CellStatus)(nil),                      // 38: roost.wire.CellStatus
-	(*CellMember)(nil),                      // 39: roost.wire.CellMember
-	(*CellChanged)(nil),                     // 40: roost.wire.CellChanged
-	(*ReplicaBytes)(nil),                    // 41: roost.wire.ReplicaBytes
-	(*ReplicaHello)(nil),                    // 42: roost.wire.ReplicaHello
-	(*ReplicaState)(nil),                    // 43: roost.wire.ReplicaState
-	(*ReplicaMember)(nil),                   // 44: roost.wire.ReplicaMember
-	(*ToStartd)(nil),                        // 45: roost.wire.ToStartd
-	(*SessionHello)(nil),                    // 46: roost.wire.SessionHello
-	(*ClaimRequest)(nil),                    // 47: roost.wire.ClaimRequest
-	(*Activate)(nil),                        // 48: roost.wire.Activate
-	(*Launch)(nil),                          // 49: roost.wire.Launch
-	(*TakeCheckpoint)(nil),                  // 50: roost.wire.TakeCheckpoint
-	(*CheckpointKept)(nil),                  // 51: roost.wire.CheckpointKept
-	(*Freeze)(nil),                          // 52: roost.wire.Freeze
-	(*Signal)(nil),                          // 53: roost.wire.Signal
-	(*Limit)(nil),                           // 54: roost.wire.Limit
-	(*HostFiles)(nil),                       // 55: roost.wire.HostFiles
-	(*Message)(nil),                         // 56: roost.wire.Message
-	(*Program)(nil),                         // 57: roost.wire.Program
-	(*Bounds)(nil),                          // 58: roost.wire.Bounds
-	(*CheckpointPolicy)(nil),                // 59: roost.wire.CheckpointPolicy
-	(*Image)(nil),                           // 60: roost.wire.Image
-	(*FetchImageRequest)(nil),               // 61: roost.wire.FetchImageRequest
-	(*ImageRight)(nil),                      // 62: roost.wire.ImageRight
-	(*SignedImageRight)(nil),                // 63: roost.wire.SignedImageRight
-	(*RemoveImageReply)(nil),                // 64: roost.wire.RemoveImageReply
-	(*Vacate)(nil),                          // 65: roost.wire.Vacate
-	(*Acknowledge)(nil),                     // 66: roost.wire.Acknowledge
-	(*ReleaseClaim)(nil),                    // 67: roost.wire.ReleaseClaim
-	(*RenewLeases)(nil),                     // 68: roost.wire.RenewLeases
-	(*FromStartd)(nil),                      // 69: roost.wire.FromStartd
-	(*ReachWanted)(nil),                     // 70: roost.wire.ReachWanted
-	(*ReachCall)(nil),                       // 71: roost.wire.ReachCall
-	(*ReachOutput)(nil),                     // 72: roost.wire.ReachOutput
-	(*SessionWelcome)(nil),                  // 73: roost.wire.SessionWelcome
-	(*ClaimState)(nil),                      // 74: roost.wire.ClaimState
-	(*ClaimReady)(nil),                      // 75: roost.wire.ClaimReady
-	(*Suspended)(nil),                       // 76: roost.wire.Suspended
-	(*ClaimReply)(nil),                      // 77: roost.wire.ClaimReply
-	(*InputReady)(nil),                      // 78: roost.wire.InputReady
-	(*Started)(nil),                         // 79: roost.wire.Started
-	(*Exited)(nil),                          // 80: roost.wire.Exited
-	(*CheckpointTaken)(nil),                 // 81: roost.wire.CheckpointTaken
-	(*UsageReport)(nil),                     // 82: roost.wire.UsageReport
-	(*AttemptUsage)(nil),                    // 83: roost.wire.AttemptUsage
-	(*ClaimLost)(nil),                       // 84: roost.wire.ClaimLost
-	(*LeasesRenewed)(nil),                   // 85: roost.wire.LeasesRenewed
-	(*FileEntry)(nil),                       // 86: roost.wire.FileEntry
-	(*FileChunk)(nil),                       // 87: roost.wire.FileChunk
-	(*TransferTotals)(nil),                  // 88: roost.wire.TransferTotals
-	(*PutReply)(nil),                        // 89: roost.wire.PutReply
-	(*FetchRequest)(nil),                    // 90: roost.wire.FetchRequest
-	(*TailRequest)(nil),                     // 91: roost.wire.TailRequest
-	(*GuardSigns)(nil),                      // 92: roost.wire.GuardSigns
-	(*IdleSource)(nil),                      // 93: roost.wire.IdleSource
-	(*Pause)(nil),                           // 94: roost.wire.Pause
-	(*GuardReport)(nil),                     // 95: roost.wire.GuardReport
-	(*Tenant)(nil),                          // 96: roost.wire.Tenant
-	(*PauseRequest)(nil),                    // 97: roost.wire.PauseRequest
-	(*ResumeRequest)(nil),                   // 98: roost.wire.ResumeRequest
-	(*OwnerReply)(nil),                      // 99: roost.wire.OwnerReply
-	(*MineRequest)(nil),                     // 100: roost.wire.MineRequest
-	(*MineReply)(nil),                       // 101: roost.wire.MineReply
-	(*PresentRequest)(nil),                  // 102: roost.wire.PresentRequest
-	(*PresentReply)(nil),                    // 103: roost.wire.PresentReply
-	(*GreetRequest)(nil),                    // 104: roost.wire.GreetRequest
-	(*GreetReply)(nil),                      // 105: roost.wire.GreetReply
-	(*JoinRequest)(nil),                     // 106: roost.wire.JoinRequest
-	(*JoinReply)(nil),                       // 107: roost.wire.JoinReply
-	(*RenewRequest)(nil),                    // 108: roost.wire.RenewRequest
-	(*RenewReply)(nil),                      // 109: roost.wire.RenewReply
-	(*LeaveRequest)(nil),                    // 110: roost.wire.LeaveRequest
-	(*LeaveReply)(nil),                      // 111: roost.wire.LeaveReply
-	(*RevokedRequest)(nil),                  // 112: roost.wire.RevokedRequest
-	(*RevokedReply)(nil),                    // 113: roost.wire.RevokedReply
-	(*MakeTokenRequest)(nil),                // 114: roost.wire.MakeTokenRequest
-	(*MakeTokenReply)(nil),                  // 115: roost.wire.MakeTokenReply
-	(*TokenInfo)(nil),                       // 116: roost.wire.TokenInfo
-	(*RemoveTokenRequest)(nil),              // 117: roost.wire.RemoveTokenRequest
-	(*RemoveTokenReply)(nil),                // 118: roost.wire.RemoveTokenReply
-	(*MembersRequest)(nil),                  // 119: roost.wire.MembersRequest
-	(*MembersReply)(nil),                    // 120: roost.wire.MembersReply
-	(*MemberInfo)(nil),                      // 121: roost.wire.MemberInfo
-	(*RevokeRequest)(nil),                   // 122: roost.wire.RevokeRequest
-	(*RevokeReply)(nil),                     // 123: roost.wire.RevokeReply
-	(*FeedRequest)(nil),                     // 124: roost.wire.FeedRequest
-	(*FeedHello)(nil),                       // 125: roost.wire.FeedHello
-	(*FeedWalk)(nil),                        // 126: roost.wire.FeedWalk
-	(*FeedBatch)(nil),                       // 127: roost.wire.FeedBatch
-	nil,                                     // 128: roost.wire.AdUpdate.PrivateEntry
-	nil,                                     // 129: roost.wire.AdDelta.PrivateEntry
-	nil,                                     // 130: roost.wire.Extent.WordsEntry
-	nil,                                     // 131: roost.wire.Extent.OthersEntry
-	(*scheddapi.ActRequest)(nil),            // 132: roost.wire.ActRequest
-	(*scheddapi.QueryRequest)(nil),          // 133: roost.wire.QueryRequest
-	(*scheddapi.Resources)(nil),             // 134: roost.wire.Resources
-	(*scheddapi.Explanation)(nil),           // 135: roost.wire.Explanation
-	(*scheddapi.AttemptRef)(nil),            // 136: roost.wire.AttemptRef
-	(scheddapi.Cause)(0),                    // 137: roost.wire.Cause
-	(*scheddapi.Placed)(nil),                // 138: roost.wire.Placed
-	(*scheddapi.ExitStatus)(nil),            // 139: roost.wire.ExitStatus
-	(*scheddapi.TaskUsage)(nil),             // 140: roost.wire.TaskUsage
-	(*scheddapi.SubmitRequest)(nil),         // 141: roost.wire.SubmitRequest
-	(*scheddapi.SubmitPart)(nil),            // 142: roost.wire.SubmitPart
-	(*scheddapi.ScriptChunk)(nil),           // 143: roost.wire.ScriptChunk
-	(*scheddapi.WatchRequest)(nil),          // 144: roost.wire.WatchRequest
-	(*scheddapi.LogsRequest)(nil),           // 145: roost.wire.LogsRequest
-	(*scheddapi.WhyRequest)(nil),            // 146: roost.wire.WhyRequest
-	(*scheddapi.EventsRequest)(nil),         // 147: roost.wire.EventsRequest
-	(*scheddapi.AdQuery)(nil),               // 148: roost.wire.AdQuery
-	(*scheddapi.HealthRequest)(nil),         // 149: roost.wire.HealthRequest
-	(*scheddapi.ShellInput)(nil),            // 150: roost.wire.ShellInput
-	(*scheddapi.CellRequest)(nil),           // 151: roost.wire.CellRequest
-	(*scheddapi.CheckpointCellRequest)(nil), // 152: roost.wire.CheckpointCellRequest
-	(*scheddapi.PoolQuery)(nil),             // 153: roost.wire.PoolQuery
-	(*scheddapi.AccountingQuery)(nil),       // 154: roost.wire.AccountingQuery
-	(*scheddapi.LoginTokenRequest)(nil),     // 155: roost.wire.LoginTokenRequest
-	(*scheddapi.LoginRequest)(nil),          // 156: roost.wire.LoginRequest
-	(*scheddapi.LoginsRequest)(nil),         // 157: roost.wire.LoginsRequest
-	(*scheddapi.LogoutRequest)(nil),         // 158: roost.wire.LogoutRequest
-	(*scheddapi.SubmitReply)(nil),           // 159: roost.wire.SubmitReply
-	(*scheddapi.ScriptReply)(nil),           // 160: roost.wire.ScriptReply
-	(*scheddapi.JobStatus)(nil),             // 161: roost.wire.JobStatus
-	(*scheddapi.ActReply)(nil),              // 162: roost.wire.ActReply
-	(*scheddapi.WatchEvent)(nil),            // 163: roost.wire.WatchEvent
-	(*scheddapi.LogChunk)(nil),              // 164: roost.wire.LogChunk
-	(*scheddapi.WhyReply)(nil),              // 165: roost.wire.WhyReply
-	(*scheddapi.JobEvent)(nil),              // 166: roost.wire.JobEvent
-	(*scheddapi.AdText)(nil),                // 167: roost.wire.AdText
-	(*scheddapi.HealthReply)(nil),           // 168: roost.wire.HealthReply
-	(*scheddapi.ShellOutput)(nil),           // 169: roost.wire.ShellOutput
-	(*scheddapi.CellReply)(nil),             // 170: roost.wire.CellReply
-	(*scheddapi.CheckpointPiece)(nil),       // 171: roost.wire.CheckpointPiece
-	(*scheddapi.PoolRow)(nil),               // 172: roost.wire.PoolRow
-	(*scheddapi.AccountingPiece)(nil),       // 173: roost.wire.AccountingPiece
-	(*scheddapi.LoginTokenReply)(nil),       // 174: roost.wire.LoginTokenReply
-	(*scheddapi.LoginReply)(nil),            // 175: roost.wire.LoginReply
-	(*scheddapi.LoginsReply)(nil),           // 176: roost.wire.LoginsReply
-	(*scheddapi.LoginInfo)(nil),             // 177: roost.wire.LoginInfo
+	(*PolicySeen)(nil),                      // 14: roost.wire.PolicySeen
+	(*ScheddHello)(nil),                     // 15: roost.wire.ScheddHello
+	(*HeldGrant)(nil),                       // 16: roost.wire.HeldGrant
+	(*RequestUpdate)(nil),                   // 17: roost.wire.RequestUpdate
+	(*Proposal)(nil),                        // 18: roost.wire.Proposal
+	(*GrantResult)(nil),                     // 19: roost.wire.GrantResult
+	(*Outcome)(nil),                         // 20: roost.wire.Outcome
+	(*WhyWaiting)(nil),                      // 21: roost.wire.WhyWaiting
+	(*Demand)(nil),                          // 22: roost.wire.Demand
+	(*Admit)(nil),                           // 23: roost.wire.Admit
+	(*Admitted)(nil),                        // 24: roost.wire.Admitted
+	(*Policy)(nil),                          // 25: roost.wire.Policy
+	(*Names)(nil),                           // 26: roost.wire.Names
+	(*JobQueue)(nil),                        // 27: roost.wire.JobQueue
+	(*Roll)(nil),                            // 28: roost.wire.Roll
+	(*Extent)(nil),                          // 29: roost.wire.Extent
+	(*Usage)(nil),                           // 30: roost.wire.Usage
+	(*ToSchedd)(nil),                        // 31: roost.wire.ToSchedd
+	(*Room)(nil),                            // 32: roost.wire.Room
+	(*Kept)(nil),                            // 33: roost.wire.Kept
+	(*KeptNode)(nil),                        // 34: roost.wire.KeptNode
+	(*NegotiatorHello)(nil),                 // 35: roost.wire.NegotiatorHello
+	(*Grant)(nil),                           // 36: roost.wire.Grant
+	(*Unplaced)(nil),                        // 37: roost.wire.Unplaced
+	(*CellQuestion)(nil),                    // 38: roost.wire.CellQuestion
+	(*CellStatus)(nil),                      // 39: roost.wire.CellStatus
+	(*CellMember)(nil),                      // 40: roost.wire.CellMember
+	(*CellChanged)(nil),                     // 41: roost.wire.CellChanged
+	(*ReplicaBytes)(nil),                    // 42: roost.wire.ReplicaBytes
+	(*ReplicaHello)(nil),                    // 43: roost.wire.ReplicaHello
+	(*ReplicaState)(nil),                    // 44: roost.wire.ReplicaState
+	(*ReplicaMember)(nil),                   // 45: roost.wire.ReplicaMember
+	(*ToStartd)(nil),                        // 46: roost.wire.ToStartd
+	(*SessionHello)(nil),                    // 47: roost.wire.SessionHello
+	(*ClaimRequest)(nil),                    // 48: roost.wire.ClaimRequest
+	(*Activate)(nil),                        // 49: roost.wire.Activate
+	(*Launch)(nil),                          // 50: roost.wire.Launch
+	(*TakeCheckpoint)(nil),                  // 51: roost.wire.TakeCheckpoint
+	(*CheckpointKept)(nil),                  // 52: roost.wire.CheckpointKept
+	(*Freeze)(nil),                          // 53: roost.wire.Freeze
+	(*Signal)(nil),                          // 54: roost.wire.Signal
+	(*Limit)(nil),                           // 55: roost.wire.Limit
+	(*HostFiles)(nil),                       // 56: roost.wire.HostFiles
+	(*Message)(nil),                         // 57: roost.wire.Message
+	(*Program)(nil),                         // 58: roost.wire.Program
+	(*Bounds)(nil),                          // 59: roost.wire.Bounds
+	(*CheckpointPolicy)(nil),                // 60: roost.wire.CheckpointPolicy
+	(*Image)(nil),                           // 61: roost.wire.Image
+	(*FetchImageRequest)(nil),               // 62: roost.wire.FetchImageRequest
+	(*ImageRight)(nil),                      // 63: roost.wire.ImageRight
+	(*SignedImageRight)(nil),                // 64: roost.wire.SignedImageRight
+	(*RemoveImageReply)(nil),                // 65: roost.wire.RemoveImageReply
+	(*Vacate)(nil),                          // 66: roost.wire.Vacate
+	(*Acknowledge)(nil),                     // 67: roost.wire.Acknowledge
+	(*ReleaseClaim)(nil),                    // 68: roost.wire.ReleaseClaim
+	(*RenewLeases)(nil),                     // 69: roost.wire.RenewLeases
+	(*FromStartd)(nil),                      // 70: roost.wire.FromStartd
+	(*ReachWanted)(nil),                     // 71: roost.wire.ReachWanted
+	(*ReachCall)(nil),                       // 72: roost.wire.ReachCall
+	(*ReachOutput)(nil),                     // 73: roost.wire.ReachOutput
+	(*SessionWelcome)(nil),                  // 74: roost.wire.SessionWelcome
+	(*ClaimState)(nil),                      // 75: roost.wire.ClaimState
+	(*ClaimReady)(nil),                      // 76: roost.wire.ClaimReady
+	(*Suspended)(nil),                       // 77: roost.wire.Suspended
+	(*ClaimReply)(nil),                      // 78: roost.wire.ClaimReply
+	(*InputReady)(nil),                      // 79: roost.wire.InputReady
+	(*Started)(nil),                         // 80: roost.wire.Started
+	(*Exited)(nil),                          // 81: roost.wire.Exited
+	(*CheckpointTaken)(nil),                 // 82: roost.wire.CheckpointTaken
+	(*UsageReport)(nil),                     // 83: roost.wire.UsageReport
+	(*AttemptUsage)(nil),                    // 84: roost.wire.AttemptUsage
+	(*ClaimLost)(nil),                       // 85: roost.wire.ClaimLost
+	(*LeasesRenewed)(nil),                   // 86: roost.wire.LeasesRenewed
+	(*FileEntry)(nil),                       // 87: roost.wire.FileEntry
+	(*FileChunk)(nil),                       // 88: roost.wire.FileChunk
+	(*TransferTotals)(nil),                  // 89: roost.wire.TransferTotals
+	(*PutReply)(nil),                        // 90: roost.wire.PutReply
+	(*FetchRequest)(nil),                    // 91: roost.wire.FetchRequest
+	(*TailRequest)(nil),                     // 92: roost.wire.TailRequest
+	(*GuardSigns)(nil),                      // 93: roost.wire.GuardSigns
+	(*IdleSource)(nil),                      // 94: roost.wire.IdleSource
+	(*Pause)(nil),                           // 95: roost.wire.Pause
+	(*GuardReport)(nil),                     // 96: roost.wire.GuardReport
+	(*Tenant)(nil),                          // 97: roost.wire.Tenant
+	(*PauseRequest)(nil),                    // 98: roost.wire.PauseRequest
+	(*ResumeRequest)(nil),                   // 99: roost.wire.ResumeRequest
+	(*OwnerReply)(nil),                      // 100: roost.wire.OwnerReply
+	(*MineRequest)(nil),                     // 101: roost.wire.MineRequest
+	(*MineReply)(nil),                       // 102: roost.wire.MineReply
+	(*PresentRequest)(nil),                  // 103: roost.wire.PresentRequest
+	(*PresentReply)(nil),                    // 104: roost.wire.PresentReply
+	(*GreetRequest)(nil),                    // 105: roost.wire.GreetRequest
+	(*GreetReply)(nil),                      // 106: roost.wire.GreetReply
+	(*JoinRequest)(nil),                     // 107: roost.wire.JoinRequest
+	(*JoinReply)(nil),                       // 108: roost.wire.JoinReply
+	(*RenewRequest)(nil),                    // 109: roost.wire.RenewRequest
+	(*RenewReply)(nil),                      // 110: roost.wire.RenewReply
+	(*LeaveRequest)(nil),                    // 111: roost.wire.LeaveRequest
+	(*LeaveReply)(nil),                      // 112: roost.wire.LeaveReply
+	(*RevokedRequest)(nil),                  // 113: roost.wire.RevokedRequest
+	(*RevokedReply)(nil),                    // 114: roost.wire.RevokedReply
+	(*MakeTokenRequest)(nil),                // 115: roost.wire.MakeTokenRequest
+	(*MakeTokenReply)(nil),                  // 116: roost.wire.MakeTokenReply
+	(*TokenInfo)(nil),                       // 117: roost.wire.TokenInfo
+	(*RemoveTokenRequest)(nil),              // 118: roost.wire.RemoveTokenRequest
+	(*RemoveTokenReply)(nil),                // 119: roost.wire.RemoveTokenReply
+	(*MembersRequest)(nil),                  // 120: roost.wire.MembersRequest
+	(*MembersReply)(nil),                    // 121: roost.wire.MembersReply
+	(*MemberInfo)(nil),                      // 122: roost.wire.MemberInfo
+	(*RevokeRequest)(nil),                   // 123: roost.wire.RevokeRequest
+	(*RevokeReply)(nil),                     // 124: roost.wire.RevokeReply
+	(*FeedRequest)(nil),                     // 125: roost.wire.FeedRequest
+	(*FeedHello)(nil),                       // 126: roost.wire.FeedHello
+	(*FeedWalk)(nil),                        // 127: roost.wire.FeedWalk
+	(*FeedBatch)(nil),                       // 128: roost.wire.FeedBatch
+	nil,                                     // 129: roost.wire.AdUpdate.PrivateEntry
+	nil,                                     // 130: roost.wire.AdDelta.PrivateEntry
+	nil,                                     // 131: roost.wire.Extent.WordsEntry
+	nil,                                     // 132: roost.wire.Extent.OthersEntry
+	(*scheddapi.ActRequest)(nil),            // 133: roost.wire.ActRequest
+	(*scheddapi.QueryRequest)(nil),          // 134: roost.wire.QueryRequest
+	(*scheddapi.Resources)(nil),             // 135: roost.wire.Resources
+	(*scheddapi.Explanation)(nil),           // 136: roost.wire.Explanation
+	(*scheddapi.AttemptRef)(nil),            // 137: roost.wire.AttemptRef
+	(scheddapi.Cause)(0),                    // 138: roost.wire.Cause
+	(*scheddapi.Placed)(nil),                // 139: roost.wire.Placed
+	(*scheddapi.ExitStatus)(nil),            // 140: roost.wire.ExitStatus
+	(*scheddapi.TaskUsage)(nil),             // 141: roost.wire.TaskUsage
+	(*scheddapi.SubmitRequest)(nil),         // 142: roost.wire.SubmitRequest
+	(*scheddapi.SubmitPart)(nil),            // 143: roost.wire.SubmitPart
+	(*scheddapi.ScriptChunk)(nil),           // 144: roost.wire.ScriptChunk
+	(*scheddapi.WatchRequest)(nil),          // 145: roost.wire.WatchRequest
+	(*scheddapi.LogsRequest)(nil),           // 146: roost.wire.LogsRequest
+	(*scheddapi.WhyRequest)(nil),            // 147: roost.wire.WhyRequest
+	(*scheddapi.EventsRequest)(nil),         // 148: roost.wire.EventsRequest
+	(*scheddapi.AdQuery)(nil),               // 149: roost.wire.AdQuery
+	(*scheddapi.HealthRequest)(nil),         // 150: roost.wire.HealthRequest
+	(*scheddapi.ShellInput)(nil),            // 151: roost.wire.ShellInput
+	(*scheddapi.CellRequest)(nil),           // 152: roost.wire.CellRequest
+	(*scheddapi.CheckpointCellRequest)(nil), // 153: roost.wire.CheckpointCellRequest
+	(*scheddapi.PoolQuery)(nil),             // 154: roost.wire.PoolQuery
+	(*scheddapi.AccountingQuery)(nil),       // 155: roost.wire.AccountingQuery
+	(*scheddapi.LoginTokenRequest)(nil),     // 156: roost.wire.LoginTokenRequest
+	(*scheddapi.LoginRequest)(nil),          // 157: roost.wire.LoginRequest
+	(*scheddapi.LoginsRequest)(nil),         // 158: roost.wire.LoginsRequest
+	(*scheddapi.LogoutRequest)(nil),         // 159: roost.wire.LogoutRequest
+	(*scheddapi.SubmitReply)(nil),           // 160: roost.wire.SubmitReply
+	(*scheddapi.ScriptReply)(nil),           // 161: roost.wire.ScriptReply
+	(*scheddapi.JobStatus)(nil),             // 162: roost.wire.JobStatus
+	(*scheddapi.ActReply)(nil),              // 163: roost.wire.ActReply
+	(*scheddapi.WatchEvent)(nil),            // 164: roost.wire.WatchEvent
+	(*scheddapi.LogChunk)(nil),              // 165: roost.wire.LogChunk
+	(*scheddapi.WhyReply)(nil),              // 166: roost.wire.WhyReply
+	(*scheddapi.JobEvent)(nil),              // 167: roost.wire.JobEvent
+	(*scheddapi.AdText)(nil),                // 168: roost.wire.AdText
+	(*scheddapi.HealthReply)(nil),           // 169: roost.wire.HealthReply
+	(*scheddapi.ShellOutput)(nil),           // 170: roost.wire.ShellOutput
+	(*scheddapi.CellReply)(nil),             // 171: roost.wire.CellReply
+	(*scheddapi.CheckpointPiece)(nil),       // 172: roost.wire.CheckpointPiece
+	(*scheddapi.PoolRow)(nil),               // 173: roost.wire.PoolRow
+	(*scheddapi.AccountingPiece)(nil),       // 174: roost.wire.AccountingPiece
+	(*scheddapi.LoginTokenReply)(nil),       // 175: roost.wire.LoginTokenReply
+	(*scheddapi.LoginReply)(nil),            // 176: roost.wire.LoginReply
+	(*scheddapi.LoginsReply)(nil),           // 177: roost.wire.LoginsReply
+	(*scheddapi.LoginInfo)(nil),             // 178: roost.wire.LoginInfo
 }
 var file_roost_proto_depIdxs = []int32{
-	132, // 0: roost.wire.NeighbourAct.act:type_name -> roost.wire.ActRequest
-	133, // 1: roost.wire.NeighbourQuery.query:type_name -> roost.wire.QueryRequest
-	128, // 2: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
-	129, // 3: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
-	14,  // 4: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
-	16,  // 5: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
-	18,  // 6: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
-	29,  // 7: roost.wire.FromSchedd.usage:type_name -> roost.wire.Usage
-	20,  // 8: roost.wire.FromSchedd.why:type_name -> roost.wire.WhyWaiting
-	21,  // 9: roost.wire.FromSchedd.demand:type_name -> roost.wire.Demand
-	22,  // 10: roost.wire.FromSchedd.admit:type_name -> roost.wire.Admit
-	19,  // 11: roost.wire.FromSchedd.outcome:type_name -> roost.wire.Outcome
+	133, // 0: roost.wire.NeighbourAct.act:type_name -> roost.wire.ActRequest
+	134, // 1: roost.wire.NeighbourQuery.query:type_name -> roost.wire.QueryRequest
+	129, // 2: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
+	130, // 3: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
+	15,  // 4: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
+	17,  // 5: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
+	19,  // 6: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
+	30,  // 7: roost.wire.FromSchedd.usage:type_name -> roost.wire.Usage
+	21,  // 8: roost.wire.FromSchedd.why:type_name -> roost.wire.WhyWaiting
+	22,  // 9: roost.wire.FromSchedd.demand:type_name -> roost.wire.Demand
+	23,  // 10: roost.wire.FromSchedd.admit:type_name -> roost.wire.Admit
+	20,  // 11: roost.wire.FromSchedd.outcome:type_name -> roost.wire.Outcome
 	13,  // 12: roost.wire.FromSchedd.told:type_name -> roost.wire.Told
-	15,  // 13: roost.wire.ScheddHello.grants:type_name -> roost.wire.HeldGrant
-	134, // 14: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
-	0,   // 15: roost.wire.RequestUpdate.counting:type_name -> roost.wire.RequestUpdate.Counting
-	17,  // 16: roost.wire.RequestUpdate.proposals:type_name -> roost.wire.Proposal
-	1,   // 17: roost.wire.Outcome.verdict:type_name -> roost.wire.Outcome.Verdict
-	134, // 18: roost.wire.Demand.held:type_name -> roost.wire.Resources
-	134, // 19: roost.wire.Demand.open_held:type_name -> roost.wire.Resources
-	21,  // 20: roost.wire.Admit.asks:type_name -> roost.wire.Demand
-	26,  // 21: roost.wire.Policy.queues:type_name -> roost.wire.JobQueue
-	25,  // 22: roost.wire.Policy.groups:type_name -> roost.wire.Names
-	25,  // 23: roost.wire.Policy.reservations:type_name -> roost.wire.Names
-	25,  // 24: roost.wire.Policy.limits:type_name -> roost.wire.Names
-	26,  // 25: roost.wire.Policy.all:type_name -> roost.wire.JobQueue
-	28,  // 26: roost.wire.JobQueue.default:type_name -> roost.wire.Extent
-	28,  // 27: roost.wire.JobQueue.least:type_name -> roost.wire.Extent
-	28,  // 28: roost.wire.JobQueue.most:type_name -> roost.wire.Extent
-	28,  // 29: roost.wire.JobQueue.chunk:type_name -> roost.wire.Extent
-	27,  // 30: roost.wire.JobQueue.user_roll:type_name -> roost.wire.Roll
-	27,  // 31: roost.wire.JobQueue.group_roll:type_name -> roost.wire.Roll
-	27,  // 32: roost.wire.JobQueue.host_roll:type_name -> roost.wire.Roll
-	130, // 33: roost.wire.Extent.words:type_name -> roost.wire.Extent.WordsEntry
-	131, // 34: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
-	134, // 35: roost.wire.Usage.held:type_name -> roost.wire.Resources
-	35,  // 36: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
-	36,  // 37: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
-	34,  // 38: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
-	23,  // 39: roost.wire.ToSchedd.admitted:type_name -> roost.wire.Admitted
-	24,  // 40: roost.wire.ToSchedd.policy:type_name -> roost.wire.Policy
-	32,  // 41: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
-	31,  // 42: roost.wire.ToSchedd.room:type_name -> roost.wire.Room
-	33,  // 43: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
-	134, // 44: roost.wire.Grant.resources:type_name -> roost.wire.Resources
-	135, // 45: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
-	39,  // 46: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
-	44,  // 47: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
-	46,  // 48: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
-	47,  // 49: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
-	48,  // 50: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
-	65,  // 51: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
-	66,  // 52: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
-	67,  // 53: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
-	68,  // 54: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
-	49,  // 55: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
-	50,  // 56: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
-	51,  // 57: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
-	52,  // 58: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
-	53,  // 59: roost.wire.ToStartd.signal:type_name -> roost.wire.Signal
-	56,  // 60: roost.wire.ToStartd.message:type_name -> roost.wire.Message
-	54,  // 61: roost.wire.ToStartd.limit:type_name -> roost.wire.Limit
-	55,  // 62: roost.wire.ToStartd.host_files:type_name -> roost.wire.HostFiles
-	134, // 63: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
-	136, // 64: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
-	57,  // 65: roost.wire.Activate.program:type_name -> roost.wire.Program
-	136, // 66: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
-	136, // 67: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
-	136, // 68: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
-	136, // 69: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
-	136, // 70: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
-	136, // 71: roost.wire.Limit.attempt:type_name -> roost.wire.AttemptRef
-	136, // 72: roost.wire.HostFiles.attempt:type_name -> roost.wire.AttemptRef
-	136, // 73: roost.wire.Message.attempt:type_name -> roost.wire.AttemptRef
-	59,  // 74: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
-	60,  // 75: roost.wire.Program.restore:type_name -> roost.wire.Image
-	58,  // 76: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
-	2,   // 77: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
-	2,   // 78: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
-	136, // 79: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
-	136, // 80: roost.wire.ImageRight.attempt:type_name -> roost.wire.AttemptRef
-	136, // 81: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
-	137, // 82: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
-	136, // 83: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
-	73,  // 84: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
-	77,  // 85: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
-	79,  // 86: roost.wire.FromStartd.started:type_name -> roost.wire.Started
-	80,  // 87: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
-	84,  // 88: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
-	85,  // 89: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
-	78,  // 90: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
-	81,  // 91: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
-	82,  // 92: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
-	75,  // 93: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
-	76,  // 94: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
-	70,  // 95: roost.wire.FromStartd.reach:type_name -> roost.wire.ReachWanted
-	136, // 96: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
-	136, // 97: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
-	74,  // 98: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
-	134, // 99: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
-	136, // 100: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
-	80,  // 101: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
-	138, // 102: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
-	138, // 103: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
-	136, // 104: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
-	138, // 105: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
-	136, // 106: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
-	136, // 107: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
-	136, // 108: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
-	139, // 109: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
-	86,  // 110: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
-	81,  // 111: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
-	136, // 112: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
-	60,  // 113: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
-	83,  // 114: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
-	136, // 115: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
-	140, // 116: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
-	136, // 117: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
-	86,  // 118: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
-	88,  // 119: roost.wire.FileChunk.totals:type_name -> roost.wire.TransferTotals
-	136, // 120: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
-	136, // 121: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
-	93,  // 122: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
-	94,  // 123: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
-	3,   // 124: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
-	96,  // 125: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
-	94,  // 126: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
-	92,  // 127: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
-	95,  // 128: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
-	116, // 129: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
-	116, // 130: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
-	116, // 131: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
-	121, // 132: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
-	125, // 133: roost.wire.FeedRequest.hello:type_name -> roost.wire.FeedHello
-	141, // 134: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
-	142, // 135: roost.wire.Schedd.SubmitParts:input_type -> roost.wire.SubmitPart
-	143, // 136: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
-	133, // 137: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
-	132, // 138: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
-	144, // 139: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
-	145, // 140: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
-	146, // 141: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
-	147, // 142: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
-	148, // 143: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
-	149, // 144: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
-	150, // 145: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
-	151, // 146: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
-	152, // 147: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	153, // 148: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
-	154, // 149: roost.wire.Schedd.Accounting:input_type -> roost.wire.AccountingQuery
-	155, // 150: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
-	156, // 151: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
-	157, // 152: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
-	158, // 153: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
-	5,   // 154: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
-	146, // 155: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
-	147, // 156: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
-	4,   // 157: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
-	6,   // 158: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
-	8,   // 159: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
-	148, // 160: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
-	12,  // 161: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
-	10,  // 162: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
-	151, // 163: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
-	152, // 164: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	41,  // 165: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
-	42,  // 166: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
-	37,  // 167: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
-	39,  // 168: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
-	39,  // 169: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
-	45,  // 170: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
-	87,  // 171: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
-	90,  // 172: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
-	91,  // 173: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
-	61,  // 174: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
-	87,  // 175: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
-	150, // 176: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
-	72,  // 177: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
-	87,  // 178: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
-	61,  // 179: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
-	61,  // 180: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
-	95,  // 181: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
-	97,  // 182: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
-	98,  // 183: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
-	100, // 184: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
-	102, // 185: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
-	104, // 186: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
-	106, // 187: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
-	108, // 188: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
-	110, // 189: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
-	112, // 190: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
-	114, // 191: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
-	117, // 192: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
-	119, // 193: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
-	122, // 194: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
-	124, // 195: roost.wire.Feed.Pull:input_type -> roost.wire.FeedRequest
-	126, // 196: roost.wire.Feed.Walk:input_type -> roost.wire.FeedWalk
-	154, // 197: roost.wire.Accountant.Report:input_type -> roost.wire.AccountingQuery
-	159, // 198: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	159, // 199: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
-	160, // 200: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
-	161, // 201: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	162, // 202: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	163, // 203: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	164, // 204: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	165, // 205: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	166, // 206: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	167, // 207: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	168, // 208: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	169, // 209: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
-	170, // 210: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
-	171, // 211: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	172, // 212: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
-	173, // 213: roost.wire.Schedd.Accounting:output_type -> roost.wire.AccountingPiece
-	174, // 214: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
-	175, // 215: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
-	176, // 216: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
-	177, // 217: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
-	161, // 218: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
-	165, // 219: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
-	166, // 220: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
-	162, // 221: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
-	7,   // 222: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	9,   // 223: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	167, // 224: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	30,  // 225: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	11,  // 226: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
-	170, // 227: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
-	171, // 228: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	41,  // 229: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
-	43,  // 230: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
-	38,  // 231: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
-	40,  // 232: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
-	40,  // 233: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
-	69,  // 234: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	89,  // 235: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	87,  // 236: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	164, // 237: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	87,  // 238: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
-	89,  // 239: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
-	169, // 240: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
-	71,  // 241: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
-	89,  // 242: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
-	87,  // 243: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
-	64,  // 244: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
-	92,  // 245: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
-	99,  // 246: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
-	99,  // 247: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
-	101, // 248: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
-	103, // 249: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
-	105, // 250: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
-	107, // 251: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
-	109, // 252: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
-	111, // 253: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
-	113, // 254: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
-	115, // 255: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
-	118, // 256: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
-	120, // 257: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
-	123, // 258: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
-	127, // 259: roost.wire.Feed.Pull:output_type -> roost.wire.FeedBatch
-	127, // 260: roost.wire.Feed.Walk:output_type -> roost.wire.FeedBatch
-	173, // 261: roost.wire.Accountant.Report:output_type -> roost.wire.AccountingPiece
-	198, // [198:262] is the sub-list for method output_type
-	134, // [134:198] is the sub-list for method input_type
-	134, // [134:134] is the sub-list for extension type_name
-	134, // [134:134] is the sub-list for extension extendee
-	0,   // [0:134] is the sub-list for field type_name
+	14,  // 13: roost.wire.FromSchedd.policy_seen:type_name -> roost.wire.PolicySeen
+	16,  // 14: roost.wire.ScheddHello.grants:type_name -> roost.wire.HeldGrant
+	135, // 15: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
+	0,   // 16: roost.wire.RequestUpdate.counting:type_name -> roost.wire.RequestUpdate.Counting
+	18,  // 17: roost.wire.RequestUpdate.proposals:type_name -> roost.wire.Proposal
+	1,   // 18: roost.wire.Outcome.verdict:type_name -> roost.wire.Outcome.Verdict
+	135, // 19: roost.wire.Demand.held:type_name -> roost.wire.Resources
+	135, // 20: roost.wire.Demand.open_held:type_name -> roost.wire.Resources
+	22,  // 21: roost.wire.Admit.asks:type_name -> roost.wire.Demand
+	27,  // 22: roost.wire.Policy.queues:type_name -> roost.wire.JobQueue
+	26,  // 23: roost.wire.Policy.groups:type_name -> roost.wire.Names
+	26,  // 24: roost.wire.Policy.reservations:type_name -> roost.wire.Names
+	26,  // 25: roost.wire.Policy.limits:type_name -> roost.wire.Names
+	27,  // 26: roost.wire.Policy.all:type_name -> roost.wire.JobQueue
+	29,  // 27: roost.wire.JobQueue.default:type_name -> roost.wire.Extent
+	29,  // 28: roost.wire.JobQueue.least:type_name -> roost.wire.Extent
+	29,  // 29: roost.wire.JobQueue.most:type_name -> roost.wire.Extent
+	29,  // 30: roost.wire.JobQueue.chunk:type_name -> roost.wire.Extent
+	28,  // 31: roost.wire.JobQueue.user_roll:type_name -> roost.wire.Roll
+	28,  // 32: roost.wire.JobQueue.group_roll:type_name -> roost.wire.Roll
+	28,  // 33: roost.wire.JobQueue.host_roll:type_name -> roost.wire.Roll
+	131, // 34: roost.wire.Extent.words:type_name -> roost.wire.Extent.WordsEntry
+	132, // 35: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
+	135, // 36: roost.wire.Usage.held:type_name -> roost.wire.Resources
+	36,  // 37: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
+	37,  // 38: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
+	35,  // 39: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
+	24,  // 40: roost.wire.ToSchedd.admitted:type_name -> roost.wire.Admitted
+	25,  // 41: roost.wire.ToSchedd.policy:type_name -> roost.wire.Policy
+	33,  // 42: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
+	32,  // 43: roost.wire.ToSchedd.room:type_name -> roost.wire.Room
+	34,  // 44: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
+	135, // 45: roost.wire.Grant.resources:type_name -> roost.wire.Resources
+	136, // 46: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
+	40,  // 47: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
+	45,  // 48: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
+	47,  // 49: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
+	48,  // 50: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
+	49,  // 51: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
+	66,  // 52: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
+	67,  // 53: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
+	68,  // 54: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
+	69,  // 55: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
+	50,  // 56: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
+	51,  // 57: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
+	52,  // 58: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
+	53,  // 59: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
+	54,  // 60: roost.wire.ToStartd.signal:type_name -> roost.wire.Signal
+	57,  // 61: roost.wire.ToStartd.message:type_name -> roost.wire.Message
+	55,  // 62: roost.wire.ToStartd.limit:type_name -> roost.wire.Limit
+	56,  // 63: roost.wire.ToStartd.host_files:type_name -> roost.wire.HostFiles
+	135, // 64: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
+	137, // 65: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
+	58,  // 66: roost.wire.Activate.program:type_name -> roost.wire.Program
+	137, // 67: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
+	137, // 68: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
+	137, // 69: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
+	137, // 70: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
+	137, // 71: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
+	137, // 72: roost.wire.Limit.attempt:type_name -> roost.wire.AttemptRef
+	137, // 73: roost.wire.HostFiles.attempt:type_name -> roost.wire.AttemptRef
+	137, // 74: roost.wire.Message.attempt:type_name -> roost.wire.AttemptRef
+	60,  // 75: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
+	61,  // 76: roost.wire.Program.restore:type_name -> roost.wire.Image
+	59,  // 77: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
+	2,   // 78: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
+	2,   // 79: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
+	137, // 80: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
+	137, // 81: roost.wire.ImageRight.attempt:type_name -> roost.wire.AttemptRef
+	137, // 82: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
+	138, // 83: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
+	137, // 84: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
+	74,  // 85: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
+	78,  // 86: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
+	80,  // 87: roost.wire.FromStartd.started:type_name -> roost.wire.Started
+	81,  // 88: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
+	85,  // 89: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
+	86,  // 90: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
+	79,  // 91: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
+	82,  // 92: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
+	83,  // 93: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
+	76,  // 94: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
+	77,  // 95: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
+	71,  // 96: roost.wire.FromStartd.reach:type_name -> roost.wire.ReachWanted
+	137, // 97: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
+	137, // 98: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
+	75,  // 99: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
+	135, // 100: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
+	137, // 101: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
+	81,  // 102: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
+	139, // 103: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
+	139, // 104: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
+	137, // 105: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
+	139, // 106: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
+	137, // 107: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
+	137, // 108: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
+	137, // 109: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
+	140, // 110: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
+	87,  // 111: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
+	82,  // 112: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
+	137, // 113: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
+	61,  // 114: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
+	84,  // 115: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
+	137, // 116: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
+	141, // 117: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
+	137, // 118: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
+	87,  // 119: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
+	89,  // 120: roost.wire.FileChunk.totals:type_name -> roost.wire.TransferTotals
+	137, // 121: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
+	137, // 122: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
+	94,  // 123: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
+	95,  // 124: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
+	3,   // 125: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
+	97,  // 126: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
+	95,  // 127: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
+	93,  // 128: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
+	96,  // 129: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
+	117, // 130: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
+	117, // 131: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
+	117, // 132: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
+	122, // 133: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
+	126, // 134: roost.wire.FeedRequest.hello:type_name -> roost.wire.FeedHello
+	142, // 135: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
+	143, // 136: roost.wire.Schedd.SubmitParts:input_type -> roost.wire.SubmitPart
+	144, // 137: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
+	134, // 138: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
+	133, // 139: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
+	145, // 140: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
+	146, // 141: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
+	147, // 142: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
+	148, // 143: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
+	149, // 144: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
+	150, // 145: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
+	151, // 146: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
+	152, // 147: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
+	153, // 148: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	154, // 149: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
+	155, // 150: roost.wire.Schedd.Accounting:input_type -> roost.wire.AccountingQuery
+	156, // 151: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
+	157, // 152: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
+	158, // 153: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
+	159, // 154: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
+	5,   // 155: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
+	147, // 156: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
+	148, // 157: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
+	4,   // 158: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
+	6,   // 159: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
+	8,   // 160: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
+	149, // 161: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
+	12,  // 162: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
+	10,  // 163: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
+	152, // 164: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
+	153, // 165: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	42,  // 166: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
+	43,  // 167: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
+	38,  // 168: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
+	40,  // 169: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
+	40,  // 170: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
+	46,  // 171: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
+	88,  // 172: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
+	91,  // 173: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
+	92,  // 174: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
+	62,  // 175: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
+	88,  // 176: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
+	151, // 177: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
+	73,  // 178: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
+	88,  // 179: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
+	62,  // 180: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
+	62,  // 181: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
+	96,  // 182: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
+	98,  // 183: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
+	99,  // 184: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
+	101, // 185: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
+	103, // 186: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
+	105, // 187: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
+	107, // 188: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
+	109, // 189: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
+	111, // 190: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
+	113, // 191: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
+	115, // 192: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
+	118, // 193: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
+	120, // 194: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
+	123, // 195: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
+	125, // 196: roost.wire.Feed.Pull:input_type -> roost.wire.FeedRequest
+	127, // 197: roost.wire.Feed.Walk:input_type -> roost.wire.FeedWalk
+	155, // 198: roost.wire.Accountant.Report:input_type -> roost.wire.AccountingQuery
+	160, // 199: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	160, // 200: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
+	161, // 201: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
+	162, // 202: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	163, // 203: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	164, // 204: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	165, // 205: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	166, // 206: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	167, // 207: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	168, // 208: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	169, // 209: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	170, // 210: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	171, // 211: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
+	172, // 212: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	173, // 213: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
+	174, // 214: roost.wire.Schedd.Accounting:output_type -> roost.wire.AccountingPiece
+	175, // 215: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
+	176, // 216: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
+	177, // 217: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
+	178, // 218: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
+	162, // 219: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
+	166, // 220: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
+	167, // 221: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
+	163, // 222: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
+	7,   // 223: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	9,   // 224: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	168, // 225: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	31,  // 226: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	11,  // 227: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
+	171, // 228: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
+	172, // 229: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	42,  // 230: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
+	44,  // 231: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
+	39,  // 232: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
+	41,  // 233: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
+	41,  // 234: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
+	70,  // 235: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	90,  // 236: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	88,  // 237: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	165, // 238: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	88,  // 239: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	90,  // 240: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	170, // 241: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	72,  // 242: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
+	90,  // 243: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
+	88,  // 244: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
+	65,  // 245: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
+	93,  // 246: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
+	100, // 247: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
+	100, // 248: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
+	102, // 249: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
+	104, // 250: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
+	106, // 251: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
+	108, // 252: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
+	110, // 253: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
+	112, // 254: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
+	114, // 255: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
+	116, // 256: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
+	119, // 257: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
+	121, // 258: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
+	124, // 259: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
+	128, // 260: roost.wire.Feed.Pull:output_type -> roost.wire.FeedBatch
+	128, // 261: roost.wire.Feed.Walk:output_type -> roost.wire.FeedBatch
+	174, // 262: roost.wire.Accountant.Report:output_type -> roost.wire.AccountingPiece
+	199, // [199:263] is the sub-list for method output_type
+	135, // [135:199] is the sub-list for method input_type
+	135, // [135:135] is the sub-list for extension type_name
+	135, // [135:135] is the sub-list for extension extendee
+	0,   // [0:135] is the sub-list for field type_name
 }
 
 func init() { file_roost_proto_init() }
@@ -11520,11 +11606,12 @@ func file_roost_proto_init() {
 		(*FromSchedd_Admit)(nil),
 		(*FromSchedd_Outcome)(nil),
 		(*FromSchedd_Told)(nil),
+		(*FromSchedd_PolicySeen)(nil),
 	}
-	file_roost_proto_msgTypes[12].OneofWrappers = []any{}
-	file_roost_proto_msgTypes[22].OneofWrappers = []any{}
-	file_roost_proto_msgTypes[24].OneofWrappers = []any{}
-	file_roost_proto_msgTypes[26].OneofWrappers = []any{
+	file_roost_proto_msgTypes[13].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[23].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[25].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[27].OneofWrappers = []any{
 		(*ToSchedd_Grant)(nil),
 		(*ToSchedd_Unplaced)(nil),
 		(*ToSchedd_Hello)(nil),
@@ -11533,7 +11620,7 @@ func file_roost_proto_init() {
 		(*ToSchedd_Kept)(nil),
 		(*ToSchedd_Room)(nil),
 	}
-	file_roost_proto_msgTypes[41].OneofWrappers = []any{
+	file_roost_proto_msgTypes[42].OneofWrappers = []any{
 		(*ToStartd_Hello)(nil),
 		(*ToStartd_Claim)(nil),
 		(*ToStartd_Activate)(nil),
@@ -11550,7 +11637,7 @@ func file_roost_proto_init() {
 		(*ToStartd_Limit)(nil),
 		(*ToStartd_HostFiles)(nil),
 	}
-	file_roost_proto_msgTypes[65].OneofWrappers = []any{
+	file_roost_proto_msgTypes[66].OneofWrappers = []any{
 		(*FromStartd_Welcome)(nil),
 		(*FromStartd_Claim)(nil),
 		(*FromStartd_Started)(nil),
@@ -11564,14 +11651,14 @@ func file_roost_proto_init() {
 		(*FromStartd_Suspended)(nil),
 		(*FromStartd_Reach)(nil),
 	}
-	file_roost_proto_msgTypes[82].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[83].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roost_proto_rawDesc), len(file_roost_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   128,
+			NumMessages:   129,
 			NumExtensions: 0,
 			NumServices:   11,
 		},

@@ -266,6 +266,8 @@ func (l *LeaderConn) onNegotiatorMessage(m *wire.ToSchedd) {
 		}
 		l.stream.admission.routes.fullQueues = nil
 		l.retryAllRouting()
+		l.stream.out.Put(&wire.FromSchedd{Of: &wire.FromSchedd_PolicySeen{
+			PolicySeen: &wire.PolicySeen{Version: m.Policy.GetVersion()}}})
 	case *wire.ToSchedd_Room:
 		l.onQueueRoom(m.Room.GetQueue())
 	case *wire.ToSchedd_Kept:

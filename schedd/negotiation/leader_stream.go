@@ -41,7 +41,8 @@ func (l *LeaderConn) limitedGrants() (all bool, list []*wire.HeldGrant) {
 
 // HelloMessage is what the schedd says of itself to a negotiator.
 func (l *LeaderConn) HelloMessage() *wire.ScheddHello {
-	m := &wire.ScheddHello{Name: l.host, Address: l.address, Started: l.started.UnixNano(), Tells: true}
+	m := &wire.ScheddHello{Name: l.host, Address: l.address, Started: l.started.UnixNano(), Tells: true,
+		ConfirmsPolicy: true}
 	m.Lists, m.Grants = l.limitedGrants()
 	return m
 }
