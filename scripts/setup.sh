@@ -36,21 +36,23 @@ package() {
 		echo "setup: $2 could not be installed. Tests that need it are skipped." >&2
 }
 
-# promtool comes with Debian's Prometheus, which would start a server here that listens to
-# everybody. Only its files are unpacked, into build/.
-unpack_promtool() {
-	if command -v promtool >/dev/null; then return; fi
-	[ ! -x build/promtool/usr/bin/promtool ] || return 0
+# Debian's Prometheus would start a server here that listens to everybody. Only its
+# programs are unpacked, into build/.
+unpack_prometheus() {
+	if command -v prometheus >/dev/null && command -v promtool >/dev/null; then return; fi
+	[ ! -x build/prometheus/usr/bin/prometheus ] || return 0
 	if ! command -v apt-get >/dev/null || ! command -v dpkg-deb >/dev/null; then
-		echo "setup: promtool is missing. Tests that need it are skipped." >&2
+		echo "setup: prometheus is missing. Tests that need it are skipped." >&2
 		return
 	fi
-	echo "setup: unpacking promtool" >&2
-	mkdir -p build/promtool
-	(cd build/promtool && { apt-get download prometheus || { apt-get update && apt-get download prometheus; }; } &&
-		dpkg-deb --fsys-tarfile prometheus_*.deb | tar -x ./usr/bin/promtool; rm -f prometheus_*.deb) >/dev/null 2>&1
-	[ -x build/promtool/usr/bin/promtool ] ||
-		echo "setup: promtool could not be unpacked. Tests that need it are skipped." >&2
+	echo "setup: unpacking prometheus" >&2
+	mkdir -p build/prometheus
+	(cd build/prometheus &&
+		{ apt-get download prometheus || { apt-get update && apt-get download prometheus; }; } &&
+		dpkg-deb --fsys-tarfile prometheus_*.deb | tar -x ./usr/bin/promtool ./usr/bin/prometheus
+		rm -f prometheus_*.deb) >/dev/null 2>&1
+	[ -x build/prometheus/usr/bin/prometheus ] ||
+		echo "setup: prometheus could not be unpacked. Tests that need it are skipped." >&2
 }
 
 for part in "$@"; do
@@ -62,8 +64,7 @@ for part in "$@"; do
 		package python3 python3
 		package chromium chromium
 		[ -n "$(ls /usr/lib/postgresql/*/bin/initdb 2>/dev/null)" ] || package initdb postgresql
-		unpack_promtool
-		[ -n "$(ls /usr/lib/postgresql/*/bin/initdb 2>/dev/null)" ] || package initdb postgresql
+		unpack_prometheus
 		scripts/criu.sh
 		;;
 	criu) scripts/criu.sh ;;

@@ -30,7 +30,7 @@ func promtool(t *testing.T) string {
 	if path, err := exec.LookPath("promtool"); err == nil {
 		return path
 	}
-	path, err := filepath.Abs("../../build/promtool/usr/bin/promtool") // of scripts/setup.sh
+	path, err := filepath.Abs("../../build/prometheus/usr/bin/promtool") // of scripts/setup.sh
 	if err == nil {
 		_, err = os.Stat(path)
 	}
