@@ -93,6 +93,7 @@ func cellMessages() []MessageKind {
 		{"FromSchedd.admit", schedds, greeted + "; the quotas"},
 		{"FromSchedd.outcome", schedds, "one schedd's word counts little: see negotiator/blackhole"},
 		{"FromSchedd.told", schedds, greeted},
+		{"FromSchedd.policy_seen", schedds, greeted},
 
 		{"ToSchedd.grant", negotiators, "what is ready of the request, and whose node the machine was; the startd " +
 			"checks the capability and the epoch"},

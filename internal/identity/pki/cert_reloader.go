@@ -31,8 +31,9 @@ type certReloader struct {
 }
 
 // fileStamp identifies a version of a file. Each change is a rename, so the inode changes
-// even if the time does not.
+// even if the time does not: the open file keeps its number from being used again.
 type fileStamp struct {
+	file *os.File
 	info os.FileInfo // nil: no file
 }
 
@@ -48,11 +49,28 @@ const revocationListIndex = 3
 
 func (f *certReloader) stampFiles() (all [4]fileStamp) {
 	for i, name := range []string{f.files.CA, f.files.Certificate, f.files.Key, RevocationsFile(&f.files)} {
-		if info, err := os.Stat(name); err == nil {
-			all[i].info = info
-		}
+		all[i] = stampFile(name)
 	}
 	return all
+}
+
+func stampFile(name string) (s fileStamp) {
+	file, err := os.Open(name)
+	if err != nil {
+		return s
+	}
+	info, err := file.Stat()
+	if err != nil {
+		file.Close()
+		return s
+	}
+	return fileStamp{file, info}
+}
+
+func (s fileStamp) close() {
+	if s.file != nil {
+		s.file.Close()
+	}
 }
 
 // refresh reads changed files again, and logs that. An invalid file is reported once.
@@ -61,6 +79,11 @@ func (f *certReloader) refresh() {
 	defer f.mu.Unlock()
 	before := f.stamps
 	f.stamps = f.stampFiles()
+	defer func() {
+		for _, s := range before {
+			s.close()
+		}
+	}()
 	if !before[0].same(f.stamps[0]) || !before[1].same(f.stamps[1]) || !before[2].same(f.stamps[2]) {
 		if err := f.loadCert(); err != nil {
 			slog.Error("the certificate that this node has now is not used; the one before is, until it ends",
