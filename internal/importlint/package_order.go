@@ -100,6 +100,7 @@ func packageOrders() []packageOrder {
 		{"internal/web/jobtext", false},
 		{"internal/web/view", false},
 		{"internal/web/stream", false},
+		{"internal/web/terminal", false},
 		{"internal/web/page", false},
 		{"internal/web", false},
 		{"internal/adclient", false},
@@ -247,7 +248,8 @@ func libraries() map[string][]string {
 			"startd/streams", "startd/desktop/guard", "schedd/api", "schedd/negotiation", "schedd/peers",
 			"schedd/transfer",
 			"checkpoint/server", "internal/identity/ca", "internal/identity/caclient",
-			"internal/cli/clitest", "internal/web/session", "internal/web/view", "internal/e2e", "bench"},
+			"internal/cli/clitest", "internal/web/session", "internal/web/view", "internal/web/terminal",
+			"internal/e2e", "bench"},
 		"google.golang.org/protobuf": {"internal/accounting/codec", "checkpoint/criu", "checkpoint/store",
 			"internal/wire", "internal/wire/scheddapi", "internal/rpc", "internal/rpc/localrpc",
 			"internal/adclient", "collector", "negotiator", "negotiator/ledger", "schedd",
@@ -263,7 +265,8 @@ func libraries() map[string][]string {
 		"github.com/NVIDIA/go-nvml":                {"gpu/nvml"},
 		"github.com/klauspost/compress":            {"checkpoint/image"},
 		"github.com/godbus/dbus/v5":                {"startd/desktop/idle"},
-		"github.com/getkin/kin-openapi":            {"internal/web"}, // its tests
+		"github.com/coder/websocket":               {"internal/web/terminal", "internal/web"}, // the latter: its tests
+		"github.com/getkin/kin-openapi":            {"internal/web"},                          // its tests
 		"gonum.org/v1/plot":                        {"internal/plot"},
 		"modernc.org/sqlite":                       {"internal/accounting/store"},
 		"github.com/jackc/pgx/v5":                  {"internal/accounting/store"},

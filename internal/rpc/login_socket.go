@@ -38,16 +38,17 @@ func ListenLogins(addr string, mode fs.FileMode) (net.Listener, error) {
 
 // DialLogins connects to a socket of ListenLogins. The identity has to be pinned to the
 // authority of the schedd.
-func DialLogins(addr string, id *Identity) (*grpc.ClientConn, error) {
+func DialLogins(addr string, id *Identity, more ...grpc.DialOption) (*grpc.ClientConn, error) {
 	_, path, err := SplitAddress(addr)
 	if err != nil {
 		return nil, err
 	}
-	return DialTransport(path, id, peer.Schedd, func(ctx context.Context, path string) (net.Conn, error) {
+	to := transportCredentials{id: id, wantRole: peer.Schedd, refusals: new(logLimiter)}
+	return dial(path, to, func(ctx context.Context, path string) (net.Conn, error) {
 		conn, err := dialUnix(ctx, path)
 		if err != nil {
 			return nil, err
 		}
 		return loginSocketConn{conn}, nil
-	})
+	}, more...)
 }

@@ -46,6 +46,8 @@ type fakeSchedd struct {
 	acts []*wire.ActRequest // that were made
 	keys map[string]bool    // submit keys
 	news chan string        // states of the job, for those who watch it
+
+	shells fakeShells
 }
 
 func (f *fakeSchedd) Watch(_ *wire.WatchRequest, to grpc.ServerStreamingServer[wire.WatchEvent]) error {

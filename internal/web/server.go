@@ -31,6 +31,7 @@ import (
 	"github.com/roost-batch/roost/internal/web/route"
 	"github.com/roost-batch/roost/internal/web/session"
 	"github.com/roost-batch/roost/internal/web/stream"
+	"github.com/roost-batch/roost/internal/web/terminal"
 	"github.com/roost-batch/roost/internal/web/view"
 	"github.com/roost-batch/roost/man"
 )
@@ -55,6 +56,7 @@ type server struct {
 	parser  jobtext.Parser
 	cursors *view.Cursors
 	hubs    *stream.Hubs
+	shells  *terminal.Server
 	table   *route.Table
 }
 
@@ -119,7 +121,7 @@ func newServer(n *config.Node, log *slog.Logger, audit io.Writer) (*server, erro
 		return nil, err
 	}
 	d := &server{node: n, cursors: cursors, log: log, store: store, pages: pages, man: pagesOfManual,
-		parser: jobtext.Parser{Program: program}, hubs: stream.New(log)}
+		parser: jobtext.Parser{Program: program}, hubs: stream.New(log), shells: terminal.New()}
 	d.table = d.newTable(audit)
 	return d, nil
 }

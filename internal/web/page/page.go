@@ -73,10 +73,14 @@ func Static(name string) (text []byte, kind string, ok bool) {
 		return nil, "", false
 	}
 	kind, ok = map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8",
+		".mjs": "text/javascript; charset=utf-8",
 		".svg": "image/svg+xml", ".woff2": "font/woff2"}[path.Ext(name)]
 	if !ok {
 		return nil, "", false
 	}
 	text, err := files.ReadFile("static/" + name)
+	if err != nil { // one of others; the names are one set
+		text, err = files.ReadFile("static/vendor/" + name)
+	}
 	return text, kind, err == nil
 }

@@ -3,6 +3,7 @@ package route
 import (
 	"net"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 )
@@ -11,6 +12,9 @@ import (
 const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +
 	"connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; " +
 	"require-trusted-types-for 'script'"
+
+// inlineStylePolicy is contentPolicy for a page whose script writes styles.
+var inlineStylePolicy = strings.Replace(contentPolicy, "style-src 'self'", "style-src 'self' 'unsafe-inline'", 1)
 
 // setSecurityHeaders sets what every answer has.
 func setSecurityHeaders(h http.Header, isTLS bool) {
@@ -56,6 +60,23 @@ func (t *Table) checkOrigin(r *http.Request) *Problem {
 	}
 	if r.Header.Get("Sec-Fetch-Site") == "" && r.Header.Get("Origin") == "" {
 		return NewProblem(http.StatusForbidden, "a write with a cookie has to say where it comes from", cure)
+	}
+	return nil
+}
+
+// CheckWebSocketOrigin refuses the handshake of a WebSocket unless a page of this server
+// makes it. It is a GET and has the cookie, whichever page makes it.
+func (c *Call) CheckWebSocketOrigin() *Problem {
+	scheme := "http"
+	if c.table.Secure {
+		scheme = "https"
+	}
+	origin, err := url.Parse(c.Request.Header.Get("Origin"))
+	site := c.Request.Header.Get("Sec-Fetch-Site")
+	if err != nil || origin.Scheme != scheme || !strings.EqualFold(origin.Host, c.Request.Host) ||
+		site != "" && site != "same-origin" {
+		return NewProblem(http.StatusForbidden, "the request does not come from a page of this server",
+			"open the page of the terminal")
 	}
 	return nil
 }

@@ -32,6 +32,8 @@ func limitOf(c LimitClass) classLimit {
 		return classLimit{perSecond: 100, burst: 200, atOnce: 64, ofAll: 512}
 	case Streams:
 		return classLimit{perSecond: 2, burst: 20, atOnce: 8, ofAll: 1024}
+	case Terminals:
+		return classLimit{perSecond: 2, burst: 20, atOnce: 8, ofAll: 128}
 	}
 	return classLimit{}
 }

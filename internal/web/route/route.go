@@ -53,7 +53,11 @@ const (
 	Logins               // 5 a minute, by address
 	Files                // static files: by address, 100 a second
 	Streams              // 8 at a time, and 1,024 of all users
+	Terminals            // 8 at a time, and 128 of all users
 )
+
+// isLong reports whether a request of the class may go on for hours.
+func (c LimitClass) isLong() bool { return c == Streams || c == Terminals }
 
 // Param is a parameter of a route's query, for the API's description.
 type Param struct{ Name, Description string }
@@ -69,11 +73,13 @@ type Route struct {
 	Summary  string // for the API's description
 	Rights   Rights
 	Class    LimitClass
-	Changes  bool  // it changes state
-	MaxBody  int64 // bytes of a request's body; 0: defaultBody
-	Query    []Param
-	Body     any // an example of the body's type; nil: it has none
-	Reply    any // an example of the reply's type, where no view is made
+	Changes  bool // it changes state
+	// the page's script writes styles, which the policy refuses elsewhere
+	InlineStyles bool
+	MaxBody      int64 // bytes of a request's body; 0: defaultBody
+	Query        []Param
+	Body         any // an example of the body's type; nil: it has none
+	Reply        any // an example of the reply's type, where no view is made
 
 	// View makes what is shown, as JSON and as a page.
 	View func(*Call) (any, error)

@@ -164,6 +164,9 @@ func (t *Table) handler(route *Route, isPage bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c := &Call{Writer: w, Request: r, Route: route, From: clientAddress(r), IsPage: isPage, table: t}
 		defer t.recoverPanic(c)
+		if isPage && route.InlineStyles {
+			w.Header().Set("Content-Security-Policy", inlineStylePolicy)
+		}
 		err := t.admit(c)
 		if err == nil {
 			err = t.serveLimited(c)
@@ -264,11 +267,11 @@ func (t *Table) serveLimited(c *Call) error {
 	}
 	c.Request.Body = http.MaxBytesReader(c.Writer, c.Request.Body, size)
 	deadline := time.Now().Add(callTimeout)
-	if c.Route.Class == Streams { // net/http takes a deadline that passes for the end of the client
+	if c.Route.Class.isLong() { // net/http takes a deadline that passes for the end of the client
 		deadline = time.Time{}
 	}
 	http.NewResponseController(c.Writer).SetReadDeadline(deadline)
-	if c.Route.Class != Streams {
+	if !c.Route.Class.isLong() {
 		ctx, cancel := context.WithTimeout(c.Context(), callTimeout)
 		defer cancel()
 		c.Request = c.Request.WithContext(ctx)
@@ -323,16 +326,21 @@ func (t *Table) fail(c *Call, err error) {
 // auditWrite writes a line about a write: who, whence, how logged in, and what came of
 // it.
 func (t *Table) auditWrite(c *Call, err error) {
-	if t.audit == nil {
+	result := "done"
+	if err != nil {
+		result = ProblemOf(err).Detail
+	}
+	c.Audit("write", append([]any{"result", result}, c.Details...)...)
+}
+
+// Audit writes a line to the log of writes about what the caller does.
+func (c *Call) Audit(what string, details ...any) {
+	if c.table.audit == nil {
 		return
 	}
 	args := []any{"route", c.Route.name(), "path", c.Request.URL.Path, "from", c.From}
 	if s := c.Session; s != nil {
 		args = append(args, "user", s.User, "session", s.ID, "way", string(s.Way))
 	}
-	result := "done"
-	if err != nil {
-		result = ProblemOf(err).Detail
-	}
-	t.audit.Info("write", append(append(args, "result", result), c.Details...)...)
+	c.table.audit.Info(what, append(args, details...)...)
 }

@@ -218,7 +218,7 @@ func (k *Store) FindToken(secret, from string) (*Session, error) {
 			roost.Unauthenticated)
 	}
 	if s != nil {
-		s.use(now)
+		s.NoteUse(now)
 		return s, nil
 	}
 	entry, err := unseal(secret, t.ID, t.Sealed)

@@ -62,6 +62,7 @@ type Session struct {
 
 	mu       sync.Mutex
 	conn     *grpc.ClientConn
+	shells   *grpc.ClientConn // for terminals
 	lastUsed time.Time
 	verified time.Time
 	ended    chan struct{} // closed when the session is over
@@ -85,30 +86,46 @@ func (s *Session) IsFresh(now time.Time) bool {
 const freshness = 15 * time.Minute
 
 // Schedd returns the client with which the user's own login asks the schedd.
-func (s *Session) Schedd() (wire.ScheddClient, error) {
+func (s *Session) Schedd() (wire.ScheddClient, error) { return s.client(&s.conn) }
+
+// ScheddOfShells is Schedd for terminals. What a shell writes and nobody reads stays in
+// the memory of this process up to the window of a stream, which is small here.
+func (s *Session) ScheddOfShells() (wire.ScheddClient, error) {
+	return s.client(&s.shells, grpc.WithStaticStreamWindowSize(shellWindow))
+}
+
+const shellWindow = 64 << 10 // bytes
+
+// client returns a client on one of the session's connections, which it makes first.
+func (s *Session) client(conn **grpc.ClientConn, more ...grpc.DialOption) (wire.ScheddClient, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.isOver {
 		return nil, errOver
 	}
-	if s.conn == nil {
+	if *conn == nil {
 		id, err := s.entry.Identity()
 		if err != nil {
 			return nil, err
 		}
-		if s.conn, err = rpc.DialLogins(s.socket, id); err != nil {
+		if *conn, err = rpc.DialLogins(s.socket, id, more...); err != nil {
 			return nil, err
 		}
 	}
-	return wire.NewScheddClient(s.conn), nil
+	return wire.NewScheddClient(*conn), nil
 }
 
 var errOver = fmt.Errorf("session: %w: it is over: log in again", roost.Unauthenticated)
 
 // Verify asks the schedd whether the login still holds, unless it said so a moment ago.
 func (s *Session) Verify(ctx context.Context, now time.Time) error {
+	return s.VerifyWithin(ctx, now, verifyInterval)
+}
+
+// VerifyWithin is Verify with the time for which the last answer is good.
+func (s *Session) VerifyWithin(ctx context.Context, now time.Time, age time.Duration) error {
 	s.mu.Lock()
-	recent := now.Sub(s.verified) < verifyInterval
+	recent := now.Sub(s.verified) < age
 	s.mu.Unlock()
 	if recent {
 		return nil
@@ -138,13 +155,15 @@ func (s *Session) end() {
 	}
 	s.isOver = true
 	close(s.ended)
-	if s.conn != nil {
-		s.conn.Close()
+	for _, conn := range []*grpc.ClientConn{s.conn, s.shells} {
+		if conn != nil {
+			conn.Close()
+		}
 	}
 }
 
-// use notes that a request of the session came.
-func (s *Session) use(now time.Time) {
+// NoteUse notes that a request or a key of the session came.
+func (s *Session) NoteUse(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lastUsed = now

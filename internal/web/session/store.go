@@ -211,7 +211,7 @@ func (k *Store) Find(cookie string) (*Session, error) {
 	if s == nil || s.isExpired(now, maxIdle) {
 		return nil, errOver
 	}
-	s.use(now)
+	s.NoteUse(now)
 	return s, nil
 }
 

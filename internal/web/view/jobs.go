@@ -214,6 +214,9 @@ func idOf(c *route.Call) (string, error) {
 	return id, nil
 }
 
+// TaskID returns the id of a job or task in the path of a call.
+func TaskID(c *route.Call) (string, error) { return idOf(c) }
+
 // isTaskID reports whether an id names a task of an array.
 func isTaskID(id string) bool {
 	_, after, ok := strings.Cut(id, "[")
