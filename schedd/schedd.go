@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/accounting"
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/daemon"
 	"github.com/roost-batch/roost/internal/identity/peer"
@@ -30,6 +31,7 @@ import (
 	"github.com/roost-batch/roost/schedd/peers"
 	"github.com/roost-batch/roost/schedd/queue"
 	"github.com/roost-batch/roost/schedd/transfer"
+	"github.com/roost-batch/roost/schedd/usagewindow"
 )
 
 // inboxSize bounds what waits for the loop; when it is full, the ones who bring news
@@ -196,7 +198,8 @@ func (s *Schedd) assemble() {
 		Node: s.node, Identity: s.identity, Log: s.log, Started: s.started, Queue: s.queue, Dispatch: s.dispatch,
 		Journal: s.journal, History: s.history, Reserve: s.reserve, Loop: loop, Leader: s.leader,
 		Transfers: s.transfers, Peers: s.peerSchedds, Admins: &s.admins, Users: s.users, Table: &s.jobTable,
-		Metrics: s.metrics.Schedd,
+		Metrics:  s.metrics.Schedd,
+		AddUsage: func(a usagewindow.Attempt, u *accounting.UsageHour) { addUsage(s, a, u) },
 		AccountantAddress: func() string {
 			if address := s.accountantAt.Load(); address != nil {
 				return *address

@@ -124,6 +124,9 @@ func (s *Schedd) onExited(p *nodeConn, e *wire.Exited, now time.Time) {
 	if e.GetWaiting() {
 		s.dispatch.Yielded(s.clock.boot, p.Name, a)
 	}
+	if len(e.GetWindows()) > 0 {
+		s.service.OnExitWindows(a, e.GetWindows())
+	}
 	if !s.transfers.EndWaitsForImage(&p.StartdNode, a, e, now) {
 		s.transfers.FetchOutputThenFinish(&p.StartdNode, a, e, now)
 	}

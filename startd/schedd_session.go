@@ -137,6 +137,7 @@ func (l *machineLoop) openSession(s *scheddSession, hello *wire.SessionHello) er
 	l.lastSession = s.id
 	l.sessions[s.id] = s
 	l.sendWelcome(s, hello.GetParts())
+	l.host.meters.ResendWindows(s.schedd)
 	sendHostileSession(s)
 	l.resendInputReady(s)
 	for _, c := range l.table.ClaimsOf(s.schedd) {

@@ -35,6 +35,10 @@ type Reader interface {
 	// AttemptUsage returns the hours of one attempt.
 	AttemptUsage(key AttemptKey) iter.Seq2[UsageHour, error]
 
+	// JobUsage returns the hours of a job's tasks from first to last, in the order of
+	// index, attempt and hour.
+	JobUsage(key JobKey, first, last int) iter.Seq2[UsageRecord, error]
+
 	// Machines returns the events of machines of a range, in the order of time.
 	Machines(r TimeRange) iter.Seq2[MachineEvent, error]
 

@@ -119,8 +119,16 @@ type UsageSample struct {
 	MemoryMax roost.Bytes
 	Cache     roost.Bytes
 	GPUMax    roost.Bytes // memory of its GPUs
+	GPUMean   int64       // thousandths of a GPU
 	Read      roost.Bytes // in the window
 	Written   roost.Bytes
+}
+
+// UsageRecord is an hour of an attempt's usage with when the attempt started and ended.
+// An attempt that runs has neither.
+type UsageRecord struct {
+	UsageHour
+	Started, Ended Millis
 }
 
 // JobAction is what somebody did to a job, or what happened to it, in words for reports.

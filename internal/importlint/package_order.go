@@ -125,6 +125,7 @@ func packageOrders() []packageOrder {
 		{"schedd/peers", false},
 		{"schedd/negotiation", false},
 		{"schedd/transfer", false},
+		{"schedd/usagewindow", true},
 		{"schedd/api", false},
 		{"startd/starter", false},
 		{"startd/starterclient", false},

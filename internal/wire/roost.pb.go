@@ -7104,7 +7104,10 @@ type Exited struct {
 	Waiting bool `protobuf:"varint,8,opt,name=waiting,proto3" json:"waiting,omitempty"`
 	// its newest checkpoint that the schedd has not stored yet: it is fetched before the
 	// end is recorded
-	Unkept        *CheckpointTaken `protobuf:"bytes,9,opt,name=unkept,proto3" json:"unkept,omitempty"`
+	Unkept *CheckpointTaken `protobuf:"bytes,9,opt,name=unkept,proto3" json:"unkept,omitempty"`
+	// the usage of its last two hours, oldest first, with what was reported before; none of
+	// an attempt that was shorter than a window
+	Windows       []*scheddapi.UsageWindow `protobuf:"bytes,10,rep,name=windows,proto3" json:"windows,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -7198,6 +7201,13 @@ func (x *Exited) GetWaiting() bool {
 func (x *Exited) GetUnkept() *CheckpointTaken {
 	if x != nil {
 		return x.Unkept
+	}
+	return nil
+}
+
+func (x *Exited) GetWindows() []*scheddapi.UsageWindow {
+	if x != nil {
+		return x.Windows
 	}
 	return nil
 }
@@ -7325,10 +7335,13 @@ func (x *UsageReport) GetAttempts() []*AttemptUsage {
 }
 
 type AttemptUsage struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Attempt       *scheddapi.AttemptRef  `protobuf:"bytes,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
-	Usage         *scheddapi.TaskUsage   `protobuf:"bytes,2,opt,name=usage,proto3" json:"usage,omitempty"`
-	Dumpable      string                 `protobuf:"bytes,3,opt,name=dumpable,proto3" json:"dumpable,omitempty"` // as in JobStatus
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Attempt  *scheddapi.AttemptRef  `protobuf:"bytes,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Usage    *scheddapi.TaskUsage   `protobuf:"bytes,2,opt,name=usage,proto3" json:"usage,omitempty"`
+	Dumpable string                 `protobuf:"bytes,3,opt,name=dumpable,proto3" json:"dumpable,omitempty"` // as in JobStatus
+	// that have ended since the last report; in a new session those of the last two hours
+	// once more
+	Windows       []*scheddapi.UsageWindow `protobuf:"bytes,4,rep,name=windows,proto3" json:"windows,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -7382,6 +7395,13 @@ func (x *AttemptUsage) GetDumpable() string {
 		return x.Dumpable
 	}
 	return ""
+}
+
+func (x *AttemptUsage) GetWindows() []*scheddapi.UsageWindow {
+	if x != nil {
+		return x.Windows
+	}
+	return nil
 }
 
 type ClaimLost struct {
@@ -10802,7 +10822,7 @@ const file_roost_proto_rawDesc = "" +
 	"\x05holes\x18\x04 \x01(\bR\x05holes\"M\n" +
 	"\aStarted\x120\n" +
 	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12\x10\n" +
-	"\x03pid\x18\x02 \x01(\x03R\x03pid\"\xdc\x02\n" +
+	"\x03pid\x18\x02 \x01(\x03R\x03pid\"\x8f\x03\n" +
 	"\x06Exited\x120\n" +
 	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12.\n" +
 	"\x06status\x18\x02 \x01(\v2\x16.roost.wire.ExitStatusR\x06status\x12\x16\n" +
@@ -10814,7 +10834,9 @@ const file_roost_proto_rawDesc = "" +
 	"stderrSize\x12/\n" +
 	"\aoutputs\x18\a \x03(\v2\x15.roost.wire.FileEntryR\aoutputs\x12\x18\n" +
 	"\awaiting\x18\b \x01(\bR\awaiting\x123\n" +
-	"\x06unkept\x18\t \x01(\v2\x1b.roost.wire.CheckpointTakenR\x06unkept\"\xb7\x01\n" +
+	"\x06unkept\x18\t \x01(\v2\x1b.roost.wire.CheckpointTakenR\x06unkept\x121\n" +
+	"\awindows\x18\n" +
+	" \x03(\v2\x17.roost.wire.UsageWindowR\awindows\"\xb7\x01\n" +
 	"\x0fCheckpointTaken\x120\n" +
 	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12'\n" +
 	"\x05image\x18\x02 \x01(\v2\x11.roost.wire.ImageR\x05image\x12\x14\n" +
@@ -10822,11 +10844,12 @@ const file_roost_proto_rawDesc = "" +
 	"\tfrozen_ns\x18\x04 \x01(\x03R\bfrozenNs\x12\x16\n" +
 	"\x06reason\x18\x05 \x01(\tR\x06reason\"C\n" +
 	"\vUsageReport\x124\n" +
-	"\battempts\x18\x01 \x03(\v2\x18.roost.wire.AttemptUsageR\battempts\"\x89\x01\n" +
+	"\battempts\x18\x01 \x03(\v2\x18.roost.wire.AttemptUsageR\battempts\"\xbc\x01\n" +
 	"\fAttemptUsage\x120\n" +
 	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12+\n" +
 	"\x05usage\x18\x02 \x01(\v2\x15.roost.wire.TaskUsageR\x05usage\x12\x1a\n" +
-	"\bdumpable\x18\x03 \x01(\tR\bdumpable\"9\n" +
+	"\bdumpable\x18\x03 \x01(\tR\bdumpable\x121\n" +
+	"\awindows\x18\x04 \x03(\v2\x17.roost.wire.UsageWindowR\awindows\"9\n" +
 	"\tClaimLost\x12\x14\n" +
 	"\x05claim\x18\x01 \x01(\x04R\x05claim\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"#\n" +
@@ -11281,44 +11304,45 @@ var file_roost_proto_goTypes = []any{
 	(scheddapi.Cause)(0),                    // 138: roost.wire.Cause
 	(*scheddapi.Placed)(nil),                // 139: roost.wire.Placed
 	(*scheddapi.ExitStatus)(nil),            // 140: roost.wire.ExitStatus
-	(*scheddapi.TaskUsage)(nil),             // 141: roost.wire.TaskUsage
-	(*scheddapi.SubmitRequest)(nil),         // 142: roost.wire.SubmitRequest
-	(*scheddapi.SubmitPart)(nil),            // 143: roost.wire.SubmitPart
-	(*scheddapi.ScriptChunk)(nil),           // 144: roost.wire.ScriptChunk
-	(*scheddapi.WatchRequest)(nil),          // 145: roost.wire.WatchRequest
-	(*scheddapi.LogsRequest)(nil),           // 146: roost.wire.LogsRequest
-	(*scheddapi.WhyRequest)(nil),            // 147: roost.wire.WhyRequest
-	(*scheddapi.EventsRequest)(nil),         // 148: roost.wire.EventsRequest
-	(*scheddapi.AdQuery)(nil),               // 149: roost.wire.AdQuery
-	(*scheddapi.HealthRequest)(nil),         // 150: roost.wire.HealthRequest
-	(*scheddapi.ShellInput)(nil),            // 151: roost.wire.ShellInput
-	(*scheddapi.CellRequest)(nil),           // 152: roost.wire.CellRequest
-	(*scheddapi.CheckpointCellRequest)(nil), // 153: roost.wire.CheckpointCellRequest
-	(*scheddapi.PoolQuery)(nil),             // 154: roost.wire.PoolQuery
-	(*scheddapi.AccountingQuery)(nil),       // 155: roost.wire.AccountingQuery
-	(*scheddapi.LoginTokenRequest)(nil),     // 156: roost.wire.LoginTokenRequest
-	(*scheddapi.LoginRequest)(nil),          // 157: roost.wire.LoginRequest
-	(*scheddapi.LoginsRequest)(nil),         // 158: roost.wire.LoginsRequest
-	(*scheddapi.LogoutRequest)(nil),         // 159: roost.wire.LogoutRequest
-	(*scheddapi.SubmitReply)(nil),           // 160: roost.wire.SubmitReply
-	(*scheddapi.ScriptReply)(nil),           // 161: roost.wire.ScriptReply
-	(*scheddapi.JobStatus)(nil),             // 162: roost.wire.JobStatus
-	(*scheddapi.ActReply)(nil),              // 163: roost.wire.ActReply
-	(*scheddapi.WatchEvent)(nil),            // 164: roost.wire.WatchEvent
-	(*scheddapi.LogChunk)(nil),              // 165: roost.wire.LogChunk
-	(*scheddapi.WhyReply)(nil),              // 166: roost.wire.WhyReply
-	(*scheddapi.JobEvent)(nil),              // 167: roost.wire.JobEvent
-	(*scheddapi.AdText)(nil),                // 168: roost.wire.AdText
-	(*scheddapi.HealthReply)(nil),           // 169: roost.wire.HealthReply
-	(*scheddapi.ShellOutput)(nil),           // 170: roost.wire.ShellOutput
-	(*scheddapi.CellReply)(nil),             // 171: roost.wire.CellReply
-	(*scheddapi.CheckpointPiece)(nil),       // 172: roost.wire.CheckpointPiece
-	(*scheddapi.PoolRow)(nil),               // 173: roost.wire.PoolRow
-	(*scheddapi.AccountingPiece)(nil),       // 174: roost.wire.AccountingPiece
-	(*scheddapi.LoginTokenReply)(nil),       // 175: roost.wire.LoginTokenReply
-	(*scheddapi.LoginReply)(nil),            // 176: roost.wire.LoginReply
-	(*scheddapi.LoginsReply)(nil),           // 177: roost.wire.LoginsReply
-	(*scheddapi.LoginInfo)(nil),             // 178: roost.wire.LoginInfo
+	(*scheddapi.UsageWindow)(nil),           // 141: roost.wire.UsageWindow
+	(*scheddapi.TaskUsage)(nil),             // 142: roost.wire.TaskUsage
+	(*scheddapi.SubmitRequest)(nil),         // 143: roost.wire.SubmitRequest
+	(*scheddapi.SubmitPart)(nil),            // 144: roost.wire.SubmitPart
+	(*scheddapi.ScriptChunk)(nil),           // 145: roost.wire.ScriptChunk
+	(*scheddapi.WatchRequest)(nil),          // 146: roost.wire.WatchRequest
+	(*scheddapi.LogsRequest)(nil),           // 147: roost.wire.LogsRequest
+	(*scheddapi.WhyRequest)(nil),            // 148: roost.wire.WhyRequest
+	(*scheddapi.EventsRequest)(nil),         // 149: roost.wire.EventsRequest
+	(*scheddapi.AdQuery)(nil),               // 150: roost.wire.AdQuery
+	(*scheddapi.HealthRequest)(nil),         // 151: roost.wire.HealthRequest
+	(*scheddapi.ShellInput)(nil),            // 152: roost.wire.ShellInput
+	(*scheddapi.CellRequest)(nil),           // 153: roost.wire.CellRequest
+	(*scheddapi.CheckpointCellRequest)(nil), // 154: roost.wire.CheckpointCellRequest
+	(*scheddapi.PoolQuery)(nil),             // 155: roost.wire.PoolQuery
+	(*scheddapi.AccountingQuery)(nil),       // 156: roost.wire.AccountingQuery
+	(*scheddapi.LoginTokenRequest)(nil),     // 157: roost.wire.LoginTokenRequest
+	(*scheddapi.LoginRequest)(nil),          // 158: roost.wire.LoginRequest
+	(*scheddapi.LoginsRequest)(nil),         // 159: roost.wire.LoginsRequest
+	(*scheddapi.LogoutRequest)(nil),         // 160: roost.wire.LogoutRequest
+	(*scheddapi.SubmitReply)(nil),           // 161: roost.wire.SubmitReply
+	(*scheddapi.ScriptReply)(nil),           // 162: roost.wire.ScriptReply
+	(*scheddapi.JobStatus)(nil),             // 163: roost.wire.JobStatus
+	(*scheddapi.ActReply)(nil),              // 164: roost.wire.ActReply
+	(*scheddapi.WatchEvent)(nil),            // 165: roost.wire.WatchEvent
+	(*scheddapi.LogChunk)(nil),              // 166: roost.wire.LogChunk
+	(*scheddapi.WhyReply)(nil),              // 167: roost.wire.WhyReply
+	(*scheddapi.JobEvent)(nil),              // 168: roost.wire.JobEvent
+	(*scheddapi.AdText)(nil),                // 169: roost.wire.AdText
+	(*scheddapi.HealthReply)(nil),           // 170: roost.wire.HealthReply
+	(*scheddapi.ShellOutput)(nil),           // 171: roost.wire.ShellOutput
+	(*scheddapi.CellReply)(nil),             // 172: roost.wire.CellReply
+	(*scheddapi.CheckpointPiece)(nil),       // 173: roost.wire.CheckpointPiece
+	(*scheddapi.PoolRow)(nil),               // 174: roost.wire.PoolRow
+	(*scheddapi.AccountingPiece)(nil),       // 175: roost.wire.AccountingPiece
+	(*scheddapi.LoginTokenReply)(nil),       // 176: roost.wire.LoginTokenReply
+	(*scheddapi.LoginReply)(nil),            // 177: roost.wire.LoginReply
+	(*scheddapi.LoginsReply)(nil),           // 178: roost.wire.LoginsReply
+	(*scheddapi.LoginInfo)(nil),             // 179: roost.wire.LoginInfo
 }
 var file_roost_proto_depIdxs = []int32{
 	133, // 0: roost.wire.NeighbourAct.act:type_name -> roost.wire.ActRequest
@@ -11434,161 +11458,163 @@ var file_roost_proto_depIdxs = []int32{
 	140, // 110: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
 	87,  // 111: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
 	82,  // 112: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
-	137, // 113: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
-	61,  // 114: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
-	84,  // 115: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
-	137, // 116: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
-	141, // 117: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
-	137, // 118: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
-	87,  // 119: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
-	89,  // 120: roost.wire.FileChunk.totals:type_name -> roost.wire.TransferTotals
-	137, // 121: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
-	137, // 122: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
-	94,  // 123: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
-	95,  // 124: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
-	3,   // 125: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
-	97,  // 126: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
-	95,  // 127: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
-	93,  // 128: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
-	96,  // 129: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
-	117, // 130: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
-	117, // 131: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
-	117, // 132: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
-	122, // 133: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
-	126, // 134: roost.wire.FeedRequest.hello:type_name -> roost.wire.FeedHello
-	142, // 135: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
-	143, // 136: roost.wire.Schedd.SubmitParts:input_type -> roost.wire.SubmitPart
-	144, // 137: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
-	134, // 138: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
-	133, // 139: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
-	145, // 140: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
-	146, // 141: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
-	147, // 142: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
-	148, // 143: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
-	149, // 144: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
-	150, // 145: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
-	151, // 146: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
-	152, // 147: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
-	153, // 148: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	154, // 149: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
-	155, // 150: roost.wire.Schedd.Accounting:input_type -> roost.wire.AccountingQuery
-	156, // 151: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
-	157, // 152: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
-	158, // 153: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
-	159, // 154: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
-	5,   // 155: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
-	147, // 156: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
-	148, // 157: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
-	4,   // 158: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
-	6,   // 159: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
-	8,   // 160: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
-	149, // 161: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
-	12,  // 162: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
-	10,  // 163: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
-	152, // 164: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
-	153, // 165: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	42,  // 166: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
-	43,  // 167: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
-	38,  // 168: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
-	40,  // 169: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
-	40,  // 170: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
-	46,  // 171: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
-	88,  // 172: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
-	91,  // 173: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
-	92,  // 174: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
-	62,  // 175: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
-	88,  // 176: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
-	151, // 177: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
-	73,  // 178: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
-	88,  // 179: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
-	62,  // 180: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
-	62,  // 181: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
-	96,  // 182: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
-	98,  // 183: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
-	99,  // 184: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
-	101, // 185: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
-	103, // 186: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
-	105, // 187: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
-	107, // 188: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
-	109, // 189: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
-	111, // 190: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
-	113, // 191: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
-	115, // 192: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
-	118, // 193: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
-	120, // 194: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
-	123, // 195: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
-	125, // 196: roost.wire.Feed.Pull:input_type -> roost.wire.FeedRequest
-	127, // 197: roost.wire.Feed.Walk:input_type -> roost.wire.FeedWalk
-	155, // 198: roost.wire.Accountant.Report:input_type -> roost.wire.AccountingQuery
-	160, // 199: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	160, // 200: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
-	161, // 201: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
-	162, // 202: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	163, // 203: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	164, // 204: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	165, // 205: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	166, // 206: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	167, // 207: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	168, // 208: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	169, // 209: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	170, // 210: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
-	171, // 211: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
-	172, // 212: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	173, // 213: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
-	174, // 214: roost.wire.Schedd.Accounting:output_type -> roost.wire.AccountingPiece
-	175, // 215: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
-	176, // 216: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
-	177, // 217: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
-	178, // 218: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
-	162, // 219: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
-	166, // 220: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
-	167, // 221: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
-	163, // 222: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
-	7,   // 223: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	9,   // 224: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	168, // 225: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	31,  // 226: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	11,  // 227: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
-	171, // 228: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
-	172, // 229: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	42,  // 230: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
-	44,  // 231: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
-	39,  // 232: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
-	41,  // 233: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
-	41,  // 234: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
-	70,  // 235: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	90,  // 236: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	88,  // 237: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	165, // 238: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	88,  // 239: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
-	90,  // 240: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
-	170, // 241: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
-	72,  // 242: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
-	90,  // 243: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
-	88,  // 244: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
-	65,  // 245: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
-	93,  // 246: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
-	100, // 247: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
-	100, // 248: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
-	102, // 249: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
-	104, // 250: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
-	106, // 251: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
-	108, // 252: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
-	110, // 253: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
-	112, // 254: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
-	114, // 255: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
-	116, // 256: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
-	119, // 257: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
-	121, // 258: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
-	124, // 259: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
-	128, // 260: roost.wire.Feed.Pull:output_type -> roost.wire.FeedBatch
-	128, // 261: roost.wire.Feed.Walk:output_type -> roost.wire.FeedBatch
-	174, // 262: roost.wire.Accountant.Report:output_type -> roost.wire.AccountingPiece
-	199, // [199:263] is the sub-list for method output_type
-	135, // [135:199] is the sub-list for method input_type
-	135, // [135:135] is the sub-list for extension type_name
-	135, // [135:135] is the sub-list for extension extendee
-	0,   // [0:135] is the sub-list for field type_name
+	141, // 113: roost.wire.Exited.windows:type_name -> roost.wire.UsageWindow
+	137, // 114: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
+	61,  // 115: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
+	84,  // 116: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
+	137, // 117: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
+	142, // 118: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
+	141, // 119: roost.wire.AttemptUsage.windows:type_name -> roost.wire.UsageWindow
+	137, // 120: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
+	87,  // 121: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
+	89,  // 122: roost.wire.FileChunk.totals:type_name -> roost.wire.TransferTotals
+	137, // 123: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
+	137, // 124: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
+	94,  // 125: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
+	95,  // 126: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
+	3,   // 127: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
+	97,  // 128: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
+	95,  // 129: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
+	93,  // 130: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
+	96,  // 131: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
+	117, // 132: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
+	117, // 133: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
+	117, // 134: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
+	122, // 135: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
+	126, // 136: roost.wire.FeedRequest.hello:type_name -> roost.wire.FeedHello
+	143, // 137: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
+	144, // 138: roost.wire.Schedd.SubmitParts:input_type -> roost.wire.SubmitPart
+	145, // 139: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
+	134, // 140: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
+	133, // 141: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
+	146, // 142: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
+	147, // 143: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
+	148, // 144: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
+	149, // 145: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
+	150, // 146: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
+	151, // 147: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
+	152, // 148: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
+	153, // 149: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
+	154, // 150: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	155, // 151: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
+	156, // 152: roost.wire.Schedd.Accounting:input_type -> roost.wire.AccountingQuery
+	157, // 153: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
+	158, // 154: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
+	159, // 155: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
+	160, // 156: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
+	5,   // 157: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
+	148, // 158: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
+	149, // 159: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
+	4,   // 160: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
+	6,   // 161: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
+	8,   // 162: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
+	150, // 163: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
+	12,  // 164: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
+	10,  // 165: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
+	153, // 166: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
+	154, // 167: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	42,  // 168: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
+	43,  // 169: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
+	38,  // 170: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
+	40,  // 171: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
+	40,  // 172: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
+	46,  // 173: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
+	88,  // 174: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
+	91,  // 175: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
+	92,  // 176: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
+	62,  // 177: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
+	88,  // 178: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
+	152, // 179: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
+	73,  // 180: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
+	88,  // 181: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
+	62,  // 182: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
+	62,  // 183: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
+	96,  // 184: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
+	98,  // 185: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
+	99,  // 186: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
+	101, // 187: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
+	103, // 188: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
+	105, // 189: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
+	107, // 190: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
+	109, // 191: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
+	111, // 192: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
+	113, // 193: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
+	115, // 194: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
+	118, // 195: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
+	120, // 196: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
+	123, // 197: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
+	125, // 198: roost.wire.Feed.Pull:input_type -> roost.wire.FeedRequest
+	127, // 199: roost.wire.Feed.Walk:input_type -> roost.wire.FeedWalk
+	156, // 200: roost.wire.Accountant.Report:input_type -> roost.wire.AccountingQuery
+	161, // 201: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	161, // 202: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
+	162, // 203: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
+	163, // 204: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	164, // 205: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	165, // 206: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	166, // 207: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	167, // 208: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	168, // 209: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	169, // 210: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	170, // 211: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	171, // 212: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	172, // 213: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
+	173, // 214: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	174, // 215: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
+	175, // 216: roost.wire.Schedd.Accounting:output_type -> roost.wire.AccountingPiece
+	176, // 217: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
+	177, // 218: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
+	178, // 219: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
+	179, // 220: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
+	163, // 221: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
+	167, // 222: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
+	168, // 223: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
+	164, // 224: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
+	7,   // 225: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	9,   // 226: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	169, // 227: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	31,  // 228: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	11,  // 229: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
+	172, // 230: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
+	173, // 231: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	42,  // 232: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
+	44,  // 233: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
+	39,  // 234: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
+	41,  // 235: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
+	41,  // 236: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
+	70,  // 237: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	90,  // 238: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	88,  // 239: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	166, // 240: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	88,  // 241: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	90,  // 242: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	171, // 243: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	72,  // 244: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
+	90,  // 245: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
+	88,  // 246: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
+	65,  // 247: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
+	93,  // 248: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
+	100, // 249: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
+	100, // 250: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
+	102, // 251: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
+	104, // 252: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
+	106, // 253: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
+	108, // 254: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
+	110, // 255: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
+	112, // 256: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
+	114, // 257: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
+	116, // 258: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
+	119, // 259: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
+	121, // 260: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
+	124, // 261: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
+	128, // 262: roost.wire.Feed.Pull:output_type -> roost.wire.FeedBatch
+	128, // 263: roost.wire.Feed.Walk:output_type -> roost.wire.FeedBatch
+	175, // 264: roost.wire.Accountant.Report:output_type -> roost.wire.AccountingPiece
+	201, // [201:265] is the sub-list for method output_type
+	137, // [137:201] is the sub-list for method input_type
+	137, // [137:137] is the sub-list for extension type_name
+	137, // [137:137] is the sub-list for extension extendee
+	0,   // [0:137] is the sub-list for field type_name
 }
 
 func init() { file_roost_proto_init() }

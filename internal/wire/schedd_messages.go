@@ -13,6 +13,7 @@ type (
 	AttemptRef            = scheddapi.AttemptRef
 	ExitStatus            = scheddapi.ExitStatus
 	TaskUsage             = scheddapi.TaskUsage
+	UsageWindow           = scheddapi.UsageWindow
 	LoginTokenRequest     = scheddapi.LoginTokenRequest
 	LoginTokenReply       = scheddapi.LoginTokenReply
 	LoginRequest          = scheddapi.LoginRequest

@@ -366,6 +366,9 @@ func (l *listQuery) targetRows(rows []*wire.JobStatus, q *queue.Queue, t queue.T
 }
 
 func (l *listQuery) finishRow(m *wire.JobStatus, st *queue.JobStatus, present bool) *wire.JobStatus {
+	if l.req.GetWindows() {
+		l.addWindows(m, st)
+	}
 	if present {
 		return l.addLiveStatus(m, st)
 	}

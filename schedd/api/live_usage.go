@@ -15,6 +15,7 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/codec"
 	"github.com/roost-batch/roost/schedd/queue"
+	"github.com/roost-batch/roost/schedd/usagewindow"
 )
 
 // maxDumpable bounds the reason that a node gives for not taking checkpoints, in bytes.
@@ -41,6 +42,7 @@ func (act *jobActions) OnUsageReport(node string, report *wire.UsageReport) {
 		if node == "" || act.queue.NodeOf(a) != node {
 			continue
 		}
+		act.usageWindows.Add(windowKey(a), u.GetWindows(), act.loop.Now())
 		t := taskUsage{attempt: a.Attempt, usage: sanitizeUsage(u.GetUsage()),
 			dumpable: SanitizeSentence(u.GetDumpable())}
 		if old := act.liveUsage[a.Task]; old.attempt == a.Attempt { // a report may be about one of the two
@@ -79,12 +81,35 @@ func (act *jobActions) endOverLimitGangs(t roost.TaskID) {
 	}
 }
 
-// removeEnded drops what was known of attempts that an event is the end of.
-func (u liveUsage) removeEnded(host string, e *queue.JobEvent) {
+// OnExitWindows takes in the windows of usage that come with the end of an attempt.
+func (act *jobActions) OnExitWindows(a roost.AttemptID, windows []*wire.UsageWindow) {
+	if act.queue.IsLive(a) {
+		act.usageWindows.Add(windowKey(a), windows, act.loop.Now())
+	}
+}
+
+func windowKey(a roost.AttemptID) usagewindow.Attempt {
+	return usagewindow.Attempt{Job: a.Task.Job.Seq, Index: a.Task.Index, Attempt: a.Attempt}
+}
+
+// RemoveEndedUsage drops what was known of an attempt that an event is the end of.
+func (v *jobView) RemoveEndedUsage(e *queue.JobEvent) {
 	switch e.Type {
 	case queue.Assigned, queue.Ended, queue.Lost:
-		delete(u, roost.JobID{Seq: e.Job, Host: host}.Task(e.Index))
+		delete(v.liveUsage, roost.JobID{Seq: e.Job, Host: v.node.Name}.Task(e.Index))
+		v.usageWindows.Remove(e.Job, e.Index)
 	}
+}
+
+// addWindows adds to a row the windows of the tasks that it stands for.
+func (v *jobView) addWindows(m *wire.JobStatus, st *queue.JobStatus) {
+	from, to := 0, math.MaxInt
+	if st.Task != nil {
+		from = st.Task.Index
+		m.TaskNumber = uint32(from)
+		to = from + max(len(st.Placements)+len(st.Released), 1)
+	}
+	m.Windows = v.usageWindows.Windows(st.Job.Seq, from, to)
 }
 
 // addToRow adds to a row what its task uses now, if it runs.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/accounting"
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/identity/login"
 	"github.com/roost-batch/roost/internal/metrics"
@@ -19,6 +20,7 @@ import (
 	"github.com/roost-batch/roost/schedd/peers"
 	"github.com/roost-batch/roost/schedd/queue"
 	"github.com/roost-batch/roost/schedd/transfer"
+	"github.com/roost-batch/roost/schedd/usagewindow"
 )
 
 // Loop is the schedd's loop, which owns the queue and the claims. CallLoop, PostCall
@@ -56,7 +58,8 @@ type Loop interface {
 	HasSession(name string) bool
 	// SilentNodes lists the nodes that do not answer now.
 	SilentNodes() []string
-	BootTime() roost.BootTime  // of the present turn
+	Now() time.Time            // of the present turn
+	BootTime() roost.BootTime  // likewise
 	BootClock() roost.BootTime // read anew
 	ResumedAt() roost.BootTime // when this start of the schedd took up what the log knows
 	// TaskLoad is how many tasks wait, and how many run.
@@ -83,6 +86,8 @@ type Config struct {
 	Table     *JobTable
 	Metrics   *metrics.Schedd
 
+	// AddUsage takes an hour of an attempt for the accounts. It fills in the key.
+	AddUsage          func(usagewindow.Attempt, *accounting.UsageHour)
 	AccountantAddress func() string // that an accountant has said when it called; empty: none has
 }
 
@@ -103,6 +108,8 @@ type jobView struct {
 	dispatch  *dispatch.Dispatcher
 	watches   map[roost.JobID]map[*jobWatch]bool
 	liveUsage liveUsage
+	// usage over time of the attempts that run
+	usageWindows *usagewindow.Log
 }
 
 // jobActions decides what users and commands change of jobs. All its methods are called
@@ -136,7 +143,7 @@ func New(c Config) *Service {
 	v := &jobView{
 		node: c.Node, log: c.Log, loop: c.Loop, history: c.History, leader: c.Leader, peerSchedds: c.Peers,
 		jobTable: c.Table, queue: c.Queue, dispatch: c.Dispatch, watches: make(map[roost.JobID]map[*jobWatch]bool),
-		liveUsage: make(liveUsage),
+		liveUsage: make(liveUsage), usageWindows: usagewindow.NewLog(c.AddUsage),
 	}
 	return &Service{
 		jobActions: &jobActions{jobView: v, transfers: c.Transfers}, identity: c.Identity, started: c.Started,
@@ -147,6 +154,3 @@ func New(c Config) *Service {
 
 // Start gives calls the context of the daemon, which they end with.
 func (s *Service) Start(ctx context.Context) { s.daemonContext = ctx }
-
-// RemoveEndedUsage drops what was known of an attempt that an event is the end of.
-func (v *jobView) RemoveEndedUsage(e *queue.JobEvent) { v.liveUsage.removeEnded(v.node.Name, e) }

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/accounting"
 	"github.com/roost-batch/roost/internal/appendlog"
 	"github.com/roost-batch/roost/schedd/queue"
@@ -205,10 +206,10 @@ func (f *Feed) After(q *queue.Queue, e *queue.JobEvent) {
 	f.takeDrafts()
 }
 
-// AddUsage adds what an attempt used in an hour.
-func (f *Feed) AddUsage(u *accounting.UsageHour) {
+// AddUsage adds what an attempt of a task used in an hour. It fills in the key.
+func (f *Feed) AddUsage(q *queue.Queue, seq uint64, index int, attempt roost.AttemptNumber, u *accounting.UsageHour) {
 	if f.collecting.Load() {
-		u.Source = f.source
+		u.AttemptKey = accounting.AttemptKey{JobKey: f.deriver.jobKey(q, seq), Index: index, Attempt: attempt}
 		f.deriver.add(accounting.FeedEntry{Usage: u})
 		f.takeDrafts()
 	}

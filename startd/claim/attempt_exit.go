@@ -32,13 +32,15 @@ func (h *Runner) onExit(a *Attempt, status *wire.ExitStatus) {
 	if a.recordedExit != nil {
 		return // told again after a reconnection
 	}
-	h.baseline = h.machine.meters.Finish(h.id, a.id, status)
+	var windows []*wire.UsageWindow
+	h.baseline, windows = h.machine.meters.Finish(h.id, a.id, status)
 	if status.Reason == "" && (status.Code != 0 || status.Signal != 0) {
 		status.Reason = h.machine.gpus.FailureReason(h.id)
 	}
 	h.checkpointer().stopCheckpoints(a)
 	h.writeKillMessage(a, status)
-	a.recordedExit = &wire.Exited{Attempt: wire.FromAttempt(a.id), Status: status, Unkept: a.checkpoint.unstored}
+	a.recordedExit = &wire.Exited{Attempt: wire.FromAttempt(a.id), Status: status, Unkept: a.checkpoint.unstored,
+		Windows: windows}
 	if h.siteScripts().startEpilogue(a) {
 		h.baseline = nil // it uses the claim's group
 	} else {

@@ -74,6 +74,7 @@ type attemptMeter struct {
 	diskExceeded  bool      // it was told to go because of its disk
 	measureAt     time.Time // when its directories are measured next; only who measures uses it
 	limitExceeded bool      // or because of one of its bounds
+	windows       usageWindows
 }
 
 // sample measures, and keeps what it found.
@@ -86,6 +87,9 @@ func (m *attemptMeter) sample() {
 		m.leader = m.session()
 	}
 	m.record(now)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.windows.add(now, m.rate)
 }
 
 // sampleEnd measures an attempt of which no process is left, and returns what its group
@@ -154,11 +158,15 @@ func (m *attemptMeter) setTotals(now *wire.TaskUsage, u cgroup.GroupTotals) {
 func (m *attemptMeter) unsentUsage(now time.Time) *wire.AttemptUsage {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.last == nil || sameUsage(m.last, m.sent) && m.dumpable == m.sentDumpable {
+	if m.last == nil {
+		return nil
+	}
+	windows := m.windows.unsent(m.last.GetWall())
+	if len(windows) == 0 && sameUsage(m.last, m.sent) && m.dumpable == m.sentDumpable {
 		return nil
 	}
 	m.sent, m.sentAt, m.sentDumpable = m.last, now, m.dumpable
-	return &wire.AttemptUsage{Attempt: wire.FromAttempt(m.ID), Usage: m.last, Dumpable: m.dumpable}
+	return &wire.AttemptUsage{Attempt: wire.FromAttempt(m.ID), Usage: m.last, Dumpable: m.dumpable, Windows: windows}
 }
 
 func sameUsage(a, b *wire.TaskUsage) bool {

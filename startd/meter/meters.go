@@ -27,20 +27,22 @@ type Options struct {
 // Meters are those of all attempts that run on a machine. Several goroutines may use
 // them.
 type Meters struct {
-	opt Options
-	mu  sync.Mutex
-	all map[slot.ClaimID]*attemptMeter
+	opt    Options
+	window time.Duration // length of the windows of usage
+	mu     sync.Mutex
+	all    map[slot.ClaimID]*attemptMeter
 }
 
 // New returns meters of no attempt.
 func New(opt Options) *Meters {
-	return &Meters{opt: opt, all: make(map[slot.ClaimID]*attemptMeter)}
+	return &Meters{opt: opt, window: windowLength(), all: make(map[slot.ClaimID]*attemptMeter)}
 }
 
 // Start begins to measure an attempt. It is called before the starter is told to run the
 // attempt, and after a restart of the startd for one that runs.
 func (s *Meters) Start(a Attempt) {
-	s.add(&attemptMeter{Attempt: a, measureAt: time.Now().Add(diskCheckInterval)})
+	s.add(&attemptMeter{Attempt: a, measureAt: time.Now().Add(diskCheckInterval),
+		windows: usageWindows{length: s.window}})
 }
 
 func (s *Meters) add(m *attemptMeter) {
@@ -51,11 +53,13 @@ func (s *Meters) add(m *attemptMeter) {
 
 // Finish ends the measurement of an attempt of which no process is left. It puts what the
 // attempt has used into the news of its end, and says so if that is what has ended it. It
-// returns where the next attempt on the claim counts from; nil: that is not known.
-func (s *Meters) Finish(claim slot.ClaimID, id roost.AttemptID, status *wire.ExitStatus) (next *Baseline) {
+// returns where the next attempt on the claim counts from, nil if that is not known, and
+// the last windows of its usage.
+func (s *Meters) Finish(claim slot.ClaimID, id roost.AttemptID, status *wire.ExitStatus) (next *Baseline,
+	windows []*wire.UsageWindow) {
 	m := s.remove(claim, id)
 	if m == nil {
-		return nil
+		return nil, nil
 	}
 	if totals := m.sampleEnd(); totals != nil {
 		next = &Baseline{Group: cgroup.GroupUsage{GroupTotals: *totals, Memory: m.Baseline.Group.Memory}}
@@ -71,9 +75,12 @@ func (s *Meters) Finish(claim slot.ClaimID, id roost.AttemptID, status *wire.Exi
 		u.PeakMemory = status.MaxRss // it has ended before it was seen
 	}
 	m.attributeFailure(status)
+	m.mu.Lock()
+	windows = m.windows.finish(u)
+	m.mu.Unlock()
 	u.Memory, u.Processes, u.Frozen, u.Gpu, u.GpuMemory = 0, 0, false, 0, 0
 	status.Usage = u
-	return next
+	return next, windows
 }
 
 // remove ends the measurement of an attempt; nil when it was not measured.

@@ -29,5 +29,7 @@ type Store interface {
 	Roll(ctx context.Context, now accounting.Millis, limit int) (int, error)
 	Charge(ctx context.Context, now accounting.Millis, limit int) (int, error)
 	CloseMonths(ctx context.Context, now accounting.Millis) ([]accounting.Month, error)
+	// Purge removes windows of usage and actions on jobs from before two times.
+	Purge(ctx context.Context, usageBefore, actionsBefore accounting.Millis) error
 	Close() error
 }

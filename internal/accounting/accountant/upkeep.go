@@ -8,7 +8,7 @@ import (
 	"github.com/roost-batch/roost/internal/accounting"
 )
 
-// upkeep sums up hours, charges attempts and closes months.
+// upkeep sums up hours, charges attempts, closes months, and removes what is too old.
 type upkeep struct {
 	store Store
 	log   *slog.Logger
@@ -22,6 +22,13 @@ const (
 	chargeJobs    = 5000
 )
 
+// The age at which windows of usage and actions on jobs are removed. Jobs, attempts and
+// sums stay.
+const (
+	usageAge  = 30 * accounting.DayMillis
+	actionAge = 90 * accounting.DayMillis
+)
+
 // run does so until ctx ends. What fails is tried again the next time.
 func (u *upkeep) run(ctx context.Context) {
 	closedAt := time.Time{}
@@ -33,6 +40,9 @@ func (u *upkeep) run(ctx context.Context) {
 			var months []accounting.Month
 			if months, err = u.store.CloseMonths(ctx, millisNow()); len(months) > 0 {
 				u.log.Info("months are closed", "months", months)
+			}
+			if err == nil {
+				err = u.store.Purge(ctx, millisNow()-usageAge, millisNow()-actionAge)
 			}
 		}
 		text := ""

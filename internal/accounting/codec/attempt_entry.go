@@ -143,7 +143,7 @@ func appendUsage(b []byte, u *accounting.UsageHour) []byte {
 		m := appendNumber(nil, 1, i)
 		m = appendNumber(appendNumber(m, 2, w.CPUMean), 3, w.CPUMax)
 		m = appendNumber(appendNumber(appendNumber(m, 4, w.MemoryMax), 5, w.Cache), 6, w.GPUMax)
-		m = appendNumber(appendNumber(m, 7, w.Read), 8, w.Written)
+		m = appendNumber(appendNumber(appendNumber(m, 7, w.Read), 8, w.Written), 9, w.GPUMean)
 		b = protowire.AppendBytes(protowire.AppendTag(b, 5, protowire.BytesType), m)
 	}
 	return b
@@ -184,6 +184,8 @@ func decodeWindow(b []byte, u *accounting.UsageHour) error {
 			w.Read = roost.Bytes(f.value)
 		case 8:
 			w.Written = roost.Bytes(f.value)
+		case 9:
+			w.GPUMean = int64(f.value)
 		}
 		return nil
 	})

@@ -47,6 +47,8 @@ func (q *Query) Answer(r accounting.Reader, p accounting.Reporter, following []S
 	switch q.Report {
 	case Attempts:
 		return q.attempts(r, filter, emit)
+	case Windows:
+		return q.windows(r, filter, emit)
 	case Usage:
 		return q.usage(p, filter, emit)
 	case Sources:
@@ -127,11 +129,17 @@ func (q *Query) attempts(r accounting.Reader, filter accounting.Filter, emit fun
 	return nil
 }
 
-func (q *Query) jobAttempts(r accounting.Reader, filter accounting.Filter, emit func(line []byte) error) error {
+// job returns the job of the question, if the filter lets it pass.
+func (q *Query) job(r accounting.Reader, filter accounting.Filter) (accounting.JobEntry, error) {
 	job, err := r.Job(q.Host, q.Job)
 	if err == nil && !filter.MatchesJob(&job) {
 		err = fmt.Errorf("job %v: %w", roost.JobID{Seq: q.Job, Host: q.Host}, roost.NotFound)
 	}
+	return job, err
+}
+
+func (q *Query) jobAttempts(r accounting.Reader, filter accounting.Filter, emit func(line []byte) error) error {
+	job, err := q.job(r, filter)
 	if err != nil {
 		return err
 	}

@@ -26,7 +26,8 @@ type Query struct {
 	Band    string            `json:"band,omitempty"`
 	Host    string            `json:"host,omitempty"` // of the schedd
 	Node    string            `json:"node,omitempty"`
-	Job     uint64            `json:"job,omitempty"` // number of a job of Host
+	Job     uint64            `json:"job,omitempty"`  // number of a job of Host
+	Task    *int              `json:"task,omitempty"` // of windows: number of a task of the job, from 0
 	// ByEnd counts an attempt as a whole in the hour in which it ended
 	ByEnd bool `json:"by_end,omitempty"`
 	Limit int  `json:"limit,omitempty"` // lines; 0: DefaultLimit
@@ -52,17 +53,18 @@ const (
 	Capacity   = "capacity"
 	Efficiency = "efficiency"
 	Sources    = "sources"
+	Windows    = "windows"
 )
 
 // Names lists the reports.
 func Names() []string {
-	return []string{Usage, Attempts, Ends, Waits, Sizes, Capacity, Efficiency, Sources}
+	return []string{Usage, Attempts, Ends, Waits, Sizes, Capacity, Efficiency, Sources, Windows}
 }
 
 // IsOwn reports whether a report can be about one user alone. The others are about the
 // pool and name nobody.
 func IsOwn(report string) bool {
-	return slices.Contains([]string{Usage, Attempts, Ends, Efficiency}, report)
+	return slices.Contains([]string{Usage, Attempts, Ends, Efficiency, Windows}, report)
 }
 
 // Parse reads and checks a question.
@@ -82,6 +84,8 @@ func Parse(text []byte) (q Query, err error) {
 		return q, fmt.Errorf("report: %w: it needs a range of time, whose end is not before its begin", roost.Invalid)
 	case q.Limit < 0 || q.Limit > MaxLimit:
 		return q, fmt.Errorf("report: %w: a limit of %d lines; it is at most %d", roost.Invalid, q.Limit, MaxLimit)
+	case q.Report == Windows && q.Job == 0 || q.Task != nil && *q.Task < 0:
+		return q, fmt.Errorf("report: %w: windows are those of a job or a task", roost.Invalid)
 	case q.Job != 0 && q.Host == "":
 		return q, fmt.Errorf("report: %w: a job needs the name of its host", roost.Invalid)
 	}

@@ -74,6 +74,10 @@ func unpackSegments(b []byte) ([]accounting.Segment, error) {
 	return segments, nil
 }
 
+// hasGPUs is set beside the bits of the windows if each sample ends with the mean of its
+// GPUs.
+const hasGPUs = 1 << 12
+
 // packWindows writes a bit for each window that has a sample, then the samples.
 func packWindows(windows *[12]accounting.UsageSample) []byte {
 	var present int64
@@ -81,12 +85,18 @@ func packWindows(windows *[12]accounting.UsageSample) []byte {
 		if windows[i] != (accounting.UsageSample{}) {
 			present |= 1 << i
 		}
+		if windows[i].GPUMean != 0 {
+			present |= hasGPUs
+		}
 	}
 	b := appendNumbers(nil, present)
 	for i := range windows {
 		if w := &windows[i]; present&(1<<i) != 0 {
 			b = appendNumbers(b, int64(w.CPUMean), int64(w.CPUMax), int64(w.MemoryMax), int64(w.Cache), int64(w.GPUMax),
 				int64(w.Read), int64(w.Written))
+			if present&hasGPUs != 0 {
+				b = appendNumbers(b, w.GPUMean)
+			}
 		}
 	}
 	return b
@@ -103,6 +113,9 @@ func unpackWindows(b []byte) (windows [12]accounting.UsageSample, err error) {
 			CPUMean: roost.MilliCPU(u.next()), CPUMax: roost.MilliCPU(u.next()), MemoryMax: roost.Bytes(u.next()),
 			Cache: roost.Bytes(u.next()), GPUMax: roost.Bytes(u.next()), Read: roost.Bytes(u.next()),
 			Written: roost.Bytes(u.next()),
+		}
+		if present&hasGPUs != 0 {
+			windows[i].GPUMean = u.next()
 		}
 	}
 	if u.failed || len(u.rest) > 0 {

@@ -175,15 +175,22 @@ const (
 	usageColumns       = `u.month, u.source, u.seq, u.idx, u.attempt, u.hour, u.windows`
 	selectAttemptUsage = `SELECT ` + usageColumns + ` FROM usage u
 WHERE u.month = $1 AND u.source = $2 AND u.seq = $3 AND u.idx = $4 AND u.attempt = $5 ORDER BY u.hour`
+	selectJobUsage = `SELECT ` + usageColumns + `, COALESCE(a.started, 0), COALESCE(a.ended, 0)
+FROM usage u LEFT JOIN attempt a ON a.month = u.month AND a.source = u.source AND a.seq = u.seq AND a.idx = u.idx
+ AND a.attempt = u.attempt
+WHERE u.month = $1 AND u.source = $2 AND u.seq = $3 AND u.idx >= $4 AND u.idx <= $5
+ORDER BY u.idx, u.attempt, u.hour`
 	selectUsage = `SELECT ` + usageColumns + ` FROM usage u WHERE u.hour >= $1 AND u.hour < $2
 ORDER BY u.hour, u.month, u.source, u.seq, u.idx, u.attempt`
 )
 
-func (r reader) scanUsage(rows *sql.Rows) (accounting.UsageHour, error) {
+// scanUsage reads a row, which may have more columns than usageColumns.
+func (r reader) scanUsage(rows *sql.Rows, more ...any) (accounting.UsageHour, error) {
 	var u accounting.UsageHour
 	var source int64
 	var windows []byte
-	if err := rows.Scan(&u.Month, &source, &u.Seq, &u.Index, &u.Attempt, &u.Hour, &windows); err != nil {
+	if err := rows.Scan(append([]any{&u.Month, &source, &u.Seq, &u.Index, &u.Attempt, &u.Hour, &windows},
+		more...)...); err != nil {
 		return u, err
 	}
 	u.Source = r.store.sources.byID(source).source
@@ -198,7 +205,22 @@ func (r reader) AttemptUsage(key accounting.AttemptKey) iter.Seq2[accounting.Usa
 		return none[accounting.UsageHour]
 	}
 	return inMonth(r, k.month, rowQuery[accounting.UsageHour]{
-		selectAttemptUsage, []any{int64(k.month), k.source, k.seq, int64(key.Index), int64(key.Attempt)}, r.scanUsage,
+		selectAttemptUsage, []any{int64(k.month), k.source, k.seq, int64(key.Index), int64(key.Attempt)},
+		func(rows *sql.Rows) (accounting.UsageHour, error) { return r.scanUsage(rows) },
+	})
+}
+
+func (r reader) JobUsage(key accounting.JobKey, first, last int) iter.Seq2[accounting.UsageRecord, error] {
+	k, ok := r.store.key(key)
+	if !ok {
+		return none[accounting.UsageRecord]
+	}
+	return inMonth(r, k.month, rowQuery[accounting.UsageRecord]{
+		selectJobUsage, []any{int64(k.month), k.source, k.seq, int64(first), int64(last)},
+		func(rows *sql.Rows) (u accounting.UsageRecord, err error) {
+			u.UsageHour, err = r.scanUsage(rows, &u.Started, &u.Ended)
+			return u, err
+		},
 	})
 }
 
@@ -209,7 +231,7 @@ func (r reader) Usage(t accounting.TimeRange) iter.Seq2[accounting.UsageHour, er
 		return failed[accounting.UsageHour](err)
 	}
 	return mergeRows(r.ctx, parts, rowQuery[accounting.UsageHour]{selectUsage, []any{int64(from), int64(to)},
-		r.scanUsage},
+		func(rows *sql.Rows) (accounting.UsageHour, error) { return r.scanUsage(rows) }},
 		func(a, b *accounting.UsageHour) bool { return a.Hour < b.Hour })
 }
 

@@ -270,6 +270,10 @@ func TestSkipAndPurge(t *testing.T) {
 			t.Errorf("got %d actions, want %d", len(got), len(actions))
 		}
 		key := usage[0].AttemptKey
+		if got := collect(t, r.JobUsage(key.JobKey, key.Index, key.Index)); len(got) == 0 || !slices.ContainsFunc(got,
+			func(u accounting.UsageRecord) bool { return u.UsageHour == usage[0] && u.Ended > u.Started }) {
+			t.Errorf("the usage of a task: got %+v, want %+v", got, usage[0])
+		}
 		if got := collect(t, r.AttemptUsage(key)); len(got) != 1 || got[0] != usage[0] {
 			t.Errorf("got %+v", got)
 		}

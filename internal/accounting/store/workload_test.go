@@ -96,7 +96,8 @@ func (m *feedMaker) task(job *accounting.JobEntry, index int) accounting.Millis 
 		m.add(accounting.FeedEntry{Attempt: clone(a)})
 		if m.random.IntN(2) == 0 {
 			u := accounting.UsageHour{AttemptKey: a.AttemptKey, Hour: a.Started.Hour()}
-			u.Windows[m.random.IntN(12)] = accounting.UsageSample{CPUMean: 900, CPUMax: 1000, MemoryMax: roost.GiB}
+			u.Windows[m.random.IntN(12)] = accounting.UsageSample{CPUMean: 900, CPUMax: 1000, MemoryMax: roost.GiB,
+				GPUMean: int64(m.random.IntN(2)) * 700}
 			m.add(accounting.FeedEntry{Usage: &u})
 		}
 		if at = a.Ended; a.Cause == accounting.EndedExit {

@@ -16,18 +16,24 @@ func UsageCommand() *frame.Command {
 		Name: "usage", Group: frame.GroupSee, Summary: "what your jobs held and used over time", MaxOperands: 0,
 		Run: printUsage,
 		Description: "Prints what your jobs held and used, in core-hours and GPU-hours, from the accounts of the " +
-			"pool. Time counts in the hours in which a job ran. Administrators see all users.",
+			"pool. Time counts in the hours in which a job ran. Administrators see all users. With --task it prints " +
+			"what one task used over time, or a job's tasks together, also while they run.",
 		Examples: []frame.Example{
 			{Line: "roost usage --since 7d", Description: "what you used within the last week"},
+			{Line: "roost usage --task 12[3]", Description: "CPU and memory of a task, in windows of five minutes"},
 			{Line: "roost usage --month 2026-03 --all --by group,owner", Description: "March, by group and user"},
 		},
 		Flags: append(rangeFlags("30d"),
 			&ucli.StringSliceFlag{Name: "by", Usage: "a line for each `NAME`: owner, group, project, band, queue"},
+			&ucli.StringFlag{Name: "task", Usage: "what the task or job `ID` used over time, instead of sums"},
 			&ucli.BoolFlag{Name: "by-end", Usage: "count all of an attempt when it ended, as XDMoD does"}),
 	}
 }
 
 func printUsage(c *frame.Invocation) error {
+	if id := c.StringFlag("task"); id != "" {
+		return printTaskUsage(c, id)
+	}
 	q, err := newQuery(c, query.Usage)
 	if err != nil {
 		return err

@@ -2,10 +2,8 @@ package jobs
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/wire/scheddapi"
@@ -14,34 +12,16 @@ import (
 // maxSamples bounds how many tasks of an array are looked at for a hint.
 const maxSamples = 5000
 
-// TaskSampleOf is the sample of a task that has ended.
-func TaskSampleOf(s *scheddapi.JobStatus, walltime time.Duration) TaskSample {
-	return TaskSample{asked: s.GetRequest().Vector(), walltime: walltime, end: s.GetExit()}
-}
-
-// AdWalltime is the limit that a job's ad sets, 0 for none.
-func AdWalltime(text string) time.Duration {
-	ad, err := classad.Parse(text)
-	if text == "" || err != nil {
-		return 0
-	}
-	seconds, ok := ad.Int(roost.AttrWalltime)
-	if !ok || seconds <= 0 || seconds > int64(1<<62/time.Second) {
-		return 0
-	}
-	return time.Duration(seconds) * time.Second
-}
-
 // hints says what to ask for the next time, from the tasks of a job that have succeeded
 // so far. The row has the job's ad. What cannot be found out is not worth an error:
 // nobody asked.
 func hints(c *frame.Invocation, s *scheddapi.JobStatus) []string {
-	walltime := AdWalltime(s.GetAd())
+	walltime := document.AdWalltime(s.GetAd())
 	if s.GetState() != "" {
 		if !document.IsFinal(s) {
 			return nil
 		}
-		return RightSize([]TaskSample{TaskSampleOf(s, walltime)})
+		return document.RightSize([]document.TaskSample{document.TaskSampleOf(s, walltime)})
 	}
 	if s.GetCounts()[roost.Completed.String()] == 0 {
 		return nil
@@ -53,11 +33,11 @@ func hints(c *frame.Invocation, s *scheddapi.JobStatus) []string {
 	if err != nil {
 		return nil
 	}
-	samples := make([]TaskSample, len(found))
+	samples := make([]document.TaskSample, len(found))
 	for i, one := range found {
-		samples[i] = TaskSampleOf(one, walltime)
+		samples[i] = document.TaskSampleOf(one, walltime)
 	}
-	return RightSize(samples)
+	return document.RightSize(samples)
 }
 
 // hint prints hints to somebody who has just waited for a job.

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/cli/jobs"
 	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/wire/scheddapi"
 	"github.com/roost-batch/roost/schedd/queue"
@@ -69,8 +68,8 @@ func (j *pbsJob) comment() string {
 	case document.IsFinal(s):
 		text := j.startComment() + " and " + exitText(s)
 		if why = s.GetExit().GetReason(); why == "" { // what the words before say is not said twice
-			why = strings.Join(jobs.RightSize([]jobs.TaskSample{jobs.TaskSampleOf(s, jobs.AdWalltime(s.GetAd()))}),
-				"; ")
+			samples := []document.TaskSample{document.TaskSampleOf(s, document.AdWalltime(s.GetAd()))}
+			why = strings.Join(document.RightSize(samples), "; ")
 		}
 		if why != "" {
 			text += "; " + why

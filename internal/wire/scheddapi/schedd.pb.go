@@ -194,7 +194,7 @@ func (x ActRequest_Verb) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ActRequest_Verb.Descriptor instead.
 func (ActRequest_Verb) EnumDescriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{30, 0}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{31, 0}
 }
 
 // Refusal is the error if its kind is ambiguous and PBS has a number for it.
@@ -259,7 +259,7 @@ func (x ActReply_Refusal) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ActReply_Refusal.Descriptor instead.
 func (ActReply_Refusal) EnumDescriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{33, 0}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{34, 0}
 }
 
 type Resources struct {
@@ -704,6 +704,124 @@ func (x *TaskUsage) GetSession() int64 {
 	return 0
 }
 
+// UsageWindow is what an attempt used within a part of the wall clock of its node. A part
+// ends where a multiple of five minutes begins, or with the attempt.
+type UsageWindow struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Begin         int64                  `protobuf:"varint,1,opt,name=begin,proto3" json:"begin,omitempty"`                              // unix milliseconds
+	Wall          int64                  `protobuf:"varint,2,opt,name=wall,proto3" json:"wall,omitempty"`                                // milliseconds of CLOCK_BOOTTIME
+	Cpu           int64                  `protobuf:"varint,3,opt,name=cpu,proto3" json:"cpu,omitempty"`                                  // milliseconds of CPU time, user and system
+	CpuMax        uint32                 `protobuf:"varint,4,opt,name=cpu_max,json=cpuMax,proto3" json:"cpu_max,omitempty"`              // thousandths of a core; the highest rate between two measurements
+	Memory        int64                  `protobuf:"varint,5,opt,name=memory,proto3" json:"memory,omitempty"`                            // bytes; the highest measured value of TaskUsage.memory
+	Cache         int64                  `protobuf:"varint,6,opt,name=cache,proto3" json:"cache,omitempty"`                              // likewise
+	Gpu           uint32                 `protobuf:"varint,7,opt,name=gpu,proto3" json:"gpu,omitempty"`                                  // thousandths of a GPU; the mean of what was measured
+	GpuMemory     int64                  `protobuf:"varint,8,opt,name=gpu_memory,json=gpuMemory,proto3" json:"gpu_memory,omitempty"`     // bytes; the highest value
+	ReadBytes     int64                  `protobuf:"varint,9,opt,name=read_bytes,json=readBytes,proto3" json:"read_bytes,omitempty"`     // within the window
+	WriteBytes    int64                  `protobuf:"varint,10,opt,name=write_bytes,json=writeBytes,proto3" json:"write_bytes,omitempty"` // likewise
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UsageWindow) Reset() {
+	*x = UsageWindow{}
+	mi := &file_scheddapi_schedd_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UsageWindow) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UsageWindow) ProtoMessage() {}
+
+func (x *UsageWindow) ProtoReflect() protoreflect.Message {
+	mi := &file_scheddapi_schedd_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UsageWindow.ProtoReflect.Descriptor instead.
+func (*UsageWindow) Descriptor() ([]byte, []int) {
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *UsageWindow) GetBegin() int64 {
+	if x != nil {
+		return x.Begin
+	}
+	return 0
+}
+
+func (x *UsageWindow) GetWall() int64 {
+	if x != nil {
+		return x.Wall
+	}
+	return 0
+}
+
+func (x *UsageWindow) GetCpu() int64 {
+	if x != nil {
+		return x.Cpu
+	}
+	return 0
+}
+
+func (x *UsageWindow) GetCpuMax() uint32 {
+	if x != nil {
+		return x.CpuMax
+	}
+	return 0
+}
+
+func (x *UsageWindow) GetMemory() int64 {
+	if x != nil {
+		return x.Memory
+	}
+	return 0
+}
+
+func (x *UsageWindow) GetCache() int64 {
+	if x != nil {
+		return x.Cache
+	}
+	return 0
+}
+
+func (x *UsageWindow) GetGpu() uint32 {
+	if x != nil {
+		return x.Gpu
+	}
+	return 0
+}
+
+func (x *UsageWindow) GetGpuMemory() int64 {
+	if x != nil {
+		return x.GpuMemory
+	}
+	return 0
+}
+
+func (x *UsageWindow) GetReadBytes() int64 {
+	if x != nil {
+		return x.ReadBytes
+	}
+	return 0
+}
+
+func (x *UsageWindow) GetWriteBytes() int64 {
+	if x != nil {
+		return x.WriteBytes
+	}
+	return 0
+}
+
 // LoginTokenRequest asks for a token. Durations are in nanoseconds.
 type LoginTokenRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -716,7 +834,7 @@ type LoginTokenRequest struct {
 
 func (x *LoginTokenRequest) Reset() {
 	*x = LoginTokenRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[4]
+	mi := &file_scheddapi_schedd_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -728,7 +846,7 @@ func (x *LoginTokenRequest) String() string {
 func (*LoginTokenRequest) ProtoMessage() {}
 
 func (x *LoginTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[4]
+	mi := &file_scheddapi_schedd_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -741,7 +859,7 @@ func (x *LoginTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoginTokenRequest.ProtoReflect.Descriptor instead.
 func (*LoginTokenRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{4}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *LoginTokenRequest) GetLife() int64 {
@@ -777,7 +895,7 @@ type LoginTokenReply struct {
 
 func (x *LoginTokenReply) Reset() {
 	*x = LoginTokenReply{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[5]
+	mi := &file_scheddapi_schedd_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -789,7 +907,7 @@ func (x *LoginTokenReply) String() string {
 func (*LoginTokenReply) ProtoMessage() {}
 
 func (x *LoginTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[5]
+	mi := &file_scheddapi_schedd_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -802,7 +920,7 @@ func (x *LoginTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoginTokenReply.ProtoReflect.Descriptor instead.
 func (*LoginTokenReply) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{5}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *LoginTokenReply) GetAddress() string {
@@ -843,7 +961,7 @@ type LoginRequest struct {
 
 func (x *LoginRequest) Reset() {
 	*x = LoginRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[6]
+	mi := &file_scheddapi_schedd_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -855,7 +973,7 @@ func (x *LoginRequest) String() string {
 func (*LoginRequest) ProtoMessage() {}
 
 func (x *LoginRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[6]
+	mi := &file_scheddapi_schedd_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -868,7 +986,7 @@ func (x *LoginRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoginRequest.ProtoReflect.Descriptor instead.
 func (*LoginRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{6}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *LoginRequest) GetSecret() []byte {
@@ -896,7 +1014,7 @@ type LoginReply struct {
 
 func (x *LoginReply) Reset() {
 	*x = LoginReply{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[7]
+	mi := &file_scheddapi_schedd_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -908,7 +1026,7 @@ func (x *LoginReply) String() string {
 func (*LoginReply) ProtoMessage() {}
 
 func (x *LoginReply) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[7]
+	mi := &file_scheddapi_schedd_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -921,7 +1039,7 @@ func (x *LoginReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoginReply.ProtoReflect.Descriptor instead.
 func (*LoginReply) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{7}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *LoginReply) GetCertificate() []byte {
@@ -962,7 +1080,7 @@ type LoginInfo struct {
 
 func (x *LoginInfo) Reset() {
 	*x = LoginInfo{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[8]
+	mi := &file_scheddapi_schedd_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -974,7 +1092,7 @@ func (x *LoginInfo) String() string {
 func (*LoginInfo) ProtoMessage() {}
 
 func (x *LoginInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[8]
+	mi := &file_scheddapi_schedd_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -987,7 +1105,7 @@ func (x *LoginInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoginInfo.ProtoReflect.Descriptor instead.
 func (*LoginInfo) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{8}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *LoginInfo) GetId() string {
@@ -1047,7 +1165,7 @@ type LoginsRequest struct {
 
 func (x *LoginsRequest) Reset() {
 	*x = LoginsRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[9]
+	mi := &file_scheddapi_schedd_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1059,7 +1177,7 @@ func (x *LoginsRequest) String() string {
 func (*LoginsRequest) ProtoMessage() {}
 
 func (x *LoginsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[9]
+	mi := &file_scheddapi_schedd_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1072,7 +1190,7 @@ func (x *LoginsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoginsRequest.ProtoReflect.Descriptor instead.
 func (*LoginsRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{9}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{10}
 }
 
 type LoginsReply struct {
@@ -1085,7 +1203,7 @@ type LoginsReply struct {
 
 func (x *LoginsReply) Reset() {
 	*x = LoginsReply{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[10]
+	mi := &file_scheddapi_schedd_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1097,7 +1215,7 @@ func (x *LoginsReply) String() string {
 func (*LoginsReply) ProtoMessage() {}
 
 func (x *LoginsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[10]
+	mi := &file_scheddapi_schedd_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1110,7 +1228,7 @@ func (x *LoginsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoginsReply.ProtoReflect.Descriptor instead.
 func (*LoginsReply) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{10}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *LoginsReply) GetLogins() []*LoginInfo {
@@ -1136,7 +1254,7 @@ type LogoutRequest struct {
 
 func (x *LogoutRequest) Reset() {
 	*x = LogoutRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[11]
+	mi := &file_scheddapi_schedd_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1148,7 +1266,7 @@ func (x *LogoutRequest) String() string {
 func (*LogoutRequest) ProtoMessage() {}
 
 func (x *LogoutRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[11]
+	mi := &file_scheddapi_schedd_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1161,7 +1279,7 @@ func (x *LogoutRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogoutRequest.ProtoReflect.Descriptor instead.
 func (*LogoutRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{11}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *LogoutRequest) GetId() string {
@@ -1187,7 +1305,7 @@ type PoolQuery struct {
 
 func (x *PoolQuery) Reset() {
 	*x = PoolQuery{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[12]
+	mi := &file_scheddapi_schedd_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1199,7 +1317,7 @@ func (x *PoolQuery) String() string {
 func (*PoolQuery) ProtoMessage() {}
 
 func (x *PoolQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[12]
+	mi := &file_scheddapi_schedd_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1212,7 +1330,7 @@ func (x *PoolQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PoolQuery.ProtoReflect.Descriptor instead.
 func (*PoolQuery) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{12}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *PoolQuery) GetQuery() *QueryRequest {
@@ -1247,7 +1365,7 @@ type RowPlace struct {
 
 func (x *RowPlace) Reset() {
 	*x = RowPlace{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[13]
+	mi := &file_scheddapi_schedd_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1259,7 +1377,7 @@ func (x *RowPlace) String() string {
 func (*RowPlace) ProtoMessage() {}
 
 func (x *RowPlace) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[13]
+	mi := &file_scheddapi_schedd_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1272,7 +1390,7 @@ func (x *RowPlace) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RowPlace.ProtoReflect.Descriptor instead.
 func (*RowPlace) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{13}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *RowPlace) GetNode() string {
@@ -1304,7 +1422,7 @@ type PoolRow struct {
 
 func (x *PoolRow) Reset() {
 	*x = PoolRow{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[14]
+	mi := &file_scheddapi_schedd_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1316,7 +1434,7 @@ func (x *PoolRow) String() string {
 func (*PoolRow) ProtoMessage() {}
 
 func (x *PoolRow) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[14]
+	mi := &file_scheddapi_schedd_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1329,7 +1447,7 @@ func (x *PoolRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PoolRow.ProtoReflect.Descriptor instead.
 func (*PoolRow) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{14}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *PoolRow) GetOf() isPoolRow_Of {
@@ -1399,7 +1517,7 @@ type JobBatch struct {
 
 func (x *JobBatch) Reset() {
 	*x = JobBatch{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[15]
+	mi := &file_scheddapi_schedd_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1411,7 +1529,7 @@ func (x *JobBatch) String() string {
 func (*JobBatch) ProtoMessage() {}
 
 func (x *JobBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[15]
+	mi := &file_scheddapi_schedd_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1424,7 +1542,7 @@ func (x *JobBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobBatch.ProtoReflect.Descriptor instead.
 func (*JobBatch) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{15}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *JobBatch) GetJobs() [][]byte {
@@ -1444,7 +1562,7 @@ type Silent struct {
 
 func (x *Silent) Reset() {
 	*x = Silent{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[16]
+	mi := &file_scheddapi_schedd_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1456,7 +1574,7 @@ func (x *Silent) String() string {
 func (*Silent) ProtoMessage() {}
 
 func (x *Silent) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[16]
+	mi := &file_scheddapi_schedd_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1469,7 +1587,7 @@ func (x *Silent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Silent.ProtoReflect.Descriptor instead.
 func (*Silent) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{16}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Silent) GetNode() string {
@@ -1503,7 +1621,7 @@ type JobSpec struct {
 
 func (x *JobSpec) Reset() {
 	*x = JobSpec{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[17]
+	mi := &file_scheddapi_schedd_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1515,7 +1633,7 @@ func (x *JobSpec) String() string {
 func (*JobSpec) ProtoMessage() {}
 
 func (x *JobSpec) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[17]
+	mi := &file_scheddapi_schedd_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1528,7 +1646,7 @@ func (x *JobSpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobSpec.ProtoReflect.Descriptor instead.
 func (*JobSpec) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{17}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *JobSpec) GetAd() string {
@@ -1562,7 +1680,7 @@ type Column struct {
 
 func (x *Column) Reset() {
 	*x = Column{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[18]
+	mi := &file_scheddapi_schedd_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1574,7 +1692,7 @@ func (x *Column) String() string {
 func (*Column) ProtoMessage() {}
 
 func (x *Column) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[18]
+	mi := &file_scheddapi_schedd_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1587,7 +1705,7 @@ func (x *Column) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Column.ProtoReflect.Descriptor instead.
 func (*Column) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{18}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Column) GetName() string {
@@ -1614,7 +1732,7 @@ type SubmitRequest struct {
 
 func (x *SubmitRequest) Reset() {
 	*x = SubmitRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[19]
+	mi := &file_scheddapi_schedd_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1626,7 +1744,7 @@ func (x *SubmitRequest) String() string {
 func (*SubmitRequest) ProtoMessage() {}
 
 func (x *SubmitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[19]
+	mi := &file_scheddapi_schedd_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1639,7 +1757,7 @@ func (x *SubmitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitRequest.ProtoReflect.Descriptor instead.
 func (*SubmitRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{19}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *SubmitRequest) GetKey() string {
@@ -1667,7 +1785,7 @@ type SubmitPart struct {
 
 func (x *SubmitPart) Reset() {
 	*x = SubmitPart{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[20]
+	mi := &file_scheddapi_schedd_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1679,7 +1797,7 @@ func (x *SubmitPart) String() string {
 func (*SubmitPart) ProtoMessage() {}
 
 func (x *SubmitPart) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[20]
+	mi := &file_scheddapi_schedd_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1692,7 +1810,7 @@ func (x *SubmitPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitPart.ProtoReflect.Descriptor instead.
 func (*SubmitPart) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{20}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *SubmitPart) GetSize() uint64 {
@@ -1718,7 +1836,7 @@ type ScriptChunk struct {
 
 func (x *ScriptChunk) Reset() {
 	*x = ScriptChunk{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[21]
+	mi := &file_scheddapi_schedd_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1730,7 +1848,7 @@ func (x *ScriptChunk) String() string {
 func (*ScriptChunk) ProtoMessage() {}
 
 func (x *ScriptChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[21]
+	mi := &file_scheddapi_schedd_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1743,7 +1861,7 @@ func (x *ScriptChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScriptChunk.ProtoReflect.Descriptor instead.
 func (*ScriptChunk) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{21}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ScriptChunk) GetData() []byte {
@@ -1762,7 +1880,7 @@ type ScriptReply struct {
 
 func (x *ScriptReply) Reset() {
 	*x = ScriptReply{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[22]
+	mi := &file_scheddapi_schedd_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1774,7 +1892,7 @@ func (x *ScriptReply) String() string {
 func (*ScriptReply) ProtoMessage() {}
 
 func (x *ScriptReply) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[22]
+	mi := &file_scheddapi_schedd_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1787,7 +1905,7 @@ func (x *ScriptReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScriptReply.ProtoReflect.Descriptor instead.
 func (*ScriptReply) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{22}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ScriptReply) GetName() string {
@@ -1807,7 +1925,7 @@ type SubmitReply struct {
 
 func (x *SubmitReply) Reset() {
 	*x = SubmitReply{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[23]
+	mi := &file_scheddapi_schedd_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1819,7 +1937,7 @@ func (x *SubmitReply) String() string {
 func (*SubmitReply) ProtoMessage() {}
 
 func (x *SubmitReply) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[23]
+	mi := &file_scheddapi_schedd_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1832,7 +1950,7 @@ func (x *SubmitReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitReply.ProtoReflect.Descriptor instead.
 func (*SubmitReply) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{23}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *SubmitReply) GetIds() []string {
@@ -1863,7 +1981,7 @@ type Selection struct {
 
 func (x *Selection) Reset() {
 	*x = Selection{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[24]
+	mi := &file_scheddapi_schedd_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1875,7 +1993,7 @@ func (x *Selection) String() string {
 func (*Selection) ProtoMessage() {}
 
 func (x *Selection) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[24]
+	mi := &file_scheddapi_schedd_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1888,7 +2006,7 @@ func (x *Selection) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Selection.ProtoReflect.Descriptor instead.
 func (*Selection) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{24}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Selection) GetSelectors() []string {
@@ -1945,13 +2063,14 @@ type QueryRequest struct {
 	// with tasks and without selectors: only tasks that have a claim on this node; no other
 	// conditions than those of states
 	Node          string `protobuf:"bytes,16,opt,name=node,proto3" json:"node,omitempty"`
+	Windows       bool   `protobuf:"varint,17,opt,name=windows,proto3" json:"windows,omitempty"` // fill JobStatus.windows
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *QueryRequest) Reset() {
 	*x = QueryRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[25]
+	mi := &file_scheddapi_schedd_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1963,7 +2082,7 @@ func (x *QueryRequest) String() string {
 func (*QueryRequest) ProtoMessage() {}
 
 func (x *QueryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[25]
+	mi := &file_scheddapi_schedd_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1976,7 +2095,7 @@ func (x *QueryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryRequest.ProtoReflect.Descriptor instead.
 func (*QueryRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{25}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *QueryRequest) GetSelection() *Selection {
@@ -2091,6 +2210,13 @@ func (x *QueryRequest) GetNode() string {
 	return ""
 }
 
+func (x *QueryRequest) GetWindows() bool {
+	if x != nil {
+		return x.Windows
+	}
+	return false
+}
+
 // Refused is a selector without a match, with the reason.
 type Refused struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2103,7 +2229,7 @@ type Refused struct {
 
 func (x *Refused) Reset() {
 	*x = Refused{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[26]
+	mi := &file_scheddapi_schedd_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2115,7 +2241,7 @@ func (x *Refused) String() string {
 func (*Refused) ProtoMessage() {}
 
 func (x *Refused) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[26]
+	mi := &file_scheddapi_schedd_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2128,7 +2254,7 @@ func (x *Refused) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refused.ProtoReflect.Descriptor instead.
 func (*Refused) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{26}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Refused) GetSelector() string {
@@ -2171,44 +2297,49 @@ type JobStatus struct {
 	Queue     string                 `protobuf:"bytes,15,opt,name=queue,proto3" json:"queue,omitempty"`
 	// The rest describes one task. It is set if tasks was requested, or if the job has a
 	// single task.
-	State         string      `protobuf:"bytes,20,opt,name=state,proto3" json:"state,omitempty"`
-	Attempt       uint32      `protobuf:"varint,21,opt,name=attempt,proto3" json:"attempt,omitempty"`
-	Node          string      `protobuf:"bytes,22,opt,name=node,proto3" json:"node,omitempty"`
-	Exit          *ExitStatus `protobuf:"bytes,23,opt,name=exit,proto3" json:"exit,omitempty"`
-	Removed       bool        `protobuf:"varint,24,opt,name=removed,proto3" json:"removed,omitempty"`
-	Index         uint32      `protobuf:"varint,25,opt,name=index,proto3" json:"index,omitempty"`               // the user's index: of an array its array index
-	Usage         *TaskUsage  `protobuf:"bytes,26,opt,name=usage,proto3" json:"usage,omitempty"`                // of the present attempt, as last reported
-	Dumpable      string      `protobuf:"bytes,27,opt,name=dumpable,proto3" json:"dumpable,omitempty"`          // "yes", or why no checkpoint of the present attempt can be taken; empty: unknown
-	Checkpoints   uint32      `protobuf:"varint,28,opt,name=checkpoints,proto3" json:"checkpoints,omitempty"`   // stored valid checkpoints
-	Checkpointed  int64       `protobuf:"varint,29,opt,name=checkpointed,proto3" json:"checkpointed,omitempty"` // unix nanoseconds of the last valid checkpoint, 0 for none
-	Suspended     bool        `protobuf:"varint,30,opt,name=suspended,proto3" json:"suspended,omitempty"`
-	Placed        *Placed     `protobuf:"bytes,31,opt,name=placed,proto3" json:"placed,omitempty"`                              // what the attempt was given of its node; absent: the node's only resource unit
-	Brief         string      `protobuf:"bytes,32,opt,name=brief,proto3" json:"brief,omitempty"`                                // why it waits, or that its node is silent, in a few words; empty: what reason says
-	SuspendedBy   string      `protobuf:"bytes,33,opt,name=suspended_by,json=suspendedBy,proto3" json:"suspended_by,omitempty"` // "owner": its machine's, who is back; "user"; or both, with a comma between them
-	Start         int64       `protobuf:"varint,41,opt,name=start,proto3" json:"start,omitempty"`                               // unix seconds: when it is expected to start; 0: nobody knows
-	Timed         bool        `protobuf:"varint,42,opt,name=timed,proto3" json:"timed,omitempty"`                               // it waits for nothing but its start time
-	Refused       *Refused    `protobuf:"bytes,44,opt,name=refused,proto3" json:"refused,omitempty"`                            // it is no job
-	Remaining     string      `protobuf:"bytes,43,opt,name=remaining,proto3" json:"remaining,omitempty"`                        // of an array the indexes of the tasks that have not started, as "3-9,12"
-	Depends       []string    `protobuf:"bytes,38,rep,name=depends,proto3" json:"depends,omitempty"`                            // when ads was asked: what is left of how it stands to other jobs, each as "afterok:12.host" or "on:2"
-	Discreet      bool        `protobuf:"varint,40,opt,name=discreet,proto3" json:"discreet,omitempty"`                         // what only its owner may see was left out of ad
-	Chunks        []*Chunk    `protobuf:"bytes,50,rep,name=chunks,proto3" json:"chunks,omitempty"`                              // of a job that is one program with several parts of machines: these, in order; request is all of them together
-	Eligible      int64       `protobuf:"varint,51,opt,name=eligible,proto3" json:"eligible,omitempty"`                         // since when it could run, and was not held or made to wait since, unix nanoseconds; 0: it is
-	Waiting       int64       `protobuf:"varint,52,opt,name=waiting,proto3" json:"waiting,omitempty"`                           // since when a task of it waits for nothing but a machine, likewise; 0: none does
-	Waited        int64       `protobuf:"varint,53,opt,name=waited,proto3" json:"waited,omitempty"`                             // for how long some did before that, nanoseconds
-	Locked        bool        `protobuf:"varint,54,opt,name=locked,proto3" json:"locked,omitempty"`                             // it is held so that only who administers may release it
-	OrderTime     int64       `protobuf:"varint,56,opt,name=order_time,json=orderTime,proto3" json:"order_time,omitempty"`      // lists have it where a job submitted then would be, unix nanoseconds, as its place was changed; 0: where it was submitted
-	Reservation   string      `protobuf:"bytes,57,opt,name=reservation,proto3" json:"reservation,omitempty"`                    // the only one in which it may run; empty: none
-	RunNow        *RunNow     `protobuf:"bytes,58,opt,name=run_now,json=runNow,proto3" json:"run_now,omitempty"`                // an operator asked for it to run now, and that is open or was denied; absent: neither
-	Released      []uint32    `protobuf:"varint,59,rep,packed,name=released,proto3" json:"released,omitempty"`                  // the numbers of chunks that it has given back since it started; chunks and request are without them
-	Place         uint64      `protobuf:"varint,60,opt,name=place,proto3" json:"place,omitempty"`                               // with QueryRequest.newest: its place in lists; the number of its job, or of the one whose place it has
-	RequestId     uint64      `protobuf:"varint,55,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`      // of the request by which its schedd asks for what waits of it, or did for its first task; another one after a restart; 0: none
+	State        string      `protobuf:"bytes,20,opt,name=state,proto3" json:"state,omitempty"`
+	Attempt      uint32      `protobuf:"varint,21,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Node         string      `protobuf:"bytes,22,opt,name=node,proto3" json:"node,omitempty"`
+	Exit         *ExitStatus `protobuf:"bytes,23,opt,name=exit,proto3" json:"exit,omitempty"`
+	Removed      bool        `protobuf:"varint,24,opt,name=removed,proto3" json:"removed,omitempty"`
+	Index        uint32      `protobuf:"varint,25,opt,name=index,proto3" json:"index,omitempty"`               // the user's index: of an array its array index
+	Usage        *TaskUsage  `protobuf:"bytes,26,opt,name=usage,proto3" json:"usage,omitempty"`                // of the present attempt, as last reported
+	Dumpable     string      `protobuf:"bytes,27,opt,name=dumpable,proto3" json:"dumpable,omitempty"`          // "yes", or why no checkpoint of the present attempt can be taken; empty: unknown
+	Checkpoints  uint32      `protobuf:"varint,28,opt,name=checkpoints,proto3" json:"checkpoints,omitempty"`   // stored valid checkpoints
+	Checkpointed int64       `protobuf:"varint,29,opt,name=checkpointed,proto3" json:"checkpointed,omitempty"` // unix nanoseconds of the last valid checkpoint, 0 for none
+	Suspended    bool        `protobuf:"varint,30,opt,name=suspended,proto3" json:"suspended,omitempty"`
+	Placed       *Placed     `protobuf:"bytes,31,opt,name=placed,proto3" json:"placed,omitempty"`                              // what the attempt was given of its node; absent: the node's only resource unit
+	Brief        string      `protobuf:"bytes,32,opt,name=brief,proto3" json:"brief,omitempty"`                                // why it waits, or that its node is silent, in a few words; empty: what reason says
+	SuspendedBy  string      `protobuf:"bytes,33,opt,name=suspended_by,json=suspendedBy,proto3" json:"suspended_by,omitempty"` // "owner": its machine's, who is back; "user"; or both, with a comma between them
+	Start        int64       `protobuf:"varint,41,opt,name=start,proto3" json:"start,omitempty"`                               // unix seconds: when it is expected to start; 0: nobody knows
+	Timed        bool        `protobuf:"varint,42,opt,name=timed,proto3" json:"timed,omitempty"`                               // it waits for nothing but its start time
+	Refused      *Refused    `protobuf:"bytes,44,opt,name=refused,proto3" json:"refused,omitempty"`                            // it is no job
+	Remaining    string      `protobuf:"bytes,43,opt,name=remaining,proto3" json:"remaining,omitempty"`                        // of an array the indexes of the tasks that have not started, as "3-9,12"
+	Depends      []string    `protobuf:"bytes,38,rep,name=depends,proto3" json:"depends,omitempty"`                            // when ads was asked: what is left of how it stands to other jobs, each as "afterok:12.host" or "on:2"
+	Discreet     bool        `protobuf:"varint,40,opt,name=discreet,proto3" json:"discreet,omitempty"`                         // what only its owner may see was left out of ad
+	Chunks       []*Chunk    `protobuf:"bytes,50,rep,name=chunks,proto3" json:"chunks,omitempty"`                              // of a job that is one program with several parts of machines: these, in order; request is all of them together
+	Eligible     int64       `protobuf:"varint,51,opt,name=eligible,proto3" json:"eligible,omitempty"`                         // since when it could run, and was not held or made to wait since, unix nanoseconds; 0: it is
+	Waiting      int64       `protobuf:"varint,52,opt,name=waiting,proto3" json:"waiting,omitempty"`                           // since when a task of it waits for nothing but a machine, likewise; 0: none does
+	Waited       int64       `protobuf:"varint,53,opt,name=waited,proto3" json:"waited,omitempty"`                             // for how long some did before that, nanoseconds
+	Locked       bool        `protobuf:"varint,54,opt,name=locked,proto3" json:"locked,omitempty"`                             // it is held so that only who administers may release it
+	OrderTime    int64       `protobuf:"varint,56,opt,name=order_time,json=orderTime,proto3" json:"order_time,omitempty"`      // lists have it where a job submitted then would be, unix nanoseconds, as its place was changed; 0: where it was submitted
+	Reservation  string      `protobuf:"bytes,57,opt,name=reservation,proto3" json:"reservation,omitempty"`                    // the only one in which it may run; empty: none
+	RunNow       *RunNow     `protobuf:"bytes,58,opt,name=run_now,json=runNow,proto3" json:"run_now,omitempty"`                // an operator asked for it to run now, and that is open or was denied; absent: neither
+	Released     []uint32    `protobuf:"varint,59,rep,packed,name=released,proto3" json:"released,omitempty"`                  // the numbers of chunks that it has given back since it started; chunks and request are without them
+	Place        uint64      `protobuf:"varint,60,opt,name=place,proto3" json:"place,omitempty"`                               // with QueryRequest.newest: its place in lists; the number of its job, or of the one whose place it has
+	// with QueryRequest.windows: of the present attempt, oldest first, as far as the schedd
+	// has them; of a job with several tasks the sums of all that run, one for each five
+	// minutes
+	Windows       []*UsageWindow `protobuf:"bytes,61,rep,name=windows,proto3" json:"windows,omitempty"`
+	TaskNumber    uint32         `protobuf:"varint,62,opt,name=task_number,json=taskNumber,proto3" json:"task_number,omitempty"` // likewise: of the task within its job, from 0, as accounts count
+	RequestId     uint64         `protobuf:"varint,55,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`    // of the request by which its schedd asks for what waits of it, or did for its first task; another one after a restart; 0: none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *JobStatus) Reset() {
 	*x = JobStatus{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[27]
+	mi := &file_scheddapi_schedd_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2220,7 +2351,7 @@ func (x *JobStatus) String() string {
 func (*JobStatus) ProtoMessage() {}
 
 func (x *JobStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[27]
+	mi := &file_scheddapi_schedd_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2233,7 +2364,7 @@ func (x *JobStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobStatus.ProtoReflect.Descriptor instead.
 func (*JobStatus) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{27}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *JobStatus) GetId() string {
@@ -2551,6 +2682,20 @@ func (x *JobStatus) GetPlace() uint64 {
 	return 0
 }
 
+func (x *JobStatus) GetWindows() []*UsageWindow {
+	if x != nil {
+		return x.Windows
+	}
+	return nil
+}
+
+func (x *JobStatus) GetTaskNumber() uint32 {
+	if x != nil {
+		return x.TaskNumber
+	}
+	return 0
+}
+
 func (x *JobStatus) GetRequestId() uint64 {
 	if x != nil {
 		return x.RequestId
@@ -2572,7 +2717,7 @@ type RunNow struct {
 
 func (x *RunNow) Reset() {
 	*x = RunNow{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[28]
+	mi := &file_scheddapi_schedd_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2584,7 +2729,7 @@ func (x *RunNow) String() string {
 func (*RunNow) ProtoMessage() {}
 
 func (x *RunNow) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[28]
+	mi := &file_scheddapi_schedd_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2597,7 +2742,7 @@ func (x *RunNow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunNow.ProtoReflect.Descriptor instead.
 func (*RunNow) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{28}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *RunNow) GetBy() string {
@@ -2648,7 +2793,7 @@ type Chunk struct {
 
 func (x *Chunk) Reset() {
 	*x = Chunk{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[29]
+	mi := &file_scheddapi_schedd_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2660,7 +2805,7 @@ func (x *Chunk) String() string {
 func (*Chunk) ProtoMessage() {}
 
 func (x *Chunk) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[29]
+	mi := &file_scheddapi_schedd_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2673,7 +2818,7 @@ func (x *Chunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Chunk.ProtoReflect.Descriptor instead.
 func (*Chunk) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{29}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Chunk) GetNode() string {
@@ -2728,7 +2873,7 @@ type ActRequest struct {
 
 func (x *ActRequest) Reset() {
 	*x = ActRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[30]
+	mi := &file_scheddapi_schedd_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2740,7 +2885,7 @@ func (x *ActRequest) String() string {
 func (*ActRequest) ProtoMessage() {}
 
 func (x *ActRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[30]
+	mi := &file_scheddapi_schedd_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2753,7 +2898,7 @@ func (x *ActRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActRequest.ProtoReflect.Descriptor instead.
 func (*ActRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{30}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ActRequest) GetVerb() ActRequest_Verb {
@@ -2866,7 +3011,7 @@ type NodeRelease struct {
 
 func (x *NodeRelease) Reset() {
 	*x = NodeRelease{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[31]
+	mi := &file_scheddapi_schedd_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2878,7 +3023,7 @@ func (x *NodeRelease) String() string {
 func (*NodeRelease) ProtoMessage() {}
 
 func (x *NodeRelease) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[31]
+	mi := &file_scheddapi_schedd_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2891,7 +3036,7 @@ func (x *NodeRelease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeRelease.ProtoReflect.Descriptor instead.
 func (*NodeRelease) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{31}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *NodeRelease) GetNodes() []string {
@@ -2931,7 +3076,7 @@ type Alteration struct {
 
 func (x *Alteration) Reset() {
 	*x = Alteration{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[32]
+	mi := &file_scheddapi_schedd_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2943,7 +3088,7 @@ func (x *Alteration) String() string {
 func (*Alteration) ProtoMessage() {}
 
 func (x *Alteration) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[32]
+	mi := &file_scheddapi_schedd_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2956,7 +3101,7 @@ func (x *Alteration) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Alteration.ProtoReflect.Descriptor instead.
 func (*Alteration) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{32}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Alteration) GetChanges() string {
@@ -3003,7 +3148,7 @@ type ActReply struct {
 
 func (x *ActReply) Reset() {
 	*x = ActReply{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[33]
+	mi := &file_scheddapi_schedd_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3015,7 +3160,7 @@ func (x *ActReply) String() string {
 func (*ActReply) ProtoMessage() {}
 
 func (x *ActReply) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[33]
+	mi := &file_scheddapi_schedd_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3028,7 +3173,7 @@ func (x *ActReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActReply.ProtoReflect.Descriptor instead.
 func (*ActReply) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{33}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ActReply) GetResults() []*ActReply_Result {
@@ -3048,7 +3193,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[34]
+	mi := &file_scheddapi_schedd_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3060,7 +3205,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[34]
+	mi := &file_scheddapi_schedd_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3073,7 +3218,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{34}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *WatchRequest) GetSelection() *Selection {
@@ -3102,7 +3247,7 @@ type WatchEvent struct {
 
 func (x *WatchEvent) Reset() {
 	*x = WatchEvent{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[35]
+	mi := &file_scheddapi_schedd_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3114,7 +3259,7 @@ func (x *WatchEvent) String() string {
 func (*WatchEvent) ProtoMessage() {}
 
 func (x *WatchEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[35]
+	mi := &file_scheddapi_schedd_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3127,7 +3272,7 @@ func (x *WatchEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchEvent.ProtoReflect.Descriptor instead.
 func (*WatchEvent) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{35}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *WatchEvent) GetStatus() *JobStatus {
@@ -3157,7 +3302,7 @@ type LogsRequest struct {
 
 func (x *LogsRequest) Reset() {
 	*x = LogsRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[36]
+	mi := &file_scheddapi_schedd_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3169,7 +3314,7 @@ func (x *LogsRequest) String() string {
 func (*LogsRequest) ProtoMessage() {}
 
 func (x *LogsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[36]
+	mi := &file_scheddapi_schedd_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3182,7 +3327,7 @@ func (x *LogsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogsRequest.ProtoReflect.Descriptor instead.
 func (*LogsRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{36}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *LogsRequest) GetId() string {
@@ -3231,7 +3376,7 @@ type LogChunk struct {
 
 func (x *LogChunk) Reset() {
 	*x = LogChunk{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[37]
+	mi := &file_scheddapi_schedd_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3243,7 +3388,7 @@ func (x *LogChunk) String() string {
 func (*LogChunk) ProtoMessage() {}
 
 func (x *LogChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[37]
+	mi := &file_scheddapi_schedd_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3256,7 +3401,7 @@ func (x *LogChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogChunk.ProtoReflect.Descriptor instead.
 func (*LogChunk) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{37}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *LogChunk) GetData() []byte {
@@ -3289,7 +3434,7 @@ type WhyRequest struct {
 
 func (x *WhyRequest) Reset() {
 	*x = WhyRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[38]
+	mi := &file_scheddapi_schedd_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3301,7 +3446,7 @@ func (x *WhyRequest) String() string {
 func (*WhyRequest) ProtoMessage() {}
 
 func (x *WhyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[38]
+	mi := &file_scheddapi_schedd_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3314,7 +3459,7 @@ func (x *WhyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyRequest.ProtoReflect.Descriptor instead.
 func (*WhyRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{38}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *WhyRequest) GetId() string {
@@ -3336,7 +3481,7 @@ type WhyReply struct {
 
 func (x *WhyReply) Reset() {
 	*x = WhyReply{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[39]
+	mi := &file_scheddapi_schedd_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3348,7 +3493,7 @@ func (x *WhyReply) String() string {
 func (*WhyReply) ProtoMessage() {}
 
 func (x *WhyReply) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[39]
+	mi := &file_scheddapi_schedd_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3361,7 +3506,7 @@ func (x *WhyReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyReply.ProtoReflect.Descriptor instead.
 func (*WhyReply) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{39}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *WhyReply) GetStatus() *JobStatus {
@@ -3416,7 +3561,7 @@ type Explanation struct {
 
 func (x *Explanation) Reset() {
 	*x = Explanation{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[40]
+	mi := &file_scheddapi_schedd_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3428,7 +3573,7 @@ func (x *Explanation) String() string {
 func (*Explanation) ProtoMessage() {}
 
 func (x *Explanation) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[40]
+	mi := &file_scheddapi_schedd_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3441,7 +3586,7 @@ func (x *Explanation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation.ProtoReflect.Descriptor instead.
 func (*Explanation) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{40}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Explanation) GetMachines() uint32 {
@@ -3558,7 +3703,7 @@ type EventsRequest struct {
 
 func (x *EventsRequest) Reset() {
 	*x = EventsRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[41]
+	mi := &file_scheddapi_schedd_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3570,7 +3715,7 @@ func (x *EventsRequest) String() string {
 func (*EventsRequest) ProtoMessage() {}
 
 func (x *EventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[41]
+	mi := &file_scheddapi_schedd_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3583,7 +3728,7 @@ func (x *EventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventsRequest.ProtoReflect.Descriptor instead.
 func (*EventsRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{41}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *EventsRequest) GetId() string {
@@ -3611,7 +3756,7 @@ type JobEvent struct {
 
 func (x *JobEvent) Reset() {
 	*x = JobEvent{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[42]
+	mi := &file_scheddapi_schedd_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3623,7 +3768,7 @@ func (x *JobEvent) String() string {
 func (*JobEvent) ProtoMessage() {}
 
 func (x *JobEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[42]
+	mi := &file_scheddapi_schedd_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3636,7 +3781,7 @@ func (x *JobEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobEvent.ProtoReflect.Descriptor instead.
 func (*JobEvent) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{42}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *JobEvent) GetSequence() uint64 {
@@ -3713,7 +3858,7 @@ type HealthRequest struct {
 
 func (x *HealthRequest) Reset() {
 	*x = HealthRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[43]
+	mi := &file_scheddapi_schedd_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3725,7 +3870,7 @@ func (x *HealthRequest) String() string {
 func (*HealthRequest) ProtoMessage() {}
 
 func (x *HealthRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[43]
+	mi := &file_scheddapi_schedd_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3738,7 +3883,7 @@ func (x *HealthRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthRequest.ProtoReflect.Descriptor instead.
 func (*HealthRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{43}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *HealthRequest) GetBrief() bool {
@@ -3770,7 +3915,7 @@ type HealthReply struct {
 
 func (x *HealthReply) Reset() {
 	*x = HealthReply{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[44]
+	mi := &file_scheddapi_schedd_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3782,7 +3927,7 @@ func (x *HealthReply) String() string {
 func (*HealthReply) ProtoMessage() {}
 
 func (x *HealthReply) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[44]
+	mi := &file_scheddapi_schedd_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3795,7 +3940,7 @@ func (x *HealthReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthReply.ProtoReflect.Descriptor instead.
 func (*HealthReply) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{44}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *HealthReply) GetName() string {
@@ -3908,7 +4053,7 @@ type AdQuery struct {
 
 func (x *AdQuery) Reset() {
 	*x = AdQuery{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[45]
+	mi := &file_scheddapi_schedd_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3920,7 +4065,7 @@ func (x *AdQuery) String() string {
 func (*AdQuery) ProtoMessage() {}
 
 func (x *AdQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[45]
+	mi := &file_scheddapi_schedd_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3933,7 +4078,7 @@ func (x *AdQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdQuery.ProtoReflect.Descriptor instead.
 func (*AdQuery) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{45}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *AdQuery) GetType() string {
@@ -3973,7 +4118,7 @@ type AdText struct {
 
 func (x *AdText) Reset() {
 	*x = AdText{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[46]
+	mi := &file_scheddapi_schedd_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3985,7 +4130,7 @@ func (x *AdText) String() string {
 func (*AdText) ProtoMessage() {}
 
 func (x *AdText) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[46]
+	mi := &file_scheddapi_schedd_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3998,7 +4143,7 @@ func (x *AdText) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdText.ProtoReflect.Descriptor instead.
 func (*AdText) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{46}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *AdText) GetAd() string {
@@ -4034,7 +4179,7 @@ type CellRequest struct {
 
 func (x *CellRequest) Reset() {
 	*x = CellRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[47]
+	mi := &file_scheddapi_schedd_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4046,7 +4191,7 @@ func (x *CellRequest) String() string {
 func (*CellRequest) ProtoMessage() {}
 
 func (x *CellRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[47]
+	mi := &file_scheddapi_schedd_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4059,7 +4204,7 @@ func (x *CellRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellRequest.ProtoReflect.Descriptor instead.
 func (*CellRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{47}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *CellRequest) GetVerb() string {
@@ -4157,7 +4302,7 @@ type CheckpointCellRequest struct {
 
 func (x *CheckpointCellRequest) Reset() {
 	*x = CheckpointCellRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[48]
+	mi := &file_scheddapi_schedd_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4169,7 +4314,7 @@ func (x *CheckpointCellRequest) String() string {
 func (*CheckpointCellRequest) ProtoMessage() {}
 
 func (x *CheckpointCellRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[48]
+	mi := &file_scheddapi_schedd_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4182,7 +4327,7 @@ func (x *CheckpointCellRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointCellRequest.ProtoReflect.Descriptor instead.
 func (*CheckpointCellRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{48}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *CheckpointCellRequest) GetWho() string {
@@ -4201,7 +4346,7 @@ type CheckpointPiece struct {
 
 func (x *CheckpointPiece) Reset() {
 	*x = CheckpointPiece{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[49]
+	mi := &file_scheddapi_schedd_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4213,7 +4358,7 @@ func (x *CheckpointPiece) String() string {
 func (*CheckpointPiece) ProtoMessage() {}
 
 func (x *CheckpointPiece) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[49]
+	mi := &file_scheddapi_schedd_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4226,7 +4371,7 @@ func (x *CheckpointPiece) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointPiece.ProtoReflect.Descriptor instead.
 func (*CheckpointPiece) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{49}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *CheckpointPiece) GetData() []byte {
@@ -4246,7 +4391,7 @@ type CellReply struct {
 
 func (x *CellReply) Reset() {
 	*x = CellReply{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[50]
+	mi := &file_scheddapi_schedd_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4258,7 +4403,7 @@ func (x *CellReply) String() string {
 func (*CellReply) ProtoMessage() {}
 
 func (x *CellReply) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[50]
+	mi := &file_scheddapi_schedd_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4271,7 +4416,7 @@ func (x *CellReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellReply.ProtoReflect.Descriptor instead.
 func (*CellReply) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{50}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *CellReply) GetDocument() []byte {
@@ -4300,7 +4445,7 @@ type Placed struct {
 
 func (x *Placed) Reset() {
 	*x = Placed{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[51]
+	mi := &file_scheddapi_schedd_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4312,7 +4457,7 @@ func (x *Placed) String() string {
 func (*Placed) ProtoMessage() {}
 
 func (x *Placed) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[51]
+	mi := &file_scheddapi_schedd_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4325,7 +4470,7 @@ func (x *Placed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed.ProtoReflect.Descriptor instead.
 func (*Placed) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{51}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Placed) GetUnits() []string {
@@ -4373,7 +4518,7 @@ type ShellInput struct {
 
 func (x *ShellInput) Reset() {
 	*x = ShellInput{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[52]
+	mi := &file_scheddapi_schedd_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4385,7 +4530,7 @@ func (x *ShellInput) String() string {
 func (*ShellInput) ProtoMessage() {}
 
 func (x *ShellInput) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[52]
+	mi := &file_scheddapi_schedd_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4398,7 +4543,7 @@ func (x *ShellInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellInput.ProtoReflect.Descriptor instead.
 func (*ShellInput) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{52}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *ShellInput) GetTask() string {
@@ -4506,7 +4651,7 @@ type ShellOutput struct {
 
 func (x *ShellOutput) Reset() {
 	*x = ShellOutput{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[53]
+	mi := &file_scheddapi_schedd_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4518,7 +4663,7 @@ func (x *ShellOutput) String() string {
 func (*ShellOutput) ProtoMessage() {}
 
 func (x *ShellOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[53]
+	mi := &file_scheddapi_schedd_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4531,7 +4676,7 @@ func (x *ShellOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellOutput.ProtoReflect.Descriptor instead.
 func (*ShellOutput) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{53}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *ShellOutput) GetData() []byte {
@@ -4590,7 +4735,7 @@ type AccountingQuery struct {
 
 func (x *AccountingQuery) Reset() {
 	*x = AccountingQuery{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[54]
+	mi := &file_scheddapi_schedd_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4602,7 +4747,7 @@ func (x *AccountingQuery) String() string {
 func (*AccountingQuery) ProtoMessage() {}
 
 func (x *AccountingQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[54]
+	mi := &file_scheddapi_schedd_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4615,7 +4760,7 @@ func (x *AccountingQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountingQuery.ProtoReflect.Descriptor instead.
 func (*AccountingQuery) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{54}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *AccountingQuery) GetQuery() []byte {
@@ -4649,7 +4794,7 @@ type AccountingPiece struct {
 
 func (x *AccountingPiece) Reset() {
 	*x = AccountingPiece{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[55]
+	mi := &file_scheddapi_schedd_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4661,7 +4806,7 @@ func (x *AccountingPiece) String() string {
 func (*AccountingPiece) ProtoMessage() {}
 
 func (x *AccountingPiece) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[55]
+	mi := &file_scheddapi_schedd_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4674,7 +4819,7 @@ func (x *AccountingPiece) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountingPiece.ProtoReflect.Descriptor instead.
 func (*AccountingPiece) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{55}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *AccountingPiece) GetLines() []byte {
@@ -4697,7 +4842,7 @@ type ActReply_Result struct {
 
 func (x *ActReply_Result) Reset() {
 	*x = ActReply_Result{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[57]
+	mi := &file_scheddapi_schedd_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4709,7 +4854,7 @@ func (x *ActReply_Result) String() string {
 func (*ActReply_Result) ProtoMessage() {}
 
 func (x *ActReply_Result) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[57]
+	mi := &file_scheddapi_schedd_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4722,7 +4867,7 @@ func (x *ActReply_Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActReply_Result.ProtoReflect.Descriptor instead.
 func (*ActReply_Result) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{33, 0}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{34, 0}
 }
 
 func (x *ActReply_Result) GetId() string {
@@ -4771,7 +4916,7 @@ type Explanation_Reason struct {
 
 func (x *Explanation_Reason) Reset() {
 	*x = Explanation_Reason{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[58]
+	mi := &file_scheddapi_schedd_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4783,7 +4928,7 @@ func (x *Explanation_Reason) String() string {
 func (*Explanation_Reason) ProtoMessage() {}
 
 func (x *Explanation_Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[58]
+	mi := &file_scheddapi_schedd_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4796,7 +4941,7 @@ func (x *Explanation_Reason) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation_Reason.ProtoReflect.Descriptor instead.
 func (*Explanation_Reason) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{40, 0}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{41, 0}
 }
 
 func (x *Explanation_Reason) GetText() string {
@@ -4836,7 +4981,7 @@ type Explanation_Condition struct {
 
 func (x *Explanation_Condition) Reset() {
 	*x = Explanation_Condition{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[59]
+	mi := &file_scheddapi_schedd_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4848,7 +4993,7 @@ func (x *Explanation_Condition) String() string {
 func (*Explanation_Condition) ProtoMessage() {}
 
 func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[59]
+	mi := &file_scheddapi_schedd_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4861,7 +5006,7 @@ func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation_Condition.ProtoReflect.Descriptor instead.
 func (*Explanation_Condition) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{40, 1}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{41, 1}
 }
 
 func (x *Explanation_Condition) GetText() string {
@@ -4933,7 +5078,7 @@ type Placed_Gpu struct {
 
 func (x *Placed_Gpu) Reset() {
 	*x = Placed_Gpu{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[60]
+	mi := &file_scheddapi_schedd_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4945,7 +5090,7 @@ func (x *Placed_Gpu) String() string {
 func (*Placed_Gpu) ProtoMessage() {}
 
 func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[60]
+	mi := &file_scheddapi_schedd_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4958,7 +5103,7 @@ func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed_Gpu.ProtoReflect.Descriptor instead.
 func (*Placed_Gpu) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{51, 0}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{52, 0}
 }
 
 func (x *Placed_Gpu) GetUuid() string {
@@ -5052,7 +5197,22 @@ const file_scheddapi_schedd_proto_rawDesc = "" +
 	"\x0fpeak_gpu_memory\x18\r \x01(\x03R\rpeakGpuMemory\x12\x12\n" +
 	"\x04disk\x18\x0e \x01(\x03R\x04disk\x12\x16\n" +
 	"\x06frozen\x18\x0f \x01(\bR\x06frozen\x12\x18\n" +
-	"\asession\x18\x10 \x01(\x03R\asession\"U\n" +
+	"\asession\x18\x10 \x01(\x03R\asession\"\x81\x02\n" +
+	"\vUsageWindow\x12\x14\n" +
+	"\x05begin\x18\x01 \x01(\x03R\x05begin\x12\x12\n" +
+	"\x04wall\x18\x02 \x01(\x03R\x04wall\x12\x10\n" +
+	"\x03cpu\x18\x03 \x01(\x03R\x03cpu\x12\x17\n" +
+	"\acpu_max\x18\x04 \x01(\rR\x06cpuMax\x12\x16\n" +
+	"\x06memory\x18\x05 \x01(\x03R\x06memory\x12\x14\n" +
+	"\x05cache\x18\x06 \x01(\x03R\x05cache\x12\x10\n" +
+	"\x03gpu\x18\a \x01(\rR\x03gpu\x12\x1d\n" +
+	"\n" +
+	"gpu_memory\x18\b \x01(\x03R\tgpuMemory\x12\x1d\n" +
+	"\n" +
+	"read_bytes\x18\t \x01(\x03R\treadBytes\x12\x1f\n" +
+	"\vwrite_bytes\x18\n" +
+	" \x01(\x03R\n" +
+	"writeBytes\"U\n" +
 	"\x11LoginTokenRequest\x12\x12\n" +
 	"\x04life\x18\x01 \x01(\x03R\x04life\x12\x1a\n" +
 	"\bvalidity\x18\x02 \x01(\x03R\bvalidity\x12\x10\n" +
@@ -5128,7 +5288,7 @@ const file_scheddapi_schedd_proto_rawDesc = "" +
 	"constraint\x18\x02 \x01(\tR\n" +
 	"constraint\x12\x12\n" +
 	"\x04mine\x18\x03 \x01(\bR\x04mine\x12\x16\n" +
-	"\x06states\x18\x04 \x03(\tR\x06states\"\xa4\x03\n" +
+	"\x06states\x18\x04 \x03(\tR\x06states\"\xbe\x03\n" +
 	"\fQueryRequest\x123\n" +
 	"\tselection\x18\x01 \x01(\v2\x15.roost.wire.SelectionR\tselection\x12\x18\n" +
 	"\ahistory\x18\x02 \x01(\bR\ahistory\x12\x14\n" +
@@ -5148,11 +5308,12 @@ const file_scheddapi_schedd_proto_rawDesc = "" +
 	"\x05bands\x18\r \x03(\tR\x05bands\x12\x16\n" +
 	"\x06queues\x18\x0e \x03(\tR\x06queues\x12\x1b\n" +
 	"\tname_part\x18\x0f \x01(\tR\bnamePart\x12\x12\n" +
-	"\x04node\x18\x10 \x01(\tR\x04node\"M\n" +
+	"\x04node\x18\x10 \x01(\tR\x04node\x12\x18\n" +
+	"\awindows\x18\x11 \x01(\bR\awindows\"M\n" +
 	"\aRefused\x12\x1a\n" +
 	"\bselector\x18\x01 \x01(\tR\bselector\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\rR\x04kind\x12\x12\n" +
-	"\x04text\x18\x03 \x01(\tR\x04text\"\x85\v\n" +
+	"\x04text\x18\x03 \x01(\tR\x04text\"\xd9\v\n" +
 	"\tJobStatus\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
@@ -5200,7 +5361,10 @@ const file_scheddapi_schedd_proto_rawDesc = "" +
 	"\vreservation\x189 \x01(\tR\vreservation\x12+\n" +
 	"\arun_now\x18: \x01(\v2\x12.roost.wire.RunNowR\x06runNow\x12\x1a\n" +
 	"\breleased\x18; \x03(\rR\breleased\x12\x14\n" +
-	"\x05place\x18< \x01(\x04R\x05place\x12\x1d\n" +
+	"\x05place\x18< \x01(\x04R\x05place\x121\n" +
+	"\awindows\x18= \x03(\v2\x17.roost.wire.UsageWindowR\awindows\x12\x1f\n" +
+	"\vtask_number\x18> \x01(\rR\n" +
+	"taskNumber\x12\x1d\n" +
 	"\n" +
 	"request_id\x187 \x01(\x04R\trequestId\x1a9\n" +
 	"\vCountsEntry\x12\x10\n" +
@@ -5479,7 +5643,7 @@ func file_scheddapi_schedd_proto_rawDescGZIP() []byte {
 }
 
 var file_scheddapi_schedd_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_scheddapi_schedd_proto_msgTypes = make([]protoimpl.MessageInfo, 61)
+var file_scheddapi_schedd_proto_msgTypes = make([]protoimpl.MessageInfo, 62)
 var file_scheddapi_schedd_proto_goTypes = []any{
 	(Cause)(0),                    // 0: roost.wire.Cause
 	(ActRequest_Verb)(0),          // 1: roost.wire.ActRequest.Verb
@@ -5488,108 +5652,110 @@ var file_scheddapi_schedd_proto_goTypes = []any{
 	(*AttemptRef)(nil),            // 4: roost.wire.AttemptRef
 	(*ExitStatus)(nil),            // 5: roost.wire.ExitStatus
 	(*TaskUsage)(nil),             // 6: roost.wire.TaskUsage
-	(*LoginTokenRequest)(nil),     // 7: roost.wire.LoginTokenRequest
-	(*LoginTokenReply)(nil),       // 8: roost.wire.LoginTokenReply
-	(*LoginRequest)(nil),          // 9: roost.wire.LoginRequest
-	(*LoginReply)(nil),            // 10: roost.wire.LoginReply
-	(*LoginInfo)(nil),             // 11: roost.wire.LoginInfo
-	(*LoginsRequest)(nil),         // 12: roost.wire.LoginsRequest
-	(*LoginsReply)(nil),           // 13: roost.wire.LoginsReply
-	(*LogoutRequest)(nil),         // 14: roost.wire.LogoutRequest
-	(*PoolQuery)(nil),             // 15: roost.wire.PoolQuery
-	(*RowPlace)(nil),              // 16: roost.wire.RowPlace
-	(*PoolRow)(nil),               // 17: roost.wire.PoolRow
-	(*JobBatch)(nil),              // 18: roost.wire.JobBatch
-	(*Silent)(nil),                // 19: roost.wire.Silent
-	(*JobSpec)(nil),               // 20: roost.wire.JobSpec
-	(*Column)(nil),                // 21: roost.wire.Column
-	(*SubmitRequest)(nil),         // 22: roost.wire.SubmitRequest
-	(*SubmitPart)(nil),            // 23: roost.wire.SubmitPart
-	(*ScriptChunk)(nil),           // 24: roost.wire.ScriptChunk
-	(*ScriptReply)(nil),           // 25: roost.wire.ScriptReply
-	(*SubmitReply)(nil),           // 26: roost.wire.SubmitReply
-	(*Selection)(nil),             // 27: roost.wire.Selection
-	(*QueryRequest)(nil),          // 28: roost.wire.QueryRequest
-	(*Refused)(nil),               // 29: roost.wire.Refused
-	(*JobStatus)(nil),             // 30: roost.wire.JobStatus
-	(*RunNow)(nil),                // 31: roost.wire.RunNow
-	(*Chunk)(nil),                 // 32: roost.wire.Chunk
-	(*ActRequest)(nil),            // 33: roost.wire.ActRequest
-	(*NodeRelease)(nil),           // 34: roost.wire.NodeRelease
-	(*Alteration)(nil),            // 35: roost.wire.Alteration
-	(*ActReply)(nil),              // 36: roost.wire.ActReply
-	(*WatchRequest)(nil),          // 37: roost.wire.WatchRequest
-	(*WatchEvent)(nil),            // 38: roost.wire.WatchEvent
-	(*LogsRequest)(nil),           // 39: roost.wire.LogsRequest
-	(*LogChunk)(nil),              // 40: roost.wire.LogChunk
-	(*WhyRequest)(nil),            // 41: roost.wire.WhyRequest
-	(*WhyReply)(nil),              // 42: roost.wire.WhyReply
-	(*Explanation)(nil),           // 43: roost.wire.Explanation
-	(*EventsRequest)(nil),         // 44: roost.wire.EventsRequest
-	(*JobEvent)(nil),              // 45: roost.wire.JobEvent
-	(*HealthRequest)(nil),         // 46: roost.wire.HealthRequest
-	(*HealthReply)(nil),           // 47: roost.wire.HealthReply
-	(*AdQuery)(nil),               // 48: roost.wire.AdQuery
-	(*AdText)(nil),                // 49: roost.wire.AdText
-	(*CellRequest)(nil),           // 50: roost.wire.CellRequest
-	(*CheckpointCellRequest)(nil), // 51: roost.wire.CheckpointCellRequest
-	(*CheckpointPiece)(nil),       // 52: roost.wire.CheckpointPiece
-	(*CellReply)(nil),             // 53: roost.wire.CellReply
-	(*Placed)(nil),                // 54: roost.wire.Placed
-	(*ShellInput)(nil),            // 55: roost.wire.ShellInput
-	(*ShellOutput)(nil),           // 56: roost.wire.ShellOutput
-	(*AccountingQuery)(nil),       // 57: roost.wire.AccountingQuery
-	(*AccountingPiece)(nil),       // 58: roost.wire.AccountingPiece
-	nil,                           // 59: roost.wire.JobStatus.CountsEntry
-	(*ActReply_Result)(nil),       // 60: roost.wire.ActReply.Result
-	(*Explanation_Reason)(nil),    // 61: roost.wire.Explanation.Reason
-	(*Explanation_Condition)(nil), // 62: roost.wire.Explanation.Condition
-	(*Placed_Gpu)(nil),            // 63: roost.wire.Placed.Gpu
+	(*UsageWindow)(nil),           // 7: roost.wire.UsageWindow
+	(*LoginTokenRequest)(nil),     // 8: roost.wire.LoginTokenRequest
+	(*LoginTokenReply)(nil),       // 9: roost.wire.LoginTokenReply
+	(*LoginRequest)(nil),          // 10: roost.wire.LoginRequest
+	(*LoginReply)(nil),            // 11: roost.wire.LoginReply
+	(*LoginInfo)(nil),             // 12: roost.wire.LoginInfo
+	(*LoginsRequest)(nil),         // 13: roost.wire.LoginsRequest
+	(*LoginsReply)(nil),           // 14: roost.wire.LoginsReply
+	(*LogoutRequest)(nil),         // 15: roost.wire.LogoutRequest
+	(*PoolQuery)(nil),             // 16: roost.wire.PoolQuery
+	(*RowPlace)(nil),              // 17: roost.wire.RowPlace
+	(*PoolRow)(nil),               // 18: roost.wire.PoolRow
+	(*JobBatch)(nil),              // 19: roost.wire.JobBatch
+	(*Silent)(nil),                // 20: roost.wire.Silent
+	(*JobSpec)(nil),               // 21: roost.wire.JobSpec
+	(*Column)(nil),                // 22: roost.wire.Column
+	(*SubmitRequest)(nil),         // 23: roost.wire.SubmitRequest
+	(*SubmitPart)(nil),            // 24: roost.wire.SubmitPart
+	(*ScriptChunk)(nil),           // 25: roost.wire.ScriptChunk
+	(*ScriptReply)(nil),           // 26: roost.wire.ScriptReply
+	(*SubmitReply)(nil),           // 27: roost.wire.SubmitReply
+	(*Selection)(nil),             // 28: roost.wire.Selection
+	(*QueryRequest)(nil),          // 29: roost.wire.QueryRequest
+	(*Refused)(nil),               // 30: roost.wire.Refused
+	(*JobStatus)(nil),             // 31: roost.wire.JobStatus
+	(*RunNow)(nil),                // 32: roost.wire.RunNow
+	(*Chunk)(nil),                 // 33: roost.wire.Chunk
+	(*ActRequest)(nil),            // 34: roost.wire.ActRequest
+	(*NodeRelease)(nil),           // 35: roost.wire.NodeRelease
+	(*Alteration)(nil),            // 36: roost.wire.Alteration
+	(*ActReply)(nil),              // 37: roost.wire.ActReply
+	(*WatchRequest)(nil),          // 38: roost.wire.WatchRequest
+	(*WatchEvent)(nil),            // 39: roost.wire.WatchEvent
+	(*LogsRequest)(nil),           // 40: roost.wire.LogsRequest
+	(*LogChunk)(nil),              // 41: roost.wire.LogChunk
+	(*WhyRequest)(nil),            // 42: roost.wire.WhyRequest
+	(*WhyReply)(nil),              // 43: roost.wire.WhyReply
+	(*Explanation)(nil),           // 44: roost.wire.Explanation
+	(*EventsRequest)(nil),         // 45: roost.wire.EventsRequest
+	(*JobEvent)(nil),              // 46: roost.wire.JobEvent
+	(*HealthRequest)(nil),         // 47: roost.wire.HealthRequest
+	(*HealthReply)(nil),           // 48: roost.wire.HealthReply
+	(*AdQuery)(nil),               // 49: roost.wire.AdQuery
+	(*AdText)(nil),                // 50: roost.wire.AdText
+	(*CellRequest)(nil),           // 51: roost.wire.CellRequest
+	(*CheckpointCellRequest)(nil), // 52: roost.wire.CheckpointCellRequest
+	(*CheckpointPiece)(nil),       // 53: roost.wire.CheckpointPiece
+	(*CellReply)(nil),             // 54: roost.wire.CellReply
+	(*Placed)(nil),                // 55: roost.wire.Placed
+	(*ShellInput)(nil),            // 56: roost.wire.ShellInput
+	(*ShellOutput)(nil),           // 57: roost.wire.ShellOutput
+	(*AccountingQuery)(nil),       // 58: roost.wire.AccountingQuery
+	(*AccountingPiece)(nil),       // 59: roost.wire.AccountingPiece
+	nil,                           // 60: roost.wire.JobStatus.CountsEntry
+	(*ActReply_Result)(nil),       // 61: roost.wire.ActReply.Result
+	(*Explanation_Reason)(nil),    // 62: roost.wire.Explanation.Reason
+	(*Explanation_Condition)(nil), // 63: roost.wire.Explanation.Condition
+	(*Placed_Gpu)(nil),            // 64: roost.wire.Placed.Gpu
 }
 var file_scheddapi_schedd_proto_depIdxs = []int32{
 	0,  // 0: roost.wire.ExitStatus.cause:type_name -> roost.wire.Cause
 	6,  // 1: roost.wire.ExitStatus.usage:type_name -> roost.wire.TaskUsage
-	11, // 2: roost.wire.LoginsReply.logins:type_name -> roost.wire.LoginInfo
-	28, // 3: roost.wire.PoolQuery.query:type_name -> roost.wire.QueryRequest
-	16, // 4: roost.wire.PoolQuery.after:type_name -> roost.wire.RowPlace
-	30, // 5: roost.wire.PoolRow.status:type_name -> roost.wire.JobStatus
-	19, // 6: roost.wire.PoolRow.silent:type_name -> roost.wire.Silent
-	18, // 7: roost.wire.PoolRow.batch:type_name -> roost.wire.JobBatch
-	21, // 8: roost.wire.JobSpec.columns:type_name -> roost.wire.Column
-	20, // 9: roost.wire.SubmitRequest.jobs:type_name -> roost.wire.JobSpec
-	27, // 10: roost.wire.QueryRequest.selection:type_name -> roost.wire.Selection
-	59, // 11: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
+	12, // 2: roost.wire.LoginsReply.logins:type_name -> roost.wire.LoginInfo
+	29, // 3: roost.wire.PoolQuery.query:type_name -> roost.wire.QueryRequest
+	17, // 4: roost.wire.PoolQuery.after:type_name -> roost.wire.RowPlace
+	31, // 5: roost.wire.PoolRow.status:type_name -> roost.wire.JobStatus
+	20, // 6: roost.wire.PoolRow.silent:type_name -> roost.wire.Silent
+	19, // 7: roost.wire.PoolRow.batch:type_name -> roost.wire.JobBatch
+	22, // 8: roost.wire.JobSpec.columns:type_name -> roost.wire.Column
+	21, // 9: roost.wire.SubmitRequest.jobs:type_name -> roost.wire.JobSpec
+	28, // 10: roost.wire.QueryRequest.selection:type_name -> roost.wire.Selection
+	60, // 11: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
 	3,  // 12: roost.wire.JobStatus.request:type_name -> roost.wire.Resources
 	5,  // 13: roost.wire.JobStatus.exit:type_name -> roost.wire.ExitStatus
 	6,  // 14: roost.wire.JobStatus.usage:type_name -> roost.wire.TaskUsage
-	54, // 15: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
-	29, // 16: roost.wire.JobStatus.refused:type_name -> roost.wire.Refused
-	32, // 17: roost.wire.JobStatus.chunks:type_name -> roost.wire.Chunk
-	31, // 18: roost.wire.JobStatus.run_now:type_name -> roost.wire.RunNow
-	3,  // 19: roost.wire.Chunk.request:type_name -> roost.wire.Resources
-	54, // 20: roost.wire.Chunk.placed:type_name -> roost.wire.Placed
-	1,  // 21: roost.wire.ActRequest.verb:type_name -> roost.wire.ActRequest.Verb
-	27, // 22: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
-	35, // 23: roost.wire.ActRequest.alteration:type_name -> roost.wire.Alteration
-	34, // 24: roost.wire.ActRequest.node_release:type_name -> roost.wire.NodeRelease
-	21, // 25: roost.wire.Alteration.columns:type_name -> roost.wire.Column
-	60, // 26: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
-	27, // 27: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
-	30, // 28: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
-	30, // 29: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
-	30, // 30: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
-	43, // 31: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
-	61, // 32: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
-	62, // 33: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
-	5,  // 34: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
-	63, // 35: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
-	4,  // 36: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
-	2,  // 37: roost.wire.ActReply.Result.refusal:type_name -> roost.wire.ActReply.Refusal
-	38, // [38:38] is the sub-list for method output_type
-	38, // [38:38] is the sub-list for method input_type
-	38, // [38:38] is the sub-list for extension type_name
-	38, // [38:38] is the sub-list for extension extendee
-	0,  // [0:38] is the sub-list for field type_name
+	55, // 15: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
+	30, // 16: roost.wire.JobStatus.refused:type_name -> roost.wire.Refused
+	33, // 17: roost.wire.JobStatus.chunks:type_name -> roost.wire.Chunk
+	32, // 18: roost.wire.JobStatus.run_now:type_name -> roost.wire.RunNow
+	7,  // 19: roost.wire.JobStatus.windows:type_name -> roost.wire.UsageWindow
+	3,  // 20: roost.wire.Chunk.request:type_name -> roost.wire.Resources
+	55, // 21: roost.wire.Chunk.placed:type_name -> roost.wire.Placed
+	1,  // 22: roost.wire.ActRequest.verb:type_name -> roost.wire.ActRequest.Verb
+	28, // 23: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
+	36, // 24: roost.wire.ActRequest.alteration:type_name -> roost.wire.Alteration
+	35, // 25: roost.wire.ActRequest.node_release:type_name -> roost.wire.NodeRelease
+	22, // 26: roost.wire.Alteration.columns:type_name -> roost.wire.Column
+	61, // 27: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
+	28, // 28: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
+	31, // 29: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
+	31, // 30: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
+	31, // 31: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
+	44, // 32: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
+	62, // 33: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
+	63, // 34: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
+	5,  // 35: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
+	64, // 36: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
+	4,  // 37: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
+	2,  // 38: roost.wire.ActReply.Result.refusal:type_name -> roost.wire.ActReply.Refusal
+	39, // [39:39] is the sub-list for method output_type
+	39, // [39:39] is the sub-list for method input_type
+	39, // [39:39] is the sub-list for extension type_name
+	39, // [39:39] is the sub-list for extension extendee
+	0,  // [0:39] is the sub-list for field type_name
 }
 
 func init() { file_scheddapi_schedd_proto_init() }
@@ -5597,7 +5763,7 @@ func file_scheddapi_schedd_proto_init() {
 	if File_scheddapi_schedd_proto != nil {
 		return
 	}
-	file_scheddapi_schedd_proto_msgTypes[14].OneofWrappers = []any{
+	file_scheddapi_schedd_proto_msgTypes[15].OneofWrappers = []any{
 		(*PoolRow_Status)(nil),
 		(*PoolRow_Silent)(nil),
 		(*PoolRow_Batch)(nil),
@@ -5608,7 +5774,7 @@ func file_scheddapi_schedd_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_scheddapi_schedd_proto_rawDesc), len(file_scheddapi_schedd_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   61,
+			NumMessages:   62,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,13 +1,14 @@
-package jobs
+package document
 
 import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/document"
+	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/wire/scheddapi"
 )
 
@@ -33,7 +34,7 @@ type TaskSample struct {
 // be said about that resource in one sentence, and nothing is.
 func RightSize(samples []TaskSample) (hints []string) {
 	samples = slices.DeleteFunc(slices.Clone(samples), func(s TaskSample) bool {
-		return s.end == nil || document.FailedExit(s.end)
+		return s.end == nil || FailedExit(s.end)
 	})
 	if len(samples) == 0 {
 		return nil
@@ -46,6 +47,24 @@ func RightSize(samples []TaskSample) (hints []string) {
 	return hints
 }
 
+// TaskSampleOf is the sample of a task that has ended.
+func TaskSampleOf(s *scheddapi.JobStatus, walltime time.Duration) TaskSample {
+	return TaskSample{asked: s.GetRequest().Vector(), walltime: walltime, end: s.GetExit()}
+}
+
+// AdWalltime is the limit that a job's ad sets, 0 for none.
+func AdWalltime(text string) time.Duration {
+	ad, err := classad.Parse(text)
+	if text == "" || err != nil {
+		return 0
+	}
+	seconds, ok := ad.Int(roost.AttrWalltime)
+	if !ok || seconds <= 0 || seconds > int64(1<<62/time.Second) {
+		return 0
+	}
+	return time.Duration(seconds) * time.Second
+}
+
 // withMargin is by how much more than the most that was used should be asked for.
 func withMargin(tasks int) float64 {
 	if tasks < minSampleTasks {
@@ -55,7 +74,7 @@ func withMargin(tasks int) float64 {
 }
 
 // samplesText is where the knowledge comes from.
-func samplesText(tasks int) string { return "in " + document.Plural(tasks, "task") }
+func samplesText(tasks int) string { return "in " + Plural(tasks, "task") }
 
 // commonValue is the value that all samples have; false where they differ.
 func commonValue[T comparable](samples []TaskSample, value func(TaskSample) T) (T, bool) {
@@ -155,7 +174,7 @@ func coresHint(samples []TaskSample) string {
 		return ""
 	}
 	return fmt.Sprintf("asked for %v cores, kept at most %s busy on average %s: cpus = %.0f would do", asked,
-		oneDecimal(busy), samplesText(len(samples)), enough)
+		strconv.FormatFloat(busy, 'f', 1, 64), samplesText(len(samples)), enough)
 }
 
 // gpuHint is about GPUs that were never touched.
@@ -170,7 +189,7 @@ func gpuHint(samples []TaskSample) string {
 			return ""
 		}
 	}
-	return fmt.Sprintf("asked for %s, and was never seen to use any %s", document.Plural(asked, "GPU"),
+	return fmt.Sprintf("asked for %s, and was never seen to use any %s", Plural(asked, "GPU"),
 		samplesText(len(samples)))
 }
 
@@ -186,10 +205,10 @@ func walltimeHint(samples []TaskSample) string {
 	switch {
 	case enough <= asked/3:
 		return fmt.Sprintf("asked for a walltime of %s, took at most %s %s: walltime = %q would do",
-			durationSetting(asked), document.SpanText(longest), samplesText(len(samples)), durationSetting(enough))
+			durationSetting(asked), SpanText(longest), samplesText(len(samples)), durationSetting(enough))
 	case longest >= asked/100*95:
 		return fmt.Sprintf("took %s of a walltime of %s, nearly all, %s: walltime = %q would be safer",
-			document.SpanText(longest), durationSetting(asked), samplesText(len(samples)),
+			SpanText(longest), durationSetting(asked), samplesText(len(samples)),
 			durationSetting(roundWalltime(asked/4*5)))
 	}
 	return ""
