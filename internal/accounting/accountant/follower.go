@@ -77,6 +77,8 @@ func (f *follower) pull(ctx context.Context) error {
 		return err
 	}
 	defer conn.Close()
+	var ahead feedAhead
+	defer ahead.wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	s := feedSession{follower: f, conn: conn}
@@ -96,8 +98,9 @@ func (f *follower) pull(ctx context.Context) error {
 	if err := s.acknowledge(); err != nil {
 		return err
 	}
+	ahead.start(ctx, s.stream)
 	for {
-		m, err := s.stream.Recv()
+		m, err := ahead.next(ctx)
 		if err != nil {
 			return err
 		}

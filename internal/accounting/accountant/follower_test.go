@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -241,5 +242,51 @@ func TestOtherSchedd(t *testing.T) {
 		if _, err := f.originOf(m); err == nil {
 			t.Errorf("%v is accepted", m)
 		}
+	}
+}
+
+// entryStream is a stream of messages that have arrived.
+type entryStream struct {
+	grpc.BidiStreamingClient[wire.FeedRequest, wire.FeedBatch]
+	messages []*wire.FeedBatch
+}
+
+func (s *entryStream) Recv() (*wire.FeedBatch, error) {
+	if len(s.messages) == 0 {
+		return nil, roost.Unavailable
+	}
+	m := s.messages[0]
+	s.messages = s.messages[1:]
+	return m, nil
+}
+
+// TestReadAhead holds that messages which have arrived are stored together. There is a
+// bound, gaps and other numbers are not joined, and nothing is lost or reordered.
+func TestReadAhead(t *testing.T) {
+	message := func(first uint64, n int) *wire.FeedBatch {
+		return &wire.FeedBatch{First: first, Entries: make([][]byte, n)}
+	}
+	var a feedAhead
+	a.start(t.Context(), &entryStream{messages: []*wire.FeedBatch{
+		message(1, 1000), message(1001, 2000), message(3001, 1001), message(4002, 10), {First: 4020, Gap: true},
+		message(4021, 5), message(4027, 5), {First: 4032, Complete: 7},
+	}})
+	a.wait()
+	var got []string
+	for {
+		m, err := a.next(t.Context())
+		if err != nil {
+			if !errors.Is(err, roost.Unavailable) {
+				t.Error(err)
+			}
+			break
+		}
+		got = append(got, fmt.Sprintf("%d+%d %t %d", m.GetFirst(), len(m.GetEntries()), m.GetGap(), m.GetComplete()))
+	}
+	want := []string{
+		"1+3000 false 0", "3001+1011 false 0", "4020+0 true 0", "4021+5 false 0", "4027+5 false 0", "4032+0 false 7",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -28,6 +28,15 @@ type engine interface {
 	// putMarks writes marks of hours and of charges.
 	putMarks(ctx context.Context, tx *sql.Tx, hours []int64, due []attemptKey, mark int64) error
 
+	// insertRows inserts rows of numbers.
+	insertRows(ctx context.Context, tx *sql.Tx, insert numberInsert, rows [][]int64) error
+
+	// queryKeys runs a query for each of the attempts.
+	queryKeys(ctx context.Context, db preparer, q keyQuery, keys []attemptKey, scan func(*sql.Rows) error) error
+
+	// removeDue removes charges that have been computed, unless they have a new mark.
+	removeDue(ctx context.Context, tx *sql.Tx, due []dueCharge) error
+
 	// explain adds to an error of the database what is wrong and what to do.
 	explain(err error) error
 
@@ -41,6 +50,20 @@ type engine interface {
 	check(ctx context.Context) error
 
 	close() error
+}
+
+// numberInsert is a statement that inserts rows of numbers. It takes one row with an
+// argument for each column, or all rows with an array for each.
+type numberInsert struct{ single, arrays string }
+
+// keyQuery is a query by the key of an attempt, or by arrays of its columns. The key is
+// in the first columns of the result.
+type keyQuery struct{ single, arrays string }
+
+// preparer is a database or a transaction.
+type preparer interface {
+	querier
+	PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
 }
 
 // partition is a database with rows of jobs, and its name for messages.

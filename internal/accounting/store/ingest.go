@@ -267,7 +267,7 @@ func (b *batch) markJobs(ctx context.Context, session rowSession, stored map[job
 	owners := map[jobKey]int64{}
 	for k, j := range b.jobs {
 		old, ok := stored[k]
-		if ok && old == j.names {
+		if j.isNew = !ok; ok && old == j.names {
 			continue
 		}
 		changed = append(changed, k)
@@ -308,8 +308,11 @@ func (b *batch) markAttempts(ctx context.Context, session rowSession, stored map
 	if err != nil {
 		return err
 	}
-	for k, placed := range old {
-		b.marks.addAttempt(k, placed, false)
+	for k, a := range b.attempts {
+		placed, found := old[k]
+		if a.isNew = !found; found {
+			b.marks.addAttempt(k, placed, false)
+		}
 	}
 	return nil
 }

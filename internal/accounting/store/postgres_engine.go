@@ -51,7 +51,8 @@ func openPostgresEngine(ctx context.Context, address string) (e *postgresEngine,
 			err = errors.Join(e.explain(err), e.close())
 		}
 	}()
-	e.write, e.read = stdlib.OpenDB(*config), stdlib.OpenDB(*config)
+	e.read = stdlib.OpenDB(*config)
+	e.write = stdlib.OpenDB(*writerConfig(config))
 	e.write.SetMaxOpenConns(2) // one more holds the lock
 	e.read.SetMaxOpenConns(maxServerReaders)
 	e.read.SetMaxIdleConns(4)
@@ -62,6 +63,16 @@ func openPostgresEngine(ctx context.Context, address string) (e *postgresEngine,
 		return e, err
 	}
 	return e, postgresSchema().migrate(ctx, e.write)
+}
+
+// writerConfig has the server look up the rows of a batch by their keys. Without
+// statistics of a partition that grows fast it would rather read all of the table.
+func writerConfig(config *pgx.ConnConfig) *pgx.ConnConfig {
+	c := config.Copy()
+	for _, name := range []string{"enable_seqscan", "enable_hashjoin", "enable_mergejoin"} {
+		c.RuntimeParams[name] = "off"
+	}
+	return c
 }
 
 const (

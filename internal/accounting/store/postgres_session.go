@@ -15,9 +15,9 @@ import (
 	"github.com/roost-batch/roost/internal/failpoint"
 )
 
-// postgresSession writes all rows of a batch in one transaction. Rows are copied into
-// temporary tables and from there into place, which is several times faster than to
-// insert them one by one.
+// postgresSession writes all rows of a batch in one transaction. Rows with new keys are
+// copied into place. Others are copied into temporary tables and merged from there. Both
+// are several times faster than to insert rows one by one.
 type postgresSession struct {
 	engine *postgresEngine
 	conn   *sql.Conn
@@ -144,12 +144,12 @@ func (s *postgresSession) store(ctx context.Context, rows *rowSet) error {
 	if err := s.addMonths(ctx, rows); err != nil {
 		return err
 	}
-	var jobs, attempts, actions, usage [][]any
+	var newJobs, newAttempts, jobs, attempts, actions, usage [][]any
 	for _, r := range rows.jobs {
-		jobs = append(jobs, r.values)
+		appendRow(&newJobs, &jobs, r.isNew, r.values)
 	}
 	for _, r := range rows.attempts {
-		attempts = append(attempts, r.values)
+		appendRow(&newAttempts, &attempts, r.isNew, r.values)
 	}
 	for _, r := range rows.actions {
 		actions = append(actions, r.values)
@@ -158,25 +158,38 @@ func (s *postgresSession) store(ctx context.Context, rows *rowSet) error {
 		usage = append(usage, r.values)
 	}
 	for _, t := range []struct {
-		stage, columns, merge string
+		table, columns, merge string
 		rows                  [][]any
 	}{
-		{"job_stage", jobStageColumns, mergeJobs, jobs},
-		{"attempt_stage", attemptStageColumns, mergeAttempts, attempts},
-		{"action_stage", actionStageColumns, mergeActions, actions},
-		{"usage_stage", usageStageColumns, mergeUsage, usage},
+		{"job", jobColumnsOnly, "", newJobs},
+		{"attempt", attemptColumnsOnly, "", newAttempts},
+		{"job_stage", jobColumnsOnly, mergeJobs, jobs},
+		{"attempt_stage", attemptColumnsOnly, mergeAttempts, attempts},
+		{"action_stage", actionColumnsOnly, mergeActions, actions},
+		{"usage_stage", usageColumnsOnly, mergeUsage, usage},
 	} {
 		if len(t.rows) == 0 {
 			continue
 		}
-		if err := s.copyRows(ctx, t.stage, t.columns, t.rows); err != nil {
+		if err := s.copyRows(ctx, t.table, t.columns, t.rows); err != nil {
 			return err
+		}
+		if t.merge == "" {
+			continue
 		}
 		if _, err := s.tx.ExecContext(ctx, t.merge); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func appendRow(fresh, others *[][]any, isNew bool, values []any) {
+	if isNew {
+		*fresh = append(*fresh, values)
+	} else {
+		*others = append(*others, values)
+	}
 }
 
 // addMonths makes the partitions of the rows' months.
@@ -207,13 +220,13 @@ func (s *postgresSession) addMonths(ctx context.Context, rows *rowSet) error {
 }
 
 const (
-	jobStageColumns     = `SELECT * FROM job_stage WHERE false`
-	attemptStageColumns = `SELECT * FROM attempt_stage WHERE false`
-	actionStageColumns  = `SELECT * FROM action_stage WHERE false`
-	usageStageColumns   = `SELECT * FROM usage_stage WHERE false`
+	jobColumnsOnly     = `SELECT * FROM job WHERE false`
+	attemptColumnsOnly = `SELECT * FROM attempt WHERE false`
+	actionColumnsOnly  = `SELECT * FROM action WHERE false`
+	usageColumnsOnly   = `SELECT * FROM usage WHERE false`
 )
 
-// copyRows copies rows into a temporary table, whose columns a query names.
+// copyRows copies rows into a table, whose columns a query names.
 func (s *postgresSession) copyRows(ctx context.Context, table, columns string, rows [][]any) error {
 	result, err := s.tx.QueryContext(ctx, columns)
 	if err != nil {

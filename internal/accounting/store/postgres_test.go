@@ -10,6 +10,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -149,6 +150,30 @@ func (s *postgresServer) database(t testing.TB) string {
 		t.Fatal(err)
 	}
 	return s.address(name)
+}
+
+// cpuTime returns the CPU time of the server and of its processes that still run.
+func (s *postgresServer) cpuTime(t testing.TB) (ticks time.Duration) {
+	paths, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			continue // it has ended
+		}
+		_, rest, _ := strings.Cut(string(text), ") ")
+		fields := strings.Fields(rest)
+		if len(fields) < 13 || fields[1] != strconv.Itoa(s.command.Process.Pid) {
+			continue
+		}
+		for _, field := range fields[11:13] { // user and system
+			n, _ := strconv.Atoi(field)
+			ticks += time.Duration(n) * time.Second / 100
+		}
+	}
+	return ticks
 }
 
 func (s *postgresServer) stop() {

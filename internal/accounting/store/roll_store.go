@@ -23,15 +23,33 @@ const (
 
 	insertUsageSum = `INSERT INTO rollup (step, whole, at, owner, grp, project, queue, band, started, ended, failed, wall,
  suspended, held_cpu, used_cpu, held_gpu, held_mem, peak_mem, lost_cpu, charged_cpu, waits, wait_sum)
-VALUES (1, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)`
+`
+	usageSumRow  = `VALUES (1, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)`
+	usageSumRows = `SELECT 1, k.* FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[],
+ $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[],
+ $14::bigint[], $15::bigint[], $16::bigint[], $17::bigint[], $18::bigint[], $19::bigint[], $20::bigint[],
+ $21::bigint[]) AS k`
 	insertEndSum = `INSERT INTO rollup_end (step, at, owner, cause, attempts, held_cpu, lost_cpu, saved_cpu)
-VALUES (1, $1, $2, $3, $4, $5, $6, $7)`
+`
+	endSumRow  = `VALUES (1, $1, $2, $3, $4, $5, $6, $7)`
+	endSumRows = `SELECT 1, k.* FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[],
+ $7::bigint[]) AS k`
 	insertWaitSum = `INSERT INTO rollup_wait (step, at, band, queue, bucket, attempts, wait_sum)
-VALUES (1, $1, $2, $3, $4, $5, $6)`
+`
+	waitSumRow  = `VALUES (1, $1, $2, $3, $4, $5, $6)`
+	waitSumRows = `SELECT 1, k.* FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[],
+ $6::bigint[]) AS k`
 	insertSizeSum = `INSERT INTO rollup_size (step, at, band, bucket, attempts, wall, held_cpu, waits, wait_sum)
-VALUES (1, $1, $2, $3, $4, $5, $6, $7, $8)`
+`
+	sizeSumRow  = `VALUES (1, $1, $2, $3, $4, $5, $6, $7, $8)`
+	sizeSumRows = `SELECT 1, k.* FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[],
+ $7::bigint[], $8::bigint[]) AS k`
 	insertCapacitySum = `INSERT INTO rollup_capacity (step, at, class, total, owner, drained, held, used, desktop, total_gpu,
- held_gpu, attempts) VALUES (1, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`
+ held_gpu, attempts)
+`
+	capacitySumRow  = `VALUES (1, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`
+	capacitySumRows = `SELECT 1, k.* FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[],
+ $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[]) AS k`
 
 	sumUsageDay = `INSERT INTO rollup (step, whole, at, owner, grp, project, queue, band, started, ended, failed, wall,
  suspended, held_cpu, used_cpu, held_gpu, held_mem, peak_mem, lost_cpu, charged_cpu, waits, wait_sum)
@@ -82,58 +100,56 @@ func (s *Store) storeSums(ctx context.Context, tx *sql.Tx, sums *hourSums) error
 
 func (s *Store) insertSums(ctx context.Context, tx *sql.Tx, sums *hourSums) error {
 	names := s.names.draft()
-	err := insertAll(ctx, tx, insertUsageSum, sums.usage, func(k usageSumKey, a *accounting.Amounts) []any {
-		return []any{
-			k.whole, int64(k.at), k.owner, k.group, k.project, k.queue, k.band, a.Started, a.Ended, a.Failed, a.Wall,
-			a.Suspended, a.HeldCPU, a.UsedCPU, a.HeldGPU, a.HeldMem, a.PeakMem, a.LostCPU, a.ChargedCPU, a.Waits,
-			a.WaitSum,
-		}
-	})
+	insert := numberInsert{insertUsageSum + usageSumRow, insertUsageSum + usageSumRows}
+	err := insertAll(ctx, tx, s.engine, insert,
+		sums.usage, func(k usageSumKey, a *accounting.Amounts) []int64 {
+			return []int64{
+				k.whole, int64(k.at), k.owner, k.group, k.project, k.queue, k.band, a.Started, a.Ended, a.Failed,
+				a.Wall, a.Suspended, a.HeldCPU, a.UsedCPU, a.HeldGPU, a.HeldMem, a.PeakMem, a.LostCPU, a.ChargedCPU,
+				a.Waits, a.WaitSum,
+			}
+		})
 	if err != nil {
 		return err
 	}
-	err = insertAll(ctx, tx, insertEndSum, sums.ends, func(k endSumKey, e *accounting.EndLine) []any {
-		return []any{int64(k.at), k.owner, int64(k.cause), e.Count, e.HeldCPU, e.LostCPU, e.SavedCPU}
-	})
+	err = insertAll(ctx, tx, s.engine, numberInsert{insertEndSum + endSumRow, insertEndSum + endSumRows},
+		sums.ends, func(k endSumKey, e *accounting.EndLine) []int64 {
+			return []int64{int64(k.at), k.owner, int64(k.cause), e.Count, e.HeldCPU, e.LostCPU, e.SavedCPU}
+		})
 	if err != nil {
 		return err
 	}
-	err = insertAll(ctx, tx, insertWaitSum, sums.waits, func(k waitSumKey, w *accounting.WaitLine) []any {
-		return []any{int64(k.at), k.band, k.queue, int64(k.bucket), w.Count, w.WaitSum}
-	})
+	err = insertAll(ctx, tx, s.engine, numberInsert{insertWaitSum + waitSumRow, insertWaitSum + waitSumRows},
+		sums.waits, func(k waitSumKey, w *accounting.WaitLine) []int64 {
+			return []int64{int64(k.at), k.band, k.queue, int64(k.bucket), w.Count, w.WaitSum}
+		})
 	if err != nil {
 		return err
 	}
-	err = insertAll(ctx, tx, insertSizeSum, sums.sizes, func(k sizeSumKey, z *accounting.SizeLine) []any {
-		return []any{int64(k.at), k.band, int64(k.bucket), z.Count, z.Wall, z.HeldCPU, z.Waits, z.WaitSum}
-	})
+	err = insertAll(ctx, tx, s.engine, numberInsert{insertSizeSum + sizeSumRow, insertSizeSum + sizeSumRows},
+		sums.sizes, func(k sizeSumKey, z *accounting.SizeLine) []int64 {
+			return []int64{int64(k.at), k.band, int64(k.bucket), z.Count, z.Wall, z.HeldCPU, z.Waits, z.WaitSum}
+		})
 	if err != nil {
 		return err
 	}
-	return insertAll(ctx, tx, insertCapacitySum, sums.capacity, func(k capacitySumKey, c *capacitySum) []any {
-		return []any{
-			int64(k.at), names.id(className, k.class), c.Total, c.Owner, c.Drained, c.Held, c.Used, c.Desktop,
-			c.TotalGPU,
-			c.HeldGPU, c.attempts,
-		}
-	})
+	insert = numberInsert{insertCapacitySum + capacitySumRow, insertCapacitySum + capacitySumRows}
+	return insertAll(ctx, tx, s.engine, insert,
+		sums.capacity, func(k capacitySumKey, c *capacitySum) []int64 {
+			return []int64{
+				int64(k.at), names.id(className, k.class), c.Total, c.Owner, c.Drained, c.Held, c.Used, c.Desktop,
+				c.TotalGPU,
+				c.HeldGPU, c.attempts,
+			}
+		})
 }
 
 // insertAll inserts a row for each entry.
-func insertAll[K comparable, V any](ctx context.Context, tx *sql.Tx, text string, sums map[K]*V,
-	values func(K, *V) []any) error {
-	if len(sums) == 0 {
-		return nil
-	}
-	statement, err := tx.PrepareContext(ctx, text)
-	if err != nil {
-		return err
-	}
-	defer statement.Close()
+func insertAll[K comparable, V any](ctx context.Context, tx *sql.Tx, e engine, insert numberInsert, sums map[K]*V,
+	values func(K, *V) []int64) error {
+	rows := make([][]int64, 0, len(sums))
 	for k, v := range sums {
-		if _, err := statement.ExecContext(ctx, values(k, v)...); err != nil {
-			return err
-		}
+		rows = append(rows, values(k, v))
 	}
-	return nil
+	return e.insertRows(ctx, tx, insert, rows)
 }

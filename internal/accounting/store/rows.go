@@ -39,6 +39,7 @@ type jobRow struct {
 	jobKey
 	number int64
 	names  jobNames
+	isNew  bool  // no row of the key is stored
 	values []any // in the order of the columns
 }
 
@@ -47,6 +48,7 @@ type attemptRow struct {
 	attemptKey
 	number int64
 	placed placedAttempt
+	isNew  bool // no row of the key is stored
 	values []any
 }
 
