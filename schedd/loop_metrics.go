@@ -27,7 +27,7 @@ func (m loopMetrics) snapshot() (out metrics.ScheddSnapshot) {
 		}
 	}
 	now := m.loop.clock.now
-	m.loop.queue.EachReady(func(r *queue.Request, since int64) {
+	m.loop.queue.EachReady(func(r *queue.Request, _ roost.JobID, since int64) {
 		if since != 0 {
 			out.OldestWaiting[r.Band] = max(out.OldestWaiting[r.Band], now.Sub(time.Unix(0, since)))
 		}

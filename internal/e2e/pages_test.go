@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 )
 
 // webPool starts a pool with its pages.
@@ -92,9 +93,10 @@ job "too-large" {
 		"why": "/jobs/" + ids[1] + "/why", "tasks": "/jobs/" + ids[0] + "/tasks",
 		"definition": "/jobs/" + ids[0] + "/definition",
 		"log":        "/tasks/" + strings.Replace(ids[0], ".", "[2].", 1) + "/log/out", "submit": "/submit",
-		"nodes": "/nodes", "node": "/nodes/" + p.nodeNames(t)[0], "shares": "/shares", "cell": "/cell",
-		"quotas": "/quotas", "usage": "/usage?all=1", "account": "/account", "search": "/search?q=sweep",
-		"manual": "/manual", "manual-search": "/manual?q=walltime", "manual-page": "/manual/roost-job.5",
+		"nodes": "/nodes", "node": "/nodes/" + p.nodeNames(t)[0], "map": "/map?by=class", "shares": "/shares",
+		"cell": "/cell", "quotas": "/quotas", "usage": "/usage?all=1", "account": "/account",
+		"search": "/search?q=sweep", "manual": "/manual", "manual-search": "/manual?q=walltime",
+		"manual-page": "/manual/roost-job.5",
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, l := range looks() {
@@ -113,7 +115,34 @@ job "too-large" {
 			}
 		})
 	}
+	t.Run("map-keys", func(t *testing.T) { checkMapKeys(t, b, p, "http://"+address.Host) })
 	t.Run("live", func(t *testing.T) { checkLiveTable(t, b, p, "http://"+address.Host) })
+}
+
+// checkMapKeys holds that the map is painted soon, and that keys lead to a node.
+func checkMapKeys(t *testing.T, b *browser, p *Pool, base string) {
+	browse(t, b, chromedp.Navigate(base+"/map"))
+	browse(t, b, chromedp.WaitVisible("[data-map][data-ready] canvas"))
+	painted := browse(t, b, chromedp.Evaluate[float64]("performance.getEntriesByName('map-painted')[0].startTime"))
+	t.Logf("the map is painted after %.0f ms", painted)
+	if painted > 5000 { // the aim is 500 ms on a machine that does nothing else
+		t.Errorf("the map is painted after %.0f ms", painted)
+	}
+	browse(t, b, chromedp.Focus("canvas"))
+	browse(t, b, chromedp.KeyEvent(kb.Home))
+	browse(t, b, chromedp.KeyEvent(kb.ArrowRight))
+	names := p.nodeNames(t)
+	if text := browse(t, b, chromedp.Text("#map-node")); !strings.HasPrefix(text, names[1]+": ") {
+		t.Errorf("the second node is %s, and the map says %q", names[1], text)
+	}
+	browse(t, b, chromedp.KeyEvent(kb.Enter))
+	browse(t, b, chromedp.WaitVisible("h2"))
+	if heading := browse(t, b, chromedp.Text("h1")); heading != names[1] {
+		t.Errorf("Enter leads to %q, want %q", heading, names[1])
+	}
+	if problems := b.takeProblems(); len(problems) > 0 {
+		t.Errorf("the browser reports %q", problems)
+	}
 }
 
 // checkLiveTable holds that a row of the list shows the end of its job by itself.

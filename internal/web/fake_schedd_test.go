@@ -46,6 +46,9 @@ type fakeSchedd struct {
 	acts []*wire.ActRequest // that were made
 	keys map[string]bool    // submit keys
 	news chan string        // states of the job, for those who watch it
+	bad  []string           // problems besides text
+	ads  []string           // of the machines; nil: one
+	cell map[string]string  // documents of the negotiators by kind; what is missing is empty
 
 	shells fakeShells
 }
@@ -108,7 +111,9 @@ func (f *fakeSchedd) Logout(ctx context.Context, r *wire.LogoutRequest) (*wire.L
 }
 
 func (f *fakeSchedd) Health(context.Context, *wire.HealthRequest) (*wire.HealthReply, error) {
-	return &wire.HealthReply{Name: "n1", Problems: []string{f.text}, Collector: f.text, Negotiator: f.text}, nil
+	return &wire.HealthReply{Name: "n1", Problems: append([]string{f.text}, f.bad...), Collector: f.text,
+		Negotiator: f.text, Waiting: []*wire.WaitReasonCount{{Reason: "busy", Tasks: 3}, {Reason: f.text, Tasks: 1}},
+		Oldest: []*wire.OldestWait{{Band: f.text, Id: "1.n1", Since: 1e18}}}, nil
 }
 
 // job is job 1.
@@ -191,13 +196,27 @@ func (f *fakeSchedd) Events(_ *wire.EventsRequest, to grpc.ServerStreamingServer
 }
 
 func (f *fakeSchedd) Ads(_ *wire.AdQuery, to grpc.ServerStreamingServer[wire.AdText]) error {
-	return to.Send(&wire.AdText{Ad: `[Name = "n1"; State = "Unclaimed"; TotalCpus = 4; Cpus = 4]`})
+	f.mu.Lock()
+	ads := f.ads
+	f.mu.Unlock()
+	if ads == nil {
+		ads = []string{`[Name = "n1"; State = "Unclaimed"; TotalCpus = 4; Cpus = 4]`}
+	}
+	for _, ad := range ads {
+		if err := to.Send(&wire.AdText{Ad: ad}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (f *fakeSchedd) Cell(_ context.Context, r *wire.CellRequest) (*wire.CellReply, error) {
 	text := "[]"
 	if r.GetKind() == "shares" {
 		text = "{}"
+	}
+	if own, ok := f.cell[r.GetKind()]; ok {
+		text = own
 	}
 	return &wire.CellReply{Document: []byte(text)}, nil
 }

@@ -3,6 +3,7 @@ package web
 import (
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/web/jobtext"
@@ -123,8 +124,13 @@ const maxSubmit = 2 * jobtext.MaxText
 func poolRoutes(pool *view.Pool) []route.Route {
 	nodes := []route.Param{{Name: "state", Description: "only nodes in this state"},
 		{Name: "q", Description: "only nodes with this in their name"},
+		{Name: "rack", Description: "only nodes of this rack"},
+		{Name: "class", Description: "only nodes of this class"},
 		{Name: "limit", Description: "at most this many, 1 to 1000; 100 by default"},
 		{Name: "after", Description: "the cursor next of the part before"}}
+	mapQuery := []route.Param{{Name: "by", Description: "groups: rack (default), class or none"},
+		{Name: "job", Description: "mark the nodes that run tasks of this job"},
+		{Name: "owner", Description: "mark the nodes that run tasks of this user"}}
 	all := []route.Route{
 		{Method: "GET", Pattern: "/v1/overview", Page: "/{$}", Template: "overview", Summary: "the state of the pool",
 			View: pool.Overview, Reply: view.Overview{}},
@@ -135,6 +141,11 @@ func poolRoutes(pool *view.Pool) []route.Route {
 			Query: nodes, View: pool.Nodes, Reply: view.NodeList{}},
 		{Method: "GET", Pattern: "/v1/nodes/{node}", Page: "/nodes/{node}", Template: "node",
 			Summary: "an execute node and what runs there", View: pool.Node, Reply: view.NodeDetail{}},
+		{Method: "GET", Pattern: "/v1/map", Summary: "four bytes for each node: state, cores, memory and GPUs",
+			Query: mapQuery, Handle: pool.MapBytes},
+		{Method: "GET", Pattern: "/v1/map/nodes", Page: "/map", Template: "map",
+			Summary: "the nodes in groups, in the order of the map", Query: mapQuery, View: pool.Map,
+			Reply: view.NodeMap{}},
 		{Method: "GET", Pattern: "/v1/shares", Page: "/shares", Template: "shares",
 			Summary: "how submitters stand by fair share", View: view.Shares, Reply: view.ShareList{}},
 		{Method: "GET", Pattern: "/v1/cell", Page: "/cell", Template: "cell", Summary: "settings of the cell",
@@ -146,6 +157,9 @@ func poolRoutes(pool *view.Pool) []route.Route {
 	}
 	for i := range all {
 		all[i].Rights, all[i].Class = route.ReadScope, route.Reads
+		if strings.HasPrefix(all[i].Pattern, "/v1/map") { // it may ask for all tasks of a user
+			all[i].Class = route.Expensive
+		}
 	}
 	for _, o := range view.ObjectRoutes() {
 		all = append(all,

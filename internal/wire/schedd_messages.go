@@ -58,6 +58,8 @@ type (
 	JobEvent              = scheddapi.JobEvent
 	HealthRequest         = scheddapi.HealthRequest
 	HealthReply           = scheddapi.HealthReply
+	WaitReasonCount       = scheddapi.WaitReasonCount
+	OldestWait            = scheddapi.OldestWait
 	AdQuery               = scheddapi.AdQuery
 	AdText                = scheddapi.AdText
 	CellRequest           = scheddapi.CellRequest

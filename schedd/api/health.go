@@ -21,13 +21,16 @@ func (s *Service) Health(ctx context.Context, req *wire.HealthRequest) (*wire.He
 	if req.GetBrief() {
 		return h, nil
 	}
-	if err := s.loop.CallLoop(ctx, func(time.Time) {
+	if err := s.loop.CallLoop(ctx, func(now time.Time) {
 		queued, running := s.loop.TaskLoad()
 		h.QueuedTasks, h.RunningTasks = uint64(queued), uint64(running)
 		h.NegotiatorOk = s.leader.IsConnected()
 		h.Negotiator = s.leader.LeaderStatus()
 		for _, name := range s.loop.SilentNodes() {
 			h.Problems = append(h.Problems, fmt.Sprintf("node %s does not answer", name))
+		}
+		if req.GetWaiting() {
+			h.Waiting, h.Oldest = s.waits.summary(now, s.queue, s.leader)
 		}
 	}); err != nil {
 		return nil, err

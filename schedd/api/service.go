@@ -110,6 +110,7 @@ type jobView struct {
 	liveUsage liveUsage
 	// usage over time of the attempts that run
 	usageWindows *usagewindow.Log
+	waits     waitSummary
 }
 
 // jobActions decides what users and commands change of jobs. All its methods are called

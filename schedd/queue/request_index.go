@@ -120,13 +120,14 @@ func (q *requestIndex) markDirty(r *Request) {
 	}
 }
 
-// EachReady calls f with every request that has tasks which could start now. It says
-// since when the job that comes first there has waited, in unix nanoseconds. The order is
-// not defined.
-func (q *requestIndex) EachReady(f func(r *Request, waitingSince int64)) {
+// EachReady calls f with every request that has tasks which could start now. first is the
+// job that comes first there, which has waited since a time in unix nanoseconds. The
+// order is not defined.
+func (q *requestIndex) EachReady(f func(r *Request, first roost.JobID, waitingSince int64)) {
 	for _, r := range q.requests {
 		if r.Ready > 0 && len(r.classes) > 0 {
-			f(r, r.classes[0].job.eligible.WaitingSince)
+			first := r.classes[0].job
+			f(r, first.id(q.host), first.eligible.WaitingSince)
 		}
 	}
 }

@@ -27,6 +27,9 @@ func functions() template.FuncMap {
 		"held": func(a document.ResourceAmount) float64 { return max(a.Total-a.Free, 0) }, "capital": capitalText,
 		"document": compactJSON, "stamp": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 		"counts": countParts, "terminal": TerminalText,
+		"amounts": amountParts, "sizes": sizeParts,
+		"stacked": func(all []BarPart) template.HTML { return stackBar(all...) },
+		"reason":  waitReasonText, "waiting": waitingTasks,
 	}
 }
 

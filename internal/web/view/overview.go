@@ -2,6 +2,8 @@ package view
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/roost-batch/roost/internal/document"
@@ -19,6 +21,11 @@ type Overview struct {
 	Queued  uint64 `json:"queued_tasks"`
 	Running uint64 `json:"running_tasks"`
 
+	// ready tasks of that schedd by the reason that excludes most machines, the most
+	// frequent first
+	Waiting []WaitReason `json:"waiting"`
+	Oldest  []OldestWait `json:"oldest_waiting"` // one of each band
+
 	Nodes  map[string]int `json:"nodes"` // by state
 	Cores  ResourceStates `json:"cores"`
 	Memory ResourceStates `json:"memory_bytes"`
@@ -29,6 +36,19 @@ type Overview struct {
 	Problems   []string    `json:"problems,omitempty"`
 }
 
+// WaitReason is how many tasks wait for one kind of reason.
+type WaitReason struct {
+	Reason string `json:"reason"` // "busy", "limit", …; "unexplained": nobody knows yet
+	Tasks  uint64 `json:"tasks"`
+}
+
+// OldestWait is the job of a band that has waited longest for machines.
+type OldestWait struct {
+	Band  string    `json:"band"`
+	ID    string    `json:"id"`
+	Since time.Time `json:"since"`
+}
+
 // ResourceStates is how a resource of all nodes is divided.
 type ResourceStates struct {
 	Total   float64 `json:"total"`
@@ -36,7 +56,14 @@ type ResourceStates struct {
 	Free    float64 `json:"free"`    // for claims
 	Owner   float64 `json:"owner"`   // not lent now by the owners of desktops
 	Drained float64 `json:"drained"` // free, on nodes that get no new tasks
+	// of what is held: tasks have requested it and do not use it, and others may have it
+	Reclaimed float64 `json:"reclaimed"`
+	// of nodes that are gone since at most a day, and not in the total
+	Down float64 `json:"down"`
 }
+
+// InUse is what is held and not on offer to others.
+func (r ResourceStates) InUse() float64 { return max(r.Held-r.Reclaimed, 0) }
 
 // add counts the amount of one node.
 func (r *ResourceStates) add(n *document.Node, a document.ResourceAmount) {
@@ -60,14 +87,21 @@ type DaemonState struct {
 
 // Overview returns the view of the state of the pool.
 func (p *Pool) Overview(c *route.Call) (any, error) {
-	o := Overview{Version: document.Version, Nodes: map[string]int{}}
+	o := Overview{Version: document.Version, Nodes: map[string]int{}, Waiting: []WaitReason{},
+		Oldest: []OldestWait{}}
 	err := ask(c, func(ctx context.Context, s wire.ScheddClient) error {
-		h, err := s.Health(ctx, &wire.HealthRequest{})
+		h, err := s.Health(ctx, &wire.HealthRequest{Waiting: true})
 		if err != nil {
 			return err
 		}
 		o.Node, o.Program, o.Started = h.GetName(), h.GetVersion(), document.TimeOfNanos(h.GetStarted()).UTC()
-		o.Queued, o.Running, o.Problems = h.GetQueuedTasks(), h.GetRunningTasks(), h.GetProblems()
+		o.Queued, o.Running, o.Problems = h.GetQueuedTasks(), h.GetRunningTasks(), fewProblems(h.GetProblems())
+		for _, w := range h.GetWaiting() {
+			o.Waiting = append(o.Waiting, WaitReason{w.GetReason(), w.GetTasks()})
+		}
+		for _, w := range h.GetOldest() {
+			o.Oldest = append(o.Oldest, OldestWait{w.GetBand(), w.GetId(), time.Unix(0, w.GetSince()).UTC()})
+		}
 		o.Collector = DaemonState{h.GetCollectorOk(), h.GetCollector()}
 		o.Negotiator = DaemonState{h.GetNegotiatorOk(), h.GetNegotiator()}
 		return nil
@@ -84,9 +118,30 @@ func (p *Pool) Overview(c *route.Call) (any, error) {
 	for i := range pool.nodes {
 		n := &pool.nodes[i]
 		o.Nodes[n.State]++
-		o.Cores.add(n, n.Cpus)
-		o.Memory.add(n, n.Memory)
-		o.GPUs.add(n, n.GPUs)
+		o.Cores.add(&n.Node, n.Cpus)
+		o.Memory.add(&n.Node, n.Memory)
+		o.GPUs.add(&n.Node, n.GPUs)
+		o.Cores.Reclaimed += n.reclaimedCPUs
+		o.Memory.Reclaimed += n.reclaimedMemory
+	}
+	for i := range pool.down {
+		n := &pool.down[i]
+		o.Nodes[n.State]++
+		o.Cores.Down += n.Cpus.Total
+		o.Memory.Down += n.Memory.Total
+		o.GPUs.Down += n.GPUs.Total
 	}
 	return o, nil
+}
+
+// maxProblems bounds the problems of a schedd that are shown. Of a large pool that is
+// down each node is one.
+const maxProblems = 20
+
+// fewProblems returns the first problems, and how many more there are.
+func fewProblems(all []string) []string {
+	if len(all) <= maxProblems {
+		return all
+	}
+	return append(slices.Clone(all[:maxProblems]), fmt.Sprintf("and %d more", len(all)-maxProblems))
 }

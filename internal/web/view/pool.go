@@ -1,7 +1,6 @@
 package view
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -14,7 +13,6 @@ import (
 	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/web/route"
 	"github.com/roost-batch/roost/internal/wire"
-	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
 // Pool holds the machines of the pool as they were a moment ago. Their ads are public to
@@ -24,14 +22,8 @@ type Pool struct {
 	mu      sync.Mutex
 	reading chan struct{} // closed when the present reading is over; nil: there is none
 	last    poolSnapshot
-}
-
-// poolSnapshot is one reading.
-type poolSnapshot struct {
-	at    time.Time
-	took  time.Duration
-	nodes []document.Node // by name
-	err   error
+	// machines that earlier readings had, by name: they are down, or were removed
+	gone map[string]goneNode
 }
 
 // How old a snapshot may be: one that is no longer fresh is read anew, and shown
@@ -46,11 +38,6 @@ const (
 // readShare is how many times as long as its reading took a snapshot is fresh at least.
 // So the pages of a large pool cost its daemons no more than those of a small one.
 const readShare = 10
-
-// freshFor returns how long a snapshot is fresh.
-func (s *poolSnapshot) freshFor() time.Duration {
-	return min(max(poolFresh, readShare*s.took), maxPoolFresh)
-}
 
 // snapshot returns the machines, and reads them if need be.
 func (p *Pool) snapshot(c *route.Call) (poolSnapshot, error) {
@@ -88,70 +75,9 @@ func (p *Pool) read(c *route.Call, done chan struct{}) {
 	next := readPool(&own)
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.noteGone(&next)
 	p.last, p.reading = next, nil
 	close(done)
-}
-
-// maxNodes bounds the machines that are shown.
-const maxNodes = 100_000
-
-// nodeAttributes are the attributes of an ad that a list needs.
-func nodeAttributes() []string {
-	return []string{roost.AttrName, roost.AttrState, roost.AttrLoadAvg, roost.AttrCpus, roost.AttrTotalCpus,
-		roost.AttrGpus, roost.AttrTotalGpus, roost.AttrMemory, roost.AttrTotalMemory, roost.AttrDisk,
-		roost.AttrTotalDisk, roost.AttrNumRunning, roost.AttrNumClaims, roost.AttrArch, roost.AttrOpSys,
-		roost.AttrVersion, roost.AttrOwnerBusyReason}
-}
-
-func readPool(c *route.Call) poolSnapshot {
-	s := poolSnapshot{at: time.Now()}
-	s.err = eachNode(c, &wire.AdQuery{Type: "Machine", Projection: nodeAttributes(), Limit: maxNodes},
-		func(n document.Node) { s.nodes = append(s.nodes, n) })
-	slices.SortFunc(s.nodes, func(a, b document.Node) int { return document.CompareNames(a.Name, b.Name) })
-	if s.err == nil {
-		s.markDrains(c)
-	}
-	s.took = time.Since(s.at)
-	return s
-}
-
-// eachNode calls f with the machines that a query finds.
-func eachNode(c *route.Call, q *wire.AdQuery, f func(document.Node)) error {
-	return ask(c, func(ctx context.Context, schedd wire.ScheddClient) error {
-		stream, err := schedd.Ads(ctx, q)
-		return drain(stream, err, func(text *wire.AdText) error {
-			ad, err := classad.Parse(text.GetAd())
-			if err == nil {
-				f(document.NodeOf(ad))
-			}
-			return nil // one ad that makes no sense hides no others
-		})
-	})
-}
-
-// markDrains marks what administrators say of machines. Where no negotiator answers, none
-// is marked.
-func (s *poolSnapshot) markDrains(c *route.Call) {
-	at := make(map[string]*document.Node, len(s.nodes))
-	for i := range s.nodes {
-		at[s.nodes[i].Name] = &s.nodes[i]
-	}
-	var drains []AttributedObject[ledger.MachineDrain]
-	if showCell(c, string(ledger.KindDrain), &drains) == nil {
-		for _, d := range drains {
-			if n := at[d.Object.Node]; n != nil && d.Object.Contains(s.at) {
-				n.State, n.Drain = "drained", cmp.Or(d.Object.Reason, "no reason was given")
-			}
-		}
-	}
-	var comments []AttributedObject[ledger.MachineComment]
-	if showCell(c, string(ledger.KindComment), &comments) == nil {
-		for _, m := range comments {
-			if n := at[m.Object.Node]; n != nil {
-				n.Comment = m.Object.Text
-			}
-		}
-	}
 }
 
 // NodeList is a part of the machines, by name.
@@ -167,7 +93,14 @@ type NodeList struct {
 // NodeFilter is what the address of a list of machines says.
 type NodeFilter struct {
 	State, Search, After string
+	Rack, Class          string // empty: any
 	Limit                int
+}
+
+// admits reports whether a machine is in the list. The search is in lower case.
+func (f *NodeFilter) admits(n *poolNode) bool {
+	return (f.State == "" || n.State == f.State) && (f.Rack == "" || n.rack == f.Rack) &&
+		(f.Class == "" || n.class == f.Class) && strings.Contains(strings.ToLower(n.Name), f.Search)
 }
 
 // Nodes returns the view of the machines.
@@ -176,7 +109,8 @@ func (p *Pool) Nodes(c *route.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := NodeFilter{c.QueryValue("state"), strings.ToLower(c.QueryValue("q")), c.QueryValue("after"), limit}
+	f := NodeFilter{State: c.QueryValue("state"), Search: strings.ToLower(c.QueryValue("q")),
+		After: c.QueryValue("after"), Rack: c.QueryValue("rack"), Class: c.QueryValue("class"), Limit: limit}
 	s, err := p.snapshot(c)
 	if err != nil {
 		return nil, err
@@ -184,7 +118,7 @@ func (p *Pool) Nodes(c *route.Call) (any, error) {
 	c.AsOf = s.at
 	l := NodeList{Version: document.Version, Nodes: []document.Node{}, Filter: f}
 	for _, n := range s.nodes {
-		if f.State != "" && n.State != f.State || !strings.Contains(strings.ToLower(n.Name), f.Search) {
+		if !f.admits(&n) {
 			continue
 		}
 		l.Total++
@@ -192,7 +126,7 @@ func (p *Pool) Nodes(c *route.Call) (any, error) {
 			continue
 		}
 		if len(l.Nodes) < limit {
-			l.Nodes = append(l.Nodes, n)
+			l.Nodes = append(l.Nodes, n.Node)
 		} else {
 			l.Next = l.Nodes[limit-1].Name
 		}
@@ -219,15 +153,15 @@ func (p *Pool) Node(c *route.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	i := slices.IndexFunc(s.nodes, func(n document.Node) bool { return strings.EqualFold(n.Name, name) })
+	i := slices.IndexFunc(s.nodes, func(n poolNode) bool { return strings.EqualFold(n.Name, name) })
 	if i < 0 {
 		return nil, fmt.Errorf("node %.80q: %w: there is none of that name; see roost nodes", name, roost.NotFound)
 	}
-	d.Node = s.nodes[i]
+	d.Node = s.nodes[i].Node
 	constraint := roost.AttrName + " == " + classad.StringValue(d.Node.Name).String()
-	if err := eachNode(c, &wire.AdQuery{Type: "Machine", Constraint: constraint, Limit: 1}, func(n document.Node) {
+	if err := eachNode(c, &wire.AdQuery{Type: "Machine", Constraint: constraint, Limit: 1}, func(n poolNode) {
 		n.State, n.Drain, n.Comment = d.Node.State, d.Node.Drain, d.Node.Comment
-		d.Node = n
+		d.Node = n.Node
 	}); err != nil {
 		return nil, err
 	}

@@ -1,8 +1,11 @@
 package view
 
 import (
+	"fmt"
 	"testing"
 	"time"
+
+	"github.com/roost-batch/roost/internal/document"
 )
 
 // TestPoolFresh checks that a snapshot that took long to read is fresh for longer, and
@@ -13,5 +16,46 @@ func TestPoolFresh(t *testing.T) {
 		if got := (&poolSnapshot{took: took}).freshFor(); got != want || got >= poolStale {
 			t.Errorf("read in %v: fresh for %v, want %v", took, got, want)
 		}
+	}
+}
+
+// TestGoneNodes checks that a machine that is gone is down until it is back, or for a
+// day.
+func TestGoneNodes(t *testing.T) {
+	p := &Pool{}
+	at := time.Unix(1_000_000, 0)
+	read := func(after time.Duration, names ...string) string {
+		s := poolSnapshot{at: at.Add(after)}
+		for _, name := range names {
+			s.nodes = append(s.nodes, poolNode{Node: document.Node{Name: name, State: "claimed"}})
+		}
+		p.noteGone(&s)
+		p.last = s
+		text := ""
+		for _, n := range s.down {
+			text += fmt.Sprintf("%s %s;", n.Name, n.State)
+		}
+		return text
+	}
+	for i, step := range []struct {
+		after time.Duration
+		names []string
+		down  string
+	}{
+		{0, []string{"n1", "n2", "n3"}, ""},
+		{time.Hour, []string{"n1"}, "n2 down;n3 down;"},
+		{2 * time.Hour, []string{"n1", "n3"}, "n2 down;"},
+		{20 * time.Hour, []string{"n1"}, "n2 down;n3 down;"},
+		{time.Hour + goneShown, []string{"n1"}, "n2 down;n3 down;"},
+		{time.Hour + goneShown + 1, []string{"n1"}, "n3 down;"},
+		{time.Hour + goneShown + 2, []string{"n1"}, "n3 down;"},
+	} {
+		if got := read(step.after, step.names...); got != step.down {
+			t.Errorf("step %d: down are %q, want %q", i, got, step.down)
+		}
+	}
+	p.noteGone(&poolSnapshot{err: fmt.Errorf("nothing was read")})
+	if len(p.gone) != 1 {
+		t.Errorf("an error changed what is gone: %v", p.gone)
 	}
 }

@@ -3852,6 +3852,7 @@ type HealthRequest struct {
 	// only what the schedd knows itself: name, version, addr, started, directory, dialect,
 	// keep_completed
 	Brief         bool `protobuf:"varint,1,opt,name=brief,proto3" json:"brief,omitempty"`
+	Waiting       bool `protobuf:"varint,2,opt,name=waiting,proto3" json:"waiting,omitempty"` // also what tasks wait for
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3893,6 +3894,13 @@ func (x *HealthRequest) GetBrief() bool {
 	return false
 }
 
+func (x *HealthRequest) GetWaiting() bool {
+	if x != nil {
+		return x.Waiting
+	}
+	return false
+}
+
 type HealthReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -3909,6 +3917,8 @@ type HealthReply struct {
 	Problems      []string               `protobuf:"bytes,12,rep,name=problems,proto3" json:"problems,omitempty"`
 	Dialect       string                 `protobuf:"bytes,13,opt,name=dialect,proto3" json:"dialect,omitempty"`                                   // PBS dialect of its users' commands: roost.PBSDialect
 	KeepCompleted int64                  `protobuf:"varint,14,opt,name=keep_completed,json=keepCompleted,proto3" json:"keep_completed,omitempty"` // nanoseconds for which Torque's commands show ended jobs
+	Waiting       []*WaitReasonCount     `protobuf:"bytes,15,rep,name=waiting,proto3" json:"waiting,omitempty"`                                   // with HealthRequest.waiting; by reason
+	Oldest        []*OldestWait          `protobuf:"bytes,16,rep,name=oldest,proto3" json:"oldest,omitempty"`                                     // with HealthRequest.waiting; one for each band with tasks that wait
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4041,6 +4051,134 @@ func (x *HealthReply) GetKeepCompleted() int64 {
 	return 0
 }
 
+func (x *HealthReply) GetWaiting() []*WaitReasonCount {
+	if x != nil {
+		return x.Waiting
+	}
+	return nil
+}
+
+func (x *HealthReply) GetOldest() []*OldestWait {
+	if x != nil {
+		return x.Oldest
+	}
+	return nil
+}
+
+// WaitReasonCount is how many ready tasks wait for one kind of reason.
+type WaitReasonCount struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Reason        string                 `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"` // kind of the reason that excludes most machines: "busy", "limit", ...
+	Tasks         uint64                 `protobuf:"varint,2,opt,name=tasks,proto3" json:"tasks,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WaitReasonCount) Reset() {
+	*x = WaitReasonCount{}
+	mi := &file_scheddapi_schedd_proto_msgTypes[46]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WaitReasonCount) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WaitReasonCount) ProtoMessage() {}
+
+func (x *WaitReasonCount) ProtoReflect() protoreflect.Message {
+	mi := &file_scheddapi_schedd_proto_msgTypes[46]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WaitReasonCount.ProtoReflect.Descriptor instead.
+func (*WaitReasonCount) Descriptor() ([]byte, []int) {
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{46}
+}
+
+func (x *WaitReasonCount) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *WaitReasonCount) GetTasks() uint64 {
+	if x != nil {
+		return x.Tasks
+	}
+	return 0
+}
+
+// OldestWait is the job that has waited longest for machines in one band.
+type OldestWait struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Band          string                 `protobuf:"bytes,1,opt,name=band,proto3" json:"band,omitempty"`
+	Id            string                 `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
+	Since         int64                  `protobuf:"varint,3,opt,name=since,proto3" json:"since,omitempty"` // unix nanoseconds
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OldestWait) Reset() {
+	*x = OldestWait{}
+	mi := &file_scheddapi_schedd_proto_msgTypes[47]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OldestWait) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OldestWait) ProtoMessage() {}
+
+func (x *OldestWait) ProtoReflect() protoreflect.Message {
+	mi := &file_scheddapi_schedd_proto_msgTypes[47]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OldestWait.ProtoReflect.Descriptor instead.
+func (*OldestWait) Descriptor() ([]byte, []int) {
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{47}
+}
+
+func (x *OldestWait) GetBand() string {
+	if x != nil {
+		return x.Band
+	}
+	return ""
+}
+
+func (x *OldestWait) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *OldestWait) GetSince() int64 {
+	if x != nil {
+		return x.Since
+	}
+	return 0
+}
+
 type AdQuery struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Type          string                 `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"` // empty: all types
@@ -4053,7 +4191,7 @@ type AdQuery struct {
 
 func (x *AdQuery) Reset() {
 	*x = AdQuery{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[46]
+	mi := &file_scheddapi_schedd_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4065,7 +4203,7 @@ func (x *AdQuery) String() string {
 func (*AdQuery) ProtoMessage() {}
 
 func (x *AdQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[46]
+	mi := &file_scheddapi_schedd_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4078,7 +4216,7 @@ func (x *AdQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdQuery.ProtoReflect.Descriptor instead.
 func (*AdQuery) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{46}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *AdQuery) GetType() string {
@@ -4118,7 +4256,7 @@ type AdText struct {
 
 func (x *AdText) Reset() {
 	*x = AdText{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[47]
+	mi := &file_scheddapi_schedd_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4130,7 +4268,7 @@ func (x *AdText) String() string {
 func (*AdText) ProtoMessage() {}
 
 func (x *AdText) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[47]
+	mi := &file_scheddapi_schedd_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4143,7 +4281,7 @@ func (x *AdText) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdText.ProtoReflect.Descriptor instead.
 func (*AdText) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{47}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *AdText) GetAd() string {
@@ -4179,7 +4317,7 @@ type CellRequest struct {
 
 func (x *CellRequest) Reset() {
 	*x = CellRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[48]
+	mi := &file_scheddapi_schedd_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4191,7 +4329,7 @@ func (x *CellRequest) String() string {
 func (*CellRequest) ProtoMessage() {}
 
 func (x *CellRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[48]
+	mi := &file_scheddapi_schedd_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4204,7 +4342,7 @@ func (x *CellRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellRequest.ProtoReflect.Descriptor instead.
 func (*CellRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{48}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *CellRequest) GetVerb() string {
@@ -4302,7 +4440,7 @@ type CheckpointCellRequest struct {
 
 func (x *CheckpointCellRequest) Reset() {
 	*x = CheckpointCellRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[49]
+	mi := &file_scheddapi_schedd_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4314,7 +4452,7 @@ func (x *CheckpointCellRequest) String() string {
 func (*CheckpointCellRequest) ProtoMessage() {}
 
 func (x *CheckpointCellRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[49]
+	mi := &file_scheddapi_schedd_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4327,7 +4465,7 @@ func (x *CheckpointCellRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointCellRequest.ProtoReflect.Descriptor instead.
 func (*CheckpointCellRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{49}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *CheckpointCellRequest) GetWho() string {
@@ -4346,7 +4484,7 @@ type CheckpointPiece struct {
 
 func (x *CheckpointPiece) Reset() {
 	*x = CheckpointPiece{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[50]
+	mi := &file_scheddapi_schedd_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4358,7 +4496,7 @@ func (x *CheckpointPiece) String() string {
 func (*CheckpointPiece) ProtoMessage() {}
 
 func (x *CheckpointPiece) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[50]
+	mi := &file_scheddapi_schedd_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4371,7 +4509,7 @@ func (x *CheckpointPiece) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointPiece.ProtoReflect.Descriptor instead.
 func (*CheckpointPiece) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{50}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *CheckpointPiece) GetData() []byte {
@@ -4391,7 +4529,7 @@ type CellReply struct {
 
 func (x *CellReply) Reset() {
 	*x = CellReply{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[51]
+	mi := &file_scheddapi_schedd_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4403,7 +4541,7 @@ func (x *CellReply) String() string {
 func (*CellReply) ProtoMessage() {}
 
 func (x *CellReply) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[51]
+	mi := &file_scheddapi_schedd_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4416,7 +4554,7 @@ func (x *CellReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellReply.ProtoReflect.Descriptor instead.
 func (*CellReply) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{51}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *CellReply) GetDocument() []byte {
@@ -4445,7 +4583,7 @@ type Placed struct {
 
 func (x *Placed) Reset() {
 	*x = Placed{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[52]
+	mi := &file_scheddapi_schedd_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4457,7 +4595,7 @@ func (x *Placed) String() string {
 func (*Placed) ProtoMessage() {}
 
 func (x *Placed) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[52]
+	mi := &file_scheddapi_schedd_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4470,7 +4608,7 @@ func (x *Placed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed.ProtoReflect.Descriptor instead.
 func (*Placed) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{52}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Placed) GetUnits() []string {
@@ -4518,7 +4656,7 @@ type ShellInput struct {
 
 func (x *ShellInput) Reset() {
 	*x = ShellInput{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[53]
+	mi := &file_scheddapi_schedd_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4530,7 +4668,7 @@ func (x *ShellInput) String() string {
 func (*ShellInput) ProtoMessage() {}
 
 func (x *ShellInput) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[53]
+	mi := &file_scheddapi_schedd_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4543,7 +4681,7 @@ func (x *ShellInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellInput.ProtoReflect.Descriptor instead.
 func (*ShellInput) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{53}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *ShellInput) GetTask() string {
@@ -4651,7 +4789,7 @@ type ShellOutput struct {
 
 func (x *ShellOutput) Reset() {
 	*x = ShellOutput{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[54]
+	mi := &file_scheddapi_schedd_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4663,7 +4801,7 @@ func (x *ShellOutput) String() string {
 func (*ShellOutput) ProtoMessage() {}
 
 func (x *ShellOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[54]
+	mi := &file_scheddapi_schedd_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4676,7 +4814,7 @@ func (x *ShellOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellOutput.ProtoReflect.Descriptor instead.
 func (*ShellOutput) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{54}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *ShellOutput) GetData() []byte {
@@ -4735,7 +4873,7 @@ type AccountingQuery struct {
 
 func (x *AccountingQuery) Reset() {
 	*x = AccountingQuery{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[55]
+	mi := &file_scheddapi_schedd_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4747,7 +4885,7 @@ func (x *AccountingQuery) String() string {
 func (*AccountingQuery) ProtoMessage() {}
 
 func (x *AccountingQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[55]
+	mi := &file_scheddapi_schedd_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4760,7 +4898,7 @@ func (x *AccountingQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountingQuery.ProtoReflect.Descriptor instead.
 func (*AccountingQuery) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{55}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *AccountingQuery) GetQuery() []byte {
@@ -4794,7 +4932,7 @@ type AccountingPiece struct {
 
 func (x *AccountingPiece) Reset() {
 	*x = AccountingPiece{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[56]
+	mi := &file_scheddapi_schedd_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4806,7 +4944,7 @@ func (x *AccountingPiece) String() string {
 func (*AccountingPiece) ProtoMessage() {}
 
 func (x *AccountingPiece) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[56]
+	mi := &file_scheddapi_schedd_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4819,7 +4957,7 @@ func (x *AccountingPiece) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountingPiece.ProtoReflect.Descriptor instead.
 func (*AccountingPiece) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{56}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *AccountingPiece) GetLines() []byte {
@@ -4842,7 +4980,7 @@ type ActReply_Result struct {
 
 func (x *ActReply_Result) Reset() {
 	*x = ActReply_Result{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[58]
+	mi := &file_scheddapi_schedd_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4854,7 +4992,7 @@ func (x *ActReply_Result) String() string {
 func (*ActReply_Result) ProtoMessage() {}
 
 func (x *ActReply_Result) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[58]
+	mi := &file_scheddapi_schedd_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4916,7 +5054,7 @@ type Explanation_Reason struct {
 
 func (x *Explanation_Reason) Reset() {
 	*x = Explanation_Reason{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[59]
+	mi := &file_scheddapi_schedd_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4928,7 +5066,7 @@ func (x *Explanation_Reason) String() string {
 func (*Explanation_Reason) ProtoMessage() {}
 
 func (x *Explanation_Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[59]
+	mi := &file_scheddapi_schedd_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4981,7 +5119,7 @@ type Explanation_Condition struct {
 
 func (x *Explanation_Condition) Reset() {
 	*x = Explanation_Condition{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[60]
+	mi := &file_scheddapi_schedd_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4993,7 +5131,7 @@ func (x *Explanation_Condition) String() string {
 func (*Explanation_Condition) ProtoMessage() {}
 
 func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[60]
+	mi := &file_scheddapi_schedd_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5078,7 +5216,7 @@ type Placed_Gpu struct {
 
 func (x *Placed_Gpu) Reset() {
 	*x = Placed_Gpu{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[61]
+	mi := &file_scheddapi_schedd_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5090,7 +5228,7 @@ func (x *Placed_Gpu) String() string {
 func (*Placed_Gpu) ProtoMessage() {}
 
 func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[61]
+	mi := &file_scheddapi_schedd_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5103,7 +5241,7 @@ func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed_Gpu.ProtoReflect.Descriptor instead.
 func (*Placed_Gpu) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{52, 0}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{54, 0}
 }
 
 func (x *Placed_Gpu) GetUuid() string {
@@ -5519,9 +5657,10 @@ const file_scheddapi_schedd_proto_rawDesc = "" +
 	"\x04text\x18\x06 \x01(\tR\x04text\x12\x12\n" +
 	"\x04node\x18\a \x01(\tR\x04node\x12*\n" +
 	"\x04exit\x18\b \x01(\v2\x16.roost.wire.ExitStatusR\x04exit\x12\x14\n" +
-	"\x05chunk\x18\t \x01(\rR\x05chunk\"%\n" +
+	"\x05chunk\x18\t \x01(\rR\x05chunk\"?\n" +
 	"\rHealthRequest\x12\x14\n" +
-	"\x05brief\x18\x01 \x01(\bR\x05brief\"\xb2\x03\n" +
+	"\x05brief\x18\x01 \x01(\bR\x05brief\x12\x18\n" +
+	"\awaiting\x18\x02 \x01(\bR\awaiting\"\x99\x04\n" +
 	"\vHealthReply\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x12\n" +
@@ -5539,7 +5678,17 @@ const file_scheddapi_schedd_proto_rawDesc = "" +
 	"\tdirectory\x18\v \x01(\tR\tdirectory\x12\x1a\n" +
 	"\bproblems\x18\f \x03(\tR\bproblems\x12\x18\n" +
 	"\adialect\x18\r \x01(\tR\adialect\x12%\n" +
-	"\x0ekeep_completed\x18\x0e \x01(\x03R\rkeepCompleted\"s\n" +
+	"\x0ekeep_completed\x18\x0e \x01(\x03R\rkeepCompleted\x125\n" +
+	"\awaiting\x18\x0f \x03(\v2\x1b.roost.wire.WaitReasonCountR\awaiting\x12.\n" +
+	"\x06oldest\x18\x10 \x03(\v2\x16.roost.wire.OldestWaitR\x06oldest\"?\n" +
+	"\x0fWaitReasonCount\x12\x16\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x14\n" +
+	"\x05tasks\x18\x02 \x01(\x04R\x05tasks\"F\n" +
+	"\n" +
+	"OldestWait\x12\x12\n" +
+	"\x04band\x18\x01 \x01(\tR\x04band\x12\x0e\n" +
+	"\x02id\x18\x02 \x01(\tR\x02id\x12\x14\n" +
+	"\x05since\x18\x03 \x01(\x03R\x05since\"s\n" +
 	"\aAdQuery\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\tR\x04type\x12\x1e\n" +
 	"\n" +
@@ -5643,7 +5792,7 @@ func file_scheddapi_schedd_proto_rawDescGZIP() []byte {
 }
 
 var file_scheddapi_schedd_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_scheddapi_schedd_proto_msgTypes = make([]protoimpl.MessageInfo, 62)
+var file_scheddapi_schedd_proto_msgTypes = make([]protoimpl.MessageInfo, 64)
 var file_scheddapi_schedd_proto_goTypes = []any{
 	(Cause)(0),                    // 0: roost.wire.Cause
 	(ActRequest_Verb)(0),          // 1: roost.wire.ActRequest.Verb
@@ -5694,22 +5843,24 @@ var file_scheddapi_schedd_proto_goTypes = []any{
 	(*JobEvent)(nil),              // 46: roost.wire.JobEvent
 	(*HealthRequest)(nil),         // 47: roost.wire.HealthRequest
 	(*HealthReply)(nil),           // 48: roost.wire.HealthReply
-	(*AdQuery)(nil),               // 49: roost.wire.AdQuery
-	(*AdText)(nil),                // 50: roost.wire.AdText
-	(*CellRequest)(nil),           // 51: roost.wire.CellRequest
-	(*CheckpointCellRequest)(nil), // 52: roost.wire.CheckpointCellRequest
-	(*CheckpointPiece)(nil),       // 53: roost.wire.CheckpointPiece
-	(*CellReply)(nil),             // 54: roost.wire.CellReply
-	(*Placed)(nil),                // 55: roost.wire.Placed
-	(*ShellInput)(nil),            // 56: roost.wire.ShellInput
-	(*ShellOutput)(nil),           // 57: roost.wire.ShellOutput
-	(*AccountingQuery)(nil),       // 58: roost.wire.AccountingQuery
-	(*AccountingPiece)(nil),       // 59: roost.wire.AccountingPiece
-	nil,                           // 60: roost.wire.JobStatus.CountsEntry
-	(*ActReply_Result)(nil),       // 61: roost.wire.ActReply.Result
-	(*Explanation_Reason)(nil),    // 62: roost.wire.Explanation.Reason
-	(*Explanation_Condition)(nil), // 63: roost.wire.Explanation.Condition
-	(*Placed_Gpu)(nil),            // 64: roost.wire.Placed.Gpu
+	(*WaitReasonCount)(nil),       // 49: roost.wire.WaitReasonCount
+	(*OldestWait)(nil),            // 50: roost.wire.OldestWait
+	(*AdQuery)(nil),               // 51: roost.wire.AdQuery
+	(*AdText)(nil),                // 52: roost.wire.AdText
+	(*CellRequest)(nil),           // 53: roost.wire.CellRequest
+	(*CheckpointCellRequest)(nil), // 54: roost.wire.CheckpointCellRequest
+	(*CheckpointPiece)(nil),       // 55: roost.wire.CheckpointPiece
+	(*CellReply)(nil),             // 56: roost.wire.CellReply
+	(*Placed)(nil),                // 57: roost.wire.Placed
+	(*ShellInput)(nil),            // 58: roost.wire.ShellInput
+	(*ShellOutput)(nil),           // 59: roost.wire.ShellOutput
+	(*AccountingQuery)(nil),       // 60: roost.wire.AccountingQuery
+	(*AccountingPiece)(nil),       // 61: roost.wire.AccountingPiece
+	nil,                           // 62: roost.wire.JobStatus.CountsEntry
+	(*ActReply_Result)(nil),       // 63: roost.wire.ActReply.Result
+	(*Explanation_Reason)(nil),    // 64: roost.wire.Explanation.Reason
+	(*Explanation_Condition)(nil), // 65: roost.wire.Explanation.Condition
+	(*Placed_Gpu)(nil),            // 66: roost.wire.Placed.Gpu
 }
 var file_scheddapi_schedd_proto_depIdxs = []int32{
 	0,  // 0: roost.wire.ExitStatus.cause:type_name -> roost.wire.Cause
@@ -5723,39 +5874,41 @@ var file_scheddapi_schedd_proto_depIdxs = []int32{
 	22, // 8: roost.wire.JobSpec.columns:type_name -> roost.wire.Column
 	21, // 9: roost.wire.SubmitRequest.jobs:type_name -> roost.wire.JobSpec
 	28, // 10: roost.wire.QueryRequest.selection:type_name -> roost.wire.Selection
-	60, // 11: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
+	62, // 11: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
 	3,  // 12: roost.wire.JobStatus.request:type_name -> roost.wire.Resources
 	5,  // 13: roost.wire.JobStatus.exit:type_name -> roost.wire.ExitStatus
 	6,  // 14: roost.wire.JobStatus.usage:type_name -> roost.wire.TaskUsage
-	55, // 15: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
+	57, // 15: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
 	30, // 16: roost.wire.JobStatus.refused:type_name -> roost.wire.Refused
 	33, // 17: roost.wire.JobStatus.chunks:type_name -> roost.wire.Chunk
 	32, // 18: roost.wire.JobStatus.run_now:type_name -> roost.wire.RunNow
 	7,  // 19: roost.wire.JobStatus.windows:type_name -> roost.wire.UsageWindow
 	3,  // 20: roost.wire.Chunk.request:type_name -> roost.wire.Resources
-	55, // 21: roost.wire.Chunk.placed:type_name -> roost.wire.Placed
+	57, // 21: roost.wire.Chunk.placed:type_name -> roost.wire.Placed
 	1,  // 22: roost.wire.ActRequest.verb:type_name -> roost.wire.ActRequest.Verb
 	28, // 23: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
 	36, // 24: roost.wire.ActRequest.alteration:type_name -> roost.wire.Alteration
 	35, // 25: roost.wire.ActRequest.node_release:type_name -> roost.wire.NodeRelease
 	22, // 26: roost.wire.Alteration.columns:type_name -> roost.wire.Column
-	61, // 27: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
+	63, // 27: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
 	28, // 28: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
 	31, // 29: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
 	31, // 30: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
 	31, // 31: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
 	44, // 32: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
-	62, // 33: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
-	63, // 34: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
+	64, // 33: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
+	65, // 34: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
 	5,  // 35: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
-	64, // 36: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
-	4,  // 37: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
-	2,  // 38: roost.wire.ActReply.Result.refusal:type_name -> roost.wire.ActReply.Refusal
-	39, // [39:39] is the sub-list for method output_type
-	39, // [39:39] is the sub-list for method input_type
-	39, // [39:39] is the sub-list for extension type_name
-	39, // [39:39] is the sub-list for extension extendee
-	0,  // [0:39] is the sub-list for field type_name
+	49, // 36: roost.wire.HealthReply.waiting:type_name -> roost.wire.WaitReasonCount
+	50, // 37: roost.wire.HealthReply.oldest:type_name -> roost.wire.OldestWait
+	66, // 38: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
+	4,  // 39: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
+	2,  // 40: roost.wire.ActReply.Result.refusal:type_name -> roost.wire.ActReply.Refusal
+	41, // [41:41] is the sub-list for method output_type
+	41, // [41:41] is the sub-list for method input_type
+	41, // [41:41] is the sub-list for extension type_name
+	41, // [41:41] is the sub-list for extension extendee
+	0,  // [0:41] is the sub-list for field type_name
 }
 
 func init() { file_scheddapi_schedd_proto_init() }
@@ -5774,7 +5927,7 @@ func file_scheddapi_schedd_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_scheddapi_schedd_proto_rawDesc), len(file_scheddapi_schedd_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   62,
+			NumMessages:   64,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
