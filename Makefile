@@ -21,6 +21,8 @@ build: ## build the programs, and the q* links, into bin/
 	@scripts/setup.sh go
 	CGO_ENABLED=0 $(GO) build -trimpath -tags '$(LEAN)' -o bin/ ./cmd/roost ./cmd/roost-q ./cmd/roost-sim ./cmd/roost-accountant
 	$(GO) build -trimpath -tags '$(LEAN)' -o bin/ ./cmd/roost-daemon ./cmd/roost-negotiator ./cmd/roost-node ./cmd/roost-web
+	@scripts/setup.sh pam
+	@if [ -e /usr/include/security/pam_appl.h ] && command -v "$$($(GO) env CC)" >/dev/null; then CGO_ENABLED=1 $(GO) build -trimpath -tags pam -ldflags '-s -w' -o bin/ ./cmd/roost-pam; fi
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o bin/ ./cmd/roost-starter
 	@for q in $(PBS); do ln -sf roost bin/$$q; done; for q in $(PBS_LOCAL); do ln -sf roost-q bin/$$q; done
 

@@ -7,6 +7,7 @@ to=$DESTDIR$PREFIX
 
 install -d "$to/bin"
 install -m 755 bin/roost bin/roost-accountant bin/roost-daemon bin/roost-negotiator bin/roost-node bin/roost-q bin/roost-sim bin/roost-starter bin/roost-web "$to/bin/"
+[ ! -e bin/roost-pam ] || install -m 755 bin/roost-pam "$to/bin/"
 for q in $PBS; do ln -sf roost "$to/bin/$q"; done
 for q in $PBS_LOCAL; do ln -sf roost-q "$to/bin/$q"; done
 
@@ -25,7 +26,7 @@ for unit in etc/systemd/*.service; do
 	chmod 644 "$to/lib/systemd/system/$(basename "$unit")"
 done
 
-for sample in $(git ls-files -co --exclude-standard etc/nodes etc/owner.hcl etc/autostart etc/jobs etc/demo etc/prometheus 2>/dev/null || find etc/nodes etc/owner.hcl etc/autostart etc/jobs etc/demo etc/prometheus -type f); do
+for sample in $(git ls-files -co --exclude-standard etc/nodes etc/owner.hcl etc/autostart etc/jobs etc/demo etc/prometheus etc/web 2>/dev/null || find etc/nodes etc/owner.hcl etc/autostart etc/jobs etc/demo etc/prometheus etc/web -type f); do
 	mode=644
 	[ ! -x "$sample" ] || mode=755
 	install -D -m $mode "$sample" "$to/share/doc/roost/${sample#etc/}"

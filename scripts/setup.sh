@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs missing tools. Arguments name what they are for: go, tests, criu, clients,
-# generate.
+# pam, generate.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -55,6 +55,21 @@ unpack_prometheus() {
 		echo "setup: prometheus could not be unpacked. Tests that need it are skipped." >&2
 }
 
+# nginx comes with a server that would start here, too.
+unpack_nginx() {
+	if PATH="$PATH:/usr/sbin:/sbin" command -v nginx >/dev/null || [ -x build/nginx/usr/sbin/nginx ]; then return; fi
+	if ! command -v apt-get >/dev/null || ! command -v dpkg-deb >/dev/null; then
+		echo "setup: nginx is missing. Tests that need it are skipped." >&2
+		return
+	fi
+	echo "setup: unpacking nginx" >&2
+	mkdir -p build/nginx
+	(cd build/nginx && { apt-get download nginx || { apt-get update && apt-get download nginx; }; } &&
+		dpkg-deb --fsys-tarfile nginx_*.deb | tar -x ./usr/sbin/nginx; rm -f nginx_*.deb) >/dev/null 2>&1
+	[ -x build/nginx/usr/sbin/nginx ] ||
+		echo "setup: nginx could not be unpacked. Tests that need it are skipped." >&2
+}
+
 for part in "$@"; do
 	case $part in
 	go) need_go ;;
@@ -65,9 +80,13 @@ for part in "$@"; do
 		package chromium chromium
 		[ -n "$(ls /usr/lib/postgresql/*/bin/initdb 2>/dev/null)" ] || package initdb postgresql
 		unpack_prometheus
+		unpack_nginx
 		scripts/criu.sh
 		;;
 	criu) scripts/criu.sh ;;
+	pam)
+		[ -e /usr/include/security/pam_appl.h ] || package /usr/include/security/pam_appl.h libpam0g-dev
+		;;
 	clients)
 		package /usr/bin/snakemake snakemake
 		package mpirun openmpi-bin

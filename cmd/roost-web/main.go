@@ -9,6 +9,8 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/identity/oidc"
+	"github.com/roost-batch/roost/internal/identity/proof"
 	"github.com/roost-batch/roost/internal/roles"
 	"github.com/roost-batch/roost/internal/web"
 	"github.com/roost-batch/roost/internal/web/jobtext"
@@ -18,6 +20,9 @@ func main() {
 	const role = "web"
 	if len(os.Args) == 2 && os.Args[1] == jobtext.Role {
 		os.Exit(jobtext.RunChild(os.Stdin, os.Stdout))
+	}
+	if len(os.Args) == 2 && os.Args[1] == proof.OIDCRole {
+		os.Exit(oidc.RunChild(os.Stdin, os.Stdout))
 	}
 	if len(os.Args) < 2 || os.Args[1] != role {
 		os.Exit(roles.PrintError("", fmt.Errorf("%w: roost-daemon starts this program", roost.Usage)))

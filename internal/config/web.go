@@ -28,6 +28,11 @@ type WebSettings struct {
 	Certificate, Key string
 	// account that the daemon takes on if it is started by root; empty: it stays as it is
 	User string
+
+	Providers []OIDCProvider // OpenID providers whose users may log in
+	// service of PAM whose passwords are good for a login, and the directory of its file;
+	// empty: passwords are off, and /etc/pam.d
+	PAMService, PAMDir string
 }
 
 // LoginSocketName is the name of the socket on which a schedd serves logins by TLS. The
@@ -52,6 +57,12 @@ func (s *blockReader) readWeb(b *hclsyntax.Block, to *WebSettings) {
 	w.readText("certificate", &to.Certificate)
 	w.readText("key", &to.Key)
 	w.readText("user", &to.User)
+	for _, b := range w.nestedBlocks("oidc") {
+		w.readProvider(b, to)
+	}
+	if b := w.singleBlock("pam"); b != nil {
+		w.readPAM(b, to)
+	}
 	w.reportUnknown()
 	if (to.Certificate == "") != (to.Key == "") {
 		s.addProblem(b.TypeRange, "name both files, or neither", "web needs certificate and key together")
@@ -70,6 +81,7 @@ func (n *Node) fillWebDefaults(at string) {
 	if w.Certificate != "" {
 		w.Certificate, w.Key = joinBelow(at, w.Certificate), joinBelow(at, w.Key)
 	}
+	w.fillLoginDefaults(at)
 	if w.URL == "" {
 		scheme := "http"
 		if w.Certificate != "" {
@@ -84,8 +96,8 @@ func (n *Node) fillWebDefaults(at string) {
 	}
 }
 
-// checkWeb returns what is wrong with the web block, or nil. Passwords are never sent to
-// it, but cookies and tokens are, so that a network address needs TLS.
+// checkWeb returns what is wrong with the web block, or nil. Cookies and tokens are sent
+// to it, so that a network address needs TLS.
 func (n *Node) checkWeb() error {
 	w := n.Web
 	if w == nil {
@@ -129,4 +141,5 @@ func (w fileWriter) writeWeb(to *WebSettings) {
 	b.writeText("certificate", to.Certificate)
 	b.writeText("key", to.Key)
 	b.writeText("user", to.User)
+	b.writeLogins(to)
 }

@@ -67,8 +67,11 @@ func Install(i InstallOptions) (changed int, err error) {
 // programNames are the programs, which lie beside each other.
 func programNames() []string {
 	return []string{"roost", "roost-accountant", "roost-daemon", "roost-negotiator", "roost-node", "roost-q",
-		"roost-sim", "roost-starter", "roost-web"}
+		"roost-sim", "roost-starter", "roost-web", passwordProgram}
 }
+
+// passwordProgram is there only where it could be built, with the headers of libpam.
+const passwordProgram = "roost-pam"
 
 // installedFile is one file below the prefix.
 type installedFile struct {
@@ -82,6 +85,9 @@ func (i InstallOptions) files() (all []installedFile, err error) {
 	for _, name := range programNames() {
 		from := filepath.Join(filepath.Dir(i.Program), name)
 		text, err := os.ReadFile(from)
+		if errors.Is(err, fs.ErrNotExist) && name == passwordProgram {
+			continue
+		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w: %w: it belongs beside roost, where make build puts it", from,
 				roost.NoInput, err)

@@ -121,6 +121,7 @@ func scheddSizes() map[string]int {
 
 		schedd + "Accounting": smallMessageSize,
 		schedd + "LoginToken": smallMessageSize,
+		schedd + "BeginLogin": smallMessageSize,
 		schedd + "Login":      smallMessageSize,
 		schedd + "Logins":     smallMessageSize,
 		schedd + "Logout":     smallMessageSize,

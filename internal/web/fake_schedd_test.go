@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"crypto/x509"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -18,8 +19,10 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/identity/login"
+	"github.com/roost-batch/roost/internal/identity/oidc"
 	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/identity/pki"
+	"github.com/roost-batch/roost/internal/identity/proof"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/web/jobtext"
 	"github.com/roost-batch/roost/internal/web/session"
@@ -32,6 +35,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == jobtext.Role {
 		os.Exit(jobtext.RunChild(os.Stdin, os.Stdout))
 	}
+	if len(os.Args) == 2 && os.Args[1] == proof.OIDCRole {
+		os.Exit(oidc.RunChild(os.Stdin, os.Stdout))
+	}
 	os.Exit(m.Run())
 }
 
@@ -40,6 +46,7 @@ func TestMain(m *testing.M) {
 type fakeSchedd struct {
 	wire.UnimplementedScheddServer
 	logins *login.Store
+	proofs *proof.Verifier
 
 	mu   sync.Mutex
 	text string             // of names, reasons and the like
@@ -77,13 +84,59 @@ func (f *fakeSchedd) caller(ctx context.Context) (string, error) {
 	return account.User, err
 }
 
-func (f *fakeSchedd) Login(_ context.Context, r *wire.LoginRequest) (*wire.LoginReply, error) {
+func (f *fakeSchedd) Login(ctx context.Context, r *wire.LoginRequest) (*wire.LoginReply, error) {
 	key, err := pki.ParseRequest(r.GetRequest())
 	if err != nil {
 		return nil, err
 	}
-	der, made, err := f.logins.Redeem(r.GetSecret(), key, "here", time.Now())
-	return &wire.LoginReply{Certificate: der, User: made.User, Node: "n1"}, err
+	var der []byte
+	var made login.Login
+	var proved proof.Proved
+	switch {
+	case r.GetSecret() != nil:
+		der, made, err = f.logins.Redeem(r.GetSecret(), key, "here", time.Now())
+	case r.GetDerived() != nil:
+		d := r.GetDerived()
+		leaf, perr := x509.ParseCertificate(d.GetCertificate())
+		if perr != nil {
+			return nil, fmt.Errorf("%w: %w", roost.Invalid, perr)
+		}
+		if err = f.logins.CheckCertificate(leaf); err == nil {
+			err = f.proofs.CheckStatement(proof.SignedStatement{Certificate: leaf, Challenge: d.GetTicket(),
+				Host: d.GetHost(), Signature: d.GetSignature()})
+		}
+		if err == nil {
+			der, made, err = f.logins.Derive(leaf, key, r.GetFrom(), time.Now())
+		}
+	default:
+		if p := r.GetPassword(); p != nil {
+			proved, err = f.proofs.CheckPassword(ctx, proof.PasswordTry{User: p.GetUser(), Password: p.GetPassword(),
+				From: r.GetFrom(), Check: func(string) error { return nil }})
+		} else {
+			p := r.GetProvider()
+			proved, err = f.proofs.CheckProvider(ctx, proof.ProviderAnswer{Provider: p.GetProvider(),
+				Ticket: p.GetTicket(), State: p.GetState(), Code: p.GetCode(), Issuer: p.GetIssuer()})
+		}
+		if err == nil {
+			der, made, err = f.logins.Issue(accounts[proved.Account], key, r.GetFrom(), time.Hour, time.Now())
+		}
+	}
+	reply := &wire.LoginReply{Certificate: der, User: made.User, Node: "n1"}
+	if !proved.At.IsZero() {
+		reply.Proved = proved.At.UnixNano()
+	}
+	return reply, err
+}
+
+func (f *fakeSchedd) BeginLogin(ctx context.Context, r *wire.BeginLoginRequest) (reply *wire.BeginLoginReply,
+	err error) {
+	reply = &wire.BeginLoginReply{Node: "n1"}
+	if r.GetProvider() == "" {
+		reply.Ticket, err = f.proofs.Challenge()
+	} else {
+		reply.Ticket, reply.Url, err = f.proofs.BeginProvider(ctx, r.GetProvider(), r.GetFresh())
+	}
+	return reply, err
 }
 
 func (f *fakeSchedd) Logins(ctx context.Context, _ *wire.LoginsRequest) (*wire.LoginsReply, error) {
@@ -249,6 +302,12 @@ func (b *lockedBuffer) String() string {
 	return b.text.String()
 }
 
+func (b *lockedBuffer) Reset() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.text.Reset()
+}
+
 const testURL = "http://127.0.0.1:9780"
 
 func newTestWeb(t *testing.T) *testWeb {
@@ -269,6 +328,14 @@ func newTestWeb(t *testing.T) *testWeb {
 	}
 	w := &testWeb{T: t, dir: dir, audit: &lockedBuffer{}, logged: &lockedBuffer{},
 		schedd: &fakeSchedd{logins: store, text: "x", keys: map[string]bool{}, news: make(chan string)}}
+	own, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w.schedd.proofs, err = proof.NewVerifier(n.Web, proof.Programs{OIDC: []string{own, proof.OIDCRole},
+		PAM: []string{filepath.Join(dir, "no-pam")}}); err != nil {
+		t.Fatal(err)
+	}
 	id, err := store.Identity(nil)
 	if err != nil {
 		t.Fatal(err)
@@ -334,8 +401,8 @@ func (w *testWeb) logIn(user string) *http.Cookie {
 // apiToken makes an API token.
 func (w *testWeb) apiToken(user string, scopes ...session.Scope) string {
 	w.Helper()
-	secret, _, err := w.server.store.AddToken(context.Background(), session.TokenRequest{Login: w.loginToken(user),
-		Name: "test", Scopes: scopes, Life: time.Hour}, "test")
+	secret, _, err := w.server.store.AddToken(context.Background(), session.TokenRequest{
+		Proof: session.Proof{Token: w.loginToken(user)}, Name: "test", Scopes: scopes, Life: time.Hour}, "test")
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -77,7 +77,7 @@ func TestW10OneTimeCode(t *testing.T) {
 	won := 0
 	for range 100 {
 		all.Go(func() {
-			if _, _, err := w.server.store.Login(t.Context(), token, "test"); err == nil {
+			if _, _, err := w.server.store.Login(t.Context(), session.Proof{Token: token}, "test"); err == nil {
 				mu.Lock()
 				defer mu.Unlock()
 				won++

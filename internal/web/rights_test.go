@@ -13,7 +13,7 @@ import (
 // examplePath fills in the wildcards of a pattern.
 func examplePath(pattern string) string {
 	return strings.NewReplacer("{id}", "1.n1", "{node}", "n1", "{stream}", "out", "{name}", "x", "{file}", "roost.css",
-		"{$}", "").Replace(pattern)
+		"{provider}", "university", "{$}", "").Replace(pattern)
 }
 
 // exampleBody is a body that a route accepts.
@@ -30,7 +30,7 @@ func exampleBody(r *route.Route) string {
 // decides.
 func TestW11Rights(t *testing.T) {
 	w := newTestWeb(t)
-	redeeming := []string{"/v1/session", "/login", "/v1/tokens"}
+	redeeming := []string{"/v1/session", "/login", "/v1/tokens", "/login/password", "/login/university/callback"}
 	callers := w.callers()
 	for _, r := range w.server.table.Routes() {
 		for _, pattern := range []string{r.Pattern, r.Page} {
@@ -92,7 +92,7 @@ func (w *testWeb) callers() map[string]any {
 func (w *testWeb) endLogins() {
 	w.Helper()
 	w.forgetLimits()
-	s, _, err := w.server.store.Login(w.Context(), w.loginToken("ann"), "test")
+	s, _, err := w.server.store.Login(w.Context(), session.Proof{Token: w.loginToken("ann")}, "test")
 	if err != nil {
 		w.Fatal(err)
 	}

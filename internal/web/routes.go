@@ -1,14 +1,12 @@
 package web
 
 import (
-	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/web/jobtext"
 	"github.com/roost-batch/roost/internal/web/route"
-	"github.com/roost-batch/roost/internal/web/session"
 	"github.com/roost-batch/roost/internal/web/view"
 )
 
@@ -22,10 +20,22 @@ func (d *server) routes() []route.Route {
 func (d *server) sessionRoutes() []route.Route {
 	return []route.Route{
 		{Method: "GET", Page: "/login", Template: "login", Summary: "the page where links of roost web login lead",
-			Rights: route.Anonymous, Class: route.Files, View: view.Login},
-		{Method: "POST", Pattern: "/v1/session", Page: "/login", Summary: "log in with a login token",
-			Rights: route.Anonymous, Class: route.Logins, Changes: true, Body: view.LoginRequest{},
+			Rights: route.Anonymous, Class: route.Files, View: view.Login(d.node.Web)},
+		{Method: "POST", Pattern: "/v1/session", Page: "/login",
+			Summary: "log in with a login token, or with a signed challenge",
+			Rights:  route.Anonymous, Class: route.Logins, Changes: true, Body: view.LoginRequest{},
 			Reply: view.Session{}, Handle: d.logIn},
+		{Method: "GET", Pattern: "/v1/session/challenge", Summary: "a challenge for the key of roost login to sign",
+			Rights: route.Anonymous, Class: route.Expensive, Reply: view.Challenge{}, Handle: d.challenge},
+		{Method: "POST", Page: "/login/password", Summary: "log in with a password of the schedd's host",
+			Rights: route.Anonymous, Class: route.Logins, Changes: true, Handle: d.logInByPassword},
+		{Method: "GET", Page: "/login/{provider}", Summary: "begin a login at an OpenID provider",
+			Rights: route.Anonymous, Class: route.Expensive, Handle: d.beginProvider},
+		{Method: "GET", Page: "/login/{provider}/callback", Template: "callback",
+			Summary: "the page where an OpenID provider sends the browser back to",
+			Rights:  route.Anonymous, Class: route.Files, View: view.ProviderCallback(d.node.Web)},
+		{Method: "POST", Page: "/login/{provider}/callback", Summary: "log in with the answer of an OpenID provider",
+			Rights: route.Anonymous, Class: route.Logins, Changes: true, Handle: d.logInByProvider},
 		{Method: "GET", Pattern: "/v1/session", Summary: "who is logged in", Rights: route.ReadScope,
 			Class: route.Reads, View: view.CurrentSession, Reply: view.Session{}},
 		{Method: "DELETE", Pattern: "/v1/session", Summary: "log out", Rights: route.OwnSession, Class: route.Writes,
@@ -37,7 +47,7 @@ func (d *server) sessionRoutes() []route.Route {
 			View: view.ListLogins(d.store), Reply: view.Logins{}},
 		{Method: "GET", Pattern: "/v1/tokens", Summary: "the user's API tokens", Rights: route.OwnSession,
 			Class: route.Reads, View: view.ListTokens(d.store), Reply: view.Tokens{}},
-		{Method: "POST", Pattern: "/v1/tokens", Summary: "make an API token of a login token",
+		{Method: "POST", Pattern: "/v1/tokens", Summary: "make an API token of a login token or a signed challenge",
 			Rights: route.Anonymous, Class: route.Logins, Changes: true, Body: view.TokenRequest{},
 			Reply: view.NewToken{}, Handle: view.AddToken(d.store)},
 		{Method: "DELETE", Pattern: "/v1/tokens/{id}", Summary: "remove an API token", Rights: route.OwnSession,
@@ -188,39 +198,4 @@ func (d *server) serviceRoutes() []route.Route {
 		{Method: "GET", Pattern: "/static/{file}", Summary: "a script or style of the pages", Rights: route.Anonymous,
 			Class: route.Files, Handle: d.static},
 	}
-}
-
-// logIn makes a session of a login token.
-func (d *server) logIn(c *route.Call) error {
-	var body view.LoginRequest
-	if err := c.Decode(&body, func(value func(string) string) { body.Token = value("token") }); err != nil {
-		return err
-	}
-	s, cookie, err := d.store.Login(c.Context(), body.Token, c.From)
-	if err != nil {
-		d.log.Warn("a login has failed", "from", c.From, "error", err)
-		return err
-	}
-	if c.Session != nil && c.Session.Way != session.ByToken { // the cookie is replaced, so that session would be lost
-		d.store.Logout(c.Context(), c.Session)
-	}
-	c.Note("user", s.User)
-	c.Note("session", s.ID)
-	d.log.Info("login", "user", s.User, "session", s.ID, "from", c.From)
-	c.SetCookie(cookie)
-	if c.IsPage {
-		return c.Redirect("/")
-	}
-	return c.WriteJSON(http.StatusCreated, view.SessionOf(s))
-}
-
-// logOut ends the session of a call.
-func (d *server) logOut(c *route.Call) error {
-	d.store.Logout(c.Context(), c.Session)
-	c.SetCookie("")
-	if c.IsPage {
-		return c.Redirect("/login")
-	}
-	c.Writer.WriteHeader(http.StatusNoContent)
-	return nil
 }

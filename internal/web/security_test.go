@@ -211,7 +211,7 @@ func TestStepUpLogin(t *testing.T) {
 	if code := put(cookie); code != http.StatusNoContent {
 		t.Errorf("a fresh login: %d", code)
 	}
-	w.server.store.Sessions("ann")[0].Created = time.Now().Add(-16 * time.Minute)
+	w.server.store.Sessions("ann")[0].Proved = time.Now().Add(-16 * time.Minute)
 	if code := put(cookie); code != http.StatusForbidden {
 		t.Errorf("an old login: %d", code)
 	}

@@ -11,10 +11,8 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -128,32 +126,9 @@ func newServer(n *config.Node, log *slog.Logger, audit io.Writer) (*server, erro
 
 // newTable makes the table of routes.
 func (d *server) newTable(audit io.Writer) *route.Table {
-	return route.New(d.routes(), route.Options{Hosts: hostNames(d.node.Web),
+	return route.New(d.routes(), route.Options{Hosts: d.node.Web.HostNames(),
 		Secure: strings.HasPrefix(d.node.Web.URL, "https:"), Store: d.store, Log: d.log, Audit: audit,
 		Page: d.renderPage})
-}
-
-// hostNames returns the names that requests may name in Host.
-func hostNames(w *config.WebSettings) []string {
-	var names []string
-	for _, name := range w.Names {
-		names = append(names, strings.ToLower(strings.TrimSuffix(name, ".")))
-	}
-	if u, err := url.Parse(w.URL); err == nil {
-		names = append(names, strings.ToLower(u.Hostname()))
-	}
-	for _, addr := range w.Listen {
-		host, _, err := net.SplitHostPort(addr)
-		if err != nil || strings.HasPrefix(addr, "unix:") {
-			continue
-		}
-		names = append(names, strings.ToLower(host))
-		if ip := net.ParseIP(host); ip != nil && ip.IsLoopback() {
-			names = append(names, "localhost")
-		}
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
 }
 
 func (d *server) renderPage(w io.Writer, name string, c *route.Call, data any) error {

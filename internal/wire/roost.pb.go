@@ -11065,7 +11065,8 @@ const file_roost_proto_rawDesc = "" +
 	"\x05first\x18\x03 \x01(\x04R\x05first\x12\x18\n" +
 	"\aentries\x18\x04 \x03(\fR\aentries\x12\x10\n" +
 	"\x03gap\x18\x05 \x01(\bR\x03gap\x12\x1a\n" +
-	"\bcomplete\x18\x06 \x01(\x03R\bcomplete2\xe1\t\n" +
+	"\bcomplete\x18\x06 \x01(\x03R\bcomplete2\xab\n" +
+	"\n" +
 	"\x06Schedd\x12<\n" +
 	"\x06Submit\x12\x19.roost.wire.SubmitRequest\x1a\x17.roost.wire.SubmitReply\x12@\n" +
 	"\vSubmitParts\x12\x16.roost.wire.SubmitPart\x1a\x17.roost.wire.SubmitReply(\x01\x12@\n" +
@@ -11086,7 +11087,9 @@ const file_roost_proto_rawDesc = "" +
 	"\n" +
 	"Accounting\x12\x1b.roost.wire.AccountingQuery\x1a\x1b.roost.wire.AccountingPiece0\x01\x12H\n" +
 	"\n" +
-	"LoginToken\x12\x1d.roost.wire.LoginTokenRequest\x1a\x1b.roost.wire.LoginTokenReply\x129\n" +
+	"LoginToken\x12\x1d.roost.wire.LoginTokenRequest\x1a\x1b.roost.wire.LoginTokenReply\x12H\n" +
+	"\n" +
+	"BeginLogin\x12\x1d.roost.wire.BeginLoginRequest\x1a\x1b.roost.wire.BeginLoginReply\x129\n" +
 	"\x05Login\x12\x18.roost.wire.LoginRequest\x1a\x16.roost.wire.LoginReply\x12<\n" +
 	"\x06Logins\x12\x19.roost.wire.LoginsRequest\x1a\x17.roost.wire.LoginsReply\x12:\n" +
 	"\x06Logout\x12\x19.roost.wire.LogoutRequest\x1a\x15.roost.wire.LoginInfo2\xf2\x01\n" +
@@ -11321,28 +11324,30 @@ var file_roost_proto_goTypes = []any{
 	(*scheddapi.PoolQuery)(nil),             // 155: roost.wire.PoolQuery
 	(*scheddapi.AccountingQuery)(nil),       // 156: roost.wire.AccountingQuery
 	(*scheddapi.LoginTokenRequest)(nil),     // 157: roost.wire.LoginTokenRequest
-	(*scheddapi.LoginRequest)(nil),          // 158: roost.wire.LoginRequest
-	(*scheddapi.LoginsRequest)(nil),         // 159: roost.wire.LoginsRequest
-	(*scheddapi.LogoutRequest)(nil),         // 160: roost.wire.LogoutRequest
-	(*scheddapi.SubmitReply)(nil),           // 161: roost.wire.SubmitReply
-	(*scheddapi.ScriptReply)(nil),           // 162: roost.wire.ScriptReply
-	(*scheddapi.JobStatus)(nil),             // 163: roost.wire.JobStatus
-	(*scheddapi.ActReply)(nil),              // 164: roost.wire.ActReply
-	(*scheddapi.WatchEvent)(nil),            // 165: roost.wire.WatchEvent
-	(*scheddapi.LogChunk)(nil),              // 166: roost.wire.LogChunk
-	(*scheddapi.WhyReply)(nil),              // 167: roost.wire.WhyReply
-	(*scheddapi.JobEvent)(nil),              // 168: roost.wire.JobEvent
-	(*scheddapi.AdText)(nil),                // 169: roost.wire.AdText
-	(*scheddapi.HealthReply)(nil),           // 170: roost.wire.HealthReply
-	(*scheddapi.ShellOutput)(nil),           // 171: roost.wire.ShellOutput
-	(*scheddapi.CellReply)(nil),             // 172: roost.wire.CellReply
-	(*scheddapi.CheckpointPiece)(nil),       // 173: roost.wire.CheckpointPiece
-	(*scheddapi.PoolRow)(nil),               // 174: roost.wire.PoolRow
-	(*scheddapi.AccountingPiece)(nil),       // 175: roost.wire.AccountingPiece
-	(*scheddapi.LoginTokenReply)(nil),       // 176: roost.wire.LoginTokenReply
-	(*scheddapi.LoginReply)(nil),            // 177: roost.wire.LoginReply
-	(*scheddapi.LoginsReply)(nil),           // 178: roost.wire.LoginsReply
-	(*scheddapi.LoginInfo)(nil),             // 179: roost.wire.LoginInfo
+	(*scheddapi.BeginLoginRequest)(nil),     // 158: roost.wire.BeginLoginRequest
+	(*scheddapi.LoginRequest)(nil),          // 159: roost.wire.LoginRequest
+	(*scheddapi.LoginsRequest)(nil),         // 160: roost.wire.LoginsRequest
+	(*scheddapi.LogoutRequest)(nil),         // 161: roost.wire.LogoutRequest
+	(*scheddapi.SubmitReply)(nil),           // 162: roost.wire.SubmitReply
+	(*scheddapi.ScriptReply)(nil),           // 163: roost.wire.ScriptReply
+	(*scheddapi.JobStatus)(nil),             // 164: roost.wire.JobStatus
+	(*scheddapi.ActReply)(nil),              // 165: roost.wire.ActReply
+	(*scheddapi.WatchEvent)(nil),            // 166: roost.wire.WatchEvent
+	(*scheddapi.LogChunk)(nil),              // 167: roost.wire.LogChunk
+	(*scheddapi.WhyReply)(nil),              // 168: roost.wire.WhyReply
+	(*scheddapi.JobEvent)(nil),              // 169: roost.wire.JobEvent
+	(*scheddapi.AdText)(nil),                // 170: roost.wire.AdText
+	(*scheddapi.HealthReply)(nil),           // 171: roost.wire.HealthReply
+	(*scheddapi.ShellOutput)(nil),           // 172: roost.wire.ShellOutput
+	(*scheddapi.CellReply)(nil),             // 173: roost.wire.CellReply
+	(*scheddapi.CheckpointPiece)(nil),       // 174: roost.wire.CheckpointPiece
+	(*scheddapi.PoolRow)(nil),               // 175: roost.wire.PoolRow
+	(*scheddapi.AccountingPiece)(nil),       // 176: roost.wire.AccountingPiece
+	(*scheddapi.LoginTokenReply)(nil),       // 177: roost.wire.LoginTokenReply
+	(*scheddapi.BeginLoginReply)(nil),       // 178: roost.wire.BeginLoginReply
+	(*scheddapi.LoginReply)(nil),            // 179: roost.wire.LoginReply
+	(*scheddapi.LoginsReply)(nil),           // 180: roost.wire.LoginsReply
+	(*scheddapi.LoginInfo)(nil),             // 181: roost.wire.LoginInfo
 }
 var file_roost_proto_depIdxs = []int32{
 	133, // 0: roost.wire.NeighbourAct.act:type_name -> roost.wire.ActRequest
@@ -11499,119 +11504,121 @@ var file_roost_proto_depIdxs = []int32{
 	155, // 151: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
 	156, // 152: roost.wire.Schedd.Accounting:input_type -> roost.wire.AccountingQuery
 	157, // 153: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
-	158, // 154: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
-	159, // 155: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
-	160, // 156: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
-	5,   // 157: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
-	148, // 158: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
-	149, // 159: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
-	4,   // 160: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
-	6,   // 161: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
-	8,   // 162: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
-	150, // 163: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
-	12,  // 164: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
-	10,  // 165: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
-	153, // 166: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
-	154, // 167: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	42,  // 168: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
-	43,  // 169: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
-	38,  // 170: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
-	40,  // 171: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
-	40,  // 172: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
-	46,  // 173: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
-	88,  // 174: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
-	91,  // 175: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
-	92,  // 176: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
-	62,  // 177: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
-	88,  // 178: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
-	152, // 179: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
-	73,  // 180: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
-	88,  // 181: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
-	62,  // 182: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
-	62,  // 183: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
-	96,  // 184: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
-	98,  // 185: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
-	99,  // 186: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
-	101, // 187: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
-	103, // 188: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
-	105, // 189: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
-	107, // 190: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
-	109, // 191: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
-	111, // 192: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
-	113, // 193: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
-	115, // 194: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
-	118, // 195: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
-	120, // 196: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
-	123, // 197: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
-	125, // 198: roost.wire.Feed.Pull:input_type -> roost.wire.FeedRequest
-	127, // 199: roost.wire.Feed.Walk:input_type -> roost.wire.FeedWalk
-	156, // 200: roost.wire.Accountant.Report:input_type -> roost.wire.AccountingQuery
-	161, // 201: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	161, // 202: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
-	162, // 203: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
-	163, // 204: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	164, // 205: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	165, // 206: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	166, // 207: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	167, // 208: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	168, // 209: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	169, // 210: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	170, // 211: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	171, // 212: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
-	172, // 213: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
-	173, // 214: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	174, // 215: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
-	175, // 216: roost.wire.Schedd.Accounting:output_type -> roost.wire.AccountingPiece
-	176, // 217: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
-	177, // 218: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
-	178, // 219: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
-	179, // 220: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
-	163, // 221: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
-	167, // 222: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
-	168, // 223: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
-	164, // 224: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
-	7,   // 225: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	9,   // 226: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	169, // 227: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	31,  // 228: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	11,  // 229: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
-	172, // 230: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
-	173, // 231: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	42,  // 232: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
-	44,  // 233: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
-	39,  // 234: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
-	41,  // 235: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
-	41,  // 236: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
-	70,  // 237: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	90,  // 238: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	88,  // 239: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	166, // 240: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	88,  // 241: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
-	90,  // 242: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
-	171, // 243: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
-	72,  // 244: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
-	90,  // 245: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
-	88,  // 246: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
-	65,  // 247: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
-	93,  // 248: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
-	100, // 249: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
-	100, // 250: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
-	102, // 251: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
-	104, // 252: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
-	106, // 253: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
-	108, // 254: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
-	110, // 255: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
-	112, // 256: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
-	114, // 257: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
-	116, // 258: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
-	119, // 259: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
-	121, // 260: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
-	124, // 261: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
-	128, // 262: roost.wire.Feed.Pull:output_type -> roost.wire.FeedBatch
-	128, // 263: roost.wire.Feed.Walk:output_type -> roost.wire.FeedBatch
-	175, // 264: roost.wire.Accountant.Report:output_type -> roost.wire.AccountingPiece
-	201, // [201:265] is the sub-list for method output_type
-	137, // [137:201] is the sub-list for method input_type
+	158, // 154: roost.wire.Schedd.BeginLogin:input_type -> roost.wire.BeginLoginRequest
+	159, // 155: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
+	160, // 156: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
+	161, // 157: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
+	5,   // 158: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
+	148, // 159: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
+	149, // 160: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
+	4,   // 161: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
+	6,   // 162: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
+	8,   // 163: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
+	150, // 164: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
+	12,  // 165: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
+	10,  // 166: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
+	153, // 167: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
+	154, // 168: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	42,  // 169: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
+	43,  // 170: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
+	38,  // 171: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
+	40,  // 172: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
+	40,  // 173: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
+	46,  // 174: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
+	88,  // 175: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
+	91,  // 176: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
+	92,  // 177: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
+	62,  // 178: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
+	88,  // 179: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
+	152, // 180: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
+	73,  // 181: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
+	88,  // 182: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
+	62,  // 183: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
+	62,  // 184: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
+	96,  // 185: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
+	98,  // 186: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
+	99,  // 187: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
+	101, // 188: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
+	103, // 189: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
+	105, // 190: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
+	107, // 191: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
+	109, // 192: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
+	111, // 193: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
+	113, // 194: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
+	115, // 195: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
+	118, // 196: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
+	120, // 197: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
+	123, // 198: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
+	125, // 199: roost.wire.Feed.Pull:input_type -> roost.wire.FeedRequest
+	127, // 200: roost.wire.Feed.Walk:input_type -> roost.wire.FeedWalk
+	156, // 201: roost.wire.Accountant.Report:input_type -> roost.wire.AccountingQuery
+	162, // 202: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	162, // 203: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
+	163, // 204: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
+	164, // 205: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	165, // 206: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	166, // 207: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	167, // 208: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	168, // 209: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	169, // 210: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	170, // 211: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	171, // 212: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	172, // 213: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	173, // 214: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
+	174, // 215: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	175, // 216: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
+	176, // 217: roost.wire.Schedd.Accounting:output_type -> roost.wire.AccountingPiece
+	177, // 218: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
+	178, // 219: roost.wire.Schedd.BeginLogin:output_type -> roost.wire.BeginLoginReply
+	179, // 220: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
+	180, // 221: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
+	181, // 222: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
+	164, // 223: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
+	168, // 224: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
+	169, // 225: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
+	165, // 226: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
+	7,   // 227: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	9,   // 228: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	170, // 229: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	31,  // 230: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	11,  // 231: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
+	173, // 232: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
+	174, // 233: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	42,  // 234: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
+	44,  // 235: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
+	39,  // 236: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
+	41,  // 237: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
+	41,  // 238: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
+	70,  // 239: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	90,  // 240: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	88,  // 241: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	167, // 242: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	88,  // 243: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	90,  // 244: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	172, // 245: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	72,  // 246: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
+	90,  // 247: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
+	88,  // 248: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
+	65,  // 249: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
+	93,  // 250: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
+	100, // 251: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
+	100, // 252: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
+	102, // 253: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
+	104, // 254: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
+	106, // 255: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
+	108, // 256: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
+	110, // 257: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
+	112, // 258: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
+	114, // 259: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
+	116, // 260: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
+	119, // 261: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
+	121, // 262: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
+	124, // 263: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
+	128, // 264: roost.wire.Feed.Pull:output_type -> roost.wire.FeedBatch
+	128, // 265: roost.wire.Feed.Walk:output_type -> roost.wire.FeedBatch
+	176, // 266: roost.wire.Accountant.Report:output_type -> roost.wire.AccountingPiece
+	202, // [202:267] is the sub-list for method output_type
+	137, // [137:202] is the sub-list for method input_type
 	137, // [137:137] is the sub-list for extension type_name
 	137, // [137:137] is the sub-list for extension extendee
 	0,   // [0:137] is the sub-list for field type_name

@@ -40,6 +40,7 @@ const (
 	Schedd_QueryPool_FullMethodName      = "/roost.wire.Schedd/QueryPool"
 	Schedd_Accounting_FullMethodName     = "/roost.wire.Schedd/Accounting"
 	Schedd_LoginToken_FullMethodName     = "/roost.wire.Schedd/LoginToken"
+	Schedd_BeginLogin_FullMethodName     = "/roost.wire.Schedd/BeginLogin"
 	Schedd_Login_FullMethodName          = "/roost.wire.Schedd/Login"
 	Schedd_Logins_FullMethodName         = "/roost.wire.Schedd/Logins"
 	Schedd_Logout_FullMethodName         = "/roost.wire.Schedd/Logout"
@@ -68,6 +69,7 @@ type ScheddClient interface {
 	QueryPool(ctx context.Context, in *scheddapi.PoolQuery, opts ...grpc.CallOption) (grpc.ServerStreamingClient[scheddapi.PoolRow], error)
 	Accounting(ctx context.Context, in *scheddapi.AccountingQuery, opts ...grpc.CallOption) (grpc.ServerStreamingClient[scheddapi.AccountingPiece], error)
 	LoginToken(ctx context.Context, in *scheddapi.LoginTokenRequest, opts ...grpc.CallOption) (*scheddapi.LoginTokenReply, error)
+	BeginLogin(ctx context.Context, in *scheddapi.BeginLoginRequest, opts ...grpc.CallOption) (*scheddapi.BeginLoginReply, error)
 	Login(ctx context.Context, in *scheddapi.LoginRequest, opts ...grpc.CallOption) (*scheddapi.LoginReply, error)
 	Logins(ctx context.Context, in *scheddapi.LoginsRequest, opts ...grpc.CallOption) (*scheddapi.LoginsReply, error)
 	Logout(ctx context.Context, in *scheddapi.LogoutRequest, opts ...grpc.CallOption) (*scheddapi.LoginInfo, error)
@@ -332,6 +334,16 @@ func (c *scheddClient) LoginToken(ctx context.Context, in *scheddapi.LoginTokenR
 	return out, nil
 }
 
+func (c *scheddClient) BeginLogin(ctx context.Context, in *scheddapi.BeginLoginRequest, opts ...grpc.CallOption) (*scheddapi.BeginLoginReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(scheddapi.BeginLoginReply)
+	err := c.cc.Invoke(ctx, Schedd_BeginLogin_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *scheddClient) Login(ctx context.Context, in *scheddapi.LoginRequest, opts ...grpc.CallOption) (*scheddapi.LoginReply, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(scheddapi.LoginReply)
@@ -385,6 +397,7 @@ type ScheddServer interface {
 	QueryPool(*scheddapi.PoolQuery, grpc.ServerStreamingServer[scheddapi.PoolRow]) error
 	Accounting(*scheddapi.AccountingQuery, grpc.ServerStreamingServer[scheddapi.AccountingPiece]) error
 	LoginToken(context.Context, *scheddapi.LoginTokenRequest) (*scheddapi.LoginTokenReply, error)
+	BeginLogin(context.Context, *scheddapi.BeginLoginRequest) (*scheddapi.BeginLoginReply, error)
 	Login(context.Context, *scheddapi.LoginRequest) (*scheddapi.LoginReply, error)
 	Logins(context.Context, *scheddapi.LoginsRequest) (*scheddapi.LoginsReply, error)
 	Logout(context.Context, *scheddapi.LogoutRequest) (*scheddapi.LoginInfo, error)
@@ -448,6 +461,9 @@ func (UnimplementedScheddServer) Accounting(*scheddapi.AccountingQuery, grpc.Ser
 }
 func (UnimplementedScheddServer) LoginToken(context.Context, *scheddapi.LoginTokenRequest) (*scheddapi.LoginTokenReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method LoginToken not implemented")
+}
+func (UnimplementedScheddServer) BeginLogin(context.Context, *scheddapi.BeginLoginRequest) (*scheddapi.BeginLoginReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method BeginLogin not implemented")
 }
 func (UnimplementedScheddServer) Login(context.Context, *scheddapi.LoginRequest) (*scheddapi.LoginReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Login not implemented")
@@ -696,6 +712,24 @@ func _Schedd_LoginToken_Handler(srv interface{}, ctx context.Context, dec func(i
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Schedd_BeginLogin_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(scheddapi.BeginLoginRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ScheddServer).BeginLogin(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Schedd_BeginLogin_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ScheddServer).BeginLogin(ctx, req.(*scheddapi.BeginLoginRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Schedd_Login_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(scheddapi.LoginRequest)
 	if err := dec(in); err != nil {
@@ -780,6 +814,10 @@ var Schedd_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "LoginToken",
 			Handler:    _Schedd_LoginToken_Handler,
+		},
+		{
+			MethodName: "BeginLogin",
+			Handler:    _Schedd_BeginLogin_Handler,
 		},
 		{
 			MethodName: "Login",

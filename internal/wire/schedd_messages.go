@@ -18,6 +18,11 @@ type (
 	LoginTokenReply       = scheddapi.LoginTokenReply
 	LoginRequest          = scheddapi.LoginRequest
 	LoginReply            = scheddapi.LoginReply
+	ProviderProof         = scheddapi.ProviderProof
+	PasswordProof         = scheddapi.PasswordProof
+	DerivedProof          = scheddapi.DerivedProof
+	BeginLoginRequest     = scheddapi.BeginLoginRequest
+	BeginLoginReply       = scheddapi.BeginLoginReply
 	LoginInfo             = scheddapi.LoginInfo
 	LoginsRequest         = scheddapi.LoginsRequest
 	LoginsReply           = scheddapi.LoginsReply

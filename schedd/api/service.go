@@ -110,7 +110,7 @@ type jobView struct {
 	liveUsage liveUsage
 	// usage over time of the attempts that run
 	usageWindows *usagewindow.Log
-	waits     waitSummary
+	waits        waitSummary
 }
 
 // jobActions decides what users and commands change of jobs. All its methods are called
@@ -137,6 +137,7 @@ type Service struct {
 	shells               atomic.Int32 // open through this schedd
 	interactiveTerminals atomic.Int32 // of interactive jobs
 	accountantAddress    func() string
+	issuer               *loginIssuer // nil without logins
 }
 
 // New returns the service; nothing is started.

@@ -5,19 +5,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os/user"
 	"path/filepath"
 	"strconv"
 	"time"
 
-	grpcpeer "google.golang.org/grpc/peer"
-
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/identity/login"
 	"github.com/roost-batch/roost/internal/identity/peer"
-	"github.com/roost-batch/roost/internal/identity/pki"
+	"github.com/roost-batch/roost/internal/identity/proof"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/admission"
@@ -33,6 +30,12 @@ func (s *Service) OpenLogins(stateDir string) (serving *rpc.Identity, err error)
 	}
 	if s.logins, err = login.Open(filepath.Join(stateDir, "logins"), s.node.Name); err != nil {
 		return nil, err
+	}
+	s.issuer = &loginIssuer{node: s.node.Name, log: s.log, logins: s.logins, checkUser: s.checkUser}
+	if s.node.Web != nil {
+		if s.issuer.proofs, err = proof.NewVerifier(s.node.Web, proofPrograms()); err != nil {
+			return nil, err
+		}
 	}
 	return s.logins.Identity(s.identity)
 }
@@ -116,30 +119,6 @@ func (s *Service) LoginToken(ctx context.Context, req *wire.LoginTokenRequest) (
 	s.log.Info("token for a login", "user", who.User, "uid", who.UID, "web", req.GetWeb(), "expires", expires)
 	reply.Token, reply.Expires = token.String(), expires.UnixNano()
 	return reply, nil
-}
-
-// Login spends a token. The caller is anybody: that he has the secret says who he is.
-func (s *Service) Login(ctx context.Context, req *wire.LoginRequest) (*wire.LoginReply, error) {
-	if s.logins == nil {
-		return nil, fmt.Errorf("login: %w: this schedd takes none", roost.Conflict)
-	}
-	from := "this host"
-	if p, ok := grpcpeer.FromContext(ctx); ok {
-		if host, _, err := net.SplitHostPort(p.Addr.String()); err == nil {
-			from = host
-		}
-	}
-	key, err := pki.ParseRequest(req.GetRequest())
-	if err != nil {
-		return nil, err
-	}
-	der, made, err := s.logins.Redeem(req.GetSecret(), key, from, time.Now())
-	if err != nil {
-		s.log.Warn("refused a login", "from", from, "error", err)
-		return nil, err
-	}
-	s.log.Info("login", "user", made.User, "uid", made.UID, "from", from, "id", made.ID())
-	return &wire.LoginReply{Certificate: der, User: made.User, Node: s.node.Name}, nil
 }
 
 // visibleLogins says whose logins a user may see and revoke: their own, and an

@@ -120,15 +120,37 @@ type LoginRequest struct {
 
 // NewRequest prepares the use of a token.
 func NewRequest(t LoginToken) (*LoginRequest, error) {
+	return newRequest(func(root *x509.Certificate) error {
+		if root == nil || sha256.Sum256(root.Raw) != t.Fingerprint {
+			return fmt.Errorf("%w: this is not the schedd that made the token: is the connection intercepted, or "+
+				"was it installed again?", roost.Unauthenticated)
+		}
+		return nil
+	})
+}
+
+// NewSocketRequest prepares a login over the schedd's socket on this host. Whoever can
+// make a socket in that directory is the schedd, so that its authority need not be known
+// before.
+func NewSocketRequest() (*LoginRequest, error) {
+	return newRequest(func(root *x509.Certificate) error {
+		if root == nil {
+			return fmt.Errorf("%w: the schedd shows no authority", roost.Unauthenticated)
+		}
+		return nil
+	})
+}
+
+// newRequest prepares a login. check gets the schedd's own authority.
+func newRequest(check func(root *x509.Certificate) error) (*LoginRequest, error) {
 	_, key, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		return nil, fmt.Errorf("login: %w", err)
 	}
 	g := &LoginRequest{Key: key, seen: make(chan *x509.Certificate, 1)}
 	g.Identity = clientTLS(tls.Certificate{}, func(leaf, root *x509.Certificate) error {
-		if root == nil || sha256.Sum256(root.Raw) != t.Fingerprint {
-			return fmt.Errorf("%w: this is not the schedd that made the token: is the connection intercepted, or "+
-				"was it installed again?", roost.Unauthenticated)
+		if err := check(root); err != nil {
+			return err
 		}
 		if err := checkServer(leaf, root, leaf.Subject.CommonName); err != nil {
 			return err

@@ -49,6 +49,8 @@ type Login struct {
 	Made    time.Time `json:"made"`
 	Expires time.Time `json:"expires"`
 	Revoked time.Time `json:"revoked,omitzero"`
+	// serial number of the login whose key has signed for this one; it ends with that
+	Parent string `json:"parent,omitempty"`
 }
 
 // ID returns the id by which users name a login.
@@ -185,26 +187,34 @@ func (k *Store) Redeem(secret []byte, key ed25519.PublicKey, from string,
 			der = t.DER // the answer was lost
 			return k.loginBySerial(b, der, &l)
 		}
-		held := 0
-		for _, other := range b.Logins {
-			if other.UID == t.UID && other.Revoked.IsZero() && now.Before(other.Expires) {
-				held++
-			}
+		if der, l, err = k.issue(b, key, Login{HostAccount: t.HostAccount, From: from, Made: now},
+			cmp.Or(t.Validity, LoginValidity)); err == nil {
+			t.Key, t.DER = key, der
 		}
-		if held >= maxLogins {
-			return fmt.Errorf("login: %w: you have %d already: on %s see roost logins", roost.Exhausted, held, k.node)
-		}
-		cert, err := k.authority.CertifyUser(key, t.User, cmp.Or(t.Validity, LoginValidity))
-		if err != nil {
-			return err
-		}
-		der = cert.Raw
-		t.Key, t.DER = key, der
-		b.Logins = append(b.Logins, Login{HostAccount: t.HostAccount, Serial: cert.SerialNumber.Text(16), From: from,
-			Made: now, Expires: cert.NotAfter})
-		return k.loginBySerial(b, der, &l)
+		return err
 	})
 	return der, l, err
+}
+
+// issue makes a certificate for a key and adds its login.
+func (k *Store) issue(b *storeFile, key ed25519.PublicKey, l Login, validity time.Duration) ([]byte, Login, error) {
+	held := 0
+	for _, other := range b.Logins {
+		if other.UID == l.UID && other.Revoked.IsZero() && l.Made.Before(other.Expires) {
+			held++
+		}
+	}
+	if held >= maxLogins {
+		return nil, l, fmt.Errorf("login: %w: you have %d already: on %s see roost logins", roost.Exhausted, held,
+			k.node)
+	}
+	cert, err := k.authority.CertifyUser(key, l.User, validity)
+	if err != nil {
+		return nil, l, err
+	}
+	l.Serial, l.Expires = cert.SerialNumber.Text(16), cert.NotAfter
+	b.Logins = append(b.Logins, l)
+	return cert.Raw, l, nil
 }
 
 // loginBySerial finds the login of a certificate.
@@ -226,9 +236,18 @@ func (k *Store) loginBySerial(b *storeFile, der []byte, into *Login) error {
 func (k *Store) Account(serial string, now time.Time) (HostAccount, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	return k.account(serial, now)
+}
+
+func (k *Store) account(serial string, now time.Time) (HostAccount, error) {
 	for _, l := range k.state.Logins {
 		if l.Serial != serial {
 			continue
+		}
+		if l.Parent != "" {
+			if _, err := k.account(l.Parent, now); err != nil {
+				return HostAccount{}, fmt.Errorf("the login of which this one was made: %w", err)
+			}
 		}
 		if !l.Revoked.IsZero() {
 			return HostAccount{}, fmt.Errorf("login: %w: it was revoked on %s: log in again", roost.Unauthenticated,

@@ -43,7 +43,8 @@ func scheddAccess() AccessTable {
 		schedd + "QueryPool":  {User},
 		schedd + "Accounting": {User},      // the accountant decides what the caller may read
 		schedd + "LoginToken": {User},      // the schedd checks that the caller is on its host
-		schedd + "Login":      {Anonymous}, // the schedd checks that the caller has a token
+		schedd + "BeginLogin": {Anonymous}, // the schedd checks that the caller is on its host
+		schedd + "Login":      {Anonymous}, // the schedd checks that the caller has a token or another proof
 		schedd + "Logins":     {User},
 		schedd + "Logout":     {User},
 

@@ -43,7 +43,9 @@ func scheddMessages() []MessageKind {
 		{"Schedd.QueryPool", users, anybody},
 		{"Schedd.Accounting", users, "who calls: user and trusted are set by the schedd"},
 		{"Schedd.LoginToken", users, "who calls: the caller is on the schedd's host"},
-		{"Schedd.Login", []Role{Anonymous}, "the secret with the digests of tokens that are not used"},
+		{"Schedd.BeginLogin", []Role{Anonymous}, "nothing: it says who nobody is, and is answered on this host alone"},
+		{"Schedd.Login", []Role{Anonymous}, "the secret with the digests of tokens that are not used; an ID token " +
+			"with the keys of its provider; a password with PAM; a statement with the key of a valid login"},
 		{"Schedd.Logins", users, "who calls: the caller's own logins"},
 		{"Schedd.Logout", users, "who calls: the caller's own logins"},
 

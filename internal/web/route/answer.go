@@ -188,6 +188,29 @@ func (c *Call) SetCookie(value string) {
 	http.SetCookie(c.Writer, cookie)
 }
 
+// loginCookie is the name of the cookie of a login that has begun at another site.
+func (t *Table) loginCookie() string { return t.cookie + "-login" }
+
+// SetLoginCookie gives the browser the state of a login at another site. The browser
+// sends it, too, when that site leads back here; it gives no rights.
+func (c *Call) SetLoginCookie(value string, life time.Duration) {
+	cookie := &http.Cookie{Name: c.table.loginCookie(), Value: value, Path: "/", HttpOnly: true, Secure: c.table.Secure,
+		SameSite: http.SameSiteLaxMode, MaxAge: int(life.Seconds())}
+	if value == "" {
+		cookie.MaxAge = -1
+	}
+	http.SetCookie(c.Writer, cookie)
+}
+
+// LoginCookie returns that state; empty: there is none.
+func (c *Call) LoginCookie() string {
+	cookie, err := c.Request.Cookie(c.table.loginCookie())
+	if err != nil {
+		return ""
+	}
+	return cookie.Value
+}
+
 // Redirect sends the browser to a page of this server after a form.
 func (c *Call) Redirect(path string) error {
 	if !strings.HasPrefix(path, "/") || strings.HasPrefix(path, "//") || strings.ContainsAny(path, "\\\r\n") {

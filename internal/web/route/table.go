@@ -220,7 +220,7 @@ func (c *Call) checkRights(now time.Time) error {
 	case rights == AdminScope && !s.IsFresh(now):
 		return &Problem{Type: problemType("stale-login"), Title: "login too old", Status: http.StatusForbidden,
 			Detail: "this needs a login that is younger than 15 minutes", Kind: "stale-login",
-			Cure: "log in again: roost web login"}
+			Cure: "log in again: on the page for that, or with roost web login"}
 	}
 	return nil
 }

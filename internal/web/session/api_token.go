@@ -117,7 +117,7 @@ func (f *tokenFile) find(match func(*APIToken) bool) (APIToken, bool) {
 
 // TokenRequest describes an API token to be made.
 type TokenRequest struct {
-	Login  string  // a login token of the schedd, of which the API token's own login is made
+	Proof  Proof   // of which the API token's own login is made
 	Name   string  // for lists
 	Scopes []Scope // not empty
 	Life   time.Duration
@@ -130,7 +130,7 @@ func (k *Store) AddToken(ctx context.Context, r TokenRequest, from string) (secr
 	if err := r.check(); err != nil {
 		return "", t, err
 	}
-	entry, err := k.redeem(ctx, r.Login)
+	entry, _, err := k.exchange(ctx, r.Proof, from)
 	if err != nil {
 		return "", t, err
 	}
@@ -158,6 +158,8 @@ func (k *Store) AddToken(ctx context.Context, r TokenRequest, from string) (secr
 
 func (r TokenRequest) check() error {
 	switch {
+	case r.Proof.Way() != ByLink && r.Proof.Way() != ByKey:
+		return fmt.Errorf("token: %w: a provider or a password makes none", roost.PermissionDenied)
 	case r.Name == "" || len(r.Name) > maxTokenName || strings.ContainsFunc(r.Name, unicode.IsControl):
 		return fmt.Errorf("token: %w: give it a name of at most %d characters", roost.Invalid, maxTokenName)
 	case len(r.Scopes) == 0:

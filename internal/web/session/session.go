@@ -38,8 +38,11 @@ type Way string
 
 // The ways.
 const (
-	ByLink  Way = "link"  // a link of roost web login
-	ByToken Way = "token" // an API token
+	ByLink     Way = "link"     // a link of roost web login
+	ByToken    Way = "token"    // an API token
+	ByProvider Way = "oidc"     // an OpenID provider
+	ByPassword Way = "password" // a password that PAM knows
+	ByKey      Way = "key"      // a statement signed with the key of roost login
 )
 
 // verifyInterval is how long a session is trusted before the schedd is asked again
@@ -59,6 +62,7 @@ type Session struct {
 
 	entry  *login.LoginEntry
 	socket string
+	Proved time.Time // when its user has shown who that is; zero: not known
 
 	mu       sync.Mutex
 	conn     *grpc.ClientConn
@@ -77,10 +81,11 @@ func (s *Session) May(scope Scope) bool {
 	return s.Way != ByToken || slices.Contains(s.Scopes, scope)
 }
 
-// IsFresh reports whether its user has logged in a moment ago. Changes of what
-// administrators keep require it of a browser, whose user may have left.
+// IsFresh reports whether its user has shown who that is a moment ago. Changes of what
+// administrators keep require it of a browser, whose user may have left. A provider that
+// remembers its user shows nothing.
 func (s *Session) IsFresh(now time.Time) bool {
-	return s.Way == ByToken || now.Sub(s.Created) < freshness
+	return s.Way == ByToken || now.Sub(s.Proved) < freshness
 }
 
 const freshness = 15 * time.Minute

@@ -5,14 +5,12 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
 	"time"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/identity/login"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -104,17 +102,17 @@ func newID() string {
 	return hex.EncodeToString(id)
 }
 
-// Login exchanges a login token for a session, and returns the cookie's value. The schedd
-// accepts a token once.
-func (k *Store) Login(ctx context.Context, token, from string) (s *Session, cookie string, err error) {
-	entry, err := k.redeem(ctx, token)
+// Login exchanges a proof for a session, and returns the cookie's value. The schedd
+// accepts a proof once.
+func (k *Store) Login(ctx context.Context, p Proof, from string) (s *Session, cookie string, err error) {
+	entry, proved, err := k.exchange(ctx, p, from)
 	if err != nil {
 		return nil, "", err
 	}
 	now := k.now()
-	s = &Session{ID: newID(), User: entry.User, Node: entry.Node, Way: ByLink, Created: now, From: from,
+	s = &Session{ID: newID(), User: entry.User, Node: entry.Node, Way: p.Way(), Created: now, From: from,
 		Expires: earlier(now.Add(MaxAge), entry.Expires()), entry: entry, socket: k.socket, lastUsed: now,
-		verified: now, ended: make(chan struct{})}
+		verified: now, Proved: earlier(proved, now), ended: make(chan struct{})}
 	cookie = newSecret()
 	if err := k.add(digestOf(cookie), s); err != nil {
 		k.revoke(ctx, s)
@@ -156,51 +154,6 @@ func (k *Store) add(d secretDigest, s *Session) error {
 	k.sessions[d] = s
 	return nil
 }
-
-// redeem spends a login token at the schedd.
-func (k *Store) redeem(ctx context.Context, text string) (*login.LoginEntry, error) {
-	token, err := login.ParseToken(text)
-	if err != nil {
-		return nil, fmt.Errorf("login: %w: the link is not complete: run roost web login again", roost.Invalid)
-	}
-	request, err := login.NewRequest(token)
-	if err != nil {
-		return nil, err
-	}
-	der, err := request.CertRequest()
-	if err != nil {
-		return nil, err
-	}
-	conn, err := rpc.DialLogins(k.socket, request.Identity)
-	if err != nil {
-		return nil, err
-	}
-	defer conn.Close()
-	ctx, cancel := context.WithTimeout(ctx, scheddTimeout)
-	defer cancel()
-	var reply *wire.LoginReply
-	for { // the answer may be lost, if very many log in: the same key gets the same certificate
-		reply, err = wire.NewScheddClient(conn).Login(ctx, &wire.LoginRequest{Secret: token.Secret[:], Request: der})
-		if err = rpc.FromStatus(err); err == nil {
-			break
-		}
-		if !errors.Is(err, roost.Unavailable) || ctx.Err() != nil {
-			return nil, err
-		}
-		select {
-		case <-time.After(retryPause):
-		case <-ctx.Done():
-			return nil, err
-		}
-	}
-	return request.Entry(ctx, reply.GetNode(), k.socket, reply.GetUser(), reply.GetCertificate())
-}
-
-// retryPause is the time between two tries to log in.
-const retryPause = 50 * time.Millisecond
-
-// scheddTimeout is how long a login waits for the schedd.
-const scheddTimeout = 5 * time.Second
 
 // Find returns the session of a cookie. An unknown one is of kind roost.Unauthenticated.
 func (k *Store) Find(cookie string) (*Session, error) {

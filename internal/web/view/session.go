@@ -36,26 +36,6 @@ func SessionOf(s *session.Session) Session {
 // CurrentSession shows the session of the call.
 func CurrentSession(c *route.Call) (any, error) { return SessionOf(c.Session), nil }
 
-// LoginPage is the page where a link of roost web login leads.
-type LoginPage struct {
-	Version  int    `json:"v"`
-	LoggedIn string `json:"user,omitempty"` // who is logged in already
-}
-
-// Login shows that page.
-func Login(c *route.Call) (any, error) {
-	p := LoginPage{Version: document.Version}
-	if c.Session != nil {
-		p.LoggedIn = c.Session.User
-	}
-	return p, nil
-}
-
-// LoginRequest is the body of a login.
-type LoginRequest struct {
-	Token string `json:"token"` // of roost web login
-}
-
 // Logins are the logins of a user at the schedd, and the sessions of browsers among them.
 type Logins struct {
 	Version  int             `json:"v"`
@@ -109,7 +89,8 @@ func ListLogins(store *session.Store) func(*route.Call) (any, error) {
 
 // TokenRequest is the body of a request for an API token.
 type TokenRequest struct {
-	Login  string          `json:"login"` // a login token of roost web token add
+	Login  string          `json:"login,omitempty"` // a login token of roost web token add
+	Key    *KeyProof       `json:"key,omitempty"`   // instead of it, from other machines
 	Name   string          `json:"name"`
 	Scopes []session.Scope `json:"scopes"`
 	Days   int             `json:"days"` // how long it is valid; 0: 30
@@ -166,7 +147,11 @@ func AddToken(store *session.Store) func(*route.Call) error {
 			return fmt.Errorf("days: %w: a token is good for 1 to %d days", roost.Invalid,
 				int(session.MaxTokenLife.Hours()/24))
 		}
-		secret, t, err := store.AddToken(c.Context(), session.TokenRequest{Login: body.Login, Name: body.Name,
+		p, err := (&LoginRequest{Token: body.Login, Key: body.Key}).Proof()
+		if err != nil {
+			return err
+		}
+		secret, t, err := store.AddToken(c.Context(), session.TokenRequest{Proof: p, Name: body.Name,
 			Scopes: body.Scopes, Life: time.Duration(days) * 24 * time.Hour}, c.From)
 		if err != nil {
 			return err

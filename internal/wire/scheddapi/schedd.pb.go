@@ -194,7 +194,7 @@ func (x ActRequest_Verb) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ActRequest_Verb.Descriptor instead.
 func (ActRequest_Verb) EnumDescriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{31, 0}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{36, 0}
 }
 
 // Refusal is the error if its kind is ambiguous and PBS has a number for it.
@@ -259,7 +259,7 @@ func (x ActReply_Refusal) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ActReply_Refusal.Descriptor instead.
 func (ActReply_Refusal) EnumDescriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{34, 0}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{39, 0}
 }
 
 type Resources struct {
@@ -951,10 +951,16 @@ func (x *LoginTokenReply) GetUrl() string {
 	return ""
 }
 
+// LoginRequest has a proof of who somebody is, and the key for which a certificate is
+// asked. Exactly one of secret, provider, password and derived is set.
 type LoginRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Secret        []byte                 `protobuf:"bytes,1,opt,name=secret,proto3" json:"secret,omitempty"`
 	Request       []byte                 `protobuf:"bytes,2,opt,name=request,proto3" json:"request,omitempty"` // PKCS #10, in DER
+	Provider      *ProviderProof         `protobuf:"bytes,3,opt,name=provider,proto3" json:"provider,omitempty"`
+	Password      *PasswordProof         `protobuf:"bytes,4,opt,name=password,proto3" json:"password,omitempty"`
+	Derived       *DerivedProof          `protobuf:"bytes,5,opt,name=derived,proto3" json:"derived,omitempty"`
+	From          string                 `protobuf:"bytes,6,opt,name=from,proto3" json:"from,omitempty"` // address of the browser or program, as the web daemon knows it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1003,11 +1009,40 @@ func (x *LoginRequest) GetRequest() []byte {
 	return nil
 }
 
+func (x *LoginRequest) GetProvider() *ProviderProof {
+	if x != nil {
+		return x.Provider
+	}
+	return nil
+}
+
+func (x *LoginRequest) GetPassword() *PasswordProof {
+	if x != nil {
+		return x.Password
+	}
+	return nil
+}
+
+func (x *LoginRequest) GetDerived() *DerivedProof {
+	if x != nil {
+		return x.Derived
+	}
+	return nil
+}
+
+func (x *LoginRequest) GetFrom() string {
+	if x != nil {
+		return x.From
+	}
+	return ""
+}
+
 type LoginReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Certificate   []byte                 `protobuf:"bytes,1,opt,name=certificate,proto3" json:"certificate,omitempty"` // DER
 	User          string                 `protobuf:"bytes,2,opt,name=user,proto3" json:"user,omitempty"`
-	Node          string                 `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"` // of the schedd
+	Node          string                 `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`      // of the schedd
+	Proved        int64                  `protobuf:"varint,4,opt,name=proved,proto3" json:"proved,omitempty"` // unix nanoseconds: when the user last showed who that is; 0: not known
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1063,6 +1098,324 @@ func (x *LoginReply) GetNode() string {
 	return ""
 }
 
+func (x *LoginReply) GetProved() int64 {
+	if x != nil {
+		return x.Proved
+	}
+	return 0
+}
+
+// ProviderProof is what a browser brings back from an OpenID provider.
+type ProviderProof struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Provider      string                 `protobuf:"bytes,1,opt,name=provider,proto3" json:"provider,omitempty"` // its name in the node file
+	Ticket        []byte                 `protobuf:"bytes,2,opt,name=ticket,proto3" json:"ticket,omitempty"`     // of BeginLogin
+	State         string                 `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`
+	Code          string                 `protobuf:"bytes,4,opt,name=code,proto3" json:"code,omitempty"`
+	Issuer        string                 `protobuf:"bytes,5,opt,name=issuer,proto3" json:"issuer,omitempty"` // RFC 9207; may be empty
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ProviderProof) Reset() {
+	*x = ProviderProof{}
+	mi := &file_scheddapi_schedd_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ProviderProof) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ProviderProof) ProtoMessage() {}
+
+func (x *ProviderProof) ProtoReflect() protoreflect.Message {
+	mi := &file_scheddapi_schedd_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ProviderProof.ProtoReflect.Descriptor instead.
+func (*ProviderProof) Descriptor() ([]byte, []int) {
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *ProviderProof) GetProvider() string {
+	if x != nil {
+		return x.Provider
+	}
+	return ""
+}
+
+func (x *ProviderProof) GetTicket() []byte {
+	if x != nil {
+		return x.Ticket
+	}
+	return nil
+}
+
+func (x *ProviderProof) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *ProviderProof) GetCode() string {
+	if x != nil {
+		return x.Code
+	}
+	return ""
+}
+
+func (x *ProviderProof) GetIssuer() string {
+	if x != nil {
+		return x.Issuer
+	}
+	return ""
+}
+
+// PasswordProof is a password of an account, which PAM checks.
+type PasswordProof struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	User          string                 `protobuf:"bytes,1,opt,name=user,proto3" json:"user,omitempty"`
+	Password      []byte                 `protobuf:"bytes,2,opt,name=password,proto3" json:"password,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PasswordProof) Reset() {
+	*x = PasswordProof{}
+	mi := &file_scheddapi_schedd_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PasswordProof) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PasswordProof) ProtoMessage() {}
+
+func (x *PasswordProof) ProtoReflect() protoreflect.Message {
+	mi := &file_scheddapi_schedd_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PasswordProof.ProtoReflect.Descriptor instead.
+func (*PasswordProof) Descriptor() ([]byte, []int) {
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *PasswordProof) GetUser() string {
+	if x != nil {
+		return x.User
+	}
+	return ""
+}
+
+func (x *PasswordProof) GetPassword() []byte {
+	if x != nil {
+		return x.Password
+	}
+	return nil
+}
+
+// DerivedProof is a statement that is signed with the key of a login at this schedd.
+type DerivedProof struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Certificate   []byte                 `protobuf:"bytes,1,opt,name=certificate,proto3" json:"certificate,omitempty"` // of that login, in DER
+	Ticket        []byte                 `protobuf:"bytes,2,opt,name=ticket,proto3" json:"ticket,omitempty"`           // of BeginLogin
+	Host          string                 `protobuf:"bytes,3,opt,name=host,proto3" json:"host,omitempty"`               // of the web daemon that the statement is for
+	Signature     []byte                 `protobuf:"bytes,4,opt,name=signature,proto3" json:"signature,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DerivedProof) Reset() {
+	*x = DerivedProof{}
+	mi := &file_scheddapi_schedd_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DerivedProof) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DerivedProof) ProtoMessage() {}
+
+func (x *DerivedProof) ProtoReflect() protoreflect.Message {
+	mi := &file_scheddapi_schedd_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DerivedProof.ProtoReflect.Descriptor instead.
+func (*DerivedProof) Descriptor() ([]byte, []int) {
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *DerivedProof) GetCertificate() []byte {
+	if x != nil {
+		return x.Certificate
+	}
+	return nil
+}
+
+func (x *DerivedProof) GetTicket() []byte {
+	if x != nil {
+		return x.Ticket
+	}
+	return nil
+}
+
+func (x *DerivedProof) GetHost() string {
+	if x != nil {
+		return x.Host
+	}
+	return ""
+}
+
+func (x *DerivedProof) GetSignature() []byte {
+	if x != nil {
+		return x.Signature
+	}
+	return nil
+}
+
+type BeginLoginRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Provider      string                 `protobuf:"bytes,1,opt,name=provider,proto3" json:"provider,omitempty"` // name of an OpenID provider; empty: for a DerivedProof
+	Fresh         bool                   `protobuf:"varint,2,opt,name=fresh,proto3" json:"fresh,omitempty"`      // the provider has to ask its user again
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BeginLoginRequest) Reset() {
+	*x = BeginLoginRequest{}
+	mi := &file_scheddapi_schedd_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BeginLoginRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BeginLoginRequest) ProtoMessage() {}
+
+func (x *BeginLoginRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_scheddapi_schedd_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BeginLoginRequest.ProtoReflect.Descriptor instead.
+func (*BeginLoginRequest) Descriptor() ([]byte, []int) {
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *BeginLoginRequest) GetProvider() string {
+	if x != nil {
+		return x.Provider
+	}
+	return ""
+}
+
+func (x *BeginLoginRequest) GetFresh() bool {
+	if x != nil {
+		return x.Fresh
+	}
+	return false
+}
+
+type BeginLoginReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Ticket        []byte                 `protobuf:"bytes,1,opt,name=ticket,proto3" json:"ticket,omitempty"` // sealed by the schedd, used once, for ten minutes
+	Url           string                 `protobuf:"bytes,2,opt,name=url,proto3" json:"url,omitempty"`       // where the browser goes
+	Node          string                 `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`     // of the schedd
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BeginLoginReply) Reset() {
+	*x = BeginLoginReply{}
+	mi := &file_scheddapi_schedd_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BeginLoginReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BeginLoginReply) ProtoMessage() {}
+
+func (x *BeginLoginReply) ProtoReflect() protoreflect.Message {
+	mi := &file_scheddapi_schedd_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BeginLoginReply.ProtoReflect.Descriptor instead.
+func (*BeginLoginReply) Descriptor() ([]byte, []int) {
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *BeginLoginReply) GetTicket() []byte {
+	if x != nil {
+		return x.Ticket
+	}
+	return nil
+}
+
+func (x *BeginLoginReply) GetUrl() string {
+	if x != nil {
+		return x.Url
+	}
+	return ""
+}
+
+func (x *BeginLoginReply) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
 // LoginInfo is a certificate with which a user acts from another machine. Times are unix
 // nanoseconds.
 type LoginInfo struct {
@@ -1080,7 +1433,7 @@ type LoginInfo struct {
 
 func (x *LoginInfo) Reset() {
 	*x = LoginInfo{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[9]
+	mi := &file_scheddapi_schedd_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1092,7 +1445,7 @@ func (x *LoginInfo) String() string {
 func (*LoginInfo) ProtoMessage() {}
 
 func (x *LoginInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[9]
+	mi := &file_scheddapi_schedd_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1105,7 +1458,7 @@ func (x *LoginInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoginInfo.ProtoReflect.Descriptor instead.
 func (*LoginInfo) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{9}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *LoginInfo) GetId() string {
@@ -1165,7 +1518,7 @@ type LoginsRequest struct {
 
 func (x *LoginsRequest) Reset() {
 	*x = LoginsRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[10]
+	mi := &file_scheddapi_schedd_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1177,7 +1530,7 @@ func (x *LoginsRequest) String() string {
 func (*LoginsRequest) ProtoMessage() {}
 
 func (x *LoginsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[10]
+	mi := &file_scheddapi_schedd_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1190,7 +1543,7 @@ func (x *LoginsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoginsRequest.ProtoReflect.Descriptor instead.
 func (*LoginsRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{10}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{15}
 }
 
 type LoginsReply struct {
@@ -1203,7 +1556,7 @@ type LoginsReply struct {
 
 func (x *LoginsReply) Reset() {
 	*x = LoginsReply{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[11]
+	mi := &file_scheddapi_schedd_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1215,7 +1568,7 @@ func (x *LoginsReply) String() string {
 func (*LoginsReply) ProtoMessage() {}
 
 func (x *LoginsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[11]
+	mi := &file_scheddapi_schedd_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1228,7 +1581,7 @@ func (x *LoginsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoginsReply.ProtoReflect.Descriptor instead.
 func (*LoginsReply) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{11}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *LoginsReply) GetLogins() []*LoginInfo {
@@ -1254,7 +1607,7 @@ type LogoutRequest struct {
 
 func (x *LogoutRequest) Reset() {
 	*x = LogoutRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[12]
+	mi := &file_scheddapi_schedd_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1266,7 +1619,7 @@ func (x *LogoutRequest) String() string {
 func (*LogoutRequest) ProtoMessage() {}
 
 func (x *LogoutRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[12]
+	mi := &file_scheddapi_schedd_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1279,7 +1632,7 @@ func (x *LogoutRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogoutRequest.ProtoReflect.Descriptor instead.
 func (*LogoutRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{12}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *LogoutRequest) GetId() string {
@@ -1305,7 +1658,7 @@ type PoolQuery struct {
 
 func (x *PoolQuery) Reset() {
 	*x = PoolQuery{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[13]
+	mi := &file_scheddapi_schedd_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1317,7 +1670,7 @@ func (x *PoolQuery) String() string {
 func (*PoolQuery) ProtoMessage() {}
 
 func (x *PoolQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[13]
+	mi := &file_scheddapi_schedd_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1330,7 +1683,7 @@ func (x *PoolQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PoolQuery.ProtoReflect.Descriptor instead.
 func (*PoolQuery) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{13}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *PoolQuery) GetQuery() *QueryRequest {
@@ -1365,7 +1718,7 @@ type RowPlace struct {
 
 func (x *RowPlace) Reset() {
 	*x = RowPlace{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[14]
+	mi := &file_scheddapi_schedd_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1377,7 +1730,7 @@ func (x *RowPlace) String() string {
 func (*RowPlace) ProtoMessage() {}
 
 func (x *RowPlace) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[14]
+	mi := &file_scheddapi_schedd_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1390,7 +1743,7 @@ func (x *RowPlace) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RowPlace.ProtoReflect.Descriptor instead.
 func (*RowPlace) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{14}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *RowPlace) GetNode() string {
@@ -1422,7 +1775,7 @@ type PoolRow struct {
 
 func (x *PoolRow) Reset() {
 	*x = PoolRow{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[15]
+	mi := &file_scheddapi_schedd_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1434,7 +1787,7 @@ func (x *PoolRow) String() string {
 func (*PoolRow) ProtoMessage() {}
 
 func (x *PoolRow) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[15]
+	mi := &file_scheddapi_schedd_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1447,7 +1800,7 @@ func (x *PoolRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PoolRow.ProtoReflect.Descriptor instead.
 func (*PoolRow) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{15}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *PoolRow) GetOf() isPoolRow_Of {
@@ -1517,7 +1870,7 @@ type JobBatch struct {
 
 func (x *JobBatch) Reset() {
 	*x = JobBatch{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[16]
+	mi := &file_scheddapi_schedd_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1529,7 +1882,7 @@ func (x *JobBatch) String() string {
 func (*JobBatch) ProtoMessage() {}
 
 func (x *JobBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[16]
+	mi := &file_scheddapi_schedd_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1542,7 +1895,7 @@ func (x *JobBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobBatch.ProtoReflect.Descriptor instead.
 func (*JobBatch) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{16}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *JobBatch) GetJobs() [][]byte {
@@ -1562,7 +1915,7 @@ type Silent struct {
 
 func (x *Silent) Reset() {
 	*x = Silent{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[17]
+	mi := &file_scheddapi_schedd_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1574,7 +1927,7 @@ func (x *Silent) String() string {
 func (*Silent) ProtoMessage() {}
 
 func (x *Silent) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[17]
+	mi := &file_scheddapi_schedd_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1587,7 +1940,7 @@ func (x *Silent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Silent.ProtoReflect.Descriptor instead.
 func (*Silent) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{17}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Silent) GetNode() string {
@@ -1621,7 +1974,7 @@ type JobSpec struct {
 
 func (x *JobSpec) Reset() {
 	*x = JobSpec{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[18]
+	mi := &file_scheddapi_schedd_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1633,7 +1986,7 @@ func (x *JobSpec) String() string {
 func (*JobSpec) ProtoMessage() {}
 
 func (x *JobSpec) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[18]
+	mi := &file_scheddapi_schedd_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1646,7 +1999,7 @@ func (x *JobSpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobSpec.ProtoReflect.Descriptor instead.
 func (*JobSpec) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{18}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *JobSpec) GetAd() string {
@@ -1680,7 +2033,7 @@ type Column struct {
 
 func (x *Column) Reset() {
 	*x = Column{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[19]
+	mi := &file_scheddapi_schedd_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1692,7 +2045,7 @@ func (x *Column) String() string {
 func (*Column) ProtoMessage() {}
 
 func (x *Column) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[19]
+	mi := &file_scheddapi_schedd_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1705,7 +2058,7 @@ func (x *Column) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Column.ProtoReflect.Descriptor instead.
 func (*Column) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{19}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Column) GetName() string {
@@ -1732,7 +2085,7 @@ type SubmitRequest struct {
 
 func (x *SubmitRequest) Reset() {
 	*x = SubmitRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[20]
+	mi := &file_scheddapi_schedd_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1744,7 +2097,7 @@ func (x *SubmitRequest) String() string {
 func (*SubmitRequest) ProtoMessage() {}
 
 func (x *SubmitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[20]
+	mi := &file_scheddapi_schedd_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1757,7 +2110,7 @@ func (x *SubmitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitRequest.ProtoReflect.Descriptor instead.
 func (*SubmitRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{20}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *SubmitRequest) GetKey() string {
@@ -1785,7 +2138,7 @@ type SubmitPart struct {
 
 func (x *SubmitPart) Reset() {
 	*x = SubmitPart{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[21]
+	mi := &file_scheddapi_schedd_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1797,7 +2150,7 @@ func (x *SubmitPart) String() string {
 func (*SubmitPart) ProtoMessage() {}
 
 func (x *SubmitPart) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[21]
+	mi := &file_scheddapi_schedd_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1810,7 +2163,7 @@ func (x *SubmitPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitPart.ProtoReflect.Descriptor instead.
 func (*SubmitPart) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{21}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *SubmitPart) GetSize() uint64 {
@@ -1836,7 +2189,7 @@ type ScriptChunk struct {
 
 func (x *ScriptChunk) Reset() {
 	*x = ScriptChunk{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[22]
+	mi := &file_scheddapi_schedd_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1848,7 +2201,7 @@ func (x *ScriptChunk) String() string {
 func (*ScriptChunk) ProtoMessage() {}
 
 func (x *ScriptChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[22]
+	mi := &file_scheddapi_schedd_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1861,7 +2214,7 @@ func (x *ScriptChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScriptChunk.ProtoReflect.Descriptor instead.
 func (*ScriptChunk) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{22}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ScriptChunk) GetData() []byte {
@@ -1880,7 +2233,7 @@ type ScriptReply struct {
 
 func (x *ScriptReply) Reset() {
 	*x = ScriptReply{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[23]
+	mi := &file_scheddapi_schedd_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1892,7 +2245,7 @@ func (x *ScriptReply) String() string {
 func (*ScriptReply) ProtoMessage() {}
 
 func (x *ScriptReply) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[23]
+	mi := &file_scheddapi_schedd_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1905,7 +2258,7 @@ func (x *ScriptReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScriptReply.ProtoReflect.Descriptor instead.
 func (*ScriptReply) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{23}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ScriptReply) GetName() string {
@@ -1925,7 +2278,7 @@ type SubmitReply struct {
 
 func (x *SubmitReply) Reset() {
 	*x = SubmitReply{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[24]
+	mi := &file_scheddapi_schedd_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1937,7 +2290,7 @@ func (x *SubmitReply) String() string {
 func (*SubmitReply) ProtoMessage() {}
 
 func (x *SubmitReply) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[24]
+	mi := &file_scheddapi_schedd_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1950,7 +2303,7 @@ func (x *SubmitReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitReply.ProtoReflect.Descriptor instead.
 func (*SubmitReply) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{24}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *SubmitReply) GetIds() []string {
@@ -1981,7 +2334,7 @@ type Selection struct {
 
 func (x *Selection) Reset() {
 	*x = Selection{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[25]
+	mi := &file_scheddapi_schedd_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1993,7 +2346,7 @@ func (x *Selection) String() string {
 func (*Selection) ProtoMessage() {}
 
 func (x *Selection) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[25]
+	mi := &file_scheddapi_schedd_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2006,7 +2359,7 @@ func (x *Selection) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Selection.ProtoReflect.Descriptor instead.
 func (*Selection) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{25}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Selection) GetSelectors() []string {
@@ -2070,7 +2423,7 @@ type QueryRequest struct {
 
 func (x *QueryRequest) Reset() {
 	*x = QueryRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[26]
+	mi := &file_scheddapi_schedd_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2082,7 +2435,7 @@ func (x *QueryRequest) String() string {
 func (*QueryRequest) ProtoMessage() {}
 
 func (x *QueryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[26]
+	mi := &file_scheddapi_schedd_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2095,7 +2448,7 @@ func (x *QueryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryRequest.ProtoReflect.Descriptor instead.
 func (*QueryRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{26}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *QueryRequest) GetSelection() *Selection {
@@ -2229,7 +2582,7 @@ type Refused struct {
 
 func (x *Refused) Reset() {
 	*x = Refused{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[27]
+	mi := &file_scheddapi_schedd_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2241,7 +2594,7 @@ func (x *Refused) String() string {
 func (*Refused) ProtoMessage() {}
 
 func (x *Refused) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[27]
+	mi := &file_scheddapi_schedd_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2254,7 +2607,7 @@ func (x *Refused) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refused.ProtoReflect.Descriptor instead.
 func (*Refused) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{27}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Refused) GetSelector() string {
@@ -2339,7 +2692,7 @@ type JobStatus struct {
 
 func (x *JobStatus) Reset() {
 	*x = JobStatus{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[28]
+	mi := &file_scheddapi_schedd_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2351,7 +2704,7 @@ func (x *JobStatus) String() string {
 func (*JobStatus) ProtoMessage() {}
 
 func (x *JobStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[28]
+	mi := &file_scheddapi_schedd_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2364,7 +2717,7 @@ func (x *JobStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobStatus.ProtoReflect.Descriptor instead.
 func (*JobStatus) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{28}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *JobStatus) GetId() string {
@@ -2717,7 +3070,7 @@ type RunNow struct {
 
 func (x *RunNow) Reset() {
 	*x = RunNow{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[29]
+	mi := &file_scheddapi_schedd_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2729,7 +3082,7 @@ func (x *RunNow) String() string {
 func (*RunNow) ProtoMessage() {}
 
 func (x *RunNow) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[29]
+	mi := &file_scheddapi_schedd_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2742,7 +3095,7 @@ func (x *RunNow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunNow.ProtoReflect.Descriptor instead.
 func (*RunNow) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{29}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *RunNow) GetBy() string {
@@ -2793,7 +3146,7 @@ type Chunk struct {
 
 func (x *Chunk) Reset() {
 	*x = Chunk{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[30]
+	mi := &file_scheddapi_schedd_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2805,7 +3158,7 @@ func (x *Chunk) String() string {
 func (*Chunk) ProtoMessage() {}
 
 func (x *Chunk) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[30]
+	mi := &file_scheddapi_schedd_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2818,7 +3171,7 @@ func (x *Chunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Chunk.ProtoReflect.Descriptor instead.
 func (*Chunk) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{30}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Chunk) GetNode() string {
@@ -2873,7 +3226,7 @@ type ActRequest struct {
 
 func (x *ActRequest) Reset() {
 	*x = ActRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[31]
+	mi := &file_scheddapi_schedd_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2885,7 +3238,7 @@ func (x *ActRequest) String() string {
 func (*ActRequest) ProtoMessage() {}
 
 func (x *ActRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[31]
+	mi := &file_scheddapi_schedd_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2898,7 +3251,7 @@ func (x *ActRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActRequest.ProtoReflect.Descriptor instead.
 func (*ActRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{31}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ActRequest) GetVerb() ActRequest_Verb {
@@ -3011,7 +3364,7 @@ type NodeRelease struct {
 
 func (x *NodeRelease) Reset() {
 	*x = NodeRelease{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[32]
+	mi := &file_scheddapi_schedd_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3023,7 +3376,7 @@ func (x *NodeRelease) String() string {
 func (*NodeRelease) ProtoMessage() {}
 
 func (x *NodeRelease) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[32]
+	mi := &file_scheddapi_schedd_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3036,7 +3389,7 @@ func (x *NodeRelease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeRelease.ProtoReflect.Descriptor instead.
 func (*NodeRelease) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{32}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *NodeRelease) GetNodes() []string {
@@ -3076,7 +3429,7 @@ type Alteration struct {
 
 func (x *Alteration) Reset() {
 	*x = Alteration{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[33]
+	mi := &file_scheddapi_schedd_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3088,7 +3441,7 @@ func (x *Alteration) String() string {
 func (*Alteration) ProtoMessage() {}
 
 func (x *Alteration) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[33]
+	mi := &file_scheddapi_schedd_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3101,7 +3454,7 @@ func (x *Alteration) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Alteration.ProtoReflect.Descriptor instead.
 func (*Alteration) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{33}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Alteration) GetChanges() string {
@@ -3148,7 +3501,7 @@ type ActReply struct {
 
 func (x *ActReply) Reset() {
 	*x = ActReply{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[34]
+	mi := &file_scheddapi_schedd_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3160,7 +3513,7 @@ func (x *ActReply) String() string {
 func (*ActReply) ProtoMessage() {}
 
 func (x *ActReply) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[34]
+	mi := &file_scheddapi_schedd_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3173,7 +3526,7 @@ func (x *ActReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActReply.ProtoReflect.Descriptor instead.
 func (*ActReply) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{34}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ActReply) GetResults() []*ActReply_Result {
@@ -3193,7 +3546,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[35]
+	mi := &file_scheddapi_schedd_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3205,7 +3558,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[35]
+	mi := &file_scheddapi_schedd_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3218,7 +3571,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{35}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *WatchRequest) GetSelection() *Selection {
@@ -3247,7 +3600,7 @@ type WatchEvent struct {
 
 func (x *WatchEvent) Reset() {
 	*x = WatchEvent{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[36]
+	mi := &file_scheddapi_schedd_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3259,7 +3612,7 @@ func (x *WatchEvent) String() string {
 func (*WatchEvent) ProtoMessage() {}
 
 func (x *WatchEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[36]
+	mi := &file_scheddapi_schedd_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3272,7 +3625,7 @@ func (x *WatchEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchEvent.ProtoReflect.Descriptor instead.
 func (*WatchEvent) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{36}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *WatchEvent) GetStatus() *JobStatus {
@@ -3302,7 +3655,7 @@ type LogsRequest struct {
 
 func (x *LogsRequest) Reset() {
 	*x = LogsRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[37]
+	mi := &file_scheddapi_schedd_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3314,7 +3667,7 @@ func (x *LogsRequest) String() string {
 func (*LogsRequest) ProtoMessage() {}
 
 func (x *LogsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[37]
+	mi := &file_scheddapi_schedd_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3327,7 +3680,7 @@ func (x *LogsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogsRequest.ProtoReflect.Descriptor instead.
 func (*LogsRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{37}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *LogsRequest) GetId() string {
@@ -3376,7 +3729,7 @@ type LogChunk struct {
 
 func (x *LogChunk) Reset() {
 	*x = LogChunk{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[38]
+	mi := &file_scheddapi_schedd_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3388,7 +3741,7 @@ func (x *LogChunk) String() string {
 func (*LogChunk) ProtoMessage() {}
 
 func (x *LogChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[38]
+	mi := &file_scheddapi_schedd_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3401,7 +3754,7 @@ func (x *LogChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogChunk.ProtoReflect.Descriptor instead.
 func (*LogChunk) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{38}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *LogChunk) GetData() []byte {
@@ -3434,7 +3787,7 @@ type WhyRequest struct {
 
 func (x *WhyRequest) Reset() {
 	*x = WhyRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[39]
+	mi := &file_scheddapi_schedd_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3446,7 +3799,7 @@ func (x *WhyRequest) String() string {
 func (*WhyRequest) ProtoMessage() {}
 
 func (x *WhyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[39]
+	mi := &file_scheddapi_schedd_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3459,7 +3812,7 @@ func (x *WhyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyRequest.ProtoReflect.Descriptor instead.
 func (*WhyRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{39}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *WhyRequest) GetId() string {
@@ -3481,7 +3834,7 @@ type WhyReply struct {
 
 func (x *WhyReply) Reset() {
 	*x = WhyReply{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[40]
+	mi := &file_scheddapi_schedd_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3493,7 +3846,7 @@ func (x *WhyReply) String() string {
 func (*WhyReply) ProtoMessage() {}
 
 func (x *WhyReply) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[40]
+	mi := &file_scheddapi_schedd_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3506,7 +3859,7 @@ func (x *WhyReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyReply.ProtoReflect.Descriptor instead.
 func (*WhyReply) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{40}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *WhyReply) GetStatus() *JobStatus {
@@ -3561,7 +3914,7 @@ type Explanation struct {
 
 func (x *Explanation) Reset() {
 	*x = Explanation{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[41]
+	mi := &file_scheddapi_schedd_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3573,7 +3926,7 @@ func (x *Explanation) String() string {
 func (*Explanation) ProtoMessage() {}
 
 func (x *Explanation) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[41]
+	mi := &file_scheddapi_schedd_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3586,7 +3939,7 @@ func (x *Explanation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation.ProtoReflect.Descriptor instead.
 func (*Explanation) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{41}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Explanation) GetMachines() uint32 {
@@ -3703,7 +4056,7 @@ type EventsRequest struct {
 
 func (x *EventsRequest) Reset() {
 	*x = EventsRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[42]
+	mi := &file_scheddapi_schedd_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3715,7 +4068,7 @@ func (x *EventsRequest) String() string {
 func (*EventsRequest) ProtoMessage() {}
 
 func (x *EventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[42]
+	mi := &file_scheddapi_schedd_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3728,7 +4081,7 @@ func (x *EventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventsRequest.ProtoReflect.Descriptor instead.
 func (*EventsRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{42}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *EventsRequest) GetId() string {
@@ -3756,7 +4109,7 @@ type JobEvent struct {
 
 func (x *JobEvent) Reset() {
 	*x = JobEvent{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[43]
+	mi := &file_scheddapi_schedd_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3768,7 +4121,7 @@ func (x *JobEvent) String() string {
 func (*JobEvent) ProtoMessage() {}
 
 func (x *JobEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[43]
+	mi := &file_scheddapi_schedd_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3781,7 +4134,7 @@ func (x *JobEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobEvent.ProtoReflect.Descriptor instead.
 func (*JobEvent) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{43}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *JobEvent) GetSequence() uint64 {
@@ -3859,7 +4212,7 @@ type HealthRequest struct {
 
 func (x *HealthRequest) Reset() {
 	*x = HealthRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[44]
+	mi := &file_scheddapi_schedd_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3871,7 +4224,7 @@ func (x *HealthRequest) String() string {
 func (*HealthRequest) ProtoMessage() {}
 
 func (x *HealthRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[44]
+	mi := &file_scheddapi_schedd_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3884,7 +4237,7 @@ func (x *HealthRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthRequest.ProtoReflect.Descriptor instead.
 func (*HealthRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{44}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *HealthRequest) GetBrief() bool {
@@ -3925,7 +4278,7 @@ type HealthReply struct {
 
 func (x *HealthReply) Reset() {
 	*x = HealthReply{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[45]
+	mi := &file_scheddapi_schedd_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3937,7 +4290,7 @@ func (x *HealthReply) String() string {
 func (*HealthReply) ProtoMessage() {}
 
 func (x *HealthReply) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[45]
+	mi := &file_scheddapi_schedd_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3950,7 +4303,7 @@ func (x *HealthReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthReply.ProtoReflect.Descriptor instead.
 func (*HealthReply) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{45}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *HealthReply) GetName() string {
@@ -4076,7 +4429,7 @@ type WaitReasonCount struct {
 
 func (x *WaitReasonCount) Reset() {
 	*x = WaitReasonCount{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[46]
+	mi := &file_scheddapi_schedd_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4088,7 +4441,7 @@ func (x *WaitReasonCount) String() string {
 func (*WaitReasonCount) ProtoMessage() {}
 
 func (x *WaitReasonCount) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[46]
+	mi := &file_scheddapi_schedd_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4101,7 +4454,7 @@ func (x *WaitReasonCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitReasonCount.ProtoReflect.Descriptor instead.
 func (*WaitReasonCount) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{46}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *WaitReasonCount) GetReason() string {
@@ -4130,7 +4483,7 @@ type OldestWait struct {
 
 func (x *OldestWait) Reset() {
 	*x = OldestWait{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[47]
+	mi := &file_scheddapi_schedd_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4142,7 +4495,7 @@ func (x *OldestWait) String() string {
 func (*OldestWait) ProtoMessage() {}
 
 func (x *OldestWait) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[47]
+	mi := &file_scheddapi_schedd_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4155,7 +4508,7 @@ func (x *OldestWait) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OldestWait.ProtoReflect.Descriptor instead.
 func (*OldestWait) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{47}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *OldestWait) GetBand() string {
@@ -4191,7 +4544,7 @@ type AdQuery struct {
 
 func (x *AdQuery) Reset() {
 	*x = AdQuery{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[48]
+	mi := &file_scheddapi_schedd_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4203,7 +4556,7 @@ func (x *AdQuery) String() string {
 func (*AdQuery) ProtoMessage() {}
 
 func (x *AdQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[48]
+	mi := &file_scheddapi_schedd_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4216,7 +4569,7 @@ func (x *AdQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdQuery.ProtoReflect.Descriptor instead.
 func (*AdQuery) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{48}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *AdQuery) GetType() string {
@@ -4256,7 +4609,7 @@ type AdText struct {
 
 func (x *AdText) Reset() {
 	*x = AdText{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[49]
+	mi := &file_scheddapi_schedd_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4268,7 +4621,7 @@ func (x *AdText) String() string {
 func (*AdText) ProtoMessage() {}
 
 func (x *AdText) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[49]
+	mi := &file_scheddapi_schedd_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4281,7 +4634,7 @@ func (x *AdText) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdText.ProtoReflect.Descriptor instead.
 func (*AdText) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{49}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *AdText) GetAd() string {
@@ -4317,7 +4670,7 @@ type CellRequest struct {
 
 func (x *CellRequest) Reset() {
 	*x = CellRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[50]
+	mi := &file_scheddapi_schedd_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4329,7 +4682,7 @@ func (x *CellRequest) String() string {
 func (*CellRequest) ProtoMessage() {}
 
 func (x *CellRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[50]
+	mi := &file_scheddapi_schedd_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4342,7 +4695,7 @@ func (x *CellRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellRequest.ProtoReflect.Descriptor instead.
 func (*CellRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{50}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *CellRequest) GetVerb() string {
@@ -4440,7 +4793,7 @@ type CheckpointCellRequest struct {
 
 func (x *CheckpointCellRequest) Reset() {
 	*x = CheckpointCellRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[51]
+	mi := &file_scheddapi_schedd_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4452,7 +4805,7 @@ func (x *CheckpointCellRequest) String() string {
 func (*CheckpointCellRequest) ProtoMessage() {}
 
 func (x *CheckpointCellRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[51]
+	mi := &file_scheddapi_schedd_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4465,7 +4818,7 @@ func (x *CheckpointCellRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointCellRequest.ProtoReflect.Descriptor instead.
 func (*CheckpointCellRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{51}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *CheckpointCellRequest) GetWho() string {
@@ -4484,7 +4837,7 @@ type CheckpointPiece struct {
 
 func (x *CheckpointPiece) Reset() {
 	*x = CheckpointPiece{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[52]
+	mi := &file_scheddapi_schedd_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4496,7 +4849,7 @@ func (x *CheckpointPiece) String() string {
 func (*CheckpointPiece) ProtoMessage() {}
 
 func (x *CheckpointPiece) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[52]
+	mi := &file_scheddapi_schedd_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4509,7 +4862,7 @@ func (x *CheckpointPiece) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointPiece.ProtoReflect.Descriptor instead.
 func (*CheckpointPiece) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{52}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *CheckpointPiece) GetData() []byte {
@@ -4529,7 +4882,7 @@ type CellReply struct {
 
 func (x *CellReply) Reset() {
 	*x = CellReply{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[53]
+	mi := &file_scheddapi_schedd_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4541,7 +4894,7 @@ func (x *CellReply) String() string {
 func (*CellReply) ProtoMessage() {}
 
 func (x *CellReply) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[53]
+	mi := &file_scheddapi_schedd_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4554,7 +4907,7 @@ func (x *CellReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellReply.ProtoReflect.Descriptor instead.
 func (*CellReply) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{53}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *CellReply) GetDocument() []byte {
@@ -4583,7 +4936,7 @@ type Placed struct {
 
 func (x *Placed) Reset() {
 	*x = Placed{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[54]
+	mi := &file_scheddapi_schedd_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4595,7 +4948,7 @@ func (x *Placed) String() string {
 func (*Placed) ProtoMessage() {}
 
 func (x *Placed) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[54]
+	mi := &file_scheddapi_schedd_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4608,7 +4961,7 @@ func (x *Placed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed.ProtoReflect.Descriptor instead.
 func (*Placed) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{54}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *Placed) GetUnits() []string {
@@ -4656,7 +5009,7 @@ type ShellInput struct {
 
 func (x *ShellInput) Reset() {
 	*x = ShellInput{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[55]
+	mi := &file_scheddapi_schedd_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4668,7 +5021,7 @@ func (x *ShellInput) String() string {
 func (*ShellInput) ProtoMessage() {}
 
 func (x *ShellInput) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[55]
+	mi := &file_scheddapi_schedd_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4681,7 +5034,7 @@ func (x *ShellInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellInput.ProtoReflect.Descriptor instead.
 func (*ShellInput) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{55}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *ShellInput) GetTask() string {
@@ -4789,7 +5142,7 @@ type ShellOutput struct {
 
 func (x *ShellOutput) Reset() {
 	*x = ShellOutput{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[56]
+	mi := &file_scheddapi_schedd_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4801,7 +5154,7 @@ func (x *ShellOutput) String() string {
 func (*ShellOutput) ProtoMessage() {}
 
 func (x *ShellOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[56]
+	mi := &file_scheddapi_schedd_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4814,7 +5167,7 @@ func (x *ShellOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellOutput.ProtoReflect.Descriptor instead.
 func (*ShellOutput) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{56}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *ShellOutput) GetData() []byte {
@@ -4873,7 +5226,7 @@ type AccountingQuery struct {
 
 func (x *AccountingQuery) Reset() {
 	*x = AccountingQuery{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[57]
+	mi := &file_scheddapi_schedd_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4885,7 +5238,7 @@ func (x *AccountingQuery) String() string {
 func (*AccountingQuery) ProtoMessage() {}
 
 func (x *AccountingQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[57]
+	mi := &file_scheddapi_schedd_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4898,7 +5251,7 @@ func (x *AccountingQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountingQuery.ProtoReflect.Descriptor instead.
 func (*AccountingQuery) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{57}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *AccountingQuery) GetQuery() []byte {
@@ -4932,7 +5285,7 @@ type AccountingPiece struct {
 
 func (x *AccountingPiece) Reset() {
 	*x = AccountingPiece{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[58]
+	mi := &file_scheddapi_schedd_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4944,7 +5297,7 @@ func (x *AccountingPiece) String() string {
 func (*AccountingPiece) ProtoMessage() {}
 
 func (x *AccountingPiece) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[58]
+	mi := &file_scheddapi_schedd_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4957,7 +5310,7 @@ func (x *AccountingPiece) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountingPiece.ProtoReflect.Descriptor instead.
 func (*AccountingPiece) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{58}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *AccountingPiece) GetLines() []byte {
@@ -4980,7 +5333,7 @@ type ActReply_Result struct {
 
 func (x *ActReply_Result) Reset() {
 	*x = ActReply_Result{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[60]
+	mi := &file_scheddapi_schedd_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4992,7 +5345,7 @@ func (x *ActReply_Result) String() string {
 func (*ActReply_Result) ProtoMessage() {}
 
 func (x *ActReply_Result) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[60]
+	mi := &file_scheddapi_schedd_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5005,7 +5358,7 @@ func (x *ActReply_Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActReply_Result.ProtoReflect.Descriptor instead.
 func (*ActReply_Result) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{34, 0}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{39, 0}
 }
 
 func (x *ActReply_Result) GetId() string {
@@ -5054,7 +5407,7 @@ type Explanation_Reason struct {
 
 func (x *Explanation_Reason) Reset() {
 	*x = Explanation_Reason{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[61]
+	mi := &file_scheddapi_schedd_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5066,7 +5419,7 @@ func (x *Explanation_Reason) String() string {
 func (*Explanation_Reason) ProtoMessage() {}
 
 func (x *Explanation_Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[61]
+	mi := &file_scheddapi_schedd_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5079,7 +5432,7 @@ func (x *Explanation_Reason) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation_Reason.ProtoReflect.Descriptor instead.
 func (*Explanation_Reason) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{41, 0}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{46, 0}
 }
 
 func (x *Explanation_Reason) GetText() string {
@@ -5119,7 +5472,7 @@ type Explanation_Condition struct {
 
 func (x *Explanation_Condition) Reset() {
 	*x = Explanation_Condition{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[62]
+	mi := &file_scheddapi_schedd_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5131,7 +5484,7 @@ func (x *Explanation_Condition) String() string {
 func (*Explanation_Condition) ProtoMessage() {}
 
 func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[62]
+	mi := &file_scheddapi_schedd_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5144,7 +5497,7 @@ func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation_Condition.ProtoReflect.Descriptor instead.
 func (*Explanation_Condition) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{41, 1}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{46, 1}
 }
 
 func (x *Explanation_Condition) GetText() string {
@@ -5216,7 +5569,7 @@ type Placed_Gpu struct {
 
 func (x *Placed_Gpu) Reset() {
 	*x = Placed_Gpu{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[63]
+	mi := &file_scheddapi_schedd_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5228,7 +5581,7 @@ func (x *Placed_Gpu) String() string {
 func (*Placed_Gpu) ProtoMessage() {}
 
 func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[63]
+	mi := &file_scheddapi_schedd_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5241,7 +5594,7 @@ func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed_Gpu.ProtoReflect.Descriptor instead.
 func (*Placed_Gpu) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{54, 0}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{59, 0}
 }
 
 func (x *Placed_Gpu) GetUuid() string {
@@ -5359,14 +5712,40 @@ const file_scheddapi_schedd_proto_rawDesc = "" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x14\n" +
 	"\x05token\x18\x02 \x01(\tR\x05token\x12\x18\n" +
 	"\aexpires\x18\x03 \x01(\x03R\aexpires\x12\x10\n" +
-	"\x03url\x18\x04 \x01(\tR\x03url\"@\n" +
+	"\x03url\x18\x04 \x01(\tR\x03url\"\xf6\x01\n" +
 	"\fLoginRequest\x12\x16\n" +
 	"\x06secret\x18\x01 \x01(\fR\x06secret\x12\x18\n" +
-	"\arequest\x18\x02 \x01(\fR\arequest\"V\n" +
+	"\arequest\x18\x02 \x01(\fR\arequest\x125\n" +
+	"\bprovider\x18\x03 \x01(\v2\x19.roost.wire.ProviderProofR\bprovider\x125\n" +
+	"\bpassword\x18\x04 \x01(\v2\x19.roost.wire.PasswordProofR\bpassword\x122\n" +
+	"\aderived\x18\x05 \x01(\v2\x18.roost.wire.DerivedProofR\aderived\x12\x12\n" +
+	"\x04from\x18\x06 \x01(\tR\x04from\"n\n" +
 	"\n" +
 	"LoginReply\x12 \n" +
 	"\vcertificate\x18\x01 \x01(\fR\vcertificate\x12\x12\n" +
 	"\x04user\x18\x02 \x01(\tR\x04user\x12\x12\n" +
+	"\x04node\x18\x03 \x01(\tR\x04node\x12\x16\n" +
+	"\x06proved\x18\x04 \x01(\x03R\x06proved\"\x85\x01\n" +
+	"\rProviderProof\x12\x1a\n" +
+	"\bprovider\x18\x01 \x01(\tR\bprovider\x12\x16\n" +
+	"\x06ticket\x18\x02 \x01(\fR\x06ticket\x12\x14\n" +
+	"\x05state\x18\x03 \x01(\tR\x05state\x12\x12\n" +
+	"\x04code\x18\x04 \x01(\tR\x04code\x12\x16\n" +
+	"\x06issuer\x18\x05 \x01(\tR\x06issuer\"?\n" +
+	"\rPasswordProof\x12\x12\n" +
+	"\x04user\x18\x01 \x01(\tR\x04user\x12\x1a\n" +
+	"\bpassword\x18\x02 \x01(\fR\bpassword\"z\n" +
+	"\fDerivedProof\x12 \n" +
+	"\vcertificate\x18\x01 \x01(\fR\vcertificate\x12\x16\n" +
+	"\x06ticket\x18\x02 \x01(\fR\x06ticket\x12\x12\n" +
+	"\x04host\x18\x03 \x01(\tR\x04host\x12\x1c\n" +
+	"\tsignature\x18\x04 \x01(\fR\tsignature\"E\n" +
+	"\x11BeginLoginRequest\x12\x1a\n" +
+	"\bprovider\x18\x01 \x01(\tR\bprovider\x12\x14\n" +
+	"\x05fresh\x18\x02 \x01(\bR\x05fresh\"O\n" +
+	"\x0fBeginLoginReply\x12\x16\n" +
+	"\x06ticket\x18\x01 \x01(\fR\x06ticket\x12\x10\n" +
+	"\x03url\x18\x02 \x01(\tR\x03url\x12\x12\n" +
 	"\x04node\x18\x03 \x01(\tR\x04node\"\x9d\x01\n" +
 	"\tLoginInfo\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
@@ -5792,7 +6171,7 @@ func file_scheddapi_schedd_proto_rawDescGZIP() []byte {
 }
 
 var file_scheddapi_schedd_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_scheddapi_schedd_proto_msgTypes = make([]protoimpl.MessageInfo, 64)
+var file_scheddapi_schedd_proto_msgTypes = make([]protoimpl.MessageInfo, 69)
 var file_scheddapi_schedd_proto_goTypes = []any{
 	(Cause)(0),                    // 0: roost.wire.Cause
 	(ActRequest_Verb)(0),          // 1: roost.wire.ActRequest.Verb
@@ -5806,109 +6185,117 @@ var file_scheddapi_schedd_proto_goTypes = []any{
 	(*LoginTokenReply)(nil),       // 9: roost.wire.LoginTokenReply
 	(*LoginRequest)(nil),          // 10: roost.wire.LoginRequest
 	(*LoginReply)(nil),            // 11: roost.wire.LoginReply
-	(*LoginInfo)(nil),             // 12: roost.wire.LoginInfo
-	(*LoginsRequest)(nil),         // 13: roost.wire.LoginsRequest
-	(*LoginsReply)(nil),           // 14: roost.wire.LoginsReply
-	(*LogoutRequest)(nil),         // 15: roost.wire.LogoutRequest
-	(*PoolQuery)(nil),             // 16: roost.wire.PoolQuery
-	(*RowPlace)(nil),              // 17: roost.wire.RowPlace
-	(*PoolRow)(nil),               // 18: roost.wire.PoolRow
-	(*JobBatch)(nil),              // 19: roost.wire.JobBatch
-	(*Silent)(nil),                // 20: roost.wire.Silent
-	(*JobSpec)(nil),               // 21: roost.wire.JobSpec
-	(*Column)(nil),                // 22: roost.wire.Column
-	(*SubmitRequest)(nil),         // 23: roost.wire.SubmitRequest
-	(*SubmitPart)(nil),            // 24: roost.wire.SubmitPart
-	(*ScriptChunk)(nil),           // 25: roost.wire.ScriptChunk
-	(*ScriptReply)(nil),           // 26: roost.wire.ScriptReply
-	(*SubmitReply)(nil),           // 27: roost.wire.SubmitReply
-	(*Selection)(nil),             // 28: roost.wire.Selection
-	(*QueryRequest)(nil),          // 29: roost.wire.QueryRequest
-	(*Refused)(nil),               // 30: roost.wire.Refused
-	(*JobStatus)(nil),             // 31: roost.wire.JobStatus
-	(*RunNow)(nil),                // 32: roost.wire.RunNow
-	(*Chunk)(nil),                 // 33: roost.wire.Chunk
-	(*ActRequest)(nil),            // 34: roost.wire.ActRequest
-	(*NodeRelease)(nil),           // 35: roost.wire.NodeRelease
-	(*Alteration)(nil),            // 36: roost.wire.Alteration
-	(*ActReply)(nil),              // 37: roost.wire.ActReply
-	(*WatchRequest)(nil),          // 38: roost.wire.WatchRequest
-	(*WatchEvent)(nil),            // 39: roost.wire.WatchEvent
-	(*LogsRequest)(nil),           // 40: roost.wire.LogsRequest
-	(*LogChunk)(nil),              // 41: roost.wire.LogChunk
-	(*WhyRequest)(nil),            // 42: roost.wire.WhyRequest
-	(*WhyReply)(nil),              // 43: roost.wire.WhyReply
-	(*Explanation)(nil),           // 44: roost.wire.Explanation
-	(*EventsRequest)(nil),         // 45: roost.wire.EventsRequest
-	(*JobEvent)(nil),              // 46: roost.wire.JobEvent
-	(*HealthRequest)(nil),         // 47: roost.wire.HealthRequest
-	(*HealthReply)(nil),           // 48: roost.wire.HealthReply
-	(*WaitReasonCount)(nil),       // 49: roost.wire.WaitReasonCount
-	(*OldestWait)(nil),            // 50: roost.wire.OldestWait
-	(*AdQuery)(nil),               // 51: roost.wire.AdQuery
-	(*AdText)(nil),                // 52: roost.wire.AdText
-	(*CellRequest)(nil),           // 53: roost.wire.CellRequest
-	(*CheckpointCellRequest)(nil), // 54: roost.wire.CheckpointCellRequest
-	(*CheckpointPiece)(nil),       // 55: roost.wire.CheckpointPiece
-	(*CellReply)(nil),             // 56: roost.wire.CellReply
-	(*Placed)(nil),                // 57: roost.wire.Placed
-	(*ShellInput)(nil),            // 58: roost.wire.ShellInput
-	(*ShellOutput)(nil),           // 59: roost.wire.ShellOutput
-	(*AccountingQuery)(nil),       // 60: roost.wire.AccountingQuery
-	(*AccountingPiece)(nil),       // 61: roost.wire.AccountingPiece
-	nil,                           // 62: roost.wire.JobStatus.CountsEntry
-	(*ActReply_Result)(nil),       // 63: roost.wire.ActReply.Result
-	(*Explanation_Reason)(nil),    // 64: roost.wire.Explanation.Reason
-	(*Explanation_Condition)(nil), // 65: roost.wire.Explanation.Condition
-	(*Placed_Gpu)(nil),            // 66: roost.wire.Placed.Gpu
+	(*ProviderProof)(nil),         // 12: roost.wire.ProviderProof
+	(*PasswordProof)(nil),         // 13: roost.wire.PasswordProof
+	(*DerivedProof)(nil),          // 14: roost.wire.DerivedProof
+	(*BeginLoginRequest)(nil),     // 15: roost.wire.BeginLoginRequest
+	(*BeginLoginReply)(nil),       // 16: roost.wire.BeginLoginReply
+	(*LoginInfo)(nil),             // 17: roost.wire.LoginInfo
+	(*LoginsRequest)(nil),         // 18: roost.wire.LoginsRequest
+	(*LoginsReply)(nil),           // 19: roost.wire.LoginsReply
+	(*LogoutRequest)(nil),         // 20: roost.wire.LogoutRequest
+	(*PoolQuery)(nil),             // 21: roost.wire.PoolQuery
+	(*RowPlace)(nil),              // 22: roost.wire.RowPlace
+	(*PoolRow)(nil),               // 23: roost.wire.PoolRow
+	(*JobBatch)(nil),              // 24: roost.wire.JobBatch
+	(*Silent)(nil),                // 25: roost.wire.Silent
+	(*JobSpec)(nil),               // 26: roost.wire.JobSpec
+	(*Column)(nil),                // 27: roost.wire.Column
+	(*SubmitRequest)(nil),         // 28: roost.wire.SubmitRequest
+	(*SubmitPart)(nil),            // 29: roost.wire.SubmitPart
+	(*ScriptChunk)(nil),           // 30: roost.wire.ScriptChunk
+	(*ScriptReply)(nil),           // 31: roost.wire.ScriptReply
+	(*SubmitReply)(nil),           // 32: roost.wire.SubmitReply
+	(*Selection)(nil),             // 33: roost.wire.Selection
+	(*QueryRequest)(nil),          // 34: roost.wire.QueryRequest
+	(*Refused)(nil),               // 35: roost.wire.Refused
+	(*JobStatus)(nil),             // 36: roost.wire.JobStatus
+	(*RunNow)(nil),                // 37: roost.wire.RunNow
+	(*Chunk)(nil),                 // 38: roost.wire.Chunk
+	(*ActRequest)(nil),            // 39: roost.wire.ActRequest
+	(*NodeRelease)(nil),           // 40: roost.wire.NodeRelease
+	(*Alteration)(nil),            // 41: roost.wire.Alteration
+	(*ActReply)(nil),              // 42: roost.wire.ActReply
+	(*WatchRequest)(nil),          // 43: roost.wire.WatchRequest
+	(*WatchEvent)(nil),            // 44: roost.wire.WatchEvent
+	(*LogsRequest)(nil),           // 45: roost.wire.LogsRequest
+	(*LogChunk)(nil),              // 46: roost.wire.LogChunk
+	(*WhyRequest)(nil),            // 47: roost.wire.WhyRequest
+	(*WhyReply)(nil),              // 48: roost.wire.WhyReply
+	(*Explanation)(nil),           // 49: roost.wire.Explanation
+	(*EventsRequest)(nil),         // 50: roost.wire.EventsRequest
+	(*JobEvent)(nil),              // 51: roost.wire.JobEvent
+	(*HealthRequest)(nil),         // 52: roost.wire.HealthRequest
+	(*HealthReply)(nil),           // 53: roost.wire.HealthReply
+	(*WaitReasonCount)(nil),       // 54: roost.wire.WaitReasonCount
+	(*OldestWait)(nil),            // 55: roost.wire.OldestWait
+	(*AdQuery)(nil),               // 56: roost.wire.AdQuery
+	(*AdText)(nil),                // 57: roost.wire.AdText
+	(*CellRequest)(nil),           // 58: roost.wire.CellRequest
+	(*CheckpointCellRequest)(nil), // 59: roost.wire.CheckpointCellRequest
+	(*CheckpointPiece)(nil),       // 60: roost.wire.CheckpointPiece
+	(*CellReply)(nil),             // 61: roost.wire.CellReply
+	(*Placed)(nil),                // 62: roost.wire.Placed
+	(*ShellInput)(nil),            // 63: roost.wire.ShellInput
+	(*ShellOutput)(nil),           // 64: roost.wire.ShellOutput
+	(*AccountingQuery)(nil),       // 65: roost.wire.AccountingQuery
+	(*AccountingPiece)(nil),       // 66: roost.wire.AccountingPiece
+	nil,                           // 67: roost.wire.JobStatus.CountsEntry
+	(*ActReply_Result)(nil),       // 68: roost.wire.ActReply.Result
+	(*Explanation_Reason)(nil),    // 69: roost.wire.Explanation.Reason
+	(*Explanation_Condition)(nil), // 70: roost.wire.Explanation.Condition
+	(*Placed_Gpu)(nil),            // 71: roost.wire.Placed.Gpu
 }
 var file_scheddapi_schedd_proto_depIdxs = []int32{
 	0,  // 0: roost.wire.ExitStatus.cause:type_name -> roost.wire.Cause
 	6,  // 1: roost.wire.ExitStatus.usage:type_name -> roost.wire.TaskUsage
-	12, // 2: roost.wire.LoginsReply.logins:type_name -> roost.wire.LoginInfo
-	29, // 3: roost.wire.PoolQuery.query:type_name -> roost.wire.QueryRequest
-	17, // 4: roost.wire.PoolQuery.after:type_name -> roost.wire.RowPlace
-	31, // 5: roost.wire.PoolRow.status:type_name -> roost.wire.JobStatus
-	20, // 6: roost.wire.PoolRow.silent:type_name -> roost.wire.Silent
-	19, // 7: roost.wire.PoolRow.batch:type_name -> roost.wire.JobBatch
-	22, // 8: roost.wire.JobSpec.columns:type_name -> roost.wire.Column
-	21, // 9: roost.wire.SubmitRequest.jobs:type_name -> roost.wire.JobSpec
-	28, // 10: roost.wire.QueryRequest.selection:type_name -> roost.wire.Selection
-	62, // 11: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
-	3,  // 12: roost.wire.JobStatus.request:type_name -> roost.wire.Resources
-	5,  // 13: roost.wire.JobStatus.exit:type_name -> roost.wire.ExitStatus
-	6,  // 14: roost.wire.JobStatus.usage:type_name -> roost.wire.TaskUsage
-	57, // 15: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
-	30, // 16: roost.wire.JobStatus.refused:type_name -> roost.wire.Refused
-	33, // 17: roost.wire.JobStatus.chunks:type_name -> roost.wire.Chunk
-	32, // 18: roost.wire.JobStatus.run_now:type_name -> roost.wire.RunNow
-	7,  // 19: roost.wire.JobStatus.windows:type_name -> roost.wire.UsageWindow
-	3,  // 20: roost.wire.Chunk.request:type_name -> roost.wire.Resources
-	57, // 21: roost.wire.Chunk.placed:type_name -> roost.wire.Placed
-	1,  // 22: roost.wire.ActRequest.verb:type_name -> roost.wire.ActRequest.Verb
-	28, // 23: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
-	36, // 24: roost.wire.ActRequest.alteration:type_name -> roost.wire.Alteration
-	35, // 25: roost.wire.ActRequest.node_release:type_name -> roost.wire.NodeRelease
-	22, // 26: roost.wire.Alteration.columns:type_name -> roost.wire.Column
-	63, // 27: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
-	28, // 28: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
-	31, // 29: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
-	31, // 30: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
-	31, // 31: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
-	44, // 32: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
-	64, // 33: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
-	65, // 34: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
-	5,  // 35: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
-	49, // 36: roost.wire.HealthReply.waiting:type_name -> roost.wire.WaitReasonCount
-	50, // 37: roost.wire.HealthReply.oldest:type_name -> roost.wire.OldestWait
-	66, // 38: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
-	4,  // 39: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
-	2,  // 40: roost.wire.ActReply.Result.refusal:type_name -> roost.wire.ActReply.Refusal
-	41, // [41:41] is the sub-list for method output_type
-	41, // [41:41] is the sub-list for method input_type
-	41, // [41:41] is the sub-list for extension type_name
-	41, // [41:41] is the sub-list for extension extendee
-	0,  // [0:41] is the sub-list for field type_name
+	12, // 2: roost.wire.LoginRequest.provider:type_name -> roost.wire.ProviderProof
+	13, // 3: roost.wire.LoginRequest.password:type_name -> roost.wire.PasswordProof
+	14, // 4: roost.wire.LoginRequest.derived:type_name -> roost.wire.DerivedProof
+	17, // 5: roost.wire.LoginsReply.logins:type_name -> roost.wire.LoginInfo
+	34, // 6: roost.wire.PoolQuery.query:type_name -> roost.wire.QueryRequest
+	22, // 7: roost.wire.PoolQuery.after:type_name -> roost.wire.RowPlace
+	36, // 8: roost.wire.PoolRow.status:type_name -> roost.wire.JobStatus
+	25, // 9: roost.wire.PoolRow.silent:type_name -> roost.wire.Silent
+	24, // 10: roost.wire.PoolRow.batch:type_name -> roost.wire.JobBatch
+	27, // 11: roost.wire.JobSpec.columns:type_name -> roost.wire.Column
+	26, // 12: roost.wire.SubmitRequest.jobs:type_name -> roost.wire.JobSpec
+	33, // 13: roost.wire.QueryRequest.selection:type_name -> roost.wire.Selection
+	67, // 14: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
+	3,  // 15: roost.wire.JobStatus.request:type_name -> roost.wire.Resources
+	5,  // 16: roost.wire.JobStatus.exit:type_name -> roost.wire.ExitStatus
+	6,  // 17: roost.wire.JobStatus.usage:type_name -> roost.wire.TaskUsage
+	62, // 18: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
+	35, // 19: roost.wire.JobStatus.refused:type_name -> roost.wire.Refused
+	38, // 20: roost.wire.JobStatus.chunks:type_name -> roost.wire.Chunk
+	37, // 21: roost.wire.JobStatus.run_now:type_name -> roost.wire.RunNow
+	7,  // 22: roost.wire.JobStatus.windows:type_name -> roost.wire.UsageWindow
+	3,  // 23: roost.wire.Chunk.request:type_name -> roost.wire.Resources
+	62, // 24: roost.wire.Chunk.placed:type_name -> roost.wire.Placed
+	1,  // 25: roost.wire.ActRequest.verb:type_name -> roost.wire.ActRequest.Verb
+	33, // 26: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
+	41, // 27: roost.wire.ActRequest.alteration:type_name -> roost.wire.Alteration
+	40, // 28: roost.wire.ActRequest.node_release:type_name -> roost.wire.NodeRelease
+	27, // 29: roost.wire.Alteration.columns:type_name -> roost.wire.Column
+	68, // 30: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
+	33, // 31: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
+	36, // 32: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
+	36, // 33: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
+	36, // 34: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
+	49, // 35: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
+	69, // 36: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
+	70, // 37: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
+	5,  // 38: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
+	54, // 39: roost.wire.HealthReply.waiting:type_name -> roost.wire.WaitReasonCount
+	55, // 40: roost.wire.HealthReply.oldest:type_name -> roost.wire.OldestWait
+	71, // 41: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
+	4,  // 42: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
+	2,  // 43: roost.wire.ActReply.Result.refusal:type_name -> roost.wire.ActReply.Refusal
+	44, // [44:44] is the sub-list for method output_type
+	44, // [44:44] is the sub-list for method input_type
+	44, // [44:44] is the sub-list for extension type_name
+	44, // [44:44] is the sub-list for extension extendee
+	0,  // [0:44] is the sub-list for field type_name
 }
 
 func init() { file_scheddapi_schedd_proto_init() }
@@ -5916,7 +6303,7 @@ func file_scheddapi_schedd_proto_init() {
 	if File_scheddapi_schedd_proto != nil {
 		return
 	}
-	file_scheddapi_schedd_proto_msgTypes[15].OneofWrappers = []any{
+	file_scheddapi_schedd_proto_msgTypes[20].OneofWrappers = []any{
 		(*PoolRow_Status)(nil),
 		(*PoolRow_Silent)(nil),
 		(*PoolRow_Batch)(nil),
@@ -5927,7 +6314,7 @@ func file_scheddapi_schedd_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_scheddapi_schedd_proto_rawDesc), len(file_scheddapi_schedd_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   64,
+			NumMessages:   69,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
