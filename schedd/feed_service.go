@@ -12,6 +12,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/failpoint"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/admission"
 	"github.com/roost-batch/roost/schedd/feed"
 	"github.com/roost-batch/roost/schedd/queue"
 )
@@ -59,7 +60,7 @@ func (v feedService) Pull(stream grpc.BidiStreamingServer[wire.FeedRequest, wire
 		return err
 	}
 	acks := make(chan uint64, 1)
-	go func() { cancel(receiveAcks(ctx, stream, acks)) }()
+	go func() { cancel(v.receiveAcks(ctx, stream, acks)) }()
 	err = v.sendFeed(ctx, stream, max(begin.GetNext(), 1), acks)
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
 		err = cause
@@ -77,13 +78,21 @@ func (v feedService) callContext(ctx context.Context) (context.Context, context.
 	return ctx, func(err error) { stop(); cancel(err) }
 }
 
-// receiveAcks passes on what the accountant has stored, until the stream ends.
-func receiveAcks(ctx context.Context, stream grpc.BidiStreamingServer[wire.FeedRequest, wire.FeedBatch],
+// receiveAcks passes on what the accountant has stored, until the stream ends. Budgets
+// that are spent may come along.
+func (v feedService) receiveAcks(ctx context.Context,
+	stream grpc.BidiStreamingServer[wire.FeedRequest, wire.FeedBatch],
 	acks chan<- uint64) error {
 	for {
 		m, err := stream.Recv()
 		if err != nil {
 			return err
+		}
+		if m.GetBudgets() != nil {
+			v.schedd.spentBudgets.Store(new(admission.NewSpentBudgets(m.GetBudgets())))
+		}
+		if m.GetNext() == 0 {
+			continue
 		}
 		select {
 		case acks <- m.GetNext():

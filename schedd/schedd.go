@@ -21,6 +21,7 @@ import (
 	"github.com/roost-batch/roost/internal/metrics"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/admission"
 	"github.com/roost-batch/roost/schedd/api"
 	"github.com/roost-batch/roost/schedd/dispatch"
 	"github.com/roost-batch/roost/schedd/feed"
@@ -47,9 +48,10 @@ type Schedd struct {
 	daemonContext context.Context // of the daemon
 	journal       *journal.Journal
 	history       *history.History
-	feed          *feed.Feed             // for the accountant; nil in a simulation
-	accountantAt  atomic.Pointer[string] // address that an accountant has said
-	reserve       *journal.DiskReserve   // of the log's disk
+	feed          *feed.Feed                             // for the accountant; nil in a simulation
+	accountantAt  atomic.Pointer[string]                 // address that an accountant has said
+	spentBudgets  atomic.Pointer[admission.SpentBudgets] // that an accountant has said
+	reserve       *journal.DiskReserve                   // of the log's disk
 	users         *transfer.UserAgents
 	notifier      *notify.Notifier
 	inbox         chan any
@@ -198,8 +200,9 @@ func (s *Schedd) assemble() {
 		Node: s.node, Identity: s.identity, Log: s.log, Started: s.started, Queue: s.queue, Dispatch: s.dispatch,
 		Journal: s.journal, History: s.history, Reserve: s.reserve, Loop: loop, Leader: s.leader,
 		Transfers: s.transfers, Peers: s.peerSchedds, Admins: &s.admins, Users: s.users, Table: &s.jobTable,
-		Metrics:  s.metrics.Schedd,
-		AddUsage: func(a usagewindow.Attempt, u *accounting.UsageHour) { addUsage(s, a, u) },
+		Metrics:      s.metrics.Schedd,
+		AddUsage:     func(a usagewindow.Attempt, u *accounting.UsageHour) { addUsage(s, a, u) },
+		SpentBudgets: &s.spentBudgets,
 		AccountantAddress: func() string {
 			if address := s.accountantAt.Load(); address != nil {
 				return *address

@@ -35,11 +35,33 @@ type Reporter interface {
 	// roost.NotFound if it has none at that time.
 	Budget(payer Payer, at Millis) (BudgetStatus, error)
 
+	// Budgets returns the budget of each payer that has one at a time, by payer. Those of
+	// NoBudget are left out.
+	Budgets(at Millis) ([]BudgetStatus, error)
+
+	// Rates returns all rates in the order of their begin.
+	Rates() ([]Rate, error)
+
+	// Adjustments returns those that administrators made on the statements of some
+	// months, in their order.
+	Adjustments(first, last Month) ([]Adjustment, error)
+
+	// Months returns the months that have charges or are closed, the last one first.
+	Months() ([]MonthStatus, error)
+
 	// Reconciliations returns the daily comparisons with the negotiator's ledger.
 	Reconciliations(r TimeRange) ([]Reconciliation, error)
 
 	// Sources returns how far each schedd's feed has been read.
 	Sources() ([]SourceStatus, error)
+}
+
+// MonthStatus is whether a month is closed, and what is charged on its statements.
+type MonthStatus struct {
+	Month   Month
+	Closed  Millis     // 0: it is open
+	By      string     // who closed it; empty: the accountant
+	Charges MicroUnits // before grants and adjustments
 }
 
 // EfficiencyLine compares the resources of ended attempts with what they used.

@@ -31,7 +31,7 @@ func entries() []frame.CommandEntry {
 		frame.Entry("wait", func() *frame.Command { return jobs.WaitCommand(progressbar.New) }), frame.Entry("history",
 			jobs.HistoryCommand),
 		frame.Entry("usage", accounts.UsageCommand), frame.Entry("report", accounts.ReportCommand),
-		frame.Entry("sacct", accounts.SacctCommand),
+		frame.Entry("sacct", accounts.SacctCommand), frame.Entry("statement", accounts.StatementCommand),
 		frame.Entry("shares", admin.SharesCommand),
 		frame.Entry("rm", jobs.RemoveCommand, "remove", "cancel"), frame.Entry("hold", jobs.HoldCommand),
 		frame.Entry("release", jobs.ReleaseCommand), frame.Entry("retry", jobs.RetryCommand),
@@ -66,7 +66,8 @@ func administratorEntries() []frame.CommandEntry {
 		frame.Entry("limit", admin.LimitCommand), frame.Entry("queue", admin.QueueCommand),
 		frame.Entry("drain", admin.DrainCommand), frame.Entry("undrain", admin.UndrainCommand),
 		frame.Entry("comment", admin.CommentCommand), frame.Entry("reservation", admin.ReservationCommand),
-		frame.Entry("admin", admin.AdministratorsCommand),
+		frame.Entry("admin", admin.AdministratorsCommand), frame.Entry("rate", accounts.RateCommand),
+		frame.Entry("budget", accounts.BudgetCommand), frame.Entry("adjustment", accounts.AdjustmentCommand),
 		frame.Entry("sim", func() *frame.Command {
 			return &frame.Command{Name: "sim", Group: frame.GroupAdmin, RawArgs: true, Program: frame.SimulatorProgram,
 				Summary: "try on machines that are not there what a pool would do"}

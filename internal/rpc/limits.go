@@ -119,21 +119,23 @@ func scheddSizes() map[string]int {
 		schedd + "Cell":           ordinaryMessageSize, // an object of 1 MiB
 		schedd + "CheckpointCell": smallMessageSize,
 
-		schedd + "Accounting": smallMessageSize,
-		schedd + "LoginToken": smallMessageSize,
-		schedd + "BeginLogin": smallMessageSize,
-		schedd + "Login":      smallMessageSize,
-		schedd + "Logins":     smallMessageSize,
-		schedd + "Logout":     smallMessageSize,
+		schedd + "Accounting":     smallMessageSize,
+		schedd + "ChangeAccounts": smallMessageSize,
+		schedd + "LoginToken":     smallMessageSize,
+		schedd + "BeginLogin":     smallMessageSize,
+		schedd + "Login":          smallMessageSize,
+		schedd + "Logins":         smallMessageSize,
+		schedd + "Logout":         smallMessageSize,
 
 		peerSchedd + "Query":  ordinaryMessageSize,
 		peerSchedd + "Why":    smallMessageSize,
 		peerSchedd + "Events": ordinaryMessageSize,
 		peerSchedd + "Act":    ordinaryMessageSize,
 
-		feed + "Pull":         smallMessageSize,
+		feed + "Pull":         ordinaryMessageSize, // 10,000 spent budgets
 		feed + "Walk":         smallMessageSize,
 		accountant + "Report": smallMessageSize,
+		accountant + "Change": smallMessageSize,
 	}
 }
 

@@ -9960,8 +9960,9 @@ func (x *RevokeReply) GetCertificates() uint32 {
 // FeedRequest is a message of the accountant.
 type FeedRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Hello         *FeedHello             `protobuf:"bytes,1,opt,name=hello,proto3" json:"hello,omitempty"` // the first message
-	Next          uint64                 `protobuf:"varint,2,opt,name=next,proto3" json:"next,omitempty"`  // second message: the first entry that it wants; later: all before it are stored
+	Hello         *FeedHello             `protobuf:"bytes,1,opt,name=hello,proto3" json:"hello,omitempty"`     // the first message
+	Next          uint64                 `protobuf:"varint,2,opt,name=next,proto3" json:"next,omitempty"`      // second message: the first entry that it wants; later: all before it are stored
+	Budgets       *SpentBudgets          `protobuf:"bytes,3,opt,name=budgets,proto3" json:"budgets,omitempty"` // in place of those before
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -10010,6 +10011,143 @@ func (x *FeedRequest) GetNext() uint64 {
 	return 0
 }
 
+func (x *FeedRequest) GetBudgets() *SpentBudgets {
+	if x != nil {
+		return x.Budgets
+	}
+	return nil
+}
+
+// SpentBudgets is all payers whose jobs are refused, because a hard budget is spent.
+type SpentBudgets struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Spent         []*SpentBudget         `protobuf:"bytes,1,rep,name=spent,proto3" json:"spent,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SpentBudgets) Reset() {
+	*x = SpentBudgets{}
+	mi := &file_roost_proto_msgTypes[122]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SpentBudgets) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SpentBudgets) ProtoMessage() {}
+
+func (x *SpentBudgets) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[122]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SpentBudgets.ProtoReflect.Descriptor instead.
+func (*SpentBudgets) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{122}
+}
+
+func (x *SpentBudgets) GetSpent() []*SpentBudget {
+	if x != nil {
+		return x.Spent
+	}
+	return nil
+}
+
+// SpentBudget is a hard budget that is spent. Exactly one of the names is set.
+type SpentBudget struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Project       string                 `protobuf:"bytes,1,opt,name=project,proto3" json:"project,omitempty"`
+	Group         string                 `protobuf:"bytes,2,opt,name=group,proto3" json:"group,omitempty"`
+	Owner         string                 `protobuf:"bytes,3,opt,name=owner,proto3" json:"owner,omitempty"`
+	Amount        int64                  `protobuf:"varint,4,opt,name=amount,proto3" json:"amount,omitempty"` // millionths of a unit of charge; spent, too
+	Spent         int64                  `protobuf:"varint,5,opt,name=spent,proto3" json:"spent,omitempty"`
+	Until         int64                  `protobuf:"varint,6,opt,name=until,proto3" json:"until,omitempty"` // unix milliseconds: the end of the budget's last month
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SpentBudget) Reset() {
+	*x = SpentBudget{}
+	mi := &file_roost_proto_msgTypes[123]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SpentBudget) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SpentBudget) ProtoMessage() {}
+
+func (x *SpentBudget) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[123]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SpentBudget.ProtoReflect.Descriptor instead.
+func (*SpentBudget) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{123}
+}
+
+func (x *SpentBudget) GetProject() string {
+	if x != nil {
+		return x.Project
+	}
+	return ""
+}
+
+func (x *SpentBudget) GetGroup() string {
+	if x != nil {
+		return x.Group
+	}
+	return ""
+}
+
+func (x *SpentBudget) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
+func (x *SpentBudget) GetAmount() int64 {
+	if x != nil {
+		return x.Amount
+	}
+	return 0
+}
+
+func (x *SpentBudget) GetSpent() int64 {
+	if x != nil {
+		return x.Spent
+	}
+	return 0
+}
+
+func (x *SpentBudget) GetUntil() int64 {
+	if x != nil {
+		return x.Until
+	}
+	return 0
+}
+
 type FeedHello struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Address       string                 `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"` // at which the accountant takes reports
@@ -10019,7 +10157,7 @@ type FeedHello struct {
 
 func (x *FeedHello) Reset() {
 	*x = FeedHello{}
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[124]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10031,7 +10169,7 @@ func (x *FeedHello) String() string {
 func (*FeedHello) ProtoMessage() {}
 
 func (x *FeedHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[124]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10044,7 +10182,7 @@ func (x *FeedHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedHello.ProtoReflect.Descriptor instead.
 func (*FeedHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{122}
+	return file_roost_proto_rawDescGZIP(), []int{124}
 }
 
 func (x *FeedHello) GetAddress() string {
@@ -10063,7 +10201,7 @@ type FeedWalk struct {
 
 func (x *FeedWalk) Reset() {
 	*x = FeedWalk{}
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[125]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10075,7 +10213,7 @@ func (x *FeedWalk) String() string {
 func (*FeedWalk) ProtoMessage() {}
 
 func (x *FeedWalk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[125]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10088,7 +10226,7 @@ func (x *FeedWalk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedWalk.ProtoReflect.Descriptor instead.
 func (*FeedWalk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{123}
+	return file_roost_proto_rawDescGZIP(), []int{125}
 }
 
 func (x *FeedWalk) GetSince() int64 {
@@ -10116,7 +10254,7 @@ type FeedBatch struct {
 
 func (x *FeedBatch) Reset() {
 	*x = FeedBatch{}
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[126]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10128,7 +10266,7 @@ func (x *FeedBatch) String() string {
 func (*FeedBatch) ProtoMessage() {}
 
 func (x *FeedBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[126]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10141,7 +10279,7 @@ func (x *FeedBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedBatch.ProtoReflect.Descriptor instead.
 func (*FeedBatch) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{124}
+	return file_roost_proto_rawDescGZIP(), []int{126}
 }
 
 func (x *FeedBatch) GetSource() []byte {
@@ -11051,10 +11189,20 @@ const file_roost_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"1\n" +
 	"\vRevokeReply\x12\"\n" +
-	"\fcertificates\x18\x01 \x01(\rR\fcertificates\"N\n" +
+	"\fcertificates\x18\x01 \x01(\rR\fcertificates\"\x82\x01\n" +
 	"\vFeedRequest\x12+\n" +
 	"\x05hello\x18\x01 \x01(\v2\x15.roost.wire.FeedHelloR\x05hello\x12\x12\n" +
-	"\x04next\x18\x02 \x01(\x04R\x04next\"%\n" +
+	"\x04next\x18\x02 \x01(\x04R\x04next\x122\n" +
+	"\abudgets\x18\x03 \x01(\v2\x18.roost.wire.SpentBudgetsR\abudgets\"=\n" +
+	"\fSpentBudgets\x12-\n" +
+	"\x05spent\x18\x01 \x03(\v2\x17.roost.wire.SpentBudgetR\x05spent\"\x97\x01\n" +
+	"\vSpentBudget\x12\x18\n" +
+	"\aproject\x18\x01 \x01(\tR\aproject\x12\x14\n" +
+	"\x05group\x18\x02 \x01(\tR\x05group\x12\x14\n" +
+	"\x05owner\x18\x03 \x01(\tR\x05owner\x12\x16\n" +
+	"\x06amount\x18\x04 \x01(\x03R\x06amount\x12\x14\n" +
+	"\x05spent\x18\x05 \x01(\x03R\x05spent\x12\x14\n" +
+	"\x05until\x18\x06 \x01(\x03R\x05until\"%\n" +
 	"\tFeedHello\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\" \n" +
 	"\bFeedWalk\x12\x14\n" +
@@ -11065,7 +11213,7 @@ const file_roost_proto_rawDesc = "" +
 	"\x05first\x18\x03 \x01(\x04R\x05first\x12\x18\n" +
 	"\aentries\x18\x04 \x03(\fR\aentries\x12\x10\n" +
 	"\x03gap\x18\x05 \x01(\bR\x03gap\x12\x1a\n" +
-	"\bcomplete\x18\x06 \x01(\x03R\bcomplete2\xab\n" +
+	"\bcomplete\x18\x06 \x01(\x03R\bcomplete2\xf9\n" +
 	"\n" +
 	"\x06Schedd\x12<\n" +
 	"\x06Submit\x12\x19.roost.wire.SubmitRequest\x1a\x17.roost.wire.SubmitReply\x12@\n" +
@@ -11085,7 +11233,8 @@ const file_roost_proto_rawDesc = "" +
 	"\x0eCheckpointCell\x12!.roost.wire.CheckpointCellRequest\x1a\x1b.roost.wire.CheckpointPiece0\x01\x129\n" +
 	"\tQueryPool\x12\x15.roost.wire.PoolQuery\x1a\x13.roost.wire.PoolRow0\x01\x12H\n" +
 	"\n" +
-	"Accounting\x12\x1b.roost.wire.AccountingQuery\x1a\x1b.roost.wire.AccountingPiece0\x01\x12H\n" +
+	"Accounting\x12\x1b.roost.wire.AccountingQuery\x1a\x1b.roost.wire.AccountingPiece0\x01\x12L\n" +
+	"\x0eChangeAccounts\x12\x1c.roost.wire.AccountingChange\x1a\x1c.roost.wire.AccountingResult\x12H\n" +
 	"\n" +
 	"LoginToken\x12\x1d.roost.wire.LoginTokenRequest\x1a\x1b.roost.wire.LoginTokenReply\x12H\n" +
 	"\n" +
@@ -11146,10 +11295,11 @@ const file_roost_proto_rawDesc = "" +
 	"\x06Revoke\x12\x19.roost.wire.RevokeRequest\x1a\x17.roost.wire.RevokeReply2y\n" +
 	"\x04Feed\x12:\n" +
 	"\x04Pull\x12\x17.roost.wire.FeedRequest\x1a\x15.roost.wire.FeedBatch(\x010\x01\x125\n" +
-	"\x04Walk\x12\x14.roost.wire.FeedWalk\x1a\x15.roost.wire.FeedBatch0\x012R\n" +
+	"\x04Walk\x12\x14.roost.wire.FeedWalk\x1a\x15.roost.wire.FeedBatch0\x012\x98\x01\n" +
 	"\n" +
 	"Accountant\x12D\n" +
-	"\x06Report\x12\x1b.roost.wire.AccountingQuery\x1a\x1b.roost.wire.AccountingPiece0\x01B,Z*github.com/roost-batch/roost/internal/wireb\x06proto3"
+	"\x06Report\x12\x1b.roost.wire.AccountingQuery\x1a\x1b.roost.wire.AccountingPiece0\x01\x12D\n" +
+	"\x06Change\x12\x1c.roost.wire.AccountingChange\x1a\x1c.roost.wire.AccountingResultB,Z*github.com/roost-batch/roost/internal/wireb\x06proto3"
 
 var (
 	file_roost_proto_rawDescOnce sync.Once
@@ -11164,7 +11314,7 @@ func file_roost_proto_rawDescGZIP() []byte {
 }
 
 var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 129)
+var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 131)
 var file_roost_proto_goTypes = []any{
 	(RequestUpdate_Counting)(0),             // 0: roost.wire.RequestUpdate.Counting
 	(Outcome_Verdict)(0),                    // 1: roost.wire.Outcome.Verdict
@@ -11292,68 +11442,72 @@ var file_roost_proto_goTypes = []any{
 	(*RevokeRequest)(nil),                   // 123: roost.wire.RevokeRequest
 	(*RevokeReply)(nil),                     // 124: roost.wire.RevokeReply
 	(*FeedRequest)(nil),                     // 125: roost.wire.FeedRequest
-	(*FeedHello)(nil),                       // 126: roost.wire.FeedHello
-	(*FeedWalk)(nil),                        // 127: roost.wire.FeedWalk
-	(*FeedBatch)(nil),                       // 128: roost.wire.FeedBatch
-	nil,                                     // 129: roost.wire.AdUpdate.PrivateEntry
-	nil,                                     // 130: roost.wire.AdDelta.PrivateEntry
-	nil,                                     // 131: roost.wire.Extent.WordsEntry
-	nil,                                     // 132: roost.wire.Extent.OthersEntry
-	(*scheddapi.ActRequest)(nil),            // 133: roost.wire.ActRequest
-	(*scheddapi.QueryRequest)(nil),          // 134: roost.wire.QueryRequest
-	(*scheddapi.Resources)(nil),             // 135: roost.wire.Resources
-	(*scheddapi.Explanation)(nil),           // 136: roost.wire.Explanation
-	(*scheddapi.AttemptRef)(nil),            // 137: roost.wire.AttemptRef
-	(scheddapi.Cause)(0),                    // 138: roost.wire.Cause
-	(*scheddapi.Placed)(nil),                // 139: roost.wire.Placed
-	(*scheddapi.ExitStatus)(nil),            // 140: roost.wire.ExitStatus
-	(*scheddapi.UsageWindow)(nil),           // 141: roost.wire.UsageWindow
-	(*scheddapi.TaskUsage)(nil),             // 142: roost.wire.TaskUsage
-	(*scheddapi.SubmitRequest)(nil),         // 143: roost.wire.SubmitRequest
-	(*scheddapi.SubmitPart)(nil),            // 144: roost.wire.SubmitPart
-	(*scheddapi.ScriptChunk)(nil),           // 145: roost.wire.ScriptChunk
-	(*scheddapi.WatchRequest)(nil),          // 146: roost.wire.WatchRequest
-	(*scheddapi.LogsRequest)(nil),           // 147: roost.wire.LogsRequest
-	(*scheddapi.WhyRequest)(nil),            // 148: roost.wire.WhyRequest
-	(*scheddapi.EventsRequest)(nil),         // 149: roost.wire.EventsRequest
-	(*scheddapi.AdQuery)(nil),               // 150: roost.wire.AdQuery
-	(*scheddapi.HealthRequest)(nil),         // 151: roost.wire.HealthRequest
-	(*scheddapi.ShellInput)(nil),            // 152: roost.wire.ShellInput
-	(*scheddapi.CellRequest)(nil),           // 153: roost.wire.CellRequest
-	(*scheddapi.CheckpointCellRequest)(nil), // 154: roost.wire.CheckpointCellRequest
-	(*scheddapi.PoolQuery)(nil),             // 155: roost.wire.PoolQuery
-	(*scheddapi.AccountingQuery)(nil),       // 156: roost.wire.AccountingQuery
-	(*scheddapi.LoginTokenRequest)(nil),     // 157: roost.wire.LoginTokenRequest
-	(*scheddapi.BeginLoginRequest)(nil),     // 158: roost.wire.BeginLoginRequest
-	(*scheddapi.LoginRequest)(nil),          // 159: roost.wire.LoginRequest
-	(*scheddapi.LoginsRequest)(nil),         // 160: roost.wire.LoginsRequest
-	(*scheddapi.LogoutRequest)(nil),         // 161: roost.wire.LogoutRequest
-	(*scheddapi.SubmitReply)(nil),           // 162: roost.wire.SubmitReply
-	(*scheddapi.ScriptReply)(nil),           // 163: roost.wire.ScriptReply
-	(*scheddapi.JobStatus)(nil),             // 164: roost.wire.JobStatus
-	(*scheddapi.ActReply)(nil),              // 165: roost.wire.ActReply
-	(*scheddapi.WatchEvent)(nil),            // 166: roost.wire.WatchEvent
-	(*scheddapi.LogChunk)(nil),              // 167: roost.wire.LogChunk
-	(*scheddapi.WhyReply)(nil),              // 168: roost.wire.WhyReply
-	(*scheddapi.JobEvent)(nil),              // 169: roost.wire.JobEvent
-	(*scheddapi.AdText)(nil),                // 170: roost.wire.AdText
-	(*scheddapi.HealthReply)(nil),           // 171: roost.wire.HealthReply
-	(*scheddapi.ShellOutput)(nil),           // 172: roost.wire.ShellOutput
-	(*scheddapi.CellReply)(nil),             // 173: roost.wire.CellReply
-	(*scheddapi.CheckpointPiece)(nil),       // 174: roost.wire.CheckpointPiece
-	(*scheddapi.PoolRow)(nil),               // 175: roost.wire.PoolRow
-	(*scheddapi.AccountingPiece)(nil),       // 176: roost.wire.AccountingPiece
-	(*scheddapi.LoginTokenReply)(nil),       // 177: roost.wire.LoginTokenReply
-	(*scheddapi.BeginLoginReply)(nil),       // 178: roost.wire.BeginLoginReply
-	(*scheddapi.LoginReply)(nil),            // 179: roost.wire.LoginReply
-	(*scheddapi.LoginsReply)(nil),           // 180: roost.wire.LoginsReply
-	(*scheddapi.LoginInfo)(nil),             // 181: roost.wire.LoginInfo
+	(*SpentBudgets)(nil),                    // 126: roost.wire.SpentBudgets
+	(*SpentBudget)(nil),                     // 127: roost.wire.SpentBudget
+	(*FeedHello)(nil),                       // 128: roost.wire.FeedHello
+	(*FeedWalk)(nil),                        // 129: roost.wire.FeedWalk
+	(*FeedBatch)(nil),                       // 130: roost.wire.FeedBatch
+	nil,                                     // 131: roost.wire.AdUpdate.PrivateEntry
+	nil,                                     // 132: roost.wire.AdDelta.PrivateEntry
+	nil,                                     // 133: roost.wire.Extent.WordsEntry
+	nil,                                     // 134: roost.wire.Extent.OthersEntry
+	(*scheddapi.ActRequest)(nil),            // 135: roost.wire.ActRequest
+	(*scheddapi.QueryRequest)(nil),          // 136: roost.wire.QueryRequest
+	(*scheddapi.Resources)(nil),             // 137: roost.wire.Resources
+	(*scheddapi.Explanation)(nil),           // 138: roost.wire.Explanation
+	(*scheddapi.AttemptRef)(nil),            // 139: roost.wire.AttemptRef
+	(scheddapi.Cause)(0),                    // 140: roost.wire.Cause
+	(*scheddapi.Placed)(nil),                // 141: roost.wire.Placed
+	(*scheddapi.ExitStatus)(nil),            // 142: roost.wire.ExitStatus
+	(*scheddapi.UsageWindow)(nil),           // 143: roost.wire.UsageWindow
+	(*scheddapi.TaskUsage)(nil),             // 144: roost.wire.TaskUsage
+	(*scheddapi.SubmitRequest)(nil),         // 145: roost.wire.SubmitRequest
+	(*scheddapi.SubmitPart)(nil),            // 146: roost.wire.SubmitPart
+	(*scheddapi.ScriptChunk)(nil),           // 147: roost.wire.ScriptChunk
+	(*scheddapi.WatchRequest)(nil),          // 148: roost.wire.WatchRequest
+	(*scheddapi.LogsRequest)(nil),           // 149: roost.wire.LogsRequest
+	(*scheddapi.WhyRequest)(nil),            // 150: roost.wire.WhyRequest
+	(*scheddapi.EventsRequest)(nil),         // 151: roost.wire.EventsRequest
+	(*scheddapi.AdQuery)(nil),               // 152: roost.wire.AdQuery
+	(*scheddapi.HealthRequest)(nil),         // 153: roost.wire.HealthRequest
+	(*scheddapi.ShellInput)(nil),            // 154: roost.wire.ShellInput
+	(*scheddapi.CellRequest)(nil),           // 155: roost.wire.CellRequest
+	(*scheddapi.CheckpointCellRequest)(nil), // 156: roost.wire.CheckpointCellRequest
+	(*scheddapi.PoolQuery)(nil),             // 157: roost.wire.PoolQuery
+	(*scheddapi.AccountingQuery)(nil),       // 158: roost.wire.AccountingQuery
+	(*scheddapi.AccountingChange)(nil),      // 159: roost.wire.AccountingChange
+	(*scheddapi.LoginTokenRequest)(nil),     // 160: roost.wire.LoginTokenRequest
+	(*scheddapi.BeginLoginRequest)(nil),     // 161: roost.wire.BeginLoginRequest
+	(*scheddapi.LoginRequest)(nil),          // 162: roost.wire.LoginRequest
+	(*scheddapi.LoginsRequest)(nil),         // 163: roost.wire.LoginsRequest
+	(*scheddapi.LogoutRequest)(nil),         // 164: roost.wire.LogoutRequest
+	(*scheddapi.SubmitReply)(nil),           // 165: roost.wire.SubmitReply
+	(*scheddapi.ScriptReply)(nil),           // 166: roost.wire.ScriptReply
+	(*scheddapi.JobStatus)(nil),             // 167: roost.wire.JobStatus
+	(*scheddapi.ActReply)(nil),              // 168: roost.wire.ActReply
+	(*scheddapi.WatchEvent)(nil),            // 169: roost.wire.WatchEvent
+	(*scheddapi.LogChunk)(nil),              // 170: roost.wire.LogChunk
+	(*scheddapi.WhyReply)(nil),              // 171: roost.wire.WhyReply
+	(*scheddapi.JobEvent)(nil),              // 172: roost.wire.JobEvent
+	(*scheddapi.AdText)(nil),                // 173: roost.wire.AdText
+	(*scheddapi.HealthReply)(nil),           // 174: roost.wire.HealthReply
+	(*scheddapi.ShellOutput)(nil),           // 175: roost.wire.ShellOutput
+	(*scheddapi.CellReply)(nil),             // 176: roost.wire.CellReply
+	(*scheddapi.CheckpointPiece)(nil),       // 177: roost.wire.CheckpointPiece
+	(*scheddapi.PoolRow)(nil),               // 178: roost.wire.PoolRow
+	(*scheddapi.AccountingPiece)(nil),       // 179: roost.wire.AccountingPiece
+	(*scheddapi.AccountingResult)(nil),      // 180: roost.wire.AccountingResult
+	(*scheddapi.LoginTokenReply)(nil),       // 181: roost.wire.LoginTokenReply
+	(*scheddapi.BeginLoginReply)(nil),       // 182: roost.wire.BeginLoginReply
+	(*scheddapi.LoginReply)(nil),            // 183: roost.wire.LoginReply
+	(*scheddapi.LoginsReply)(nil),           // 184: roost.wire.LoginsReply
+	(*scheddapi.LoginInfo)(nil),             // 185: roost.wire.LoginInfo
 }
 var file_roost_proto_depIdxs = []int32{
-	133, // 0: roost.wire.NeighbourAct.act:type_name -> roost.wire.ActRequest
-	134, // 1: roost.wire.NeighbourQuery.query:type_name -> roost.wire.QueryRequest
-	129, // 2: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
-	130, // 3: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
+	135, // 0: roost.wire.NeighbourAct.act:type_name -> roost.wire.ActRequest
+	136, // 1: roost.wire.NeighbourQuery.query:type_name -> roost.wire.QueryRequest
+	131, // 2: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
+	132, // 3: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
 	15,  // 4: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
 	17,  // 5: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
 	19,  // 6: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
@@ -11365,12 +11519,12 @@ var file_roost_proto_depIdxs = []int32{
 	13,  // 12: roost.wire.FromSchedd.told:type_name -> roost.wire.Told
 	14,  // 13: roost.wire.FromSchedd.policy_seen:type_name -> roost.wire.PolicySeen
 	16,  // 14: roost.wire.ScheddHello.grants:type_name -> roost.wire.HeldGrant
-	135, // 15: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
+	137, // 15: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
 	0,   // 16: roost.wire.RequestUpdate.counting:type_name -> roost.wire.RequestUpdate.Counting
 	18,  // 17: roost.wire.RequestUpdate.proposals:type_name -> roost.wire.Proposal
 	1,   // 18: roost.wire.Outcome.verdict:type_name -> roost.wire.Outcome.Verdict
-	135, // 19: roost.wire.Demand.held:type_name -> roost.wire.Resources
-	135, // 20: roost.wire.Demand.open_held:type_name -> roost.wire.Resources
+	137, // 19: roost.wire.Demand.held:type_name -> roost.wire.Resources
+	137, // 20: roost.wire.Demand.open_held:type_name -> roost.wire.Resources
 	22,  // 21: roost.wire.Admit.asks:type_name -> roost.wire.Demand
 	27,  // 22: roost.wire.Policy.queues:type_name -> roost.wire.JobQueue
 	26,  // 23: roost.wire.Policy.groups:type_name -> roost.wire.Names
@@ -11384,9 +11538,9 @@ var file_roost_proto_depIdxs = []int32{
 	28,  // 31: roost.wire.JobQueue.user_roll:type_name -> roost.wire.Roll
 	28,  // 32: roost.wire.JobQueue.group_roll:type_name -> roost.wire.Roll
 	28,  // 33: roost.wire.JobQueue.host_roll:type_name -> roost.wire.Roll
-	131, // 34: roost.wire.Extent.words:type_name -> roost.wire.Extent.WordsEntry
-	132, // 35: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
-	135, // 36: roost.wire.Usage.held:type_name -> roost.wire.Resources
+	133, // 34: roost.wire.Extent.words:type_name -> roost.wire.Extent.WordsEntry
+	134, // 35: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
+	137, // 36: roost.wire.Usage.held:type_name -> roost.wire.Resources
 	36,  // 37: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
 	37,  // 38: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
 	35,  // 39: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
@@ -11395,8 +11549,8 @@ var file_roost_proto_depIdxs = []int32{
 	33,  // 42: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
 	32,  // 43: roost.wire.ToSchedd.room:type_name -> roost.wire.Room
 	34,  // 44: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
-	135, // 45: roost.wire.Grant.resources:type_name -> roost.wire.Resources
-	136, // 46: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
+	137, // 45: roost.wire.Grant.resources:type_name -> roost.wire.Resources
+	138, // 46: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
 	40,  // 47: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
 	45,  // 48: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
 	47,  // 49: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
@@ -11414,27 +11568,27 @@ var file_roost_proto_depIdxs = []int32{
 	57,  // 61: roost.wire.ToStartd.message:type_name -> roost.wire.Message
 	55,  // 62: roost.wire.ToStartd.limit:type_name -> roost.wire.Limit
 	56,  // 63: roost.wire.ToStartd.host_files:type_name -> roost.wire.HostFiles
-	135, // 64: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
-	137, // 65: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
+	137, // 64: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
+	139, // 65: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
 	58,  // 66: roost.wire.Activate.program:type_name -> roost.wire.Program
-	137, // 67: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
-	137, // 68: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
-	137, // 69: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
-	137, // 70: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
-	137, // 71: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
-	137, // 72: roost.wire.Limit.attempt:type_name -> roost.wire.AttemptRef
-	137, // 73: roost.wire.HostFiles.attempt:type_name -> roost.wire.AttemptRef
-	137, // 74: roost.wire.Message.attempt:type_name -> roost.wire.AttemptRef
+	139, // 67: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
+	139, // 68: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
+	139, // 69: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
+	139, // 70: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
+	139, // 71: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
+	139, // 72: roost.wire.Limit.attempt:type_name -> roost.wire.AttemptRef
+	139, // 73: roost.wire.HostFiles.attempt:type_name -> roost.wire.AttemptRef
+	139, // 74: roost.wire.Message.attempt:type_name -> roost.wire.AttemptRef
 	60,  // 75: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
 	61,  // 76: roost.wire.Program.restore:type_name -> roost.wire.Image
 	59,  // 77: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
 	2,   // 78: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
 	2,   // 79: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
-	137, // 80: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
-	137, // 81: roost.wire.ImageRight.attempt:type_name -> roost.wire.AttemptRef
-	137, // 82: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
-	138, // 83: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
-	137, // 84: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
+	139, // 80: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
+	139, // 81: roost.wire.ImageRight.attempt:type_name -> roost.wire.AttemptRef
+	139, // 82: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
+	140, // 83: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
+	139, // 84: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
 	74,  // 85: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
 	78,  // 86: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
 	80,  // 87: roost.wire.FromStartd.started:type_name -> roost.wire.Started
@@ -11447,34 +11601,34 @@ var file_roost_proto_depIdxs = []int32{
 	76,  // 94: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
 	77,  // 95: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
 	71,  // 96: roost.wire.FromStartd.reach:type_name -> roost.wire.ReachWanted
-	137, // 97: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
-	137, // 98: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
+	139, // 97: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
+	139, // 98: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
 	75,  // 99: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
-	135, // 100: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
-	137, // 101: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
+	137, // 100: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
+	139, // 101: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
 	81,  // 102: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
-	139, // 103: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
-	139, // 104: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
-	137, // 105: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
-	139, // 106: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
-	137, // 107: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
-	137, // 108: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
-	137, // 109: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
-	140, // 110: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
+	141, // 103: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
+	141, // 104: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
+	139, // 105: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
+	141, // 106: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
+	139, // 107: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
+	139, // 108: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
+	139, // 109: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
+	142, // 110: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
 	87,  // 111: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
 	82,  // 112: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
-	141, // 113: roost.wire.Exited.windows:type_name -> roost.wire.UsageWindow
-	137, // 114: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
+	143, // 113: roost.wire.Exited.windows:type_name -> roost.wire.UsageWindow
+	139, // 114: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
 	61,  // 115: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
 	84,  // 116: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
-	137, // 117: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
-	142, // 118: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
-	141, // 119: roost.wire.AttemptUsage.windows:type_name -> roost.wire.UsageWindow
-	137, // 120: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
+	139, // 117: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
+	144, // 118: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
+	143, // 119: roost.wire.AttemptUsage.windows:type_name -> roost.wire.UsageWindow
+	139, // 120: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
 	87,  // 121: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
 	89,  // 122: roost.wire.FileChunk.totals:type_name -> roost.wire.TransferTotals
-	137, // 123: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
-	137, // 124: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
+	139, // 123: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
+	139, // 124: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
 	94,  // 125: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
 	95,  // 126: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
 	3,   // 127: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
@@ -11486,142 +11640,148 @@ var file_roost_proto_depIdxs = []int32{
 	117, // 133: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
 	117, // 134: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
 	122, // 135: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
-	126, // 136: roost.wire.FeedRequest.hello:type_name -> roost.wire.FeedHello
-	143, // 137: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
-	144, // 138: roost.wire.Schedd.SubmitParts:input_type -> roost.wire.SubmitPart
-	145, // 139: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
-	134, // 140: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
-	133, // 141: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
-	146, // 142: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
-	147, // 143: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
-	148, // 144: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
-	149, // 145: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
-	150, // 146: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
-	151, // 147: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
-	152, // 148: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
-	153, // 149: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
-	154, // 150: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	155, // 151: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
-	156, // 152: roost.wire.Schedd.Accounting:input_type -> roost.wire.AccountingQuery
-	157, // 153: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
-	158, // 154: roost.wire.Schedd.BeginLogin:input_type -> roost.wire.BeginLoginRequest
-	159, // 155: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
-	160, // 156: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
-	161, // 157: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
-	5,   // 158: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
-	148, // 159: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
-	149, // 160: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
-	4,   // 161: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
-	6,   // 162: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
-	8,   // 163: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
-	150, // 164: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
-	12,  // 165: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
-	10,  // 166: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
-	153, // 167: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
-	154, // 168: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	42,  // 169: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
-	43,  // 170: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
-	38,  // 171: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
-	40,  // 172: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
-	40,  // 173: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
-	46,  // 174: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
-	88,  // 175: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
-	91,  // 176: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
-	92,  // 177: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
-	62,  // 178: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
-	88,  // 179: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
-	152, // 180: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
-	73,  // 181: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
-	88,  // 182: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
-	62,  // 183: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
-	62,  // 184: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
-	96,  // 185: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
-	98,  // 186: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
-	99,  // 187: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
-	101, // 188: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
-	103, // 189: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
-	105, // 190: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
-	107, // 191: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
-	109, // 192: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
-	111, // 193: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
-	113, // 194: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
-	115, // 195: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
-	118, // 196: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
-	120, // 197: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
-	123, // 198: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
-	125, // 199: roost.wire.Feed.Pull:input_type -> roost.wire.FeedRequest
-	127, // 200: roost.wire.Feed.Walk:input_type -> roost.wire.FeedWalk
-	156, // 201: roost.wire.Accountant.Report:input_type -> roost.wire.AccountingQuery
-	162, // 202: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	162, // 203: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
-	163, // 204: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
-	164, // 205: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	165, // 206: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	166, // 207: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	167, // 208: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	168, // 209: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	169, // 210: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	170, // 211: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	171, // 212: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	172, // 213: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
-	173, // 214: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
-	174, // 215: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	175, // 216: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
-	176, // 217: roost.wire.Schedd.Accounting:output_type -> roost.wire.AccountingPiece
-	177, // 218: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
-	178, // 219: roost.wire.Schedd.BeginLogin:output_type -> roost.wire.BeginLoginReply
-	179, // 220: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
-	180, // 221: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
-	181, // 222: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
-	164, // 223: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
-	168, // 224: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
-	169, // 225: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
-	165, // 226: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
-	7,   // 227: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	9,   // 228: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	170, // 229: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	31,  // 230: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	11,  // 231: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
-	173, // 232: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
-	174, // 233: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	42,  // 234: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
-	44,  // 235: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
-	39,  // 236: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
-	41,  // 237: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
-	41,  // 238: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
-	70,  // 239: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	90,  // 240: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	88,  // 241: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	167, // 242: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	88,  // 243: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
-	90,  // 244: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
-	172, // 245: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
-	72,  // 246: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
-	90,  // 247: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
-	88,  // 248: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
-	65,  // 249: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
-	93,  // 250: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
-	100, // 251: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
-	100, // 252: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
-	102, // 253: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
-	104, // 254: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
-	106, // 255: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
-	108, // 256: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
-	110, // 257: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
-	112, // 258: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
-	114, // 259: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
-	116, // 260: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
-	119, // 261: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
-	121, // 262: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
-	124, // 263: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
-	128, // 264: roost.wire.Feed.Pull:output_type -> roost.wire.FeedBatch
-	128, // 265: roost.wire.Feed.Walk:output_type -> roost.wire.FeedBatch
-	176, // 266: roost.wire.Accountant.Report:output_type -> roost.wire.AccountingPiece
-	202, // [202:267] is the sub-list for method output_type
-	137, // [137:202] is the sub-list for method input_type
-	137, // [137:137] is the sub-list for extension type_name
-	137, // [137:137] is the sub-list for extension extendee
-	0,   // [0:137] is the sub-list for field type_name
+	128, // 136: roost.wire.FeedRequest.hello:type_name -> roost.wire.FeedHello
+	126, // 137: roost.wire.FeedRequest.budgets:type_name -> roost.wire.SpentBudgets
+	127, // 138: roost.wire.SpentBudgets.spent:type_name -> roost.wire.SpentBudget
+	145, // 139: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
+	146, // 140: roost.wire.Schedd.SubmitParts:input_type -> roost.wire.SubmitPart
+	147, // 141: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
+	136, // 142: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
+	135, // 143: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
+	148, // 144: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
+	149, // 145: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
+	150, // 146: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
+	151, // 147: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
+	152, // 148: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
+	153, // 149: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
+	154, // 150: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
+	155, // 151: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
+	156, // 152: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	157, // 153: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
+	158, // 154: roost.wire.Schedd.Accounting:input_type -> roost.wire.AccountingQuery
+	159, // 155: roost.wire.Schedd.ChangeAccounts:input_type -> roost.wire.AccountingChange
+	160, // 156: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
+	161, // 157: roost.wire.Schedd.BeginLogin:input_type -> roost.wire.BeginLoginRequest
+	162, // 158: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
+	163, // 159: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
+	164, // 160: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
+	5,   // 161: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
+	150, // 162: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
+	151, // 163: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
+	4,   // 164: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
+	6,   // 165: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
+	8,   // 166: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
+	152, // 167: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
+	12,  // 168: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
+	10,  // 169: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
+	155, // 170: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
+	156, // 171: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	42,  // 172: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
+	43,  // 173: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
+	38,  // 174: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
+	40,  // 175: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
+	40,  // 176: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
+	46,  // 177: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
+	88,  // 178: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
+	91,  // 179: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
+	92,  // 180: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
+	62,  // 181: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
+	88,  // 182: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
+	154, // 183: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
+	73,  // 184: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
+	88,  // 185: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
+	62,  // 186: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
+	62,  // 187: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
+	96,  // 188: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
+	98,  // 189: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
+	99,  // 190: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
+	101, // 191: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
+	103, // 192: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
+	105, // 193: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
+	107, // 194: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
+	109, // 195: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
+	111, // 196: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
+	113, // 197: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
+	115, // 198: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
+	118, // 199: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
+	120, // 200: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
+	123, // 201: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
+	125, // 202: roost.wire.Feed.Pull:input_type -> roost.wire.FeedRequest
+	129, // 203: roost.wire.Feed.Walk:input_type -> roost.wire.FeedWalk
+	158, // 204: roost.wire.Accountant.Report:input_type -> roost.wire.AccountingQuery
+	159, // 205: roost.wire.Accountant.Change:input_type -> roost.wire.AccountingChange
+	165, // 206: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	165, // 207: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
+	166, // 208: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
+	167, // 209: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	168, // 210: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	169, // 211: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	170, // 212: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	171, // 213: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	172, // 214: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	173, // 215: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	174, // 216: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	175, // 217: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	176, // 218: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
+	177, // 219: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	178, // 220: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
+	179, // 221: roost.wire.Schedd.Accounting:output_type -> roost.wire.AccountingPiece
+	180, // 222: roost.wire.Schedd.ChangeAccounts:output_type -> roost.wire.AccountingResult
+	181, // 223: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
+	182, // 224: roost.wire.Schedd.BeginLogin:output_type -> roost.wire.BeginLoginReply
+	183, // 225: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
+	184, // 226: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
+	185, // 227: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
+	167, // 228: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
+	171, // 229: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
+	172, // 230: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
+	168, // 231: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
+	7,   // 232: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	9,   // 233: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	173, // 234: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	31,  // 235: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	11,  // 236: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
+	176, // 237: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
+	177, // 238: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	42,  // 239: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
+	44,  // 240: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
+	39,  // 241: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
+	41,  // 242: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
+	41,  // 243: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
+	70,  // 244: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	90,  // 245: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	88,  // 246: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	170, // 247: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	88,  // 248: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	90,  // 249: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	175, // 250: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	72,  // 251: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
+	90,  // 252: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
+	88,  // 253: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
+	65,  // 254: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
+	93,  // 255: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
+	100, // 256: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
+	100, // 257: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
+	102, // 258: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
+	104, // 259: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
+	106, // 260: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
+	108, // 261: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
+	110, // 262: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
+	112, // 263: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
+	114, // 264: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
+	116, // 265: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
+	119, // 266: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
+	121, // 267: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
+	124, // 268: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
+	130, // 269: roost.wire.Feed.Pull:output_type -> roost.wire.FeedBatch
+	130, // 270: roost.wire.Feed.Walk:output_type -> roost.wire.FeedBatch
+	179, // 271: roost.wire.Accountant.Report:output_type -> roost.wire.AccountingPiece
+	180, // 272: roost.wire.Accountant.Change:output_type -> roost.wire.AccountingResult
+	206, // [206:273] is the sub-list for method output_type
+	139, // [139:206] is the sub-list for method input_type
+	139, // [139:139] is the sub-list for extension type_name
+	139, // [139:139] is the sub-list for extension extendee
+	0,   // [0:139] is the sub-list for field type_name
 }
 
 func init() { file_roost_proto_init() }
@@ -11691,7 +11851,7 @@ func file_roost_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roost_proto_rawDesc), len(file_roost_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   129,
+			NumMessages:   131,
 			NumExtensions: 0,
 			NumServices:   11,
 		},

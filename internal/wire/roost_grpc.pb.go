@@ -39,6 +39,7 @@ const (
 	Schedd_CheckpointCell_FullMethodName = "/roost.wire.Schedd/CheckpointCell"
 	Schedd_QueryPool_FullMethodName      = "/roost.wire.Schedd/QueryPool"
 	Schedd_Accounting_FullMethodName     = "/roost.wire.Schedd/Accounting"
+	Schedd_ChangeAccounts_FullMethodName = "/roost.wire.Schedd/ChangeAccounts"
 	Schedd_LoginToken_FullMethodName     = "/roost.wire.Schedd/LoginToken"
 	Schedd_BeginLogin_FullMethodName     = "/roost.wire.Schedd/BeginLogin"
 	Schedd_Login_FullMethodName          = "/roost.wire.Schedd/Login"
@@ -68,6 +69,7 @@ type ScheddClient interface {
 	CheckpointCell(ctx context.Context, in *scheddapi.CheckpointCellRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[scheddapi.CheckpointPiece], error)
 	QueryPool(ctx context.Context, in *scheddapi.PoolQuery, opts ...grpc.CallOption) (grpc.ServerStreamingClient[scheddapi.PoolRow], error)
 	Accounting(ctx context.Context, in *scheddapi.AccountingQuery, opts ...grpc.CallOption) (grpc.ServerStreamingClient[scheddapi.AccountingPiece], error)
+	ChangeAccounts(ctx context.Context, in *scheddapi.AccountingChange, opts ...grpc.CallOption) (*scheddapi.AccountingResult, error)
 	LoginToken(ctx context.Context, in *scheddapi.LoginTokenRequest, opts ...grpc.CallOption) (*scheddapi.LoginTokenReply, error)
 	BeginLogin(ctx context.Context, in *scheddapi.BeginLoginRequest, opts ...grpc.CallOption) (*scheddapi.BeginLoginReply, error)
 	Login(ctx context.Context, in *scheddapi.LoginRequest, opts ...grpc.CallOption) (*scheddapi.LoginReply, error)
@@ -324,6 +326,16 @@ func (c *scheddClient) Accounting(ctx context.Context, in *scheddapi.AccountingQ
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Schedd_AccountingClient = grpc.ServerStreamingClient[scheddapi.AccountingPiece]
 
+func (c *scheddClient) ChangeAccounts(ctx context.Context, in *scheddapi.AccountingChange, opts ...grpc.CallOption) (*scheddapi.AccountingResult, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(scheddapi.AccountingResult)
+	err := c.cc.Invoke(ctx, Schedd_ChangeAccounts_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *scheddClient) LoginToken(ctx context.Context, in *scheddapi.LoginTokenRequest, opts ...grpc.CallOption) (*scheddapi.LoginTokenReply, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(scheddapi.LoginTokenReply)
@@ -396,6 +408,7 @@ type ScheddServer interface {
 	CheckpointCell(*scheddapi.CheckpointCellRequest, grpc.ServerStreamingServer[scheddapi.CheckpointPiece]) error
 	QueryPool(*scheddapi.PoolQuery, grpc.ServerStreamingServer[scheddapi.PoolRow]) error
 	Accounting(*scheddapi.AccountingQuery, grpc.ServerStreamingServer[scheddapi.AccountingPiece]) error
+	ChangeAccounts(context.Context, *scheddapi.AccountingChange) (*scheddapi.AccountingResult, error)
 	LoginToken(context.Context, *scheddapi.LoginTokenRequest) (*scheddapi.LoginTokenReply, error)
 	BeginLogin(context.Context, *scheddapi.BeginLoginRequest) (*scheddapi.BeginLoginReply, error)
 	Login(context.Context, *scheddapi.LoginRequest) (*scheddapi.LoginReply, error)
@@ -458,6 +471,9 @@ func (UnimplementedScheddServer) QueryPool(*scheddapi.PoolQuery, grpc.ServerStre
 }
 func (UnimplementedScheddServer) Accounting(*scheddapi.AccountingQuery, grpc.ServerStreamingServer[scheddapi.AccountingPiece]) error {
 	return status.Error(codes.Unimplemented, "method Accounting not implemented")
+}
+func (UnimplementedScheddServer) ChangeAccounts(context.Context, *scheddapi.AccountingChange) (*scheddapi.AccountingResult, error) {
+	return nil, status.Error(codes.Unimplemented, "method ChangeAccounts not implemented")
 }
 func (UnimplementedScheddServer) LoginToken(context.Context, *scheddapi.LoginTokenRequest) (*scheddapi.LoginTokenReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method LoginToken not implemented")
@@ -694,6 +710,24 @@ func _Schedd_Accounting_Handler(srv interface{}, stream grpc.ServerStream) error
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Schedd_AccountingServer = grpc.ServerStreamingServer[scheddapi.AccountingPiece]
 
+func _Schedd_ChangeAccounts_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(scheddapi.AccountingChange)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ScheddServer).ChangeAccounts(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Schedd_ChangeAccounts_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ScheddServer).ChangeAccounts(ctx, req.(*scheddapi.AccountingChange))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Schedd_LoginToken_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(scheddapi.LoginTokenRequest)
 	if err := dec(in); err != nil {
@@ -810,6 +844,10 @@ var Schedd_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Cell",
 			Handler:    _Schedd_Cell_Handler,
+		},
+		{
+			MethodName: "ChangeAccounts",
+			Handler:    _Schedd_ChangeAccounts_Handler,
 		},
 		{
 			MethodName: "LoginToken",
@@ -3112,6 +3150,7 @@ var Feed_ServiceDesc = grpc.ServiceDesc{
 
 const (
 	Accountant_Report_FullMethodName = "/roost.wire.Accountant/Report"
+	Accountant_Change_FullMethodName = "/roost.wire.Accountant/Change"
 )
 
 // AccountantClient is the client API for Accountant service.
@@ -3121,6 +3160,7 @@ const (
 // Accountant answers questions about the pool's accounts.
 type AccountantClient interface {
 	Report(ctx context.Context, in *scheddapi.AccountingQuery, opts ...grpc.CallOption) (grpc.ServerStreamingClient[scheddapi.AccountingPiece], error)
+	Change(ctx context.Context, in *scheddapi.AccountingChange, opts ...grpc.CallOption) (*scheddapi.AccountingResult, error)
 }
 
 type accountantClient struct {
@@ -3150,6 +3190,16 @@ func (c *accountantClient) Report(ctx context.Context, in *scheddapi.AccountingQ
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Accountant_ReportClient = grpc.ServerStreamingClient[scheddapi.AccountingPiece]
 
+func (c *accountantClient) Change(ctx context.Context, in *scheddapi.AccountingChange, opts ...grpc.CallOption) (*scheddapi.AccountingResult, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(scheddapi.AccountingResult)
+	err := c.cc.Invoke(ctx, Accountant_Change_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // AccountantServer is the server API for Accountant service.
 // All implementations must embed UnimplementedAccountantServer
 // for forward compatibility.
@@ -3157,6 +3207,7 @@ type Accountant_ReportClient = grpc.ServerStreamingClient[scheddapi.AccountingPi
 // Accountant answers questions about the pool's accounts.
 type AccountantServer interface {
 	Report(*scheddapi.AccountingQuery, grpc.ServerStreamingServer[scheddapi.AccountingPiece]) error
+	Change(context.Context, *scheddapi.AccountingChange) (*scheddapi.AccountingResult, error)
 	mustEmbedUnimplementedAccountantServer()
 }
 
@@ -3169,6 +3220,9 @@ type UnimplementedAccountantServer struct{}
 
 func (UnimplementedAccountantServer) Report(*scheddapi.AccountingQuery, grpc.ServerStreamingServer[scheddapi.AccountingPiece]) error {
 	return status.Error(codes.Unimplemented, "method Report not implemented")
+}
+func (UnimplementedAccountantServer) Change(context.Context, *scheddapi.AccountingChange) (*scheddapi.AccountingResult, error) {
+	return nil, status.Error(codes.Unimplemented, "method Change not implemented")
 }
 func (UnimplementedAccountantServer) mustEmbedUnimplementedAccountantServer() {}
 func (UnimplementedAccountantServer) testEmbeddedByValue()                    {}
@@ -3202,13 +3256,36 @@ func _Accountant_Report_Handler(srv interface{}, stream grpc.ServerStream) error
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Accountant_ReportServer = grpc.ServerStreamingServer[scheddapi.AccountingPiece]
 
+func _Accountant_Change_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(scheddapi.AccountingChange)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AccountantServer).Change(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Accountant_Change_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AccountantServer).Change(ctx, req.(*scheddapi.AccountingChange))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Accountant_ServiceDesc is the grpc.ServiceDesc for Accountant service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
 var Accountant_ServiceDesc = grpc.ServiceDesc{
 	ServiceName: "roost.wire.Accountant",
 	HandlerType: (*AccountantServer)(nil),
-	Methods:     []grpc.MethodDesc{},
+	Methods: []grpc.MethodDesc{
+		{
+			MethodName: "Change",
+			Handler:    _Accountant_Change_Handler,
+		},
+	},
 	Streams: []grpc.StreamDesc{
 		{
 			StreamName:    "Report",

@@ -76,6 +76,8 @@ type (
 	ShellOutput           = scheddapi.ShellOutput
 	AccountingQuery       = scheddapi.AccountingQuery
 	AccountingPiece       = scheddapi.AccountingPiece
+	AccountingChange      = scheddapi.AccountingChange
+	AccountingResult      = scheddapi.AccountingResult
 	ActReply_Result       = scheddapi.ActReply_Result
 	Explanation_Reason    = scheddapi.Explanation_Reason
 	Explanation_Condition = scheddapi.Explanation_Condition

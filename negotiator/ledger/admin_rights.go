@@ -27,6 +27,8 @@ const (
 	CapabilityAll     = "all"
 	CapabilityJobs    = "jobs"    // acting on the jobs of all users
 	CapabilityMembers = "members" // adding and removing replicas of the negotiator
+	// changing rates, budgets and statements, which the accountant has
+	CapabilityAccounts = "accounts"
 )
 
 // Capabilities returns the table of all capabilities. An operation that is not in the
@@ -45,6 +47,7 @@ func Capabilities() []AdminCapability {
 		{"admins", []ObjectKind{KindAdmin}, "give and take capabilities, and so all of them"},
 		{CapabilityJobs, nil, "hold, release, remove, run again and change the jobs of all users, at all submit nodes"},
 		{CapabilityMembers, nil, "add and remove central managers"},
+		{CapabilityAccounts, nil, "set rates and budgets, adjust statements, close months, and read everybody's usage"},
 		{CapabilityAll, Kinds(), "do everything"},
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/roost-batch/roost/internal/metrics"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/admission"
 	"github.com/roost-batch/roost/schedd/dispatch"
 	"github.com/roost-batch/roost/schedd/history"
 	"github.com/roost-batch/roost/schedd/journal"
@@ -87,8 +88,10 @@ type Config struct {
 	Metrics   *metrics.Schedd
 
 	// AddUsage takes an hour of an attempt for the accounts. It fills in the key.
-	AddUsage          func(usagewindow.Attempt, *accounting.UsageHour)
-	AccountantAddress func() string // that an accountant has said when it called; empty: none has
+	AddUsage     func(usagewindow.Attempt, *accounting.UsageHour)
+	SpentBudgets *atomic.Pointer[admission.SpentBudgets] // that an accountant has said
+	// AccountantAddress is what an accountant has said when it called; empty: none has
+	AccountantAddress func() string
 }
 
 // jobView tells how jobs are: rows of lists, explanations, watches, and which jobs a
@@ -138,6 +141,7 @@ type Service struct {
 	interactiveTerminals atomic.Int32 // of interactive jobs
 	accountantAddress    func() string
 	issuer               *loginIssuer // nil without logins
+	spentBudgets         *atomic.Pointer[admission.SpentBudgets]
 }
 
 // New returns the service; nothing is started.
@@ -150,7 +154,7 @@ func New(c Config) *Service {
 	return &Service{
 		jobActions: &jobActions{jobView: v, transfers: c.Transfers}, identity: c.Identity, started: c.Started,
 		journal: c.Journal, reserve: c.Reserve, admins: c.Admins, users: c.Users, metrics: c.Metrics,
-		accountantAddress: c.AccountantAddress,
+		accountantAddress: c.AccountantAddress, spentBudgets: c.SpentBudgets,
 	}
 }
 

@@ -68,6 +68,9 @@ func (s *Service) submit(ctx context.Context, req *wire.SubmitRequest) (*wire.Su
 		return nil, err
 	}
 	impossible := s.checkFeasible(ctx, specs)
+	if spent := s.spentBudgets.Load(); impossible == nil && spent != nil {
+		impossible = spent.Refusal(who.User, specs, time.Now())
+	}
 	finish, err := s.leader.RequestAdmission(ctx, who, req.GetKey(), specs)
 	if err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/accounting/codec"
+	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
 // entryEncoder completes and encodes entries.
@@ -37,26 +38,7 @@ func (c *entryEncoder) completeJob(d *Draft) {
 		j.Arguments = path.Base(command)
 	}
 	j.WorkDir, _ = ad.Str(roost.AttrIwd)
-	j.Project = projectOf(ad)
-}
-
-// noProject is what PBS records for a job without a project.
-const noProject = "_pbs_project_default"
-
-// projectOf returns what a job is charged to: the account of qsub -A, or the project of
-// qsub -P.
-func projectOf(ad *classad.Ad) string {
-	pbs, there := ad.Sub(roost.AttrPBS)
-	if !there {
-		return ""
-	}
-	if account, ok := pbs.Str("Account_Name"); ok {
-		return account
-	}
-	if project, ok := pbs.Str("project"); ok && project != noProject {
-		return project
-	}
-	return ""
+	j.Project = jobad.Project(ad)
 }
 
 func (c *entryEncoder) unixGroup(gid uint32) string {

@@ -27,6 +27,7 @@ type follower struct {
 	store    Store
 	log      *slog.Logger
 	state    *sourceState
+	budgets  *spentBudgets
 
 	advancedAt time.Time // when the store was last told that the feed is complete
 }
@@ -68,6 +69,7 @@ type feedSession struct {
 	conn   *grpc.ClientConn
 	stream grpc.BidiStreamingClient[wire.FeedRequest, wire.FeedBatch]
 	origin codec.Origin
+	sent   *wire.SpentBudgets // that the schedd has been told
 }
 
 // pull follows the feed until something fails.
@@ -107,6 +109,9 @@ func (f *follower) pull(ctx context.Context) error {
 		if err := s.take(ctx, m); err != nil {
 			return err
 		}
+		if err := s.sendBudgets(); err != nil {
+			return err
+		}
 		f.state.setError(nil)
 	}
 }
@@ -125,6 +130,16 @@ func (f *follower) originOf(m *wire.FeedBatch) (o codec.Origin, err error) {
 // acknowledge tells the schedd which entry comes next.
 func (s *feedSession) acknowledge() error {
 	return s.stream.Send(&wire.FeedRequest{Next: s.store.NextNumber(s.origin.Source)})
+}
+
+// sendBudgets tells the schedd which budgets are spent, when that has changed.
+func (s *feedSession) sendBudgets() error {
+	now := s.budgets.load()
+	if now == nil || now == s.sent {
+		return nil
+	}
+	s.sent = now
+	return s.stream.Send(&wire.FeedRequest{Budgets: now})
 }
 
 // take stores one message of the schedd, and acknowledges it.

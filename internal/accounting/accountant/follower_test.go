@@ -108,6 +108,7 @@ type fakeFeed struct {
 
 	mu    sync.Mutex
 	acked uint64
+	spent *wire.SpentBudgets // that it was told last
 }
 
 func (f *fakeFeed) greeting() *wire.FeedBatch {
@@ -160,7 +161,12 @@ func (f *fakeFeed) Pull(stream grpc.BidiStreamingServer[wire.FeedRequest, wire.F
 			<-stream.Context().Done()
 			break
 		}
-		if m, err = stream.Recv(); err == nil {
+		for m, err = stream.Recv(); err == nil && m.GetBudgets() != nil; m, err = stream.Recv() {
+			f.mu.Lock()
+			f.spent = m.GetBudgets()
+			f.mu.Unlock()
+		}
+		if err == nil {
 			if m.GetNext() != next {
 				return fmt.Errorf("%d is acknowledged, want %d: %w", m.GetNext(), next, roost.Invalid)
 			}
@@ -204,7 +210,8 @@ func TestFollow(t *testing.T) {
 		go server.Serve(l)
 		m := &memoryStore{jobs: map[uint64]int{}, failures: 2}
 		state := &sourceState{}
-		w := follower{host: f.host, address: "unix:" + path, store: m, log: slog.New(slog.DiscardHandler), state: state}
+		w := follower{host: f.host, address: "unix:" + path, store: m, log: slog.New(slog.DiscardHandler), state: state,
+			budgets: &spentBudgets{last: &wire.SpentBudgets{Spent: []*wire.SpentBudget{{Owner: "ann"}}}}}
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		m.reached = func(next uint64) {
 			if next > f.last {
@@ -226,6 +233,9 @@ func TestFollow(t *testing.T) {
 		}
 		if f.first == 1 && state.refused.Load() < 2 {
 			t.Errorf("%s: %d entries were refused", name, state.refused.Load())
+		}
+		if f.every == 0 && f.spent.GetSpent()[0].GetOwner() != "ann" {
+			t.Errorf("%s: it was told of the budgets %v", name, f.spent)
 		}
 		if f.first > 1 && m.restored != f.first {
 			t.Errorf("%s: a gap up to %d was filled", name, m.restored)

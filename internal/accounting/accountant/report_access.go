@@ -15,29 +15,44 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
+// accountsCaller is for whom a schedd asks.
+type accountsCaller struct {
+	who, user, node string
+	isTrusted       bool // root on this node or on a central manager
+}
+
+// callerOf returns for whom a call is made. A schedd speaks for the users of its node.
+func callerOf(ctx context.Context, who string, trusted bool) (accountsCaller, error) {
+	p, known := peer.FromContext(ctx)
+	if !known {
+		return accountsCaller{}, fmt.Errorf("accounts: %w", roost.PermissionDenied)
+	}
+	user, node, _ := strings.Cut(who, "@")
+	if user == "" || node == "" || !p.Local && node != p.Name {
+		return accountsCaller{}, fmt.Errorf("accounts: %w: %s asks for %.80q", roost.PermissionDenied, p, who)
+	}
+	return accountsCaller{who: who, user: user, node: node,
+		isTrusted: trusted && (p.Local || p.Plays(peer.Negotiator) || p.Plays(peer.Accountant))}, nil
+}
+
 // permittedQuery reads a question, and restricts it to what its asker may read: their own
 // jobs. Administrators, and root on this node or a central manager, may read everything.
 func (s *reportService) permittedQuery(ctx context.Context, req *wire.AccountingQuery) (q query.Query, err error) {
-	p, known := peer.FromContext(ctx)
-	if !known {
-		return q, fmt.Errorf("report: %w", roost.PermissionDenied)
-	}
-	user, node, _ := strings.Cut(req.GetWho(), "@")
-	if user == "" || node == "" || !p.Local && node != p.Name {
-		return q, fmt.Errorf("report: %w: %s asks for %.80q", roost.PermissionDenied, p, req.GetWho())
+	caller, err := callerOf(ctx, req.GetWho(), req.GetTrusted())
+	if err != nil {
+		return q, err
 	}
 	if q, err = query.Parse(req.GetQuery()); err != nil {
 		return q, err
 	}
 	if q.Owner == query.Self {
-		q.Owner = user
+		q.Owner = caller.user
 	}
-	isTrusted := req.GetTrusted() && (p.Local || p.Plays(peer.Negotiator) || p.Plays(peer.Accountant))
-	if isTrusted || !query.IsOwn(q.Report) || q.Owner == user && q.Host == node {
+	if caller.isTrusted || !query.IsOwn(q.Report) || q.Owner == caller.user && q.Host == caller.node {
 		return q, nil
 	}
-	if q.Owner != user {
-		admin, err := s.isAdmin(ctx, req.GetWho())
+	if q.Owner != caller.user {
+		admin, err := s.hasCapability(ctx, caller.who, "jobs", "accounts")
 		if err != nil {
 			return q, err
 		}
@@ -45,54 +60,83 @@ func (s *reportService) permittedQuery(ctx context.Context, req *wire.Accounting
 			return q, nil
 		}
 	}
-	if q.Owner != "" && q.Owner != user {
+	if q.Owner != "" && q.Owner != caller.user {
 		return q, fmt.Errorf("report: %w: %s may read about %s's own jobs only; an administrator may read everybody's",
-			roost.PermissionDenied, req.GetWho(), user)
+			roost.PermissionDenied, caller.who, caller.user)
 	}
-	q.Owner = user
+	q.Owner = caller.user
 	return q, nil
+}
+
+// mayChange returns why a user may not change the accounts.
+func (s *reportService) mayChange(ctx context.Context, caller accountsCaller) error {
+	if caller.isTrusted {
+		return nil
+	}
+	may, err := s.hasCapability(ctx, caller.who, "accounts")
+	if err == nil && !may {
+		err = fmt.Errorf("accounts: %w: %s lacks the capability \"accounts\"; root on a central manager gives it "+
+			"with: "+
+			"roost admin give %s accounts", roost.PermissionDenied, caller.who, caller.who)
+	}
+	return err
 }
 
 // adminTimeout bounds how long a negotiator may take to say who administers.
 const adminTimeout = 3 * time.Second
 
-// adminRights is an object of kind admin, as the negotiators have it.
-type adminRights struct {
-	User         string   `json:"who"`
-	Capabilities []string `json:"capabilities"`
+// adminObject is an object of kind admin, as the negotiators show it.
+type adminObject struct {
+	Rights struct {
+		User         string   `json:"who"`
+		Capabilities []string `json:"capabilities"`
+	} `json:"object"`
 }
 
-// isAdmin asks the negotiators whether a user administers the jobs of all users.
-func (s *reportService) isAdmin(ctx context.Context, who string) (bool, error) {
+// hasCapability asks the negotiators whether a user has one of some capabilities.
+func (s *reportService) hasCapability(ctx context.Context, who string, wanted ...string) (bool, error) {
+	var list []adminObject
+	if err := s.askCell(ctx, "admin", &list); err != nil {
+		return false, fmt.Errorf("accounts: %w: whether %s administers is not known now: %w", roost.Unavailable, who,
+			err)
+	}
+	return anyHasCapability(list, who, append(wanted, "all")), nil
+}
+
+func anyHasCapability(list []adminObject, who string, wanted []string) bool {
+	user, _, _ := strings.Cut(who, "@")
+	return slices.ContainsFunc(list, func(a adminObject) bool {
+		return (a.Rights.User == who || a.Rights.User == user) &&
+			slices.ContainsFunc(a.Rights.Capabilities, func(c string) bool { return slices.Contains(wanted, c) })
+	})
+}
+
+// askCell asks the negotiators, one after the other, for what they have of a kind.
+func (a *accountant) askCell(ctx context.Context, kind string, into any) error {
 	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
 	defer cancel()
 	err := fmt.Errorf("negotiator: %w: the node file names none", roost.Unavailable)
-	for _, address := range s.node.Negotiators {
+	for _, address := range a.node.Negotiators {
 		var document []byte
-		if document, err = s.adminList(ctx, address); err != nil {
+		if document, err = a.showCell(ctx, address, kind); err != nil {
 			continue
 		}
-		var list []adminRights
-		if err := json.Unmarshal(document, &list); err != nil {
-			return false, fmt.Errorf("administrators: %w", err)
+		if err := json.Unmarshal(document, into); err != nil {
+			return fmt.Errorf("what the negotiator says of %s: %w", kind, err)
 		}
-		user, _, _ := strings.Cut(who, "@")
-		return slices.ContainsFunc(list, func(a adminRights) bool {
-			return (a.User == who || a.User == user) &&
-				(slices.Contains(a.Capabilities, "all") || slices.Contains(a.Capabilities, "jobs"))
-		}), nil
+		return nil
 	}
-	return false, fmt.Errorf("report: %w: whether %s administers is not known now: %w", roost.Unavailable, who, err)
+	return err
 }
 
-func (s *reportService) adminList(ctx context.Context, address string) ([]byte, error) {
-	conn, err := rpc.Dial(address, s.identity, peer.Negotiator)
+func (a *accountant) showCell(ctx context.Context, address, kind string) ([]byte, error) {
+	conn, err := rpc.Dial(address, a.identity, peer.Negotiator)
 	if err != nil {
 		return nil, err
 	}
 	defer conn.Close()
-	reply, err := wire.NewNegotiatorClient(conn).Cell(ctx, &wire.CellRequest{Verb: "show", Kind: "admin",
-		Who: "accountant@" + s.node.Name})
+	reply, err := wire.NewNegotiatorClient(conn).Cell(ctx, &wire.CellRequest{Verb: "show", Kind: kind,
+		Who: "accountant@" + a.node.Name})
 	return reply.GetDocument(), rpc.FromStatus(err)
 }
 

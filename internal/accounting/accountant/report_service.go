@@ -1,8 +1,11 @@
 package accountant
 
 import (
+	"context"
+
 	"google.golang.org/grpc"
 
+	"github.com/roost-batch/roost/internal/accounting/query"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
@@ -25,6 +28,27 @@ func (s *reportService) Report(req *wire.AccountingQuery,
 		return err
 	}
 	return w.flush()
+}
+
+// Change makes a change for a user, which their schedd passes on.
+func (s *reportService) Change(ctx context.Context, req *wire.AccountingChange) (*wire.AccountingResult, error) {
+	caller, err := callerOf(ctx, req.GetWho(), req.GetTrusted())
+	if err != nil {
+		return nil, err
+	}
+	c, err := query.ParseChange(req.GetChange())
+	if err != nil {
+		return nil, err
+	}
+	if err := s.mayChange(ctx, caller); err != nil {
+		s.audit.write(caller.who, &c, err)
+		return nil, err
+	}
+	document, err := s.apply(ctx, &c, caller.who)
+	if aerr := s.audit.write(caller.who, &c, err); aerr != nil && err == nil {
+		s.log.Error("a change of the accounts is made, and its audit line cannot be written", "error", aerr)
+	}
+	return &wire.AccountingResult{Document: document}, err
 }
 
 // lineWriter gathers lines into pieces.

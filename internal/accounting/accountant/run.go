@@ -38,11 +38,16 @@ func Run(ctx context.Context, node *config.Node, id *rpc.Identity, open OpenFunc
 	if err != nil {
 		return err
 	}
+	audit, err := openAudit(own.Dir)
+	if err != nil {
+		return errors.Join(err, store.Close())
+	}
+	defer audit.file.Close()
 	listeners, err := listen(own.Listen)
 	if err != nil {
 		return errors.Join(err, store.Close())
 	}
-	a := &accountant{node: node, identity: id, store: store, log: log}
+	a := &accountant{node: node, identity: id, store: store, log: log, audit: audit}
 	log.Info("serving", "addresses", own.Listen, "dir", own.Dir, "database", own.Database != "")
 	err = a.serve(ctx, listeners)
 	return errors.Join(err, store.Close())
@@ -68,7 +73,9 @@ type accountant struct {
 	identity *rpc.Identity
 	store    Store
 	log      *slog.Logger
+	audit    *auditLog
 	schedds  scheddSet
+	budgets  spentBudgets
 }
 
 // serve runs everything until ctx ends, and returns when all of it has stopped.
@@ -78,9 +85,9 @@ func (a *accountant) serve(ctx context.Context, listeners []net.Listener) error 
 	server := rpc.NewServer(a.identity, peer.MethodAccess(), grpc.WaitForHandlers(true))
 	wire.RegisterAccountantServer(server, &reportService{accountant: a})
 	var running sync.WaitGroup
-	a.schedds = scheddSet{node: a.node, identity: a.identity, store: a.store, log: a.log}
+	a.schedds = scheddSet{node: a.node, identity: a.identity, store: a.store, log: a.log, budgets: &a.budgets}
 	machines := machineWatch{node: a.node, identity: a.identity, store: a.store, log: a.log}
-	sums := upkeep{store: a.store, log: a.log}
+	sums := upkeep{store: a.store, log: a.log, budgets: &a.budgets}
 	running.Go(func() { a.schedds.watch(ctx) })
 	running.Go(func() { machines.watch(ctx) })
 	running.Go(func() { sums.run(ctx) })

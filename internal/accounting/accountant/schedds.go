@@ -21,6 +21,7 @@ type scheddSet struct {
 	identity *rpc.Identity
 	store    Store
 	log      *slog.Logger
+	budgets  *spentBudgets
 
 	running sync.WaitGroup
 	mu      sync.Mutex
@@ -79,7 +80,7 @@ func (s *scheddSet) follow(ctx context.Context, host, address string) {
 	}
 	ctx, stop := context.WithCancel(ctx)
 	f := &runningFollower{follower{host: host, address: address, own: s.node.AccountantAt, identity: s.identity,
-		store: s.store, log: s.log, state: state}, stop}
+		store: s.store, log: s.log, state: state, budgets: s.budgets}, stop}
 	if s.all == nil {
 		s.all = map[string]*runningFollower{}
 	}

@@ -31,5 +31,13 @@ type Store interface {
 	CloseMonths(ctx context.Context, now accounting.Millis) ([]accounting.Month, error)
 	// Purge removes windows of usage and actions on jobs from before two times.
 	Purge(ctx context.Context, usageBefore, actionsBefore accounting.Millis) error
+
+	// AddRate adds a rate, and Rerate has all charged again that ended since then. A
+	// request that adjusts again adjusts nothing.
+	AddRate(ctx context.Context, r accounting.Rate) error
+	Rerate(ctx context.Context, from accounting.Millis) error
+	Adjust(ctx context.Context, request string, a accounting.Adjustment) error
+	SetBudget(ctx context.Context, b accounting.Budget) error
+	CloseMonth(ctx context.Context, m accounting.Month, by string, now accounting.Millis) error
 	Close() error
 }

@@ -10,8 +10,9 @@ import (
 
 // upkeep sums up hours, charges attempts, closes months, and removes what is too old.
 type upkeep struct {
-	store Store
-	log   *slog.Logger
+	store   Store
+	log     *slog.Logger
+	budgets *spentBudgets
 }
 
 // How often that is done, and how much of it at once.
@@ -35,6 +36,9 @@ func (u *upkeep) run(ctx context.Context) {
 	lastError := ""
 	for ctx.Err() == nil {
 		busy, err := u.roll(ctx)
+		if err == nil {
+			err = u.budgets.update(u.store.Reporter(ctx), millisNow(), u.log)
+		}
 		if err == nil && time.Since(closedAt) >= closeInterval {
 			closedAt = time.Now()
 			var months []accounting.Month

@@ -68,6 +68,10 @@ func (q *Query) Answer(r accounting.Reader, p accounting.Reporter, following []S
 	case Efficiency:
 		lines, err := p.Efficiency(q.timeRange(), filter, q.limit())
 		return emitAll(lines, err, q.limit(), emit)
+	case Statements:
+		return q.statements(p, emit)
+	case Rates, Adjustments, Budgets, Months, Reconcile:
+		return q.sumsOf(p, emit)
 	}
 	return fmt.Errorf("report %.40q: %w", q.Report, roost.Invalid)
 }

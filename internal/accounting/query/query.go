@@ -3,8 +3,6 @@
 package query
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -26,8 +24,9 @@ type Query struct {
 	Band    string            `json:"band,omitempty"`
 	Host    string            `json:"host,omitempty"` // of the schedd
 	Node    string            `json:"node,omitempty"`
-	Job     uint64            `json:"job,omitempty"`  // number of a job of Host
-	Task    *int              `json:"task,omitempty"` // of windows: number of a task of the job, from 0
+	Job     uint64            `json:"job,omitempty"`   // number of a job of Host
+	Task    *int              `json:"task,omitempty"`  // of windows: number of a task of the job, from 0
+	Payer   *Payer            `json:"payer,omitempty"` // of statements, adjustments and budgets; nil: all
 	// ByEnd counts an attempt as a whole in the hour in which it ended
 	ByEnd bool `json:"by_end,omitempty"`
 	Limit int  `json:"limit,omitempty"` // lines; 0: DefaultLimit
@@ -54,17 +53,27 @@ const (
 	Efficiency = "efficiency"
 	Sources    = "sources"
 	Windows    = "windows"
+
+	Statements  = "statements" // of the months of the range
+	Rates       = "rates"
+	Adjustments = "adjustments" // of the months of the range
+	Budgets     = "budgets"     // at the end of the range
+	Months      = "months"
+	Reconcile   = "reconcile"
 )
 
 // Names lists the reports.
 func Names() []string {
-	return []string{Usage, Attempts, Ends, Waits, Sizes, Capacity, Efficiency, Sources, Windows}
+	return []string{Usage, Attempts, Ends, Waits, Sizes, Capacity, Efficiency, Sources, Windows, Statements, Rates,
+		Adjustments,
+		Budgets, Months, Reconcile}
 }
 
 // IsOwn reports whether a report can be about one user alone. The others are about the
 // pool and name nobody.
 func IsOwn(report string) bool {
-	return slices.Contains([]string{Usage, Attempts, Ends, Efficiency, Windows}, report)
+	return slices.Contains([]string{Usage, Attempts, Ends, Efficiency, Windows, Statements, Adjustments, Budgets},
+		report)
 }
 
 // Parse reads and checks a question.
@@ -72,15 +81,14 @@ func Parse(text []byte) (q Query, err error) {
 	if len(text) > maxQuery {
 		return q, fmt.Errorf("report: %w: the question has %d bytes, %d at most", roost.Invalid, len(text), maxQuery)
 	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&q); err != nil {
-		return q, fmt.Errorf("report: %w: %w", roost.Invalid, err)
+	if err := decode(text, &q); err != nil {
+		return q, fmt.Errorf("report: %w", err)
 	}
 	switch {
 	case !slices.Contains(Names(), q.Report):
 		return q, fmt.Errorf("report %.40q: %w: there is %s", q.Report, roost.Invalid, strings.Join(Names(), ", "))
-	case q.To == 0 && q.Report != Sources && q.Job == 0 || q.From < 0 || q.To < q.From:
+	case q.To == 0 && !slices.Contains([]string{Sources, Rates, Months}, q.Report) && q.Job == 0 || q.From < 0 ||
+		q.To < q.From:
 		return q, fmt.Errorf("report: %w: it needs a range of time, whose end is not before its begin", roost.Invalid)
 	case q.Limit < 0 || q.Limit > MaxLimit:
 		return q, fmt.Errorf("report: %w: a limit of %d lines; it is at most %d", roost.Invalid, q.Limit, MaxLimit)
@@ -91,6 +99,14 @@ func Parse(text []byte) (q Query, err error) {
 	}
 	if _, err := q.groupBy(); err != nil {
 		return q, err
+	}
+	if err := q.checkMonths(); err != nil {
+		return q, err
+	}
+	if q.Payer != nil {
+		if err := q.Payer.Check(); err != nil {
+			return q, err
+		}
 	}
 	_, err = q.filter()
 	return q, err

@@ -39,6 +39,11 @@ func printLines[T any](c *frame.Invocation, name string, columns []column[T], li
 		fmt.Fprintln(c.Stderr, "nothing is recorded for that")
 		return nil
 	}
+	tableOf(columns, lines).Print(c.Stdout, c.OutScreen)
+	return nil
+}
+
+func tableOf[T any](columns []column[T], lines []T) *frame.TextTable {
 	t := &frame.TextTable{}
 	for _, col := range columns {
 		t.Columns = append(t.Columns, frame.TableColumn{Head: strings.ToUpper(strings.ReplaceAll(col.head, "_", " ")),
@@ -51,8 +56,7 @@ func printLines[T any](c *frame.Invocation, name string, columns []column[T], li
 		}
 		t.AddRow(cells...)
 	}
-	t.Print(c.Stdout, c.OutScreen)
-	return nil
+	return t
 }
 
 func printCSV[T any](c *frame.Invocation, columns []column[T], lines []T) error {

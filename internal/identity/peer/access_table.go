@@ -40,13 +40,14 @@ func scheddAccess() AccessTable {
 		schedd + "Cell":           {User},
 		schedd + "CheckpointCell": {User}, // its contents are readable by every user in other ways
 
-		schedd + "QueryPool":  {User},
-		schedd + "Accounting": {User},      // the accountant decides what the caller may read
-		schedd + "LoginToken": {User},      // the schedd checks that the caller is on its host
-		schedd + "BeginLogin": {Anonymous}, // the schedd checks that the caller is on its host
-		schedd + "Login":      {Anonymous}, // the schedd checks that the caller has a token or another proof
-		schedd + "Logins":     {User},
-		schedd + "Logout":     {User},
+		schedd + "QueryPool":      {User},
+		schedd + "Accounting":     {User},      // the accountant decides what the caller may read
+		schedd + "ChangeAccounts": {User},      // the accountant decides who may
+		schedd + "LoginToken":     {User},      // the schedd checks that the caller is on its host
+		schedd + "BeginLogin":     {Anonymous}, // the schedd checks that the caller is on its host
+		schedd + "Login":          {Anonymous}, // the schedd checks that the caller has a token or another proof
+		schedd + "Logins":         {User},
+		schedd + "Logout":         {User},
 
 		// Answers to these calls are public. A schedd has no rights of its own over jobs,
 		// only those of the user for whom it acts.
@@ -60,6 +61,7 @@ func scheddAccess() AccessTable {
 		// a schedd has no rights of its own over accounts, only those of the user for
 		// whom it acts
 		accountant + "Report": {Schedd},
+		accountant + "Change": {Schedd},
 	}
 }
 

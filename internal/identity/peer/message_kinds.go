@@ -42,6 +42,7 @@ func scheddMessages() []MessageKind {
 		{"Schedd.CheckpointCell", users, "who calls: who is set by the schedd"},
 		{"Schedd.QueryPool", users, anybody},
 		{"Schedd.Accounting", users, "who calls: user and trusted are set by the schedd"},
+		{"Schedd.ChangeAccounts", users, "who calls: user and trusted are set by the schedd"},
 		{"Schedd.LoginToken", users, "who calls: the caller is on the schedd's host"},
 		{"Schedd.BeginLogin", []Role{Anonymous}, "nothing: it says who nobody is, and is answered on this host alone"},
 		{"Schedd.Login", []Role{Anonymous}, "the secret with the digests of tokens that are not used; an ID token " +
@@ -57,6 +58,8 @@ func scheddMessages() []MessageKind {
 		{"Feed.Pull", []Role{Accountant}, "the role: it is told what happens to everybody's jobs"},
 		{"Feed.Walk", []Role{Accountant}, "the role: likewise"},
 		{"Accountant.Report", schedds, "user at the node of the certificate with what is theirs"},
+		{"Accountant.Change", schedds, "user at the node of the certificate with the capabilities that the leader " +
+			"tells"},
 
 		{"PoolRow.status", schedds,
 			"the host in the id with the schedd that was asked, by whose certificate it is known"},

@@ -5320,6 +5320,111 @@ func (x *AccountingPiece) GetLines() []byte {
 	return nil
 }
 
+// AccountingChange is JSON in the form of package internal/accounting/query.
+type AccountingChange struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Change        []byte                 `protobuf:"bytes,1,opt,name=change,proto3" json:"change,omitempty"`
+	Who           string                 `protobuf:"bytes,2,opt,name=who,proto3" json:"who,omitempty"` // as in AccountingQuery
+	Trusted       bool                   `protobuf:"varint,3,opt,name=trusted,proto3" json:"trusted,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AccountingChange) Reset() {
+	*x = AccountingChange{}
+	mi := &file_scheddapi_schedd_proto_msgTypes[64]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AccountingChange) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AccountingChange) ProtoMessage() {}
+
+func (x *AccountingChange) ProtoReflect() protoreflect.Message {
+	mi := &file_scheddapi_schedd_proto_msgTypes[64]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AccountingChange.ProtoReflect.Descriptor instead.
+func (*AccountingChange) Descriptor() ([]byte, []int) {
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{64}
+}
+
+func (x *AccountingChange) GetChange() []byte {
+	if x != nil {
+		return x.Change
+	}
+	return nil
+}
+
+func (x *AccountingChange) GetWho() string {
+	if x != nil {
+		return x.Who
+	}
+	return ""
+}
+
+func (x *AccountingChange) GetTrusted() bool {
+	if x != nil {
+		return x.Trusted
+	}
+	return false
+}
+
+type AccountingResult struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Document      []byte                 `protobuf:"bytes,1,opt,name=document,proto3" json:"document,omitempty"` // JSON: what has become of it
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AccountingResult) Reset() {
+	*x = AccountingResult{}
+	mi := &file_scheddapi_schedd_proto_msgTypes[65]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AccountingResult) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AccountingResult) ProtoMessage() {}
+
+func (x *AccountingResult) ProtoReflect() protoreflect.Message {
+	mi := &file_scheddapi_schedd_proto_msgTypes[65]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AccountingResult.ProtoReflect.Descriptor instead.
+func (*AccountingResult) Descriptor() ([]byte, []int) {
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{65}
+}
+
+func (x *AccountingResult) GetDocument() []byte {
+	if x != nil {
+		return x.Document
+	}
+	return nil
+}
+
 type ActReply_Result struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -5333,7 +5438,7 @@ type ActReply_Result struct {
 
 func (x *ActReply_Result) Reset() {
 	*x = ActReply_Result{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[65]
+	mi := &file_scheddapi_schedd_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5345,7 +5450,7 @@ func (x *ActReply_Result) String() string {
 func (*ActReply_Result) ProtoMessage() {}
 
 func (x *ActReply_Result) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[65]
+	mi := &file_scheddapi_schedd_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5407,7 +5512,7 @@ type Explanation_Reason struct {
 
 func (x *Explanation_Reason) Reset() {
 	*x = Explanation_Reason{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[66]
+	mi := &file_scheddapi_schedd_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5419,7 +5524,7 @@ func (x *Explanation_Reason) String() string {
 func (*Explanation_Reason) ProtoMessage() {}
 
 func (x *Explanation_Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[66]
+	mi := &file_scheddapi_schedd_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5472,7 +5577,7 @@ type Explanation_Condition struct {
 
 func (x *Explanation_Condition) Reset() {
 	*x = Explanation_Condition{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[67]
+	mi := &file_scheddapi_schedd_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5484,7 +5589,7 @@ func (x *Explanation_Condition) String() string {
 func (*Explanation_Condition) ProtoMessage() {}
 
 func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[67]
+	mi := &file_scheddapi_schedd_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5569,7 +5674,7 @@ type Placed_Gpu struct {
 
 func (x *Placed_Gpu) Reset() {
 	*x = Placed_Gpu{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[68]
+	mi := &file_scheddapi_schedd_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5581,7 +5686,7 @@ func (x *Placed_Gpu) String() string {
 func (*Placed_Gpu) ProtoMessage() {}
 
 func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[68]
+	mi := &file_scheddapi_schedd_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6138,7 +6243,13 @@ const file_scheddapi_schedd_proto_rawDesc = "" +
 	"\x03who\x18\x02 \x01(\tR\x03who\x12\x18\n" +
 	"\atrusted\x18\x03 \x01(\bR\atrusted\"'\n" +
 	"\x0fAccountingPiece\x12\x14\n" +
-	"\x05lines\x18\x01 \x01(\fR\x05lines*\xa3\x02\n" +
+	"\x05lines\x18\x01 \x01(\fR\x05lines\"V\n" +
+	"\x10AccountingChange\x12\x16\n" +
+	"\x06change\x18\x01 \x01(\fR\x06change\x12\x10\n" +
+	"\x03who\x18\x02 \x01(\tR\x03who\x12\x18\n" +
+	"\atrusted\x18\x03 \x01(\bR\atrusted\".\n" +
+	"\x10AccountingResult\x12\x1a\n" +
+	"\bdocument\x18\x01 \x01(\fR\bdocument*\xa3\x02\n" +
 	"\x05Cause\x12\x10\n" +
 	"\fCAUSE_EXITED\x10\x00\x12\x12\n" +
 	"\x0eCAUSE_WALLTIME\x10\x01\x12\x11\n" +
@@ -6171,7 +6282,7 @@ func file_scheddapi_schedd_proto_rawDescGZIP() []byte {
 }
 
 var file_scheddapi_schedd_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_scheddapi_schedd_proto_msgTypes = make([]protoimpl.MessageInfo, 69)
+var file_scheddapi_schedd_proto_msgTypes = make([]protoimpl.MessageInfo, 71)
 var file_scheddapi_schedd_proto_goTypes = []any{
 	(Cause)(0),                    // 0: roost.wire.Cause
 	(ActRequest_Verb)(0),          // 1: roost.wire.ActRequest.Verb
@@ -6240,11 +6351,13 @@ var file_scheddapi_schedd_proto_goTypes = []any{
 	(*ShellOutput)(nil),           // 64: roost.wire.ShellOutput
 	(*AccountingQuery)(nil),       // 65: roost.wire.AccountingQuery
 	(*AccountingPiece)(nil),       // 66: roost.wire.AccountingPiece
-	nil,                           // 67: roost.wire.JobStatus.CountsEntry
-	(*ActReply_Result)(nil),       // 68: roost.wire.ActReply.Result
-	(*Explanation_Reason)(nil),    // 69: roost.wire.Explanation.Reason
-	(*Explanation_Condition)(nil), // 70: roost.wire.Explanation.Condition
-	(*Placed_Gpu)(nil),            // 71: roost.wire.Placed.Gpu
+	(*AccountingChange)(nil),      // 67: roost.wire.AccountingChange
+	(*AccountingResult)(nil),      // 68: roost.wire.AccountingResult
+	nil,                           // 69: roost.wire.JobStatus.CountsEntry
+	(*ActReply_Result)(nil),       // 70: roost.wire.ActReply.Result
+	(*Explanation_Reason)(nil),    // 71: roost.wire.Explanation.Reason
+	(*Explanation_Condition)(nil), // 72: roost.wire.Explanation.Condition
+	(*Placed_Gpu)(nil),            // 73: roost.wire.Placed.Gpu
 }
 var file_scheddapi_schedd_proto_depIdxs = []int32{
 	0,  // 0: roost.wire.ExitStatus.cause:type_name -> roost.wire.Cause
@@ -6261,7 +6374,7 @@ var file_scheddapi_schedd_proto_depIdxs = []int32{
 	27, // 11: roost.wire.JobSpec.columns:type_name -> roost.wire.Column
 	26, // 12: roost.wire.SubmitRequest.jobs:type_name -> roost.wire.JobSpec
 	33, // 13: roost.wire.QueryRequest.selection:type_name -> roost.wire.Selection
-	67, // 14: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
+	69, // 14: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
 	3,  // 15: roost.wire.JobStatus.request:type_name -> roost.wire.Resources
 	5,  // 16: roost.wire.JobStatus.exit:type_name -> roost.wire.ExitStatus
 	6,  // 17: roost.wire.JobStatus.usage:type_name -> roost.wire.TaskUsage
@@ -6277,18 +6390,18 @@ var file_scheddapi_schedd_proto_depIdxs = []int32{
 	41, // 27: roost.wire.ActRequest.alteration:type_name -> roost.wire.Alteration
 	40, // 28: roost.wire.ActRequest.node_release:type_name -> roost.wire.NodeRelease
 	27, // 29: roost.wire.Alteration.columns:type_name -> roost.wire.Column
-	68, // 30: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
+	70, // 30: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
 	33, // 31: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
 	36, // 32: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
 	36, // 33: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
 	36, // 34: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
 	49, // 35: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
-	69, // 36: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
-	70, // 37: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
+	71, // 36: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
+	72, // 37: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
 	5,  // 38: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
 	54, // 39: roost.wire.HealthReply.waiting:type_name -> roost.wire.WaitReasonCount
 	55, // 40: roost.wire.HealthReply.oldest:type_name -> roost.wire.OldestWait
-	71, // 41: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
+	73, // 41: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
 	4,  // 42: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
 	2,  // 43: roost.wire.ActReply.Result.refusal:type_name -> roost.wire.ActReply.Refusal
 	44, // [44:44] is the sub-list for method output_type
@@ -6314,7 +6427,7 @@ func file_scheddapi_schedd_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_scheddapi_schedd_proto_rawDesc), len(file_scheddapi_schedd_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   69,
+			NumMessages:   71,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

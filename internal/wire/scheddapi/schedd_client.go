@@ -58,6 +58,11 @@ func (c *ScheddClient) Accounting(ctx context.Context, req *AccountingQuery) (Re
 	return query[AccountingPiece](ctx, c.conn, "Accounting", req)
 }
 
+// ChangeAccounts is the method of that name.
+func (c *ScheddClient) ChangeAccounts(ctx context.Context, req *AccountingChange) (*AccountingResult, error) {
+	return invoke[AccountingResult](ctx, c.conn, "ChangeAccounts", req)
+}
+
 // Events is the method of that name.
 func (c *ScheddClient) Events(ctx context.Context, req *EventsRequest) (Receiver[JobEvent], error) {
 	return query[JobEvent](ctx, c.conn, "Events", req)
