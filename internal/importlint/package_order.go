@@ -101,6 +101,7 @@ func packageOrders() []packageOrder {
 		{"internal/web/session", false},
 		{"internal/web/route", false},
 		{"internal/web/jobtext", false},
+		{"internal/web/chart", true},
 		{"internal/web/view", false},
 		{"internal/web/stream", false},
 		{"internal/web/terminal", false},

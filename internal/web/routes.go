@@ -72,6 +72,8 @@ func jobRoutes(cursors *view.Cursors) []route.Route {
 	tasks := []route.Param{{Name: "state", Description: "only tasks in this state; may be repeated"},
 		{Name: "limit", Description: "at most this many, 1 to 1000; 100 by default"},
 		{Name: "from", Description: "only tasks from this index on"}}
+	windows := []route.Param{{Name: "windows", Description: "at most this many, 1 to 2000; of more, neighbours are " +
+		"joined"}}
 	logs := []route.Param{{Name: "offset", Description: "bytes to leave out at the beginning"},
 		{Name: "tail", Description: "only this many bytes from the end"},
 		{Name: "follow", Description: "1: send what is added until the task ends"},
@@ -95,6 +97,12 @@ func jobRoutes(cursors *view.Cursors) []route.Route {
 		{Method: "GET", Pattern: "/v1/jobs/{id}/definition", Page: "/jobs/{id}/definition", Template: "definition",
 			Summary: "what a job asks for", Rights: route.ReadScope, Class: route.Reads,
 			View: view.ShowDefinition, Reply: view.Definition{}},
+		{Method: "GET", Pattern: "/v1/jobs/{id}/usage", Page: "/jobs/{id}/usage", Template: "job_usage",
+			Summary: "what the tasks of a job used over time, together", Rights: route.ReadScope,
+			Class: route.Expensive, Query: windows, View: view.ShowJobUsage, Reply: view.JobUsage{}},
+		{Method: "GET", Pattern: "/v1/tasks/{id}/usage", Page: "/tasks/{id}/usage", Template: "job_usage",
+			Summary: "what a task used over time", Rights: route.ReadScope, Class: route.Reads, Query: windows,
+			View: view.ShowJobUsage, Reply: view.JobUsage{}},
 		{Method: "GET", Pattern: "/v1/tasks/{id}", Page: "/tasks/{id}", Template: "job",
 			Summary: "a task, and what happened to it", Rights: route.ReadScope, Class: route.Reads,
 			View: view.Job, Reply: view.JobDetail{}},

@@ -30,6 +30,7 @@ func functions() template.FuncMap {
 		"amounts": amountParts, "sizes": sizeParts,
 		"stacked": func(all []BarPart) template.HTML { return stackBar(all...) },
 		"reason":  waitReasonText, "waiting": waitingTasks,
+		"chart": drawChart, "length": stepText,
 	}
 }
 

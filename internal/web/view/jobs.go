@@ -132,6 +132,10 @@ type JobDetail struct {
 	Version int              `json:"v"`
 	Job     document.Job     `json:"job"`
 	Events  []document.Event `json:"events"`
+	// what to request next time, in the words of roost show; of one task
+	Hints []string `json:"hints,omitempty"`
+
+	Usage JobUsage `json:"-"` // for the page's charts; the API has a route of its own
 }
 
 // Job shows one job or task.
@@ -140,11 +144,19 @@ func Job(c *route.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	status, err := findJob(c, id, false)
+	status, err := findRow(c, id, &wire.QueryRequest{Tasks: isTaskID(id), Ads: true, Windows: c.IsPage})
 	if err != nil {
 		return nil, err
 	}
 	d := JobDetail{Version: document.Version, Job: document.JobOf(status, isTaskID(id))}
+	if status.GetState() != "" {
+		if d.Hints, err = hintsOf(c, status); err != nil {
+			return nil, err
+		}
+	}
+	if c.IsPage {
+		d.Usage = jobUsageOf(c, status, chartWindows)
+	}
 	d.Events, err = eventsOf(c, id)
 	return d, err
 }
@@ -224,9 +236,13 @@ func isTaskID(id string) bool {
 }
 
 // findJob asks for the status of one job or task, whether it has ended or not.
-func findJob(c *route.Call, id string, ads bool) (status *wire.JobStatus, err error) {
-	query := &wire.QueryRequest{Selection: &wire.Selection{Selectors: []string{id}}, History: true,
-		Tasks: isTaskID(id), Limit: 2, Ads: ads}
+func findJob(c *route.Call, id string, ads bool) (*wire.JobStatus, error) {
+	return findRow(c, id, &wire.QueryRequest{Tasks: isTaskID(id), Ads: ads})
+}
+
+// findRow is findJob with what else a row shall have.
+func findRow(c *route.Call, id string, query *wire.QueryRequest) (status *wire.JobStatus, err error) {
+	query.Selection, query.History, query.Limit = &wire.Selection{Selectors: []string{id}}, true, 2
 	missing, err := queryPool(c, &wire.PoolQuery{Query: query}, func(s *wire.JobStatus) error {
 		if status == nil {
 			status = s

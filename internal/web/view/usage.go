@@ -1,9 +1,6 @@
 package view
 
 import (
-	"bytes"
-	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -13,7 +10,6 @@ import (
 	"github.com/roost-batch/roost/internal/accounting/query"
 	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/web/route"
-	"github.com/roost-batch/roost/internal/wire"
 )
 
 // UsageReport is what jobs held and used over time, from the accounts of the pool.
@@ -54,6 +50,7 @@ const (
 	defaultUsageDays = 30
 	maxUsageDays     = 10 * 366
 	millisAnHour     = 3.6e6
+	reportPatience   = 25 * time.Second
 )
 
 // ShowUsage shows what jobs held and used. Without all it is the user's own use.
@@ -64,23 +61,10 @@ func ShowUsage(c *route.Call) (any, error) {
 	}
 	r := UsageReport{Version: document.Version, By: f.By, Filter: f, Usage: []UsageLine{},
 		Since: document.Timestamp(int64(q.From) * 1e6), Until: document.Timestamp(int64(q.To) * 1e6)}
-	text, err := json.Marshal(q)
-	if err != nil {
-		return nil, err
+	lines, err := askAccounts[query.UsageLine](c, q, reportPatience)
+	for i := range lines {
+		r.Usage = append(r.Usage, usageLineOf(&lines[i]))
 	}
-	err = ask(c, func(ctx context.Context, s wire.ScheddClient) error {
-		stream, err := s.Accounting(ctx, &wire.AccountingQuery{Query: text})
-		return drain(stream, err, func(piece *wire.AccountingPiece) error {
-			for line := range bytes.Lines(piece.GetLines()) {
-				var l query.UsageLine
-				if err := json.Unmarshal(line, &l); err != nil {
-					return fmt.Errorf("%w: the answer of the accountant cannot be read: %w", roost.Internal, err)
-				}
-				r.Usage = append(r.Usage, usageLineOf(&l))
-			}
-			return nil
-		})
-	})
 	return r, err
 }
 
