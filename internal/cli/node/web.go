@@ -34,18 +34,27 @@ func WebCommand() *frame.Command {
 			{Line: "roost web login", Description: "print a link to the pages"},
 			{Line: "roost web token add ci --scope read,submit --expires 30d",
 				Description: "let a program submit jobs and look at them"},
+			{Line: "roost web token add laptop --remote https://roost.example.org",
+				Description: "the same on another machine, with the login that roost login has made there"},
 			{Line: "roost web token rm 3f9c21d0aa", Description: "take that back"},
 		},
 		Flags: []ucli.Flag{
 			&ucli.StringFlag{Name: "scope", Usage: "what the token is for: some of `read,submit,act,metrics,admin`",
 				Value: "read"},
 			&ucli.StringFlag{Name: "expires", Usage: "how `LONG` the token is good, 90 days at most", Value: "30d"},
+			&ucli.StringFlag{Name: "remote", Usage: "use the web daemon at `URL`, with the login that roost login " +
+				"has made on this machine"},
+			&ucli.StringFlag{Name: "authority",
+				Usage: "with --remote: certificates in `FILE` sign that of the web daemon"},
 			nodeaccess.ConfigFlag(), frame.JSONFlag(),
 		},
 	}
 }
 
 func runWeb(c *frame.Invocation) error {
+	if c.StringFlag("remote") != "" && (len(c.Args) == 0 || c.Args[0] != "token") {
+		return frame.UsageErrorf("--remote is for roost web token; a browser elsewhere opens the page of logins")
+	}
 	switch words := strings.Join(c.Args[:min(len(c.Args), 2)], " "); {
 	case len(c.Args) == 0:
 		return c.ExecDaemon("web", "--config", c.StringFlag("config"))
@@ -111,17 +120,18 @@ func addWebToken(c *frame.Invocation, name string) error {
 	if err != nil || days < 1 || days > 90 {
 		return frame.UsageErrorf("--expires: %q is not between a day and 90 days, as in 30d", c.StringFlag("expires"))
 	}
-	made, err := webToken(c, time.Duration(days)*24*time.Hour)
+	w, proof, err := proveToWeb(c, time.Duration(days)*24*time.Hour)
 	if err != nil {
 		return err
 	}
-	w := &webClient{c: c, url: made.GetUrl()}
 	var reply struct {
 		Secret string         `json:"secret"`
 		Token  webTokenRecord `json:"token"`
 	}
-	body := map[string]any{"login": made.GetToken(), "name": name, "days": days,
-		"scopes": strings.Split(c.StringFlag("scope"), ",")}
+	body := map[string]any{"name": name, "days": days, "scopes": strings.Split(c.StringFlag("scope"), ",")}
+	if body["login"] = proof.token; proof.key != nil {
+		body["login"], body["key"] = "", proof.key
+	}
 	if err := w.call("POST", "/v1/tokens", body, &reply); err != nil {
 		return err
 	}
@@ -129,23 +139,21 @@ func addWebToken(c *frame.Invocation, name string) error {
 		return frame.PrintJSON(c.Stdout, frame.JSONDocument{"secret": reply.Secret, "token": reply.Token})
 	}
 	fmt.Fprintf(c.Stderr, "This is shown once. Programs send it as Authorization: Bearer to %s/v1/… until %s.\n\n",
-		made.GetUrl(), reply.Token.Expires.Format(time.DateOnly))
+		w.url, reply.Token.Expires.Format(time.DateOnly))
 	_, err = fmt.Fprintln(c.Stdout, reply.Secret)
 	return err
 }
 
 // withWebSession calls f with a client that is logged in, and logs it out.
 func withWebSession(c *frame.Invocation, f func(w *webClient) error) error {
-	made, err := webToken(c, webSessionLife)
+	w, proof, err := proveToWeb(c, webSessionLife)
 	if err != nil {
 		return err
 	}
-	jar, err := cookiejar.New(nil)
-	if err != nil {
+	if w.http.Jar, err = cookiejar.New(nil); err != nil {
 		return err
 	}
-	w := &webClient{c: c, url: made.GetUrl(), http: http.Client{Jar: jar}}
-	if err := w.call("POST", "/v1/session", map[string]any{"token": made.GetToken()}, nil); err != nil {
+	if err := w.call("POST", "/v1/session", proof.body(), nil); err != nil {
 		return err
 	}
 	err = f(w)
