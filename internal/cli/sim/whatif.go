@@ -38,6 +38,8 @@ func whatifSubcommand() (frame.Subcommand, []ucli.Flag) {
 			&ucli.StringSliceFlag{Name: "group", Usage: "whatif: give a group so many cores, as `NAME=CORES`"},
 			&ucli.StringSliceFlag{Name: "queue",
 				Usage: "whatif: start or stop a queue, or let so many of its tasks run, as `NAME=start|stop|N`"},
+			&ucli.StringSliceFlag{Name: "alter",
+				Usage: "whatif: have a job ask for something else, as `JOB=AMOUNTS`: 12.n2=cpus:8,band:production"},
 			&ucli.StringFlag{Name: "span", Usage: "whatif: look so far ahead, a `DURATION`", Value: "1d"},
 			&ucli.BoolFlag{Name: "predicted", Usage: "whatif: take tasks to run for as long as those like them did, " +
 				"not as their walltimes let them"},
@@ -59,6 +61,9 @@ func whatIfRun(c *frame.Invocation, args []string) error {
 	}
 	p, err := cell.ReadCellCheckpoint(c, append(args, "")[0])
 	if err != nil {
+		return err
+	}
+	if change.Alter, err = parseAlterFlags(c, p); err != nil {
 		return err
 	}
 	if err := requireKnownNames(c, p, change); err != nil {
@@ -152,7 +157,7 @@ func simChange(c *frame.Invocation) (whatif.CellChange, error) {
 		}
 		change.Add = append(change.Add, whatif.MachineAddition{Like: like, Count: n})
 	}
-	if len(change.AdminCommands)+len(change.Remove)+len(change.Add) == 0 {
+	if len(change.AdminCommands)+len(change.Remove)+len(change.Add)+len(c.StringsFlag("alter")) == 0 {
 		return change, frame.WithHint(frame.UsageErrorf("whatif needs something to change"),
 			"as in: roost sim whatif --drain n7")
 	}

@@ -19,6 +19,7 @@ type CellChange struct {
 	AdminCommands []ledger.AdminCommand // in order
 	Remove        []string              // machines to remove with everything that runs there
 	Add           []MachineAddition
+	Alter         []RequestChange
 }
 
 // MachineAddition is a number of empty machines that are like an existing one.
@@ -157,6 +158,11 @@ func (c *CellChange) startSimulation(of *cellstate.CellCheckpoint, lengths Runti
 	for _, name := range c.Remove {
 		if !has(name) {
 			return nil, fmt.Errorf("%s: %w: there is no node of that name", name, roost.NotFound)
+		}
+	}
+	for i := range c.Alter {
+		if err := c.Alter[i].apply(changed); err != nil {
+			return nil, err
 		}
 	}
 	p, err := NewSimulation(changed, lengths)

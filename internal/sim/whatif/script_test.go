@@ -35,7 +35,8 @@ import (
 //	                              with Requirements as input
 //	when JOB [predicted]
 //	new cpus=N [tasks=N] [walltime=T] [owner=O]
-//	whatif [remove=M] [add=M*N]   with commands as input, "KIND OBJECT" or "KIND -NAME"
+//	whatif [remove=M] [add=M*N] [alter=JOB [cpus=N] [band=B]]
+//	                              with commands as input, "KIND OBJECT" or "KIND -NAME"
 //
 // Each question is asked twice and must get the same answer.
 func TestStories(t *testing.T) {
@@ -306,6 +307,21 @@ func (x *scriptRunner) compareChange(s scriptStep) (string, error) {
 	if like, n, ok := strings.Cut(s.pairs["add"], "*"); ok {
 		count, _ := strconv.Atoi(n)
 		change.Add = []MachineAddition{{like, count}}
+	}
+	if job := s.pairs["alter"]; job != "" {
+		alter := RequestChange{Job: job}
+		if s.pairs["cpus"] != "" {
+			r := s.resources()
+			alter.CPU, alter.Memory = &r.CPU, &r.Memory
+		}
+		if text := s.pairs["band"]; text != "" {
+			band, err := roost.ParsePriorityBand(text)
+			if err != nil {
+				return "", err
+			}
+			alter.Band = &band
+		}
+		change.Alter = []RequestChange{alter}
 	}
 	c, err := runTwice(x, func() (*PlanComparison, error) {
 		return CompareChange(x.cell, change, ByWalltime, time.Hour)
