@@ -11,6 +11,8 @@ import (
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+
+	"github.com/roost-batch/roost/internal/web/simchild"
 )
 
 // webPool starts a pool with its pages.
@@ -93,8 +95,9 @@ job "too-large" {
 		"why": "/jobs/" + ids[1] + "/why", "tasks": "/jobs/" + ids[0] + "/tasks",
 		"definition": "/jobs/" + ids[0] + "/definition",
 		"log":        "/tasks/" + strings.Replace(ids[0], ".", "[2].", 1) + "/log/out", "submit": "/submit",
-		"nodes": "/nodes", "node": "/nodes/" + p.nodeNames(t)[0], "map": "/map?by=class", "shares": "/shares",
-		"cell": "/cell", "quotas": "/quotas", "usage": "/usage?all=1", "account": "/account",
+		"nodes": "/nodes", "node": "/nodes/" + p.nodeNames(t)[0], "map": "/map?by=class", "whatif": "/whatif?drain=n1",
+		"shares": "/shares",
+		"cell":   "/cell", "quotas": "/quotas", "usage": "/usage?all=1", "account": "/account",
 		"search": "/search?q=sweep", "manual": "/manual", "manual-search": "/manual?q=walltime",
 		"manual-page": "/manual/roost-job.5",
 		"job-usage":   "/jobs/" + ids[0] + "/usage",
@@ -116,8 +119,46 @@ job "too-large" {
 			}
 		})
 	}
+	t.Run("whatif-answer", func(t *testing.T) { checkWhatIf(t, b, p, "http://"+address.Host) })
 	t.Run("map-keys", func(t *testing.T) { checkMapKeys(t, b, p, "http://"+address.Host) })
 	t.Run("live", func(t *testing.T) { checkLiveTable(t, b, p, "http://"+address.Host) })
+}
+
+// checkWhatIf asks what a drain would do, by the form. The child of the web daemon has to
+// say of one checkpoint what the command says.
+func checkWhatIf(t *testing.T, b *browser, p *Pool, base string) {
+	node := p.nodeNames(t)[0]
+	finish := p.sleepersOf(t, "whatif", "")
+	defer finish()
+	for _, l := range looks() {
+		l.use(t, b)
+		browse(t, b, chromedp.Navigate(base+"/whatif?drain="+url.QueryEscape(node)))
+		browse(t, b, chromedp.Click("main button.primary"))
+		browse(t, b, chromedp.WaitVisible("main .notice"))
+		if text := browse(t, b, chromedp.Text("main")); !strings.Contains(text, node+": ") ||
+			!strings.Contains(text, "digest") {
+			t.Errorf("the answer is %q", text)
+		}
+		b.photograph(t, "whatif-answer-"+l.name)
+		b.checkAccessibility(t, l.name)
+	}
+	if problems := b.takeProblems(); len(problems) > 0 {
+		t.Errorf("the browser reports %q", problems)
+	}
+	file := filepath.Join(openDir(t), "cell")
+	if _, stderr, code := p.Command(t.Context(), "cell", "checkpoint", file); code != 0 {
+		t.Fatalf("cell checkpoint: %s", stderr)
+	}
+	want, stderr, code := p.Command(t.Context(), "sim", "whatif", "--json", "--drain", node, file)
+	text, err := os.ReadFile(file)
+	if code != 0 || err != nil {
+		t.Fatalf("sim whatif: %v, %s", err, stderr)
+	}
+	simulator := simchild.Simulator{Program: filepath.Join(filepath.Dir(program(t)), "roost-sim")}
+	got, err := simulator.WhatIf(t.Context(), text, []string{"--drain=" + node})
+	if err != nil || string(got) != want || !strings.Contains(want, "digest") {
+		t.Errorf("%v, the child says\n%s\nand the command\n%s", err, got, want)
+	}
 }
 
 // checkMapKeys holds that the map is painted soon, and that keys lead to a node.

@@ -263,6 +263,11 @@ func (f *fakeSchedd) Ads(_ *wire.AdQuery, to grpc.ServerStreamingServer[wire.AdT
 	return nil
 }
 
+func (f *fakeSchedd) CheckpointCell(_ *wire.CheckpointCellRequest,
+	to grpc.ServerStreamingServer[wire.CheckpointPiece]) error {
+	return to.Send(&wire.CheckpointPiece{Data: []byte("a cell")})
+}
+
 func (f *fakeSchedd) Cell(_ context.Context, r *wire.CellRequest) (*wire.CellReply, error) {
 	text := "[]"
 	if r.GetKind() == "shares" {

@@ -19,9 +19,10 @@ func examplePath(pattern string) string {
 // exampleBody is a body that a route accepts.
 func exampleBody(r *route.Route) string {
 	return map[string]string{
-		"/v1/acts": `{"verb":"hold","select":["1.n1"],"expect":1}`,
-		"/v1/jobs": `{"text":"job \"a\" { command = [\"true\"] }"}`,
-		"/v1/plan": `{"text":"job \"a\" { command = [\"true\"] }"}`,
+		"/v1/acts":   `{"verb":"hold","select":["1.n1"],"expect":1}`,
+		"/v1/jobs":   `{"text":"job \"a\" { command = [\"true\"] }"}`,
+		"/v1/whatif": `{"drain":["n1"]}`,
+		"/v1/plan":   `{"text":"job \"a\" { command = [\"true\"] }"}`,
 	}[r.Pattern]
 }
 

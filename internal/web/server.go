@@ -28,6 +28,7 @@ import (
 	"github.com/roost-batch/roost/internal/web/page"
 	"github.com/roost-batch/roost/internal/web/route"
 	"github.com/roost-batch/roost/internal/web/session"
+	"github.com/roost-batch/roost/internal/web/simchild"
 	"github.com/roost-batch/roost/internal/web/stream"
 	"github.com/roost-batch/roost/internal/web/terminal"
 	"github.com/roost-batch/roost/internal/web/view"
@@ -51,7 +52,9 @@ type server struct {
 	man   *manual.Manual
 	pool  view.Pool
 
-	parser  jobtext.Parser
+	parser    jobtext.Parser
+	simulator simchild.Simulator
+
 	cursors *view.Cursors
 	hubs    *stream.Hubs
 	shells  *terminal.Server
@@ -119,7 +122,9 @@ func newServer(n *config.Node, log *slog.Logger, audit io.Writer) (*server, erro
 		return nil, err
 	}
 	d := &server{node: n, cursors: cursors, log: log, store: store, pages: pages, man: pagesOfManual,
-		parser: jobtext.Parser{Program: program}, hubs: stream.New(log), shells: terminal.New()}
+		parser:    jobtext.Parser{Program: program},
+		simulator: simchild.Simulator{Program: filepath.Join(filepath.Dir(program), "roost-sim")},
+		hubs:      stream.New(log), shells: terminal.New()}
 	d.table = d.newTable(audit)
 	return d, nil
 }

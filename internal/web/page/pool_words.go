@@ -1,6 +1,9 @@
 package page
 
 import (
+	"fmt"
+	"reflect"
+
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/web/view"
 )
@@ -53,4 +56,28 @@ func waitingTasks(all []view.WaitReason) (n uint64) {
 		n += w.Tasks
 	}
 	return n
+}
+
+// laterText writes when something happens, in seconds from now on; nil: not in the time
+// that was looked at.
+func laterText(seconds *float64) string {
+	switch {
+	case seconds == nil:
+		return "not seen"
+	case *seconds < 1:
+		return "at once"
+	}
+	return "in " + spanText(*seconds)
+}
+
+// maxFew is how many rows of a long list a page shows. The API has all.
+const maxFew = 200
+
+// fewOf returns the first elements of a list.
+func fewOf(list any) (any, error) {
+	v := reflect.ValueOf(list)
+	if v.Kind() != reflect.Slice {
+		return nil, fmt.Errorf("a %T is no list", list)
+	}
+	return v.Slice(0, min(v.Len(), maxFew)).Interface(), nil
 }

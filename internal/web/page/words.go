@@ -31,6 +31,7 @@ func functions() template.FuncMap {
 		"stacked": func(all []BarPart) template.HTML { return stackBar(all...) },
 		"reason":  waitReasonText, "waiting": waitingTasks,
 		"chart": drawChart, "length": stepText,
+		"later": laterText, "few": fewOf,
 	}
 }
 

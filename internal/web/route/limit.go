@@ -28,6 +28,8 @@ func limitOf(c LimitClass) classLimit {
 		return classLimit{perSecond: 5, burst: 10, atOnce: 2, ofAll: 8}
 	case Logins:
 		return classLimit{perSecond: rate.Every(12 * time.Second), burst: 5, atOnce: 4, ofAll: 32}
+	case Simulations:
+		return classLimit{perSecond: 1, burst: 5, atOnce: 1, ofAll: 2}
 	case Files:
 		return classLimit{perSecond: 100, burst: 200, atOnce: 64, ofAll: 512}
 	case Streams:

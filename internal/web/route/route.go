@@ -46,14 +46,15 @@ type LimitClass uint8
 
 // The classes.
 const (
-	noLimit   LimitClass = iota
-	Reads                // 20 a second, 60 at once
-	Writes               // 5 a second, 20 at once
-	Expensive            // 2 at a time, and 8 of all users
-	Logins               // 5 a minute, by address
-	Files                // static files: by address, 100 a second
-	Streams              // 8 at a time, and 1,024 of all users
-	Terminals            // 8 at a time, and 128 of all users
+	noLimit     LimitClass = iota
+	Reads                  // 20 a second, 60 at once
+	Writes                 // 5 a second, 20 at once
+	Expensive              // 2 at a time, and 8 of all users
+	Logins                 // 5 a minute, by address
+	Files                  // static files: by address, 100 a second
+	Streams                // 8 at a time, and 1,024 of all users
+	Simulations            // 1 at a time, and 2 of all users
+	Terminals              // 8 at a time, and 128 of all users
 )
 
 // isLong reports whether a request of the class may go on for hours.
