@@ -37,7 +37,7 @@ func documentedFlags(text string) []string {
 	return flags
 }
 
-var flagWord = regexp.MustCompile(`^--?[A-Za-z0-9][a-z-]*$`)
+var flagWord = regexp.MustCompile(`^--?[A-Za-z0-9][a-z0-9-]*$`)
 
 // TestManual holds that every command has a page, that the page names its flags, and that
 // it names no others.

@@ -90,6 +90,38 @@ func (s *accountedPool) checkExports(attempts int) {
 			s.Errorf("export %s: %d lines, want %d to %d; exit %d: %s", format, lines, least, attempts, code, errs)
 		}
 	}
+	s.checkDayFiles()
+}
+
+// checkDayFiles holds that the log of PBS is files named by days. They have an end of
+// each task that ran, and none of them is overwritten.
+func (s *accountedPool) checkDayFiles() {
+	s.Helper()
+	dir := s.TempDir()
+	if _, errs, code := s.pool.Command(s.ctx, "sacct", "--export", "pbs", "--to", dir); code != 0 {
+		s.Fatalf("export pbs: exit %d: %s", code, errs)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil || len(files) == 0 {
+		s.Fatalf("export pbs: %d files, %v", len(files), err)
+	}
+	ends := 0
+	for _, file := range files {
+		if _, err := time.Parse("20060102", filepath.Base(file)); err != nil {
+			s.Errorf("export pbs: %v", err)
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			s.Fatal(err)
+		}
+		ends += strings.Count(string(text), ";E;")
+	}
+	if ends < s.tasks {
+		s.Errorf("export pbs: %d ends of %d tasks", ends, s.tasks)
+	}
+	if _, errs, code := s.pool.Command(s.ctx, "sacct", "--export", "pbs", "--to", dir); code == 0 {
+		s.Errorf("export pbs over files that are there: exit 0: %s", errs)
+	}
 }
 
 func (s *accountedPool) start(options PoolOptions) {
@@ -137,28 +169,23 @@ func (s *accountedPool) awaitAttempts(want map[string]string) (got map[string]st
 	s.Helper()
 	lines, succeeded := 0, 0
 	for s.ctx.Err() == nil {
-		out, _, code := s.pool.Command(s.ctx, "sacct", "--json")
+		out, _, code := s.pool.Command(s.ctx, "sacct", "--export", "jsonl")
 		got, lines, succeeded = map[string]string{}, 0, 0
 		for line := range strings.Lines(out) {
-			var doc struct {
-				Attempt struct {
-					Job     struct{ Seq uint64 }
-					Attempt struct {
-						Index, Attempt int
-						Cause          int
-						ExitCode       int `json:"exit_code"`
-					}
-				}
+			var a struct {
+				Job            string
+				Index, Attempt int
+				Cause          string
+				ExitCode       int `json:"exit_code"`
 			}
-			if err := json.Unmarshal([]byte(line), &doc); err != nil {
+			if err := json.Unmarshal([]byte(line), &a); err != nil {
 				s.Fatalf("%q: %v", line, err)
 			}
-			a := doc.Attempt.Attempt
 			lines++
-			if a.Cause == 1 && a.ExitCode == 0 {
+			if a.Cause == "exit" && a.ExitCode == 0 {
 				succeeded++
 			}
-			got[fmt.Sprint(doc.Attempt.Job.Seq, ".", a.Index, "/", a.Attempt)] = line
+			got[fmt.Sprint(a.Job, ".", a.Index, "/", a.Attempt)] = line
 		}
 		if code == 0 && succeeded >= s.tasks && (want == nil || len(got) >= len(want)) {
 			break

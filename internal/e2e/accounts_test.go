@@ -23,6 +23,16 @@ func TestAccounts(t *testing.T) {
 	s.awaitCharges()
 	s.command(0, "adjustment", "add", "--user", "root", "--amount", "-0.001", "--reason", "=refund", "--request", "1")
 	s.command(0, "adjustment", "add", "--user", "root", "--amount", "-0.001", "--reason", "=refund", "--request", "1")
+	s.checkDayFiles()
+	if out := s.command(0, "sacct", "-n", "-P", "-o", "JobIDRaw,State%3"); strings.Count(out, "|COMPLETED\n") != 4 {
+		t.Errorf("sacct prints\n%s", out)
+	}
+	if out := s.command(0, "sacct", "--json"); !strings.Contains(out, `"current":["COMPLETED"]`) {
+		t.Errorf("sacct prints\n%s", out)
+	}
+	if out := s.command(0, "sacct", "--helpformat"); !strings.Contains(out, "MaxRSS") {
+		t.Errorf("sacct lists the fields\n%s", out)
+	}
 	st := s.statement()
 	sum := 0.0
 	for _, l := range append(st.Lines, st.Adjustments...) {

@@ -49,6 +49,8 @@ func (q *Query) Answer(r accounting.Reader, p accounting.Reporter, following []S
 		return q.attempts(r, filter, emit)
 	case Windows:
 		return q.windows(r, filter, emit)
+	case Jobs:
+		return q.jobs(r, filter, emit)
 	case Usage:
 		return q.usage(p, filter, emit)
 	case Sources:
@@ -118,8 +120,12 @@ func (q *Query) attempts(r accounting.Reader, filter accounting.Filter, emit fun
 	if q.Job != 0 {
 		return q.jobAttempts(r, filter, emit)
 	}
+	by := accounting.ByEnd
+	if q.Time == ByStart {
+		by = accounting.ByStart
+	}
 	n := 0
-	for a, err := range r.Attempts(accounting.Selection{Range: q.timeRange(), By: accounting.ByEnd, Filter: filter}) {
+	for a, err := range r.Attempts(accounting.Selection{Range: q.timeRange(), By: by, Filter: filter}) {
 		if err != nil {
 			return err
 		}
@@ -140,6 +146,20 @@ func (q *Query) job(r accounting.Reader, filter accounting.Filter) (accounting.J
 		err = fmt.Errorf("job %v: %w", roost.JobID{Seq: q.Job, Host: q.Host}, roost.NotFound)
 	}
 	return job, err
+}
+
+// jobs emits the jobs that were submitted in the range.
+func (q *Query) jobs(r accounting.Reader, filter accounting.Filter, emit func(line []byte) error) error {
+	for j, err := range r.Jobs(accounting.Selection{Range: q.timeRange(), By: accounting.BySubmit, Filter: filter,
+		Limit: q.limit()}) {
+		if err == nil {
+			err = emitLine(&j, emit)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (q *Query) jobAttempts(r accounting.Reader, filter accounting.Filter, emit func(line []byte) error) error {

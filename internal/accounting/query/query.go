@@ -27,6 +27,7 @@ type Query struct {
 	Job     uint64            `json:"job,omitempty"`   // number of a job of Host
 	Task    *int              `json:"task,omitempty"`  // of windows: number of a task of the job, from 0
 	Payer   *Payer            `json:"payer,omitempty"` // of statements, adjustments and budgets; nil: all
+	Time    string            `json:"time,omitempty"`  // of attempts: ByStart; empty: by their end
 	// ByEnd counts an attempt as a whole in the hour in which it ended
 	ByEnd bool `json:"by_end,omitempty"`
 	Limit int  `json:"limit,omitempty"` // lines; 0: DefaultLimit
@@ -34,6 +35,9 @@ type Query struct {
 
 // Self stands for who asks, as an owner. No account has such a name.
 const Self = "."
+
+// ByStart has attempts selected and sorted by their start.
+const ByStart = "start"
 
 // The bounds of an answer in lines.
 const (
@@ -46,6 +50,7 @@ const (
 const (
 	Usage      = "usage"
 	Attempts   = "attempts"
+	Jobs       = "jobs" // by submission
 	Ends       = "ends"
 	Waits      = "waits"
 	Sizes      = "sizes"
@@ -64,15 +69,14 @@ const (
 
 // Names lists the reports.
 func Names() []string {
-	return []string{Usage, Attempts, Ends, Waits, Sizes, Capacity, Efficiency, Sources, Windows, Statements, Rates,
-		Adjustments,
-		Budgets, Months, Reconcile}
+	return []string{Usage, Attempts, Jobs, Ends, Waits, Sizes, Capacity, Efficiency, Sources, Windows, Statements,
+		Rates, Adjustments, Budgets, Months, Reconcile}
 }
 
 // IsOwn reports whether a report can be about one user alone. The others are about the
 // pool and name nobody.
 func IsOwn(report string) bool {
-	return slices.Contains([]string{Usage, Attempts, Ends, Efficiency, Windows, Statements, Adjustments, Budgets},
+	return slices.Contains([]string{Usage, Attempts, Jobs, Ends, Efficiency, Windows, Statements, Adjustments, Budgets},
 		report)
 }
 
@@ -94,6 +98,8 @@ func Parse(text []byte) (q Query, err error) {
 		return q, fmt.Errorf("report: %w: a limit of %d lines; it is at most %d", roost.Invalid, q.Limit, MaxLimit)
 	case q.Report == Windows && q.Job == 0 || q.Task != nil && *q.Task < 0:
 		return q, fmt.Errorf("report: %w: windows are those of a job or a task", roost.Invalid)
+	case q.Time != "" && q.Time != ByStart:
+		return q, fmt.Errorf("report by the time %.40q: %w: it is %s, or empty", q.Time, roost.Invalid, ByStart)
 	case q.Job != 0 && q.Host == "":
 		return q, fmt.Errorf("report: %w: a job needs the name of its host", roost.Invalid)
 	}

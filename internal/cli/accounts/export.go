@@ -3,9 +3,13 @@ package accounts
 import (
 	"cmp"
 	"errors"
+	"fmt"
+	"io"
 	"iter"
+	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/accounting"
@@ -16,7 +20,7 @@ import (
 )
 
 // exportFormats are the formats of roost sacct --export.
-func exportFormats() []string { return []string{"xdmod", "swf", "csv", "jsonl"} }
+func exportFormats() []string { return []string{"xdmod", "swf", "csv", "jsonl", "pbs"} }
 
 // errEnough ends an answer early.
 var errEnough = errors.New("enough was read")
@@ -25,6 +29,9 @@ var errEnough = errors.New("enough was read")
 func exportAttempts(c *frame.Invocation, q *query.Query, format string) error {
 	if !slices.Contains(exportFormats(), format) {
 		return frame.UsageErrorf("--export: %q is none of %s", format, strings.Join(exportFormats(), ", "))
+	}
+	if c.IsFlagSet("to") != (format == "pbs") {
+		return frame.UsageErrorf("--export pbs needs --to DIRECTORY, and the others write to standard output")
 	}
 	if !c.IsFlagSet("limit") {
 		q.Limit = query.MaxLimit
@@ -40,6 +47,8 @@ func exportAttempts(c *frame.Invocation, q *query.Query, format string) error {
 		_, err = export.Attempts().WriteCSV(c.Stdout, attempts)
 	case "jsonl":
 		_, err = export.Attempts().WriteJSONLines(c.Stdout, attempts)
+	case "pbs":
+		err = exportPBS(c, q)
 	}
 	return err
 }
@@ -60,6 +69,53 @@ func attemptRecords(c *frame.Invocation, q *query.Query) iter.Seq2[accounting.At
 		}
 		if err != nil && !errors.Is(err, errEnough) {
 			yield(accounting.AttemptRecord{}, err)
+		}
+	}
+}
+
+// exportPBS writes an accounting log of PBS for each day into a directory. The names of
+// the files are dates, and none of them is one that was there.
+func exportPBS(c *frame.Invocation, q *query.Query) error {
+	if q.Job != 0 {
+		return frame.UsageErrorf("--export pbs is of a time, not of a job")
+	}
+	dir, err := os.OpenRoot(c.StringFlag("to"))
+	if err != nil {
+		return frame.KindErrorf(roost.NoOutput, "--to: %v", err)
+	}
+	defer dir.Close()
+	started, jobs := *q, *q
+	started.Time, jobs.Report = query.ByStart, query.Jobs
+	records := export.PBSRecords{Jobs: jobRecords(c, &jobs), Started: attemptRecords(c, &started),
+		Ended: attemptRecords(c, q)}
+	n, err := export.WritePBSDays(func(name string) (io.WriteCloser, error) {
+		f, err := dir.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+		if err != nil {
+			return nil, frame.WithHint(frame.KindErrorf(roost.NoOutput, "%v", err), "write into an empty directory")
+		}
+		return f, nil
+	}, records, time.UTC)
+	if err == nil {
+		fmt.Fprintf(c.Stderr, "%d records are written\n", n)
+	}
+	return err
+}
+
+// jobRecords are the jobs of an answer as they come.
+func jobRecords(c *frame.Invocation, q *query.Query) iter.Seq2[accounting.JobEntry, error] {
+	return func(yield func(accounting.JobEntry, error) bool) {
+		n := 0
+		err := ask(c, q, func(l *accounting.JobEntry) error {
+			if n++; !yield(*l, nil) {
+				return errEnough
+			}
+			return nil
+		})
+		if err == nil && n == query.MaxLimit {
+			err = frame.KindErrorf(roost.Exhausted, "there are %d jobs or more: export shorter ranges of time", n)
+		}
+		if err != nil && !errors.Is(err, errEnough) {
+			yield(accounting.JobEntry{}, err)
 		}
 	}
 }
