@@ -19,6 +19,7 @@ type dailyStats struct {
 	mu        sync.Mutex
 	now       dayStats
 	lastSaved time.Time // when it was written last
+	counted   uint32    // of Stopped: those in a freeze that has come to rest
 }
 
 // dayStats are those of one day.
@@ -27,6 +28,19 @@ type dayStats struct {
 	Given   float64       // core seconds that tasks had
 	Stopped uint32        // how often a task was stopped for the owner
 	Worst   time.Duration // the longest that it took until all stood still
+	// the last times that tasks were stopped for the owner, the newest first; zero: there
+	// were fewer
+	Recent [recentFreezes]freezeRecord
+}
+
+// recentFreezes is how many of the last freezes are kept.
+const recentFreezes = 8
+
+// freezeRecord is one time that tasks were stopped for the owner.
+type freezeRecord struct {
+	At    int64         // unix nanoseconds
+	Took  time.Duration // until all stood still
+	Tasks uint32
 }
 
 // statsSaveInterval is how often what was given is written down: more often than that
@@ -48,7 +62,7 @@ func (t *dailyStats) load(dir string, now time.Time) error {
 		err = json.Unmarshal(text, &f)
 	}
 	if err == nil && f.Day == now.Format(time.DateOnly) && f.Given >= 0 && f.Worst >= 0 {
-		t.now = f
+		t.now, t.counted = f, f.Stopped
 	}
 	return damagedFileError(t.path, err)
 }
@@ -81,8 +95,13 @@ func (t *dailyStats) addFreezeTime(now time.Time, d time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.startDay(now)
-	if d > t.now.Worst {
-		t.now.Worst = d
+	stopped := t.now.Stopped - t.counted
+	if stopped > 0 { // none: it is how long it took to see that there was nothing to stop
+		t.counted = t.now.Stopped
+		copy(t.now.Recent[1:], t.now.Recent[:recentFreezes-1])
+		t.now.Recent[0] = freezeRecord{now.UnixNano(), d, stopped}
+	}
+	if t.now.Worst = max(t.now.Worst, d); stopped > 0 || t.now.Worst == d {
 		t.save(now)
 	}
 }
@@ -97,7 +116,7 @@ func (t *dailyStats) currentStats(now time.Time) dayStats {
 // startDay counts anew from midnight.
 func (t *dailyStats) startDay(now time.Time) {
 	if day := now.Format(time.DateOnly); day != t.now.Day {
-		t.now = dayStats{Day: day}
+		t.now, t.counted = dayStats{Day: day}, 0
 	}
 }
 

@@ -17,7 +17,8 @@ func TestToday(t *testing.T) {
 	first.addInterruption(noon.Add(time.Second))
 	first.addFreezeTime(noon, 40*time.Millisecond)
 	first.addFreezeTime(noon, 30*time.Millisecond)
-	want := dayStats{"2026-11-22", 2.5, 2, 40 * time.Millisecond}
+	want := dayStats{Day: "2026-11-22", Given: 2.5, Stopped: 2, Worst: 40 * time.Millisecond,
+		Recent: [recentFreezes]freezeRecord{{noon.UnixNano(), 40 * time.Millisecond, 2}}}
 	if got := first.currentStats(noon); got != want {
 		t.Fatalf("got %+v, want %+v", got, want)
 	}
@@ -27,6 +28,12 @@ func TestToday(t *testing.T) {
 	want.Stopped = 3
 	if got := second.currentStats(noon.Add(time.Hour)); got != want {
 		t.Errorf("the next startd has %+v, want %+v", got, want)
+	}
+	second.addFreezeTime(noon.Add(2*time.Hour), 20*time.Millisecond)
+	want.Recent = [recentFreezes]freezeRecord{{noon.Add(2 * time.Hour).UnixNano(), 20 * time.Millisecond, 1},
+		want.Recent[0]}
+	if got := second.currentStats(noon.Add(2 * time.Hour)); got != want {
+		t.Errorf("after a freeze: %+v, want %+v", got, want)
 	}
 	second.addCPUTime(noon.Add(11*time.Hour), 1)
 	second.addCPUTime(noon.Add(12*time.Hour), 3)

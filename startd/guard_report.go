@@ -51,6 +51,11 @@ func (l *machineLoop) updateGuardReport() {
 		Startd: l.host.config.Name, Acted: o.actedOn, NotLent: o.UnavailableReason(), WorstFreeze: int64(f.Worst),
 		Given: f.Given, Interruptions: f.Stopped,
 	}
+	for _, r := range f.Recent {
+		if r.At != 0 {
+			g.Freezes = append(g.Freezes, &wire.OwnerFreeze{At: r.At, Took: int64(r.Took), Tasks: r.Tasks})
+		}
+	}
 	for _, c := range l.table.Claims() {
 		h := l.runners[c.ID]
 		if h == nil || c.State != slot.Busy && c.State != slot.Vacating {

@@ -234,6 +234,9 @@ func testOwner(t *testing.T, p *testStartd, g *fakeGuard) {
 	if isCounting(count) {
 		t.Error("the owner is there, and it runs")
 	}
+	if f := r.GetFreezes(); len(f) != 1 || f[0].GetTasks() != 1 || f[0].GetTook() <= 0 {
+		t.Errorf("freezes: %v", f)
+	}
 	if r.GetInterruptions() != 1 || r.GetWorstFreeze() <= 0 || len(r.GetTenants()) != 1 ||
 		r.GetTenants()[0].GetState() != "suspended" {
 		t.Errorf("report: %v", r)

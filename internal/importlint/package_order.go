@@ -107,6 +107,7 @@ func packageOrders() []packageOrder {
 		{"internal/web/stream", false},
 		{"internal/web/terminal", false},
 		{"internal/web/page", false},
+		{"internal/web/ownerpage", false},
 		{"internal/web", false},
 		{"internal/adclient", false},
 		{"internal/accounting/store", false},

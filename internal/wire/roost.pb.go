@@ -8291,10 +8291,11 @@ type GuardReport struct {
 	Tenants    []*Tenant              `protobuf:"bytes,4,rep,name=tenants,proto3" json:"tenants,omitempty"`
 	// longest time in nanoseconds from an input to the last frozen task, since the startd's
 	// start
-	WorstFreeze   int64   `protobuf:"varint,5,opt,name=worst_freeze,json=worstFreeze,proto3" json:"worst_freeze,omitempty"`
-	Given         float64 `protobuf:"fixed64,6,opt,name=given,proto3" json:"given,omitempty"`                  // core seconds of tasks since midnight
-	Interruptions uint32  `protobuf:"varint,7,opt,name=interruptions,proto3" json:"interruptions,omitempty"`   // freezes since midnight
-	NotLent       string  `protobuf:"bytes,8,opt,name=not_lent,json=notLent,proto3" json:"not_lent,omitempty"` // why it accepts no claims now; empty: it does
+	WorstFreeze   int64          `protobuf:"varint,5,opt,name=worst_freeze,json=worstFreeze,proto3" json:"worst_freeze,omitempty"`
+	Given         float64        `protobuf:"fixed64,6,opt,name=given,proto3" json:"given,omitempty"`                  // core seconds of tasks since midnight
+	Interruptions uint32         `protobuf:"varint,7,opt,name=interruptions,proto3" json:"interruptions,omitempty"`   // freezes since midnight
+	NotLent       string         `protobuf:"bytes,8,opt,name=not_lent,json=notLent,proto3" json:"not_lent,omitempty"` // why it accepts no claims now; empty: it does
+	Freezes       []*OwnerFreeze `protobuf:"bytes,9,rep,name=freezes,proto3" json:"freezes,omitempty"`                // the last times today that tasks were stopped for the owner, the newest first
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -8385,6 +8386,74 @@ func (x *GuardReport) GetNotLent() string {
 	return ""
 }
 
+func (x *GuardReport) GetFreezes() []*OwnerFreeze {
+	if x != nil {
+		return x.Freezes
+	}
+	return nil
+}
+
+// OwnerFreeze is one time that tasks were stopped for the owner of a machine.
+type OwnerFreeze struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	At            int64                  `protobuf:"varint,1,opt,name=at,proto3" json:"at,omitempty"`     // unix nanoseconds
+	Took          int64                  `protobuf:"varint,2,opt,name=took,proto3" json:"took,omitempty"` // nanoseconds until all stood still
+	Tasks         uint32                 `protobuf:"varint,3,opt,name=tasks,proto3" json:"tasks,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OwnerFreeze) Reset() {
+	*x = OwnerFreeze{}
+	mi := &file_roost_proto_msgTypes[93]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OwnerFreeze) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OwnerFreeze) ProtoMessage() {}
+
+func (x *OwnerFreeze) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[93]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OwnerFreeze.ProtoReflect.Descriptor instead.
+func (*OwnerFreeze) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{93}
+}
+
+func (x *OwnerFreeze) GetAt() int64 {
+	if x != nil {
+		return x.At
+	}
+	return 0
+}
+
+func (x *OwnerFreeze) GetTook() int64 {
+	if x != nil {
+		return x.Took
+	}
+	return 0
+}
+
+func (x *OwnerFreeze) GetTasks() uint32 {
+	if x != nil {
+		return x.Tasks
+	}
+	return 0
+}
+
 type Tenant struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Task          string                 `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
@@ -8401,7 +8470,7 @@ type Tenant struct {
 
 func (x *Tenant) Reset() {
 	*x = Tenant{}
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8413,7 +8482,7 @@ func (x *Tenant) String() string {
 func (*Tenant) ProtoMessage() {}
 
 func (x *Tenant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8426,7 +8495,7 @@ func (x *Tenant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tenant.ProtoReflect.Descriptor instead.
 func (*Tenant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{93}
+	return file_roost_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *Tenant) GetTask() string {
@@ -8495,7 +8564,7 @@ type PauseRequest struct {
 
 func (x *PauseRequest) Reset() {
 	*x = PauseRequest{}
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8507,7 +8576,7 @@ func (x *PauseRequest) String() string {
 func (*PauseRequest) ProtoMessage() {}
 
 func (x *PauseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8520,7 +8589,7 @@ func (x *PauseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseRequest.ProtoReflect.Descriptor instead.
 func (*PauseRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{94}
+	return file_roost_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *PauseRequest) GetUntil() int64 {
@@ -8545,7 +8614,7 @@ type ResumeRequest struct {
 
 func (x *ResumeRequest) Reset() {
 	*x = ResumeRequest{}
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8557,7 +8626,7 @@ func (x *ResumeRequest) String() string {
 func (*ResumeRequest) ProtoMessage() {}
 
 func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8570,7 +8639,7 @@ func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{95}
+	return file_roost_proto_rawDescGZIP(), []int{96}
 }
 
 type OwnerReply struct {
@@ -8584,7 +8653,7 @@ type OwnerReply struct {
 
 func (x *OwnerReply) Reset() {
 	*x = OwnerReply{}
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8596,7 +8665,7 @@ func (x *OwnerReply) String() string {
 func (*OwnerReply) ProtoMessage() {}
 
 func (x *OwnerReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8609,7 +8678,7 @@ func (x *OwnerReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerReply.ProtoReflect.Descriptor instead.
 func (*OwnerReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{96}
+	return file_roost_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *OwnerReply) GetPause() *Pause {
@@ -8641,7 +8710,7 @@ type MineRequest struct {
 
 func (x *MineRequest) Reset() {
 	*x = MineRequest{}
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8653,7 +8722,7 @@ func (x *MineRequest) String() string {
 func (*MineRequest) ProtoMessage() {}
 
 func (x *MineRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8666,7 +8735,7 @@ func (x *MineRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineRequest.ProtoReflect.Descriptor instead.
 func (*MineRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{97}
+	return file_roost_proto_rawDescGZIP(), []int{98}
 }
 
 type MineReply struct {
@@ -8680,7 +8749,7 @@ type MineReply struct {
 
 func (x *MineReply) Reset() {
 	*x = MineReply{}
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8692,7 +8761,7 @@ func (x *MineReply) String() string {
 func (*MineReply) ProtoMessage() {}
 
 func (x *MineReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8705,7 +8774,7 @@ func (x *MineReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineReply.ProtoReflect.Descriptor instead.
 func (*MineReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{98}
+	return file_roost_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *MineReply) GetSigns() *GuardSigns {
@@ -8743,7 +8812,7 @@ type PresentRequest struct {
 
 func (x *PresentRequest) Reset() {
 	*x = PresentRequest{}
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8755,7 +8824,7 @@ func (x *PresentRequest) String() string {
 func (*PresentRequest) ProtoMessage() {}
 
 func (x *PresentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8768,7 +8837,7 @@ func (x *PresentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentRequest.ProtoReflect.Descriptor instead.
 func (*PresentRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{99}
+	return file_roost_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *PresentRequest) GetInput() int64 {
@@ -8807,7 +8876,7 @@ type PresentReply struct {
 
 func (x *PresentReply) Reset() {
 	*x = PresentReply{}
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8819,7 +8888,7 @@ func (x *PresentReply) String() string {
 func (*PresentReply) ProtoMessage() {}
 
 func (x *PresentReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8832,7 +8901,7 @@ func (x *PresentReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentReply.ProtoReflect.Descriptor instead.
 func (*PresentReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{100}
+	return file_roost_proto_rawDescGZIP(), []int{101}
 }
 
 type GreetRequest struct {
@@ -8843,7 +8912,7 @@ type GreetRequest struct {
 
 func (x *GreetRequest) Reset() {
 	*x = GreetRequest{}
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8855,7 +8924,7 @@ func (x *GreetRequest) String() string {
 func (*GreetRequest) ProtoMessage() {}
 
 func (x *GreetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8868,7 +8937,7 @@ func (x *GreetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetRequest.ProtoReflect.Descriptor instead.
 func (*GreetRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{101}
+	return file_roost_proto_rawDescGZIP(), []int{102}
 }
 
 type GreetReply struct {
@@ -8881,7 +8950,7 @@ type GreetReply struct {
 
 func (x *GreetReply) Reset() {
 	*x = GreetReply{}
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8893,7 +8962,7 @@ func (x *GreetReply) String() string {
 func (*GreetReply) ProtoMessage() {}
 
 func (x *GreetReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8906,7 +8975,7 @@ func (x *GreetReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetReply.ProtoReflect.Descriptor instead.
 func (*GreetReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{102}
+	return file_roost_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *GreetReply) GetPool() string {
@@ -8938,7 +9007,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8950,7 +9019,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8963,7 +9032,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{103}
+	return file_roost_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *JoinRequest) GetSecret() []byte {
@@ -9019,7 +9088,7 @@ type JoinReply struct {
 
 func (x *JoinReply) Reset() {
 	*x = JoinReply{}
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9031,7 +9100,7 @@ func (x *JoinReply) String() string {
 func (*JoinReply) ProtoMessage() {}
 
 func (x *JoinReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9044,7 +9113,7 @@ func (x *JoinReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinReply.ProtoReflect.Descriptor instead.
 func (*JoinReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{104}
+	return file_roost_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *JoinReply) GetCertificate() []byte {
@@ -9126,7 +9195,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9138,7 +9207,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9151,7 +9220,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{105}
+	return file_roost_proto_rawDescGZIP(), []int{106}
 }
 
 func (x *RenewRequest) GetRequest() []byte {
@@ -9170,7 +9239,7 @@ type RenewReply struct {
 
 func (x *RenewReply) Reset() {
 	*x = RenewReply{}
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9182,7 +9251,7 @@ func (x *RenewReply) String() string {
 func (*RenewReply) ProtoMessage() {}
 
 func (x *RenewReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9195,7 +9264,7 @@ func (x *RenewReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewReply.ProtoReflect.Descriptor instead.
 func (*RenewReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{106}
+	return file_roost_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *RenewReply) GetCertificate() []byte {
@@ -9213,7 +9282,7 @@ type LeaveRequest struct {
 
 func (x *LeaveRequest) Reset() {
 	*x = LeaveRequest{}
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9225,7 +9294,7 @@ func (x *LeaveRequest) String() string {
 func (*LeaveRequest) ProtoMessage() {}
 
 func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9238,7 +9307,7 @@ func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveRequest.ProtoReflect.Descriptor instead.
 func (*LeaveRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{107}
+	return file_roost_proto_rawDescGZIP(), []int{108}
 }
 
 type LeaveReply struct {
@@ -9249,7 +9318,7 @@ type LeaveReply struct {
 
 func (x *LeaveReply) Reset() {
 	*x = LeaveReply{}
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9261,7 +9330,7 @@ func (x *LeaveReply) String() string {
 func (*LeaveReply) ProtoMessage() {}
 
 func (x *LeaveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9274,7 +9343,7 @@ func (x *LeaveReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveReply.ProtoReflect.Descriptor instead.
 func (*LeaveReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{108}
+	return file_roost_proto_rawDescGZIP(), []int{109}
 }
 
 type RevokedRequest struct {
@@ -9286,7 +9355,7 @@ type RevokedRequest struct {
 
 func (x *RevokedRequest) Reset() {
 	*x = RevokedRequest{}
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9298,7 +9367,7 @@ func (x *RevokedRequest) String() string {
 func (*RevokedRequest) ProtoMessage() {}
 
 func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9311,7 +9380,7 @@ func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedRequest.ProtoReflect.Descriptor instead.
 func (*RevokedRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{109}
+	return file_roost_proto_rawDescGZIP(), []int{110}
 }
 
 func (x *RevokedRequest) GetNumber() int64 {
@@ -9330,7 +9399,7 @@ type RevokedReply struct {
 
 func (x *RevokedReply) Reset() {
 	*x = RevokedReply{}
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9342,7 +9411,7 @@ func (x *RevokedReply) String() string {
 func (*RevokedReply) ProtoMessage() {}
 
 func (x *RevokedReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9355,7 +9424,7 @@ func (x *RevokedReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedReply.ProtoReflect.Descriptor instead.
 func (*RevokedReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{110}
+	return file_roost_proto_rawDescGZIP(), []int{111}
 }
 
 func (x *RevokedReply) GetList() []byte {
@@ -9376,7 +9445,7 @@ type MakeTokenRequest struct {
 
 func (x *MakeTokenRequest) Reset() {
 	*x = MakeTokenRequest{}
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9388,7 +9457,7 @@ func (x *MakeTokenRequest) String() string {
 func (*MakeTokenRequest) ProtoMessage() {}
 
 func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9401,7 +9470,7 @@ func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenRequest.ProtoReflect.Descriptor instead.
 func (*MakeTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{111}
+	return file_roost_proto_rawDescGZIP(), []int{112}
 }
 
 func (x *MakeTokenRequest) GetPart() string {
@@ -9436,7 +9505,7 @@ type MakeTokenReply struct {
 
 func (x *MakeTokenReply) Reset() {
 	*x = MakeTokenReply{}
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9448,7 +9517,7 @@ func (x *MakeTokenReply) String() string {
 func (*MakeTokenReply) ProtoMessage() {}
 
 func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9461,7 +9530,7 @@ func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenReply.ProtoReflect.Descriptor instead.
 func (*MakeTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{112}
+	return file_roost_proto_rawDescGZIP(), []int{113}
 }
 
 func (x *MakeTokenReply) GetToken() string {
@@ -9501,7 +9570,7 @@ type TokenInfo struct {
 
 func (x *TokenInfo) Reset() {
 	*x = TokenInfo{}
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9513,7 +9582,7 @@ func (x *TokenInfo) String() string {
 func (*TokenInfo) ProtoMessage() {}
 
 func (x *TokenInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9526,7 +9595,7 @@ func (x *TokenInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenInfo.ProtoReflect.Descriptor instead.
 func (*TokenInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{113}
+	return file_roost_proto_rawDescGZIP(), []int{114}
 }
 
 func (x *TokenInfo) GetId() string {
@@ -9594,7 +9663,7 @@ type RemoveTokenRequest struct {
 
 func (x *RemoveTokenRequest) Reset() {
 	*x = RemoveTokenRequest{}
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9606,7 +9675,7 @@ func (x *RemoveTokenRequest) String() string {
 func (*RemoveTokenRequest) ProtoMessage() {}
 
 func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9619,7 +9688,7 @@ func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenRequest.ProtoReflect.Descriptor instead.
 func (*RemoveTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{114}
+	return file_roost_proto_rawDescGZIP(), []int{115}
 }
 
 func (x *RemoveTokenRequest) GetId() string {
@@ -9638,7 +9707,7 @@ type RemoveTokenReply struct {
 
 func (x *RemoveTokenReply) Reset() {
 	*x = RemoveTokenReply{}
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9650,7 +9719,7 @@ func (x *RemoveTokenReply) String() string {
 func (*RemoveTokenReply) ProtoMessage() {}
 
 func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9663,7 +9732,7 @@ func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenReply.ProtoReflect.Descriptor instead.
 func (*RemoveTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{115}
+	return file_roost_proto_rawDescGZIP(), []int{116}
 }
 
 func (x *RemoveTokenReply) GetRemoved() *TokenInfo {
@@ -9681,7 +9750,7 @@ type MembersRequest struct {
 
 func (x *MembersRequest) Reset() {
 	*x = MembersRequest{}
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9693,7 +9762,7 @@ func (x *MembersRequest) String() string {
 func (*MembersRequest) ProtoMessage() {}
 
 func (x *MembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9706,7 +9775,7 @@ func (x *MembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersRequest.ProtoReflect.Descriptor instead.
 func (*MembersRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{116}
+	return file_roost_proto_rawDescGZIP(), []int{117}
 }
 
 type MembersReply struct {
@@ -9719,7 +9788,7 @@ type MembersReply struct {
 
 func (x *MembersReply) Reset() {
 	*x = MembersReply{}
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9731,7 +9800,7 @@ func (x *MembersReply) String() string {
 func (*MembersReply) ProtoMessage() {}
 
 func (x *MembersReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9744,7 +9813,7 @@ func (x *MembersReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersReply.ProtoReflect.Descriptor instead.
 func (*MembersReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{117}
+	return file_roost_proto_rawDescGZIP(), []int{118}
 }
 
 func (x *MembersReply) GetTokens() []*TokenInfo {
@@ -9777,7 +9846,7 @@ type MemberInfo struct {
 
 func (x *MemberInfo) Reset() {
 	*x = MemberInfo{}
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9789,7 +9858,7 @@ func (x *MemberInfo) String() string {
 func (*MemberInfo) ProtoMessage() {}
 
 func (x *MemberInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9802,7 +9871,7 @@ func (x *MemberInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberInfo.ProtoReflect.Descriptor instead.
 func (*MemberInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{118}
+	return file_roost_proto_rawDescGZIP(), []int{119}
 }
 
 func (x *MemberInfo) GetName() string {
@@ -9871,7 +9940,7 @@ type RevokeRequest struct {
 
 func (x *RevokeRequest) Reset() {
 	*x = RevokeRequest{}
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[120]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9883,7 +9952,7 @@ func (x *RevokeRequest) String() string {
 func (*RevokeRequest) ProtoMessage() {}
 
 func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[120]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9896,7 +9965,7 @@ func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeRequest.ProtoReflect.Descriptor instead.
 func (*RevokeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{119}
+	return file_roost_proto_rawDescGZIP(), []int{120}
 }
 
 func (x *RevokeRequest) GetName() string {
@@ -9922,7 +9991,7 @@ type RevokeReply struct {
 
 func (x *RevokeReply) Reset() {
 	*x = RevokeReply{}
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[121]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9934,7 +10003,7 @@ func (x *RevokeReply) String() string {
 func (*RevokeReply) ProtoMessage() {}
 
 func (x *RevokeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[121]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9947,7 +10016,7 @@ func (x *RevokeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeReply.ProtoReflect.Descriptor instead.
 func (*RevokeReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{120}
+	return file_roost_proto_rawDescGZIP(), []int{121}
 }
 
 func (x *RevokeReply) GetCertificates() uint32 {
@@ -9969,7 +10038,7 @@ type FeedRequest struct {
 
 func (x *FeedRequest) Reset() {
 	*x = FeedRequest{}
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[122]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9981,7 +10050,7 @@ func (x *FeedRequest) String() string {
 func (*FeedRequest) ProtoMessage() {}
 
 func (x *FeedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[122]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9994,7 +10063,7 @@ func (x *FeedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedRequest.ProtoReflect.Descriptor instead.
 func (*FeedRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{121}
+	return file_roost_proto_rawDescGZIP(), []int{122}
 }
 
 func (x *FeedRequest) GetHello() *FeedHello {
@@ -10028,7 +10097,7 @@ type SpentBudgets struct {
 
 func (x *SpentBudgets) Reset() {
 	*x = SpentBudgets{}
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[123]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10040,7 +10109,7 @@ func (x *SpentBudgets) String() string {
 func (*SpentBudgets) ProtoMessage() {}
 
 func (x *SpentBudgets) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[123]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10053,7 +10122,7 @@ func (x *SpentBudgets) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpentBudgets.ProtoReflect.Descriptor instead.
 func (*SpentBudgets) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{122}
+	return file_roost_proto_rawDescGZIP(), []int{123}
 }
 
 func (x *SpentBudgets) GetSpent() []*SpentBudget {
@@ -10078,7 +10147,7 @@ type SpentBudget struct {
 
 func (x *SpentBudget) Reset() {
 	*x = SpentBudget{}
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[124]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10090,7 +10159,7 @@ func (x *SpentBudget) String() string {
 func (*SpentBudget) ProtoMessage() {}
 
 func (x *SpentBudget) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[124]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10103,7 +10172,7 @@ func (x *SpentBudget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpentBudget.ProtoReflect.Descriptor instead.
 func (*SpentBudget) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{123}
+	return file_roost_proto_rawDescGZIP(), []int{124}
 }
 
 func (x *SpentBudget) GetProject() string {
@@ -10157,7 +10226,7 @@ type FeedHello struct {
 
 func (x *FeedHello) Reset() {
 	*x = FeedHello{}
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[125]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10169,7 +10238,7 @@ func (x *FeedHello) String() string {
 func (*FeedHello) ProtoMessage() {}
 
 func (x *FeedHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[125]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10182,7 +10251,7 @@ func (x *FeedHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedHello.ProtoReflect.Descriptor instead.
 func (*FeedHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{124}
+	return file_roost_proto_rawDescGZIP(), []int{125}
 }
 
 func (x *FeedHello) GetAddress() string {
@@ -10201,7 +10270,7 @@ type FeedWalk struct {
 
 func (x *FeedWalk) Reset() {
 	*x = FeedWalk{}
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[126]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10213,7 +10282,7 @@ func (x *FeedWalk) String() string {
 func (*FeedWalk) ProtoMessage() {}
 
 func (x *FeedWalk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[126]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10226,7 +10295,7 @@ func (x *FeedWalk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedWalk.ProtoReflect.Descriptor instead.
 func (*FeedWalk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{125}
+	return file_roost_proto_rawDescGZIP(), []int{126}
 }
 
 func (x *FeedWalk) GetSince() int64 {
@@ -10254,7 +10323,7 @@ type FeedBatch struct {
 
 func (x *FeedBatch) Reset() {
 	*x = FeedBatch{}
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[127]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10266,7 +10335,7 @@ func (x *FeedBatch) String() string {
 func (*FeedBatch) ProtoMessage() {}
 
 func (x *FeedBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[127]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10279,7 +10348,7 @@ func (x *FeedBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedBatch.ProtoReflect.Descriptor instead.
 func (*FeedBatch) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{126}
+	return file_roost_proto_rawDescGZIP(), []int{127}
 }
 
 func (x *FeedBatch) GetSource() []byte {
@@ -11071,7 +11140,7 @@ const file_roost_proto_rawDesc = "" +
 	"\x05until\x18\x01 \x01(\x03R\x05until\x12\x0e\n" +
 	"\x02by\x18\x02 \x01(\tR\x02by\x12\x14\n" +
 	"\x05since\x18\x03 \x01(\x03R\x05since\x12\x16\n" +
-	"\x06reason\x18\x04 \x01(\tR\x06reason\"\x84\x02\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\"\xb7\x02\n" +
 	"\vGuardReport\x12\x16\n" +
 	"\x06startd\x18\x01 \x01(\tR\x06startd\x12\x14\n" +
 	"\x05acted\x18\x02 \x01(\x04R\x05acted\x12\x1f\n" +
@@ -11081,7 +11150,12 @@ const file_roost_proto_rawDesc = "" +
 	"\fworst_freeze\x18\x05 \x01(\x03R\vworstFreeze\x12\x14\n" +
 	"\x05given\x18\x06 \x01(\x01R\x05given\x12$\n" +
 	"\rinterruptions\x18\a \x01(\rR\rinterruptions\x12\x19\n" +
-	"\bnot_lent\x18\b \x01(\tR\anotLent\"\xbb\x01\n" +
+	"\bnot_lent\x18\b \x01(\tR\anotLent\x121\n" +
+	"\afreezes\x18\t \x03(\v2\x17.roost.wire.OwnerFreezeR\afreezes\"G\n" +
+	"\vOwnerFreeze\x12\x0e\n" +
+	"\x02at\x18\x01 \x01(\x03R\x02at\x12\x12\n" +
+	"\x04took\x18\x02 \x01(\x03R\x04took\x12\x14\n" +
+	"\x05tasks\x18\x03 \x01(\rR\x05tasks\"\xbb\x01\n" +
 	"\x06Tenant\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x14\n" +
 	"\x05owner\x18\x02 \x01(\tR\x05owner\x12\x12\n" +
@@ -11314,7 +11388,7 @@ func file_roost_proto_rawDescGZIP() []byte {
 }
 
 var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 131)
+var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 132)
 var file_roost_proto_goTypes = []any{
 	(RequestUpdate_Counting)(0),             // 0: roost.wire.RequestUpdate.Counting
 	(Outcome_Verdict)(0),                    // 1: roost.wire.Outcome.Verdict
@@ -11413,101 +11487,102 @@ var file_roost_proto_goTypes = []any{
 	(*IdleSource)(nil),                      // 94: roost.wire.IdleSource
 	(*Pause)(nil),                           // 95: roost.wire.Pause
 	(*GuardReport)(nil),                     // 96: roost.wire.GuardReport
-	(*Tenant)(nil),                          // 97: roost.wire.Tenant
-	(*PauseRequest)(nil),                    // 98: roost.wire.PauseRequest
-	(*ResumeRequest)(nil),                   // 99: roost.wire.ResumeRequest
-	(*OwnerReply)(nil),                      // 100: roost.wire.OwnerReply
-	(*MineRequest)(nil),                     // 101: roost.wire.MineRequest
-	(*MineReply)(nil),                       // 102: roost.wire.MineReply
-	(*PresentRequest)(nil),                  // 103: roost.wire.PresentRequest
-	(*PresentReply)(nil),                    // 104: roost.wire.PresentReply
-	(*GreetRequest)(nil),                    // 105: roost.wire.GreetRequest
-	(*GreetReply)(nil),                      // 106: roost.wire.GreetReply
-	(*JoinRequest)(nil),                     // 107: roost.wire.JoinRequest
-	(*JoinReply)(nil),                       // 108: roost.wire.JoinReply
-	(*RenewRequest)(nil),                    // 109: roost.wire.RenewRequest
-	(*RenewReply)(nil),                      // 110: roost.wire.RenewReply
-	(*LeaveRequest)(nil),                    // 111: roost.wire.LeaveRequest
-	(*LeaveReply)(nil),                      // 112: roost.wire.LeaveReply
-	(*RevokedRequest)(nil),                  // 113: roost.wire.RevokedRequest
-	(*RevokedReply)(nil),                    // 114: roost.wire.RevokedReply
-	(*MakeTokenRequest)(nil),                // 115: roost.wire.MakeTokenRequest
-	(*MakeTokenReply)(nil),                  // 116: roost.wire.MakeTokenReply
-	(*TokenInfo)(nil),                       // 117: roost.wire.TokenInfo
-	(*RemoveTokenRequest)(nil),              // 118: roost.wire.RemoveTokenRequest
-	(*RemoveTokenReply)(nil),                // 119: roost.wire.RemoveTokenReply
-	(*MembersRequest)(nil),                  // 120: roost.wire.MembersRequest
-	(*MembersReply)(nil),                    // 121: roost.wire.MembersReply
-	(*MemberInfo)(nil),                      // 122: roost.wire.MemberInfo
-	(*RevokeRequest)(nil),                   // 123: roost.wire.RevokeRequest
-	(*RevokeReply)(nil),                     // 124: roost.wire.RevokeReply
-	(*FeedRequest)(nil),                     // 125: roost.wire.FeedRequest
-	(*SpentBudgets)(nil),                    // 126: roost.wire.SpentBudgets
-	(*SpentBudget)(nil),                     // 127: roost.wire.SpentBudget
-	(*FeedHello)(nil),                       // 128: roost.wire.FeedHello
-	(*FeedWalk)(nil),                        // 129: roost.wire.FeedWalk
-	(*FeedBatch)(nil),                       // 130: roost.wire.FeedBatch
-	nil,                                     // 131: roost.wire.AdUpdate.PrivateEntry
-	nil,                                     // 132: roost.wire.AdDelta.PrivateEntry
-	nil,                                     // 133: roost.wire.Extent.WordsEntry
-	nil,                                     // 134: roost.wire.Extent.OthersEntry
-	(*scheddapi.ActRequest)(nil),            // 135: roost.wire.ActRequest
-	(*scheddapi.QueryRequest)(nil),          // 136: roost.wire.QueryRequest
-	(*scheddapi.Resources)(nil),             // 137: roost.wire.Resources
-	(*scheddapi.Explanation)(nil),           // 138: roost.wire.Explanation
-	(*scheddapi.AttemptRef)(nil),            // 139: roost.wire.AttemptRef
-	(scheddapi.Cause)(0),                    // 140: roost.wire.Cause
-	(*scheddapi.Placed)(nil),                // 141: roost.wire.Placed
-	(*scheddapi.ExitStatus)(nil),            // 142: roost.wire.ExitStatus
-	(*scheddapi.UsageWindow)(nil),           // 143: roost.wire.UsageWindow
-	(*scheddapi.TaskUsage)(nil),             // 144: roost.wire.TaskUsage
-	(*scheddapi.SubmitRequest)(nil),         // 145: roost.wire.SubmitRequest
-	(*scheddapi.SubmitPart)(nil),            // 146: roost.wire.SubmitPart
-	(*scheddapi.ScriptChunk)(nil),           // 147: roost.wire.ScriptChunk
-	(*scheddapi.WatchRequest)(nil),          // 148: roost.wire.WatchRequest
-	(*scheddapi.LogsRequest)(nil),           // 149: roost.wire.LogsRequest
-	(*scheddapi.WhyRequest)(nil),            // 150: roost.wire.WhyRequest
-	(*scheddapi.EventsRequest)(nil),         // 151: roost.wire.EventsRequest
-	(*scheddapi.AdQuery)(nil),               // 152: roost.wire.AdQuery
-	(*scheddapi.HealthRequest)(nil),         // 153: roost.wire.HealthRequest
-	(*scheddapi.ShellInput)(nil),            // 154: roost.wire.ShellInput
-	(*scheddapi.CellRequest)(nil),           // 155: roost.wire.CellRequest
-	(*scheddapi.CheckpointCellRequest)(nil), // 156: roost.wire.CheckpointCellRequest
-	(*scheddapi.PoolQuery)(nil),             // 157: roost.wire.PoolQuery
-	(*scheddapi.AccountingQuery)(nil),       // 158: roost.wire.AccountingQuery
-	(*scheddapi.AccountingChange)(nil),      // 159: roost.wire.AccountingChange
-	(*scheddapi.LoginTokenRequest)(nil),     // 160: roost.wire.LoginTokenRequest
-	(*scheddapi.BeginLoginRequest)(nil),     // 161: roost.wire.BeginLoginRequest
-	(*scheddapi.LoginRequest)(nil),          // 162: roost.wire.LoginRequest
-	(*scheddapi.LoginsRequest)(nil),         // 163: roost.wire.LoginsRequest
-	(*scheddapi.LogoutRequest)(nil),         // 164: roost.wire.LogoutRequest
-	(*scheddapi.SubmitReply)(nil),           // 165: roost.wire.SubmitReply
-	(*scheddapi.ScriptReply)(nil),           // 166: roost.wire.ScriptReply
-	(*scheddapi.JobStatus)(nil),             // 167: roost.wire.JobStatus
-	(*scheddapi.ActReply)(nil),              // 168: roost.wire.ActReply
-	(*scheddapi.WatchEvent)(nil),            // 169: roost.wire.WatchEvent
-	(*scheddapi.LogChunk)(nil),              // 170: roost.wire.LogChunk
-	(*scheddapi.WhyReply)(nil),              // 171: roost.wire.WhyReply
-	(*scheddapi.JobEvent)(nil),              // 172: roost.wire.JobEvent
-	(*scheddapi.AdText)(nil),                // 173: roost.wire.AdText
-	(*scheddapi.HealthReply)(nil),           // 174: roost.wire.HealthReply
-	(*scheddapi.ShellOutput)(nil),           // 175: roost.wire.ShellOutput
-	(*scheddapi.CellReply)(nil),             // 176: roost.wire.CellReply
-	(*scheddapi.CheckpointPiece)(nil),       // 177: roost.wire.CheckpointPiece
-	(*scheddapi.PoolRow)(nil),               // 178: roost.wire.PoolRow
-	(*scheddapi.AccountingPiece)(nil),       // 179: roost.wire.AccountingPiece
-	(*scheddapi.AccountingResult)(nil),      // 180: roost.wire.AccountingResult
-	(*scheddapi.LoginTokenReply)(nil),       // 181: roost.wire.LoginTokenReply
-	(*scheddapi.BeginLoginReply)(nil),       // 182: roost.wire.BeginLoginReply
-	(*scheddapi.LoginReply)(nil),            // 183: roost.wire.LoginReply
-	(*scheddapi.LoginsReply)(nil),           // 184: roost.wire.LoginsReply
-	(*scheddapi.LoginInfo)(nil),             // 185: roost.wire.LoginInfo
+	(*OwnerFreeze)(nil),                     // 97: roost.wire.OwnerFreeze
+	(*Tenant)(nil),                          // 98: roost.wire.Tenant
+	(*PauseRequest)(nil),                    // 99: roost.wire.PauseRequest
+	(*ResumeRequest)(nil),                   // 100: roost.wire.ResumeRequest
+	(*OwnerReply)(nil),                      // 101: roost.wire.OwnerReply
+	(*MineRequest)(nil),                     // 102: roost.wire.MineRequest
+	(*MineReply)(nil),                       // 103: roost.wire.MineReply
+	(*PresentRequest)(nil),                  // 104: roost.wire.PresentRequest
+	(*PresentReply)(nil),                    // 105: roost.wire.PresentReply
+	(*GreetRequest)(nil),                    // 106: roost.wire.GreetRequest
+	(*GreetReply)(nil),                      // 107: roost.wire.GreetReply
+	(*JoinRequest)(nil),                     // 108: roost.wire.JoinRequest
+	(*JoinReply)(nil),                       // 109: roost.wire.JoinReply
+	(*RenewRequest)(nil),                    // 110: roost.wire.RenewRequest
+	(*RenewReply)(nil),                      // 111: roost.wire.RenewReply
+	(*LeaveRequest)(nil),                    // 112: roost.wire.LeaveRequest
+	(*LeaveReply)(nil),                      // 113: roost.wire.LeaveReply
+	(*RevokedRequest)(nil),                  // 114: roost.wire.RevokedRequest
+	(*RevokedReply)(nil),                    // 115: roost.wire.RevokedReply
+	(*MakeTokenRequest)(nil),                // 116: roost.wire.MakeTokenRequest
+	(*MakeTokenReply)(nil),                  // 117: roost.wire.MakeTokenReply
+	(*TokenInfo)(nil),                       // 118: roost.wire.TokenInfo
+	(*RemoveTokenRequest)(nil),              // 119: roost.wire.RemoveTokenRequest
+	(*RemoveTokenReply)(nil),                // 120: roost.wire.RemoveTokenReply
+	(*MembersRequest)(nil),                  // 121: roost.wire.MembersRequest
+	(*MembersReply)(nil),                    // 122: roost.wire.MembersReply
+	(*MemberInfo)(nil),                      // 123: roost.wire.MemberInfo
+	(*RevokeRequest)(nil),                   // 124: roost.wire.RevokeRequest
+	(*RevokeReply)(nil),                     // 125: roost.wire.RevokeReply
+	(*FeedRequest)(nil),                     // 126: roost.wire.FeedRequest
+	(*SpentBudgets)(nil),                    // 127: roost.wire.SpentBudgets
+	(*SpentBudget)(nil),                     // 128: roost.wire.SpentBudget
+	(*FeedHello)(nil),                       // 129: roost.wire.FeedHello
+	(*FeedWalk)(nil),                        // 130: roost.wire.FeedWalk
+	(*FeedBatch)(nil),                       // 131: roost.wire.FeedBatch
+	nil,                                     // 132: roost.wire.AdUpdate.PrivateEntry
+	nil,                                     // 133: roost.wire.AdDelta.PrivateEntry
+	nil,                                     // 134: roost.wire.Extent.WordsEntry
+	nil,                                     // 135: roost.wire.Extent.OthersEntry
+	(*scheddapi.ActRequest)(nil),            // 136: roost.wire.ActRequest
+	(*scheddapi.QueryRequest)(nil),          // 137: roost.wire.QueryRequest
+	(*scheddapi.Resources)(nil),             // 138: roost.wire.Resources
+	(*scheddapi.Explanation)(nil),           // 139: roost.wire.Explanation
+	(*scheddapi.AttemptRef)(nil),            // 140: roost.wire.AttemptRef
+	(scheddapi.Cause)(0),                    // 141: roost.wire.Cause
+	(*scheddapi.Placed)(nil),                // 142: roost.wire.Placed
+	(*scheddapi.ExitStatus)(nil),            // 143: roost.wire.ExitStatus
+	(*scheddapi.UsageWindow)(nil),           // 144: roost.wire.UsageWindow
+	(*scheddapi.TaskUsage)(nil),             // 145: roost.wire.TaskUsage
+	(*scheddapi.SubmitRequest)(nil),         // 146: roost.wire.SubmitRequest
+	(*scheddapi.SubmitPart)(nil),            // 147: roost.wire.SubmitPart
+	(*scheddapi.ScriptChunk)(nil),           // 148: roost.wire.ScriptChunk
+	(*scheddapi.WatchRequest)(nil),          // 149: roost.wire.WatchRequest
+	(*scheddapi.LogsRequest)(nil),           // 150: roost.wire.LogsRequest
+	(*scheddapi.WhyRequest)(nil),            // 151: roost.wire.WhyRequest
+	(*scheddapi.EventsRequest)(nil),         // 152: roost.wire.EventsRequest
+	(*scheddapi.AdQuery)(nil),               // 153: roost.wire.AdQuery
+	(*scheddapi.HealthRequest)(nil),         // 154: roost.wire.HealthRequest
+	(*scheddapi.ShellInput)(nil),            // 155: roost.wire.ShellInput
+	(*scheddapi.CellRequest)(nil),           // 156: roost.wire.CellRequest
+	(*scheddapi.CheckpointCellRequest)(nil), // 157: roost.wire.CheckpointCellRequest
+	(*scheddapi.PoolQuery)(nil),             // 158: roost.wire.PoolQuery
+	(*scheddapi.AccountingQuery)(nil),       // 159: roost.wire.AccountingQuery
+	(*scheddapi.AccountingChange)(nil),      // 160: roost.wire.AccountingChange
+	(*scheddapi.LoginTokenRequest)(nil),     // 161: roost.wire.LoginTokenRequest
+	(*scheddapi.BeginLoginRequest)(nil),     // 162: roost.wire.BeginLoginRequest
+	(*scheddapi.LoginRequest)(nil),          // 163: roost.wire.LoginRequest
+	(*scheddapi.LoginsRequest)(nil),         // 164: roost.wire.LoginsRequest
+	(*scheddapi.LogoutRequest)(nil),         // 165: roost.wire.LogoutRequest
+	(*scheddapi.SubmitReply)(nil),           // 166: roost.wire.SubmitReply
+	(*scheddapi.ScriptReply)(nil),           // 167: roost.wire.ScriptReply
+	(*scheddapi.JobStatus)(nil),             // 168: roost.wire.JobStatus
+	(*scheddapi.ActReply)(nil),              // 169: roost.wire.ActReply
+	(*scheddapi.WatchEvent)(nil),            // 170: roost.wire.WatchEvent
+	(*scheddapi.LogChunk)(nil),              // 171: roost.wire.LogChunk
+	(*scheddapi.WhyReply)(nil),              // 172: roost.wire.WhyReply
+	(*scheddapi.JobEvent)(nil),              // 173: roost.wire.JobEvent
+	(*scheddapi.AdText)(nil),                // 174: roost.wire.AdText
+	(*scheddapi.HealthReply)(nil),           // 175: roost.wire.HealthReply
+	(*scheddapi.ShellOutput)(nil),           // 176: roost.wire.ShellOutput
+	(*scheddapi.CellReply)(nil),             // 177: roost.wire.CellReply
+	(*scheddapi.CheckpointPiece)(nil),       // 178: roost.wire.CheckpointPiece
+	(*scheddapi.PoolRow)(nil),               // 179: roost.wire.PoolRow
+	(*scheddapi.AccountingPiece)(nil),       // 180: roost.wire.AccountingPiece
+	(*scheddapi.AccountingResult)(nil),      // 181: roost.wire.AccountingResult
+	(*scheddapi.LoginTokenReply)(nil),       // 182: roost.wire.LoginTokenReply
+	(*scheddapi.BeginLoginReply)(nil),       // 183: roost.wire.BeginLoginReply
+	(*scheddapi.LoginReply)(nil),            // 184: roost.wire.LoginReply
+	(*scheddapi.LoginsReply)(nil),           // 185: roost.wire.LoginsReply
+	(*scheddapi.LoginInfo)(nil),             // 186: roost.wire.LoginInfo
 }
 var file_roost_proto_depIdxs = []int32{
-	135, // 0: roost.wire.NeighbourAct.act:type_name -> roost.wire.ActRequest
-	136, // 1: roost.wire.NeighbourQuery.query:type_name -> roost.wire.QueryRequest
-	131, // 2: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
-	132, // 3: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
+	136, // 0: roost.wire.NeighbourAct.act:type_name -> roost.wire.ActRequest
+	137, // 1: roost.wire.NeighbourQuery.query:type_name -> roost.wire.QueryRequest
+	132, // 2: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
+	133, // 3: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
 	15,  // 4: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
 	17,  // 5: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
 	19,  // 6: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
@@ -11519,12 +11594,12 @@ var file_roost_proto_depIdxs = []int32{
 	13,  // 12: roost.wire.FromSchedd.told:type_name -> roost.wire.Told
 	14,  // 13: roost.wire.FromSchedd.policy_seen:type_name -> roost.wire.PolicySeen
 	16,  // 14: roost.wire.ScheddHello.grants:type_name -> roost.wire.HeldGrant
-	137, // 15: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
+	138, // 15: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
 	0,   // 16: roost.wire.RequestUpdate.counting:type_name -> roost.wire.RequestUpdate.Counting
 	18,  // 17: roost.wire.RequestUpdate.proposals:type_name -> roost.wire.Proposal
 	1,   // 18: roost.wire.Outcome.verdict:type_name -> roost.wire.Outcome.Verdict
-	137, // 19: roost.wire.Demand.held:type_name -> roost.wire.Resources
-	137, // 20: roost.wire.Demand.open_held:type_name -> roost.wire.Resources
+	138, // 19: roost.wire.Demand.held:type_name -> roost.wire.Resources
+	138, // 20: roost.wire.Demand.open_held:type_name -> roost.wire.Resources
 	22,  // 21: roost.wire.Admit.asks:type_name -> roost.wire.Demand
 	27,  // 22: roost.wire.Policy.queues:type_name -> roost.wire.JobQueue
 	26,  // 23: roost.wire.Policy.groups:type_name -> roost.wire.Names
@@ -11538,9 +11613,9 @@ var file_roost_proto_depIdxs = []int32{
 	28,  // 31: roost.wire.JobQueue.user_roll:type_name -> roost.wire.Roll
 	28,  // 32: roost.wire.JobQueue.group_roll:type_name -> roost.wire.Roll
 	28,  // 33: roost.wire.JobQueue.host_roll:type_name -> roost.wire.Roll
-	133, // 34: roost.wire.Extent.words:type_name -> roost.wire.Extent.WordsEntry
-	134, // 35: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
-	137, // 36: roost.wire.Usage.held:type_name -> roost.wire.Resources
+	134, // 34: roost.wire.Extent.words:type_name -> roost.wire.Extent.WordsEntry
+	135, // 35: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
+	138, // 36: roost.wire.Usage.held:type_name -> roost.wire.Resources
 	36,  // 37: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
 	37,  // 38: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
 	35,  // 39: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
@@ -11549,8 +11624,8 @@ var file_roost_proto_depIdxs = []int32{
 	33,  // 42: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
 	32,  // 43: roost.wire.ToSchedd.room:type_name -> roost.wire.Room
 	34,  // 44: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
-	137, // 45: roost.wire.Grant.resources:type_name -> roost.wire.Resources
-	138, // 46: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
+	138, // 45: roost.wire.Grant.resources:type_name -> roost.wire.Resources
+	139, // 46: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
 	40,  // 47: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
 	45,  // 48: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
 	47,  // 49: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
@@ -11568,27 +11643,27 @@ var file_roost_proto_depIdxs = []int32{
 	57,  // 61: roost.wire.ToStartd.message:type_name -> roost.wire.Message
 	55,  // 62: roost.wire.ToStartd.limit:type_name -> roost.wire.Limit
 	56,  // 63: roost.wire.ToStartd.host_files:type_name -> roost.wire.HostFiles
-	137, // 64: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
-	139, // 65: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
+	138, // 64: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
+	140, // 65: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
 	58,  // 66: roost.wire.Activate.program:type_name -> roost.wire.Program
-	139, // 67: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
-	139, // 68: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
-	139, // 69: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
-	139, // 70: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
-	139, // 71: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
-	139, // 72: roost.wire.Limit.attempt:type_name -> roost.wire.AttemptRef
-	139, // 73: roost.wire.HostFiles.attempt:type_name -> roost.wire.AttemptRef
-	139, // 74: roost.wire.Message.attempt:type_name -> roost.wire.AttemptRef
+	140, // 67: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
+	140, // 68: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
+	140, // 69: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
+	140, // 70: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
+	140, // 71: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
+	140, // 72: roost.wire.Limit.attempt:type_name -> roost.wire.AttemptRef
+	140, // 73: roost.wire.HostFiles.attempt:type_name -> roost.wire.AttemptRef
+	140, // 74: roost.wire.Message.attempt:type_name -> roost.wire.AttemptRef
 	60,  // 75: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
 	61,  // 76: roost.wire.Program.restore:type_name -> roost.wire.Image
 	59,  // 77: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
 	2,   // 78: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
 	2,   // 79: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
-	139, // 80: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
-	139, // 81: roost.wire.ImageRight.attempt:type_name -> roost.wire.AttemptRef
-	139, // 82: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
-	140, // 83: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
-	139, // 84: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
+	140, // 80: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
+	140, // 81: roost.wire.ImageRight.attempt:type_name -> roost.wire.AttemptRef
+	140, // 82: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
+	141, // 83: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
+	140, // 84: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
 	74,  // 85: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
 	78,  // 86: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
 	80,  // 87: roost.wire.FromStartd.started:type_name -> roost.wire.Started
@@ -11601,187 +11676,188 @@ var file_roost_proto_depIdxs = []int32{
 	76,  // 94: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
 	77,  // 95: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
 	71,  // 96: roost.wire.FromStartd.reach:type_name -> roost.wire.ReachWanted
-	139, // 97: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
-	139, // 98: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
+	140, // 97: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
+	140, // 98: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
 	75,  // 99: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
-	137, // 100: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
-	139, // 101: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
+	138, // 100: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
+	140, // 101: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
 	81,  // 102: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
-	141, // 103: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
-	141, // 104: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
-	139, // 105: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
-	141, // 106: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
-	139, // 107: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
-	139, // 108: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
-	139, // 109: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
-	142, // 110: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
+	142, // 103: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
+	142, // 104: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
+	140, // 105: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
+	142, // 106: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
+	140, // 107: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
+	140, // 108: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
+	140, // 109: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
+	143, // 110: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
 	87,  // 111: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
 	82,  // 112: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
-	143, // 113: roost.wire.Exited.windows:type_name -> roost.wire.UsageWindow
-	139, // 114: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
+	144, // 113: roost.wire.Exited.windows:type_name -> roost.wire.UsageWindow
+	140, // 114: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
 	61,  // 115: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
 	84,  // 116: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
-	139, // 117: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
-	144, // 118: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
-	143, // 119: roost.wire.AttemptUsage.windows:type_name -> roost.wire.UsageWindow
-	139, // 120: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
+	140, // 117: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
+	145, // 118: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
+	144, // 119: roost.wire.AttemptUsage.windows:type_name -> roost.wire.UsageWindow
+	140, // 120: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
 	87,  // 121: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
 	89,  // 122: roost.wire.FileChunk.totals:type_name -> roost.wire.TransferTotals
-	139, // 123: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
-	139, // 124: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
+	140, // 123: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
+	140, // 124: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
 	94,  // 125: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
 	95,  // 126: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
 	3,   // 127: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
-	97,  // 128: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
-	95,  // 129: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
-	93,  // 130: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
-	96,  // 131: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
-	117, // 132: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
-	117, // 133: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
-	117, // 134: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
-	122, // 135: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
-	128, // 136: roost.wire.FeedRequest.hello:type_name -> roost.wire.FeedHello
-	126, // 137: roost.wire.FeedRequest.budgets:type_name -> roost.wire.SpentBudgets
-	127, // 138: roost.wire.SpentBudgets.spent:type_name -> roost.wire.SpentBudget
-	145, // 139: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
-	146, // 140: roost.wire.Schedd.SubmitParts:input_type -> roost.wire.SubmitPart
-	147, // 141: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
-	136, // 142: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
-	135, // 143: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
-	148, // 144: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
-	149, // 145: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
-	150, // 146: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
-	151, // 147: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
-	152, // 148: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
-	153, // 149: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
-	154, // 150: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
-	155, // 151: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
-	156, // 152: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	157, // 153: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
-	158, // 154: roost.wire.Schedd.Accounting:input_type -> roost.wire.AccountingQuery
-	159, // 155: roost.wire.Schedd.ChangeAccounts:input_type -> roost.wire.AccountingChange
-	160, // 156: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
-	161, // 157: roost.wire.Schedd.BeginLogin:input_type -> roost.wire.BeginLoginRequest
-	162, // 158: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
-	163, // 159: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
-	164, // 160: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
-	5,   // 161: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
-	150, // 162: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
-	151, // 163: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
-	4,   // 164: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
-	6,   // 165: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
-	8,   // 166: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
-	152, // 167: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
-	12,  // 168: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
-	10,  // 169: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
-	155, // 170: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
-	156, // 171: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	42,  // 172: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
-	43,  // 173: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
-	38,  // 174: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
-	40,  // 175: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
-	40,  // 176: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
-	46,  // 177: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
-	88,  // 178: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
-	91,  // 179: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
-	92,  // 180: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
-	62,  // 181: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
-	88,  // 182: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
-	154, // 183: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
-	73,  // 184: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
-	88,  // 185: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
-	62,  // 186: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
-	62,  // 187: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
-	96,  // 188: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
-	98,  // 189: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
-	99,  // 190: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
-	101, // 191: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
-	103, // 192: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
-	105, // 193: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
-	107, // 194: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
-	109, // 195: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
-	111, // 196: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
-	113, // 197: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
-	115, // 198: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
-	118, // 199: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
-	120, // 200: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
-	123, // 201: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
-	125, // 202: roost.wire.Feed.Pull:input_type -> roost.wire.FeedRequest
-	129, // 203: roost.wire.Feed.Walk:input_type -> roost.wire.FeedWalk
-	158, // 204: roost.wire.Accountant.Report:input_type -> roost.wire.AccountingQuery
-	159, // 205: roost.wire.Accountant.Change:input_type -> roost.wire.AccountingChange
-	165, // 206: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	165, // 207: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
-	166, // 208: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
-	167, // 209: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	168, // 210: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	169, // 211: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	170, // 212: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	171, // 213: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	172, // 214: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	173, // 215: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	174, // 216: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	175, // 217: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
-	176, // 218: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
-	177, // 219: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	178, // 220: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
-	179, // 221: roost.wire.Schedd.Accounting:output_type -> roost.wire.AccountingPiece
-	180, // 222: roost.wire.Schedd.ChangeAccounts:output_type -> roost.wire.AccountingResult
-	181, // 223: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
-	182, // 224: roost.wire.Schedd.BeginLogin:output_type -> roost.wire.BeginLoginReply
-	183, // 225: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
-	184, // 226: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
-	185, // 227: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
-	167, // 228: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
-	171, // 229: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
-	172, // 230: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
-	168, // 231: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
-	7,   // 232: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	9,   // 233: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	173, // 234: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	31,  // 235: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	11,  // 236: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
-	176, // 237: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
-	177, // 238: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	42,  // 239: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
-	44,  // 240: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
-	39,  // 241: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
-	41,  // 242: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
-	41,  // 243: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
-	70,  // 244: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	90,  // 245: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	88,  // 246: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	170, // 247: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	88,  // 248: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
-	90,  // 249: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
-	175, // 250: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
-	72,  // 251: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
-	90,  // 252: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
-	88,  // 253: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
-	65,  // 254: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
-	93,  // 255: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
-	100, // 256: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
-	100, // 257: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
-	102, // 258: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
-	104, // 259: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
-	106, // 260: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
-	108, // 261: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
-	110, // 262: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
-	112, // 263: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
-	114, // 264: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
-	116, // 265: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
-	119, // 266: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
-	121, // 267: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
-	124, // 268: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
-	130, // 269: roost.wire.Feed.Pull:output_type -> roost.wire.FeedBatch
-	130, // 270: roost.wire.Feed.Walk:output_type -> roost.wire.FeedBatch
-	179, // 271: roost.wire.Accountant.Report:output_type -> roost.wire.AccountingPiece
-	180, // 272: roost.wire.Accountant.Change:output_type -> roost.wire.AccountingResult
-	206, // [206:273] is the sub-list for method output_type
-	139, // [139:206] is the sub-list for method input_type
-	139, // [139:139] is the sub-list for extension type_name
-	139, // [139:139] is the sub-list for extension extendee
-	0,   // [0:139] is the sub-list for field type_name
+	98,  // 128: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
+	97,  // 129: roost.wire.GuardReport.freezes:type_name -> roost.wire.OwnerFreeze
+	95,  // 130: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
+	93,  // 131: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
+	96,  // 132: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
+	118, // 133: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
+	118, // 134: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
+	118, // 135: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
+	123, // 136: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
+	129, // 137: roost.wire.FeedRequest.hello:type_name -> roost.wire.FeedHello
+	127, // 138: roost.wire.FeedRequest.budgets:type_name -> roost.wire.SpentBudgets
+	128, // 139: roost.wire.SpentBudgets.spent:type_name -> roost.wire.SpentBudget
+	146, // 140: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
+	147, // 141: roost.wire.Schedd.SubmitParts:input_type -> roost.wire.SubmitPart
+	148, // 142: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
+	137, // 143: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
+	136, // 144: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
+	149, // 145: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
+	150, // 146: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
+	151, // 147: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
+	152, // 148: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
+	153, // 149: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
+	154, // 150: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
+	155, // 151: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
+	156, // 152: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
+	157, // 153: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	158, // 154: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
+	159, // 155: roost.wire.Schedd.Accounting:input_type -> roost.wire.AccountingQuery
+	160, // 156: roost.wire.Schedd.ChangeAccounts:input_type -> roost.wire.AccountingChange
+	161, // 157: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
+	162, // 158: roost.wire.Schedd.BeginLogin:input_type -> roost.wire.BeginLoginRequest
+	163, // 159: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
+	164, // 160: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
+	165, // 161: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
+	5,   // 162: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
+	151, // 163: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
+	152, // 164: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
+	4,   // 165: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
+	6,   // 166: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
+	8,   // 167: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
+	153, // 168: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
+	12,  // 169: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
+	10,  // 170: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
+	156, // 171: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
+	157, // 172: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	42,  // 173: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
+	43,  // 174: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
+	38,  // 175: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
+	40,  // 176: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
+	40,  // 177: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
+	46,  // 178: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
+	88,  // 179: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
+	91,  // 180: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
+	92,  // 181: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
+	62,  // 182: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
+	88,  // 183: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
+	155, // 184: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
+	73,  // 185: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
+	88,  // 186: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
+	62,  // 187: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
+	62,  // 188: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
+	96,  // 189: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
+	99,  // 190: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
+	100, // 191: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
+	102, // 192: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
+	104, // 193: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
+	106, // 194: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
+	108, // 195: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
+	110, // 196: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
+	112, // 197: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
+	114, // 198: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
+	116, // 199: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
+	119, // 200: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
+	121, // 201: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
+	124, // 202: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
+	126, // 203: roost.wire.Feed.Pull:input_type -> roost.wire.FeedRequest
+	130, // 204: roost.wire.Feed.Walk:input_type -> roost.wire.FeedWalk
+	159, // 205: roost.wire.Accountant.Report:input_type -> roost.wire.AccountingQuery
+	160, // 206: roost.wire.Accountant.Change:input_type -> roost.wire.AccountingChange
+	166, // 207: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	166, // 208: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
+	167, // 209: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
+	168, // 210: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	169, // 211: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	170, // 212: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	171, // 213: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	172, // 214: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	173, // 215: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	174, // 216: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	175, // 217: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	176, // 218: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	177, // 219: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
+	178, // 220: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	179, // 221: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
+	180, // 222: roost.wire.Schedd.Accounting:output_type -> roost.wire.AccountingPiece
+	181, // 223: roost.wire.Schedd.ChangeAccounts:output_type -> roost.wire.AccountingResult
+	182, // 224: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
+	183, // 225: roost.wire.Schedd.BeginLogin:output_type -> roost.wire.BeginLoginReply
+	184, // 226: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
+	185, // 227: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
+	186, // 228: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
+	168, // 229: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
+	172, // 230: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
+	173, // 231: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
+	169, // 232: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
+	7,   // 233: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	9,   // 234: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	174, // 235: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	31,  // 236: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	11,  // 237: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
+	177, // 238: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
+	178, // 239: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	42,  // 240: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
+	44,  // 241: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
+	39,  // 242: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
+	41,  // 243: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
+	41,  // 244: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
+	70,  // 245: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	90,  // 246: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	88,  // 247: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	171, // 248: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	88,  // 249: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	90,  // 250: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	176, // 251: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	72,  // 252: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
+	90,  // 253: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
+	88,  // 254: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
+	65,  // 255: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
+	93,  // 256: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
+	101, // 257: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
+	101, // 258: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
+	103, // 259: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
+	105, // 260: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
+	107, // 261: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
+	109, // 262: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
+	111, // 263: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
+	113, // 264: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
+	115, // 265: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
+	117, // 266: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
+	120, // 267: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
+	122, // 268: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
+	125, // 269: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
+	131, // 270: roost.wire.Feed.Pull:output_type -> roost.wire.FeedBatch
+	131, // 271: roost.wire.Feed.Walk:output_type -> roost.wire.FeedBatch
+	180, // 272: roost.wire.Accountant.Report:output_type -> roost.wire.AccountingPiece
+	181, // 273: roost.wire.Accountant.Change:output_type -> roost.wire.AccountingResult
+	207, // [207:274] is the sub-list for method output_type
+	140, // [140:207] is the sub-list for method input_type
+	140, // [140:140] is the sub-list for extension type_name
+	140, // [140:140] is the sub-list for extension extendee
+	0,   // [0:140] is the sub-list for field type_name
 }
 
 func init() { file_roost_proto_init() }
@@ -11851,7 +11927,7 @@ func file_roost_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roost_proto_rawDesc), len(file_roost_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   131,
+			NumMessages:   132,
 			NumExtensions: 0,
 			NumServices:   11,
 		},

@@ -150,18 +150,12 @@ func pauseText(c *frame.Invocation, p *wire.Pause) string {
 	return text
 }
 
-type pauseRecord struct {
-	Until  string `json:"until,omitempty"` // empty: for good
-	By     string `json:"by"`
-	Since  string `json:"since"`
-	Reason string `json:"reason,omitempty"`
-}
-
-func pauseDocument(p *wire.Pause) *pauseRecord {
+func pauseDocument(p *wire.Pause) *document.MachinePause {
 	if p == nil {
 		return nil
 	}
-	return &pauseRecord{document.Timestamp(p.GetUntil()), p.GetBy(), document.Timestamp(p.GetSince()), p.GetReason()}
+	return &document.MachinePause{Until: document.Timestamp(p.GetUntil()), By: p.GetBy(),
+		Since: document.Timestamp(p.GetSince()), Reason: p.GetReason()}
 }
 
 // OwnsPool reports whether the pool in dir is this user's.

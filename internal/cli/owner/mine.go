@@ -24,12 +24,16 @@ func MineCommand() *frame.Command {
 		Run: showMine,
 		Description: "Shows what runs on this machine now, for whom and with what; what it gave today, how often " +
 			"tasks had to stop for you and how long the slowest stop took; whether it is paused; and each source by " +
-			"which it notices you. It works with the pool down.",
+			"which it notices you. It works with the pool down. With --web it shows this on a page, which has " +
+			"buttons to pause and resume, and prints a link to it that can be used once; it serves the page until " +
+			"Ctrl-C, or until nobody has looked for half an hour.",
 		Examples: []frame.Example{
 			{Line: "roost mine", Description: "look at your machine"},
 			{Line: "roost mine --json", Description: "the same, for programs"},
+			{Line: "roost mine --web", Description: "the same, as a page"},
 		},
-		Flags: []ucli.Flag{frame.JSONFlag()},
+		Flags: []ucli.Flag{&ucli.BoolFlag{Name: "web", Usage: "serve a page for this user, on this machine alone"},
+			frame.JSONFlag()},
 	}
 }
 
@@ -38,13 +42,16 @@ func showMine(c *frame.Invocation) error {
 	if err != nil {
 		return err
 	}
+	if c.Flag("web") {
+		return serveMine(c, g)
+	}
 	return WithGuard(c, g, func(ctx context.Context, w wire.GuardClient) error {
 		m, err := w.Mine(ctx, &wire.MineRequest{})
 		if err != nil {
 			return err
 		}
 		if c.WantsJSON() {
-			return mineJSON(c, m)
+			return frame.PrintDocument(c.Stdout, ownMachine(c, m))
 		}
 		mineText(c, m)
 		return nil
@@ -199,51 +206,4 @@ func sourceTable(c *frame.Invocation, s *wire.GuardSigns) *frame.TextTable {
 	}
 	t.DropEmptyColumns("LAST")
 	return t
-}
-
-func mineJSON(c *frame.Invocation, m *wire.MineReply) error {
-	type tenant struct {
-		Task   string  `json:"task"`
-		Name   string  `json:"name"`
-		Owner  string  `json:"owner"`
-		State  string  `json:"state"`
-		CPUs   float64 `json:"cpus"`
-		Memory int64   `json:"memory_bytes"`
-		GPUs   uint32  `json:"gpus"`
-		Since  string  `json:"since"`
-	}
-	type sourceText struct {
-		Name     string   `json:"name"`
-		Health   string   `json:"health"`
-		Text     string   `json:"text"`
-		Hardware bool     `json:"hardware"`
-		Idle     *float64 `json:"idle_seconds,omitempty"`
-	}
-	ago := func(at int64) *float64 {
-		if at == 0 {
-			return nil
-		}
-		s := sinceBootTime(at).Seconds()
-		return &s
-	}
-	s, g := m.GetSigns(), donatedStatsOf(m)
-	tenants, sources := []tenant{}, []sourceText{}
-	for _, d := range m.GetStartds() {
-		for _, t := range d.GetTenants() {
-			tenants = append(tenants, tenant{t.GetTask(), t.GetName(), t.GetOwner(), t.GetState(),
-				float64(t.GetMilliCpu()) / 1000, t.GetMemory(), t.GetGpus(), document.Timestamp(t.GetSince())})
-		}
-	}
-	for _, x := range s.GetSources() {
-		sources = append(sources, sourceText{x.GetName(), idle.SourceHealth(x.GetHealth()).String(), x.GetText(),
-			x.GetHardware(), ago(x.GetLast())})
-	}
-	return frame.PrintJSON(c.Stdout, frame.JSONDocument{
-		"pause": pauseDocument(s.GetPause()), "busy": s.GetBusy(), "idle_seconds": ago(s.GetInput()),
-		"policy": m.GetPolicy(), "not_lent": unavailableReason(m),
-		"foreign_cpus": s.GetForeignCpu(), "memory_pressure": s.GetMemoryPressure(), "on_battery": s.GetOnBattery(),
-		"hot": s.GetHot(), "game": s.GetGame(), "asleep": s.GetAsleep(),
-		"today": frame.JSONDocument{"core_hours": g.coreHours, "interruptions": g.interruptions,
-			"worst_freeze_seconds": g.worstInterruption.Seconds()}, "tasks": tenants, "sources": sources,
-	})
 }

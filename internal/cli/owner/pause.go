@@ -42,22 +42,28 @@ func pauseMachine(c *frame.Invocation) error {
 	if err != nil {
 		return err
 	}
-	return WithGuard(c, g, func(ctx context.Context, w wire.GuardClient) error {
-		r, err := w.Pause(ctx, &wire.PauseRequest{Until: until, Reason: c.StringFlag("reason")})
-		if err != nil {
-			return err
-		}
-		return machineStatus(c, r, "")
-	}, func(error) error {
+	r, how, err := pauseGuard(c, g, until, c.StringFlag("reason"))
+	if err != nil {
+		return err
+	}
+	return machineStatus(c, r, how)
+}
+
+// pauseGuard pauses the machine of a guard, and says how if the guard did not do it.
+func pauseGuard(c *frame.Invocation, g GuardAddress, until int64, reason string) (r *wire.OwnerReply, how string,
+	err error) {
+	err = WithGuard(c, g, func(ctx context.Context, w wire.GuardClient) (err error) {
+		r, err = w.Pause(ctx, &wire.PauseRequest{Until: until, Reason: reason})
+		return err
+	}, func(error) (err error) {
 		if !canPauseDirectly(g.dir) {
 			return g.noGuard()
 		}
-		r, err := guard.PauseOffline(g.dir, until, callerName(c.Getenv), c.StringFlag("reason"))
-		if err != nil {
-			return err
-		}
-		return machineStatus(c, r, " (without the guard, which does not answer)")
+		how = " (without the guard, which does not answer)"
+		r, err = guard.PauseOffline(g.dir, until, callerName(c.Getenv), reason)
+		return err
 	})
+	return r, how, err
 }
 
 // ResumeMachine ends the pause of this machine: "roost resume" without a job.
@@ -66,22 +72,28 @@ func ResumeMachine(c *frame.Invocation) error {
 	if err != nil {
 		return err
 	}
-	return WithGuard(c, g, func(ctx context.Context, w wire.GuardClient) error {
-		r, err := w.Resume(ctx, &wire.ResumeRequest{})
-		if err != nil {
-			return err
-		}
-		return machineStatus(c, r, "")
-	}, func(error) error {
+	r, how, err := resumeGuard(c, g)
+	if err != nil {
+		return err
+	}
+	return machineStatus(c, r, how)
+}
+
+// resumeGuard ends the pause of a guard's machine, and says how if the guard did not do
+// it.
+func resumeGuard(c *frame.Invocation, g GuardAddress) (r *wire.OwnerReply, how string, err error) {
+	err = WithGuard(c, g, func(ctx context.Context, w wire.GuardClient) (err error) {
+		r, err = w.Resume(ctx, &wire.ResumeRequest{})
+		return err
+	}, func(error) (err error) {
 		if !canPauseDirectly(g.dir) {
 			return g.noGuard()
 		}
-		r, err := guard.ResumeOffline(g.dir)
-		if err != nil {
-			return err
-		}
-		return machineStatus(c, r, " (once the guard, which does not answer, runs again)")
+		how = " (once the guard, which does not answer, runs again)"
+		r, err = guard.ResumeOffline(g.dir)
+		return err
 	})
+	return r, how, err
 }
 
 // canPauseDirectly reports whether this user may pause a node without its guard: root,

@@ -23,7 +23,9 @@ const layoutFile = "template/layout.html"
 // Frame is what a template gets: the view, and what is around it.
 type Frame struct {
 	User string // who is logged in; empty: nobody
-	Path string // of the page, for the navigation
+	// pages of one machine for its owner: the pool's are not there
+	OwnMachine bool
+	Path       string // of the page, for the navigation
 	// of the page's address, for links to the same list in another order or form
 	Query url.Values
 	Data  any // the view

@@ -20,7 +20,7 @@ import (
 func functions() template.FuncMap {
 	return template.FuncMap{
 		"current": currentPage, "state": stateMark, "time": timeElement, "ago": agoElement, "bytes": byteText,
-		"number": numberText, "span": spanText, "percent": percentText,
+		"number": numberText, "span": spanText, "milliseconds": millisecondText, "percent": percentText,
 		"stack": stackBar, "strip": stripBar, "query": withQuery, "join": strings.Join,
 		"list": func(parts ...any) []any { return parts },
 		"part": func(value float64, class, label string) BarPart { return BarPart{value, class, label} },
@@ -108,6 +108,11 @@ func percentText(part, whole any) string {
 		return fmt.Sprintf("%.0f %%", 100*toFloat(part)/w)
 	}
 	return "–"
+}
+
+// millisecondText returns a short span of time, given in seconds.
+func millisecondText(seconds float64) string {
+	return time.Duration(seconds * float64(time.Second)).Round(100 * time.Microsecond).String()
 }
 
 func toFloat(n any) float64 {

@@ -22,6 +22,9 @@ type Options struct {
 	Store  *session.Store
 	Log    *slog.Logger
 	Audit  io.Writer // gets a line for each write
+	// name of the cookie where two programs may have addresses that differ by their ports
+	// alone; empty: CookieName
+	Cookie string
 	// Page renders a template of a page. name is "problem" for an error.
 	Page func(w io.Writer, name string, c *Call, data any) error
 }
@@ -43,6 +46,9 @@ type Table struct {
 func New(routes []Route, opt Options) *Table {
 	t := &Table{Options: opt, routes: routes, hosts: opt.Hosts, cookie: CookieName(opt.Secure),
 		mux: http.NewServeMux(), limits: newLimiter()}
+	if opt.Cookie != "" {
+		t.cookie = opt.Cookie
+	}
 	if opt.Audit != nil {
 		t.audit = slog.New(slog.NewJSONHandler(opt.Audit, nil))
 	}

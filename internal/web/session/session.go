@@ -60,7 +60,7 @@ type Session struct {
 	Expires time.Time
 	From    string // address of the browser or program
 
-	entry  *login.LoginEntry
+	entry  *login.LoginEntry // nil: of a program without a schedd; see OpenLocal
 	socket string
 	Proved time.Time // when its user has shown who that is; zero: not known
 
@@ -108,6 +108,9 @@ func (s *Session) client(conn **grpc.ClientConn, more ...grpc.DialOption) (wire.
 	if s.isOver {
 		return nil, errOver
 	}
+	if s.entry == nil {
+		return nil, fmt.Errorf("session: %w: it is one of this machine alone", roost.Unavailable)
+	}
 	if *conn == nil {
 		id, err := s.entry.Identity()
 		if err != nil {
@@ -129,6 +132,9 @@ func (s *Session) Verify(ctx context.Context, now time.Time) error {
 
 // VerifyWithin is Verify with the time for which the last answer is good.
 func (s *Session) VerifyWithin(ctx context.Context, now time.Time, age time.Duration) error {
+	if s.entry == nil { // it holds as long as the program that made it
+		return nil
+	}
 	s.mu.Lock()
 	recent := now.Sub(s.verified) < age
 	s.mu.Unlock()

@@ -32,6 +32,7 @@ const (
 type Store struct {
 	socket string // of the schedd's logins
 	tokens *tokenFile
+	local  *secretDigest // of the token of OpenLocal; nil: it was used, or there is none
 	log    *slog.Logger
 	now    func() time.Time
 
@@ -189,6 +190,9 @@ func (k *Store) End(s *Session) {
 }
 
 func (k *Store) revoke(ctx context.Context, s *Session) {
+	if s.entry == nil {
+		return
+	}
 	schedd, err := s.Schedd()
 	if err == nil {
 		_, err = schedd.Logout(ctx, &wire.LogoutRequest{})

@@ -230,7 +230,7 @@ func dayFigures(r *wire.GuardReport) *wire.GuardReport {
 		return nil
 	}
 	return &wire.GuardReport{Startd: r.GetStartd(), WorstFreeze: r.GetWorstFreeze(), Given: r.GetGiven(),
-		Interruptions: r.GetInterruptions()}
+		Interruptions: r.GetInterruptions(), Freezes: r.GetFreezes()}
 }
 
 // loadRecords reads the saved records, if any.
