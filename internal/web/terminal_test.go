@@ -178,7 +178,8 @@ func TestTerminal(t *testing.T) {
 	if c.next() != nil || !c.end.Ended || c.end.Code != 7 || c.end.Error != "" || c.taken != len(all)+len("exit") {
 		t.Errorf("the end: %+v, %d bytes taken", c.end, c.taken)
 	}
-	w.await("the audit lines", 5*time.Second, func() bool {
+	c.next() // the close of the connection, which the daemon waits for
+	w.await("the audit lines", 20*time.Second, func() bool {
 		return strings.Contains(w.audit.String(), `"msg":"terminal ended"`)
 	})
 	for _, want := range []string{`"msg":"terminal opened"`, `"user":"ann"`, `"from":"127.0.0.1"`, `"task":"1.n1"`,
