@@ -8,6 +8,9 @@ type Reporter interface {
 	// UsageLines returns a line for each combination of names, greatest HeldCPU first.
 	UsageLines(q UsageQuery) ([]UsageLine, error)
 
+	// UsagePoints returns what each band held and used, by day or by hour.
+	UsagePoints(r TimeRange, f Filter, byHour bool) ([]UsagePoint, error)
+
 	// EndLines counts the ends of attempts by cause, and by owner if byOwner is set.
 	EndLines(r TimeRange, owner string, byOwner bool) ([]EndLine, error)
 
@@ -122,6 +125,13 @@ type UsageLine struct {
 	Project string
 	Queue   string
 	Band    roost.PriorityBand
+	Amounts
+}
+
+// UsagePoint is what a band held and used within a day or an hour.
+type UsagePoint struct {
+	At   Millis // begin of the day or hour
+	Band roost.PriorityBand
 	Amounts
 }
 

@@ -103,7 +103,13 @@ func memoryHint(samples []TaskSample) string {
 	if !same {
 		return ""
 	}
-	return bytesHint("memory", "", asked, peak, len(samples))
+	return MemoryHint(asked, peak, len(samples))
+}
+
+// MemoryHint is what RightSize says about the memory of tasks that asked for the same and
+// used at most peak.
+func MemoryHint(asked, peak roost.Bytes, tasks int) string {
+	return bytesHint("memory", "", asked, peak, tasks)
 }
 
 // gpuMemoryHint is about the share of each card; the measurement is of all of a task's

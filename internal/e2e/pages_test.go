@@ -100,7 +100,8 @@ job "too-large" {
 		"cell":   "/cell", "quotas": "/quotas", "usage": "/usage?all=1", "account": "/account",
 		"search": "/search?q=sweep", "manual": "/manual", "manual-search": "/manual?q=walltime",
 		"manual-page": "/manual/roost-job.5",
-		"job-usage":   "/jobs/" + ids[0] + "/usage",
+		"waste":       "/waste?all=1", "reclaimed": "/reclaimed?days=3",
+		"job-usage": "/jobs/" + ids[0] + "/usage",
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, l := range looks() {

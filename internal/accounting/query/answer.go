@@ -47,6 +47,10 @@ func (q *Query) Answer(r accounting.Reader, p accounting.Reporter, following []S
 	switch q.Report {
 	case Attempts:
 		return q.attempts(r, filter, emit)
+	case Timeline, Bands:
+		return q.timeline(p, filter, emit)
+	case Waste:
+		return q.waste(r, filter, emit)
 	case Windows:
 		return q.windows(r, filter, emit)
 	case Jobs:

@@ -28,6 +28,7 @@ type Query struct {
 	Task    *int              `json:"task,omitempty"`  // of windows: number of a task of the job, from 0
 	Payer   *Payer            `json:"payer,omitempty"` // of statements, adjustments and budgets; nil: all
 	Time    string            `json:"time,omitempty"`  // of attempts: ByStart; empty: by their end
+	Step    string            `json:"step,omitempty"`  // of timeline and bands: StepDay, which is the default, or StepHour
 	// ByEnd counts an attempt as a whole in the hour in which it ended
 	ByEnd bool `json:"by_end,omitempty"`
 	Limit int  `json:"limit,omitempty"` // lines; 0: DefaultLimit
@@ -58,6 +59,9 @@ const (
 	Efficiency = "efficiency"
 	Sources    = "sources"
 	Windows    = "windows"
+	Timeline   = "timeline"
+	Bands      = "bands"
+	Waste      = "waste"
 
 	Statements  = "statements" // of the months of the range
 	Rates       = "rates"
@@ -69,15 +73,15 @@ const (
 
 // Names lists the reports.
 func Names() []string {
-	return []string{Usage, Attempts, Jobs, Ends, Waits, Sizes, Capacity, Efficiency, Sources, Windows, Statements,
-		Rates, Adjustments, Budgets, Months, Reconcile}
+	return []string{Usage, Attempts, Jobs, Ends, Waits, Sizes, Capacity, Efficiency, Sources, Windows, Timeline,
+		Bands, Waste, Statements, Rates, Adjustments, Budgets, Months, Reconcile}
 }
 
 // IsOwn reports whether a report can be about one user alone. The others are about the
 // pool and name nobody.
 func IsOwn(report string) bool {
-	return slices.Contains([]string{Usage, Attempts, Jobs, Ends, Efficiency, Windows, Statements, Adjustments, Budgets},
-		report)
+	return slices.Contains([]string{Usage, Attempts, Jobs, Ends, Efficiency, Windows, Timeline, Waste, Statements,
+		Adjustments, Budgets}, report)
 }
 
 // Parse reads and checks a question.
@@ -100,6 +104,8 @@ func Parse(text []byte) (q Query, err error) {
 		return q, fmt.Errorf("report: %w: windows are those of a job or a task", roost.Invalid)
 	case q.Time != "" && q.Time != ByStart:
 		return q, fmt.Errorf("report by the time %.40q: %w: it is %s, or empty", q.Time, roost.Invalid, ByStart)
+	case q.Step != "" && q.Step != StepDay && q.Step != StepHour:
+		return q, fmt.Errorf("report: %w: a step is %s or %s", roost.Invalid, StepDay, StepHour)
 	case q.Job != 0 && q.Host == "":
 		return q, fmt.Errorf("report: %w: a job needs the name of its host", roost.Invalid)
 	}

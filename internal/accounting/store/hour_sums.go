@@ -135,7 +135,8 @@ func (s *hourSums) add(a *rolledAttempt, jobEnded accounting.Millis) {
 
 func (s *hourSums) addCapacity(hour accounting.Millis, a *rolledAttempt, part *accounting.Amounts) {
 	machine := s.machine(a.node, hour)
-	c := entry(s.capacity, capacitySumKey{hour, cmp.Or(a.class, machine.class)})
+	// what an attempt held counts where its machine does; its own class is another name
+	c := entry(s.capacity, capacitySumKey{hour, cmp.Or(machine.class, a.class)})
 	c.Held += part.HeldCPU
 	c.Used += part.UsedCPU
 	c.HeldGPU += part.HeldGPU

@@ -15,10 +15,12 @@ import (
 func ReportCommand() *frame.Command {
 	return &frame.Command{
 		Name: "report", Group: frame.GroupSee, Summary: "reports from the accounts of the pool",
-		Synopsis: "ends|waits|sizes|capacity|efficiency|sources", MinOperands: 1, MaxOperands: 1,
+		Synopsis:    "ends|waits|sizes|capacity|efficiency|timeline|bands|waste|sources",
+		MinOperands: 1, MaxOperands: 1,
 		Run: printReport,
 		Description: "Prints a report from the accounts of the pool: ends by cause, waiting times, sizes of jobs, " +
-			"what the machines had and gave, what was asked for and not used, and how far each schedd's feed is read.",
+			"what the machines had and gave, what was asked for and not used, what each band held by day, and " +
+			"how far each schedd's feed is read.",
 		Examples: []frame.Example{
 			{Line: "roost report ends --since 7d", Description: "why your attempts ended within the last week"},
 			{Line: "roost report capacity --month 2026-03 --csv", Description: "what the machines gave in March"},
@@ -34,14 +36,17 @@ func printReport(c *frame.Invocation) error {
 	if err != nil {
 		return err
 	}
-	if c.Flag("detail") {
+	switch detail := c.Flag("detail"); {
+	case detail && (name == query.Timeline || name == query.Bands):
+		q.Step = query.StepHour
+	case detail:
 		q.By = []string{"owner"}
 	}
 	switch name {
 	case query.Ends:
 		return printAnswer(c, q, []column[accounting.EndLine]{
 			{"owner", false, func(l *accounting.EndLine) string { return l.Owner }},
-			{"cause", false, func(l *accounting.EndLine) string { return causeName(l.Cause) }},
+			{"cause", false, func(l *accounting.EndLine) string { return l.Cause.String() }},
 			{"count", true, func(l *accounting.EndLine) string { return count(l.Count) }},
 			{"core_hours", true, func(l *accounting.EndLine) string { return hours(l.HeldCPU) }},
 			{"lost_core_hours", true, func(l *accounting.EndLine) string { return hours(l.LostCPU) }},
@@ -75,6 +80,10 @@ func printReport(c *frame.Invocation) error {
 			{"memory_percent", true, func(l *efficiencyLine) string { return percent(l.PeakMem, l.HeldMem) }},
 			{"wasted_core_hours", true, func(l *efficiencyLine) string { return hours(l.WastedCPU) }},
 		})
+	case query.Timeline, query.Bands:
+		return printAnswer(c, q, pointColumns())
+	case query.Waste:
+		return printAnswer(c, q, wasteColumns())
 	case query.Sources:
 		return printAnswer(c, q, []column[query.SourceLine]{
 			{"host", false, func(l *query.SourceLine) string { return l.Host }},
@@ -85,8 +94,8 @@ func printReport(c *frame.Invocation) error {
 			{"error", false, func(l *query.SourceLine) string { return l.Error }},
 		})
 	}
-	return frame.UsageErrorf("there is no report %q; there is ends, waits, sizes, capacity, efficiency and sources",
-		name)
+	return frame.UsageErrorf("there is no report %q; there is ends, waits, sizes, capacity, efficiency, timeline, "+
+		"bands, waste and sources", name)
 }
 
 type efficiencyLine = accounting.EfficiencyLine
@@ -118,14 +127,4 @@ func printAnswer[T any](c *frame.Invocation, q *query.Query, columns []column[T]
 		return err
 	}
 	return printLines(c, strings.TrimSuffix(q.Report, "s"), columns, lines)
-}
-
-var causeNames = [...]string{"running", "exit", "walltime", "removed", "vacated", "lease", "launch", "machine",
-	"memory", "gpu-memory", "disk", "restore", "preempted", "cpu-time", "virtual-memory", "prologue"}
-
-func causeName(c accounting.EndCause) string {
-	if int(c) < len(causeNames) {
-		return causeNames[c]
-	}
-	return fmt.Sprint(c)
 }

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"html"
 	"math"
+	"strconv"
 	"strings"
 	"time"
 
@@ -49,7 +50,12 @@ func (u Unit) Text(v float64) string {
 	if u == Bytes {
 		return roost.Bytes(v).String()
 	}
-	return strings.TrimRight(strings.TrimRight(fmt.Sprintf("%.2f", v), "0"), ".")
+	decimals := 2
+	if v > 0 && v < 1 {
+		decimals = min(2-int(math.Floor(math.Log10(v))), 9)
+	}
+	text := strconv.FormatFloat(v, 'f', decimals, 64)
+	return strings.TrimRight(strings.TrimRight(text, "0"), ".")
 }
 
 // The places within a chart, in units of its own.

@@ -20,7 +20,11 @@ type UsageReport struct {
 	By      string      `json:"by"`
 	Usage   []UsageLine `json:"usage"`
 
-	Filter UsageFilter `json:"-"`
+	Days []UsagePoint `json:"days"` // by day and band
+	Ends []UsageEnd   `json:"ends"` // by cause
+
+	Filter   UsageFilter `json:"-"`
+	from, to time.Time
 }
 
 // UsageFilter is what the address of a report says.
@@ -60,12 +64,34 @@ func ShowUsage(c *route.Call) (any, error) {
 		return nil, err
 	}
 	r := UsageReport{Version: document.Version, By: f.By, Filter: f, Usage: []UsageLine{},
+		Days: []UsagePoint{}, Ends: []UsageEnd{}, from: q.From.Time(), to: q.To.Time(),
 		Since: document.Timestamp(int64(q.From) * 1e6), Until: document.Timestamp(int64(q.To) * 1e6)}
 	lines, err := askAccounts[query.UsageLine](c, q, reportPatience)
 	for i := range lines {
 		r.Usage = append(r.Usage, usageLineOf(&lines[i]))
 	}
+	if err == nil {
+		err = r.addDays(c, q)
+	}
 	return r, err
+}
+
+// addDays adds what was used by day and band, and the ends by cause.
+func (r *UsageReport) addDays(c *route.Call, q query.Query) error {
+	q.Report, q.By = query.Timeline, nil
+	points, err := askAccounts[query.PointLine](c, q, reportPatience)
+	if err != nil {
+		return err
+	}
+	for i := range points {
+		r.Days = append(r.Days, usagePointOf(&points[i]))
+	}
+	q.Report = query.Ends
+	ends, err := askAccounts[accounting.EndLine](c, q, reportPatience)
+	for i := range ends {
+		r.Ends = append(r.Ends, usageEndOf(&ends[i]))
+	}
+	return err
 }
 
 // usageQuery reads the address of a report.
