@@ -12,7 +12,8 @@
 // the PBS commands, how fast qsub is in a shell, what qstat costs with 100,000 jobs and
 // with an array of a million tasks, what 100,000 queued jobs cost in memory, how soon a
 // schedd with them answers after it was killed, and whether a thousand clients that poll
-// their jobs slow down the running ones.
+// their jobs slow down the running ones; and of the accounts, how fast attempts are
+// stored, and how long reports, pages and exports take.
 package main
 
 import (
@@ -40,6 +41,10 @@ func main() {
 	profiles := flag.String("profile", "",
 		"have each daemon write a CPU profile of its life into `DIR`/MEASUREMENT, for go tool pprof")
 	sessions := flag.Int("sessions", 1000, "number of startds' sessions in the measurement scale")
+	accounts := flag.Int("accounts", 200_000,
+		"number of attempts in the measurement accounts; 10000000 is the aim of SQLite, 100000000 that of PostgreSQL")
+	database := flag.String("database", "",
+		"empty PostgreSQL database of the measurement accounts, as `ADDRESS`; without it SQLite is measured")
 	flag.Parse()
 	all := &resultList{out: os.Stdout}
 	if *asJSON {
@@ -48,7 +53,8 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	// finished results are written even after an error
-	err := run(ctx, all, *only, runFlags{keepFiles: *keepFiles, profileDir: *profiles, sessions: *sessions})
+	err := run(ctx, all, *only, runFlags{keepFiles: *keepFiles, profileDir: *profiles,
+		sessions: *sessions, accounts: *accounts, database: *database})
 	if err := errors.Join(err, all.writeResults(*table, *asJSON)); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
@@ -88,6 +94,7 @@ func measurements() []measurementCase {
 		{name: "poll", nodes: 2, cpus: 16, run: (*poolBencher).measurePolling},
 		{name: "web", nodes: 1, cpus: 2, web: true,
 			run: func(b *poolBencher) error { return webBencher{b}.measure() }},
+		{name: "accounts", run: measureAccounts},
 		{name: "array", nodes: 1, cpus: 1, run: (*poolBencher).measureArray},
 	}
 }
@@ -105,6 +112,8 @@ type runFlags struct {
 	keepFiles  bool
 	profileDir string // "": no profiles
 	sessions   int    // of the measurement scale
+	accounts   int    // attempts of the measurement accounts
+	database   string // of it; "": SQLite
 }
 
 func run(ctx context.Context, all *resultList, only string, how runFlags) error {
