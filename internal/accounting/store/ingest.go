@@ -21,6 +21,9 @@ func (s *Store) Ingest(ctx context.Context, source accounting.SourceID, host str
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err := s.refresh(ctx); err != nil {
+		return s.engine.explain(err)
+	}
 	b := s.newBatch(source, host)
 	for i := range entries {
 		if i > 0 && entries[i].Number <= entries[i-1].Number {
@@ -45,6 +48,9 @@ func (s *Store) Restore(ctx context.Context, source accounting.SourceID, host st
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err := s.refresh(ctx); err != nil {
+		return s.engine.explain(err)
+	}
 	b := s.newBatch(source, host)
 	for i := range entries {
 		if err := b.add(&entries[i], next-1); err != nil {
@@ -179,7 +185,8 @@ func (b *batch) attemptKey(k accounting.AttemptKey, number uint64) (attemptKey, 
 }
 
 // commit writes the batch.
-func (b *batch) commit(ctx context.Context) error {
+func (b *batch) commit(ctx context.Context) (err error) {
+	defer func() { b.store.stale = err != nil }()
 	session, err := b.store.engine.begin(ctx)
 	if err != nil {
 		return err

@@ -83,13 +83,18 @@ const (
 // takeLock takes the lock for the life of a connection. It waits some seconds: the server
 // needs a moment to notice that an accountant was killed.
 func (e *postgresEngine) takeLock(ctx context.Context) (err error) {
-	if e.lock, err = e.write.Conn(ctx); err != nil {
+	conn, err := e.write.Conn(ctx)
+	if err != nil {
 		return err
 	}
-	if _, err := e.lock.ExecContext(ctx, boundLock); err != nil {
-		return err
+	if _, err = conn.ExecContext(ctx, boundLock); err == nil {
+		_, err = conn.ExecContext(ctx, waitLock, int64(postgresLock))
 	}
-	_, err = e.lock.ExecContext(ctx, waitLock, int64(postgresLock))
+	if err == nil {
+		e.lock = conn
+		return nil
+	}
+	conn.Close()
 	var server *pgconn.PgError
 	if errors.As(err, &server) && server.Code == "55P03" { // lock_not_available
 		return fmt.Errorf("%s: %w: another accountant uses it", e.name, roost.Conflict)
@@ -99,10 +104,13 @@ func (e *postgresEngine) takeLock(ctx context.Context) (err error) {
 
 // checkLock takes the lock again if its connection is gone.
 func (e *postgresEngine) checkLock(ctx context.Context) error {
-	if e.lock.PingContext(ctx) == nil {
-		return nil
+	if e.lock != nil {
+		if e.lock.PingContext(ctx) == nil {
+			return nil
+		}
+		e.lock.Close()
+		e.lock = nil
 	}
-	e.lock.Close()
 	return e.takeLock(ctx)
 }
 

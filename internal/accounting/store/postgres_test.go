@@ -23,6 +23,7 @@ import (
 // postgresServer is Debian's server with a directory and a socket of its own.
 type postgresServer struct {
 	dir     string
+	make    func() *exec.Cmd
 	command *exec.Cmd
 	ended   chan error
 	mu      sync.Mutex
@@ -88,20 +89,36 @@ func startPostgres(fsync string) (*postgresServer, error) {
 		"-k").CombinedOutput(); err != nil {
 		return nil, errors.Join(fmt.Errorf("initdb: %w: %s", err, out), os.RemoveAll(dir))
 	}
-	s.command = run(postgres, "-D", data, "-k", dir, "-c", "listen_addresses=", "-c", "max_wal_size=4GB",
-		"-c", "shared_buffers=512MB",
-		"-c", "fsync="+fsync)
-	log, err := os.Create(filepath.Join(dir, "log"))
-	if err != nil {
+	s.make = func() *exec.Cmd {
+		return run(postgres, "-D", data, "-k", dir, "-c", "listen_addresses=", "-c", "max_wal_size=4GB",
+			"-c", "shared_buffers=512MB", "-c", "fsync="+fsync)
+	}
+	if err := s.start(); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	return s, nil
+}
+
+// start starts the server, and returns when it answers.
+func (s *postgresServer) start() error {
+	log, err := os.OpenFile(filepath.Join(s.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
 	}
 	defer log.Close()
+	s.command = s.make()
 	s.command.Stdout, s.command.Stderr = log, log
 	if err := s.command.Start(); err != nil {
-		return nil, errors.Join(err, os.RemoveAll(dir))
+		return err
 	}
-	go func() { s.ended <- s.command.Wait() }()
-	return s, s.wait()
+	go func(c *exec.Cmd) { s.ended <- c.Wait() }(s.command)
+	return s.wait()
+}
+
+// shutDown stops the server at once: its sessions end, and transactions with them.
+func (s *postgresServer) shutDown() {
+	s.command.Process.Signal(syscall.SIGINT)
+	<-s.ended
 }
 
 // wait returns when the server answers.
@@ -178,8 +195,7 @@ func (s *postgresServer) cpuTime(t testing.TB) (ticks time.Duration) {
 
 func (s *postgresServer) stop() {
 	if s.command != nil && s.command.Process != nil {
-		s.command.Process.Signal(syscall.SIGINT)
-		<-s.ended
+		s.shutDown()
 	}
 	os.RemoveAll(s.dir)
 }

@@ -22,6 +22,7 @@ type Store struct {
 	names  nameTable
 
 	mu      sync.Mutex // of those that write
+	stale   bool       // a write failed: what is in memory may be older than the database
 	sources sourceTable
 	mark    int64             // the last mark
 	rolled  accounting.Millis // hours are marked up to here as time passes; 0: never yet
@@ -43,8 +44,8 @@ func Open(ctx context.Context, o Options) (s *Store, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("accounting store: %w", err)
 	}
-	s = &Store{engine: e}
-	if err := s.load(ctx); err != nil {
+	s = &Store{engine: e, stale: true}
+	if err := s.refresh(ctx); err != nil {
 		e.close()
 		return nil, fmt.Errorf("accounting store: %w", e.explain(err))
 	}
@@ -57,7 +58,20 @@ const (
 ON CONFLICT (name) DO UPDATE SET value = excluded.value`
 )
 
+// refresh reads what the store has in memory, if a write failed since the last time. One
+// of several commits may have been done, or a commit whose answer was lost. The caller
+// holds s.mu.
+func (s *Store) refresh(ctx context.Context) error {
+	if !s.stale {
+		return nil
+	}
+	err := s.load(ctx)
+	s.stale = err != nil
+	return err
+}
+
 func (s *Store) load(ctx context.Context) error {
+	s.machines = machineCache{}
 	db := s.engine.reader()
 	if err := s.names.load(ctx, db); err != nil {
 		return err
@@ -65,9 +79,11 @@ func (s *Store) load(ctx context.Context) error {
 	if err := s.sources.load(ctx, db); err != nil {
 		return err
 	}
-	if err := db.QueryRowContext(ctx, selectCounter, "mark").Scan(&s.mark); err != nil {
+	var mark int64
+	if err := db.QueryRowContext(ctx, selectCounter, "mark").Scan(&mark); err != nil {
 		return err
 	}
+	s.mark = max(s.mark, mark)
 	if err := db.QueryRowContext(ctx, selectCounter, "rolled").Scan(&s.rolled); err != nil {
 		return err
 	}
@@ -86,15 +102,21 @@ func (s *Store) Check(ctx context.Context) error { return s.engine.check(ctx) }
 
 // inTx runs f in a transaction on the ordinary tables. The caller holds s.mu.
 func (s *Store) inTx(ctx context.Context, f func(*sql.Tx) error) error {
+	if err := s.refresh(ctx); err != nil {
+		return s.engine.explain(err)
+	}
 	tx, err := s.engine.writer().BeginTx(ctx, nil)
 	if err != nil {
 		return s.engine.explain(err)
 	}
 	if err := f(tx); err != nil {
+		s.stale = true
 		tx.Rollback()
 		return s.engine.explain(err)
 	}
-	return s.engine.explain(tx.Commit())
+	err = tx.Commit()
+	s.stale = err != nil
+	return s.engine.explain(err)
 }
 
 // queryAll calls scan for each row of a query.
