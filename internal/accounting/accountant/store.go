@@ -29,6 +29,10 @@ type Store interface {
 	Roll(ctx context.Context, now accounting.Millis, limit int) (int, error)
 	Charge(ctx context.Context, now accounting.Millis, limit int) (int, error)
 	CloseMonths(ctx context.Context, now accounting.Millis) ([]accounting.Month, error)
+
+	// Verify returns an error that names each row that is damaged of those that no schedd
+	// has: rates, adjustments, budgets and closed months.
+	Verify(ctx context.Context) error
 	// Purge removes windows of usage and actions on jobs from before two times.
 	Purge(ctx context.Context, usageBefore, actionsBefore accounting.Millis) error
 

@@ -45,6 +45,7 @@ func (u *upkeep) run(ctx context.Context) {
 			if months, err = u.store.CloseMonths(ctx, millisNow()); len(months) > 0 {
 				u.log.Info("months are closed", "months", months)
 			}
+			u.verify(ctx)
 			if err == nil {
 				err = u.store.Purge(ctx, millisNow()-usageAge, millisNow()-actionAge)
 			}
@@ -58,6 +59,13 @@ func (u *upkeep) run(ctx context.Context) {
 		if lastError = text; !busy || err != nil {
 			sleep(ctx, rollInterval)
 		}
+	}
+}
+
+// verify logs each time what is damaged: only a copy of the store has it.
+func (u *upkeep) verify(ctx context.Context) {
+	if err := u.store.Verify(ctx); err != nil && ctx.Err() == nil {
+		u.log.Error("rates, adjustments, budgets and closed months cannot be verified", "error", err)
 	}
 }
 

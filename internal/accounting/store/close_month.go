@@ -40,7 +40,7 @@ func (s *Store) CloseMonth(ctx context.Context, m accounting.Month, by string, n
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.inTx(ctx, func(tx *sql.Tx) error {
+	return s.inPermanentTx(ctx, func(tx *sql.Tx) error {
 		result, err := tx.ExecContext(ctx, closeMonth, int64(m), int64(now), cleanText(by, maxNameBytes))
 		if err != nil {
 			return err

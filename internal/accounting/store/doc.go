@@ -22,4 +22,11 @@
 // A roll-up computes an hour from the rows alone. So the order of sources, repeated
 // entries and kills leave no trace, and Digest of a store equals that of an undisturbed
 // one.
+//
+// # Schema
+//
+// The files of the folder schema are numbered steps. One that a release has is never
+// edited: what is new comes in a further step, which adds tables and columns.
+//
+//	main, postgres 2   digests of rates, adjustments, budgets and closed months
 package store

@@ -163,8 +163,8 @@ func (s *brokenSession) commit(ctx context.Context, first, last func(*sql.Tx) er
 	return errors.Join(s.rowSession.commit(ctx, first, func(*sql.Tx) error { return errBroken }), errBroken)
 }
 
-// TestBrokenCommits holds that a store knows what a commit that failed has done: names
-// that it added have their numbers, and entries that it stored come no more.
+// TestBrokenCommits holds that a store knows what a failed commit has done. Names that it
+// added have their numbers, and entries that it stored come no more.
 func TestBrokenCommits(t *testing.T) {
 	want := cleanDigest(t, Options{Directory: t.TempDir()}, outageJobs)
 	onEngines(t, func(t *testing.T, options func() Options) {
@@ -174,7 +174,7 @@ func TestBrokenCommits(t *testing.T) {
 			must(t, s.AddRate(t.Context(), testRate()))
 			must(t, s.IngestMachines(t.Context(), testMachines()))
 			broken := 0
-			ingestThrough(t, s, 25, func(int) {}, func(err error) {
+			ingestThrough(t, s, 100, func(int) {}, func(err error) {
 				if broken++; !errors.Is(err, errBroken) {
 					t.Fatal(err)
 				}

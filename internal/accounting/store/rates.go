@@ -54,7 +54,7 @@ func (s *Store) AddRate(ctx context.Context, r accounting.Rate) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.inTx(ctx, func(tx *sql.Tx) error {
+	return s.inPermanentTx(ctx, func(tx *sql.Tx) error {
 		result, err := tx.ExecContext(ctx, insertRate, r.Group, int64(r.From), string(document))
 		if err != nil {
 			return err

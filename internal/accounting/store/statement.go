@@ -165,7 +165,7 @@ func (s *Store) Adjust(ctx context.Context, request string, a accounting.Adjustm
 	if closed[a.Month] {
 		return fmt.Errorf("adjustment of %s: %w: the month is closed; adjust an open one", a.Month, roost.Finished)
 	}
-	return s.inTx(ctx, func(tx *sql.Tx) error {
+	return s.inPermanentTx(ctx, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, insertAdjustment, cleanText(request, maxNameBytes), int64(a.Month),
 			cleanText(a.Payer.Project, maxNameBytes), cleanText(a.Payer.Group, maxNameBytes),
 			cleanText(a.Payer.Owner, maxNameBytes), int64(a.Amount), cleanText(a.Reason, maxTextBytes),
@@ -193,7 +193,7 @@ func (s *Store) SetBudget(ctx context.Context, b accounting.Budget) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.inTx(ctx, func(tx *sql.Tx) error {
+	return s.inPermanentTx(ctx, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, insertBudget, append(names, int64(b.From), int64(b.To), int64(b.Amount),
 			boolNumber(b.Hard),
 			cleanText(b.By, maxNameBytes), int64(b.Set))...)

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -45,7 +46,11 @@ func Open(ctx context.Context, o Options) (s *Store, err error) {
 		return nil, fmt.Errorf("accounting store: %w", err)
 	}
 	s = &Store{engine: e, stale: true}
-	if err := s.refresh(ctx); err != nil {
+	err = s.refresh(ctx)
+	if err == nil { // a store of schema 1 has no digests
+		err = s.inPermanentTx(ctx, func(*sql.Tx) error { return nil })
+	}
+	if err != nil {
 		e.close()
 		return nil, fmt.Errorf("accounting store: %w", e.explain(err))
 	}
@@ -98,7 +103,9 @@ func (s *Store) Close() error {
 }
 
 // Check reads the whole store, and returns an error that names each part that is damaged.
-func (s *Store) Check(ctx context.Context) error { return s.engine.check(ctx) }
+func (s *Store) Check(ctx context.Context) error {
+	return errors.Join(s.engine.check(ctx), s.Verify(ctx))
+}
 
 // inTx runs f in a transaction on the ordinary tables. The caller holds s.mu.
 func (s *Store) inTx(ctx context.Context, f func(*sql.Tx) error) error {
