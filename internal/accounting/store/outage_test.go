@@ -16,8 +16,8 @@ import (
 
 const outageJobs = 120
 
-// ingestThrough stores two feeds as an accountant does: after an error it asks for the
-// number that comes next and goes on there. It returns the errors.
+// ingestThrough stores two feeds as an accountant does. After an error it goes on with
+// the number that the store expects next. It reports each error.
 func ingestThrough(t *testing.T, s *Store, size int, before func(round int), failed func(err error)) {
 	t.Helper()
 	feeds := [][]accounting.FeedEntry{testFeed(1, outageJobs), testFeed(2, outageJobs)}
