@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/accounting/query"
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/identity/login"
 	"github.com/roost-batch/roost/internal/identity/oidc"
@@ -56,6 +57,8 @@ type fakeSchedd struct {
 	bad  []string           // problems besides text
 	ads  []string           // of the machines; nil: one
 	cell map[string]string  // documents of the negotiators by kind; what is missing is empty
+
+	queries []query.Query // of the accounts
 
 	shells fakeShells
 }

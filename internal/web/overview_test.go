@@ -67,7 +67,7 @@ func TestOverviewSize(t *testing.T) {
 	cookie := w.logIn("ann")
 	for _, path := range []string{"/", "/v1/overview"} {
 		r := as(w.request("GET", path, ""), cookie)
-		r.Header.Set("Accept", "text/html")
+		r.Header.Set("Accept", "text/html, application/json")
 		answer := w.do(r)
 		if n := answer.Body.Len(); n > 20_000 || !strings.Contains(answer.Body.String(), "and 9981 more") {
 			t.Errorf("%s: %d bytes: %.3000s", path, n, answer.Body)

@@ -80,15 +80,17 @@ func jobRoutes(cursors *view.Cursors) []route.Route {
 		{Name: "whole", Description: "1: all of it, instead of 256 KiB"}}
 	return []route.Route{
 		{Method: "GET", Pattern: "/v1/jobs", Page: "/jobs", Template: "jobs", Summary: "jobs, the newest first",
-			Rights: route.ReadScope, Class: route.Reads, Query: list, View: cursors.Jobs, Reply: view.JobList{}},
+			Rights: route.ReadScope, Class: route.Reads, Query: list, View: cursors.Jobs, Reply: view.JobList{},
+			Rows: "jobs"},
 		{Method: "GET", Pattern: "/v1/jobs/{id}", Page: "/jobs/{id}", Template: "job",
 			Summary: "a job or task, and what happened to it", Rights: route.ReadScope, Class: route.Reads,
 			View: view.Job, Reply: view.JobDetail{}},
 		{Method: "GET", Pattern: "/v1/jobs/{id}/events", Summary: "what happened to a job or task",
-			Rights: route.ReadScope, Class: route.Reads, View: view.Events, Reply: view.EventList{}},
+			Rights: route.ReadScope, Class: route.Reads, View: view.Events, Reply: view.EventList{},
+			Rows: "events"},
 		{Method: "GET", Pattern: "/v1/jobs/{id}/tasks", Page: "/jobs/{id}/tasks", Template: "tasks",
 			Summary: "the tasks of a job, by index", Rights: route.ReadScope, Class: route.Reads,
-			Query: tasks, View: view.Tasks, Reply: view.TaskList{}},
+			Query: tasks, View: view.Tasks, Reply: view.TaskList{}, Rows: "tasks"},
 		{Method: "GET", Pattern: "/v1/jobs/{id}/why", Page: "/jobs/{id}/why", Template: "why",
 			Summary: "why a job or task does not run", Rights: route.ReadScope, Class: route.Expensive,
 			View: view.Why, Reply: document.Explanation{}},
@@ -99,15 +101,16 @@ func jobRoutes(cursors *view.Cursors) []route.Route {
 			View: view.ShowDefinition, Reply: view.Definition{}},
 		{Method: "GET", Pattern: "/v1/jobs/{id}/usage", Page: "/jobs/{id}/usage", Template: "job_usage",
 			Summary: "what the tasks of a job used over time, together", Rights: route.ReadScope,
-			Class: route.Expensive, Query: windows, View: view.ShowJobUsage, Reply: view.JobUsage{}},
+			Class: route.Expensive, Query: windows, View: view.ShowJobUsage, Reply: view.JobUsage{}, Rows: "windows"},
 		{Method: "GET", Pattern: "/v1/tasks/{id}/usage", Page: "/tasks/{id}/usage", Template: "job_usage",
 			Summary: "what a task used over time", Rights: route.ReadScope, Class: route.Reads, Query: windows,
-			View: view.ShowJobUsage, Reply: view.JobUsage{}},
+			View: view.ShowJobUsage, Reply: view.JobUsage{}, Rows: "windows"},
 		{Method: "GET", Pattern: "/v1/tasks/{id}", Page: "/tasks/{id}", Template: "job",
 			Summary: "a task, and what happened to it", Rights: route.ReadScope, Class: route.Reads,
 			View: view.Job, Reply: view.JobDetail{}},
 		{Method: "GET", Pattern: "/v1/tasks/{id}/events", Summary: "what happened to a task",
-			Rights: route.ReadScope, Class: route.Reads, View: view.Events, Reply: view.EventList{}},
+			Rights: route.ReadScope, Class: route.Reads, View: view.Events, Reply: view.EventList{},
+			Rows: "events"},
 		{Method: "GET", Pattern: "/v1/tasks/{id}/log/{stream}", Summary: "output of a task: out or err, as it is",
 			Rights: route.ReadScope, Class: route.Streams, Query: logs, Handle: view.Log},
 		{Method: "GET", Pattern: "/v1/tasks/{id}/text/{stream}", Page: "/tasks/{id}/log/{stream}", Template: "log",
@@ -161,7 +164,7 @@ func poolRoutes(pool *view.Pool) []route.Route {
 			Query: []route.Param{{Name: "q", Description: "an id, a name, or a part of a node's"}},
 			View:  pool.Search, Reply: view.SearchResult{}},
 		{Method: "GET", Pattern: "/v1/nodes", Page: "/nodes", Template: "nodes", Summary: "execute nodes, by name",
-			Query: nodes, View: pool.Nodes, Reply: view.NodeList{}},
+			Query: nodes, View: pool.Nodes, Reply: view.NodeList{}, Rows: "nodes"},
 		{Method: "GET", Pattern: "/v1/nodes/{node}", Page: "/nodes/{node}", Template: "node",
 			Summary: "an execute node and what runs there", View: pool.Node, Reply: view.NodeDetail{}},
 		{Method: "GET", Pattern: "/v1/map", Summary: "four bytes for each node: state, cores, memory and GPUs",
@@ -170,13 +173,14 @@ func poolRoutes(pool *view.Pool) []route.Route {
 			Summary: "the nodes in groups, in the order of the map", Query: mapQuery, View: pool.Map,
 			Reply: view.NodeMap{}},
 		{Method: "GET", Pattern: "/v1/shares", Page: "/shares", Template: "shares",
-			Summary: "how submitters stand by fair share", View: view.Shares, Reply: view.ShareList{}},
+			Summary: "how submitters stand by fair share", View: view.Shares, Reply: view.ShareList{},
+			Rows: "submitters"},
 		{Method: "GET", Pattern: "/v1/cell", Page: "/cell", Template: "cell", Summary: "settings of the cell",
 			View: view.ShowCell, Reply: view.Cell{}},
 	}
 	for _, o := range view.ObjectRoutes() {
 		all = append(all, route.Route{Method: "GET", Pattern: "/v1/" + o.Path, Page: "/" + o.Path,
-			Template: "objects", Summary: o.Summary, View: o.View})
+			Template: "objects", Summary: o.Summary, View: o.View, Rows: o.Path})
 	}
 	for i := range all {
 		all[i].Rights, all[i].Class = route.ReadScope, route.Reads

@@ -15,13 +15,13 @@ func usageRoutes() []route.Route {
 	return []route.Route{
 		{Method: "GET", Pattern: "/v1/usage", Page: "/usage", Template: "usage",
 			Summary: "what jobs held and used over time", Rights: route.ReadScope, Class: route.Expensive,
-			Query: params, View: view.ShowUsage, Reply: view.UsageReport{}},
+			Query: params, View: view.ShowUsage, Reply: view.UsageReport{}, Rows: "usage"},
 		{Method: "GET", Pattern: "/v1/usage/waste", Page: "/waste", Template: "waste",
 			Summary: "what jobs asked for and did not use", Rights: route.ReadScope, Class: route.Expensive,
-			Query: wasteParams, View: view.ShowWaste, Reply: view.Waste{}},
+			Query: wasteParams, View: view.ShowWaste, Reply: view.Waste{}, Rows: "waste"},
 		{Method: "GET", Pattern: "/v1/usage/reclaimed", Page: "/reclaimed", Template: "reclaimed",
 			Summary: "what the bands held and used of the machines, by the hour", Rights: route.ReadScope,
 			Class: route.Expensive, Query: []route.Param{{Name: "days", Description: "the last days, 2 by default"}},
-			View: view.ShowReclaimed, Reply: view.Reclaimed{}},
+			View: view.ShowReclaimed, Reply: view.Reclaimed{}, Rows: "hours"},
 	}
 }

@@ -69,21 +69,12 @@ func printCSV[T any](c *frame.Invocation, columns []column[T], lines []T) error 
 	for i := range lines {
 		row = row[:0]
 		for _, col := range columns {
-			row = append(row, csvText(col.value(&lines[i])))
+			row = append(row, document.CSVText(col.value(&lines[i])))
 		}
 		w.Write(row)
 	}
 	w.Flush()
 	return w.Error()
-}
-
-// csvText makes a text harmless that a spreadsheet would take for a formula.
-func csvText(s string) string {
-	isFormula := s != "" && strings.ContainsRune("=+@\t\r", rune(s[0]))
-	if isFormula || len(s) > 1 && s[0] == '-' && (s[1] < '0' || s[1] > '9') {
-		return "'" + s
-	}
-	return s
 }
 
 // hours writes milliseconds as hours.

@@ -33,13 +33,3 @@ func TestSnakeDocument(t *testing.T) {
 		t.Errorf("got %s, %v", text, err)
 	}
 }
-
-func TestCSVText(t *testing.T) {
-	for text, want := range map[string]string{
-		"=1+1": "'=1+1", "-1.5": "-1.5", "-x": "'-x", "@a": "'@a", "job": "job", "": "",
-	} {
-		if got := csvText(text); got != want {
-			t.Errorf("%q: got %q, want %q", text, got, want)
-		}
-	}
-}

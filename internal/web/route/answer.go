@@ -34,6 +34,9 @@ func (c *Call) Show(data any) error {
 		c.table.writePage(c, http.StatusOK, c.Route.Template, data)
 		return nil
 	}
+	if c.mediaType != "" && c.mediaType != typeJSON {
+		return c.writeRows(data)
+	}
 	return c.WriteJSON(http.StatusOK, data)
 }
 
@@ -49,7 +52,7 @@ func (c *Call) WriteJSON(status int, data any) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", roost.Internal, err)
 	}
-	return c.WriteText(status, "application/json", append(text, '\n'))
+	return c.WriteText(status, typeJSON, append(text, '\n'))
 }
 
 // WriteText answers with a whole text, compressed if the client can take it. A client
@@ -125,7 +128,7 @@ func (c *Call) Decode(into any, form func(value func(name string) string)) error
 		form(c.Request.PostForm.Get)
 		return nil
 	}
-	if err != nil || kind != "application/json" {
+	if err != nil || kind != typeJSON {
 		return NewProblem(http.StatusUnsupportedMediaType, "the body is not JSON by its Content-Type",
 			"send it with Content-Type: application/json")
 	}

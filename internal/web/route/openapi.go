@@ -60,7 +60,10 @@ func (d *apiDescription) operation(r *Route) map[string]any {
 	}
 	reply := map[string]any{"description": "done"}
 	if r.Reply != nil {
-		reply["content"] = content("application/json", d.schema(reflect.TypeOf(r.Reply)))
+		reply["content"] = content(typeJSON, d.schema(reflect.TypeOf(r.Reply)))
+	}
+	if r.Rows != "" {
+		d.describeRows(r, reply)
 	}
 	o := map[string]any{"summary": r.Summary, "operationId": operationID(r), "parameters": parameters,
 		"responses": map[string]any{"2XX": reply, "default": map[string]any{"description": "refused or failed",
@@ -68,9 +71,29 @@ func (d *apiDescription) operation(r *Route) map[string]any {
 		"security": r.security()}
 	if r.Body != nil {
 		o["requestBody"] = map[string]any{"required": true,
-			"content": content("application/json", d.schema(reflect.TypeOf(r.Body)))}
+			"content": content(typeJSON, d.schema(reflect.TypeOf(r.Body)))}
 	}
 	return o
+}
+
+// describeRows adds what the reply of a list is besides a document.
+func (d *apiDescription) describeRows(r *Route, reply map[string]any) {
+	all := map[string]any{typeJSON: map[string]any{"schema": map[string]any{"type": "object"}}}
+	if known, ok := reply["content"].(map[string]any); ok {
+		all = known
+	}
+	for _, kind := range rowTypes {
+		rows := textSchema()
+		rows["description"] = "the rows of " + r.Rows
+		all[kind] = map[string]any{"schema": rows}
+	}
+	reply["content"] = all
+	header := func(text string) map[string]any {
+		return map[string]any{"description": text, "schema": textSchema()}
+	}
+	reply["headers"] = map[string]any{
+		"Link":              header("the address of the next part, with rel=next (RFC 8288)"),
+		"Roost-Unreachable": header("a schedd whose rows are missing; there may be several")}
 }
 
 func content(kind string, schema map[string]any) map[string]any {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/web/session"
 )
 
@@ -81,6 +82,8 @@ type Route struct {
 	Query        []Param
 	Body         any // an example of the body's type; nil: it has none
 	Reply        any // an example of the reply's type, where no view is made
+	// member of the view that lists rows, which are also CSV or JSON Lines; empty: none
+	Rows string
 
 	// View makes what is shown, as JSON and as a page.
 	View func(*Call) (any, error)
@@ -109,7 +112,8 @@ type Call struct {
 	// pairs of name and value for the audit line of a write, without secrets
 	Details []any
 
-	table *Table
+	mediaType string // of the answer; empty: JSON
+	table     *Table
 }
 
 // Context returns the context of the request.
@@ -123,6 +127,24 @@ func (c *Call) QueryValue(name string) string { return c.Request.URL.Query().Get
 
 // Note adds to the audit line of a write.
 func (c *Call) Note(name string, value any) { c.Details = append(c.Details, name, value) }
+
+// LinkNext names the next part of a list in the header Link (RFC 8288). It is the same
+// address with another value of a parameter; an empty value: this is the last part.
+func (c *Call) LinkNext(parameter, value string) {
+	if c.IsPage || value == "" {
+		return
+	}
+	q := c.Request.URL.Query()
+	q.Set(parameter, value)
+	c.Writer.Header().Set("Link", "<"+c.Request.URL.EscapedPath()+"?"+q.Encode()+`>; rel="next"`)
+}
+
+// NoteUnreachable names a host whose rows are missing in the header Roost-Unreachable.
+func (c *Call) NoteUnreachable(host string) {
+	if !c.IsPage {
+		c.Writer.Header().Add("Roost-Unreachable", document.PrintableText(host))
+	}
+}
 
 // IsSafe reports whether a method changes nothing (RFC 9110, section 9.2.1).
 func IsSafe(method string) bool { return method == http.MethodGet || method == http.MethodHead }

@@ -89,6 +89,9 @@ func (r *Route) check() error {
 		return errors.New("GET changes nothing, and other methods do")
 	case r.Pattern == "" && r.Page == "":
 		return errors.New("it has no pattern")
+	case r.Rows != "" && r.Reply != nil:
+		_, err := rowListOf(r.Reply, r.Rows)
+		return err
 	}
 	return nil
 }
@@ -300,6 +303,9 @@ func (c *Call) caller() string {
 func (t *Table) serve(c *Call) error {
 	if c.Route.Handle != nil {
 		return c.Route.Handle(c)
+	}
+	if err := c.chooseMediaType(); err != nil {
+		return err
 	}
 	data, err := c.Route.View(c)
 	if err != nil {

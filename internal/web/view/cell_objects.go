@@ -51,6 +51,9 @@ func (l ObjectList[T]) MarshalJSON() ([]byte, error) {
 	return json.Marshal(map[string]any{"v": document.Version, l.Name: l.raw})
 }
 
+// RowList returns the objects as the negotiator wrote them.
+func (l ObjectList[T]) RowList() (rows, example any) { return l.raw, AttributedObject[T]{} }
+
 // listObjects returns the view of the objects of a kind.
 func listObjects[T any](kind ledger.ObjectKind, name string) func(*route.Call) (any, error) {
 	return func(c *route.Call) (any, error) {

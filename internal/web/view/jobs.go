@@ -71,6 +71,10 @@ func (k *Cursors) Jobs(c *route.Call) (any, error) {
 	if err == nil && more {
 		list.Next, err = k.seal(places, bound)
 	}
+	for _, u := range list.Unreachable {
+		c.NoteUnreachable(u.Node)
+	}
+	c.LinkNext("after", list.Next)
 	return list, err
 }
 

@@ -131,6 +131,7 @@ func (p *Pool) Nodes(c *route.Call) (any, error) {
 			l.Next = l.Nodes[limit-1].Name
 		}
 	}
+	c.LinkNext("after", l.Next)
 	return l, nil
 }
 

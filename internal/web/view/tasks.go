@@ -69,6 +69,7 @@ func Tasks(c *route.Call) (any, error) {
 	if err == nil && len(missing) > 0 {
 		err = fmt.Errorf("job %s: %w: %s %s", id, roost.Unavailable, missing[0].Node, missing[0].Reason)
 	}
+	c.LinkNext("from", l.Next)
 	return l, err
 }
 

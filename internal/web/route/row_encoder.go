@@ -1,0 +1,164 @@
+package route
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/document"
+)
+
+// pieceBytes is from what size on rows are sent as they are made. A shorter answer has
+// its length and an ETag.
+const pieceBytes = 256 << 10
+
+// writeRows answers with the rows of a view as CSV or JSON Lines.
+func (c *Call) writeRows(data any) error {
+	rows, err := rowListOf(data, c.Route.Rows)
+	if err != nil {
+		return err
+	}
+	kind := c.mediaType
+	if kind == typeCSV {
+		kind += "; charset=utf-8; header=present"
+	}
+	var piece bytes.Buffer
+	e := newRowEncoder(c.mediaType, rows, &piece)
+	if err := e.fill(); err != nil {
+		return err
+	}
+	if e.isDone() {
+		return c.WriteText(http.StatusOK, kind, piece.Bytes())
+	}
+	isGzip := acceptsGzip(c.Request)
+	return c.Stream(func() {
+		h := c.Writer.Header()
+		h.Set("Content-Type", kind)
+		h.Add("Vary", "Accept-Encoding")
+		if isGzip {
+			h.Set("Content-Encoding", "gzip")
+		}
+	}, func(write func([]byte) error) error {
+		if isGzip {
+			return e.sendCompressed(write)
+		}
+		return e.send(writerFunc(write))
+	})
+}
+
+// writerFunc is a function as an io.Writer.
+type writerFunc func([]byte) error
+
+// Write writes all of b, or fails.
+func (f writerFunc) Write(b []byte) (int, error) {
+	if err := f(b); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}
+
+// rowEncoder writes rows into a buffer, from which they are sent in pieces.
+type rowEncoder struct {
+	rows    rowList
+	next    int
+	piece   *bytes.Buffer
+	csv     *csv.Writer // nil: JSON Lines
+	columns [][]string
+	cells   []string
+}
+
+func newRowEncoder(mediaType string, rows rowList, piece *bytes.Buffer) *rowEncoder {
+	e := &rowEncoder{rows: rows, piece: piece}
+	if mediaType != typeCSV {
+		return e
+	}
+	e.csv, e.columns = csv.NewWriter(piece), columnPaths(rows.rowType, nil)
+	for _, path := range e.columns {
+		e.cells = append(e.cells, strings.Join(path, "."))
+	}
+	e.csv.Write(e.cells) // to memory, as all rows
+	return e
+}
+
+func (e *rowEncoder) isDone() bool { return e.next == e.rows.len() }
+
+// fill adds rows to the piece until it is large enough to be sent, or all are there.
+func (e *rowEncoder) fill() error {
+	for !e.isDone() && e.piece.Len() < pieceBytes {
+		text, err := e.rows.text(e.next)
+		if err != nil {
+			return err
+		}
+		e.next++
+		if e.csv == nil {
+			e.piece.Write(append(text, '\n'))
+			continue
+		}
+		members := map[string]json.RawMessage{}
+		if err := json.Unmarshal(text, &members); err != nil {
+			return fmt.Errorf("%w: row %d: %w", roost.Internal, e.next-1, err)
+		}
+		for i, path := range e.columns {
+			e.cells[i] = cellText(memberAt(members, path))
+		}
+		e.csv.Write(e.cells)
+	}
+	if e.csv != nil {
+		e.csv.Flush()
+	}
+	return nil
+}
+
+// send sends the piece and all rows after it.
+func (e *rowEncoder) send(to io.Writer) error {
+	for {
+		if _, err := to.Write(e.piece.Bytes()); err != nil || e.isDone() {
+			return err
+		}
+		e.piece.Reset()
+		if err := e.fill(); err != nil {
+			return err
+		}
+	}
+}
+
+func (e *rowEncoder) sendCompressed(write func([]byte) error) error {
+	z, err := gzip.NewWriterLevel(writerFunc(write), 5)
+	if err == nil {
+		err = e.send(z)
+	}
+	if err == nil {
+		err = z.Close()
+	}
+	return err
+}
+
+// memberAt returns a member by the names on the way to it; nil: it is not there.
+func memberAt(members map[string]json.RawMessage, path []string) json.RawMessage {
+	for ; len(path) > 1; path = path[1:] {
+		var inner map[string]json.RawMessage
+		if json.Unmarshal(members[path[0]], &inner) != nil { // it is no object in this row
+			return nil
+		}
+		members = inner
+	}
+	return members[path[0]]
+}
+
+// cellText returns a value as a cell. What is no text, number or truth stays JSON.
+func cellText(value json.RawMessage) string {
+	if len(value) == 0 || string(value) == "null" {
+		return ""
+	}
+	var text string
+	if value[0] == '"' && json.Unmarshal(value, &text) == nil {
+		return document.CSVText(text)
+	}
+	return string(value)
+}
