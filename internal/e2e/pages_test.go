@@ -3,6 +3,7 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/web/simchild"
 )
 
@@ -71,6 +73,15 @@ job "too-large" {
   script = "true"
   memory = "900TiB"
 }
+job "saves" {
+  script   = "if [ -e state ]; then sleep 1; exit 0; fi; sleep 2; echo x > state; exit 85"
+  transfer = "always"
+  checkpoint {
+    method    = "self"
+    exit_code = 85
+    files     = ["state"]
+  }
+}
 `
 	if err := os.WriteFile(file, []byte(job), 0o644); err != nil {
 		t.Fatal(err)
@@ -83,6 +94,7 @@ job "too-large" {
 	if stdout, stderr, code := p.Command(t.Context(), "wait", ids[0]); code != 1 {
 		t.Fatalf("wait: %d %s%s", code, stdout, stderr)
 	}
+	checkWork(t, p, ids[2])
 	link := p.webLink(t)
 	address, err := url.Parse(link)
 	if err != nil {
@@ -101,7 +113,8 @@ job "too-large" {
 		"search": "/search?q=sweep", "manual": "/manual", "manual-search": "/manual?q=walltime",
 		"manual-page": "/manual/roost-job.5",
 		"waste":       "/waste?all=1", "reclaimed": "/reclaimed?days=3",
-		"job-usage": "/jobs/" + ids[0] + "/usage",
+		"job-usage":   "/jobs/" + ids[0] + "/usage",
+		"checkpoints": "/tasks/" + ids[2] + "/checkpoints", "saved": "/tasks/" + ids[2],
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, l := range looks() {
@@ -123,6 +136,32 @@ job "too-large" {
 	t.Run("whatif-answer", func(t *testing.T) { checkWhatIf(t, b, p, "http://"+address.Host) })
 	t.Run("map-keys", func(t *testing.T) { checkMapKeys(t, b, p, "http://"+address.Host) })
 	t.Run("live", func(t *testing.T) { checkLiveTable(t, b, p, "http://"+address.Host) })
+}
+
+// checkWork waits for a job that is started again with its own checkpoint. What is useful
+// and what is lost has to make up the time of its attempts.
+func checkWork(t *testing.T, p *Pool, id string) {
+	if stdout, stderr, code := p.Command(t.Context(), "wait", id); code != 0 {
+		t.Fatalf("wait: %d %s%s", code, stdout, stderr)
+	}
+	text, stderr, _ := p.Command(t.Context(), "show", "--json", id)
+	var shown struct {
+		Checkpoints document.CheckpointTimeline
+		Events      []document.Event
+	}
+	if err := json.Unmarshal([]byte(text), &shown); err != nil {
+		t.Fatalf("show: %v, %s", err, stderr)
+	}
+	wall, c := 0.0, &shown.Checkpoints
+	for i := range shown.Events {
+		if x := shown.Events[i].Exit; x != nil {
+			wall += x.Wall
+		}
+	}
+	if math.Abs(c.Useful+c.Lost-wall) > 1 || wall < 3 || c.Useful < 2.9 || c.Restores != 1 || len(c.Images) != 1 ||
+		len(c.Attempts) != 2 || c.Images[0].Restores != 1 || c.Attempts[1].From != 1 {
+		t.Errorf("the attempts ran for %v s, and the timeline is %+v", wall, c)
+	}
 }
 
 // checkWhatIf asks what a drain would do, by the form. The child of the web daemon has to

@@ -247,8 +247,15 @@ func (f *fakeSchedd) Why(context.Context, *wire.WhyRequest) (*wire.WhyReply, err
 }
 
 func (f *fakeSchedd) Events(_ *wire.EventsRequest, to grpc.ServerStreamingServer[wire.JobEvent]) error {
-	return to.Send(&wire.JobEvent{Sequence: 1, Id: "1.n1", What: f.text, Text: f.text, Node: f.text,
-		Exit: &wire.ExitStatus{Reason: f.text}})
+	image := &wire.CheckpointImage{Sequence: 1, Attempt: 1, Time: 1, Size: 1 << 20, Frozen: 1e8, Wall: 1e9}
+	for i, e := range []*wire.JobEvent{{What: "started"}, {What: "checkpointed", Image: image},
+		{What: "checkpoint-bad", Image: image}, {What: f.text, Exit: &wire.ExitStatus{Reason: f.text, Wall: 3e9}}} {
+		e.Sequence, e.Id, e.Attempt, e.Text, e.Node = uint64(i+1), "1.n1", 1, f.text, f.text
+		if err := to.Send(e); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (f *fakeSchedd) Ads(_ *wire.AdQuery, to grpc.ServerStreamingServer[wire.AdText]) error {

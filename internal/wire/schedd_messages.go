@@ -61,6 +61,7 @@ type (
 	Explanation           = scheddapi.Explanation
 	EventsRequest         = scheddapi.EventsRequest
 	JobEvent              = scheddapi.JobEvent
+	CheckpointImage       = scheddapi.CheckpointImage
 	HealthRequest         = scheddapi.HealthRequest
 	HealthReply           = scheddapi.HealthReply
 	WaitReasonCount       = scheddapi.WaitReasonCount

@@ -30,6 +30,18 @@ func WireImage(m *queue.CheckpointImage, key []byte) *wire.Image {
 	}
 }
 
+// EventImage is what users are told of an image: no keys, and no servers. Only the wire's
+// form for daemons has those.
+func EventImage(m *queue.CheckpointImage) *wire.CheckpointImage {
+	if m == nil {
+		return nil
+	}
+	return &wire.CheckpointImage{
+		Sequence: m.Sequence, Attempt: uint32(m.Attempt), Time: m.Time, Size: m.Size, RawSize: m.RawSize,
+		Frozen: m.Frozen, Wall: m.Wall, Self: m.SelfCheckpoint,
+	}
+}
+
 func checkpointMethod(self bool) wire.CheckpointPolicy_Method {
 	if self {
 		return wire.CheckpointPolicy_METHOD_SELF

@@ -76,15 +76,26 @@ func showJob(c *frame.Invocation) error {
 	if err != nil {
 		return err
 	}
-	events, more, err := Events(c, s.GetId(), c.CountFlag("events"))
+	several := s.GetTasks() > 1 || s.GetArray()
+	limit, read := c.CountFlag("events"), c.CountFlag("events")
+	if !several || s.GetState() != "" {
+		read = 0 // the timeline of a task is made of all its events
+	}
+	events, more, err := Events(c, s.GetId(), read)
 	if err != nil {
 		return err
 	}
-	if c.WantsJSON() {
-		return showJSON(c, s, events)
+	timeline := document.CheckpointTimeline{}
+	if read == 0 {
+		timeline = document.CheckpointTimelineOf(s, events, c.Now())
+		if limit > 0 && len(events) > limit {
+			events, more = events[:limit], true
+		}
 	}
-	showRecord(c, s)
-	several := s.GetTasks() > 1 || s.GetArray()
+	if c.WantsJSON() {
+		return showJSON(c, s, events, &timeline)
+	}
+	showRecord(c, s, &timeline)
 	if list := attempts(events); len(list) > 0 {
 		showAttempts(c, list, several)
 	}
@@ -118,12 +129,16 @@ func Events(c *frame.Invocation, id string, limit int) (events []*scheddapi.JobE
 	return events, false, err
 }
 
-func showJSON(c *frame.Invocation, s *scheddapi.JobStatus, events []*scheddapi.JobEvent) error {
+func showJSON(c *frame.Invocation, s *scheddapi.JobStatus, events []*scheddapi.JobEvent,
+	t *document.CheckpointTimeline) error {
 	records := make([]document.Event, len(events))
 	for i, e := range events {
 		records[i] = document.EventOf(e)
 	}
 	d := frame.JSONDocument{"job": document.JobOf(s, s.GetState() != ""), "events": records}
+	if len(t.Images) > 0 {
+		d["checkpoints"] = t
+	}
 	if hints := hints(c, s); len(hints) > 0 {
 		d["hints"] = hints
 	}
@@ -135,7 +150,7 @@ func showJSON(c *frame.Invocation, s *scheddapi.JobStatus, events []*scheddapi.J
 	return frame.PrintJSON(c.Stdout, d)
 }
 
-func showRecord(c *frame.Invocation, s *scheddapi.JobStatus) {
+func showRecord(c *frame.Invocation, s *scheddapi.JobStatus, t *document.CheckpointTimeline) {
 	state := document.StateOf(s)
 	fmt.Fprintf(c.Stdout, "%s  %s  %s\n\n", c.OutScreen.ColourText(frame.Bold, s.GetId()),
 		document.PrintableText(s.GetName()),
@@ -180,6 +195,7 @@ func showRecord(c *frame.Invocation, s *scheddapi.JobStatus) {
 	if n := s.GetCheckpoints(); n > 0 {
 		row("checkpoints", fmt.Sprintf("%d kept, the last taken %s", n, c.AgoText(s.GetCheckpointed())))
 	}
+	row("work", t.Summary())
 	if s.GetReason() != document.EndText(s.GetExit()) {
 		row("reason", document.PrintableText(s.GetReason()))
 	}

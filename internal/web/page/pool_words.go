@@ -81,3 +81,16 @@ func fewOf(list any) (any, error) {
 	}
 	return v.Slice(0, min(v.Len(), maxFew)).Interface(), nil
 }
+
+// newestOf returns the last elements of a list, the last first.
+func newestOf(list any) (any, error) {
+	v := reflect.ValueOf(list)
+	if v.Kind() != reflect.Slice {
+		return nil, fmt.Errorf("a %T is no list", list)
+	}
+	last := reflect.MakeSlice(v.Type(), 0, min(v.Len(), maxFew))
+	for i := range min(v.Len(), maxFew) {
+		last = reflect.Append(last, v.Index(v.Len()-1-i))
+	}
+	return last.Interface(), nil
+}

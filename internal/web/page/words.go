@@ -31,7 +31,7 @@ func functions() template.FuncMap {
 		"stacked": func(all []BarPart) template.HTML { return stackBar(all...) },
 		"reason":  waitReasonText, "waiting": waitingTasks,
 		"chart": drawChart, "length": stepText,
-		"later": laterText, "few": fewOf,
+		"later": laterText, "few": fewOf, "worked": drawTimeline, "newest": newestOf,
 	}
 }
 

@@ -139,7 +139,9 @@ type JobDetail struct {
 	// what to request next time, in the words of roost show; of one task
 	Hints []string `json:"hints,omitempty"`
 
-	Usage JobUsage `json:"-"` // for the page's charts; the API has a route of its own
+	// for the page; the API has routes of their own
+	Usage       JobUsage                    `json:"-"`
+	Checkpoints document.CheckpointTimeline `json:"-"`
 }
 
 // Job shows one job or task.
@@ -161,7 +163,17 @@ func Job(c *route.Call) (any, error) {
 	if c.IsPage {
 		d.Usage = jobUsageOf(c, status, chartWindows)
 	}
-	d.Events, err = eventsOf(c, id)
+	if !isOneTask(status) {
+		d.Events, err = eventsOf(c, id)
+		return d, err
+	}
+	events, partial, err := taskEvents(c, id)
+	d.Checkpoints = document.CheckpointTimelineOf(status, events, time.Now())
+	d.Checkpoints.Partial = partial
+	d.Events = []document.Event{}
+	for _, e := range events[max(len(events)-maxEvents, 0):] {
+		d.Events = append(d.Events, document.EventOf(e))
+	}
 	return d, err
 }
 

@@ -4103,6 +4103,7 @@ type JobEvent struct {
 	Node          string                 `protobuf:"bytes,7,opt,name=node,proto3" json:"node,omitempty"`
 	Exit          *ExitStatus            `protobuf:"bytes,8,opt,name=exit,proto3" json:"exit,omitempty"`
 	Chunk         uint32                 `protobuf:"varint,9,opt,name=chunk,proto3" json:"chunk,omitempty"` // index of the attempt's gang part, if the job has several
+	Image         *CheckpointImage       `protobuf:"bytes,10,opt,name=image,proto3" json:"image,omitempty"` // that was taken or proved bad, or that the attempt goes on from
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4200,6 +4201,115 @@ func (x *JobEvent) GetChunk() uint32 {
 	return 0
 }
 
+func (x *JobEvent) GetImage() *CheckpointImage {
+	if x != nil {
+		return x.Image
+	}
+	return nil
+}
+
+// CheckpointImage is what users are told of an image. The times that it holds are of its
+// attempt and of those that that one went on from.
+type CheckpointImage struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Sequence      uint64                 `protobuf:"varint,1,opt,name=sequence,proto3" json:"sequence,omitempty"`              // rises within a task
+	Attempt       uint32                 `protobuf:"varint,2,opt,name=attempt,proto3" json:"attempt,omitempty"`                // that it was taken of
+	Time          int64                  `protobuf:"varint,3,opt,name=time,proto3" json:"time,omitempty"`                      // unix nanoseconds
+	Size          int64                  `protobuf:"varint,4,opt,name=size,proto3" json:"size,omitempty"`                      // bytes, as it travels
+	RawSize       int64                  `protobuf:"varint,5,opt,name=raw_size,json=rawSize,proto3" json:"raw_size,omitempty"` // bytes before compression
+	Frozen        int64                  `protobuf:"varint,6,opt,name=frozen,proto3" json:"frozen,omitempty"`                  // nanoseconds for which the task stood still
+	Wall          int64                  `protobuf:"varint,7,opt,name=wall,proto3" json:"wall,omitempty"`                      // nanoseconds of work that it holds
+	Self          bool                   `protobuf:"varint,8,opt,name=self,proto3" json:"self,omitempty"`                      // the program's own files, not an image of its processes
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CheckpointImage) Reset() {
+	*x = CheckpointImage{}
+	mi := &file_scheddapi_schedd_proto_msgTypes[49]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CheckpointImage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CheckpointImage) ProtoMessage() {}
+
+func (x *CheckpointImage) ProtoReflect() protoreflect.Message {
+	mi := &file_scheddapi_schedd_proto_msgTypes[49]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CheckpointImage.ProtoReflect.Descriptor instead.
+func (*CheckpointImage) Descriptor() ([]byte, []int) {
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{49}
+}
+
+func (x *CheckpointImage) GetSequence() uint64 {
+	if x != nil {
+		return x.Sequence
+	}
+	return 0
+}
+
+func (x *CheckpointImage) GetAttempt() uint32 {
+	if x != nil {
+		return x.Attempt
+	}
+	return 0
+}
+
+func (x *CheckpointImage) GetTime() int64 {
+	if x != nil {
+		return x.Time
+	}
+	return 0
+}
+
+func (x *CheckpointImage) GetSize() int64 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
+func (x *CheckpointImage) GetRawSize() int64 {
+	if x != nil {
+		return x.RawSize
+	}
+	return 0
+}
+
+func (x *CheckpointImage) GetFrozen() int64 {
+	if x != nil {
+		return x.Frozen
+	}
+	return 0
+}
+
+func (x *CheckpointImage) GetWall() int64 {
+	if x != nil {
+		return x.Wall
+	}
+	return 0
+}
+
+func (x *CheckpointImage) GetSelf() bool {
+	if x != nil {
+		return x.Self
+	}
+	return false
+}
+
 type HealthRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// only what the schedd knows itself: name, version, addr, started, directory, dialect,
@@ -4212,7 +4322,7 @@ type HealthRequest struct {
 
 func (x *HealthRequest) Reset() {
 	*x = HealthRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[49]
+	mi := &file_scheddapi_schedd_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4224,7 +4334,7 @@ func (x *HealthRequest) String() string {
 func (*HealthRequest) ProtoMessage() {}
 
 func (x *HealthRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[49]
+	mi := &file_scheddapi_schedd_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4237,7 +4347,7 @@ func (x *HealthRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthRequest.ProtoReflect.Descriptor instead.
 func (*HealthRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{49}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *HealthRequest) GetBrief() bool {
@@ -4278,7 +4388,7 @@ type HealthReply struct {
 
 func (x *HealthReply) Reset() {
 	*x = HealthReply{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[50]
+	mi := &file_scheddapi_schedd_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4290,7 +4400,7 @@ func (x *HealthReply) String() string {
 func (*HealthReply) ProtoMessage() {}
 
 func (x *HealthReply) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[50]
+	mi := &file_scheddapi_schedd_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4303,7 +4413,7 @@ func (x *HealthReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthReply.ProtoReflect.Descriptor instead.
 func (*HealthReply) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{50}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *HealthReply) GetName() string {
@@ -4429,7 +4539,7 @@ type WaitReasonCount struct {
 
 func (x *WaitReasonCount) Reset() {
 	*x = WaitReasonCount{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[51]
+	mi := &file_scheddapi_schedd_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4441,7 +4551,7 @@ func (x *WaitReasonCount) String() string {
 func (*WaitReasonCount) ProtoMessage() {}
 
 func (x *WaitReasonCount) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[51]
+	mi := &file_scheddapi_schedd_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4454,7 +4564,7 @@ func (x *WaitReasonCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitReasonCount.ProtoReflect.Descriptor instead.
 func (*WaitReasonCount) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{51}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *WaitReasonCount) GetReason() string {
@@ -4483,7 +4593,7 @@ type OldestWait struct {
 
 func (x *OldestWait) Reset() {
 	*x = OldestWait{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[52]
+	mi := &file_scheddapi_schedd_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4495,7 +4605,7 @@ func (x *OldestWait) String() string {
 func (*OldestWait) ProtoMessage() {}
 
 func (x *OldestWait) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[52]
+	mi := &file_scheddapi_schedd_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4508,7 +4618,7 @@ func (x *OldestWait) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OldestWait.ProtoReflect.Descriptor instead.
 func (*OldestWait) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{52}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *OldestWait) GetBand() string {
@@ -4544,7 +4654,7 @@ type AdQuery struct {
 
 func (x *AdQuery) Reset() {
 	*x = AdQuery{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[53]
+	mi := &file_scheddapi_schedd_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4556,7 +4666,7 @@ func (x *AdQuery) String() string {
 func (*AdQuery) ProtoMessage() {}
 
 func (x *AdQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[53]
+	mi := &file_scheddapi_schedd_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4569,7 +4679,7 @@ func (x *AdQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdQuery.ProtoReflect.Descriptor instead.
 func (*AdQuery) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{53}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *AdQuery) GetType() string {
@@ -4609,7 +4719,7 @@ type AdText struct {
 
 func (x *AdText) Reset() {
 	*x = AdText{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[54]
+	mi := &file_scheddapi_schedd_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4621,7 +4731,7 @@ func (x *AdText) String() string {
 func (*AdText) ProtoMessage() {}
 
 func (x *AdText) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[54]
+	mi := &file_scheddapi_schedd_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4634,7 +4744,7 @@ func (x *AdText) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdText.ProtoReflect.Descriptor instead.
 func (*AdText) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{54}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *AdText) GetAd() string {
@@ -4670,7 +4780,7 @@ type CellRequest struct {
 
 func (x *CellRequest) Reset() {
 	*x = CellRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[55]
+	mi := &file_scheddapi_schedd_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4682,7 +4792,7 @@ func (x *CellRequest) String() string {
 func (*CellRequest) ProtoMessage() {}
 
 func (x *CellRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[55]
+	mi := &file_scheddapi_schedd_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4695,7 +4805,7 @@ func (x *CellRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellRequest.ProtoReflect.Descriptor instead.
 func (*CellRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{55}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *CellRequest) GetVerb() string {
@@ -4793,7 +4903,7 @@ type CheckpointCellRequest struct {
 
 func (x *CheckpointCellRequest) Reset() {
 	*x = CheckpointCellRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[56]
+	mi := &file_scheddapi_schedd_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4805,7 +4915,7 @@ func (x *CheckpointCellRequest) String() string {
 func (*CheckpointCellRequest) ProtoMessage() {}
 
 func (x *CheckpointCellRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[56]
+	mi := &file_scheddapi_schedd_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4818,7 +4928,7 @@ func (x *CheckpointCellRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointCellRequest.ProtoReflect.Descriptor instead.
 func (*CheckpointCellRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{56}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *CheckpointCellRequest) GetWho() string {
@@ -4837,7 +4947,7 @@ type CheckpointPiece struct {
 
 func (x *CheckpointPiece) Reset() {
 	*x = CheckpointPiece{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[57]
+	mi := &file_scheddapi_schedd_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4849,7 +4959,7 @@ func (x *CheckpointPiece) String() string {
 func (*CheckpointPiece) ProtoMessage() {}
 
 func (x *CheckpointPiece) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[57]
+	mi := &file_scheddapi_schedd_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4862,7 +4972,7 @@ func (x *CheckpointPiece) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointPiece.ProtoReflect.Descriptor instead.
 func (*CheckpointPiece) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{57}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *CheckpointPiece) GetData() []byte {
@@ -4882,7 +4992,7 @@ type CellReply struct {
 
 func (x *CellReply) Reset() {
 	*x = CellReply{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[58]
+	mi := &file_scheddapi_schedd_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4894,7 +5004,7 @@ func (x *CellReply) String() string {
 func (*CellReply) ProtoMessage() {}
 
 func (x *CellReply) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[58]
+	mi := &file_scheddapi_schedd_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4907,7 +5017,7 @@ func (x *CellReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellReply.ProtoReflect.Descriptor instead.
 func (*CellReply) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{58}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *CellReply) GetDocument() []byte {
@@ -4936,7 +5046,7 @@ type Placed struct {
 
 func (x *Placed) Reset() {
 	*x = Placed{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[59]
+	mi := &file_scheddapi_schedd_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4948,7 +5058,7 @@ func (x *Placed) String() string {
 func (*Placed) ProtoMessage() {}
 
 func (x *Placed) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[59]
+	mi := &file_scheddapi_schedd_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4961,7 +5071,7 @@ func (x *Placed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed.ProtoReflect.Descriptor instead.
 func (*Placed) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{59}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *Placed) GetUnits() []string {
@@ -5009,7 +5119,7 @@ type ShellInput struct {
 
 func (x *ShellInput) Reset() {
 	*x = ShellInput{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[60]
+	mi := &file_scheddapi_schedd_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5021,7 +5131,7 @@ func (x *ShellInput) String() string {
 func (*ShellInput) ProtoMessage() {}
 
 func (x *ShellInput) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[60]
+	mi := &file_scheddapi_schedd_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5034,7 +5144,7 @@ func (x *ShellInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellInput.ProtoReflect.Descriptor instead.
 func (*ShellInput) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{60}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *ShellInput) GetTask() string {
@@ -5142,7 +5252,7 @@ type ShellOutput struct {
 
 func (x *ShellOutput) Reset() {
 	*x = ShellOutput{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[61]
+	mi := &file_scheddapi_schedd_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5154,7 +5264,7 @@ func (x *ShellOutput) String() string {
 func (*ShellOutput) ProtoMessage() {}
 
 func (x *ShellOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[61]
+	mi := &file_scheddapi_schedd_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5167,7 +5277,7 @@ func (x *ShellOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellOutput.ProtoReflect.Descriptor instead.
 func (*ShellOutput) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{61}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *ShellOutput) GetData() []byte {
@@ -5226,7 +5336,7 @@ type AccountingQuery struct {
 
 func (x *AccountingQuery) Reset() {
 	*x = AccountingQuery{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[62]
+	mi := &file_scheddapi_schedd_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5238,7 +5348,7 @@ func (x *AccountingQuery) String() string {
 func (*AccountingQuery) ProtoMessage() {}
 
 func (x *AccountingQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[62]
+	mi := &file_scheddapi_schedd_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5251,7 +5361,7 @@ func (x *AccountingQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountingQuery.ProtoReflect.Descriptor instead.
 func (*AccountingQuery) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{62}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *AccountingQuery) GetQuery() []byte {
@@ -5285,7 +5395,7 @@ type AccountingPiece struct {
 
 func (x *AccountingPiece) Reset() {
 	*x = AccountingPiece{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[63]
+	mi := &file_scheddapi_schedd_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5297,7 +5407,7 @@ func (x *AccountingPiece) String() string {
 func (*AccountingPiece) ProtoMessage() {}
 
 func (x *AccountingPiece) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[63]
+	mi := &file_scheddapi_schedd_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5310,7 +5420,7 @@ func (x *AccountingPiece) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountingPiece.ProtoReflect.Descriptor instead.
 func (*AccountingPiece) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{63}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *AccountingPiece) GetLines() []byte {
@@ -5332,7 +5442,7 @@ type AccountingChange struct {
 
 func (x *AccountingChange) Reset() {
 	*x = AccountingChange{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[64]
+	mi := &file_scheddapi_schedd_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5344,7 +5454,7 @@ func (x *AccountingChange) String() string {
 func (*AccountingChange) ProtoMessage() {}
 
 func (x *AccountingChange) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[64]
+	mi := &file_scheddapi_schedd_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5357,7 +5467,7 @@ func (x *AccountingChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountingChange.ProtoReflect.Descriptor instead.
 func (*AccountingChange) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{64}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *AccountingChange) GetChange() []byte {
@@ -5390,7 +5500,7 @@ type AccountingResult struct {
 
 func (x *AccountingResult) Reset() {
 	*x = AccountingResult{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[65]
+	mi := &file_scheddapi_schedd_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5402,7 +5512,7 @@ func (x *AccountingResult) String() string {
 func (*AccountingResult) ProtoMessage() {}
 
 func (x *AccountingResult) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[65]
+	mi := &file_scheddapi_schedd_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5415,7 +5525,7 @@ func (x *AccountingResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountingResult.ProtoReflect.Descriptor instead.
 func (*AccountingResult) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{65}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *AccountingResult) GetDocument() []byte {
@@ -5438,7 +5548,7 @@ type ActReply_Result struct {
 
 func (x *ActReply_Result) Reset() {
 	*x = ActReply_Result{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[67]
+	mi := &file_scheddapi_schedd_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5450,7 +5560,7 @@ func (x *ActReply_Result) String() string {
 func (*ActReply_Result) ProtoMessage() {}
 
 func (x *ActReply_Result) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[67]
+	mi := &file_scheddapi_schedd_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5512,7 +5622,7 @@ type Explanation_Reason struct {
 
 func (x *Explanation_Reason) Reset() {
 	*x = Explanation_Reason{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[68]
+	mi := &file_scheddapi_schedd_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5524,7 +5634,7 @@ func (x *Explanation_Reason) String() string {
 func (*Explanation_Reason) ProtoMessage() {}
 
 func (x *Explanation_Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[68]
+	mi := &file_scheddapi_schedd_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5577,7 +5687,7 @@ type Explanation_Condition struct {
 
 func (x *Explanation_Condition) Reset() {
 	*x = Explanation_Condition{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[69]
+	mi := &file_scheddapi_schedd_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5589,7 +5699,7 @@ func (x *Explanation_Condition) String() string {
 func (*Explanation_Condition) ProtoMessage() {}
 
 func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[69]
+	mi := &file_scheddapi_schedd_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5674,7 +5784,7 @@ type Placed_Gpu struct {
 
 func (x *Placed_Gpu) Reset() {
 	*x = Placed_Gpu{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[70]
+	mi := &file_scheddapi_schedd_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5686,7 +5796,7 @@ func (x *Placed_Gpu) String() string {
 func (*Placed_Gpu) ProtoMessage() {}
 
 func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[70]
+	mi := &file_scheddapi_schedd_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5699,7 +5809,7 @@ func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed_Gpu.ProtoReflect.Descriptor instead.
 func (*Placed_Gpu) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{59, 0}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{60, 0}
 }
 
 func (x *Placed_Gpu) GetUuid() string {
@@ -6131,7 +6241,7 @@ const file_scheddapi_schedd_proto_rawDesc = "" +
 	"\x05error\x18\a \x01(\rR\x05error\x12\x14\n" +
 	"\x05alone\x18\b \x01(\rR\x05alone\"\x1f\n" +
 	"\rEventsRequest\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\"\xe2\x01\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\"\x95\x02\n" +
 	"\bJobEvent\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12\x12\n" +
 	"\x04time\x18\x02 \x01(\x03R\x04time\x12\x0e\n" +
@@ -6141,7 +6251,18 @@ const file_scheddapi_schedd_proto_rawDesc = "" +
 	"\x04text\x18\x06 \x01(\tR\x04text\x12\x12\n" +
 	"\x04node\x18\a \x01(\tR\x04node\x12*\n" +
 	"\x04exit\x18\b \x01(\v2\x16.roost.wire.ExitStatusR\x04exit\x12\x14\n" +
-	"\x05chunk\x18\t \x01(\rR\x05chunk\"?\n" +
+	"\x05chunk\x18\t \x01(\rR\x05chunk\x121\n" +
+	"\x05image\x18\n" +
+	" \x01(\v2\x1b.roost.wire.CheckpointImageR\x05image\"\xca\x01\n" +
+	"\x0fCheckpointImage\x12\x1a\n" +
+	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12\x18\n" +
+	"\aattempt\x18\x02 \x01(\rR\aattempt\x12\x12\n" +
+	"\x04time\x18\x03 \x01(\x03R\x04time\x12\x12\n" +
+	"\x04size\x18\x04 \x01(\x03R\x04size\x12\x19\n" +
+	"\braw_size\x18\x05 \x01(\x03R\arawSize\x12\x16\n" +
+	"\x06frozen\x18\x06 \x01(\x03R\x06frozen\x12\x12\n" +
+	"\x04wall\x18\a \x01(\x03R\x04wall\x12\x12\n" +
+	"\x04self\x18\b \x01(\bR\x04self\"?\n" +
 	"\rHealthRequest\x12\x14\n" +
 	"\x05brief\x18\x01 \x01(\bR\x05brief\x12\x18\n" +
 	"\awaiting\x18\x02 \x01(\bR\awaiting\"\x99\x04\n" +
@@ -6282,7 +6403,7 @@ func file_scheddapi_schedd_proto_rawDescGZIP() []byte {
 }
 
 var file_scheddapi_schedd_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_scheddapi_schedd_proto_msgTypes = make([]protoimpl.MessageInfo, 71)
+var file_scheddapi_schedd_proto_msgTypes = make([]protoimpl.MessageInfo, 72)
 var file_scheddapi_schedd_proto_goTypes = []any{
 	(Cause)(0),                    // 0: roost.wire.Cause
 	(ActRequest_Verb)(0),          // 1: roost.wire.ActRequest.Verb
@@ -6336,28 +6457,29 @@ var file_scheddapi_schedd_proto_goTypes = []any{
 	(*Explanation)(nil),           // 49: roost.wire.Explanation
 	(*EventsRequest)(nil),         // 50: roost.wire.EventsRequest
 	(*JobEvent)(nil),              // 51: roost.wire.JobEvent
-	(*HealthRequest)(nil),         // 52: roost.wire.HealthRequest
-	(*HealthReply)(nil),           // 53: roost.wire.HealthReply
-	(*WaitReasonCount)(nil),       // 54: roost.wire.WaitReasonCount
-	(*OldestWait)(nil),            // 55: roost.wire.OldestWait
-	(*AdQuery)(nil),               // 56: roost.wire.AdQuery
-	(*AdText)(nil),                // 57: roost.wire.AdText
-	(*CellRequest)(nil),           // 58: roost.wire.CellRequest
-	(*CheckpointCellRequest)(nil), // 59: roost.wire.CheckpointCellRequest
-	(*CheckpointPiece)(nil),       // 60: roost.wire.CheckpointPiece
-	(*CellReply)(nil),             // 61: roost.wire.CellReply
-	(*Placed)(nil),                // 62: roost.wire.Placed
-	(*ShellInput)(nil),            // 63: roost.wire.ShellInput
-	(*ShellOutput)(nil),           // 64: roost.wire.ShellOutput
-	(*AccountingQuery)(nil),       // 65: roost.wire.AccountingQuery
-	(*AccountingPiece)(nil),       // 66: roost.wire.AccountingPiece
-	(*AccountingChange)(nil),      // 67: roost.wire.AccountingChange
-	(*AccountingResult)(nil),      // 68: roost.wire.AccountingResult
-	nil,                           // 69: roost.wire.JobStatus.CountsEntry
-	(*ActReply_Result)(nil),       // 70: roost.wire.ActReply.Result
-	(*Explanation_Reason)(nil),    // 71: roost.wire.Explanation.Reason
-	(*Explanation_Condition)(nil), // 72: roost.wire.Explanation.Condition
-	(*Placed_Gpu)(nil),            // 73: roost.wire.Placed.Gpu
+	(*CheckpointImage)(nil),       // 52: roost.wire.CheckpointImage
+	(*HealthRequest)(nil),         // 53: roost.wire.HealthRequest
+	(*HealthReply)(nil),           // 54: roost.wire.HealthReply
+	(*WaitReasonCount)(nil),       // 55: roost.wire.WaitReasonCount
+	(*OldestWait)(nil),            // 56: roost.wire.OldestWait
+	(*AdQuery)(nil),               // 57: roost.wire.AdQuery
+	(*AdText)(nil),                // 58: roost.wire.AdText
+	(*CellRequest)(nil),           // 59: roost.wire.CellRequest
+	(*CheckpointCellRequest)(nil), // 60: roost.wire.CheckpointCellRequest
+	(*CheckpointPiece)(nil),       // 61: roost.wire.CheckpointPiece
+	(*CellReply)(nil),             // 62: roost.wire.CellReply
+	(*Placed)(nil),                // 63: roost.wire.Placed
+	(*ShellInput)(nil),            // 64: roost.wire.ShellInput
+	(*ShellOutput)(nil),           // 65: roost.wire.ShellOutput
+	(*AccountingQuery)(nil),       // 66: roost.wire.AccountingQuery
+	(*AccountingPiece)(nil),       // 67: roost.wire.AccountingPiece
+	(*AccountingChange)(nil),      // 68: roost.wire.AccountingChange
+	(*AccountingResult)(nil),      // 69: roost.wire.AccountingResult
+	nil,                           // 70: roost.wire.JobStatus.CountsEntry
+	(*ActReply_Result)(nil),       // 71: roost.wire.ActReply.Result
+	(*Explanation_Reason)(nil),    // 72: roost.wire.Explanation.Reason
+	(*Explanation_Condition)(nil), // 73: roost.wire.Explanation.Condition
+	(*Placed_Gpu)(nil),            // 74: roost.wire.Placed.Gpu
 }
 var file_scheddapi_schedd_proto_depIdxs = []int32{
 	0,  // 0: roost.wire.ExitStatus.cause:type_name -> roost.wire.Cause
@@ -6374,41 +6496,42 @@ var file_scheddapi_schedd_proto_depIdxs = []int32{
 	27, // 11: roost.wire.JobSpec.columns:type_name -> roost.wire.Column
 	26, // 12: roost.wire.SubmitRequest.jobs:type_name -> roost.wire.JobSpec
 	33, // 13: roost.wire.QueryRequest.selection:type_name -> roost.wire.Selection
-	69, // 14: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
+	70, // 14: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
 	3,  // 15: roost.wire.JobStatus.request:type_name -> roost.wire.Resources
 	5,  // 16: roost.wire.JobStatus.exit:type_name -> roost.wire.ExitStatus
 	6,  // 17: roost.wire.JobStatus.usage:type_name -> roost.wire.TaskUsage
-	62, // 18: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
+	63, // 18: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
 	35, // 19: roost.wire.JobStatus.refused:type_name -> roost.wire.Refused
 	38, // 20: roost.wire.JobStatus.chunks:type_name -> roost.wire.Chunk
 	37, // 21: roost.wire.JobStatus.run_now:type_name -> roost.wire.RunNow
 	7,  // 22: roost.wire.JobStatus.windows:type_name -> roost.wire.UsageWindow
 	3,  // 23: roost.wire.Chunk.request:type_name -> roost.wire.Resources
-	62, // 24: roost.wire.Chunk.placed:type_name -> roost.wire.Placed
+	63, // 24: roost.wire.Chunk.placed:type_name -> roost.wire.Placed
 	1,  // 25: roost.wire.ActRequest.verb:type_name -> roost.wire.ActRequest.Verb
 	33, // 26: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
 	41, // 27: roost.wire.ActRequest.alteration:type_name -> roost.wire.Alteration
 	40, // 28: roost.wire.ActRequest.node_release:type_name -> roost.wire.NodeRelease
 	27, // 29: roost.wire.Alteration.columns:type_name -> roost.wire.Column
-	70, // 30: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
+	71, // 30: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
 	33, // 31: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
 	36, // 32: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
 	36, // 33: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
 	36, // 34: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
 	49, // 35: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
-	71, // 36: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
-	72, // 37: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
+	72, // 36: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
+	73, // 37: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
 	5,  // 38: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
-	54, // 39: roost.wire.HealthReply.waiting:type_name -> roost.wire.WaitReasonCount
-	55, // 40: roost.wire.HealthReply.oldest:type_name -> roost.wire.OldestWait
-	73, // 41: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
-	4,  // 42: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
-	2,  // 43: roost.wire.ActReply.Result.refusal:type_name -> roost.wire.ActReply.Refusal
-	44, // [44:44] is the sub-list for method output_type
-	44, // [44:44] is the sub-list for method input_type
-	44, // [44:44] is the sub-list for extension type_name
-	44, // [44:44] is the sub-list for extension extendee
-	0,  // [0:44] is the sub-list for field type_name
+	52, // 39: roost.wire.JobEvent.image:type_name -> roost.wire.CheckpointImage
+	55, // 40: roost.wire.HealthReply.waiting:type_name -> roost.wire.WaitReasonCount
+	56, // 41: roost.wire.HealthReply.oldest:type_name -> roost.wire.OldestWait
+	74, // 42: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
+	4,  // 43: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
+	2,  // 44: roost.wire.ActReply.Result.refusal:type_name -> roost.wire.ActReply.Refusal
+	45, // [45:45] is the sub-list for method output_type
+	45, // [45:45] is the sub-list for method input_type
+	45, // [45:45] is the sub-list for extension type_name
+	45, // [45:45] is the sub-list for extension extendee
+	0,  // [0:45] is the sub-list for field type_name
 }
 
 func init() { file_scheddapi_schedd_proto_init() }
@@ -6427,7 +6550,7 @@ func file_scheddapi_schedd_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_scheddapi_schedd_proto_rawDesc), len(file_scheddapi_schedd_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   71,
+			NumMessages:   72,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
