@@ -27,6 +27,7 @@ type Node struct {
 	Drain   string         `json:"drain,omitempty"`   // why it is drained
 	Comment string         `json:"comment,omitempty"` // what administrators say of it
 	Owner   string         `json:"owner,omitempty"`   // why its owner does not lend it now
+	Desktop bool           `json:"desktop,omitempty"` // a person uses it, and pages of the pool hide its load
 }
 
 // ResourceAmount is how much of a resource is free, and how much there is.

@@ -116,6 +116,9 @@ func attemptEntry(job accounting.JobKey, e *queue.JobEvent, a *queue.AccountedAt
 		if !x.IsSuccess() {
 			entry.Reason = x.Describe()
 		}
+		if entry.Started == 0 && entry.Wall > 0 { // its node told of the end alone, as to a schedd that was killed
+			entry.Started = max(entry.Ended-accounting.Millis(entry.Wall), entry.Assigned)
+		}
 	} else {
 		// its node has told nothing: the schedd's clock is the best there is
 		entry.Cause, entry.Reason = accounting.EndedMachine, e.Reason

@@ -3,6 +3,7 @@ package feed
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/roost-batch/roost/internal/accounting"
 	"github.com/roost-batch/roost/schedd/queue"
@@ -156,5 +157,18 @@ func TestProject(t *testing.T) {
 	if j.Project != "ocean" || j.Arguments != "wave" || j.WorkDir != "/home/alice" || j.UnixGroup != "users" ||
 		j.Tasks != 3 || j.Request.CPU != 2000 || j.Submitted == 0 {
 		t.Errorf("got %+v", j)
+	}
+}
+
+// TestUnreportedStart checks that an attempt whose node told of its end alone began its
+// wall time before that.
+func TestUnreportedStart(t *testing.T) {
+	second := int64(time.Second)
+	for wall, want := range map[int64]accounting.Millis{7 * second: 93_000, 0: 0, 50 * second: 60_000} {
+		e := &queue.JobEvent{Time: 100 * second, Type: queue.Ended, Exit: &queue.AttemptExit{Wall: wall}}
+		got := attemptEntry(accounting.JobKey{}, e, &queue.AccountedAttempt{Attempt: 1, Assigned: 60 * second})
+		if got.Started != want || int64(got.Wall) != wall/1e6 {
+			t.Errorf("after %d s: it began at %d and ran for %d, want %d", wall/second, got.Started, got.Wall, want)
+		}
 	}
 }

@@ -49,8 +49,23 @@ func poolNodeOf(ad *classad.Ad) poolNode {
 	n.reclaimedCPUs, _ = ad.Real(roost.AttrReclaimedCpus)
 	n.reclaimedMemory, _ = ad.Real(roost.AttrReclaimedMemory)
 	n.reclaimedMemory *= float64(roost.MiB)
+	if _, n.Desktop = ad.Lookup(roost.AttrOwnerBusy); n.Desktop {
+		n.hidePresence()
+	}
 	return n
 }
+
+// hidePresence removes what says whether a person is at the machine: its load, and why
+// its owner keeps it now. Everybody of the pool reads the rest.
+func (n *poolNode) hidePresence() {
+	n.Load = 0
+	if n.Owner != "" {
+		n.Owner = ownerWithholds
+	}
+}
+
+// ownerWithholds is all that the pool is told of a desktop that takes no tasks now.
+const ownerWithholds = "its owner does not lend it now"
 
 // freshFor returns how long a snapshot is fresh.
 func (s *poolSnapshot) freshFor() time.Duration {
@@ -112,7 +127,7 @@ func nodeAttributes() []string {
 	return []string{roost.AttrName, roost.AttrState, roost.AttrLoadAvg, roost.AttrCpus, roost.AttrTotalCpus,
 		roost.AttrGpus, roost.AttrTotalGpus, roost.AttrMemory, roost.AttrTotalMemory, roost.AttrDisk,
 		roost.AttrTotalDisk, roost.AttrNumRunning, roost.AttrNumClaims, roost.AttrArch, roost.AttrOpSys,
-		roost.AttrVersion, roost.AttrOwnerBusyReason,
+		roost.AttrVersion, roost.AttrOwnerBusyReason, roost.AttrOwnerBusy,
 		roost.AttrReclaimedCpus, roost.AttrReclaimedMemory, rackAttr, nodeClassAttr, roost.AttrGpuModels}
 }
 

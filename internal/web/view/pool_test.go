@@ -1,10 +1,13 @@
 package view
 
 import (
+	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/document"
 )
 
@@ -15,6 +18,30 @@ func TestPoolFresh(t *testing.T) {
 		300 * time.Millisecond: 3 * time.Second, time.Minute: maxPoolFresh} {
 		if got := (&poolSnapshot{took: took}).freshFor(); got != want || got >= poolStale {
 			t.Errorf("read in %v: fresh for %v, want %v", took, got, want)
+		}
+	}
+}
+
+// TestPresenceHidden checks that the documents of the pool do not say whether a person is
+// at a desktop.
+func TestPresenceHidden(t *testing.T) {
+	const ad = `Name = "d1"; State = "Owner"; LoadAvg = 3.25; OwnerBusyReason = "its owner is active"`
+	for text, want := range map[string]string{
+		"[" + ad + "; OwnerBusy = true; KeyboardIdle = 7]": `"owner":"its owner does not lend it now","desktop":true`,
+		"[" + ad + "]": `"load":3.25`, // a server that takes no jobs now
+	} {
+		parsed, err := classad.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := poolNodeOf(parsed)
+		shown, err := json.Marshal(n.Node)
+		if err != nil || !strings.Contains(string(shown), want) {
+			t.Errorf("%s is shown as %s, want %s (%v)", text, shown, want, err)
+		}
+		if n.Desktop && (strings.Contains(string(shown), "active") || strings.Contains(string(shown), "3.25") ||
+			strings.Contains(strings.ToLower(string(shown)), "idle")) {
+			t.Errorf("%s says whether a person is there: %s", text, shown)
 		}
 	}
 }
