@@ -112,6 +112,7 @@ job "saves" {
 		"cell":   "/cell", "quotas": "/quotas", "usage": "/usage?all=1", "account": "/account",
 		"search": "/search?q=sweep", "manual": "/manual", "manual-search": "/manual?q=walltime",
 		"manual-page": "/manual/roost-job.5",
+		"statement":   "/statement?all=1",
 		"waste":       "/waste?all=1", "reclaimed": "/reclaimed?days=3",
 		"job-usage":   "/jobs/" + ids[0] + "/usage",
 		"checkpoints": "/tasks/" + ids[2] + "/checkpoints", "saved": "/tasks/" + ids[2],

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 
@@ -23,7 +24,17 @@ func (f *fakeSchedd) Accounting(r *wire.AccountingQuery, to grpc.ServerStreaming
 	f.mu.Lock()
 	f.queries = append(f.queries, q)
 	f.mu.Unlock()
+	payer := query.Payer{Project: f.text}
 	lines := map[string]any{
+		query.Rates:       query.RateLine{ID: 1, Group: f.text, Rule: "sum", By: f.text},
+		query.Adjustments: query.AdjustmentLine{ID: 1, Payer: payer, Month: 1, Amount: -12_500_000, Reason: f.text},
+		query.Budgets:     query.BudgetLine{ID: 1, Payer: payer, By: f.text, Hard: true},
+		query.Months:      query.MonthLine{Month: 1, By: f.text},
+		query.Statements: query.StatementDocument{Payer: payer, Month: 1, Total: -12_000_000,
+			Lines: []query.StatementLine{{User: f.text, Queue: f.text, Band: f.text, CoreHours: 1.5,
+				Amount: 500_000}},
+			Adjustments: []query.AdjustmentLine{{Amount: -12_500_000, Reason: f.text, By: f.text}}},
+		query.Ends:  accounting.EndLine{Owner: f.text, Count: 3},
 		query.Usage: query.UsageLine{Owner: f.text, Amounts: accounting.Amounts{Ended: 1, HeldCPU: 7.2e6}},
 	}
 	line, known := lines[q.Report]
@@ -35,4 +46,22 @@ func (f *fakeSchedd) Accounting(r *wire.AccountingQuery, to grpc.ServerStreaming
 		return fmt.Errorf("line: %w", err)
 	}
 	return to.Send(&wire.AccountingPiece{Lines: append(text, '\n')})
+}
+
+// ChangeAccounts checks a change and answers with what it makes.
+func (f *fakeSchedd) ChangeAccounts(ctx context.Context, r *wire.AccountingChange) (*wire.AccountingResult, error) {
+	if _, err := f.caller(ctx); err != nil {
+		return nil, err
+	}
+	c, err := query.ParseChange(r.GetChange())
+	if err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	f.changes = append(f.changes, c)
+	f.mu.Unlock()
+	made := map[string]any{"rate": c.Rate, "rerate": c.Rerate, "adjustment": c.Adjustment, "budget": c.Budget,
+		"close": c.Close}[c.What()]
+	text, err := json.Marshal(made)
+	return &wire.AccountingResult{Document: text}, err
 }

@@ -59,6 +59,7 @@ type fakeSchedd struct {
 	cell map[string]string  // documents of the negotiators by kind; what is missing is empty
 
 	queries []query.Query // of the accounts
+	changes []query.Change
 
 	shells fakeShells
 }

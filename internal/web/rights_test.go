@@ -13,16 +13,21 @@ import (
 // examplePath fills in the wildcards of a pattern.
 func examplePath(pattern string) string {
 	return strings.NewReplacer("{id}", "1.n1", "{node}", "n1", "{stream}", "out", "{name}", "x", "{file}", "roost.css",
-		"{provider}", "university", "{$}", "").Replace(pattern)
+		"{provider}", "university", "{$}", "", "{month}", "2026-03",
+		"{report}", "ends").Replace(pattern)
 }
 
 // exampleBody is a body that a route accepts.
 func exampleBody(r *route.Route) string {
 	return map[string]string{
-		"/v1/acts":   `{"verb":"hold","select":["1.n1"],"expect":1}`,
-		"/v1/jobs":   `{"text":"job \"a\" { command = [\"true\"] }"}`,
-		"/v1/whatif": `{"drain":["n1"]}`,
-		"/v1/plan":   `{"text":"job \"a\" { command = [\"true\"] }"}`,
+		"/v1/acts":                   `{"verb":"hold","select":["1.n1"],"expect":1}`,
+		"/v1/jobs":                   `{"text":"job \"a\" { command = [\"true\"] }"}`,
+		"/v1/whatif":                 `{"drain":["n1"]}`,
+		"/v1/accounting/rates":       `{"rule":"sum","core_hour":0.02}`,
+		"/v1/accounting/recharge":    `{"from":"2026-01-01T00:00:00Z"}`,
+		"/v1/accounting/adjustments": `{"payer":{"project":"x"},"month":"2026-03","amount":-12.5,"reason":"r"}`,
+		"/v1/accounting/budgets":     `{"payer":{"user":"ann"},"from":"2026-01","to":"2026-12","amount":5}`,
+		"/v1/plan":                   `{"text":"job \"a\" { command = [\"true\"] }"}`,
 	}[r.Pattern]
 }
 

@@ -13,7 +13,7 @@ import (
 // routes returns the table of all routes.
 func (d *server) routes() []route.Route {
 	return slices.Concat(d.sessionRoutes(), jobRoutes(d.cursors), d.changeRoutes(), poolRoutes(&d.pool),
-		d.manualRoutes(), usageRoutes(), d.terminalRoutes(), d.serviceRoutes())
+		d.manualRoutes(), usageRoutes(), accountsRoutes(), d.terminalRoutes(), d.serviceRoutes())
 }
 
 // sessionRoutes are those of logins and API tokens.

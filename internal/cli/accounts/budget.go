@@ -82,11 +82,11 @@ func budgetState(l *query.BudgetLine) string {
 
 // cents rounds an amount to two decimals.
 func cents(u query.Units) string {
-	n, half := accounting.MicroUnits(u), cent/2
+	n, half := accounting.MicroUnits(u), query.Cent/2
 	if n < 0 {
 		half = -half
 	}
-	return ((n + half) / cent * cent).String()
+	return ((n + half) / query.Cent * query.Cent).String()
 }
 
 func setBudget(c *frame.Invocation, _ []string) error {

@@ -24,11 +24,11 @@ func printLines[T any](c *frame.Invocation, name string, columns []column[T], li
 	switch {
 	case c.WantsJSON():
 		for i := range lines {
-			document, err := snakeDocument(&lines[i])
+			line, err := document.SnakeDocument(&lines[i])
 			if err != nil {
 				return err
 			}
-			if err := frame.PrintLine(c.Stdout, frame.JSONDocument{name: document}); err != nil {
+			if err := frame.PrintLine(c.Stdout, frame.JSONDocument{name: line}); err != nil {
 				return err
 			}
 		}
@@ -96,6 +96,9 @@ func utc(m accounting.Millis) string {
 	}
 	return m.Time().Format("2006-01-02T15:04:05")
 }
+
+// seconds writes milliseconds as seconds.
+func seconds(ms int64) string { return strconv.FormatFloat(float64(ms)/1000, 'f', 3, 64) }
 
 // clock writes milliseconds as [days-]HH:MM:SS.
 func clock(ms int64) string {

@@ -3,6 +3,7 @@ package accounts
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	ucli "github.com/urfave/cli/v2"
 
@@ -89,6 +90,8 @@ func printReport(c *frame.Invocation) error {
 			{"host", false, func(l *query.SourceLine) string { return l.Host }},
 			{"next", true, func(l *query.SourceLine) string { return fmt.Sprint(l.Next) }},
 			{"complete", false, func(l *query.SourceLine) string { return utc(l.Complete) }},
+			{"lag_seconds", true, func(l *query.SourceLine) string { return sourceLag(l, c.Now()) }},
+			{"skew_seconds", true, func(l *query.SourceLine) string { return seconds(l.Skew) }},
 			{"gaps", true, func(l *query.SourceLine) string { return fmt.Sprint(l.Gaps) }},
 			{"refused", true, func(l *query.SourceLine) string { return count(l.Refused) }},
 			{"error", false, func(l *query.SourceLine) string { return l.Error }},
@@ -118,6 +121,15 @@ func capacityColumns() []column[accounting.CapacityLine] {
 		part("gpu_hours", func(l *accounting.CapacityLine) int64 { return l.TotalGPU }),
 		part("gpu_held", func(l *accounting.CapacityLine) int64 { return l.HeldGPU }),
 	}
+}
+
+// sourceLag returns how far the accounts are behind a source, in seconds; empty: nothing
+// of it is complete yet.
+func sourceLag(l *query.SourceLine, now time.Time) string {
+	if l.Complete == 0 {
+		return ""
+	}
+	return seconds(max(int64(accounting.MillisOf(now)-l.Complete), 0))
 }
 
 // printAnswer asks and prints.

@@ -6,16 +6,17 @@ import (
 
 	"github.com/roost-batch/roost/internal/accounting"
 	"github.com/roost-batch/roost/internal/accounting/query"
+	"github.com/roost-batch/roost/internal/document"
 )
 
 func TestSnakeDocument(t *testing.T) {
 	line := query.AttemptLine{}
 	line.Job.Source, line.Job.UID, line.Attempt.UserCPU = accounting.SourceID{15: 7}, 5, 1<<60+1
-	document, err := snakeDocument(&line)
+	lines, err := document.SnakeDocument(&line)
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := json.Marshal(document)
+	text, err := json.Marshal(lines)
 	if err != nil {
 		t.Fatal(err)
 	}

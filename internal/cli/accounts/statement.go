@@ -44,16 +44,6 @@ func statementBranches() []frame.Subcommand {
 	}
 }
 
-// statementRow is a line of a statement, as it is printed.
-type statementRow struct {
-	payer, what, user, queue, band string
-	hours                          string
-	amount                         accounting.MicroUnits
-}
-
-// cent is what amounts of statements are rounded to.
-const cent = accounting.Unit / 100
-
 func listStatements(c *frame.Invocation, _ []string) error {
 	m, err := monthFlag(c, "month", thisMonth(c))
 	if err != nil {
@@ -70,56 +60,24 @@ func listStatements(c *frame.Invocation, _ []string) error {
 	if c.WantsJSON() {
 		return frame.PrintJSON(c.Stdout, frame.JSONDocument{"statements": statements})
 	}
-	var rows []statementRow
+	type row = query.StatementRow
+	var rows []row
 	for i := range statements {
-		rows = append(rows, statementRows(&statements[i])...)
+		rows = append(rows, statements[i].Rows()...)
 	}
-	columns := []column[statementRow]{
-		{"payer", false, func(r *statementRow) string { return r.payer }},
-		{"what", false, func(r *statementRow) string { return r.what }},
-		{"user", false, func(r *statementRow) string { return r.user }},
-		{"queue", false, func(r *statementRow) string { return r.queue }},
-		{"band", false, func(r *statementRow) string { return r.band }},
-		{"core_hours", true, func(r *statementRow) string { return r.hours }},
-		{"amount", true, func(r *statementRow) string { return r.amount.String() }},
+	columns := []column[row]{
+		{"payer", false, func(r *row) string { return r.Payer }},
+		{"what", false, func(r *row) string { return r.What }},
+		{"user", false, func(r *row) string { return r.User }},
+		{"queue", false, func(r *row) string { return r.Queue }},
+		{"band", false, func(r *row) string { return r.Band }},
+		{"core_hours", true, (*row).Hours},
+		{"amount", true, func(r *row) string { return r.Amount.String() }},
 	}
 	if c.Flag("csv") {
 		return printCSV(c, columns, rows)
 	}
 	return printTable(c, "statements", "nothing is charged for "+m.String(), columns, rows)
-}
-
-// statementRows are the rows of a statement, with amounts that are rounded and sum to the
-// total.
-func statementRows(d *query.StatementDocument) []statementRow {
-	st := accounting.Statement{Grant: accounting.MicroUnits(d.Grant)}
-	for _, l := range d.Lines {
-		st.Lines = append(st.Lines, accounting.StatementLine{Amount: accounting.MicroUnits(l.Amount)})
-	}
-	for _, a := range d.Adjustments {
-		st.Adjustments = append(st.Adjustments, accounting.Adjustment{Amount: accounting.MicroUnits(a.Amount)})
-	}
-	rounded := st.Rounded(cent)
-	payer := d.Payer.String()
-	var rows []statementRow
-	for i, l := range d.Lines {
-		rows = append(rows, statementRow{payer, "use", l.User, l.Queue, l.Band, fmt.Sprintf("%.2f", l.CoreHours),
-			rounded.Lines[i]})
-	}
-	for i, a := range d.Adjustments {
-		rows = append(rows, statementRow{payer: payer, what: a.Reason, user: a.By, amount: rounded.Adjustments[i]})
-	}
-	if d.Grant != 0 {
-		rows = append(rows, statementRow{payer: payer, what: "free grant", amount: -rounded.Grant})
-	}
-	what := "total, not closed"
-	switch {
-	case d.Partial:
-		what = "your part"
-	case d.Closed != 0:
-		what = "total, closed " + day(d.Closed)
-	}
-	return append(rows, statementRow{payer: payer, what: what, amount: rounded.Total})
 }
 
 func listMonths(c *frame.Invocation, _ []string) error {

@@ -78,7 +78,7 @@ func newRowEncoder(mediaType string, rows rowList, piece *bytes.Buffer) *rowEnco
 	if mediaType != typeCSV {
 		return e
 	}
-	e.csv, e.columns = csv.NewWriter(piece), columnPaths(rows.rowType, nil)
+	e.csv, e.columns = csv.NewWriter(piece), rows.columns
 	for _, path := range e.columns {
 		e.cells = append(e.cells, strings.Join(path, "."))
 	}

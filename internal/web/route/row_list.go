@@ -9,27 +9,32 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// RowList is a view whose rows are no member of a struct. example has the type that their
-// columns are made of.
-type RowList interface{ RowList() (rows, example any) }
+// RowList is a view whose rows are no member of a struct. rows is a slice, and columns
+// are the names on the way to the value of each column.
+type RowList interface {
+	RowList() (rows any, columns [][]string)
+}
 
-// rowList is the rows of a view: a slice, and the type of a row.
+// rowList is the rows of a view: a slice, and its columns.
 type rowList struct {
 	rows    reflect.Value
-	rowType reflect.Type
+	columns [][]string
 }
+
+// Columns returns the columns of rows of a type, in the order of its JSON members.
+func Columns[T any]() [][]string { return columnPaths(reflect.TypeFor[T](), nil) }
 
 // rowListOf finds the rows of a view: the member of that name.
 func rowListOf(data any, name string) (l rowList, err error) {
 	if list, ok := data.(RowList); ok {
-		rows, example := list.RowList()
-		return rowList{reflect.ValueOf(rows), reflect.TypeOf(example)}, nil
+		rows, columns := list.RowList()
+		return rowList{reflect.ValueOf(rows), columns}, nil
 	}
 	v := reflect.Indirect(reflect.ValueOf(data))
 	if v.Kind() == reflect.Struct {
 		for _, f := range reflect.VisibleFields(v.Type()) {
 			if member, _, _ := strings.Cut(f.Tag.Get("json"), ","); member == name && f.Type.Kind() == reflect.Slice {
-				return rowList{v.FieldByIndex(f.Index), f.Type.Elem()}, nil
+				return rowList{v.FieldByIndex(f.Index), columnPaths(f.Type.Elem(), nil)}, nil
 			}
 		}
 	}

@@ -52,7 +52,9 @@ func (l ObjectList[T]) MarshalJSON() ([]byte, error) {
 }
 
 // RowList returns the objects as the negotiator wrote them.
-func (l ObjectList[T]) RowList() (rows, example any) { return l.raw, AttributedObject[T]{} }
+func (l ObjectList[T]) RowList() (rows any, columns [][]string) {
+	return l.raw, route.Columns[AttributedObject[T]]()
+}
 
 // listObjects returns the view of the objects of a kind.
 func listObjects[T any](kind ledger.ObjectKind, name string) func(*route.Call) (any, error) {

@@ -1,4 +1,4 @@
-package accounts
+package document
 
 import (
 	"bytes"
@@ -8,20 +8,20 @@ import (
 	"unicode"
 )
 
-// snakeDocument returns a value as a document whose names are as in roost-json(7):
+// SnakeDocument returns a value as a document whose names are as in roost-json(7).
 // HeldCPU is held_cpu. The id of a source is text.
-func snakeDocument(v any) (any, error) {
+func SnakeDocument(v any) (any, error) {
 	text, err := json.Marshal(v)
 	if err != nil {
 		return nil, err
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
-	var document any
-	if err := d.Decode(&document); err != nil {
+	var decoded any
+	if err := d.Decode(&decoded); err != nil {
 		return nil, err
 	}
-	return renamed(document), nil
+	return renamed(decoded), nil
 }
 
 func renamed(v any) any {
@@ -32,7 +32,7 @@ func renamed(v any) any {
 			if source, is := sourceText(name, member); is {
 				member = source
 			}
-			out[snakeCase(name)] = renamed(member)
+			out[SnakeCase(name)] = renamed(member)
 		}
 		return out
 	case []any:
@@ -64,8 +64,8 @@ func sourceText(name string, v any) (string, bool) {
 	return hex.EncodeToString(id), true
 }
 
-// snakeCase writes a name as in HeldCPU or TotalGPU with low lines.
-func snakeCase(name string) string {
+// SnakeCase writes a name as in HeldCPU or TotalGPU with low lines.
+func SnakeCase(name string) string {
 	var b strings.Builder
 	runes := []rune(name)
 	for i, r := range runes {
