@@ -46,6 +46,9 @@ func (m loopMetrics) snapshot() (out metrics.ScheddSnapshot) {
 		out.Claims[min(int(c.State), waiting)]++
 	})
 	out.JournalBytes = m.loop.logSize.Load()
+	if m.loop.feed != nil {
+		out.FeedBacklog = m.loop.feed.Backlog()
+	}
 	return out
 }
 

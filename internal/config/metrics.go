@@ -19,6 +19,8 @@ type MetricsSettings struct {
 	Negotiator string
 	Schedd     string
 	Startd     string // of the first startd; each further one has the next port
+	Web        string
+	Accountant string
 	TokenFile  string // absolute path; empty: certificates only
 	// names of this host that readers may use, beside the node's name and the host in the
 	// address
@@ -39,6 +41,10 @@ func (n *Node) MetricsAddress(daemon, name string) string {
 		return m.Negotiator
 	case "schedd":
 		return m.Schedd
+	case "web":
+		return m.Web
+	case "accountant":
+		return m.Accountant
 	case "startd":
 		return addressAfter(m.Startd, slices.IndexFunc(n.Startds, func(d StartdSettings) bool {
 			return d.Name == name
@@ -65,7 +71,8 @@ func (s *blockReader) readMetrics(b *hclsyntax.Block, to *MetricsSettings) {
 	for _, d := range []struct {
 		name string
 		to   *string
-	}{{"collector", &to.Collector}, {"negotiator", &to.Negotiator}, {"schedd", &to.Schedd}, {"startd", &to.Startd}} {
+	}{{"collector", &to.Collector}, {"negotiator", &to.Negotiator}, {"schedd", &to.Schedd}, {"startd", &to.Startd},
+		{"web", &to.Web}, {"accountant", &to.Accountant}} {
 		m.readSetting(d.name, `"127.0.0.1:9713"`, func(text string) error {
 			*d.to = text
 			return checkMetricsAddress(text)
@@ -114,7 +121,7 @@ func checkMetricsAddress(text string) error {
 
 // addresses lists the addresses in the block.
 func (m *MetricsSettings) addresses() (all []string) {
-	for _, address := range []string{m.Collector, m.Negotiator, m.Schedd, m.Startd} {
+	for _, address := range []string{m.Collector, m.Negotiator, m.Schedd, m.Startd, m.Web, m.Accountant} {
 		if address != "" {
 			all = append(all, address)
 		}
@@ -141,7 +148,10 @@ func (n *Node) checkMetrics() error {
 		return fmt.Errorf("%w: metrics are served to nobody: add token_file = \"…\" with a token for the readers "+
 			"(openssl rand -hex 32), or a tls block for readers with a certificate of the pool", roost.BadConfig)
 	}
-	all := []string{m.Collector, m.Negotiator, m.Schedd}
+	if err := n.checkWebMetrics(); err != nil {
+		return err
+	}
+	all := []string{m.Collector, m.Negotiator, m.Schedd, m.Web, m.Accountant}
 	for i, d := range n.Startds {
 		address := addressAfter(m.Startd, i)
 		if m.Startd != "" && address == "" {
@@ -166,6 +176,23 @@ func (n *Node) checkMetrics() error {
 	return nil
 }
 
+// checkWebMetrics checks the address of the web daemon. The daemon has no key of the
+// pool, so that its readers need tokens, and no TLS but that of its pages.
+func (n *Node) checkWebMetrics() error {
+	m := n.Metrics
+	switch {
+	case m.Web == "":
+		return nil
+	case m.TokenFile == "":
+		return fmt.Errorf("%w: metrics of the web daemon are served to nobody, because it knows no certificates: add "+
+			"token_file = \"…\" with a token for the readers", roost.BadConfig)
+	case !isLoopback(m.Web) && (n.Web == nil || n.Web.Certificate == ""):
+		return fmt.Errorf("%w: metrics of the web daemon at %s are read over the network, and the web block has no "+
+			"certificate: a token would be readable on its way", roost.BadConfig, m.Web)
+	}
+	return nil
+}
+
 func (w fileWriter) writeMetrics(m *MetricsSettings) {
 	if m == nil {
 		return
@@ -175,6 +202,8 @@ func (w fileWriter) writeMetrics(m *MetricsSettings) {
 	b.writeText("negotiator", m.Negotiator)
 	b.writeText("schedd", m.Schedd)
 	b.writeText("startd", m.Startd)
+	b.writeText("web", m.Web)
+	b.writeText("accountant", m.Accountant)
 	b.writeText("token_file", m.TokenFile)
 	b.writeList("names", m.Names)
 }

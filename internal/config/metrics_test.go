@@ -16,6 +16,8 @@ startd "b" {}
 metrics {
   schedd     = "127.0.0.1:9713"
   startd     = "[::1]:9714"
+  web        = "127.0.0.1:9720"
+  accountant = "127.0.0.1:9721"
   token_file = "token"
   names      = ["n1.example.org"]
 }`)
@@ -23,7 +25,9 @@ metrics {
 		t.Fatal(err)
 	}
 	for _, c := range [][3]string{{"schedd", "", "127.0.0.1:9713"}, {"startd", "a", "[::1]:9714"},
-		{"startd", "b", "[::1]:9715"}, {"startd", "c", ""}, {"collector", "", ""}, {"master", "", ""}} {
+		{"startd", "b", "[::1]:9715"}, {"startd", "c", ""},
+		{"web", "", "127.0.0.1:9720"}, {"accountant", "", "127.0.0.1:9721"},
+		{"collector", "", ""}, {"master", "", ""}} {
 		if got := n.MetricsAddress(c[0], c[1]); got != c[2] {
 			t.Errorf("%s %s: got %q, want %q", c[0], c[1], got, c[2])
 		}
@@ -67,9 +71,18 @@ func TestMetricsMistakes(t *testing.T) {
 }`: "no port 1 after",
 		`metrics {
   schedd = "127.0.0.1:9713"
-  web = "127.0.0.1:9713"
+  authority = "127.0.0.1:9713"
   token_file = "t"
-}`: "web",
+}`: "authority",
+		`metrics {
+  web = "10.0.0.5:9715"
+  token_file = "t"
+}`: "the web block has no certificate",
+		`metrics {
+  web = "127.0.0.1:9715"
+  accountant = "127.0.0.1:9715"
+  token_file = "t"
+}`: "two daemons have the address 127.0.0.1:9715",
 		`metrics {
   schedd = "127.0.0.1:9713"
   token_file = "t"

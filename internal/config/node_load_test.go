@@ -151,7 +151,9 @@ func fullNode() *Node {
 				Authority: "/etc/roost/sso.pem", Local: true}},
 			PAMService: "roost", PAMDir: "/etc/roost/pam.d"},
 		Metrics: &MetricsSettings{Collector: "10.0.0.1:9711", Negotiator: "10.0.0.1:9712", Schedd: "10.0.0.1:9713",
-			Startd: "10.0.0.1:9714", TokenFile: "/etc/roost/metrics.token", Names: []string{"n1.lab.example"}},
+			Startd: "10.0.0.1:9714",
+			Web:    "10.0.0.1:9724", Accountant: "10.0.0.1:9725",
+			TokenFile: "/etc/roost/metrics.token", Names: []string{"n1.lab.example"}},
 		Owner: OwnerFile{File: "/srv/owner.hcl"},
 		Startds: []StartdSettings{{
 			Name: "n1", Dir: "/srv/n1", Listen: []string{"10.0.0.1:9703"},

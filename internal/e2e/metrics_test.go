@@ -30,7 +30,7 @@ func metricsPool(t *testing.T) (p *Pool, addresses map[string]string) {
 	}
 	addresses = map[string]string{}
 	var listeners []net.Listener // at the same time, so that each port is another
-	for _, daemon := range []string{"collector", "negotiator", "schedd", "startd"} {
+	for _, daemon := range []string{"collector", "negotiator", "schedd", "startd", "web", "accountant", "pages"} {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
@@ -40,11 +40,15 @@ func metricsPool(t *testing.T) (p *Pool, addresses map[string]string) {
 	for _, l := range listeners {
 		l.Close()
 	}
+	pages := addresses["pages"]
+	delete(addresses, "pages")
 	return nodePool(t, &config.Node{
+		Web: &config.WebSettings{Listen: []string{pages}}, Accountant: &config.AccountantSettings{},
 		Startds: []config.StartdSettings{{Resources: roost.Resources{CPU: 4000, Memory: roost.GiB, Disk: roost.GiB},
 			Name: "host1"}},
 		Metrics: &config.MetricsSettings{Collector: addresses["collector"], Negotiator: addresses["negotiator"],
-			Schedd: addresses["schedd"], Startd: addresses["startd"], TokenFile: file},
+			Schedd: addresses["schedd"], Startd: addresses["startd"], Web: addresses["web"],
+			Accountant: addresses["accountant"], TokenFile: file},
 	}), addresses
 }
 
@@ -85,6 +89,12 @@ func TestMetrics(t *testing.T) {
 	}
 	p, addresses := metricsPool(t)
 	for daemon, address := range addresses {
+		if !pollUntil(t.Context(), time.Minute, func() bool { // the master starts these two last
+			_, _, err := metricsPage(t.Context(), address, metricsToken)
+			return err == nil
+		}) {
+			t.Fatalf("%s serves no metrics", daemon)
+		}
 		for token, want := range map[string]int{"": 401, metricsToken + "x": 401, metricsToken: 200} {
 			status, values, err := metricsPage(t.Context(), address, token)
 			if status != want || (len(values) > 5) != (want == 200) {
@@ -121,6 +131,10 @@ func TestMetrics(t *testing.T) {
 	await("schedd", map[string]float64{`attempts_ended_total{band="batch",cause="removed"}`: 2,
 		`tasks{band="batch",state="running"}`: 0, `claims{state="busy"}`: 0})
 	await("startd", map[string]float64{`tasks{class="batch"}`: 0, `cores{state="free"}`: 4})
+	await("accountant", map[string]float64{`ingested_total{kind="machine"}`: 1, "gaps": 0, "duplicates_total": 0})
+	await("schedd", map[string]float64{"feed_backlog_events": 0})
+	await("web", map[string]float64{"in_flight": 0, "streams": 0, "resyncs_total": 0,
+		`login_failures_total{way="token"}`: 0})
 	_, values, err := metricsPage(t.Context(), addresses["schedd"], metricsToken)
 	useful, lost := values["roost_schedd_useful_seconds_total"],
 		values[`roost_schedd_lost_seconds_total{cause="removed"}`]

@@ -3,9 +3,9 @@
 //
 // A daemon that has an address in the metrics block of its node file makes an Exporter.
 // Its Registry has the families of that daemon alone, in the structs Schedd, Negotiator,
-// Collector and Startd. Without an address the registry is nil. The struct then has nil
-// handles, and all methods of nil handles do nothing, so that the daemons count without
-// asking whether anybody listens.
+// Collector, Startd, Web and Accountant. Without an address the registry is nil. The
+// struct then has nil handles, and all methods of nil handles do nothing, so that the
+// daemons count without asking whether anybody listens.
 //
 // Two kinds of numbers exist. Counters and histograms are atomics: the daemon adds to
 // them where things happen. Gauges come from the daemon's last snapshot, which the

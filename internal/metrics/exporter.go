@@ -64,6 +64,15 @@ func Open(node *config.Node, part, name string, id *rpc.Identity, log *slog.Logg
 	return e, nil
 }
 
+// UseTLS has the exporter speak TLS with the certificate of a server that is no node of
+// the pool. It is called before Run.
+func (e *Exporter) UseTLS(c *tls.Config) {
+	if e != nil {
+		e.listener = tls.NewListener(e.listener, &tls.Config{MinVersion: tls.VersionTLS12, Certificates: c.Certificates,
+			NextProtos: []string{"http/1.1"}})
+	}
+}
+
 // Registry returns the registry of the daemon, nil if nothing is exported.
 func (e *Exporter) Registry() *Registry {
 	if e == nil {

@@ -97,6 +97,20 @@ func (r *Reading) SetLargest(g *Gauge, byName map[string]float64, at ...int) {
 	r.SetNamed(g, byName, labelsOfLargest(byName, most), at...)
 }
 
+// SetHighest is SetLargest for values of which a sum means nothing: OtherValue is the
+// highest of the rest.
+func (r *Reading) SetHighest(g *Gauge, byName map[string]float64) {
+	labels := labelsOfLargest(byName, g.family.Labels[0].Most)
+	highest := map[string]float64{}
+	for name, value := range byName {
+		label := cmp.Or(labels[name], OtherValue)
+		highest[label] = max(highest[label], value)
+	}
+	for label, value := range highest {
+		r.to <- prometheus.MustNewConstMetric(g.desc, g.kind, value, label)
+	}
+}
+
 // SetNamed is SetLargest with the label of each name; names without one are summed under
 // OtherValue.
 func (r *Reading) SetNamed(g *Gauge, byName map[string]float64, labels map[string]string, at ...int) {

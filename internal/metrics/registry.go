@@ -24,6 +24,10 @@ func maxSeries(part string) int {
 		return 2000
 	case "startd":
 		return 150
+	case "web":
+		return 600
+	case "accountant":
+		return 300
 	}
 	panic(fmt.Sprintf("metrics: nothing is exported of %q", part))
 }
@@ -37,8 +41,8 @@ type Registry struct {
 	gauges   *gaugeCollector
 }
 
-// NewRegistry returns the registry of a daemon: "schedd", "negotiator", "collector" or
-// "startd". It has only what all daemons have.
+// NewRegistry returns the registry of a daemon: "schedd", "negotiator", "collector",
+// "startd", "web" or "accountant". It has only what all daemons have.
 func NewRegistry(part string) *Registry {
 	r := &Registry{part: part, registry: prometheus.NewRegistry()}
 	r.gauges = &gaugeCollector{part: part}

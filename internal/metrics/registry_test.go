@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	dto "github.com/prometheus/client_model/go"
 
@@ -25,14 +26,18 @@ func partFamilies(t testing.TB, part string) *Registry {
 		NewCollector(r)
 	case "startd":
 		NewStartd(r)
+	case "web":
+		NewWeb(r)
+	case "accountant":
+		NewAccountant(r, t.TempDir())
 	}
 	return r
 }
 
-var parts = []string{"schedd", "negotiator", "collector", "startd"}
+var parts = []string{"schedd", "negotiator", "collector", "startd", "web", "accountant"}
 
 func TestFamilies(t *testing.T) {
-	legal := regexp.MustCompile(`^roost_(schedd|negotiator|collector|startd)_[a-z_]+$`)
+	legal := regexp.MustCompile(`^roost_(schedd|negotiator|collector|startd|web|accountant)_[a-z_]+$`)
 	forbidden := []string{"job", "task", "user", "owner", "node", "host", "machine", "id", "name"}
 	for _, part := range parts {
 		r := partFamilies(t, part)
@@ -75,6 +80,11 @@ func TestTooManySeries(t *testing.T) {
 
 func TestNilHandles(t *testing.T) {
 	s, n, c, d := NewSchedd(nil, ""), NewNegotiator(nil, ""), NewCollector(nil), NewStartd(nil)
+	w, a := NewWeb(nil), NewAccountant(nil, "")
+	w.ObserveRequest(time.Second, 1, 200)
+	w.CountLoginFailure("link")
+	w.ActiveRequests.Add(1)
+	a.Ingested.Inc(JobEntry)
 	if s.IsOn() {
 		t.Errorf("without a registry something is counted")
 	}

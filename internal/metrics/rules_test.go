@@ -55,7 +55,9 @@ func exportedFamilies(t *testing.T) map[string]Family {
 	all := map[string]Family{}
 	for _, part := range parts {
 		r := partFamilies(t, part)
-		r.addCertificateExpiry(nil)
+		if part != "web" { // it has no certificate of the pool
+			r.addCertificateExpiry(nil)
+		}
 		for _, f := range r.Families() {
 			all[f.Name] = f
 		}

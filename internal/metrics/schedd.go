@@ -28,6 +28,7 @@ type ScheddSnapshot struct {
 	WaitingTasks  [WaitReasonCount]int
 	Claims        [5]int // by state: requested, idle, busy, exited, waiting
 	JournalBytes  int64
+	FeedBacklog   uint64
 }
 
 // Results of submits.
@@ -89,6 +90,7 @@ func newScheddSnapshots(r *Registry) *Published[ScheddSnapshot] {
 		waitReasonLabel())
 	claims := r.Gauge("claims", "Claims on machines, by state.",
 		Label{Name: "state", Values: []string{"requested", "idle", "busy", "exited", "waiting"}})
+	backlog := r.Gauge("feed_backlog_events", "Entries of the accounting feed that the accountant has not stored yet.")
 	journal := r.Gauge("journal_bytes", "Bytes in the job log since its last checkpoint.")
 	return newDaemonState(r, func(to *Reading, s *ScheddSnapshot) {
 		for b := range s.Tasks {
@@ -103,6 +105,7 @@ func newScheddSnapshots(r *Registry) *Published[ScheddSnapshot] {
 		for i, n := range s.Claims {
 			to.Set(claims, float64(n), i)
 		}
+		to.Set(backlog, float64(s.FeedBacklog))
 		to.Set(journal, float64(s.JournalBytes))
 	})
 }

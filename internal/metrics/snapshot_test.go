@@ -103,6 +103,19 @@ func fillPart(t testing.TB, r *Registry) {
 		publish(c.Snapshots, s)
 	case "startd":
 		publish(NewStartd(r).Snapshots, StartdSnapshot{BatchTasks: 5})
+	case "web":
+		w := NewWeb(r)
+		for range 100_000 {
+			w.ObserveRequest(time.Duration(random.Int64N(int64(time.Second))), random.IntN(12)-1, random.IntN(600))
+			w.Limited.Inc(random.IntN(12))
+			w.CountLoginFailure(fmt.Sprint(random.IntN(10)))
+		}
+	case "accountant":
+		s := AccountantSnapshot{Lag: map[string]time.Duration{}}
+		for i := range 300 {
+			s.Lag[fmt.Sprintf("s%d", i)] = time.Duration(i) * time.Second
+		}
+		publish(NewAccountant(r, t.TempDir()).Snapshots, s)
 	}
 }
 
@@ -118,6 +131,39 @@ func scheddSnapshot(random *rand.Rand) (s ScheddSnapshot) {
 // publish publishes a snapshot as the owner would, again and again.
 func publish[T any](p *Published[T], s T) {
 	p.OnStale(func() { p.Refresh(time.Now(), func() T { return s }) })
+}
+
+// TestHighest checks that the rest of the values of lags is not a sum.
+func TestHighest(t *testing.T) {
+	r := NewRegistry("accountant")
+	fillPart(t, r)
+	lags := gather(t, r)["roost_accountant_lag_seconds"]
+	for name, want := range map[string]float64{"s299": 299, "s200": 200, OtherValue: 199} {
+		if got := series(lags, map[string]string{"source": name}).GetGauge().GetValue(); got != want {
+			t.Errorf("%s: %v, want %v", name, got, want)
+		}
+	}
+}
+
+// TestWebRequests checks which series count a request.
+func TestWebRequests(t *testing.T) {
+	r := NewRegistry("web")
+	w := NewWeb(r)
+	for class, status := range []int{404, 200, 303, 500, 429, 304, 200, 200, 101} {
+		w.ObserveRequest(time.Millisecond, class, status)
+	}
+	for class, status := range map[string]string{"none": "4xx", "reads": "2xx", "writes": "3xx", "expensive": "5xx",
+		"logins": "4xx", "files": "3xx", "simulations": "2xx"} {
+		m := series(gather(t, r)["roost_web_http_seconds"], map[string]string{"class": class, "status": status})
+		if got := m.GetHistogram().GetSampleCount(); got != 1 {
+			t.Errorf("%s %s: %d requests, want 1", class, status, got)
+		}
+	}
+	w.CountLoginFailure("oidc")
+	failures := gather(t, r)["roost_web_login_failures_total"]
+	if got := series(failures, map[string]string{"way": "oidc"}).GetCounter().GetValue(); got != 1 {
+		t.Errorf("%v failed logins, want 1", got)
+	}
 }
 
 func TestLargest(t *testing.T) {

@@ -24,6 +24,7 @@ import (
 	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/identity/pki"
 	"github.com/roost-batch/roost/internal/identity/proof"
+	"github.com/roost-batch/roost/internal/metrics"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/web/jobtext"
 	"github.com/roost-batch/roost/internal/web/session"
@@ -365,7 +366,7 @@ func newTestWeb(t *testing.T) *testWeb {
 	go server.Serve(l)
 	t.Cleanup(server.Stop)
 	log := slog.New(slog.NewTextHandler(w.logged, nil))
-	if w.server, err = newServer(n, log, w.audit); err != nil {
+	if w.server, err = newServer(n, log, w.audit, metrics.NewWeb(nil)); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())

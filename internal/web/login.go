@@ -11,6 +11,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/identity/proof"
+	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/web/route"
 	"github.com/roost-batch/roost/internal/web/session"
 	"github.com/roost-batch/roost/internal/web/view"
@@ -37,6 +38,9 @@ func (d *server) openSession(c *route.Call, p session.Proof) error {
 	c.Note("login", string(p.Way()))
 	if err != nil {
 		d.log.Warn("a login has failed", "from", c.From, "way", p.Way(), "error", err)
+		if isRefusal(err) {
+			d.metrics.CountLoginFailure(string(p.Way()))
+		}
 		return err
 	}
 	if c.Session != nil && c.Session.Way != session.ByToken { // the cookie is replaced, so that session would be lost
@@ -50,6 +54,16 @@ func (d *server) openSession(c *route.Call, p session.Proof) error {
 		return c.Redirect("/")
 	}
 	return c.WriteJSON(http.StatusCreated, view.SessionOf(s))
+}
+
+// isRefusal reports whether a login has failed because of what it brought, and not
+// because somebody did not answer.
+func isRefusal(err error) bool {
+	switch rpc.KindOf(err) {
+	case roost.Unauthenticated, roost.PermissionDenied, roost.NotFound, roost.Invalid:
+		return true
+	}
+	return false
 }
 
 // logOut ends the session of a call.

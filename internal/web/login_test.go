@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost/internal/identity/login"
+	"github.com/roost-batch/roost/internal/metrics"
 	"github.com/roost-batch/roost/internal/web/session"
 )
 
@@ -191,7 +192,7 @@ func TestTokenSurvivesRestart(t *testing.T) {
 	if w.status(token) != http.StatusOK {
 		t.Fatal("a new token is refused")
 	}
-	again, err := newServer(w.server.node, w.server.log, w.audit)
+	again, err := newServer(w.server.node, w.server.log, w.audit, metrics.NewWeb(nil))
 	if err != nil {
 		t.Fatal(err)
 	}

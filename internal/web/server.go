@@ -22,6 +22,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/daemon"
+	"github.com/roost-batch/roost/internal/metrics"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/web/jobtext"
 	"github.com/roost-batch/roost/internal/web/manual"
@@ -51,6 +52,8 @@ type server struct {
 	pages *page.Set
 	man   *manual.Manual
 	pool  view.Pool
+
+	metrics *metrics.Web
 
 	parser    jobtext.Parser
 	simulator simchild.Simulator
@@ -83,11 +86,47 @@ func Run(ctx context.Context, n *config.Node) error {
 		return err
 	}
 	defer audit.Close()
-	d, err := newServer(n, log, audit)
+	exporter, err := openMetrics(n, log)
 	if err != nil {
 		return err
 	}
-	return d.serve(ctx, listeners)
+	d, err := newServer(n, log, audit, metrics.NewWeb(exporter.Registry()))
+	if err != nil {
+		exporter.Close()
+		return err
+	}
+	return d.serve(ctx, listeners, exporter)
+}
+
+// openMetrics opens the address of the daemon's metrics. It speaks TLS as the pages do:
+// the daemon has no certificate of the pool.
+func openMetrics(n *config.Node, log *slog.Logger) (*metrics.Exporter, error) {
+	exporter, err := metrics.Open(n, "web", "", nil, log)
+	if err != nil || exporter == nil {
+		return nil, err
+	}
+	secure, err := pageTLS(n.Web)
+	if err != nil {
+		exporter.Close()
+		return nil, err
+	}
+	if secure != nil {
+		exporter.UseTLS(secure)
+	}
+	return exporter, nil
+}
+
+// pageTLS returns the TLS of the pages, nil if they have none.
+func pageTLS(w *config.WebSettings) (*tls.Config, error) {
+	if w.Certificate == "" {
+		return nil, nil
+	}
+	pair, err := tls.LoadX509KeyPair(w.Certificate, w.Key)
+	if err != nil {
+		return nil, fmt.Errorf("web: %w: %w", roost.BadConfig, err)
+	}
+	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12,
+		NextProtos: []string{"h2", "http/1.1"}}, nil
 }
 
 // openAudit opens the log of writes, which only grows.
@@ -100,7 +139,7 @@ func openAudit(dir string) (*os.File, error) {
 }
 
 // newServer makes the daemon without its listeners.
-func newServer(n *config.Node, log *slog.Logger, audit io.Writer) (*server, error) {
+func newServer(n *config.Node, log *slog.Logger, audit io.Writer, counts *metrics.Web) (*server, error) {
 	store, err := session.Open(n.WebDir(), n.LoginSocket(), log)
 	if err != nil {
 		return nil, err
@@ -124,7 +163,7 @@ func newServer(n *config.Node, log *slog.Logger, audit io.Writer) (*server, erro
 	d := &server{node: n, cursors: cursors, log: log, store: store, pages: pages, man: pagesOfManual,
 		parser:    jobtext.Parser{Program: program},
 		simulator: simchild.Simulator{Program: filepath.Join(filepath.Dir(program), "roost-sim")},
-		hubs:      stream.New(log), shells: terminal.New()}
+		hubs:      stream.New(log, counts.Resyncs), shells: terminal.New(), metrics: counts}
 	d.table = d.newTable(audit)
 	return d, nil
 }
@@ -133,7 +172,8 @@ func newServer(n *config.Node, log *slog.Logger, audit io.Writer) (*server, erro
 func (d *server) newTable(audit io.Writer) *route.Table {
 	return route.New(d.routes(), route.Options{Hosts: d.node.Web.HostNames(),
 		Secure: strings.HasPrefix(d.node.Web.URL, "https:"), Store: d.store, Log: d.log, Audit: audit,
-		Page: d.renderPage})
+		Metrics: d.metrics,
+		Page:    d.renderPage})
 }
 
 func (d *server) renderPage(w io.Writer, name string, c *route.Call, data any) error {
@@ -152,14 +192,9 @@ func openListeners(w *config.WebSettings) (all []net.Listener, err error) {
 			closeAll(all)
 		}
 	}()
-	var secure *tls.Config
-	if w.Certificate != "" {
-		pair, err := tls.LoadX509KeyPair(w.Certificate, w.Key)
-		if err != nil {
-			return nil, fmt.Errorf("web: %w: %w", roost.BadConfig, err)
-		}
-		secure = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12,
-			NextProtos: []string{"h2", "http/1.1"}}
+	secure, err := pageTLS(w)
+	if err != nil {
+		return nil, err
 	}
 	for _, addr := range w.Listen {
 		l, err := rpc.Listen(addr, 0o660)
@@ -182,8 +217,9 @@ func closeAll(all []net.Listener) {
 }
 
 // serve serves on the listeners until ctx ends.
-func (d *server) serve(ctx context.Context, listeners []net.Listener) error {
+func (d *server) serve(ctx context.Context, listeners []net.Listener, exporter *metrics.Exporter) error {
 	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { exporter.Run(ctx); return nil })
 	group.Go(func() error { d.store.Run(ctx); return nil })
 	s := &http.Server{
 		Handler: d.table, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: route.MaxHeaders,

@@ -14,6 +14,7 @@ import (
 	"github.com/roost-batch/roost/internal/accounting"
 	"github.com/roost-batch/roost/internal/accounting/codec"
 	"github.com/roost-batch/roost/internal/identity/peer"
+	"github.com/roost-batch/roost/internal/metrics"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -28,6 +29,7 @@ type follower struct {
 	log      *slog.Logger
 	state    *sourceState
 	budgets  *spentBudgets
+	metrics  *metrics.Accountant
 
 	advancedAt time.Time // when the store was last told that the feed is complete
 }
@@ -144,6 +146,9 @@ func (s *feedSession) sendBudgets() error {
 
 // take stores one message of the schedd, and acknowledges it.
 func (s *feedSession) take(ctx context.Context, m *wire.FeedBatch) error {
+	if m.GetComplete() > 0 {
+		s.state.noteStored(time.Now().UnixMilli())
+	}
 	switch entries := m.GetEntries(); {
 	case m.GetGap():
 		if err := s.fillGap(ctx, m.GetFirst()); err != nil {
@@ -190,6 +195,7 @@ func (s *feedSession) ingest(ctx context.Context, first uint64, entries [][]byte
 	if err != nil {
 		return err
 	}
+	expected := s.store.NextNumber(s.origin.Source)
 	if err := s.ingestValid(ctx, list); err != nil {
 		return err
 	}
@@ -199,9 +205,51 @@ func (s *feedSession) ingest(ctx context.Context, first uint64, entries [][]byte
 			return err
 		}
 	}
+	s.countEntries(list, expected)
+	s.state.noteStored(int64(newestTime(list)))
 	s.state.ingested.Add(int64(len(list)))
 	s.state.at.Store(time.Now().UnixMilli())
 	return nil
+}
+
+// newestTime returns the time of the last event in entries; 0: none has one.
+func newestTime(list []accounting.FeedEntry) (newest accounting.Millis) {
+	for i := range list {
+		switch e := &list[i]; {
+		case e.Job != nil:
+			newest = max(newest, e.Job.Submitted, e.Job.Ended)
+		case e.Attempt != nil:
+			newest = max(newest, e.Attempt.Assigned, e.Attempt.Started, e.Attempt.Ended)
+		case e.Action != nil:
+			newest = max(newest, e.Action.Time)
+		}
+	}
+	return newest
+}
+
+// countEntries counts entries that are stored. Those before the expected number came
+// again.
+func (s *feedSession) countEntries(list []accounting.FeedEntry, expected uint64) {
+	var kinds [metrics.MachineEntry]int
+	again := 0
+	for i := range list {
+		switch e := &list[i]; {
+		case e.Number < expected:
+			again++
+		case e.Job != nil:
+			kinds[metrics.JobEntry]++
+		case e.Attempt != nil:
+			kinds[metrics.AttemptEntry]++
+		case e.Action != nil:
+			kinds[metrics.ActionEntry]++
+		default:
+			kinds[metrics.UsageEntry]++
+		}
+	}
+	for kind, n := range kinds {
+		s.metrics.Ingested.Add(float64(n), kind)
+	}
+	s.metrics.Duplicates.Add(float64(again))
 }
 
 // ingestValid stores entries, and leaves out those that the store refuses.
@@ -228,6 +276,7 @@ func (s *feedSession) ingestValid(ctx context.Context, list []accounting.FeedEnt
 func (s *feedSession) fillGap(ctx context.Context, gap uint64) error {
 	s.log.Info("the feed of a schedd has a gap: all its jobs are read", "schedd", s.host, "number", gap)
 	s.state.gaps.Add(1)
+	s.state.gapOpen.Store(true)
 	stream, err := wire.NewFeedClient(s.conn).Walk(ctx, &wire.FeedWalk{})
 	if err != nil {
 		return err
@@ -242,7 +291,9 @@ func (s *feedSession) fillGap(ctx context.Context, gap uint64) error {
 	for {
 		m, err := stream.Recv()
 		if errors.Is(err, io.EOF) {
-			return s.store.SkipTo(ctx, s.origin.Source, s.host, gap+1)
+			err := s.store.SkipTo(ctx, s.origin.Source, s.host, gap+1)
+			s.state.gapOpen.Store(err != nil)
+			return err
 		}
 		if err != nil {
 			return err

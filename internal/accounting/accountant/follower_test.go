@@ -19,6 +19,7 @@ import (
 	"github.com/roost-batch/roost/internal/accounting"
 	"github.com/roost-batch/roost/internal/accounting/codec"
 	"github.com/roost-batch/roost/internal/identity/peer"
+	"github.com/roost-batch/roost/internal/metrics"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -211,6 +212,7 @@ func TestFollow(t *testing.T) {
 		m := &memoryStore{jobs: map[uint64]int{}, failures: 2}
 		state := &sourceState{}
 		w := follower{host: f.host, address: "unix:" + path, store: m, log: slog.New(slog.DiscardHandler), state: state,
+			metrics: metrics.NewAccountant(nil, ""),
 			budgets: &spentBudgets{last: &wire.SpentBudgets{Spent: []*wire.SpentBudget{{Owner: "ann"}}}}}
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		m.reached = func(next uint64) {
@@ -237,9 +239,33 @@ func TestFollow(t *testing.T) {
 		if f.every == 0 && f.spent.GetSpent()[0].GetOwner() != "ann" {
 			t.Errorf("%s: it was told of the budgets %v", name, f.spent)
 		}
+		if state.gapOpen.Load() {
+			t.Errorf("%s: a gap is still open", name)
+		}
 		if f.first > 1 && m.restored != f.first {
 			t.Errorf("%s: a gap up to %d was filled", name, m.restored)
 		}
+	}
+}
+
+// TestStoredTime checks up to which time a feed counts as stored.
+func TestStoredTime(t *testing.T) {
+	state, now := &sourceState{}, time.Now().UnixMilli()
+	list := []accounting.FeedEntry{
+		{Job: &accounting.JobEntry{Submitted: 50}}, {Attempt: &accounting.AttemptEntry{Assigned: 60, Ended: 80}},
+		{Usage: &accounting.UsageHour{Hour: 900}},
+	}
+	state.noteStored(int64(newestTime(list)))
+	if got := state.complete.Load(); got != 80 {
+		t.Errorf("stored up to %d, want 80", got)
+	}
+	state.noteStored(70)
+	if got := state.complete.Load(); got != 80 {
+		t.Errorf("an older entry: stored up to %d, want 80", got)
+	}
+	state.noteStored(now + time.Hour.Milliseconds())
+	if got := state.complete.Load(); got < now || got > now+time.Minute.Milliseconds() {
+		t.Errorf("a clock that is ahead: stored up to %d, want about %d", got, now)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/roost-batch/roost/internal/accounting"
 	"github.com/roost-batch/roost/internal/adclient"
 	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/metrics"
 	"github.com/roost-batch/roost/internal/rpc"
 )
 
@@ -22,6 +23,7 @@ type machineWatch struct {
 	identity *rpc.Identity
 	store    Store
 	log      *slog.Logger
+	metrics  *metrics.Accountant
 
 	known  map[string]knownMachine
 	ads    map[string]string // the newest of each machine; the removed are not in it
@@ -129,6 +131,7 @@ func (w *machineWatch) onAds(ctx context.Context, changes []adclient.AdChange, s
 	for len(events) > 0 && ctx.Err() == nil {
 		err := w.store.IngestMachines(ctx, events)
 		if err == nil {
+			w.metrics.Ingested.Add(float64(len(events)), metrics.MachineEntry)
 			break
 		}
 		w.log.Warn("events of machines cannot be stored", "error", err)

@@ -15,6 +15,7 @@ import (
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/daemon"
 	"github.com/roost-batch/roost/internal/identity/peer"
+	"github.com/roost-batch/roost/internal/metrics"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -47,7 +48,15 @@ func Run(ctx context.Context, node *config.Node, id *rpc.Identity, open OpenFunc
 	if err != nil {
 		return errors.Join(err, store.Close())
 	}
-	a := &accountant{node: node, identity: id, store: store, log: log, audit: audit}
+	exporter, err := metrics.Open(node, "accountant", "", id, log)
+	if err != nil {
+		for _, l := range listeners {
+			l.Close()
+		}
+		return errors.Join(err, store.Close())
+	}
+	a := &accountant{node: node, identity: id, store: store, log: log, audit: audit, exporter: exporter,
+		metrics: metrics.NewAccountant(exporter.Registry(), own.Dir)}
 	log.Info("serving", "addresses", own.Listen, "dir", own.Dir, "database", own.Database != "")
 	err = a.serve(ctx, listeners)
 	return errors.Join(err, store.Close())
@@ -76,6 +85,8 @@ type accountant struct {
 	audit    *auditLog
 	schedds  scheddSet
 	budgets  spentBudgets
+	exporter *metrics.Exporter
+	metrics  *metrics.Accountant
 }
 
 // serve runs everything until ctx ends, and returns when all of it has stopped.
@@ -85,12 +96,15 @@ func (a *accountant) serve(ctx context.Context, listeners []net.Listener) error 
 	server := rpc.NewServer(a.identity, peer.MethodAccess(), grpc.WaitForHandlers(true))
 	wire.RegisterAccountantServer(server, &reportService{accountant: a})
 	var running sync.WaitGroup
-	a.schedds = scheddSet{node: a.node, identity: a.identity, store: a.store, log: a.log, budgets: &a.budgets}
-	machines := machineWatch{node: a.node, identity: a.identity, store: a.store, log: a.log}
-	sums := upkeep{store: a.store, log: a.log, budgets: &a.budgets}
+	a.schedds = scheddSet{node: a.node, identity: a.identity, store: a.store, log: a.log, budgets: &a.budgets,
+		metrics: a.metrics}
+	machines := machineWatch{node: a.node, identity: a.identity, store: a.store, log: a.log, metrics: a.metrics}
+	sums := upkeep{store: a.store, log: a.log, budgets: &a.budgets, metrics: a.metrics}
 	running.Go(func() { a.schedds.watch(ctx) })
 	running.Go(func() { machines.watch(ctx) })
 	running.Go(func() { sums.run(ctx) })
+	running.Go(func() { a.runMetrics(ctx) })
+	running.Go(func() { a.exporter.Run(ctx) })
 	broken := make(chan error, len(listeners))
 	for _, l := range listeners {
 		running.Go(func() { broken <- server.Serve(l) })

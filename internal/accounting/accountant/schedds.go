@@ -4,11 +4,13 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/adclient"
 	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/metrics"
 	"github.com/roost-batch/roost/internal/rpc"
 )
 
@@ -22,6 +24,7 @@ type scheddSet struct {
 	store    Store
 	log      *slog.Logger
 	budgets  *spentBudgets
+	metrics  *metrics.Accountant
 
 	running sync.WaitGroup
 	mu      sync.Mutex
@@ -68,6 +71,7 @@ func (s *scheddSet) follow(ctx context.Context, host, address string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	state := &sourceState{}
+	state.complete.Store(time.Now().UnixMilli()) // the lag begins with the accountant
 	if old := s.all[host]; old != nil {
 		if old.address == address {
 			return
@@ -80,7 +84,7 @@ func (s *scheddSet) follow(ctx context.Context, host, address string) {
 	}
 	ctx, stop := context.WithCancel(ctx)
 	f := &runningFollower{follower{host: host, address: address, own: s.node.AccountantAt, identity: s.identity,
-		store: s.store, log: s.log, state: state, budgets: s.budgets}, stop}
+		store: s.store, log: s.log, state: state, budgets: s.budgets, metrics: s.metrics}, stop}
 	if s.all == nil {
 		s.all = map[string]*runningFollower{}
 	}

@@ -21,6 +21,9 @@ type Store interface {
 	// Advance notes that a feed is complete up to a time of its schedd's clock.
 	Advance(ctx context.Context, source accounting.SourceID, host string, until accounting.Millis) error
 	IngestMachines(ctx context.Context, events []accounting.MachineEvent) error
+	// DirtyHours counts the hours that are not summed up, and Size the bytes on disk.
+	DirtyHours(ctx context.Context) (int, error)
+	Size(ctx context.Context) (int64, error)
 	Reader(ctx context.Context) accounting.Reader
 	Reporter(ctx context.Context) accounting.Reporter
 

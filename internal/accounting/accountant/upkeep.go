@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost/internal/accounting"
+	"github.com/roost-batch/roost/internal/metrics"
 )
 
 // upkeep sums up hours, charges attempts, closes months, and removes what is too old.
@@ -13,6 +14,7 @@ type upkeep struct {
 	store   Store
 	log     *slog.Logger
 	budgets *spentBudgets
+	metrics *metrics.Accountant
 }
 
 // How often that is done, and how much of it at once.
@@ -71,9 +73,13 @@ func (u *upkeep) verify(ctx context.Context) {
 
 // roll does a part of what there is to do. busy reports whether there may be more.
 func (u *upkeep) roll(ctx context.Context) (busy bool, err error) {
+	began := u.metrics.RollupTime.Now()
 	hours, err := u.store.Roll(ctx, millisNow(), rollHours)
 	if err != nil {
 		return false, err
+	}
+	if hours > 0 {
+		u.metrics.RollupTime.ObserveSince(began)
 	}
 	charged, err := u.store.Charge(ctx, millisNow(), chargeJobs)
 	return hours >= rollHours || charged >= chargeJobs, err

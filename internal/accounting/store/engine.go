@@ -49,6 +49,9 @@ type engine interface {
 	// check reads everything, and names what is damaged.
 	check(ctx context.Context) error
 
+	// size returns how many bytes the database has.
+	size(ctx context.Context) (int64, error)
+
 	close() error
 }
 

@@ -1,6 +1,7 @@
 package route
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/metrics"
 	"github.com/roost-batch/roost/internal/web/session"
 )
 
@@ -22,6 +24,8 @@ type Options struct {
 	Store  *session.Store
 	Log    *slog.Logger
 	Audit  io.Writer // gets a line for each write
+	// counts requests; nil: nobody does
+	Metrics *metrics.Web
 	// name of the cookie where two programs may have addresses that differ by their ports
 	// alone; empty: CookieName
 	Cookie string
@@ -46,6 +50,9 @@ type Table struct {
 func New(routes []Route, opt Options) *Table {
 	t := &Table{Options: opt, routes: routes, hosts: opt.Hosts, cookie: CookieName(opt.Secure),
 		mux: http.NewServeMux(), limits: newLimiter()}
+	if opt.Metrics == nil {
+		t.Metrics = metrics.NewWeb(nil)
+	}
 	if opt.Cookie != "" {
 		t.cookie = opt.Cookie
 	}
@@ -102,7 +109,9 @@ func (t *Table) Routes() []Route { return t.routes }
 // ServeHTTP serves a request up to its route.
 func (t *Table) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	setSecurityHeaders(w.Header(), t.Secure)
-	c := &Call{Writer: &deadlineWriter{ResponseWriter: w}, Request: r, From: clientAddress(r), table: t}
+	writer := &deadlineWriter{ResponseWriter: w}
+	defer t.observe(writer, t.Metrics.RequestTime.Now())
+	c := &Call{Writer: writer, Request: r, From: clientAddress(r), table: t}
 	for _, check := range []func(*http.Request) *Problem{t.checkHost, t.checkOrigin} {
 		if p := check(r); p != nil {
 			t.fail(c, p)
@@ -115,6 +124,13 @@ func (t *Table) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	t.mux.ServeHTTP(c.Writer, r)
+}
+
+// observe counts an answer that has been written, or was broken off.
+func (t *Table) observe(w *deadlineWriter, began time.Time) {
+	if t.Metrics.RequestTime != nil {
+		t.Metrics.ObserveRequest(time.Since(began), int(w.class), cmp.Or(w.status, http.StatusOK))
+	}
 }
 
 // failUnrouted answers where no route matches. The mux knows whether another method
@@ -147,13 +163,16 @@ func (p *statusProbe) Write(b []byte) (int, error) { return len(b), nil }
 // read cannot hold a connection, and one that reads slowly gets all of a long answer.
 type deadlineWriter struct {
 	http.ResponseWriter
-	wrote bool
+	wrote  bool
+	status int        // that was answered; 0: none yet
+	class  LimitClass // of the route that answers; 0: none does
 }
 
 func (d *deadlineWriter) Unwrap() http.ResponseWriter { return d.ResponseWriter }
 
 func (d *deadlineWriter) WriteHeader(status int) {
 	d.extend()
+	d.status = status
 	d.ResponseWriter.WriteHeader(status)
 }
 
@@ -172,6 +191,9 @@ func (d *deadlineWriter) extend() {
 func (t *Table) handler(route *Route, isPage bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c := &Call{Writer: w, Request: r, Route: route, From: clientAddress(r), IsPage: isPage, table: t}
+		if d, ok := w.(*deadlineWriter); ok {
+			d.class = route.Class
+		}
 		defer t.recoverPanic(c)
 		if isPage && route.InlineStyles {
 			w.Header().Set("Content-Security-Policy", inlineStylePolicy)
@@ -241,7 +263,9 @@ func (t *Table) findSession(c *Call) (err error) {
 		if !strings.EqualFold(scheme, "Bearer") {
 			return fmt.Errorf("%w: Authorization has the scheme Bearer here", roost.Unauthenticated)
 		}
-		c.Session, err = t.Store.FindToken(strings.TrimSpace(secret), c.From)
+		if c.Session, err = t.Store.FindToken(strings.TrimSpace(secret), c.From); err != nil {
+			t.Metrics.CountLoginFailure(string(session.ByToken))
+		}
 		return err
 	}
 	cookie, err := c.Request.Cookie(t.cookie)
@@ -267,9 +291,16 @@ func (t *Table) checkLogin(c *Call, err error) error {
 func (t *Table) serveLimited(c *Call) error {
 	done, p := t.limits.begin(c.Route.Class, c.caller())
 	if p != nil {
+		t.Metrics.Limited.Inc(int(c.Route.Class))
 		return p
 	}
 	defer done()
+	underWay := t.Metrics.ActiveRequests
+	if c.Route.Class.isLong() {
+		underWay = t.Metrics.Streams
+	}
+	underWay.Add(1)
+	defer underWay.Add(-1)
 	size := c.Route.MaxBody
 	if size == 0 {
 		size = defaultBody

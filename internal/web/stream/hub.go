@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/roost-batch/roost/internal/metrics"
 	"github.com/roost-batch/roost/internal/web/session"
 )
 
@@ -33,16 +34,18 @@ type event struct {
 
 // Hubs has the hub of each user.
 type Hubs struct {
-	log   *slog.Logger
-	epoch string // of this start of the daemon: events of another are not resumed from
+	log     *slog.Logger
+	resyncs *metrics.Counter
+	epoch   string // of this start of the daemon: events of another are not resumed from
 
 	mu sync.Mutex
 	of map[string]*hub
 }
 
-// New returns hubs without users.
-func New(log *slog.Logger) *Hubs {
-	return &Hubs{log: log, epoch: fmt.Sprintf("%x", time.Now().UnixNano()), of: map[string]*hub{}}
+// New returns hubs without users, which count how often browsers have to read everything
+// again.
+func New(log *slog.Logger, resyncs *metrics.Counter) *Hubs {
+	return &Hubs{log: log, resyncs: resyncs, epoch: fmt.Sprintf("%x", time.Now().UnixNano()), of: map[string]*hub{}}
 }
 
 // hub has the events of one user's streams.

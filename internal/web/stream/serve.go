@@ -63,6 +63,7 @@ func (h *Hubs) Serve(c *route.Call) error {
 func (h *Hubs) encode(events []event, resync bool) []byte {
 	var text []byte
 	if resync {
+		h.resyncs.Inc()
 		text = append(text, "event: resync\ndata: {}\n\n"...)
 	}
 	for _, e := range events {
