@@ -28,7 +28,9 @@ func TestMicroUnitsText(t *testing.T) {
 	}
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 10_000 {
-		checkText(t, MicroUnits(r.Int64()>>r.IntN(64)-r.Int64()>>r.IntN(64)))
+		n := MicroUnits(r.Int64() >> r.IntN(64))
+		checkText(t, n)
+		checkText(t, -n)
 	}
 }
 

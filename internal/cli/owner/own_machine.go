@@ -17,7 +17,7 @@ func ownMachine(c *frame.Invocation, m *wire.MineReply) document.OwnMachine {
 	d := document.OwnMachine{
 		Version: document.Version, State: machineState(c, s), Pause: pauseDocument(s.GetPause()), Busy: s.GetBusy(),
 		Available: isAvailable(m),
-		Idle: idleSeconds(s.GetInput()), Policy: m.GetPolicy(), Unavailable: unavailableReason(m),
+		Idle:      idleSeconds(s.GetInput()), Policy: m.GetPolicy(), Unavailable: unavailableReason(m),
 		ForeignCPUs: s.GetForeignCpu(), MemoryPressure: s.GetMemoryPressure(), OnBattery: s.GetOnBattery(),
 		Hot: s.GetHot(), Game: s.GetGame(), Asleep: s.GetAsleep(),
 		Today: document.DonatedStats{CoreHours: g.coreHours, Interruptions: g.interruptions,

@@ -143,8 +143,8 @@ func TestOwnerComes(t *testing.T) {
 			},
 			[]at{
 				{first + "stands still", 1, 13 * time.Second}, {"lends 0 cores", 2, 13 * time.Second},
-				{"guard is heard of again", 1, 30 * time.Second},
-				{first + "goes on", 1, 30 * time.Second}, {second + "begins", 1, 30 * time.Second},
+				{"guard is heard of again", 1, 31 * time.Second},
+				{first + "goes on", 1, 31 * time.Second}, {second + "begins", 1, 31 * time.Second},
 			},
 		},
 		"the guard dies for a moment": {
@@ -157,7 +157,7 @@ func TestOwnerComes(t *testing.T) {
 				p.CallAt(10*time.Second, func() { p.GuardDies("desk", 2*time.Second) })
 				p.CallAt(11*time.Second, func() { p.OwnerComes("desk", 20*time.Second) })
 			},
-			[]at{{"a guard has looked", 1, 12 * time.Second}, {first + "stands still", 1, 12 * time.Second},
+			[]at{{"a guard has looked", 1, 13 * time.Second}, {first + "stands still", 1, 13 * time.Second},
 				{first + "goes on", 1, 41 * time.Second}},
 		},
 		"the guard dies, and the startd": {
