@@ -1,6 +1,7 @@
 package schedd
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/roost-batch/roost"
@@ -37,8 +38,13 @@ func TestReservationIsAQueue(t *testing.T) {
 		return p.actWith(&wire.ActRequest{Verb: wire.ActRequest_MOVE, Queue: to,
 			Selection: &wire.Selection{Selectors: []string{id}}})
 	}
-	// it comes a moment after the conversation has begun
-	eventually(t, "the policy", func() bool { return roost.ErrorKind(move("nowhere").GetKind()) == roost.NotFound })
+	// The policy comes a moment after the conversation has begun. Each try has a name
+	// of its own: before the policy any name is good, and a job may stay in its queue.
+	tries := 0
+	eventually(t, "the policy", func() bool {
+		tries++
+		return roost.ErrorKind(move(fmt.Sprint("nowhere", tries)).GetKind()) == roost.NotFound
+	})
 	for _, step := range []struct{ to, want string }{
 		{"R1", "work/R1"}, {"R2", "work/R2"}, {"long", "long/"}, {"R1", "work/R1"}, {"work", "work/"},
 		{"R2", "work/R2"}, {"", "work/"}, {"R1", "work/R1"},
