@@ -1,5 +1,5 @@
 // Package store keeps the accounting of a pool in SQLite or in PostgreSQL: jobs,
-// attempts, machines, roll-ups by hour and day, and charges.
+// attempts, machines, roll-ups by hour, day and month, and charges.
 //
 // Each source's feed has one writer, the accountant. Rows of jobs are divided by the
 // month in which the job was submitted: with SQLite each month is a file, with PostgreSQL
@@ -29,4 +29,5 @@
 // edited: what is new comes in a further step, which adds tables and columns.
 //
 //	main, postgres 2   digests of rates, adjustments, budgets and closed months
+//	main, postgres 3   sums of months
 package store

@@ -38,10 +38,41 @@ func stepRanges(r accounting.TimeRange) []stepRange {
 	return ranges
 }
 
+// monthRanges puts whole months that have sums in the place of their days.
+func monthRanges(ranges []stepRange, months []accounting.Month) []stepRange {
+	var all []stepRange
+	for _, r := range ranges {
+		if r.step != dayStep {
+			all = append(all, r)
+			continue
+		}
+		from := r.from
+		for _, m := range months {
+			start, end := m.Start(), m.End()
+			if start < from || end > r.to {
+				continue
+			}
+			if from < start {
+				all = append(all, stepRange{dayStep, from, start})
+			}
+			if n := len(all) - 1; n >= 0 && all[n].step == monthStep && all[n].to == start {
+				all[n].to = end
+			} else {
+				all = append(all, stepRange{monthStep, start, end})
+			}
+			from = end
+		}
+		if from < r.to {
+			all = append(all, stepRange{dayStep, from, r.to})
+		}
+	}
+	return all
+}
+
 // queryRanges runs a query for each part of a range. Its first arguments are step, from
 // and to.
-func (r reader) queryRanges(t accounting.TimeRange, scan func(*sql.Rows) error, text string, args ...any) error {
-	for _, part := range stepRanges(t) {
+func (r reader) queryRanges(ranges []stepRange, scan func(*sql.Rows) error, text string, args ...any) error {
+	for _, part := range ranges {
 		all := append([]any{part.step, int64(part.from), int64(part.to)}, args...)
 		if err := queryAll(r.ctx, r.store.engine.reader(), scan, text, all...); err != nil {
 			return fmt.Errorf("report: %w", r.store.engine.explain(err))
@@ -73,7 +104,7 @@ func (r reader) UsageLines(q accounting.UsageQuery) ([]accounting.UsageLine, err
 	lines := map[lineKey]*accounting.Amounts{}
 	names := &r.store.names
 	by := func(b accounting.GroupBy) int64 { return boolNumber(q.By&b != 0) }
-	err := r.queryRanges(q.Range, func(rows *sql.Rows) error {
+	err := r.queryRanges(monthRanges(stepRanges(q.Range), r.store.summed.all()), func(rows *sql.Rows) error {
 		var k lineKey
 		var a accounting.Amounts
 		err := rows.Scan(&k.owner, &k.group, &k.project, &k.queue, &k.band, &a.Started, &a.Ended, &a.Failed, &a.Wall,
@@ -116,7 +147,7 @@ func (r reader) EndLines(t accounting.TimeRange, owner string, byOwner bool) ([]
 		cause accounting.EndCause
 	}
 	lines := map[lineKey]*accounting.EndLine{}
-	err := r.queryRanges(t, func(rows *sql.Rows) error {
+	err := r.queryRanges(stepRanges(t), func(rows *sql.Rows) error {
 		var k lineKey
 		var e accounting.EndLine
 		err := rows.Scan(&k.owner, &k.cause, &e.Count, &e.HeldCPU, &e.LostCPU, &e.SavedCPU)
@@ -148,7 +179,7 @@ FROM rollup_wait WHERE step = $1 AND at >= $2 AND at < $3 GROUP BY band, queue, 
 
 func (r reader) WaitLines(t accounting.TimeRange) ([]accounting.WaitLine, error) {
 	lines := map[waitSumKey]*accounting.WaitLine{}
-	err := r.queryRanges(t, func(rows *sql.Rows) error {
+	err := r.queryRanges(stepRanges(t), func(rows *sql.Rows) error {
 		var k waitSumKey
 		var w accounting.WaitLine
 		err := rows.Scan(&k.band, &k.queue, &k.bucket, &w.Count, &w.WaitSum)
@@ -169,7 +200,7 @@ FROM rollup_size WHERE step = $1 AND at >= $2 AND at < $3 GROUP BY band, bucket`
 
 func (r reader) SizeLines(t accounting.TimeRange) ([]accounting.SizeLine, error) {
 	lines := map[sizeSumKey]*accounting.SizeLine{}
-	err := r.queryRanges(t, func(rows *sql.Rows) error {
+	err := r.queryRanges(stepRanges(t), func(rows *sql.Rows) error {
 		var k sizeSumKey
 		var z accounting.SizeLine
 		err := rows.Scan(&k.band, &k.bucket, &z.Count, &z.Wall, &z.HeldCPU, &z.Waits, &z.WaitSum)
@@ -213,7 +244,7 @@ func (r reader) CapacityLines(t accounting.TimeRange, byHour bool) ([]accounting
 			int64(to))
 		err = r.store.engine.explain(err)
 	} else {
-		err = r.queryRanges(t, scan, selectCapacityLines)
+		err = r.queryRanges(stepRanges(t), scan, selectCapacityLines)
 	}
 	for _, l := range lines {
 		l.Balance()

@@ -55,7 +55,7 @@ func (r reader) UsagePoints(t accounting.TimeRange, f accounting.Filter, byHour 
 			append([]any{hourStep, int64(from.Hour()), int64(to)}, args...)...)
 		err = r.store.engine.explain(err)
 	} else {
-		err = r.queryRanges(t, scan, selectUsagePoints, args...)
+		err = r.queryRanges(stepRanges(t), scan, selectUsagePoints, args...)
 	}
 	return sortedLines(points, func(a, b *accounting.UsagePoint) int {
 		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Band, b.Band))

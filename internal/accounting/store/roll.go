@@ -32,6 +32,9 @@ func (s *Store) Roll(ctx context.Context, now accounting.Millis, limit int) (int
 	if err != nil {
 		return 0, fmt.Errorf("roll-up: %w", err)
 	}
+	if err := s.sumOldMonths(ctx); err != nil {
+		return 0, fmt.Errorf("roll-up: %w", err)
+	}
 	var dirty []dirtyHour
 	err = queryAll(ctx, s.engine.reader(), func(rows *sql.Rows) error {
 		var d dirtyHour
@@ -145,7 +148,7 @@ func (s *Store) rollRun(ctx context.Context, dirty []dirtyHour, now accounting.M
 	failpoint.Point(failpoint.AccountantBeforeRoll)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.inTx(ctx, func(tx *sql.Tx) error {
+	err = s.inTx(ctx, func(tx *sql.Tx) error {
 		if err := s.storeSums(ctx, tx, sums); err != nil {
 			return err
 		}
@@ -156,6 +159,10 @@ func (s *Store) rollRun(ctx context.Context, dirty []dirtyHour, now accounting.M
 		}
 		return nil
 	})
+	if err == nil {
+		s.summed.add(accounting.MonthOf(hours.From))
+	}
+	return err
 }
 
 const selectRolled = `SELECT a.attempt, a.started, a.ended, a.node, a.class, a.cpu, a.mem, a.gpus, a.wall, a.user_cpu,

@@ -9,8 +9,9 @@ import (
 
 // The steps of roll-ups. The numbers are on disk.
 const (
-	hourStep = 1
-	dayStep  = 2
+	hourStep  = 1
+	dayStep   = 2
+	monthStep = 3 // of rollup alone
 )
 
 // The statements that replace the roll-ups of hours, and of their day.
@@ -74,9 +75,16 @@ SELECT 2, CAST($1 AS bigint), class, sum(total), sum(owner), sum(drained), sum(h
 FROM rollup_capacity WHERE step = 1 AND at >= $1 AND at < $2 GROUP BY class`
 )
 
-// storeSums replaces the roll-ups of the hours, and then of their day.
+// storeSums replaces the roll-ups of the hours, then of their day, and then of its month.
 func (s *Store) storeSums(ctx context.Context, tx *sql.Tx, sums *hourSums) error {
 	day := sums.hours.From.Day()
+	month := accounting.MonthOf(day)
+	if err := s.storeMonth(ctx, tx, month); err != nil {
+		return err
+	}
+	if err := addDayTo(ctx, tx, month, day, subtractDay); err != nil {
+		return err
+	}
 	for _, text := range []string{
 		deleteUsageSums, deleteEndSums, deleteWaitSums, deleteSizeSums, deleteCapacitySums,
 	} {
@@ -95,7 +103,11 @@ func (s *Store) storeSums(ctx context.Context, tx *sql.Tx, sums *hourSums) error
 			return err
 		}
 	}
-	return nil
+	if err := addDayTo(ctx, tx, month, day, addDay); err != nil {
+		return err
+	}
+	_, err := tx.ExecContext(ctx, deleteEmptyMonthSums, int64(month.Start()))
+	return err
 }
 
 func (s *Store) insertSums(ctx context.Context, tx *sql.Tx, sums *hourSums) error {

@@ -21,10 +21,12 @@ type Options struct {
 type Store struct {
 	engine engine
 	names  nameTable
+	summed summedMonths
 
 	mu      sync.Mutex // of those that write
 	stale   bool       // a write failed: what is in memory may be older than the database
 	sources sourceTable
+	looked  bool              // for months without sums
 	mark    int64             // the last mark
 	rolled  accounting.Millis // hours are marked up to here as time passes; 0: never yet
 	frozen  accounting.Millis // hours before are never computed again
@@ -84,6 +86,9 @@ func (s *Store) load(ctx context.Context) error {
 	if err := s.sources.load(ctx, db); err != nil {
 		return err
 	}
+	if err := s.summed.load(ctx, db); err != nil {
+		return err
+	}
 	var mark int64
 	if err := db.QueryRowContext(ctx, selectCounter, "mark").Scan(&mark); err != nil {
 		return err
@@ -104,7 +109,7 @@ func (s *Store) Close() error {
 
 // Check reads the whole store, and returns an error that names each part that is damaged.
 func (s *Store) Check(ctx context.Context) error {
-	return errors.Join(s.engine.check(ctx), s.Verify(ctx))
+	return errors.Join(s.engine.check(ctx), s.Verify(ctx), s.checkSums(ctx))
 }
 
 // inTx runs f in a transaction on the ordinary tables. The caller holds s.mu.
