@@ -12,7 +12,7 @@ import (
 // sandbox's cgroup. The first process of the sandbox is the helper's child and becomes
 // the starter's, as its subreaper, when the helper exits.
 func (s *starterProcess) startRestore(o *proto.StartCmd) (pid, pidfd int, why startError) {
-	if why = s.stageRoot(o); why.step != proto.StepNone {
+	if why = s.stageRoot(&o.Sandbox, o.Sandbox.TempDir == ""); why.step != proto.StepNone {
 		return 0, -1, why
 	}
 	syscall.Unlink(o.Restore.PID)

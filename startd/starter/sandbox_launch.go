@@ -15,7 +15,7 @@ import (
 // a pipe, for which nobody waits here: the user's files may be on a server that does not
 // answer.
 func (s *starterProcess) launchSandboxed(o *proto.StartCmd) (pid, pidfd int, why startError) {
-	if why = s.stageRoot(o); why.step != proto.StepNone {
+	if why = s.stageRoot(&o.Sandbox, o.Sandbox.TempDir == ""); why.step != proto.StepNone {
 		return 0, -1, why
 	}
 	if why = makeIOFiles(o); why.step != proto.StepNone {
@@ -24,10 +24,6 @@ func (s *starterProcess) launchSandboxed(o *proto.StartCmd) (pid, pidfd int, why
 	group := ""
 	if s.group.dir != "" && !s.group.canCloneInto() {
 		group = s.group.dir
-	}
-	var hidden []string
-	if o.Sandbox.TempDir != "" {
-		hidden = s.hiddenMounts()
 	}
 	wrapped := o.UID != 0 && !hasCapability(unix.CAP_SYS_RESOURCE)
 	joined := &s.mountNamespace
@@ -39,7 +35,7 @@ func (s *starterProcess) launchSandboxed(o *proto.StartCmd) (pid, pidfd int, why
 	if why.step != proto.StepNone {
 		return 0, -1, why
 	}
-	steps := sandboxSteps(s.dir, group, hidden, wrapped, o)
+	steps := sandboxSteps(s.dir, group, wrapped, o)
 	list, why := steps.write()
 	if why.step != proto.StepNone {
 		return 0, -1, why
@@ -83,7 +79,7 @@ func (s *starterProcess) prepareSandbox(o *proto.StartCmd) {
 	if s.state.Phase != proto.Idle || !o.Sandbox.Wanted {
 		return
 	}
-	if why := s.stageRoot(o); why.step != proto.StepNone {
+	if why := s.stageRoot(&o.Sandbox, false); why.step != proto.StepNone {
 		return
 	}
 	if !hasCapability(unix.CAP_SYS_RESOURCE) {

@@ -24,10 +24,18 @@ func TestDataMounts(t *testing.T) {
 35 32 0:44 / /run/user/1000 rw - tmpfs tmpfs rw
 33 22 0:42 / /home2 rw - autofs auto rw
 34 22 0:43 / /developers rw - ext4 /dev/sdb rw
+36 32 0:45 / /run/lock rw - tmpfs tmpfs rw
+37 32 0:41 /netns /run/netns rw shared:9 - tmpfs tmpfs rw
+38 37 0:4 net:[4026532] /run/netns/blue rw - nsfs nsfs rw
+39 32 0:46 / /run/media/alice/stick rw - vfat /dev/sdc rw
+40 22 0:47 / /var/lib/docker/overlay2/1/merged rw - overlay overlay rw
+41 22 0:48 / /claims/7/root rw - ext4 /dev/vda rw
 broken
 `
-	want := []string{"/sys", "/sys/fs/cgroup", "/home", "/home/with space", "/run", "/developers"}
-	if got := userDataMounts([]byte(info)); !reflect.DeepEqual(got, want) {
+	want := []machineMount{{"/sys", "26 0:23 /"}, {"/sys/fs/cgroup", "27 0:24 /"}, {"/home", "30 8:1 /"},
+		{"/home/with space", "31 0:40 /"}, {"/run", "32 0:41 /"}, {"/developers", "34 0:43 /"},
+		{"/run/lock", "36 0:45 /"}, {"/run/media/alice/stick", "39 0:46 /"}}
+	if got := userDataMounts([]byte(info), "/claims/7"); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

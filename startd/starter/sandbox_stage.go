@@ -17,14 +17,32 @@ const (
 
 // stageRoot builds the common part of all sandboxes of the claim, in the starter's own
 // mount namespace. That part has the machine's files, the claim's devices, and the
-// devices that every user may use. Later mounts of the machine also appear in it.
-func (s *starterProcess) stageRoot(o *proto.StartCmd) startError {
+// devices that every user may use. It follows the machine's mounts from task to task.
+// hostTemp: the sandbox has the machine's /tmp.
+func (s *starterProcess) stageRoot(o *proto.Sandbox, hostTemp bool) startError {
+	why := startError{}
 	switch {
-	case s.rootStaged:
-		return s.replaceDevices(o.Sandbox.Devices)
 	case initCode == "":
-		return startError{proto.MakeSandbox, syscall.ENOSYS, "not on this kind of processor"}
+		why = startError{proto.MakeSandbox, syscall.ENOSYS, "not on this kind of processor"}
+	case s.setup > 0:
+		why = s.replaceDevices(o.Devices)
+	default:
+		why = s.stageDevices(o.Devices)
 	}
+	if why.step != proto.StepNone {
+		return why
+	}
+	changed, why := s.mounts.stage(s.dir, hostTemp)
+	if changed && s.mountNamespace > 0 {
+		syscall.Close(s.mountNamespace)
+		s.mountNamespace = 0
+	}
+	return why
+}
+
+// stageDevices gives the starter a mount namespace of its own. In it are the directories
+// of the staged root, and the devices.
+func (s *starterProcess) stageDevices(devices []proto.DeviceNode) startError {
 	syscall.Umask(0)
 	if err := syscall.Unshare(syscall.CLONE_NEWNS); err != nil {
 		return startError{proto.MakeSandbox, errno(err), "mount namespace"}
@@ -38,27 +56,17 @@ func (s *starterProcess) stageRoot(o *proto.StartCmd) startError {
 			return startError{proto.MakeSandbox, errno(err), dir}
 		}
 	}
-	mounts := userDataMounts(readAll("/proc/thread-self/mountinfo")) // without our own
-	if err := syscall.Mount("/", root, "", syscall.MS_BIND, ""); err != nil {
-		return startError{proto.MakeSandbox, errno(err), "mount on " + root}
-	}
-	for _, at := range mounts {
-		syscall.Mount(at, root+at, "", syscall.MS_BIND, "") // one that is gone meanwhile, or hidden, is not missed
-	}
 	if err := syscall.Mount("tmpfs", dev, "tmpfs", syscall.MS_NOSUID, "mode=755,size=1m"); err != nil {
 		return startError{proto.MakeSandbox, errno(err), "mount on " + dev}
 	}
-	if why := populateDev(dev, o.Sandbox.Devices); why.step != proto.StepNone {
+	if why := populateDev(dev, devices); why.step != proto.StepNone {
 		return why
-	}
-	if err := syscall.Mount(dev, root+stagedDev, "", syscall.MS_BIND, ""); err != nil {
-		return startError{proto.MakeSandbox, errno(err), "mount on " + root + stagedDev}
 	}
 	setup, why := openSetup(dev)
 	if why.step != proto.StepNone {
 		return why
 	}
-	s.rootStaged, s.devices, s.setup = true, o.Sandbox.Devices, setup
+	s.devices, s.setup = devices, setup
 	return startError{}
 }
 
@@ -154,32 +162,6 @@ func makeNodes(dev string, devices []proto.DeviceNode) startError {
 	return startError{}
 }
 
-// userDataMounts lists where file systems with users' data are mounted, parents first,
-// from a mountinfo file (proc(5)). The kernel's own are not among them, nor what lies
-// where the box has its own.
-func userDataMounts(info []byte) []string {
-	var list []string
-	for len(info) > 0 {
-		text := procStatusLine(info)
-		info = info[min(len(text)+1, len(info)):]
-		fields := words(text)
-		if len(fields) < 10 {
-			continue
-		}
-		at, fs := unescape(fields[4]), ""
-		for i := 6; i+1 < len(fields); i++ {
-			if fields[i] == "-" {
-				fs = fields[i+1]
-				break
-			}
-		}
-		if !isKernelFS(fs) && !isPrivateMount(at) {
-			list = append(list, at)
-		}
-	}
-	return list
-}
-
 // openMountNamespace makes the mount namespace that the claim's sandboxes copy. The
 // namespace has the staged root as its root, and nothing else. The calling thread makes
 // it and then returns to its own namespace.
@@ -225,95 +207,4 @@ func leaveOldRoot(root string) error {
 		err = syscall.Unmount(".", syscall.MNT_DETACH)
 	}
 	return err
-}
-
-// hiddenMounts lists what the machine has mounted below the /tmp of sandboxes, parents
-// first, as seen from their root. The list is read again when the kernel says that the
-// mounts have changed (proc(5), /proc/pid/mounts).
-func (s *starterProcess) hiddenMounts() []string {
-	if s.mountInfo == 0 {
-		fd, err := syscall.Open("/proc/thread-self/mountinfo", syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
-		if err != nil {
-			return nil
-		}
-		s.mountInfo = fd
-	} else {
-		changed := [1]unix.PollFd{{Fd: int32(s.mountInfo), Events: unix.POLLPRI}}
-		if n, err := unix.Poll(changed[:], 0); n == 0 && err == nil {
-			return s.mountsHidden
-		}
-		syscall.Seek(s.mountInfo, 0, 0)
-	}
-	s.mountsHidden = mountsBelow(readOpen(s.mountInfo), s.dir+stagedRoot, proto.SandboxTempDir)
-	return s.mountsHidden
-}
-
-// mountsBelow lists what is mounted below a directory of a root, parents first, as seen
-// from that root.
-func mountsBelow(info []byte, root, dir string) (below []string) {
-	dir = root + dir
-	for len(info) > 0 {
-		text := procStatusLine(info)
-		info = info[min(len(text)+1, len(info)):]
-		if fields := words(text); len(fields) > 4 {
-			if at := unescape(fields[4]); len(at) > len(dir) && at[:len(dir)] == dir && at[len(dir)] == '/' {
-				below = append(below, at[len(root):])
-			}
-		}
-	}
-	return below
-}
-
-// isKernelFS reports whether a file system shows the kernel and no data.
-func isKernelFS(fs string) bool {
-	switch fs {
-	case "proc", "cgroup", "cgroup2", "devtmpfs", "devpts", "mqueue", "debugfs", "tracefs", "securityfs", "pstore",
-		"bpf", "configfs", "fusectl",
-		"hugetlbfs", "binfmt_misc", "autofs", "nsfs", "rpc_pipefs", "efivarfs", "selinuxfs", "":
-		return true
-	}
-	return false
-}
-
-// isPrivateMount reports whether a box has its own instead of what is mounted there.
-func isPrivateMount(at string) bool {
-	for _, own := range [...]string{"/dev", "/proc", userServices} {
-		if len(at) >= len(own) && at[:len(own)] == own && (len(at) == len(own) || at[len(own)] == '/') {
-			return true
-		}
-	}
-	return at == "/"
-}
-
-// userServices is the directory of the sockets of users' own service managers. Through
-// these sockets a task could run something outside its sandbox.
-const userServices = "/run/user"
-
-func words(text []byte) []string {
-	var list []string
-	start := -1
-	for i := 0; i <= len(text); i++ {
-		space := i == len(text) || text[i] == ' '
-		if space && start >= 0 {
-			list = append(list, string(text[start:i]))
-			start = -1
-		} else if !space && start < 0 {
-			start = i
-		}
-	}
-	return list
-}
-
-// unescape undoes the octal escapes of spaces and their like.
-func unescape(text string) string {
-	var out []byte
-	for i := 0; i < len(text); i++ {
-		if text[i] == '\\' && i+3 < len(text) {
-			out = append(out, (text[i+1]-'0')<<6|(text[i+2]-'0')<<3|(text[i+3]-'0'))
-			i += 3
-			continue
-		}
-		out = append(out, text[i])
-	}
-	return string(out)
 }

@@ -25,12 +25,11 @@ const currentDir = ^uint64(99)
 
 // sandboxSteps lists what the first process of a sandbox does. It makes the sandbox's
 // file system, starts the program, reports, and becomes roost-init. dir holds the staged
-// root of the sandbox. group, if any, is a group that a task has to enter by itself.
-// hidden lists the mounts that the machine has below the sandbox's /tmp. If wrapped is
-// true, the process joins a user namespace and makes the first process there. Otherwise
-// it is the first process, and joins the mount namespace of which the sandbox's is a
-// copy.
-func sandboxSteps(dir, group string, hidden []string, wrapped bool, o *proto.StartCmd) *syscallList {
+// root of the sandbox. group, if any, is a group that a task has to enter by itself. If
+// wrapped is true, the process joins a user namespace and makes the first process there.
+// Otherwise it is the first process, and joins the mount namespace of which the sandbox's
+// is a copy.
+func sandboxSteps(dir, group string, wrapped bool, o *proto.StartCmd) *syscallList {
 	l := newSyscallList()
 	l.must(proto.MakeSandbox, "its report", syscall.SYS_FCNTL, sandboxReportFD, syscall.F_SETFD, syscall.FD_CLOEXEC)
 	if wrapped {
@@ -44,9 +43,9 @@ func sandboxSteps(dir, group string, hidden []string, wrapped bool, o *proto.Sta
 	// nobody does, and the first report ends us.
 	l.must(proto.MakeSandbox, "its parent", syscall.SYS_PRCTL, unix.PR_SET_PDEATHSIG, uint64(syscall.SIGKILL))
 	if wrapped {
-		l.pivotRoot(dir+stagedRoot, hidden, o)
+		l.pivotRoot(dir+stagedRoot, o)
 	} else {
-		l.copyMounts(hidden, o)
+		l.copyMounts(o)
 	}
 	if o.OOMScore <= 0 {
 		l.writeFile(proto.StepNone, "", "/proc/self/oom_score_adj", taskOOMScore)
@@ -100,14 +99,13 @@ func (l *syscallList) writeFile(step proto.StartStep, subject, path, text string
 
 // pivotRoot makes the sandbox's file system from the staged root, and leaves the
 // machine's behind.
-func (l *syscallList) pivotRoot(root string, hidden []string, o *proto.StartCmd) {
+func (l *syscallList) pivotRoot(root string, o *proto.StartCmd) {
 	l.mount("", "", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, "")
 	// What came along from another namespace cannot be the new root.
 	l.mount(root, "", root, "", syscall.MS_BIND|syscall.MS_REC, "")
 	l.mountOwn(root)
 	l.mount(o.IO, root, proto.SandboxIODir, "", syscall.MS_BIND, "")
 	if o.Sandbox.TempDir != "" {
-		l.uncover(root, hidden)
 		l.mount(o.Sandbox.TempDir, root, proto.SandboxTempDir, "", syscall.MS_BIND, "")
 	}
 	// The old root lands on top of the new one, from where it is taken away
@@ -122,7 +120,7 @@ func (l *syscallList) pivotRoot(root string, hidden []string, o *proto.StartCmd)
 // copyMounts makes the sandbox's file system from a mount namespace that has only the
 // staged root. So the kernel neither copies the machine's mounts, nor waits until they
 // are gone. What comes from the machine is cloned before.
-func (l *syscallList) copyMounts(hidden []string, o *proto.StartCmd) {
+func (l *syscallList) copyMounts(o *proto.StartCmd) {
 	from := []string{o.IO, o.Sandbox.TempDir}
 	to := []string{proto.SandboxIODir, proto.SandboxTempDir}
 	clones := make([]int, len(from))
@@ -139,9 +137,6 @@ func (l *syscallList) copyMounts(hidden []string, o *proto.StartCmd) {
 	for i, path := range from {
 		if path == "" {
 			continue
-		}
-		if i == 1 {
-			l.uncover("", hidden)
 		}
 		attach := l.must(proto.MakeSandbox, "mount on "+to[i], unix.SYS_MOVE_MOUNT, 0, nothing, currentDir,
 			l.text(to[i]), unix.MOVE_MOUNT_F_EMPTY_PATH)
@@ -161,15 +156,6 @@ func (l *syscallList) mountOwn(below string) {
 	l.mount("devpts", below, "/dev/pts", "devpts", syscall.MS_NOSUID|syscall.MS_NOEXEC,
 		"newinstance,ptmxmode=0666,mode=0620")
 	l.mount("proc", below, "/proc", "proc", plain, "")
-}
-
-// uncover takes away what the machine has mounted below the sandbox's /tmp. It would be
-// hidden, and a machine where a checkpoint of the task goes on would have to have it. One
-// that the kernel does not let go stays.
-func (l *syscallList) uncover(below string, hidden []string) {
-	for i := len(hidden) - 1; i >= 0; i-- {
-		l.try(syscall.SYS_UMOUNT2, l.text(below+hidden[i]), syscall.MNT_DETACH)
-	}
 }
 
 // mount mounts a file system below a root.

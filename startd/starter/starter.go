@@ -37,7 +37,7 @@ type starterProcess struct {
 	reason         string
 	release        bool
 	group          taskCgroup
-	rootStaged     bool               // the root of boxes is there
+	mounts         stagedMounts       // in the root of boxes
 	devices        []proto.DeviceNode // that are in it, beside those that everybody has
 	// descriptor of the report on how a sandbox was made; -1: there is none, or it was
 	// read
@@ -45,8 +45,6 @@ type starterProcess struct {
 	reportDue       int64           // when it is read at the latest, see reportDelay
 	sandboxFailures sandboxFailures // what its reports mean
 	setup           int             // descriptor of roost-setup, once the root of boxes is there
-	mountInfo       int             // descriptor of the list of mounts; 0 for not opened yet
-	mountsHidden    []string        // see hiddenMounts
 	oomScore        int             // descriptor of the starter's OOM score; 0 for not opened yet
 	ownOOMScore     []byte
 	userNamespace   int   // descriptor of the one that users are wrapped in; 0 for none

@@ -68,30 +68,35 @@ func TestWhatASandboxShows(t *testing.T) {
 	}
 }
 
-// TestHiddenMounts checks that a sandbox omits the machine's temporary mounts below the
-// place of a task's files. The sandbox would hide such a mount anyway. A machine where
-// the task resumes from a checkpoint would also need the mount. A task in a user
-// namespace cannot remove the mount; root can.
+// TestHiddenMounts checks that a sandbox omits what the machine has mounted where a task
+// has its temporary files. The sandbox would hide such a mount anyway. A machine where
+// the task resumes from a checkpoint would also need the mount.
 func TestHiddenMounts(t *testing.T) {
-	b := newSandboxedStarter(t, time.Minute)
-	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var data [2]unix.CapUserData
-	uid := uint32(nobody)
-	if err := unix.Capget(&header, &data[0]); err != nil || data[0].Effective>>unix.CAP_SYS_RESOURCE&1 == 0 {
-		uid = 0 // a user would be wrapped
-	}
-	mounted := publicTempDir(t, 0, 0o755)
-	if err := unix.Mount("roost-test", mounted, "tmpfs", 0, "size=1m"); err != nil {
-		t.Skipf("SKIPPED: no file system can be mounted here: %v", err)
-	}
-	t.Cleanup(func() { unix.Unmount(mounted, unix.MNT_DETACH) })
-	o := shellCmd(1, "grep -c "+mounted+" /proc/self/mountinfo")
-	o.UID, o.GID = uid, uid
-	o.Sandbox.TempDir = publicTempDir(t, nobody, 0o700)
-	b.begin(o)
-	exit := b.end()
-	if got := b.read(o.Attempt, false); got != "0\n" {
-		t.Errorf("%s lines of its mounts are about %s (%+v)", got, mounted, exit)
+	for _, uid := range []uint32{0, nobody} {
+		t.Run(fmt.Sprint(uid), func(t *testing.T) {
+			shareMounts(t)
+			mounted := publicTempDir(t, 0, 0o755)
+			if err := unix.Mount("/tmp", "/tmp", "", unix.MS_BIND, ""); err != nil {
+				t.Skipf("SKIPPED: nothing can be mounted here: %v", err)
+			}
+			if err := unix.Mount("roost-test", mounted, "tmpfs", 0, "size=1m"); err != nil {
+				t.Skipf("SKIPPED: no file system can be mounted here: %v", err)
+			}
+			t.Cleanup(func() { unix.Unmount(mounted, unix.MNT_DETACH) })
+			b := newSandboxedStarter(t, time.Minute)
+			temp := publicTempDir(t, nobody, 0o700)
+			for n, test := range []struct{ temp, want string }{{temp, "0\n1\n"}, {"", "1\n1\n"}, {temp, "0\n1\n"}} {
+				o := shellCmd(uint32(n+1), "cd /proc/self; grep -c "+mounted+" mountinfo; grep -c ' /tmp ' mountinfo")
+				o.UID, o.GID, o.Sandbox.TempDir = uid, uid, test.temp
+				b.begin(o)
+				exit := b.end()
+				if got := b.read(o.Attempt, false); got != test.want {
+					t.Errorf("task %d: %q lines of its mounts are about %s and /tmp, want %q (%+v)", n, got, mounted,
+						test.want, exit)
+				}
+				b.DiscardAttempt(o.Attempt)
+			}
+		})
 	}
 }
 
@@ -124,6 +129,50 @@ func TestLaterMounts(t *testing.T) {
 			}
 			if after := look(3); before != "none\n" || during != "there\n" || after != "none\n" {
 				t.Errorf("it saw %q, %q and %q", before, during, after)
+			}
+		})
+	}
+}
+
+// TestServicesMountsStayOut checks that a sandbox has no mounts of services, such as the
+// network namespaces of ip-netns(8). It has neither those that were there before the
+// claim's first task, nor later ones. A machine where a checkpoint of the task goes on
+// would have to have them.
+func TestServicesMountsStayOut(t *testing.T) {
+	for _, uid := range []uint32{0, nobody} {
+		t.Run(fmt.Sprint(uid), func(t *testing.T) {
+			shareMounts(t)
+			dir, err := os.MkdirTemp("/run", "roost-test-")
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { os.RemoveAll(dir) })
+			add := func(name string) {
+				t.Helper()
+				at := filepath.Join(dir, name)
+				if err := os.WriteFile(at, nil, 0o644); err != nil {
+					t.Fatal(err)
+				}
+				if err := unix.Mount("/proc/self/ns/net", at, "", unix.MS_BIND, ""); err != nil {
+					t.Skipf("SKIPPED: no namespace can be mounted here: %v", err)
+				}
+			}
+			// as ip-netns(8) does
+			if err := unix.Mount(dir, dir, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
+				t.Skipf("SKIPPED: nothing can be mounted here: %v", err)
+			}
+			add("before")
+			b := newSandboxedStarter(t, time.Minute)
+			for n := range uint32(3) {
+				o := shellCmd(n+1, "grep -E ' nsfs |"+dir+"' /proc/self/mountinfo; echo end")
+				o.UID, o.GID = uid, uid
+				b.begin(o)
+				b.end()
+				if out := b.read(o.Attempt, false); out != "end\n" {
+					t.Errorf("task %d has the mounts\n%s", n, out)
+				}
+				b.DiscardAttempt(o.Attempt)
+				add(fmt.Sprint("later-", n))
 			}
 		})
 	}
