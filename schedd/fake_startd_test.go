@@ -28,10 +28,11 @@ type fakeStartd struct {
 	messages           chan *wire.Message
 	limits             chan *wire.Limit
 	renewed            chan *wire.RenewLeases
-	restored           chan []byte // what PutImage brought
-	images             chan []byte // what FetchImage gives, one after the other
-	corruptsImages     bool        // it gives another digest
-	full               bool        // it has no room for an image
+	restored           chan []byte   // what PutImage brought
+	images             chan []byte   // what FetchImage gives, one after the other
+	corruptsImages     bool          // it gives another digest
+	imageHalfway       chan struct{} // if set, it waits for it in the middle of an image
+	full               bool          // it has no room for an image
 
 	claimRequests chan *wire.ClaimRequest
 	shells        chan *fakeShell

@@ -35,8 +35,12 @@ func (f *fakeStartd) FetchImage(_ *wire.FetchImageRequest, stream grpc.ServerStr
 		sum[0]++
 	}
 	f.mu.Unlock()
-	for _, c := range []*wire.FileChunk{{Entry: &wire.FileEntry{Name: "image"}}, {Data: data},
-		{Eof: true, Sha256: sum[:]}} {
+	half := len(data) / 2
+	for i, c := range []*wire.FileChunk{{Entry: &wire.FileEntry{Name: "image"}}, {Data: data[:half]},
+		{Data: data[half:]}, {Eof: true, Sha256: sum[:]}} {
+		if i == 2 && f.imageHalfway != nil {
+			<-f.imageHalfway
+		}
 		if err := stream.Send(c); err != nil {
 			return err
 		}

@@ -36,6 +36,7 @@ type Job struct {
 	Suspended      bool              `json:"suspended,omitempty"`
 	SuspendBy      string            `json:"suspended_by,omitempty"`
 	RunNow         *RunNow           `json:"run_now,omitempty"`
+	Transfers      []FileTransfer    `json:"transfers,omitempty"`
 }
 
 // RunNow is how a request to run a job now, out of turn, stands.
@@ -110,6 +111,7 @@ func JobOf(s *scheddapi.JobStatus, task bool) Job {
 		Checkpoints: s.GetCheckpoints(), CheckpointedAt: Timestamp(s.GetCheckpointed()),
 		Suspended: s.GetSuspended(),
 		SuspendBy: s.GetSuspendedBy(), RunNow: runNowOf(s.GetRunNow()),
+		Transfers: FileTransfersOf(s),
 	}
 	if r.Counts == nil {
 		r.Counts = map[string]uint32{}

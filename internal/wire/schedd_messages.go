@@ -46,6 +46,7 @@ type (
 	QueryRequest          = scheddapi.QueryRequest
 	Refused               = scheddapi.Refused
 	JobStatus             = scheddapi.JobStatus
+	FileTransfer          = scheddapi.FileTransfer
 	RunNow                = scheddapi.RunNow
 	Chunk                 = scheddapi.Chunk
 	ActRequest            = scheddapi.ActRequest

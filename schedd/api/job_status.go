@@ -111,6 +111,9 @@ func (v *jobView) addLiveStatus(m *wire.JobStatus, st *queue.JobStatus) *wire.Jo
 // addLocalStatus is explained without what the negotiator says.
 func (v *jobView) addLocalStatus(m *wire.JobStatus, st *queue.JobStatus) *wire.JobStatus {
 	v.liveUsage.addToRow(m, st)
+	if st.Task != nil && st.Task.State.IsActive() {
+		m.Transfers = v.transfers.Progress(roost.AttemptID{Task: st.Job.Task(st.Task.Index), Attempt: st.Task.Attempt})
+	}
 	if m.GetUsage().GetFrozen() && !m.Suspended {
 		m.Suspended = true
 		if m.Reason == "" {

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc"
@@ -15,6 +16,7 @@ import (
 // later news and never holds up the loop.
 type jobWatch struct {
 	jobs    []roost.JobID
+	isNamed map[roost.JobID]bool // of each of jobs; it never changes
 	changed map[roost.JobID]bool // owned by the loop
 	signal  chan struct{}        // holds one token while something has changed
 	final   map[roost.JobID]bool // owned by the loop: jobs that were final once
@@ -23,13 +25,15 @@ type jobWatch struct {
 
 // startWatch registers a watch with the loop; the jobs count as changed at first.
 func (v *jobView) startWatch(jobs []roost.JobID) *jobWatch {
-	w := &jobWatch{jobs: jobs, changed: make(map[roost.JobID]bool, len(jobs)), signal: make(chan struct{}, 1),
+	w := &jobWatch{jobs: jobs, isNamed: make(map[roost.JobID]bool, len(jobs)),
+		changed: make(map[roost.JobID]bool, len(jobs)), signal: make(chan struct{}, 1),
 		final: make(map[roost.JobID]bool), ended: make(chan struct{})}
 	for _, id := range jobs {
 		if v.watches[id] == nil {
 			v.watches[id] = make(map[*jobWatch]bool)
 		}
 		v.watches[id][w] = true
+		w.isNamed[id] = true
 		w.changed[id] = true
 	}
 	w.signal <- struct{}{}
@@ -105,9 +109,16 @@ func (s *Service) Watch(req *wire.WatchRequest, stream grpc.ServerStreamingServe
 func (s *Service) sendChanges(ctx context.Context, w *jobWatch, every time.Duration,
 	stream grpc.ServerStreamingServer[wire.WatchEvent]) error {
 	open := len(w.jobs)
+	tick := time.NewTicker(transferInterval)
+	defer tick.Stop()
 	for open > 0 {
 		select {
 		case <-w.signal:
+		case <-tick.C:
+			if jobs := s.transferringJobs(w); len(jobs) > 0 {
+				s.loop.PostCall(ctx, func(time.Time) { s.signalWatch(w, jobs) })
+			}
+			continue
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-s.daemonContext.Done():
@@ -133,6 +144,37 @@ func (s *Service) sendChanges(ctx context.Context, w *jobWatch, every time.Durat
 		}
 	}
 	return nil
+}
+
+// transferInterval is how often a watch is told of transfers that go on. A transfer
+// changes nothing in the queue, so that nothing else signals it.
+const transferInterval = time.Second
+
+// transferringJobs returns the jobs of a watch that have files on their way. It asks the
+// loop for nothing: most of the time there are none.
+func (v *jobView) transferringJobs(w *jobWatch) (jobs []roost.JobID) {
+	v.transfers.ActiveJobs(func(id roost.JobID) bool {
+		if w.isNamed[id] && !slices.Contains(jobs, id) {
+			jobs = append(jobs, id)
+		}
+		return true
+	})
+	return jobs
+}
+
+// signalWatch signals a watch that jobs have changed, if it still follows them. Only a
+// row of a single task shows its transfers.
+func (v *jobView) signalWatch(w *jobWatch, jobs []roost.JobID) {
+	for _, id := range jobs {
+		if !v.watches[id][w] {
+			continue
+		}
+		w.changed[id] = true
+		select {
+		case w.signal <- struct{}{}:
+		default:
+		}
+	}
 }
 
 // takeChanges takes what has changed for a watch. Jobs that are final are not watched

@@ -103,7 +103,8 @@ type jobView struct {
 	history       *history.History
 	leader        *negotiation.LeaderConn
 	peerSchedds   *peers.Peers
-	jobTable      *JobTable       // of the queue, for lists
+	jobTable      *JobTable // of the queue, for lists
+	transfers     *transfer.FileTransfers
 	daemonContext context.Context // of the daemon
 
 	// ---- owned by the loop ----
@@ -118,10 +119,7 @@ type jobView struct {
 
 // jobActions decides what users and commands change of jobs. All its methods are called
 // in the loop.
-type jobActions struct {
-	*jobView
-	transfers *transfer.FileTransfers
-}
+type jobActions struct{ *jobView }
 
 // Service answers users' calls. Each call runs in a goroutine of gRPC's and goes to
 // the loop for what belongs to it.
@@ -149,10 +147,10 @@ func New(c Config) *Service {
 	v := &jobView{
 		node: c.Node, log: c.Log, loop: c.Loop, history: c.History, leader: c.Leader, peerSchedds: c.Peers,
 		jobTable: c.Table, queue: c.Queue, dispatch: c.Dispatch, watches: make(map[roost.JobID]map[*jobWatch]bool),
-		liveUsage: make(liveUsage), usageWindows: usagewindow.NewLog(c.AddUsage),
+		liveUsage: make(liveUsage), usageWindows: usagewindow.NewLog(c.AddUsage), transfers: c.Transfers,
 	}
 	return &Service{
-		jobActions: &jobActions{jobView: v, transfers: c.Transfers}, identity: c.Identity, started: c.Started,
+		jobActions: &jobActions{v}, identity: c.Identity, started: c.Started,
 		journal: c.Journal, reserve: c.Reserve, admins: c.Admins, users: c.Users, metrics: c.Metrics,
 		accountantAddress: c.AccountantAddress, spentBudgets: c.SpentBudgets,
 	}

@@ -125,6 +125,8 @@ func (t *FileTransfers) cancelImageFetch(a roost.AttemptID) {
 // held, so that nodes which are away keep nobody waiting.
 func (t *FileTransfers) fetchImage(ctx context.Context, p *StartdNode, a roost.AttemptID, uid uint32,
 	m *wire.Image) error {
+	progress, done := t.progress.begin(a, checkpointTransfer, m.GetSize())
+	defer done()
 	slot, err := t.imageSlots.acquire(ctx, uid)
 	if err != nil {
 		return err
@@ -132,6 +134,7 @@ func (t *FileTransfers) fetchImage(ctx context.Context, p *StartdNode, a roost.A
 	defer slot.release()
 	pace, end := newPacedStream(ctx, slot)
 	defer end()
+	pace.progress = progress
 	from, err := p.Client.FetchImage(pace.ctx,
 		&wire.FetchImageRequest{Schedd: t.host, Attempt: codec.AttemptRef(a), Sequence: m.GetSequence()})
 	if err != nil {
@@ -284,6 +287,8 @@ func (t *FileTransfers) deleteImage(m queue.StoredImage) {
 // sendImage sends the image that an attempt goes on from to its node.
 func (t *FileTransfers) sendImage(ctx context.Context, p *StartdNode, a roost.AttemptID, uid uint32,
 	m *queue.CheckpointImage) error {
+	progress, done := t.progress.begin(a, restoreTransfer, m.Size)
+	defer done()
 	slot, err := t.imageSlots.acquire(ctx, uid)
 	if err != nil {
 		return err
@@ -291,6 +296,7 @@ func (t *FileTransfers) sendImage(ctx context.Context, p *StartdNode, a roost.At
 	defer slot.release()
 	pace, end := newPacedStream(ctx, slot) // one that is broken off must not keep the attempt there
 	defer end()
+	pace.progress = progress
 	key := imageKey(a.Task, m.Attempt, m.Sequence)
 	if size, err := t.images.Size(key); err != nil {
 		return badImageError{m.Sequence, err.Error()}

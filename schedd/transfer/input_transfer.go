@@ -94,8 +94,12 @@ func (t *FileTransfers) sendInput(ctx context.Context, p *StartdNode, a roost.At
 	if err != nil {
 		return err
 	}
+	totals := userfiles.Totals(entries)
+	progress, done := t.progress.begin(a, inputTransfer, totals.GetBytes())
+	defer done()
+	pace.progress = progress
 	send := pace.sendPaced(put.Send)
-	err = send(&wire.FileChunk{Schedd: t.host, Attempt: codec.AttemptRef(a), Totals: userfiles.Totals(entries)})
+	err = send(&wire.FileChunk{Schedd: t.host, Attempt: codec.AttemptRef(a), Totals: totals})
 	if err == nil {
 		err = userfiles.SendEntries(ctx, send, agent, pl.Iwd, entries,
 			userfiles.SendOptions{SendHoles: holes, MayGrow: true})

@@ -129,7 +129,8 @@ func (t *FileTransfers) sendScript(ctx context.Context, p *StartdNode, a roost.A
 	}
 	defer f.Close()
 	digest := sha256.New()
-	if _, err := io.Copy(digest, f); err != nil {
+	size, err := io.Copy(digest, f)
+	if err != nil {
 		return fmt.Errorf("script: %w: %w", roost.NoInput, err)
 	}
 	if hex.EncodeToString(digest.Sum(nil)) != pl.ScriptFile {
@@ -138,6 +139,9 @@ func (t *FileTransfers) sendScript(ctx context.Context, p *StartdNode, a roost.A
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return fmt.Errorf("script: %w: %w", roost.NoInput, err)
 	}
+	progress, done := t.progress.begin(a, inputTransfer, size)
+	defer done()
+	pace.progress = progress
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	put, err := p.Client.Put(ctx)

@@ -35,6 +35,8 @@ func (c *OutputFetch) fetchAll(ctx context.Context) error {
 
 // tryFetch moves everything once.
 func (c *OutputFetch) tryFetch(ctx context.Context) error {
+	progress, done := c.progress.begin(c.Attempt, outputTransfer, c.outputSize())
+	defer done()
 	slot, err := c.slots.acquire(ctx, c.UID)
 	if err != nil {
 		return err
@@ -42,7 +44,7 @@ func (c *OutputFetch) tryFetch(ctx context.Context) error {
 	defer slot.release()
 	pace, end := newPacedStream(ctx, slot)
 	defer end()
-	c.stream, c.received = pace, nil
+	c.stream, c.received, pace.progress = pace, nil, progress
 	defer func() {
 		for _, stage := range c.received {
 			stage.Close()

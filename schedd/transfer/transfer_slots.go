@@ -167,6 +167,7 @@ type pacedStream struct {
 	slot       *transferSlot
 	waitTime   time.Duration // for the other side, since so much was moved
 	bytesMoved int64
+	progress   *transferProgress // nil: nobody follows it
 }
 
 // newPacedStream returns a pacedStream. Its context ends with ctx, or when the stream
@@ -190,6 +191,7 @@ func (p *pacedStream) paceMessage(message func() (*wire.FileChunk, error)) (*wir
 		return nil, p.stopCause(err)
 	}
 	p.waitTime += time.Since(began)
+	p.progress.add(int64(len(chunk.GetData())) + max(chunk.GetHole(), 0))
 	p.bytesMoved += int64(len(chunk.GetData())) + min(chunk.GetHole(), minStallBytes)
 	if chunk.GetEntry() != nil {
 		p.bytesMoved += minStallBytes / 64 // a file without data is work, too

@@ -76,6 +76,7 @@ type FileTransfers struct {
 	images        *store.Store // checkpoints
 	imageSlots    *transferSlots
 	imageRemovals imageRemovals   // of images on checkpoint servers
+	progress      transferTable   // of what is under way
 	daemonContext context.Context // of the daemon
 
 	// ---- owned by the loop ----

@@ -17,6 +17,7 @@ import (
 	"github.com/roost-batch/roost/internal/accounting/query"
 	"github.com/roost-batch/roost/internal/accounting/sacct"
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/cli/progressbar"
 )
 
 // exportFormats are the formats of roost sacct --export.
@@ -36,7 +37,8 @@ func exportAttempts(c *frame.Invocation, q *query.Query, format string) error {
 	if !c.IsFlagSet("limit") {
 		q.Limit = query.MaxLimit
 	}
-	attempts := attemptRecords(c, q)
+	meter := newExportMeter(c, q, format)
+	attempts := measured(attemptRecords(c, q), meter)
 	var err error
 	switch format {
 	case "xdmod":
@@ -48,9 +50,45 @@ func exportAttempts(c *frame.Invocation, q *query.Query, format string) error {
 	case "jsonl":
 		_, err = export.Attempts().WriteJSONLines(c.Stdout, attempts)
 	case "pbs":
-		err = exportPBS(c, q)
+		err = exportPBS(c, q, meter)
 	}
+	meter.End(err == nil)
 	return err
+}
+
+// measured counts the values of a sequence as they pass.
+func measured[T any](all iter.Seq2[T, error], meter *progressbar.WorkMeter) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for v, err := range all {
+			meter.Add(1)
+			if !yield(v, err) {
+				return
+			}
+		}
+	}
+}
+
+// newExportMeter returns the meter of an export; nil where nobody sees it, or where it
+// would stand between the lines. How much it will be is asked of the sums by hour, which
+// are read in no time. The jobs that an export of PBS writes, too, are not in them.
+func newExportMeter(c *frame.Invocation, q *query.Query, format string) *progressbar.WorkMeter {
+	if !c.ErrScreen.Terminal || c.OutScreen.Terminal && format != "pbs" {
+		return nil
+	}
+	sums, n := *q, int64(0)
+	sums.Report, sums.By, sums.Limit = query.Usage, nil, 1
+	if q.Job == 0 {
+		err := ask(c, &sums, func(l *query.UsageLine) error {
+			if n += l.Ended; format == "pbs" {
+				n += l.Started
+			}
+			return nil
+		})
+		if err != nil {
+			n = 0 // the export itself says what is wrong
+		}
+	}
+	return progressbar.NewWorkMeter(c, "export", n, progressbar.Count)
 }
 
 // attemptRecords are the attempts of an answer as they come. More than an answer can have
@@ -75,7 +113,7 @@ func attemptRecords(c *frame.Invocation, q *query.Query) iter.Seq2[accounting.At
 
 // exportPBS writes an accounting log of PBS for each day into a directory. The names of
 // the files are dates, and none of them is one that was there.
-func exportPBS(c *frame.Invocation, q *query.Query) error {
+func exportPBS(c *frame.Invocation, q *query.Query, meter *progressbar.WorkMeter) error {
 	if q.Job != 0 {
 		return frame.UsageErrorf("--export pbs is of a time, not of a job")
 	}
@@ -86,8 +124,8 @@ func exportPBS(c *frame.Invocation, q *query.Query) error {
 	defer dir.Close()
 	started, jobs := *q, *q
 	started.Time, jobs.Report = query.ByStart, query.Jobs
-	records := export.PBSRecords{Jobs: jobRecords(c, &jobs), Started: attemptRecords(c, &started),
-		Ended: attemptRecords(c, q)}
+	records := export.PBSRecords{Jobs: measured(jobRecords(c, &jobs), meter),
+		Started: measured(attemptRecords(c, &started), meter), Ended: measured(attemptRecords(c, q), meter)}
 	n, err := export.WritePBSDays(func(name string) (io.WriteCloser, error) {
 		f, err := dir.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 		if err != nil {

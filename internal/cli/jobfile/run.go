@@ -88,7 +88,7 @@ func runJob(c *frame.Invocation) error {
 	}
 	signals, release := c.NotifyInterrupts()
 	defer release()
-	reply, err := jobs.SubmitJobs(c, []submit.Job{job}, "")
+	reply, err := jobs.SubmitJobs(c, []submit.Job{job}, "", nil)
 	if err != nil {
 		return err
 	}

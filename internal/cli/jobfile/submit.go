@@ -54,7 +54,12 @@ func submitFile(c *frame.Invocation) error {
 			j.Ad.SetBool(roost.AttrHoldOnSubmit, true)
 		}
 	}
-	reply, err := jobs.SubmitJobs(c, list, c.StringFlag("key"))
+	var meter *progressbar.WorkMeter
+	if !c.Flag("quiet") {
+		meter = progressbar.NewWorkMeter(c, "submit", jobs.UploadSize(list), progressbar.Bytes)
+	}
+	reply, err := jobs.SubmitJobs(c, list, c.StringFlag("key"), func(bytes int) { meter.Add(int64(bytes)) })
+	meter.End(err == nil)
 	if err != nil {
 		return err
 	}

@@ -154,6 +154,9 @@ func (p *barProgress) setTotals(t *Progress) {
 		w.countsText = strings.TrimPrefix(w.countsText+", "+p.ErrScreen.ColourText(frame.Yellow,
 			fmt.Sprintf("%d held", n)), ", ")
 	}
+	if s := t.onlyJob(); s != nil && len(s.GetTransfers()) > 0 {
+		w.countsText = document.TransferText(s.GetTransfers()[0])
+	}
 	if t.failedTask != nil && t.onlyJob() == nil {
 		w.sample = "failed: " + failureText(t.failedTask)
 	} else if t.heldJob != nil {

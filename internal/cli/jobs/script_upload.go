@@ -28,7 +28,7 @@ const scriptPiece = 256 << 10
 const uploadTimeout = 5 * time.Minute
 
 // uploadScript has the schedd keep a script that is too large for its job's ad.
-func uploadScript(c *frame.Invocation, job *jobspec.Job) error {
+func uploadScript(c *frame.Invocation, job *jobspec.Job, sent func(bytes int)) error {
 	text, _ := job.Ad.Str(roost.AttrScript)
 	if len(text) <= MaxInline {
 		return nil
@@ -46,6 +46,9 @@ func uploadScript(c *frame.Invocation, job *jobspec.Job) error {
 			n := min(len(rest), scriptPiece)
 			err = to.Send(&scheddapi.ScriptChunk{Data: []byte(rest[:n])})
 			rest = rest[n:]
+			if sent != nil {
+				sent(n)
+			}
 		}
 		if err == nil || errors.Is(err, io.EOF) { // of the latter the cause comes with the answer
 			reply, err = to.CloseAndRecv()

@@ -189,6 +189,9 @@ func showRecord(c *frame.Invocation, s *scheddapi.JobStatus, t *document.Checkpo
 		row("used", usageText(e))
 	}
 	showUsage(c, s, row)
+	for _, m := range s.GetTransfers() {
+		row("transfer", document.TransferText(m))
+	}
 	if d := s.GetDumpable(); d != "" {
 		row("dumpable", document.PrintableText(d))
 	}

@@ -14,15 +14,16 @@ import (
 )
 
 // SubmitJobs submits jobs to the schedd. Its answer may be lost; then the same key asks
-// again, and the schedd makes no second set of jobs. Its answer may be lost; then the
-// same key asks again, and the schedd makes no second set of jobs of it.
-func SubmitJobs(c *frame.Invocation, jobs []jobspec.Job, key string) (reply *scheddapi.SubmitReply, err error) {
+// again, and the schedd makes no second set of jobs. Of a large submission, sent is
+// called with the bytes of each part; it may be nil.
+func SubmitJobs(c *frame.Invocation, jobs []jobspec.Job, key string,
+	sent func(bytes int)) (reply *scheddapi.SubmitReply, err error) {
 	if key == "" {
 		key = rand.Text()
 	}
 	req := &scheddapi.SubmitRequest{Key: key}
 	for _, j := range jobs {
-		if err := uploadScript(c, &j); err != nil {
+		if err := uploadScript(c, &j, sent); err != nil {
 			return nil, err
 		}
 		spec := &scheddapi.JobSpec{Ad: j.Ad.String(), Count: uint32(j.Count)}
@@ -38,10 +39,24 @@ func SubmitJobs(c *frame.Invocation, jobs []jobspec.Job, key string) (reply *sch
 	err = c.Retry(frame.SubmitTimeout, func(ctx context.Context, _ func()) error {
 		ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 		defer cancel()
-		reply, err = s.SendSubmission(ctx, req)
+		reply, err = s.SendSubmission(ctx, req, sent)
 		return frame.DecodeError(err)
 	})
 	return reply, err
+}
+
+// UploadSize estimates how many bytes SubmitJobs sends, without what all jobs have.
+func UploadSize(jobs []jobspec.Job) (bytes int64) {
+	for i := range jobs {
+		text, _ := jobs[i].Ad.Str(roost.AttrScript)
+		bytes += int64(len(text))
+		for _, col := range jobs[i].Columns {
+			for _, v := range col.Values {
+				bytes += int64(len(v)) + 2 // with its tag and its length
+			}
+		}
+	}
+	return bytes
 }
 
 // ReadInput reads a whole file of the user's, or standard input.

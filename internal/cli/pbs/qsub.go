@@ -65,7 +65,7 @@ func runQsub(c *frame.Invocation) error {
 		signals, release = c.NotifyInterrupts(syscall.SIGHUP, syscall.SIGQUIT)
 		defer release()
 	}
-	reply, err := jobs.SubmitJobs(c, []jobspec.Job{result.Job}, "")
+	reply, err := jobs.SubmitJobs(c, []jobspec.Job{result.Job}, "", nil)
 	if err != nil {
 		return qsubRefused(c, err)
 	}

@@ -1,4 +1,5 @@
-// Package progressbar draws the bar of commands that wait for jobs.
+// Package progressbar draws the bars of commands that wait for jobs, or do long work
+// themselves.
 package progressbar
 
 import (
@@ -21,7 +22,12 @@ type terminalBar struct {
 
 func (b terminalBar) SetTotal(total int64) { b.Bar.SetTotal(total, false) }
 func (b terminalBar) Abort()               { b.Bar.Abort(false) }
-func (b terminalBar) Wait()                { b.pool.Wait() }
+
+// Wait completes the bar, unless it was aborted.
+func (b terminalBar) Wait() {
+	b.Bar.SetTotal(-1, true)
+	b.pool.Wait()
+}
 
 // New draws a bar on the standard error of a command.
 func New(c *frame.Invocation, spec jobs.BarSpec) jobs.Bar {
@@ -35,7 +41,8 @@ func New(c *frame.Invocation, spec jobs.BarSpec) jobs.Bar {
 			PaddingMeta(func(s string) string { return c.ErrScreen.ColourText(frame.Dim, s) })
 	}
 	w := c.ErrScreen.Width
-	bar := pool.New(spec.Total, style, mpb.BarWidth(max(min(w-w/3-48, 40), 10)),
+	// the total of a bar that is made with one cannot be changed
+	bar := pool.New(0, style, mpb.BarWidth(max(min(w-w/3-48, 40), 10)),
 		mpb.PrependDecorators(decor.Any(func(decor.Statistics) string { return spec.Title() })),
 		mpb.AppendDecorators(decor.Any(func(s decor.Statistics) string { return spec.Counts(s.Current, s.Total) })),
 		mpb.BarExtender(mpb.BarFillerFunc(func(to io.Writer, _ decor.Statistics) error {
@@ -46,5 +53,6 @@ func New(c *frame.Invocation, spec jobs.BarSpec) jobs.Bar {
 			}
 			return nil
 		}), false))
+	bar.SetTotal(spec.Total, false)
 	return terminalBar{bar, pool}
 }

@@ -27,6 +27,7 @@ type SubmitCalls struct {
 	Whole           func(context.Context, *SubmitRequest) (*SubmitReply, error)
 	Parts           func(context.Context) (PartSender, error)
 	IsUnimplemented func(error) bool // of an error: the schedd does not know the call
+	Sent            func(bytes int)  // called after each part; nil: nobody follows it
 }
 
 // SendSubmission sends a submission, in parts if it is too long for one message. To a
@@ -59,15 +60,20 @@ func submitParts(ctx context.Context, by SubmitCalls, req *SubmitRequest) (*Subm
 		} else if err != nil {
 			return nil, err
 		}
+		if by.Sent != nil {
+			by.Sent(len(part.Data))
+		}
 		part = &SubmitPart{}
 	}
 	return stream.CloseAndRecv()
 }
 
-// SendSubmission sends a submission, in parts if it is too long for one message.
-func (c *ScheddClient) SendSubmission(ctx context.Context, req *SubmitRequest) (*SubmitReply, error) {
+// SendSubmission sends a submission, in parts if it is too long for one message. Then it
+// calls sent, which may be nil, after each.
+func (c *ScheddClient) SendSubmission(ctx context.Context, req *SubmitRequest, sent func(bytes int)) (*SubmitReply,
+	error) {
 	return SendSubmission(ctx, SubmitCalls{
-		Whole: c.Submit,
+		Whole: c.Submit, Sent: sent,
 		Parts: func(ctx context.Context) (PartSender, error) { return c.SubmitParts(ctx) },
 		IsUnimplemented: func(err error) bool {
 			var coded interface{ StatusCode() codes.Code }

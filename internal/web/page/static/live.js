@@ -51,12 +51,41 @@ function updateRow(job) {
   }
 }
 
+// showTransfers shows the files of a task that are on their way.
+function showTransfers(transfers) {
+  document.querySelector("[data-transfers]").replaceChildren(...transfers.map((t) => {
+    const bar = document.createElement("progress");
+    bar.max = t.total_bytes;
+    bar.value = t.bytes;
+    bar.setAttribute("aria-label", t.kind);
+    const text = document.createElement("span");
+    text.textContent = t.text;
+    const panel = document.createElement("div");
+    panel.className = "panel transfer";
+    panel.append(bar, text);
+    return panel;
+  }));
+}
+
+// followTask asks for a task of an array while it has files on their way: the stream
+// follows jobs.
+async function followTask(id) {
+  while (document.querySelector("[data-transfers] progress")) {
+    await new Promise((resolve) => setTimeout(resolve, 2000));
+    if (document.hidden) continue;
+    const answer = await fetch(`/v1/tasks/${encodeURIComponent(id)}`);
+    if (!answer.ok) return;
+    updatePage((await answer.json()).job);
+  }
+}
+
 function updatePage(job) {
   if (finals.includes(job.state) || (job.attempt || 0) !== Number(page.dataset.attempt)) {
     location.reload(); // its events and what it used are new, too
     return;
   }
   showState(page.querySelector(".state"), job.state);
+  showTransfers(job.transfers || []);
   const bar = document.querySelector(".panel > svg.strip");
   if (bar) drawBar(bar, job.counts, job.tasks);
 }
@@ -90,4 +119,5 @@ function connect() {
 if (table || page) {
   document.addEventListener("visibilitychange", connect);
   connect();
+  if (page && page.dataset.liveJob.includes("[")) followTask(page.dataset.liveJob);
 }

@@ -1,0 +1,113 @@
+package transfer
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+// The kinds of transfers, as users see them.
+const (
+	inputTransfer      = "input"
+	outputTransfer     = "output"
+	checkpointTransfer = "checkpoint" // an image comes from a node
+	restoreTransfer    = "restore"    // an image goes to a node
+)
+
+// transferProgress counts the bytes of one try of a transfer. A nil one counts nothing.
+type transferProgress struct {
+	kind  string
+	total int64 // bytes
+	bytes atomic.Int64
+	began atomic.Pointer[time.Time] // time of the first message; nil: it waits for its turn
+}
+
+// add counts a message.
+func (p *transferProgress) add(bytes int64) {
+	if p == nil {
+		return
+	}
+	if p.began.Load() == nil {
+		now := time.Now()
+		p.began.Store(&now)
+	}
+	p.bytes.Add(bytes)
+}
+
+// transferTable has the transfers that are under way by attempt. Each transfer counts in
+// a goroutine of its own, and lists read beside it.
+type transferTable struct {
+	mu sync.Mutex
+	of map[roost.AttemptID][]*transferProgress
+}
+
+// begin adds a transfer, until end is called. One that has nothing to move is not added.
+func (t *transferTable) begin(a roost.AttemptID, kind string, total int64) (p *transferProgress, end func()) {
+	if total <= 0 {
+		return nil, func() {}
+	}
+	p = &transferProgress{kind: kind, total: total}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.of == nil {
+		t.of = map[roost.AttemptID][]*transferProgress{}
+	}
+	t.of[a] = append(t.of[a], p)
+	return p, func() { t.end(a, p) }
+}
+
+func (t *transferTable) end(a roost.AttemptID, p *transferProgress) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.of[a] = slices.DeleteFunc(t.of[a], func(other *transferProgress) bool { return other == p })
+	if len(t.of[a]) == 0 {
+		delete(t.of, a)
+	}
+}
+
+// Progress returns how far the transfers of an attempt are. It may be called anywhere.
+func (t *FileTransfers) Progress(a roost.AttemptID) (list []*wire.FileTransfer) {
+	t.progress.mu.Lock()
+	defer t.progress.mu.Unlock()
+	for _, p := range t.progress.of[a] {
+		done := p.bytes.Load()
+		m := &wire.FileTransfer{Kind: p.kind, Bytes: done, Total: max(p.total, done)}
+		if began := p.began.Load(); began != nil {
+			m.Elapsed = max(int64(time.Since(*began)), 1)
+		}
+		list = append(list, m)
+	}
+	return list
+}
+
+// ActiveJobs calls f with the job of each attempt that has files on their way, until f
+// returns false. It may be called anywhere; f must not block.
+func (t *FileTransfers) ActiveJobs(f func(roost.JobID) bool) {
+	t.progress.mu.Lock()
+	defer t.progress.mu.Unlock()
+	for a := range t.progress.of {
+		if !f(a.Task.Job) {
+			return
+		}
+	}
+}
+
+// outputSize is how many bytes of an attempt's output have to be fetched.
+func (c *OutputFetch) outputSize() (bytes int64) {
+	for _, n := range [][2]int64{
+		{c.Exited.GetStdoutSize(), int64(len(c.Exited.GetStdout()))},
+		{c.Exited.GetStderrSize(), int64(len(c.Exited.GetStderr()))},
+	} {
+		if n[0] > n[1] { // it did not come with the message
+			bytes += n[0]
+		}
+	}
+	for _, e := range c.requestedFiles() {
+		bytes += max(e.GetSize(), 0)
+	}
+	return bytes
+}
