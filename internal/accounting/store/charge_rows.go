@@ -32,12 +32,13 @@ type chargeSumKey struct {
 	chargeName
 }
 
-// The statements of charges: by the key of one attempt, or by arrays of keys.
+// The statements of charges: by the key of one attempt, or by arrays of keys. SQLite
+// would prepare the former again for each key without the signs, and if it grouped rows.
 const (
 	keyArraysJoin = `
 FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[]) AS k (month, source, seq, idx, attempt)
 CROSS JOIN LATERAL (`
-	ofKey      = ` WHERE a.month = $1 AND a.source = $2 AND a.seq = $3 AND a.idx = $4 AND a.attempt = $5`
+	ofKey      = ` WHERE a.month = +$1 AND a.source = +$2 AND a.seq = +$3 AND a.idx = +$4 AND a.attempt = +$5`
 	ofArrayKey = ` WHERE a.month = k.month AND a.source = k.source AND a.seq = k.seq AND a.idx = k.idx
  AND a.attempt = k.attempt`
 
@@ -47,11 +48,10 @@ CROSS JOIN LATERAL (`
 FROM attempt a LEFT JOIN job j ON j.month = a.month AND j.source = a.source AND j.seq = a.seq`
 	selectAllCharged = `SELECT c.*` + keyArraysJoin + selectCharged + ofArrayKey + ` LIMIT 1) AS c`
 
-	selectChargeSums = `SELECT a.month, a.source, a.seq, a.idx, a.attempt, ran, rate, owner, grp, project, queue, band,
- CAST(sum(wall) AS bigint) AS wall, CAST(sum(cpu) AS bigint) AS cpu, CAST(sum(amount) AS bigint) AS amount, max(version)
+	selectCharges = `SELECT a.month, a.source, a.seq, a.idx, a.attempt, ran, rate, owner, grp, project, queue, band,
+ wall, cpu, amount, version
 FROM charge a`
-	groupChargeSums     = ` GROUP BY a.month, a.source, a.seq, a.idx, a.attempt, ran, rate, owner, grp, project, queue, band`
-	selectAllChargeSums = `SELECT c.*` + keyArraysJoin + selectChargeSums + ofArrayKey + groupChargeSums + `) AS c`
+	selectAllCharges = `SELECT c.*` + keyArraysJoin + selectCharges + ofArrayKey + `) AS c`
 
 	insertCharge = `INSERT INTO charge (month, source, seq, idx, attempt, version, part, ran, statement, rate, owner, grp, project,
  queue, band, wall, cpu, amount, made)
@@ -175,7 +175,7 @@ func (c *charger) write(ctx context.Context, tx *sql.Tx, due []dueCharge) error 
 // charged. It returns the last version of those that have one.
 func (c *charger) subtractCharged(ctx context.Context, tx *sql.Tx, keys []attemptKey) (map[attemptKey]int64, error) {
 	versions := map[attemptKey]int64{}
-	query := keyQuery{selectChargeSums + ofKey + groupChargeSums, selectAllChargeSums}
+	query := keyQuery{selectCharges + ofKey, selectAllCharges}
 	err := c.store.engine.queryKeys(ctx, tx, query, keys, func(rows *sql.Rows) error {
 		var k attemptKey
 		var n chargeName

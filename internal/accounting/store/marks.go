@@ -81,7 +81,7 @@ func (e *sqliteEngine) putMarks(ctx context.Context, tx *sql.Tx, hours []int64, 
 	}
 	defer statement.Close()
 	for _, h := range hours {
-		if _, err := statement.ExecContext(ctx, h, mark); err != nil {
+		if _, err := statement.ExecContext(uncancelled(ctx), h, mark); err != nil {
 			return err
 		}
 	}
@@ -90,7 +90,8 @@ func (e *sqliteEngine) putMarks(ctx context.Context, tx *sql.Tx, hours []int64, 
 	}
 	defer statement.Close()
 	for _, k := range due {
-		if _, err := statement.ExecContext(ctx, int64(k.month), k.source, k.seq, k.index, k.attempt, mark); err != nil {
+		_, err := statement.ExecContext(uncancelled(ctx), int64(k.month), k.source, k.seq, k.index, k.attempt, mark)
+		if err != nil {
 			return err
 		}
 	}

@@ -93,11 +93,12 @@ func (r reader) jobs(m accounting.Month, k jobKey) iter.Seq2[*accounting.JobEntr
 
 // scanJob returns a function that reads jobColumns.
 func (s *Store) scanJob() func(*sql.Rows) (*accounting.JobEntry, error) {
-	var scan jobScan
-	targets := scan.targets()
+	values := newRowValues(jobColumnCount)
 	return func(rows *sql.Rows) (*accounting.JobEntry, error) {
-		err := rows.Scan(targets...)
-		return scan.job(s), err
+		if err := values.scan(rows); err != nil {
+			return nil, err
+		}
+		return values.job(s, 0), values.err()
 	}
 }
 
@@ -118,15 +119,14 @@ func (r reader) JobAttempts(key accounting.JobKey) iter.Seq2[accounting.AttemptE
 	if !ok {
 		return none[accounting.AttemptEntry]
 	}
-	var scan attemptScan
-	targets := scan.targets()
+	values := newRowValues(attemptColumnCount)
 	return inMonth(r, k.month, rowQuery[accounting.AttemptEntry]{
 		selectJobAttempts, []any{int64(k.month), k.source, k.seq},
-		func(rows *sql.Rows) (accounting.AttemptEntry, error) {
-			if err := rows.Scan(targets...); err != nil {
-				return accounting.AttemptEntry{}, err
+		func(rows *sql.Rows) (a accounting.AttemptEntry, err error) {
+			if err = values.scan(rows); err == nil {
+				a, _, err = values.attempt(r.store)
 			}
-			return scan.attempt(r.store)
+			return a, err
 		},
 	})
 }

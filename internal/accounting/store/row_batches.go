@@ -18,10 +18,13 @@ func (e *sqliteEngine) insertRows(ctx context.Context, tx *sql.Tx, insert number
 	defer statement.Close()
 	args := make([]any, len(rows[0]))
 	for _, row := range rows {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		for i, v := range row {
 			args[i] = v
 		}
-		if _, err := statement.ExecContext(ctx, args...); err != nil {
+		if _, err := statement.ExecContext(uncancelled(ctx), args...); err != nil {
 			return err
 		}
 	}
@@ -36,7 +39,10 @@ func (e *sqliteEngine) queryKeys(ctx context.Context, db preparer, q keyQuery, k
 	}
 	defer statement.Close()
 	for _, k := range keys {
-		rows, err := statement.QueryContext(ctx, int64(k.month), k.source, k.seq, k.index, k.attempt)
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		rows, err := statement.QueryContext(uncancelled(ctx), int64(k.month), k.source, k.seq, k.index, k.attempt)
 		if err != nil {
 			return err
 		}
@@ -67,7 +73,7 @@ func (e *sqliteEngine) removeDue(ctx context.Context, tx *sql.Tx, due []dueCharg
 	}
 	defer statement.Close()
 	for _, d := range due {
-		_, err := statement.ExecContext(ctx, int64(d.month), d.source, d.seq, d.index, d.attempt, d.mark)
+		_, err := statement.ExecContext(uncancelled(ctx), int64(d.month), d.source, d.seq, d.index, d.attempt, d.mark)
 		if err != nil {
 			return err
 		}

@@ -109,24 +109,26 @@ func (a *sortedAttempt) before(b *sortedAttempt, descending bool) bool {
 // scanAttempt returns a function that reads attempts with their jobs. Attempts of a job
 // that follow each other share it.
 func (r reader) scanAttempt(by accounting.TimeField) func(*sql.Rows) (sortedAttempt, error) {
-	var attempt attemptScan
-	var scan jobScan
+	values := newRowValues(attemptColumnCount + jobColumnCount)
 	var last *accounting.JobEntry
-	targets := append(attempt.targets(), scan.targets()...)
 	return func(rows *sql.Rows) (s sortedAttempt, err error) {
-		if err := rows.Scan(targets...); err != nil {
+		if err := values.scan(rows); err != nil {
 			return s, err
 		}
-		if s.AttemptEntry, err = attempt.attempt(r.store); err != nil {
+		var source int64
+		if s.AttemptEntry, source, err = values.attempt(r.store); err != nil {
 			return s, err
 		}
 		if last == nil || last.JobKey != s.JobKey {
-			if last = scan.job(r.store); last == nil {
-				last = &accounting.JobEntry{JobKey: s.JobKey, Host: r.store.sources.byID(attempt.source).host}
+			if last = values.job(r.store, attemptColumnCount); last == nil {
+				last = &accounting.JobEntry{JobKey: s.JobKey, Host: r.store.sources.byID(source).host}
+			}
+			if err := values.err(); err != nil {
+				return s, err
 			}
 		}
 		s.Job = last
-		s.key = attemptKey{jobKey{s.Month, attempt.source, int64(s.Seq)}, int64(s.Index), int64(s.Attempt)}
+		s.key = attemptKey{jobKey{s.Month, source, int64(s.Seq)}, int64(s.Index), int64(s.Attempt)}
 		switch by {
 		case accounting.ByEnd:
 			s.time = s.Ended

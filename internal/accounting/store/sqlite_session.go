@@ -35,7 +35,7 @@ func (s *sqliteSession) month(ctx context.Context, m accounting.Month) (*monthTx
 	if err != nil {
 		return nil, err
 	}
-	tx, err := f.write.BeginTx(ctx, nil)
+	tx, err := f.write.BeginTx(uncancelled(ctx), nil)
 	if err != nil {
 		return nil, f.explain(err)
 	}
@@ -48,15 +48,23 @@ func (tx *monthTx) statement(ctx context.Context, text string) (*sql.Stmt, error
 	if s, ok := tx.statements[text]; ok {
 		return s, nil
 	}
-	s, err := tx.PrepareContext(ctx, text)
+	s, err := tx.PrepareContext(uncancelled(ctx), text)
 	if err == nil {
 		tx.statements[text] = s
 	}
 	return s, tx.file.explain(err)
 }
 
+// uncancelled returns a context for one of many short statements. With one that can be
+// cancelled each statement starts goroutines that wait for it, which takes as long as the
+// statement. The caller looks at its own context between statements.
+func uncancelled(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }
+
 // exec runs a statement of a month.
 func (s *sqliteSession) exec(ctx context.Context, m accounting.Month, text string, args ...any) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	tx, err := s.month(ctx, m)
 	if err != nil {
 		return err
@@ -65,13 +73,16 @@ func (s *sqliteSession) exec(ctx context.Context, m accounting.Month, text strin
 	if err != nil {
 		return err
 	}
-	_, err = statement.ExecContext(ctx, args...)
+	_, err = statement.ExecContext(uncancelled(ctx), args...)
 	return tx.file.explain(err)
 }
 
 // query calls scan for each row.
 func (s *sqliteSession) query(ctx context.Context, m accounting.Month, text string, scan func(*sql.Rows) error,
 	args ...any) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	tx, err := s.month(ctx, m)
 	if err != nil {
 		return err
@@ -80,7 +91,7 @@ func (s *sqliteSession) query(ctx context.Context, m accounting.Month, text stri
 	if err != nil {
 		return err
 	}
-	rows, err := statement.QueryContext(ctx, args...)
+	rows, err := statement.QueryContext(uncancelled(ctx), args...)
 	if err != nil {
 		return tx.file.explain(err)
 	}
