@@ -193,11 +193,6 @@ func (h *hostPool) addExecuteNode(name, address string, tls *config.TLSFiles) *t
 	})
 }
 
-// withoutNamespaceMounts runs a program without the mounts of network namespaces. Those
-// of other pools would come and go in the sandboxes of tasks, and no checkpoint that was
-// taken meanwhile could be restored.
-const withoutNamespaceMounts = `mount --make-private /run/netns; umount -l /run/netns/*; exec "$0" "$@"`
-
 // start starts the node's master inside its namespace, or on the machine itself if it has
 // none.
 func (n *testHost) start() {
@@ -206,7 +201,7 @@ func (n *testHost) start() {
 	} else if n.cmd = exec.Command("ip", "netns", "exec", n.net.namespaceName(n.name), n.roost, "master", "--config",
 		n.dir+".hcl"); n.sharesCgroups {
 		n.cmd = exec.Command("nsenter", "--net=/run/netns/"+n.net.namespaceName(n.name), "unshare", "--mount",
-			"--propagation", "slave", "sh", "-c", withoutNamespaceMounts, n.roost, "master", "--config", n.dir+".hcl")
+			"--propagation", "slave", n.roost, "master", "--config", n.dir+".hcl")
 	}
 	if n.onlyTerminals {
 		n.cmd = exec.Command("nsenter", append([]string{"--net=/run/netns/" + n.net.namespaceName(n.name)},

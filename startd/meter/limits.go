@@ -168,7 +168,7 @@ func (m *attemptMeter) processes() []int {
 	if m.Starter <= 0 {
 		return nil
 	}
-	all := children(m.Starter)
+	all := taskProcesses(m.Starter)
 	for i := 0; i < len(all) && len(all) < maxTree; i++ {
 		all = append(all, children(all[i])...)
 	}

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/startd/starter/proto"
 )
 
 // clockTicks is how many ticks the kernel counts in a second for /proc (USER_HZ,
@@ -25,7 +27,7 @@ func treeUsage(starter int, now *wire.TaskUsage) {
 	if starter <= 0 {
 		return
 	}
-	todo := children(starter)
+	todo := taskProcesses(starter)
 	for len(todo) > 0 && now.Processes < maxTree {
 		pid := todo[0]
 		todo = append(todo[1:], children(pid)...)
@@ -55,7 +57,7 @@ func (m *attemptMeter) session() int {
 		return 0
 	}
 	own := m.startupPrograms()
-	todo := children(m.Starter)
+	todo := taskProcesses(m.Starter)
 	for looked := 0; len(todo) > 0 && looked < maxTree; looked++ {
 		if pid := todo[0]; !runsProgram(pid, own) && !isInit(pid) {
 			return sessionNumber(pid)
@@ -63,6 +65,28 @@ func (m *attemptMeter) session() int {
 		todo = append(todo[1:], children(todo[0])...)
 	}
 	return 0
+}
+
+// taskProcesses lists the children of a starter that belong to its task. The one that
+// creates sandboxes belongs to none. It has that name, runs as root, and is in no PID
+// namespace of its own: a user's process that is a child of the starter can have the name
+// at most.
+func taskProcesses(starter int) []int {
+	return slices.DeleteFunc(children(starter), func(pid int) bool {
+		name, root, nested := false, false, false
+		for line := range strings.Lines(readProcFile(pid, "status")) {
+			switch fields := strings.Fields(line); {
+			case len(fields) < 2:
+			case fields[0] == "Name:":
+				name = fields[1] == proto.SandboxServer
+			case fields[0] == "Uid:":
+				root = fields[1] == "0"
+			case fields[0] == "NSpid:":
+				nested = len(fields) > 2
+			}
+		}
+		return name && root && !nested
+	})
 }
 
 // isInit reports whether a process is the first of a PID namespace of its own

@@ -42,11 +42,9 @@ func (s *starterProcess) startTask(o *proto.StartCmd) {
 	}
 	failpoint.Point(failpoint.StarterBeforeFork)
 	tasktrace.Mark(tasktrace.Forking, s.tracedTask())
-	s.raiseOOMScore(o.OOMScore)
 	s.setForkDeadline()
 	pid, pidfd, why := s.launchTask(o)
 	s.armLeaseTimers()
-	s.restoreOOMScore(o.OOMScore)
 	if why.step != proto.StepNone {
 		s.failTask(why)
 		return
@@ -66,26 +64,32 @@ func (s *starterProcess) startTask(o *proto.StartCmd) {
 	}
 }
 
-// raiseOOMScore sets the OOM score for the processes forked from now on, until
-// restoreOOMScore restores the starter's own. A task of a root starter cannot lower its
-// score again.
-func (s *starterProcess) raiseOOMScore(score int32) {
+// oomScore is the starter's own OOM score, which its children inherit. The zero value
+// has not been opened yet.
+type oomScore struct {
+	fd  int
+	own []byte
+}
+
+// raise sets the OOM score for the processes forked from now on, until restore restores
+// the starter's own. A task of a root starter cannot lower its score again.
+func (m *oomScore) raise(score int32) {
 	if score <= 0 || score > maxOOMScore {
 		return
 	}
-	if s.oomScore == 0 {
+	if m.fd == 0 {
 		fd, err := syscall.Open("/proc/thread-self/oom_score_adj", syscall.O_RDWR|syscall.O_CLOEXEC, 0)
 		if err != nil {
 			return
 		}
-		s.oomScore, s.ownOOMScore = fd, readOpen(fd)
+		m.fd, m.own = fd, readOpen(fd)
 	}
-	syscall.Pwrite(s.oomScore, []byte(itoa(int(score))), 0)
+	syscall.Pwrite(m.fd, []byte(itoa(int(score))), 0)
 }
 
-func (s *starterProcess) restoreOOMScore(score int32) {
-	if score > 0 && score <= maxOOMScore && s.oomScore > 0 {
-		syscall.Pwrite(s.oomScore, s.ownOOMScore, 0)
+func (m *oomScore) restore(score int32) {
+	if score > 0 && score <= maxOOMScore && m.fd > 0 {
+		syscall.Pwrite(m.fd, m.own, 0)
 	}
 }
 
@@ -116,10 +120,14 @@ func (s *starterProcess) launchTask(o *proto.StartCmd) (pid, pidfd int, why star
 	switch {
 	case !own && !isAllRoot():
 		return 0, -1, startError{step: proto.Credentials, errno: syscall.EPERM}
-	case len(o.Restore.Helper) > 0:
-		return s.startRestore(o)
-	case o.Sandbox.Wanted:
+	case o.Sandbox.Wanted && len(o.Restore.Helper) == 0:
 		return s.launchSandboxed(o)
+	}
+	s.stopServer()
+	s.oomScore.raise(o.OOMScore)
+	defer s.oomScore.restore(o.OOMScore)
+	if len(o.Restore.Helper) > 0 {
+		return s.startRestore(o)
 	}
 	var files [3]int
 	defer func() {

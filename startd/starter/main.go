@@ -35,6 +35,7 @@ func Main() {
 	s.renewLease(number(args[2]), 0)
 	disableHugePages() // while its tasks follow each other without a rest the kernel has time enough to put huge ones
 	s.run()
+	s.stopServer()
 	syscall.Exit(0)
 }
 
@@ -50,7 +51,7 @@ func openClaim(dir string) (*starterProcess, syscall.Errno) {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return nil, errno(err)
 	}
-	raiseCPUPriority()
+	raiseCPUPriority(0)
 	unix.Prctl(unix.PR_SET_TIMERSLACK, defaultTimerSlack, 0, 0, 0) // the startd has given us another one
 	defaultSignals()
 	journal, err := syscall.Open(dir+"/journal",
@@ -66,11 +67,12 @@ func openClaim(dir string) (*starterProcess, syscall.Errno) {
 		group: taskCgroup{fd: -1}, state: proto.StarterState{Starter: int64(syscall.Getpid())}}, 0
 }
 
-// raiseCPUPriority gives this thread a higher priority than the other processes of its
-// group. It has to end leases and kill tasks that use all the CPU time. Its children do
-// not inherit the priority. Without the right to raise it, nothing changes.
-func raiseCPUPriority() {
-	unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Flags: unix.SCHED_FLAG_RESET_ON_FORK,
+// raiseCPUPriority gives a thread, 0 for this one, a higher priority than the other
+// processes of its group. It has to end leases and kill tasks that use all the CPU time.
+// Its children do not inherit the priority. Without the right to raise it, nothing
+// changes.
+func raiseCPUPriority(pid int) {
+	unix.SchedSetAttr(pid, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Flags: unix.SCHED_FLAG_RESET_ON_FORK,
 		Nice: starterNice}, 0)
 }
 

@@ -16,6 +16,12 @@ const memoryReleaseDelay = 300
 // whether it did.
 func (s *starterProcess) releaseMemory(quiet bool) bool {
 	if quiet && s.needsMemoryRelease {
+		// The next task is far off. The server has a copy of all the machine's mounts, in
+		// a user namespace where the kernel locks them: what the machine unmounts would
+		// stay in use.
+		if s.sandboxReport < 0 {
+			s.stopServer()
+		}
 		debug.FreeOSMemory()
 		disableHugePages()
 	}

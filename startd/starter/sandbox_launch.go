@@ -2,18 +2,16 @@ package starter
 
 import (
 	"syscall"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/roost-batch/roost/startd/starter/proto"
 )
 
-// launchSandboxed begins the task in namespaces of its own. The process that it forks is
-// roost-setup, which makes the sandbox from inside by a list of system calls that is made
-// here, starts the program, and then becomes roost-init. How that went it reports through
-// a pipe, for which nobody waits here: the user's files may be on a server that does not
-// answer.
+// launchSandboxed begins the task in namespaces of its own. Their first process makes
+// the sandbox from inside by a list of system calls that is made here, starts the
+// program, and then becomes roost-init. How that went it reports through a pipe, for
+// which nobody waits here: the user's files may be on a server that does not answer.
 func (s *starterProcess) launchSandboxed(o *proto.StartCmd) (pid, pidfd int, why startError) {
 	if why = s.stageRoot(&o.Sandbox, o.Sandbox.TempDir == ""); why.step != proto.StepNone {
 		return 0, -1, why
@@ -21,21 +19,65 @@ func (s *starterProcess) launchSandboxed(o *proto.StartCmd) (pid, pidfd int, why
 	if why = makeIOFiles(o); why.step != proto.StepNone {
 		return 0, -1, why
 	}
-	group := ""
-	if s.group.dir != "" && !s.group.canCloneInto() {
-		group = s.group.dir
-	}
-	wrapped := o.UID != 0 && !hasCapability(unix.CAP_SYS_RESOURCE)
-	joined := &s.mountNamespace
-	if wrapped {
-		joined, why = &s.userNamespace, s.openUserNamespace()
+	if isWrapped(o) {
+		pid, pidfd, why = s.launchByServer(o)
 	} else {
-		why = s.openMountNamespace()
+		pid, pidfd, why = s.launchDirectly(o)
+	}
+	if why.step == proto.StepNone {
+		s.reportDue = now() + shortWait*1e6
+	}
+	return pid, pidfd, why
+}
+
+// isWrapped reports whether a task's sandbox has a user namespace, in which everybody has
+// the number that he has outside. CRIU dumps a process of another user than its own only
+// with CAP_SYS_RESOURCE, or in such a namespace: so a root without that capability wraps
+// its users.
+func isWrapped(o *proto.StartCmd) bool { return o.UID != 0 && !hasCapability(unix.CAP_SYS_RESOURCE) }
+
+// launchByServer has the server of wrapped sandboxes create the first process. It makes a
+// new server if there is none, or the one that was there has been killed.
+func (s *starterProcess) launchByServer(o *proto.StartCmd) (pid, pidfd int, why startError) {
+	for range 2 {
+		if why = s.startServer(); why.step != proto.StepNone {
+			return 0, -1, why
+		}
+		steps := sandboxSteps(s.server.start, s.group, o)
+		var ended bool
+		if pid, why, ended = s.server.create(steps, s.group.canCloneInto()); !ended {
+			s.sandboxFailures = steps.failuresOnly()
+			break
+		}
+		s.stopServer()
+		for _, stray := range children(syscall.Getpid()) { // it may have created one before
+			killAndReap(stray)
+		}
+		if why.errno != syscall.EIO { // it was not killed, and says itself why it ended
+			break
+		}
 	}
 	if why.step != proto.StepNone {
 		return 0, -1, why
 	}
-	steps := sandboxSteps(s.dir, group, wrapped, o)
+	pidfd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		killAndReap(pid)
+		s.stopServer() // and with it goes a report that nobody has read
+		return 0, -1, startError{proto.Fork, errno(err), ""}
+	}
+	s.sandboxReport = s.server.reports
+	return pid, pidfd, startError{}
+}
+
+// launchDirectly forks the first process, which is one of roost-setup.
+func (s *starterProcess) launchDirectly(o *proto.StartCmd) (pid, pidfd int, why startError) {
+	if s.mountNamespace == 0 {
+		if s.mountNamespace, why = openMountNamespace(s.dir + stagedRoot); why.step != proto.StepNone {
+			return 0, -1, why
+		}
+	}
+	steps := sandboxSteps(0, s.group, o)
 	list, why := steps.write()
 	if why.step != proto.StepNone {
 		return 0, -1, why
@@ -46,30 +88,18 @@ func (s *starterProcess) launchSandboxed(o *proto.StartCmd) (pid, pidfd int, why
 		return 0, -1, startError{proto.MakeSandbox, errno(err), "its report"}
 	}
 	defer syscall.Close(pipe[1])
-	files := []uintptr{0, 1, 2, uintptr(list), uintptr(pipe[1]), uintptr(*joined)}
-	attr := &syscall.SysProcAttr{UseCgroupFD: s.group.canCloneInto(), CgroupFD: s.group.fd, PidFD: &pidfd}
-	if !wrapped {
-		attr.Cloneflags, attr.Setsid = sandboxNamespaces&^syscall.CLONE_NEWNS, true
+	pid, err := s.forkSetup([]uintptr{0, 1, 2, uintptr(list), uintptr(pipe[1]), uintptr(s.mountNamespace)},
+		&syscall.SysProcAttr{Cloneflags: sandboxNamespaces, UseCgroupFD: s.group.canCloneInto(), CgroupFD: s.group.fd,
+			PidFD: &pidfd})
+	if err == nil && pidfd < 0 {
+		killAndReap(pid)
+		err = syscall.ENOSYS
 	}
-	pid, err := s.forkSetup(files, attr)
 	if err != nil {
 		syscall.Close(pipe[0])
 		return 0, -1, startError{proto.MakeSandbox, errno(err), "namespaces"}
 	}
-	failures := steps.failuresOnly()
-	if wrapped {
-		syscall.Close(pidfd)
-		if pid, pidfd, why = awaitWrapped(pid, list, pipe[0], failures); why.step != proto.StepNone {
-			syscall.Close(pipe[0])
-			return 0, -1, why
-		}
-	}
-	if pidfd < 0 {
-		syscall.Close(pipe[0])
-		killAndReap(pid)
-		return 0, -1, startError{proto.Fork, syscall.ENOSYS, ""}
-	}
-	s.sandboxReport, s.sandboxFailures, s.reportDue = pipe[0], failures, now()+shortWait*1e6
+	s.sandboxReport, s.sandboxFailures = pipe[0], steps.failuresOnly()
 	return pid, pidfd, startError{}
 }
 
@@ -83,87 +113,21 @@ func (s *starterProcess) prepareSandbox(o *proto.StartCmd) {
 		return
 	}
 	if !hasCapability(unix.CAP_SYS_RESOURCE) {
-		s.openUserNamespace()
+		s.startServer() // the user is not root, as a rule
+	} else if s.mountNamespace == 0 {
+		s.mountNamespace, _ = openMountNamespace(s.dir + stagedRoot)
 	}
-	s.openMountNamespace()
 	makeIOFiles(o)
 }
 
-// sandboxNamespaces are the namespaces that each sandbox has of its own.
-const sandboxNamespaces = syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS
+// sandboxNamespaces are the namespaces that each sandbox has of its own, beside the
+// mount namespace that its first process makes.
+const sandboxNamespaces = syscall.CLONE_NEWPID | syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS
 
 // forkSetup starts roost-setup, whose descriptors are the files.
 func (s *starterProcess) forkSetup(files []uintptr, attr *syscall.SysProcAttr) (pid int, err error) {
 	return syscall.ForkExec("/proc/self/fd/"+itoa(s.setup), []string{"roost-setup"},
 		&syscall.ProcAttr{Dir: "/", Env: []string{}, Files: files, Sys: attr})
-}
-
-// openUserNamespace makes the user namespace of a claim's sandboxes, in which everybody
-// has the number that he has outside. CRIU dumps a process of another user than its own
-// only with CAP_SYS_RESOURCE, or in such a namespace: so a root without that capability
-// wraps its users. It is made once, because only another process can write its tables,
-// and a fork with a user namespace copies the memory of the starter.
-func (s *starterProcess) openUserNamespace() startError {
-	if s.userNamespace > 0 {
-		return startError{}
-	}
-	failed := func(err error) startError { return startError{proto.MakeSandbox, errno(err), "user namespace"} }
-	wait := newSyscallList()
-	wait.try(syscall.SYS_PPOLL)
-	list, why := wait.write()
-	if why.step != proto.StepNone {
-		return why
-	}
-	defer syscall.Close(list)
-	everybody := []syscall.SysProcIDMap{{Size: 1<<32 - 1}}
-	pid, err := s.forkSetup([]uintptr{0, 1, 2, uintptr(list)}, &syscall.SysProcAttr{
-		Cloneflags: syscall.CLONE_NEWUSER, Pdeathsig: syscall.SIGKILL,
-		UidMappings: everybody, GidMappings: everybody, GidMappingsEnableSetgroups: true,
-	})
-	if err != nil {
-		return failed(err)
-	}
-	fd, err := syscall.Open("/proc/"+itoa(pid)+"/ns/user", syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
-	killAndReap(pid)
-	if err != nil {
-		return failed(err)
-	}
-	s.userNamespace = fd
-	return startError{}
-}
-
-// awaitWrapped waits until a process has created the first process of a sandbox. That one
-// is a child of the starter, in the user namespace of the claim, and the list has its
-// pid.
-func awaitWrapped(maker, list, reports int, failures sandboxFailures) (pid, pidfd int, why startError) {
-	var status syscall.WaitStatus
-	for {
-		// A raw call, as fork is one: it takes no longer.
-		_, _, e := syscall.RawSyscall6(syscall.SYS_WAIT4, uintptr(maker), uintptr(unsafe.Pointer(&status)), 0, 0, 0, 0)
-		if e != syscall.EINTR {
-			break
-		}
-	}
-	if !status.Exited() || status.ExitStatus() != 0 {
-		var report [reportSize]byte
-		n := 0
-		if status.Exited() { // and has reported why
-			n, _ = syscall.Read(reports, report[:])
-		}
-		why, _ = failures.explain(report[:max(n, 0)])
-		return 0, -1, why
-	}
-	var word [8]byte
-	if n, err := syscall.Pread(list, word[:], wordChild-listAddress); err != nil || n != len(word) {
-		return 0, -1, startError{proto.MakeSandbox, syscall.EIO, "its list"}
-	}
-	pid = int(word[0]) | int(word[1])<<8 | int(word[2])<<16 | int(word[3])<<24
-	pidfd, err := unix.PidfdOpen(pid, 0)
-	if err != nil {
-		killAndReap(pid)
-		return 0, -1, startError{proto.Fork, errno(err), ""}
-	}
-	return pid, pidfd, startError{}
 }
 
 // hasCapability reports whether this process has a capability in effect.
@@ -251,11 +215,12 @@ func (s *starterProcess) onSandboxReport(ended bool) {
 	}
 }
 
+// closeReport forgets the report. It closes its pipe unless that is the server's.
 func (s *starterProcess) closeReport() {
-	if s.sandboxReport >= 0 {
+	if s.sandboxReport >= 0 && (s.server.pid == 0 || s.sandboxReport != s.server.reports) {
 		syscall.Close(s.sandboxReport)
-		s.sandboxReport, s.sandboxFailures = -1, sandboxFailures{}
 	}
+	s.sandboxReport, s.sandboxFailures = -1, sandboxFailures{}
 }
 
 // abandonTask ends a task of which there are processes, and that never came to run its

@@ -33,9 +33,12 @@ func (s *starterProcess) stageRoot(o *proto.Sandbox, hostTemp bool) startError {
 		return why
 	}
 	changed, why := s.mounts.stage(s.dir, hostTemp)
-	if changed && s.mountNamespace > 0 {
-		syscall.Close(s.mountNamespace)
-		s.mountNamespace = 0
+	if changed {
+		s.stopServer() // it has a copy
+		if s.mountNamespace > 0 {
+			syscall.Close(s.mountNamespace)
+			s.mountNamespace = 0
+		}
 	}
 	return why
 }
@@ -134,7 +137,12 @@ func openSetup(dev string) (fd int, why startError) {
 	e := makeProgram(path, setupCode)
 	if e == 0 {
 		var err error
-		if fd, err = syscall.Open(path, unix.O_PATH|syscall.O_CLOEXEC, 0); err == nil {
+		var low int
+		if low, err = syscall.Open(path, unix.O_PATH|syscall.O_CLOEXEC, 0); err == nil {
+			fd, err = unix.FcntlInt(uintptr(low), unix.F_DUPFD_CLOEXEC, firstSetupFD)
+			syscall.Close(low)
+		}
+		if err == nil {
 			err = syscall.Unlink(path)
 		}
 		e = errno(err)
@@ -144,6 +152,10 @@ func openSetup(dev string) (fd int, why startError) {
 	}
 	return fd, startError{}
 }
+
+// firstSetupFD is the lowest descriptor that roost-setup may have: those below are of the
+// process that becomes it.
+const firstSetupFD = serverGroupFD + 1
 
 // makeNodes makes device nodes below dev that everybody may open, with the directories
 // that they are in.
@@ -162,13 +174,10 @@ func makeNodes(dev string, devices []proto.DeviceNode) startError {
 	return startError{}
 }
 
-// openMountNamespace makes the mount namespace that the claim's sandboxes copy. The
-// namespace has the staged root as its root, and nothing else. The calling thread makes
-// it and then returns to its own namespace.
-func (s *starterProcess) openMountNamespace() (why startError) {
-	if s.mountNamespace > 0 {
-		return startError{}
-	}
+// openMountNamespace makes the mount namespace that the claim's sandboxes copy, if they
+// have no user namespace. It has the staged root as its root, and nothing else. The
+// calling thread makes it and then returns to its own namespace.
+func openMountNamespace(root string) (fd int, why startError) {
 	const itself = "/proc/thread-self/ns/mnt"
 	own, err := syscall.Open(itself, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err == nil {
@@ -176,24 +185,23 @@ func (s *starterProcess) openMountNamespace() (why startError) {
 		err = syscall.Unshare(syscall.CLONE_NEWNS)
 	}
 	if err != nil {
-		return startError{proto.MakeSandbox, errno(err), "mount namespace"}
+		return 0, startError{proto.MakeSandbox, errno(err), "mount namespace"}
 	}
-	fd, err := syscall.Open(itself, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+	fd, err = syscall.Open(itself, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {
 		fd = -1
 	}
 	if err == nil {
-		err = leaveOldRoot(s.dir + stagedRoot)
+		err = leaveOldRoot(root)
 	}
 	if back := unix.Setns(own, syscall.CLONE_NEWNS); back != nil {
 		exitWithError("mount namespace", errno(back))
 	}
 	if err != nil {
 		syscall.Close(fd)
-		return startError{proto.MakeSandbox, errno(err), "pivot_root"}
+		return 0, startError{proto.MakeSandbox, errno(err), "pivot_root"}
 	}
-	s.mountNamespace = fd
-	return startError{}
+	return fd, startError{}
 }
 
 // leaveOldRoot makes a directory the root of this mount namespace, and takes the old one

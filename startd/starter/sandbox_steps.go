@@ -13,7 +13,7 @@ import (
 const (
 	listFD          = 3
 	sandboxReportFD = 4
-	joinedFD        = 5 // of the namespace that it joins, see sandboxSteps
+	joinedFD        = 5 // of the mount namespace that it joins
 )
 
 // taskOOMScore makes the kernel choose a task before its starter when memory runs out. A
@@ -24,32 +24,38 @@ const taskOOMScore = "500"
 const currentDir = ^uint64(99)
 
 // sandboxSteps lists what the first process of a sandbox does. It makes the sandbox's
-// file system, starts the program, reports, and becomes roost-init. dir holds the staged
-// root of the sandbox. group, if any, is a group that a task has to enter by itself. If
-// wrapped is true, the process joins a user namespace and makes the first process there.
-// Otherwise it is the first process, and joins the mount namespace of which the sandbox's
-// is a copy.
-func sandboxSteps(dir, group string, wrapped bool, o *proto.StartCmd) *syscallList {
+// file system, starts the program, reports, and becomes roost-init. If a server of
+// sandboxes has created it, start is the index of its first call; else 0.
+func sandboxSteps(start int, group taskCgroup, o *proto.StartCmd) *syscallList {
 	l := newSyscallList()
-	l.must(proto.MakeSandbox, "its report", syscall.SYS_FCNTL, sandboxReportFD, syscall.F_SETFD, syscall.FD_CLOEXEC)
-	if wrapped {
-		l.joinUserNamespace()
+	if start > 0 {
+		l.calls = l.calls[:start]
+		l.calls[start-1].result = wordUnused // of the call with which the process maps the list
+		l.try(syscall.SYS_CLOSE, serverCommandsFD)
+		l.try(syscall.SYS_CLOSE, serverRepliesFD) // the end of a server must be seen
+	} else {
+		l.must(proto.MakeSandbox, "its report", syscall.SYS_FCNTL, sandboxReportFD, syscall.F_SETFD, syscall.FD_CLOEXEC)
 	}
 	l.try(syscall.SYS_CLOSE, listFD)
-	if group != "" {
-		l.writeFile(proto.MakeSandbox, group, group+"/cgroup.procs", "0")
+	if group.dir != "" && !group.canCloneInto() {
+		l.writeFile(proto.MakeSandbox, group.dir, group.dir+"/cgroup.procs", "0")
 	}
 	// Whoever reads the report is the parent: if it has died before this took effect,
 	// nobody does, and the first report ends us.
 	l.must(proto.MakeSandbox, "its parent", syscall.SYS_PRCTL, unix.PR_SET_PDEATHSIG, uint64(syscall.SIGKILL))
-	if wrapped {
-		l.pivotRoot(dir+stagedRoot, o)
-	} else {
-		l.copyMounts(o)
+	l.must(proto.MakeSandbox, "its session", syscall.SYS_SETSID)
+	l.copyMounts(start > 0, o)
+	score := taskOOMScore
+	if o.OOMScore > 0 {
+		score = itoa(int(min(o.OOMScore, maxOOMScore)))
 	}
-	if o.OOMScore <= 0 {
-		l.writeFile(proto.StepNone, "", "/proc/self/oom_score_adj", taskOOMScore)
-	}
+	l.writeFile(proto.StepNone, "", "/proc/self/oom_score_adj", score)
+	l.runProgram(o)
+	return l
+}
+
+// runProgram starts the program, and becomes roost-init.
+func (l *syscallList) runProgram(o *proto.StartCmd) {
 	l.try(syscall.SYS_UMASK, uint64(o.Umask&0o777))
 	child := l.label()
 	// The child has the memory of its parent, which waits until it has begun the program
@@ -61,27 +67,10 @@ func sandboxSteps(dir, group string, wrapped bool, o *proto.StartCmd) *syscallLi
 	l.becomeInit()
 	l.place(child)
 	l.startProgram(o)
-	return l
 }
 
-// joinUserNamespace joins the claim's user namespace. It makes the first process of the
-// sandbox in it, as another child of the starter. The list stores the pid of that
-// process.
-func (l *syscallList) joinUserNamespace() {
-	first := l.label()
-	l.must(proto.MakeSandbox, "user namespace", unix.SYS_SETNS, joinedFD, syscall.CLONE_NEWUSER)
-	l.try(syscall.SYS_CLOSE, joinedFD)
-	fork := l.must(proto.MakeSandbox, "namespaces", syscall.SYS_CLONE,
-		sandboxNamespaces|syscall.CLONE_PARENT|uint64(syscall.SIGCHLD))
-	l.calls[fork].result = wordChild
-	l.jumpIf(wordChild, ^uint64(0), 0, first)
-	l.must(proto.MakeSandbox, "its list", syscall.SYS_PWRITE64, listFD, wordChild, 8, wordChild-listAddress)
-	l.try(syscall.SYS_EXIT_GROUP, 0)
-	l.place(first)
-	l.must(proto.MakeSandbox, "its session", syscall.SYS_SETSID)
-}
-
-// writeFile writes a text into a file that is there. Without a step a failure is ignored.
+// writeFile writes a text into a file that is there. Without a step a failure is
+// ignored.
 func (l *syscallList) writeFile(step proto.StartStep, subject, path, text string) {
 	done := l.label()
 	add := func(number uintptr, arguments ...uint64) int {
@@ -97,33 +86,17 @@ func (l *syscallList) writeFile(step proto.StartStep, subject, path, text string
 	l.try(syscall.SYS_CLOSE, listFD) // the lowest that is free
 }
 
-// pivotRoot makes the sandbox's file system from the staged root, and leaves the
-// machine's behind.
-func (l *syscallList) pivotRoot(root string, o *proto.StartCmd) {
-	l.mount("", "", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, "")
-	// What came along from another namespace cannot be the new root.
-	l.mount(root, "", root, "", syscall.MS_BIND|syscall.MS_REC, "")
-	l.mountOwn(root)
-	l.mount(o.IO, root, proto.SandboxIODir, "", syscall.MS_BIND, "")
-	if o.Sandbox.TempDir != "" {
-		l.mount(o.Sandbox.TempDir, root, proto.SandboxTempDir, "", syscall.MS_BIND, "")
-	}
-	// The old root lands on top of the new one, from where it is taken away
-	// (pivot_root(2), "pivot_root(".", ".")").
-	here := l.text(".")
-	l.must(proto.MakeSandbox, root, syscall.SYS_CHDIR, l.text(root))
-	l.must(proto.MakeSandbox, "pivot_root", syscall.SYS_PIVOT_ROOT, here, here)
-	l.must(proto.MakeSandbox, "the old root", syscall.SYS_UMOUNT2, here, syscall.MNT_DETACH)
-	l.must(proto.MakeSandbox, "/", syscall.SYS_CHDIR, l.text("/"))
-}
-
 // copyMounts makes the sandbox's file system from a mount namespace that has only the
 // staged root. So the kernel neither copies the machine's mounts, nor waits until they
-// are gone. What comes from the machine is cloned before.
-func (l *syscallList) copyMounts(o *proto.StartCmd) {
+// are gone. What comes from the machine is cloned before. So is /proc if the sandbox is
+// wrapped.
+func (l *syscallList) copyMounts(wrapped bool, o *proto.StartCmd) {
 	from := []string{o.IO, o.Sandbox.TempDir}
 	to := []string{proto.SandboxIODir, proto.SandboxTempDir}
-	clones := make([]int, len(from))
+	proc, clones := -1, make([]int, len(from))
+	if wrapped {
+		proc = l.newProc()
+	}
 	for i, path := range from {
 		if path != "" {
 			clones[i] = l.must(proto.MakeSandbox, "mount on "+to[i], unix.SYS_OPEN_TREE, currentDir, l.text(path),
@@ -132,30 +105,53 @@ func (l *syscallList) copyMounts(o *proto.StartCmd) {
 	}
 	l.must(proto.MakeSandbox, "mount namespace", unix.SYS_SETNS, joinedFD, syscall.CLONE_NEWNS)
 	l.must(proto.MakeSandbox, "mount namespace", syscall.SYS_UNSHARE, syscall.CLONE_NEWNS)
-	l.mountOwn("")
-	nothing := l.text("")
+	const plain = syscall.MS_NOSUID | syscall.MS_NODEV | syscall.MS_NOEXEC
+	l.mount("tmpfs", "", "/dev/shm", "tmpfs", syscall.MS_NOSUID|syscall.MS_NODEV, "mode=1777")
+	l.mount("mqueue", "", "/dev/mqueue", "mqueue", plain, "")
+	l.mount("devpts", "", "/dev/pts", "devpts", syscall.MS_NOSUID|syscall.MS_NOEXEC,
+		"newinstance,ptmxmode=0666,mode=0620")
+	if wrapped {
+		l.attach(proc, "/proc")
+	} else {
+		l.mount("proc", "", "/proc", "proc", plain, "")
+	}
 	for i, path := range from {
 		if path == "" {
 			continue
 		}
-		attach := l.must(proto.MakeSandbox, "mount on "+to[i], unix.SYS_MOVE_MOUNT, 0, nothing, currentDir,
-			l.text(to[i]), unix.MOVE_MOUNT_F_EMPTY_PATH)
-		l.calls[clones[i]].result = l.argument(attach, 0)
+		l.attach(clones[i], to[i])
 	}
 	l.mount("", "", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, "")
 	l.must(proto.MakeSandbox, "/", syscall.SYS_CHDIR, l.text("/"))
-	l.try(syscall.SYS_CLOSE, listFD) // the first clone; exec closes the other one
+	l.try(syscall.SYS_CLOSE, listFD) // the first clone; exec closes the others
 	l.try(syscall.SYS_CLOSE, joinedFD)
 }
 
-// mountOwn mounts the file systems that each sandbox has of its own.
-func (l *syscallList) mountOwn(below string) {
-	const plain = syscall.MS_NOSUID | syscall.MS_NODEV | syscall.MS_NOEXEC
-	l.mount("tmpfs", below, "/dev/shm", "tmpfs", syscall.MS_NOSUID|syscall.MS_NODEV, "mode=1777")
-	l.mount("mqueue", below, "/dev/mqueue", "mqueue", plain, "")
-	l.mount("devpts", below, "/dev/pts", "devpts", syscall.MS_NOSUID|syscall.MS_NOEXEC,
-		"newinstance,ptmxmode=0666,mode=0620")
-	l.mount("proc", below, "/proc", "proc", plain, "")
+// newProc makes the sandbox's /proc, which nothing has mounted yet. In a user namespace
+// the kernel refuses one where no whole /proc can be seen, as in the namespace that is
+// copied. It returns the call whose result is the mount.
+func (l *syscallList) newProc() (call int) {
+	const (
+		subject   = "mount on /proc"
+		setString = 1 // fsconfig_command of linux/mount.h
+		create    = 6
+	)
+	proc := l.text("proc")
+	// the lowest descriptor that is free, listFD
+	l.must(proto.MakeSandbox, subject, unix.SYS_FSOPEN, proc, unix.FSOPEN_CLOEXEC)
+	l.must(proto.MakeSandbox, subject, unix.SYS_FSCONFIG, listFD, setString, l.text("source"), proc, 0)
+	l.must(proto.MakeSandbox, subject, unix.SYS_FSCONFIG, listFD, create, 0, 0, 0)
+	call = l.must(proto.MakeSandbox, subject, unix.SYS_FSMOUNT, listFD, unix.FSMOUNT_CLOEXEC,
+		unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC)
+	l.try(syscall.SYS_CLOSE, listFD)
+	return call
+}
+
+// attach attaches a mount that a call has made.
+func (l *syscallList) attach(mount int, target string) {
+	attach := l.must(proto.MakeSandbox, "mount on "+target, unix.SYS_MOVE_MOUNT, 0, l.text(""), currentDir,
+		l.text(target), unix.MOVE_MOUNT_F_EMPTY_PATH)
+	l.calls[mount].result = l.argument(attach, 0)
 }
 
 // mount mounts a file system below a root.

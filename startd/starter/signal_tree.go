@@ -22,7 +22,7 @@ func (s *starterProcess) signalTree(signal syscall.Signal) {
 
 // signalEach sends a signal to all our descendants, or to all but the first process.
 func (s *starterProcess) signalEach(signal syscall.Signal, spare bool) {
-	sent := map[int]bool{}
+	sent := map[int]bool{s.server.pid: true} // the server is of no task
 	if spare {
 		sent[int(s.state.PID)] = true
 	}

@@ -45,10 +45,9 @@ type starterProcess struct {
 	reportDue       int64           // when it is read at the latest, see reportDelay
 	sandboxFailures sandboxFailures // what its reports mean
 	setup           int             // descriptor of roost-setup, once the root of boxes is there
-	oomScore        int             // descriptor of the starter's OOM score; 0 for not opened yet
-	ownOOMScore     []byte
-	userNamespace   int   // descriptor of the one that users are wrapped in; 0 for none
-	mountNamespace  int   // of the one that sandboxes without it copy; 0 for none
+	oomScore        oomScore
+	server          sandboxServer
+	mountNamespace  int   // descriptor of the one that sandboxes without a server copy; 0 for none
 	isRestoring     bool  // the first process is the helper that restores the task
 	suspended       bool  // the task is to stand still, by itself
 	frozen          bool  // whatever runs here is

@@ -206,6 +206,23 @@ func put(at []byte, word uint64) {
 
 // write ends the list and stores it in a file in memory.
 func (l *syscallList) write() (fd int, why startError) {
+	if why = l.finish(); why.step != proto.StepNone {
+		return -1, why
+	}
+	fd, e := memoryFile("list")
+	if e == 0 {
+		if e = l.storeIn(fd); e != 0 {
+			syscall.Close(fd)
+		}
+	}
+	if e != 0 {
+		return -1, startError{proto.MakeSandbox, e, "its list"}
+	}
+	return fd, startError{}
+}
+
+// finish ends the list.
+func (l *syscallList) finish() (why startError) {
 	l.place(l.failed)
 	report := l.call(0, syscall.SYS_WRITE, sandboxReportFD, wordFailure, reportSize)
 	l.calls[report].result = wordFailed
@@ -214,7 +231,7 @@ func (l *syscallList) write() (fd int, why startError) {
 		l.invalid = startError{proto.MakeSandbox, syscall.E2BIG, "its list"}
 	}
 	if l.invalid.errno != 0 {
-		return -1, l.invalid
+		return l.invalid
 	}
 	for i := range l.calls {
 		next := i + 1
@@ -223,24 +240,16 @@ func (l *syscallList) write() (fd int, why startError) {
 		}
 		l.calls[i].target = l.addressOf(next)
 	}
-	return l.store()
+	return startError{}
 }
 
-func (l *syscallList) store() (fd int, why startError) {
-	fd, e := memoryFile("list")
-	if e == 0 {
-		calls := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(l.calls))), len(l.calls)*int(callSize))
-		if e = writeAt(fd, calls, listCalls); e == 0 {
-			e = writeAt(fd, l.data, listData)
-		}
-		if e != 0 {
-			syscall.Close(fd)
-		}
+// storeIn stores the list in a file.
+func (l *syscallList) storeIn(fd int) syscall.Errno {
+	calls := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(l.calls))), len(l.calls)*int(callSize))
+	if e := writeAt(fd, calls, listCalls); e != 0 {
+		return e
 	}
-	if e != 0 {
-		return -1, startError{proto.MakeSandbox, e, "its list"}
-	}
-	return fd, startError{}
+	return writeAt(fd, l.data, listData)
 }
 
 // sandboxFailures are what the failures of a list mean, without the list.

@@ -217,7 +217,7 @@ func TestListIsBounded(t *testing.T) {
 			syscall.EINVAL},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			fd, why := sandboxSteps("/claim", "", true, test.order).write()
+			fd, why := sandboxSteps(1, taskCgroup{fd: -1}, test.order).write()
 			if why.step == proto.StepNone {
 				syscall.Close(fd)
 			}

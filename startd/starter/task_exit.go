@@ -59,10 +59,15 @@ func (s *starterProcess) reap() {
 		case err != nil:
 			s.recordExit()
 			return
+		case pid == 0 && s.server.pid > 0:
+			s.recordExit() // only the server is left: the kernel has ended the rest of the sandbox
+			return
 		case pid == 0:
 			s.signalTree(syscall.SIGKILL)
 			s.reaping++
 			return
+		case pid == s.server.pid:
+			s.server.pid = serverReaped
 		default:
 			s.addUsage(&used)
 		}
@@ -77,7 +82,12 @@ func (s *starterProcess) reapOrphans() {
 			continue
 		}
 		var used syscall.Rusage
-		if got, err := syscall.Wait4(pid, nil, syscall.WNOHANG, &used); err == nil && got == pid {
+		got, err := syscall.Wait4(pid, nil, syscall.WNOHANG, &used)
+		switch {
+		case err != nil || got != pid:
+		case pid == s.server.pid:
+			s.server.pid = serverReaped
+		default:
 			s.addUsage(&used)
 		}
 	}

@@ -1,5 +1,5 @@
-# roost-setup carries out a list of system calls that the starter has made. It is what the first process of a sandbox runs before it
-# becomes roost-init: package starter, syscall_list.go, has the form of the list.
+# roost-setup carries out a list of system calls that the starter has made. The server of a claim's sandboxes runs it, and so does the
+# first process of each before it becomes roost-init: package starter, syscall_list.go, has the form of the list.
 #
 # Descriptor 3 is a file with the list, which is mapped as a private copy at `list`. %rbx is the entry that is carried out, of nine words:
 #

@@ -86,6 +86,10 @@ type RestoreSpec struct {
 	PID    string   // path of the file where the helper writes the pid, in decimal
 }
 
+// SandboxServer is the name of a starter's child that belongs to no task. It creates the
+// sandboxes.
+const SandboxServer = "roost-setup"
+
 // SandboxIODir is the path of the attempt's directory inside a sandbox, SandboxTempDir
 // that of its temporary files.
 const (
