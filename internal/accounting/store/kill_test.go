@@ -22,8 +22,40 @@ const (
 	childDirectory = "ROOST_STORE_TEST_DIRECTORY"
 	childPostgres  = "ROOST_STORE_TEST_POSTGRES"
 	childFault     = "ROOST_STORE_TEST_FAULT" // "BATCH POINT": passes the point after so many batches
-	childJobs      = 60
 )
+
+// killSize is how much TestKilledAccountant stores.
+type killSize struct {
+	jobs    int // of each of two feeds
+	batch   int // entries
+	stride  int // batches before a fault, at least
+	compute int // batches from one roll-up to the next
+}
+
+// entriesVariable names how many entries the tests of kills, rebuilds and upgrades store,
+// about. 1000000 is the aim, and takes half an hour.
+const entriesVariable = "ROOST_STORE_TEST_ENTRIES"
+
+// entriesPerJob is the mean of testFeed, rounded down.
+const entriesPerJob = 12
+
+func testJobs(usual int) int {
+	if n, err := strconv.Atoi(os.Getenv(entriesVariable)); err == nil {
+		return n / entriesPerJob / 2
+	}
+	return usual
+}
+
+func wantedKillSize() killSize {
+	const usual = 60
+	size := killSize{jobs: testJobs(usual), batch: 20, compute: 5}
+	if size.jobs > usual {
+		const batches = 500
+		size.batch = max(20, size.jobs*2*entriesPerJob/batches)
+		size.stride, size.compute = batches/16, 25
+	}
+	return size
+}
 
 // TestChild is an accountant that stores two feeds, as far as it gets.
 func TestChild(t *testing.T) {
@@ -40,7 +72,8 @@ func TestChild(t *testing.T) {
 		must(t, errors.Join(err, s.AddRate(t.Context(), testRate())))
 	}
 	must(t, s.IngestMachines(t.Context(), testMachines()))
-	feeds := [][]accounting.FeedEntry{testFeed(1, childJobs), testFeed(2, childJobs)}
+	size := wantedKillSize()
+	feeds := [][]accounting.FeedEntry{testFeed(1, size.jobs), testFeed(2, size.jobs)}
 	for batch := 0; ; batch++ {
 		if batch == faultAt && point != "" {
 			must(t, os.WriteFile(filepath.Join(os.Getenv("ROOST_FAULT_DIR"), point), nil, 0o600))
@@ -48,13 +81,13 @@ func TestChild(t *testing.T) {
 		source := byte(1 + batch%2)
 		feed := feeds[source-1]
 		next := int(s.NextNumber(testSource(source))) - 1
-		rest := feed[next:min(next+20, len(feed))]
+		rest := feed[next:min(next+size.batch, len(feed))]
 		must(t, s.Ingest(t.Context(), testSource(source), testHost(source), rest))
-		if batch%5 == 0 {
-			compute(t, s, workloadStart+accounting.Millis(batch)*accounting.HourMillis)
+		if batch%size.compute == 0 {
+			compute(t, s, min(workloadEnd, workloadStart+accounting.Millis(batch)*accounting.HourMillis))
 		}
 		other := testSource(3 - source)
-		if point != "" && batch == faultAt+6 {
+		if point != "" && batch == faultAt+size.compute+1 {
 			fmt.Println("\nchild is done")
 			return
 		}
@@ -84,12 +117,14 @@ func TestKilledAccountant(t *testing.T) {
 		t.Skip("SKIPPED: it builds a program")
 	}
 	program := buildChild(t)
-	want := cleanDigest(t, Options{Directory: t.TempDir()}, childJobs)
+	size := wantedKillSize()
+	want := cleanDigest(t, Options{Directory: t.TempDir()}, size.jobs)
+	t.Logf("%s of jobs, %s", want[0], want[1])
 	onEngines(t, func(t *testing.T, options func() Options) {
 		o := options()
 		faults := t.TempDir()
 		run := func(fault string) (killed bool) {
-			c := exec.Command(program, "-test.run", "^TestChild$", "-test.v")
+			c := exec.Command(program, "-test.run", "^TestChild$", "-test.v", "-test.timeout", "3h")
 			c.Env = append(os.Environ(), childDirectory+"="+o.Directory, childPostgres+"="+o.Postgres,
 				childFault+"="+fault,
 				"ROOST_FAULT_DIR="+faults)
@@ -106,7 +141,7 @@ func TestKilledAccountant(t *testing.T) {
 		kills := 0
 		for round := range 2 {
 			for i, point := range failpoint.AccountantNames() {
-				if run(fmt.Sprintf("%d %s", 3*round+i%3, point)) {
+				if run(fmt.Sprintf("%d %s", size.stride+3*round+i%3, point)) {
 					kills++
 				}
 				left, _ := filepath.Glob(filepath.Join(faults, "*"))
@@ -122,6 +157,8 @@ func TestKilledAccountant(t *testing.T) {
 		s := openStore(t, o)
 		equalDigests(t, digest(t, s), want)
 		must(t, s.Check(t.Context()))
+		entries := len(testFeed(1, size.jobs)) + len(testFeed(2, size.jobs))
+		t.Logf("%d kills, %d jobs, %d entries", kills, 2*size.jobs, entries)
 	})
 }
 

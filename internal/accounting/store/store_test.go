@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"iter"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -181,6 +182,63 @@ func TestRestoreFromHistories(t *testing.T) {
 			t.Errorf("got %+v, %v", sources, err)
 		}
 	})
+}
+
+// TestRebuildFromHistories makes a store that was lost again, from the final records of
+// all jobs in any order.
+func TestRebuildFromHistories(t *testing.T) {
+	jobs := testJobs(40)
+	want := cleanDigest(t, Options{Directory: t.TempDir()}, jobs)
+	onEngines(t, func(t *testing.T, options func() Options) {
+		s := openStore(t, options())
+		must(t, s.AddRate(t.Context(), testRate()))
+		must(t, s.IngestMachines(t.Context(), testMachines()))
+		for source := byte(1); source <= 2; source++ {
+			feed := testFeed(source, jobs)
+			next := uint64(len(feed) + 1)
+			history := finalEntries(feed)
+			rand.New(rand.NewPCG(1, uint64(source))).Shuffle(len(history), func(i, j int) {
+				history[i], history[j] = history[j], history[i]
+			})
+			for part := range slices.Chunk(history, max(100, len(history)/200)) {
+				must(t, s.Restore(t.Context(), testSource(source), testHost(source), next, part))
+			}
+			must(t, s.SkipTo(t.Context(), testSource(source), testHost(source), next))
+		}
+		compute(t, s, workloadEnd)
+		equalDigests(t, digest(t, s), want)
+		must(t, s.Check(t.Context()))
+	})
+}
+
+// finalEntries returns of each job, attempt and hour of usage the last entry, and all
+// actions.
+func finalEntries(feed []accounting.FeedEntry) []accounting.FeedEntry {
+	last := map[any]int{}
+	for i := range feed {
+		last[entryKey(&feed[i], i)] = i
+	}
+	var all []accounting.FeedEntry
+	for i := range feed {
+		if last[entryKey(&feed[i], i)] == i {
+			all = append(all, feed[i])
+		}
+	}
+	return all
+}
+
+// entryKey returns what an entry is about.
+func entryKey(e *accounting.FeedEntry, at int) any {
+	switch {
+	case e.Job != nil:
+		return e.Job.JobKey
+	case e.Attempt != nil:
+		return e.Attempt.AttemptKey
+	case e.Usage != nil:
+		return usageKey{attemptKey{index: int64(e.Usage.Index), attempt: int64(e.Usage.Attempt),
+			jobKey: jobKey{e.Usage.Month, int64(e.Usage.Source[0]), int64(e.Usage.Seq)}}, e.Usage.Hour}
+	}
+	return at
 }
 
 // attemptRank puts attempts before jobs.

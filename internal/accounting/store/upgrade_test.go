@@ -6,8 +6,13 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
+
+	"github.com/roost-batch/roost/internal/accounting"
 )
 
 // frozen returns a file of the first schema, as the first release had it.
@@ -86,6 +91,82 @@ func TestUpgrade(t *testing.T) {
 		compute(t, s, workloadEnd)
 		must(t, s.Check(t.Context()))
 		equalDigests(t, digest(t, s), want)
+	})
+}
+
+// leaveSecondSchema turns a store that is closed into what the second schema had.
+func leaveSecondSchema(t *testing.T, o Options) {
+	t.Helper()
+	texts := []string{`DELETE FROM rollup WHERE step = 3`, `ALTER TABLE rollup DROP COLUMN days`,
+		`DROP TABLE summed_month`}
+	var db *sql.DB
+	if o.Postgres != "" {
+		server, err := testServer()
+		must(t, err)
+		_, name, _ := strings.Cut(o.Postgres, "dbname=")
+		db, texts = server.open(name), append(texts, `DELETE FROM schema_version WHERE version > 2`)
+	} else {
+		var err error
+		db, err = openSQLite(filepath.Join(o.Directory, "main.db"), "")
+		must(t, err)
+		texts = append(texts, `PRAGMA user_version = 2`)
+	}
+	defer db.Close()
+	for _, text := range texts {
+		_, err := db.ExecContext(t.Context(), text)
+		must(t, err)
+	}
+}
+
+// TestUpgradeWhileFeedsWait upgrades a store between two halves of feeds. These come on
+// while the new release sums up what the old one left, and repeat what it had stored.
+// Nothing is lost or counted twice.
+func TestUpgradeWhileFeedsWait(t *testing.T) {
+	jobs := testJobs(40)
+	want := cleanDigest(t, Options{Directory: t.TempDir()}, jobs)
+	onEngines(t, func(t *testing.T, options func() Options) {
+		o := options()
+		s := openStore(t, o)
+		must(t, s.AddRate(t.Context(), testRate()))
+		must(t, s.IngestMachines(t.Context(), testMachines()))
+		feeds := [][]accounting.FeedEntry{testFeed(1, jobs), testFeed(2, jobs)}
+		size := max(50, len(feeds[0])/200)
+		for i, feed := range feeds {
+			ingestAll(t, s, byte(i+1), feed[:len(feed)/2], size)
+		}
+		compute(t, s, workloadEnd-accounting.DayMillis)
+		must(t, s.Close())
+		leaveSecondSchema(t, o)
+
+		began := time.Now()
+		s = openStore(t, o)
+		waited := make(chan time.Duration, len(feeds))
+		var group sync.WaitGroup
+		for i, feed := range feeds {
+			group.Go(func() {
+				source := byte(i + 1)
+				from := max(0, int(s.NextNumber(testSource(source)))-1-3*size) // the last answers were lost
+				for part := range slices.Chunk(feed[from:], size) {
+					if err := s.Ingest(t.Context(), testSource(source), testHost(source), part); err != nil {
+						t.Error(err)
+						return
+					}
+					select {
+					case waited <- time.Since(began):
+					default:
+					}
+				}
+			})
+		}
+		for range 5 {
+			_, err := s.Roll(t.Context(), workloadEnd-accounting.DayMillis/2, 20)
+			must(t, err)
+		}
+		t.Logf("the first entries were stored after %v", <-waited)
+		group.Wait()
+		compute(t, s, workloadEnd)
+		equalDigests(t, digest(t, s), want)
+		must(t, s.Check(t.Context()))
 	})
 }
 
