@@ -127,18 +127,32 @@ func gpuMemoryHint(samples []TaskSample) string {
 // bytesHint is about an amount that a task must not exceed. Too large a request keeps
 // others out; too small a one ends the task.
 func bytesHint(name, of string, asked, peak roost.Bytes, tasks int) string {
+	switch enough := SuggestedBytes(asked, peak, tasks); {
+	case enough == 0:
+		return ""
+	case enough < asked:
+		return fmt.Sprintf("asked for %v%s, used at most %v %s: %s = %q would do", asked, of, roundDisplay(peak),
+			samplesText(tasks), name, enough.String())
+	default:
+		return fmt.Sprintf("asked for %v%s and used %v, nearly all, %s: %s = %q would be safer", asked, of,
+			roundDisplay(peak), samplesText(tasks), name, enough.String())
+	}
+}
+
+// SuggestedBytes is what tasks should ask for next time; 0: the same. It is less where
+// they used at most peak of much that they asked for, and more where they used nearly
+// all.
+func SuggestedBytes(asked, peak roost.Bytes, tasks int) roost.Bytes {
 	enough := roundUp(roost.Bytes(float64(peak) * withMargin(tasks)))
 	switch {
 	case peak <= 0 || asked <= 0:
-		return ""
+		return 0
 	case asked >= minMemory && enough <= asked/2 && asked-enough >= minSaving:
-		return fmt.Sprintf("asked for %v%s, used at most %v %s: %s = %q would do", asked, of, roundDisplay(peak),
-			samplesText(tasks), name, enough.String())
+		return enough
 	case peak <= asked && peak >= asked/100*95 && asked >= 64*roost.MiB:
-		return fmt.Sprintf("asked for %v%s and used %v, nearly all, %s: %s = %q would be safer", asked, of,
-			roundDisplay(peak), samplesText(tasks), name, roundUp(asked/4*5).String())
+		return roundUp(asked / 4 * 5)
 	}
-	return ""
+	return 0
 }
 
 // roundUp makes an amount one that people would write.

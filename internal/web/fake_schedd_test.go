@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"fmt"
@@ -53,6 +54,7 @@ type fakeSchedd struct {
 	mu   sync.Mutex
 	text string             // of names, reasons and the like
 	acts []*wire.ActRequest // that were made
+	ad   string             // of its job; empty: a short one
 	keys map[string]bool    // submit keys
 	news chan string        // states of the job, for those who watch it
 	bad  []string           // problems besides text
@@ -183,7 +185,7 @@ func (f *fakeSchedd) Health(context.Context, *wire.HealthRequest) (*wire.HealthR
 func (f *fakeSchedd) job() *wire.JobStatus {
 	return &wire.JobStatus{Id: "1.n1", Name: f.text, Owner: "ann", Band: f.text, Queue: f.text, Reason: f.text,
 		Brief: f.text, Node: f.text, State: "held", Tasks: 1, Counts: map[string]uint32{"held": 1},
-		Submitted: 1e18, Ad: `[JobName = "x"]`, Place: 1, SuspendedBy: f.text, Dumpable: f.text,
+		Submitted: 1e18, Ad: cmp.Or(f.ad, `[JobName = "x"]`), Place: 1, SuspendedBy: f.text, Dumpable: f.text,
 		Exit: &wire.ExitStatus{Reason: f.text}, RunNow: &wire.RunNow{By: f.text, Nodes: []string{f.text},
 			Denied: f.text},
 		Usage: &wire.TaskUsage{}, Placed: &wire.Placed{Units: []string{f.text}}, Depends: []string{f.text}}

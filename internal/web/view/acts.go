@@ -23,6 +23,8 @@ type ActRequest struct {
 	Reason string   `json:"reason,omitempty"`
 	Force  bool     `json:"force,omitempty"`
 	Signal string   `json:"signal,omitempty"`
+	// of alter: what to ask for instead, as of qalter -l: "mem=2gb,walltime=2:00:00"
+	Resources string `json:"resources,omitempty"`
 	// DryRun changes nothing and counts the jobs. Expect is that count, without which
 	// nothing is changed: jobs may have come since.
 	DryRun bool `json:"dry_run,omitempty"`
@@ -77,11 +79,11 @@ func verbOf(name string) (wire.ActRequest_Verb, error) {
 	verbs := map[string]wire.ActRequest_Verb{"hold": wire.ActRequest_HOLD, "release": wire.ActRequest_RELEASE,
 		"rm": wire.ActRequest_REMOVE, "retry": wire.ActRequest_RETRY, "checkpoint": wire.ActRequest_CHECKPOINT,
 		"suspend": wire.ActRequest_SUSPEND, "resume": wire.ActRequest_RESUME, "signal": wire.ActRequest_SIGNAL,
-		"rerun": wire.ActRequest_RERUN}
+		"rerun": wire.ActRequest_RERUN, alterVerb: wire.ActRequest_ALTER}
 	verb, ok := verbs[name]
 	if !ok {
-		return 0, fmt.Errorf("verb %.40q: %w: there are hold, release, rm, retry, checkpoint, suspend, resume, signal "+
-			"and rerun", name, roost.Invalid)
+		return 0, fmt.Errorf("verb %.40q: %w: there are hold, release, rm, retry, checkpoint, suspend, resume, "+
+			"signal, rerun and alter", name, roost.Invalid)
 	}
 	return verb, nil
 }
@@ -91,7 +93,8 @@ func Act(c *route.Call) error {
 	var body ActRequest
 	if err := c.Decode(&body, func(value func(string) string) {
 		body = ActRequest{Verb: value("verb"), Select: strings.Fields(value("select")), Reason: value("reason"),
-			Signal: value("signal"), Force: value("force") != "", DryRun: value("expect") == ""}
+			Signal: value("signal"), Resources: value("resources"),
+			Force: value("force") != "", DryRun: value("expect") == ""}
 		body.Expect, _ = strconv.Atoi(value("expect"))
 		if state := value("state"); state != "" {
 			body.States = []string{state}
@@ -113,6 +116,9 @@ func Act(c *route.Call) error {
 	c.Note("verb", body.Verb)
 	c.Note("select", body.Select)
 	c.Note("dry_run", body.DryRun)
+	if body.Resources != "" {
+		c.Note("resources", body.Resources)
+	}
 	if body.DryRun {
 		if c.IsPage {
 			return c.ShowPage(http.StatusOK, "acts", plan)
@@ -134,6 +140,8 @@ func (r *ActRequest) check() error {
 		return fmt.Errorf("select: %w: it is not said which jobs are meant: name ids, or all", roost.Invalid)
 	case len(r.Select) > maxSelectors:
 		return fmt.Errorf("select: %w: there are more than %d selectors", roost.Exhausted, maxSelectors)
+	case (r.Verb == alterVerb) != (r.Resources != "") || len(r.Resources) > maxResources:
+		return fmt.Errorf("resources: %w: alter needs them, as in mem=2gb, and nothing else does", roost.Invalid)
 	case len(r.Reason) > maxReason:
 		return fmt.Errorf("reason: %w: it has more than %d characters", roost.Invalid, maxReason)
 	case !r.DryRun && r.Expect <= 0:
@@ -146,6 +154,20 @@ func (r *ActRequest) check() error {
 // own, as in a change, and ids any that there are.
 func planAct(c *route.Call, r ActRequest) (ActPlan, error) {
 	plan := ActPlan{Version: document.Version, Sample: []ActSample{}, Request: r}
+	for _, s := range actSelections(r) {
+		query := &wire.QueryRequest{Selection: s, History: r.Verb == "retry"}
+		missing, err := queryPool(c, &wire.PoolQuery{Query: query}, plan.count)
+		if err != nil {
+			return plan, err
+		}
+		plan.Unreachable = append(plan.Unreachable, missing...)
+	}
+	return plan, nil
+}
+
+// actSelections returns the selections of a change: ids mean any job, and words for
+// several jobs the user's own.
+func actSelections(r ActRequest) (all []*wire.Selection) {
 	var ids, words []string
 	for _, s := range r.Select {
 		if s != "" && s[0] >= '0' && s[0] <= '9' && !isJobRange(s) {
@@ -154,22 +176,13 @@ func planAct(c *route.Call, r ActRequest) (ActPlan, error) {
 			words = append(words, s)
 		}
 	}
-	for _, part := range []struct {
-		selectors []string
-		mine      bool
-	}{{ids, false}, {words, true}} {
-		if len(part.selectors) == 0 {
-			continue
-		}
-		query := &wire.QueryRequest{Selection: &wire.Selection{Selectors: part.selectors, States: r.States,
-			Mine: part.mine}, History: r.Verb == "retry"}
-		missing, err := queryPool(c, &wire.PoolQuery{Query: query}, plan.count)
-		if err != nil {
-			return plan, err
-		}
-		plan.Unreachable = append(plan.Unreachable, missing...)
+	if len(ids) > 0 {
+		all = append(all, &wire.Selection{Selectors: ids, States: r.States})
 	}
-	return plan, nil
+	if len(words) > 0 {
+		all = append(all, &wire.Selection{Selectors: words, States: r.States, Mine: true})
+	}
+	return all
 }
 
 // count counts one job.
@@ -187,21 +200,35 @@ func isJobRange(s string) bool {
 	return strings.Contains(s, "-") && !strings.ContainsAny(s, ".[")
 }
 
-func changeJobs(c *route.Call, verb wire.ActRequest_Verb, r ActRequest) error {
-	done := ActResults{Version: document.Version, Results: []ActResult{}}
-	err := ask(c, func(ctx context.Context, s wire.ScheddClient) error {
+// add adds what came of one job.
+func (r *ActResults) add(one *wire.ActReply_Result) {
+	result := ActResult{ID: one.GetId(), Tasks: one.GetTasks(), Error: one.GetError()}
+	if r.Changed += int(one.GetTasks()); result.Error != "" {
+		result.Kind = route.KindName(roost.ErrorKind(one.GetKind()))
+		r.Failed++
+	}
+	r.Results = append(r.Results, result)
+}
+
+// actOn has the schedd change jobs.
+func actOn(c *route.Call, verb wire.ActRequest_Verb, r ActRequest) (done ActResults, err error) {
+	if verb == wire.ActRequest_ALTER {
+		return alterJobs(c, r)
+	}
+	done = ActResults{Version: document.Version, Results: []ActResult{}}
+	err = ask(c, func(ctx context.Context, s wire.ScheddClient) error {
 		reply, err := s.Act(ctx, &wire.ActRequest{Verb: verb, Reason: r.Reason, Force: r.Force, Signal: r.Signal,
 			Selection: &wire.Selection{Selectors: r.Select, States: r.States}})
 		for _, one := range reply.GetResults() {
-			result := ActResult{ID: one.GetId(), Tasks: one.GetTasks(), Error: one.GetError()}
-			if done.Changed += int(one.GetTasks()); result.Error != "" {
-				result.Kind = route.KindName(roost.ErrorKind(one.GetKind()))
-				done.Failed++
-			}
-			done.Results = append(done.Results, result)
+			done.add(one)
 		}
 		return err
 	})
+	return done, err
+}
+
+func changeJobs(c *route.Call, verb wire.ActRequest_Verb, r ActRequest) error {
+	done, err := actOn(c, verb, r)
 	if err != nil {
 		return err
 	}
