@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"os"
 	"os/user"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/confine"
 )
 
 // dropRoot takes on the account of the node file, if root has started the daemon. The
@@ -51,4 +53,24 @@ func dropRoot(n *config.Node) error {
 		}
 	}
 	return nil
+}
+
+// confine gives up what the daemon does not need, before it serves anybody. It keeps
+// sessions of users, so whoever takes it over gets no more than those.
+func (d *server) confine() error {
+	missing, err := confine.Apply(fileRights(d.node, d.simulator.Program))
+	for _, what := range missing {
+		d.log.Warn("the kernel lacks " + what)
+	}
+	return err
+}
+
+// fileRights returns the files of the daemon. They are its own directory, the tokens of
+// readers of metrics, and the programs beside its own.
+func fileRights(n *config.Node, program string) confine.Rights {
+	r := confine.Rights{Write: []string{n.WebDir()}, Execute: []string{filepath.Dir(program)}}
+	if n.Metrics != nil && n.Metrics.TokenFile != "" {
+		r.Read = append(r.Read, n.Metrics.TokenFile)
+	}
+	return r
 }

@@ -95,6 +95,10 @@ func Run(ctx context.Context, n *config.Node) error {
 		exporter.Close()
 		return err
 	}
+	if err := d.confine(); err != nil {
+		exporter.Close()
+		return err
+	}
 	return d.serve(ctx, listeners, exporter)
 }
 

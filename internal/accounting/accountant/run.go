@@ -57,6 +57,13 @@ func Run(ctx context.Context, node *config.Node, id *rpc.Identity, open OpenFunc
 	}
 	a := &accountant{node: node, identity: id, store: store, log: log, audit: audit, exporter: exporter,
 		metrics: metrics.NewAccountant(exporter.Registry(), own.Dir)}
+	if err := confineFiles(node, log); err != nil {
+		for _, l := range listeners {
+			l.Close()
+		}
+		exporter.Close()
+		return errors.Join(err, store.Close())
+	}
 	log.Info("serving", "addresses", own.Listen, "dir", own.Dir, "database", own.Database != "")
 	err = a.serve(ctx, listeners)
 	return errors.Join(err, store.Close())
