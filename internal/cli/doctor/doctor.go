@@ -55,6 +55,8 @@ func runChecks(c *frame.Invocation) error {
 	findings = append(findings, written...)
 	findings = append(findings, examineGuard(c, node)...)
 	findings = append(findings, examineAccounts(c, node)...)
+	findings = append(findings, examineWeb(c, node)...)
+	findings = append(findings, examineAccountant(c, node)...)
 	findings = append(findings, examineMachine(c.Context, dir == "" || owner.OwnsPool(dir))...)
 	failed := false
 	for _, f := range findings {

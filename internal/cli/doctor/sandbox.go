@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/roost-batch/roost/checkpoint/criu"
+	"github.com/roost-batch/roost/internal/confine"
 )
 
 // capSysResource is CAP_SYS_RESOURCE's number.
@@ -98,4 +99,20 @@ func examineCRIU(ctx context.Context) checkResult {
 			v.Version, firstLine(v.Why), without), "scripts/criu.sh installs one that works"}
 	}
 	return checkResult{"criu", levelOK, fmt.Sprintf("%s %s dumps and restores", path, v.Version), ""}
+}
+
+// examineConfinement reports what the kernel lacks of what the web daemon and the
+// accountant give up their rights with.
+func examineConfinement() []checkResult {
+	const check = "confinement"
+	missing := confine.Missing()
+	if len(missing) == 0 {
+		return []checkResult{{check, levelOK, "Landlock and seccomp confine the web daemon and the accountant", ""}}
+	}
+	var findings []checkResult
+	for _, what := range missing {
+		findings = append(findings, checkResult{check, levelWarning, "the kernel lacks " + what,
+			"use a kernel from 5.13 on, with landlock among lsm= of its command line"})
+	}
+	return findings
 }
