@@ -70,6 +70,21 @@ unpack_nginx() {
 		echo "setup: nginx could not be unpacked. Tests that need it are skipped." >&2
 }
 
+# So does Caddy.
+unpack_caddy() {
+	if command -v caddy >/dev/null || [ -x build/caddy/usr/bin/caddy ]; then return; fi
+	if ! command -v apt-get >/dev/null || ! command -v dpkg-deb >/dev/null; then
+		echo "setup: caddy is missing. Tests that need it are skipped." >&2
+		return
+	fi
+	echo "setup: unpacking caddy" >&2
+	mkdir -p build/caddy
+	(cd build/caddy && { apt-get download caddy || { apt-get update && apt-get download caddy; }; } &&
+		dpkg-deb --fsys-tarfile caddy_*.deb | tar -x ./usr/bin/caddy; rm -f caddy_*.deb) >/dev/null 2>&1
+	[ -x build/caddy/usr/bin/caddy ] ||
+		echo "setup: caddy could not be unpacked. Tests that need it are skipped." >&2
+}
+
 for part in "$@"; do
 	case $part in
 	go) need_go ;;
@@ -81,6 +96,7 @@ for part in "$@"; do
 		[ -n "$(ls /usr/lib/postgresql/*/bin/initdb 2>/dev/null)" ] || package initdb postgresql
 		unpack_prometheus
 		unpack_nginx
+		unpack_caddy
 		scripts/criu.sh
 		;;
 	criu) scripts/criu.sh ;;

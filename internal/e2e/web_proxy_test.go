@@ -129,7 +129,7 @@ func startNginx(t *testing.T, dir, port, socket string) {
 	})
 }
 
-// proxyFixture is a pool whose web daemon is behind nginx.
+// proxyFixture is a pool whose web daemon is behind a proxy.
 type proxyFixture struct {
 	*webBrowser
 	pool  *Pool
@@ -141,6 +141,11 @@ type proxyFixture struct {
 // several ways, reads output as it comes, and looks at the address of the client.
 func TestWebBehindNginx(t *testing.T) {
 	findNginx(t)
+	useWebBehind(t, startNginx)
+}
+
+// useWebBehind uses a web daemon through a proxy, which serves on a port.
+func useWebBehind(t *testing.T, startProxy func(t *testing.T, dir, port, socket string)) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	dir, err := os.MkdirTemp("", "roost-proxy")
@@ -165,7 +170,7 @@ func TestWebBehindNginx(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { x.pool.Stop() })
-	startNginx(t, dir, port, socket)
+	startProxy(t, dir, port, socket)
 	jar, err := cookiejar.New(nil)
 	if err != nil {
 		t.Fatal(err)
@@ -176,7 +181,7 @@ func TestWebBehindNginx(t *testing.T) {
 		answer, err := x.http.Get(site + "/readyz")
 		return err == nil && answer.Body.Close() == nil && answer.StatusCode == http.StatusOK
 	}) {
-		t.Fatalf("nginx does not answer\n%s", x.pool.Output())
+		t.Fatalf("the proxy does not answer\n%s", x.pool.Output())
 	}
 	x.logIn()
 	x.readOutput()
