@@ -26,10 +26,10 @@ type postgresSession struct {
 }
 
 const (
-	createStages = `CREATE TEMPORARY TABLE IF NOT EXISTS job_stage (LIKE job) ON COMMIT DELETE ROWS;
-CREATE TEMPORARY TABLE IF NOT EXISTS attempt_stage (LIKE attempt) ON COMMIT DELETE ROWS;
-CREATE TEMPORARY TABLE IF NOT EXISTS action_stage (LIKE action) ON COMMIT DELETE ROWS;
-CREATE TEMPORARY TABLE IF NOT EXISTS usage_stage (LIKE usage) ON COMMIT DELETE ROWS`
+	stageJobs     = `CREATE TEMPORARY TABLE IF NOT EXISTS job_stage (LIKE job) ON COMMIT DELETE ROWS`
+	stageAttempts = `CREATE TEMPORARY TABLE IF NOT EXISTS attempt_stage (LIKE attempt) ON COMMIT DELETE ROWS`
+	stageActions  = `CREATE TEMPORARY TABLE IF NOT EXISTS action_stage (LIKE action) ON COMMIT DELETE ROWS`
+	stageUsage    = `CREATE TEMPORARY TABLE IF NOT EXISTS usage_stage (LIKE usage) ON COMMIT DELETE ROWS`
 
 	mergeJobs     = `INSERT INTO job SELECT * FROM job_stage` + onJobConflict
 	mergeAttempts = `INSERT INTO attempt SELECT * FROM attempt_stage` + onAttemptConflict
@@ -47,10 +47,6 @@ func (e *postgresEngine) begin(ctx context.Context) (rowSession, error) {
 		return nil, e.explain(err)
 	}
 	s := &postgresSession{engine: e, conn: conn}
-	if _, err := conn.ExecContext(ctx, createStages); err != nil {
-		s.rollback()
-		return nil, e.explain(err)
-	}
 	if s.tx, err = conn.BeginTx(ctx, nil); err != nil {
 		s.rollback()
 		return nil, e.explain(err)
@@ -158,18 +154,24 @@ func (s *postgresSession) store(ctx context.Context, rows *rowSet) error {
 		usage = append(usage, r.values)
 	}
 	for _, t := range []struct {
-		table, columns, merge string
-		rows                  [][]any
+		table, columns, stage, merge string
+		rows                         [][]any
 	}{
-		{"job", jobColumnsOnly, "", newJobs},
-		{"attempt", attemptColumnsOnly, "", newAttempts},
-		{"job_stage", jobColumnsOnly, mergeJobs, jobs},
-		{"attempt_stage", attemptColumnsOnly, mergeAttempts, attempts},
-		{"action_stage", actionColumnsOnly, mergeActions, actions},
-		{"usage_stage", usageColumnsOnly, mergeUsage, usage},
+		{"job", jobColumnsOnly, "", "", newJobs},
+		{"attempt", attemptColumnsOnly, "", "", newAttempts},
+		{"job_stage", jobColumnsOnly, stageJobs, mergeJobs, jobs},
+		{"attempt_stage", attemptColumnsOnly, stageAttempts, mergeAttempts, attempts},
+		{"action_stage", actionColumnsOnly, stageActions, mergeActions, actions},
+		{"usage_stage", usageColumnsOnly, stageUsage, mergeUsage, usage},
 	} {
 		if len(t.rows) == 0 {
 			continue
+		}
+		// the server truncates all temporary tables at each commit that touched one
+		if t.stage != "" {
+			if _, err := s.tx.ExecContext(ctx, t.stage); err != nil {
+				return err
+			}
 		}
 		if err := s.copyRows(ctx, t.table, t.columns, t.rows); err != nil {
 			return err
