@@ -72,7 +72,7 @@ func (s *Schedd) onStartdMessage(p *nodeConn, m *wire.FromStartd, now time.Time)
 			Grant: roost.GrantID{Epoch: c.GetEpoch(), ID: c.GetGrant()}, Claim: c.GetClaim(),
 			AdSequence: c.GetAdSequence(), Reason: c.GetReason(),
 			Waiting: c.GetWaiting(), WaitTime: time.Duration(c.GetPredictedWait()),
-			Placement: codec.EncodePlacement(c.GetPlaced()),
+			Placement: codec.EncodePlacement(c.GetPlaced()), Displaced: codec.PreemptionParties(c.GetDisplaced()),
 		})
 	case *wire.FromStartd_Ready:
 		s.dispatch.Allocated(s.clock.boot, p.Name, m.Ready.GetClaim(), codec.EncodePlacement(m.Ready.GetPlaced()))
@@ -105,7 +105,7 @@ func (s *Schedd) onStartdMessage(p *nodeConn, m *wire.FromStartd, now time.Time)
 // recordStarted records that the processes of an attempt run.
 func (s *Schedd) recordStarted(a roost.AttemptID) {
 	if e, ok := s.queue.RecordStarted(s.clock.now, a); ok {
-		e.Placement = s.dispatch.Placement(a)
+		e.Placement, e.Displaced = s.dispatch.Placement(a), dispatch.TakeDisplaced(s.dispatch, a)
 		s.commitEventsWithin(backgroundCommitDelay, e)
 	}
 }

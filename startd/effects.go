@@ -118,6 +118,7 @@ func (l *machineLoop) answerClaim(session uint64, c *slot.Claim) {
 		Grant: c.Grant.ID, Epoch: c.Grant.Epoch, Claim: uint64(c.ID), AdSequence: l.firstAdSequence[c.ID],
 		ScratchDomain: l.host.node.FileSystemDomain,
 		Waiting:       c.IsWaiting(), PredictedWait: int64(c.PredictedWait), Placed: l.wirePlacement(c),
+		Displaced: wire.FromParties(c.Displaced),
 	}}})
 }
 
@@ -147,6 +148,9 @@ func (l *machineLoop) rejectActivationFor(e slot.RejectActivation, cause wire.Ca
 // runner's doing is the machine's fault.
 func (l *machineLoop) exitReport(c *slot.Claim) *wire.Exited {
 	if x := l.exits[c.ID]; x != nil && x.GetAttempt().AttemptID(c.Schedd) == c.Attempt {
+		if x.GetStatus().GetCause() == wire.Cause_CAUSE_PREEMPTED && x.Status.Preemptor == nil && c.Preemptor != nil {
+			x.Status.Preemptor = wire.FromParty(*c.Preemptor)
+		}
 		return x
 	}
 	x := &wire.Exited{

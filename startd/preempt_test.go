@@ -1,6 +1,7 @@
 package startd
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -48,6 +49,10 @@ func TestPreempt(t *testing.T) {
 	if second.GetClaim() == 0 || !second.GetWaiting() {
 		t.Fatalf("got %v", second)
 	}
+	if d := second.GetDisplaced(); len(d) != 1 || d[0].GetJob() != fmt.Sprintf("%d.host1", a.GetJob()) ||
+		d[0].GetOwner() != "ann" || d[0].GetBand() != "free" {
+		t.Errorf("the claim displaces %v", d)
+	}
 	b := s.activate(second.GetClaim(), s.shell("echo here"), false)
 	if err := os.WriteFile(filepath.Join(p.node.Dir, "fifo"), []byte("go\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -72,6 +77,10 @@ func TestPreempt(t *testing.T) {
 	if got := x.GetStatus().GetReason(); !strings.Contains(got,
 		"preempted by job 9.host1 of ann (production): production displaces free") {
 		t.Errorf("the reason is %q", got)
+	}
+	if by := x.GetStatus().GetPreemptor(); by.GetJob() != "9.host1" || by.GetOwner() != "ann" ||
+		by.GetBand() != "production" {
+		t.Errorf("the preemptor is %v", by)
 	}
 	if got := s.awaitOnlyExit(b); got.GetStatus().GetCode() != 0 {
 		t.Errorf("the other ended with %v", got)

@@ -81,6 +81,8 @@ type Exit struct {
 	Written       int64 `json:"written_bytes,omitempty"`
 	PeakGPUMemory int64 `json:"peak_gpu_memory_bytes,omitempty"`
 	Disk          int64 `json:"disk_bytes,omitempty"`
+
+	Preemptor *PreemptionParty `json:"preemptor,omitempty"` // of a preempted attempt, if it is known
 }
 
 // Event is something that happened to a job.
@@ -94,6 +96,8 @@ type Event struct {
 	Node     string `json:"node,omitempty"`
 	Exit     *Exit  `json:"exit,omitempty"`
 	Chunk    uint32 `json:"chunk,omitempty"`
+	// of a start: whose attempts were told to end for it
+	Displaced []PreemptionParty `json:"displaced,omitempty"`
 }
 
 // JobOf returns the document of a job, or of one of its tasks.
@@ -142,6 +146,7 @@ func ExitOf(e *scheddapi.ExitStatus) *Exit {
 		PeakMemory: e.GetUsage().GetPeakMemory(), Read: e.GetUsage().GetReadBytes(),
 		Written:       e.GetUsage().GetWriteBytes(),
 		PeakGPUMemory: e.GetUsage().GetPeakGpuMemory(), Disk: e.GetUsage().GetDisk(),
+		Preemptor: PartyOf(e.GetPreemptor()),
 	}
 }
 
@@ -183,9 +188,13 @@ func causeName(c scheddapi.Cause) string {
 
 // EventOf returns the document of an event.
 func EventOf(e *scheddapi.JobEvent) Event {
-	return Event{e.GetSequence(), Timestamp(e.GetTime()), e.GetId(), e.GetAttempt(), e.GetWhat(),
+	d := Event{e.GetSequence(), Timestamp(e.GetTime()), e.GetId(), e.GetAttempt(), e.GetWhat(),
 		e.GetText(),
-		e.GetNode(), ExitOf(e.GetExit()), e.GetChunk()}
+		e.GetNode(), ExitOf(e.GetExit()), e.GetChunk(), nil}
+	for _, p := range e.GetDisplaced() {
+		d.Displaced = append(d.Displaced, *PartyOf(p))
+	}
+	return d
 }
 
 // Usage is what a task uses, for programs.

@@ -95,6 +95,7 @@ job "saves" {
 		t.Fatalf("wait: %d %s%s", code, stdout, stderr)
 	}
 	checkWork(t, p, ids[2])
+	victim, preemptor := preemptOne(t, p)
 	link := p.webLink(t)
 	address, err := url.Parse(link)
 	if err != nil {
@@ -116,6 +117,8 @@ job "saves" {
 		"waste":       "/waste?all=1", "reclaimed": "/reclaimed?days=3",
 		"job-usage":   "/jobs/" + ids[0] + "/usage",
 		"checkpoints": "/tasks/" + ids[2] + "/checkpoints", "saved": "/tasks/" + ids[2],
+		"evictions": "/tasks/" + victim + "/evictions", "displaced": "/tasks/" + victim,
+		"preemptor": "/tasks/" + preemptor,
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, l := range looks() {
@@ -134,6 +137,9 @@ job "saves" {
 			}
 		})
 	}
+	t.Run("preemption-links", func(t *testing.T) {
+		checkPreemptionLinks(t, b, "http://"+address.Host, victim, preemptor)
+	})
 	t.Run("whatif-answer", func(t *testing.T) { checkWhatIf(t, b, p, "http://"+address.Host) })
 	t.Run("map-keys", func(t *testing.T) { checkMapKeys(t, b, p, "http://"+address.Host) })
 	t.Run("live", func(t *testing.T) { checkLiveTable(t, b, p, "http://"+address.Host) })

@@ -6869,9 +6869,10 @@ type ClaimReply struct {
 	Epoch         uint64                 `protobuf:"varint,6,opt,name=epoch,proto3" json:"epoch,omitempty"`                                     // of the grant, as in the request
 	// accepted without resources: ClaimReady follows when it has them; attempts may be
 	// activated before
-	Waiting       bool              `protobuf:"varint,7,opt,name=waiting,proto3" json:"waiting,omitempty"`
-	PredictedWait int64             `protobuf:"varint,8,opt,name=predicted_wait,json=predictedWait,proto3" json:"predicted_wait,omitempty"` // nanoseconds until then
-	Placed        *scheddapi.Placed `protobuf:"bytes,9,opt,name=placed,proto3" json:"placed,omitempty"`                                     // if it does not wait
+	Waiting       bool                         `protobuf:"varint,7,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	PredictedWait int64                        `protobuf:"varint,8,opt,name=predicted_wait,json=predictedWait,proto3" json:"predicted_wait,omitempty"` // nanoseconds until then
+	Placed        *scheddapi.Placed            `protobuf:"bytes,9,opt,name=placed,proto3" json:"placed,omitempty"`                                     // if it does not wait
+	Displaced     []*scheddapi.PreemptionParty `protobuf:"bytes,10,rep,name=displaced,proto3" json:"displaced,omitempty"`                              // whose running attempts are preempted for it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -6965,6 +6966,13 @@ func (x *ClaimReply) GetPredictedWait() int64 {
 func (x *ClaimReply) GetPlaced() *scheddapi.Placed {
 	if x != nil {
 		return x.Placed
+	}
+	return nil
+}
+
+func (x *ClaimReply) GetDisplaced() []*scheddapi.PreemptionParty {
+	if x != nil {
+		return x.Displaced
 	}
 	return nil
 }
@@ -11008,7 +11016,7 @@ const file_roost_proto_rawDesc = "" +
 	"\tSuspended\x120\n" +
 	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12\x16\n" +
 	"\x06frozen\x18\x02 \x01(\bR\x06frozen\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\tR\x06reason\"\x9b\x02\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"\xd6\x02\n" +
 	"\n" +
 	"ClaimReply\x12\x14\n" +
 	"\x05grant\x18\x01 \x01(\x04R\x05grant\x12\x14\n" +
@@ -11020,7 +11028,9 @@ const file_roost_proto_rawDesc = "" +
 	"\x05epoch\x18\x06 \x01(\x04R\x05epoch\x12\x18\n" +
 	"\awaiting\x18\a \x01(\bR\awaiting\x12%\n" +
 	"\x0epredicted_wait\x18\b \x01(\x03R\rpredictedWait\x12*\n" +
-	"\x06placed\x18\t \x01(\v2\x12.roost.wire.PlacedR\x06placed\"\x84\x01\n" +
+	"\x06placed\x18\t \x01(\v2\x12.roost.wire.PlacedR\x06placed\x129\n" +
+	"\tdisplaced\x18\n" +
+	" \x03(\v2\x1b.roost.wire.PreemptionPartyR\tdisplaced\"\x84\x01\n" +
 	"\n" +
 	"InputReady\x120\n" +
 	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12\x18\n" +
@@ -11533,50 +11543,51 @@ var file_roost_proto_goTypes = []any{
 	(*scheddapi.AttemptRef)(nil),            // 140: roost.wire.AttemptRef
 	(scheddapi.Cause)(0),                    // 141: roost.wire.Cause
 	(*scheddapi.Placed)(nil),                // 142: roost.wire.Placed
-	(*scheddapi.ExitStatus)(nil),            // 143: roost.wire.ExitStatus
-	(*scheddapi.UsageWindow)(nil),           // 144: roost.wire.UsageWindow
-	(*scheddapi.TaskUsage)(nil),             // 145: roost.wire.TaskUsage
-	(*scheddapi.SubmitRequest)(nil),         // 146: roost.wire.SubmitRequest
-	(*scheddapi.SubmitPart)(nil),            // 147: roost.wire.SubmitPart
-	(*scheddapi.ScriptChunk)(nil),           // 148: roost.wire.ScriptChunk
-	(*scheddapi.WatchRequest)(nil),          // 149: roost.wire.WatchRequest
-	(*scheddapi.LogsRequest)(nil),           // 150: roost.wire.LogsRequest
-	(*scheddapi.WhyRequest)(nil),            // 151: roost.wire.WhyRequest
-	(*scheddapi.EventsRequest)(nil),         // 152: roost.wire.EventsRequest
-	(*scheddapi.AdQuery)(nil),               // 153: roost.wire.AdQuery
-	(*scheddapi.HealthRequest)(nil),         // 154: roost.wire.HealthRequest
-	(*scheddapi.ShellInput)(nil),            // 155: roost.wire.ShellInput
-	(*scheddapi.CellRequest)(nil),           // 156: roost.wire.CellRequest
-	(*scheddapi.CheckpointCellRequest)(nil), // 157: roost.wire.CheckpointCellRequest
-	(*scheddapi.PoolQuery)(nil),             // 158: roost.wire.PoolQuery
-	(*scheddapi.AccountingQuery)(nil),       // 159: roost.wire.AccountingQuery
-	(*scheddapi.AccountingChange)(nil),      // 160: roost.wire.AccountingChange
-	(*scheddapi.LoginTokenRequest)(nil),     // 161: roost.wire.LoginTokenRequest
-	(*scheddapi.BeginLoginRequest)(nil),     // 162: roost.wire.BeginLoginRequest
-	(*scheddapi.LoginRequest)(nil),          // 163: roost.wire.LoginRequest
-	(*scheddapi.LoginsRequest)(nil),         // 164: roost.wire.LoginsRequest
-	(*scheddapi.LogoutRequest)(nil),         // 165: roost.wire.LogoutRequest
-	(*scheddapi.SubmitReply)(nil),           // 166: roost.wire.SubmitReply
-	(*scheddapi.ScriptReply)(nil),           // 167: roost.wire.ScriptReply
-	(*scheddapi.JobStatus)(nil),             // 168: roost.wire.JobStatus
-	(*scheddapi.ActReply)(nil),              // 169: roost.wire.ActReply
-	(*scheddapi.WatchEvent)(nil),            // 170: roost.wire.WatchEvent
-	(*scheddapi.LogChunk)(nil),              // 171: roost.wire.LogChunk
-	(*scheddapi.WhyReply)(nil),              // 172: roost.wire.WhyReply
-	(*scheddapi.JobEvent)(nil),              // 173: roost.wire.JobEvent
-	(*scheddapi.AdText)(nil),                // 174: roost.wire.AdText
-	(*scheddapi.HealthReply)(nil),           // 175: roost.wire.HealthReply
-	(*scheddapi.ShellOutput)(nil),           // 176: roost.wire.ShellOutput
-	(*scheddapi.CellReply)(nil),             // 177: roost.wire.CellReply
-	(*scheddapi.CheckpointPiece)(nil),       // 178: roost.wire.CheckpointPiece
-	(*scheddapi.PoolRow)(nil),               // 179: roost.wire.PoolRow
-	(*scheddapi.AccountingPiece)(nil),       // 180: roost.wire.AccountingPiece
-	(*scheddapi.AccountingResult)(nil),      // 181: roost.wire.AccountingResult
-	(*scheddapi.LoginTokenReply)(nil),       // 182: roost.wire.LoginTokenReply
-	(*scheddapi.BeginLoginReply)(nil),       // 183: roost.wire.BeginLoginReply
-	(*scheddapi.LoginReply)(nil),            // 184: roost.wire.LoginReply
-	(*scheddapi.LoginsReply)(nil),           // 185: roost.wire.LoginsReply
-	(*scheddapi.LoginInfo)(nil),             // 186: roost.wire.LoginInfo
+	(*scheddapi.PreemptionParty)(nil),       // 143: roost.wire.PreemptionParty
+	(*scheddapi.ExitStatus)(nil),            // 144: roost.wire.ExitStatus
+	(*scheddapi.UsageWindow)(nil),           // 145: roost.wire.UsageWindow
+	(*scheddapi.TaskUsage)(nil),             // 146: roost.wire.TaskUsage
+	(*scheddapi.SubmitRequest)(nil),         // 147: roost.wire.SubmitRequest
+	(*scheddapi.SubmitPart)(nil),            // 148: roost.wire.SubmitPart
+	(*scheddapi.ScriptChunk)(nil),           // 149: roost.wire.ScriptChunk
+	(*scheddapi.WatchRequest)(nil),          // 150: roost.wire.WatchRequest
+	(*scheddapi.LogsRequest)(nil),           // 151: roost.wire.LogsRequest
+	(*scheddapi.WhyRequest)(nil),            // 152: roost.wire.WhyRequest
+	(*scheddapi.EventsRequest)(nil),         // 153: roost.wire.EventsRequest
+	(*scheddapi.AdQuery)(nil),               // 154: roost.wire.AdQuery
+	(*scheddapi.HealthRequest)(nil),         // 155: roost.wire.HealthRequest
+	(*scheddapi.ShellInput)(nil),            // 156: roost.wire.ShellInput
+	(*scheddapi.CellRequest)(nil),           // 157: roost.wire.CellRequest
+	(*scheddapi.CheckpointCellRequest)(nil), // 158: roost.wire.CheckpointCellRequest
+	(*scheddapi.PoolQuery)(nil),             // 159: roost.wire.PoolQuery
+	(*scheddapi.AccountingQuery)(nil),       // 160: roost.wire.AccountingQuery
+	(*scheddapi.AccountingChange)(nil),      // 161: roost.wire.AccountingChange
+	(*scheddapi.LoginTokenRequest)(nil),     // 162: roost.wire.LoginTokenRequest
+	(*scheddapi.BeginLoginRequest)(nil),     // 163: roost.wire.BeginLoginRequest
+	(*scheddapi.LoginRequest)(nil),          // 164: roost.wire.LoginRequest
+	(*scheddapi.LoginsRequest)(nil),         // 165: roost.wire.LoginsRequest
+	(*scheddapi.LogoutRequest)(nil),         // 166: roost.wire.LogoutRequest
+	(*scheddapi.SubmitReply)(nil),           // 167: roost.wire.SubmitReply
+	(*scheddapi.ScriptReply)(nil),           // 168: roost.wire.ScriptReply
+	(*scheddapi.JobStatus)(nil),             // 169: roost.wire.JobStatus
+	(*scheddapi.ActReply)(nil),              // 170: roost.wire.ActReply
+	(*scheddapi.WatchEvent)(nil),            // 171: roost.wire.WatchEvent
+	(*scheddapi.LogChunk)(nil),              // 172: roost.wire.LogChunk
+	(*scheddapi.WhyReply)(nil),              // 173: roost.wire.WhyReply
+	(*scheddapi.JobEvent)(nil),              // 174: roost.wire.JobEvent
+	(*scheddapi.AdText)(nil),                // 175: roost.wire.AdText
+	(*scheddapi.HealthReply)(nil),           // 176: roost.wire.HealthReply
+	(*scheddapi.ShellOutput)(nil),           // 177: roost.wire.ShellOutput
+	(*scheddapi.CellReply)(nil),             // 178: roost.wire.CellReply
+	(*scheddapi.CheckpointPiece)(nil),       // 179: roost.wire.CheckpointPiece
+	(*scheddapi.PoolRow)(nil),               // 180: roost.wire.PoolRow
+	(*scheddapi.AccountingPiece)(nil),       // 181: roost.wire.AccountingPiece
+	(*scheddapi.AccountingResult)(nil),      // 182: roost.wire.AccountingResult
+	(*scheddapi.LoginTokenReply)(nil),       // 183: roost.wire.LoginTokenReply
+	(*scheddapi.BeginLoginReply)(nil),       // 184: roost.wire.BeginLoginReply
+	(*scheddapi.LoginReply)(nil),            // 185: roost.wire.LoginReply
+	(*scheddapi.LoginsReply)(nil),           // 186: roost.wire.LoginsReply
+	(*scheddapi.LoginInfo)(nil),             // 187: roost.wire.LoginInfo
 }
 var file_roost_proto_depIdxs = []int32{
 	136, // 0: roost.wire.NeighbourAct.act:type_name -> roost.wire.ActRequest
@@ -11686,178 +11697,179 @@ var file_roost_proto_depIdxs = []int32{
 	142, // 104: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
 	140, // 105: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
 	142, // 106: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
-	140, // 107: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
-	140, // 108: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
-	140, // 109: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
-	143, // 110: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
-	87,  // 111: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
-	82,  // 112: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
-	144, // 113: roost.wire.Exited.windows:type_name -> roost.wire.UsageWindow
-	140, // 114: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
-	61,  // 115: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
-	84,  // 116: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
-	140, // 117: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
-	145, // 118: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
-	144, // 119: roost.wire.AttemptUsage.windows:type_name -> roost.wire.UsageWindow
-	140, // 120: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
-	87,  // 121: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
-	89,  // 122: roost.wire.FileChunk.totals:type_name -> roost.wire.TransferTotals
-	140, // 123: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
-	140, // 124: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
-	94,  // 125: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
-	95,  // 126: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
-	3,   // 127: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
-	98,  // 128: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
-	97,  // 129: roost.wire.GuardReport.freezes:type_name -> roost.wire.OwnerFreeze
-	95,  // 130: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
-	93,  // 131: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
-	96,  // 132: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
-	118, // 133: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
-	118, // 134: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
-	118, // 135: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
-	123, // 136: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
-	129, // 137: roost.wire.FeedRequest.hello:type_name -> roost.wire.FeedHello
-	127, // 138: roost.wire.FeedRequest.budgets:type_name -> roost.wire.SpentBudgets
-	128, // 139: roost.wire.SpentBudgets.spent:type_name -> roost.wire.SpentBudget
-	146, // 140: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
-	147, // 141: roost.wire.Schedd.SubmitParts:input_type -> roost.wire.SubmitPart
-	148, // 142: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
-	137, // 143: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
-	136, // 144: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
-	149, // 145: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
-	150, // 146: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
-	151, // 147: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
-	152, // 148: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
-	153, // 149: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
-	154, // 150: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
-	155, // 151: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
-	156, // 152: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
-	157, // 153: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	158, // 154: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
-	159, // 155: roost.wire.Schedd.Accounting:input_type -> roost.wire.AccountingQuery
-	160, // 156: roost.wire.Schedd.ChangeAccounts:input_type -> roost.wire.AccountingChange
-	161, // 157: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
-	162, // 158: roost.wire.Schedd.BeginLogin:input_type -> roost.wire.BeginLoginRequest
-	163, // 159: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
-	164, // 160: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
-	165, // 161: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
-	5,   // 162: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
-	151, // 163: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
-	152, // 164: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
-	4,   // 165: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
-	6,   // 166: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
-	8,   // 167: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
-	153, // 168: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
-	12,  // 169: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
-	10,  // 170: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
-	156, // 171: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
-	157, // 172: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	42,  // 173: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
-	43,  // 174: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
-	38,  // 175: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
-	40,  // 176: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
-	40,  // 177: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
-	46,  // 178: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
-	88,  // 179: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
-	91,  // 180: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
-	92,  // 181: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
-	62,  // 182: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
-	88,  // 183: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
-	155, // 184: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
-	73,  // 185: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
-	88,  // 186: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
-	62,  // 187: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
-	62,  // 188: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
-	96,  // 189: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
-	99,  // 190: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
-	100, // 191: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
-	102, // 192: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
-	104, // 193: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
-	106, // 194: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
-	108, // 195: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
-	110, // 196: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
-	112, // 197: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
-	114, // 198: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
-	116, // 199: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
-	119, // 200: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
-	121, // 201: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
-	124, // 202: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
-	126, // 203: roost.wire.Feed.Pull:input_type -> roost.wire.FeedRequest
-	130, // 204: roost.wire.Feed.Walk:input_type -> roost.wire.FeedWalk
-	159, // 205: roost.wire.Accountant.Report:input_type -> roost.wire.AccountingQuery
-	160, // 206: roost.wire.Accountant.Change:input_type -> roost.wire.AccountingChange
-	166, // 207: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	166, // 208: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
-	167, // 209: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
-	168, // 210: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	169, // 211: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	170, // 212: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	171, // 213: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	172, // 214: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	173, // 215: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	174, // 216: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	175, // 217: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	176, // 218: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
-	177, // 219: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
-	178, // 220: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	179, // 221: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
-	180, // 222: roost.wire.Schedd.Accounting:output_type -> roost.wire.AccountingPiece
-	181, // 223: roost.wire.Schedd.ChangeAccounts:output_type -> roost.wire.AccountingResult
-	182, // 224: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
-	183, // 225: roost.wire.Schedd.BeginLogin:output_type -> roost.wire.BeginLoginReply
-	184, // 226: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
-	185, // 227: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
-	186, // 228: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
-	168, // 229: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
-	172, // 230: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
-	173, // 231: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
-	169, // 232: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
-	7,   // 233: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	9,   // 234: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	174, // 235: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	31,  // 236: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	11,  // 237: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
-	177, // 238: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
-	178, // 239: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	42,  // 240: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
-	44,  // 241: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
-	39,  // 242: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
-	41,  // 243: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
-	41,  // 244: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
-	70,  // 245: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	90,  // 246: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	88,  // 247: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	171, // 248: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	88,  // 249: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
-	90,  // 250: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
-	176, // 251: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
-	72,  // 252: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
-	90,  // 253: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
-	88,  // 254: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
-	65,  // 255: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
-	93,  // 256: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
-	101, // 257: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
-	101, // 258: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
-	103, // 259: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
-	105, // 260: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
-	107, // 261: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
-	109, // 262: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
-	111, // 263: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
-	113, // 264: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
-	115, // 265: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
-	117, // 266: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
-	120, // 267: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
-	122, // 268: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
-	125, // 269: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
-	131, // 270: roost.wire.Feed.Pull:output_type -> roost.wire.FeedBatch
-	131, // 271: roost.wire.Feed.Walk:output_type -> roost.wire.FeedBatch
-	180, // 272: roost.wire.Accountant.Report:output_type -> roost.wire.AccountingPiece
-	181, // 273: roost.wire.Accountant.Change:output_type -> roost.wire.AccountingResult
-	207, // [207:274] is the sub-list for method output_type
-	140, // [140:207] is the sub-list for method input_type
-	140, // [140:140] is the sub-list for extension type_name
-	140, // [140:140] is the sub-list for extension extendee
-	0,   // [0:140] is the sub-list for field type_name
+	143, // 107: roost.wire.ClaimReply.displaced:type_name -> roost.wire.PreemptionParty
+	140, // 108: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
+	140, // 109: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
+	140, // 110: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
+	144, // 111: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
+	87,  // 112: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
+	82,  // 113: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
+	145, // 114: roost.wire.Exited.windows:type_name -> roost.wire.UsageWindow
+	140, // 115: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
+	61,  // 116: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
+	84,  // 117: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
+	140, // 118: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
+	146, // 119: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
+	145, // 120: roost.wire.AttemptUsage.windows:type_name -> roost.wire.UsageWindow
+	140, // 121: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
+	87,  // 122: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
+	89,  // 123: roost.wire.FileChunk.totals:type_name -> roost.wire.TransferTotals
+	140, // 124: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
+	140, // 125: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
+	94,  // 126: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
+	95,  // 127: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
+	3,   // 128: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
+	98,  // 129: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
+	97,  // 130: roost.wire.GuardReport.freezes:type_name -> roost.wire.OwnerFreeze
+	95,  // 131: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
+	93,  // 132: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
+	96,  // 133: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
+	118, // 134: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
+	118, // 135: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
+	118, // 136: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
+	123, // 137: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
+	129, // 138: roost.wire.FeedRequest.hello:type_name -> roost.wire.FeedHello
+	127, // 139: roost.wire.FeedRequest.budgets:type_name -> roost.wire.SpentBudgets
+	128, // 140: roost.wire.SpentBudgets.spent:type_name -> roost.wire.SpentBudget
+	147, // 141: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
+	148, // 142: roost.wire.Schedd.SubmitParts:input_type -> roost.wire.SubmitPart
+	149, // 143: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
+	137, // 144: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
+	136, // 145: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
+	150, // 146: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
+	151, // 147: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
+	152, // 148: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
+	153, // 149: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
+	154, // 150: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
+	155, // 151: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
+	156, // 152: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
+	157, // 153: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
+	158, // 154: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	159, // 155: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
+	160, // 156: roost.wire.Schedd.Accounting:input_type -> roost.wire.AccountingQuery
+	161, // 157: roost.wire.Schedd.ChangeAccounts:input_type -> roost.wire.AccountingChange
+	162, // 158: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
+	163, // 159: roost.wire.Schedd.BeginLogin:input_type -> roost.wire.BeginLoginRequest
+	164, // 160: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
+	165, // 161: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
+	166, // 162: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
+	5,   // 163: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
+	152, // 164: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
+	153, // 165: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
+	4,   // 166: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
+	6,   // 167: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
+	8,   // 168: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
+	154, // 169: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
+	12,  // 170: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
+	10,  // 171: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
+	157, // 172: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
+	158, // 173: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	42,  // 174: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
+	43,  // 175: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
+	38,  // 176: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
+	40,  // 177: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
+	40,  // 178: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
+	46,  // 179: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
+	88,  // 180: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
+	91,  // 181: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
+	92,  // 182: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
+	62,  // 183: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
+	88,  // 184: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
+	156, // 185: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
+	73,  // 186: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
+	88,  // 187: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
+	62,  // 188: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
+	62,  // 189: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
+	96,  // 190: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
+	99,  // 191: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
+	100, // 192: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
+	102, // 193: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
+	104, // 194: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
+	106, // 195: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
+	108, // 196: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
+	110, // 197: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
+	112, // 198: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
+	114, // 199: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
+	116, // 200: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
+	119, // 201: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
+	121, // 202: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
+	124, // 203: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
+	126, // 204: roost.wire.Feed.Pull:input_type -> roost.wire.FeedRequest
+	130, // 205: roost.wire.Feed.Walk:input_type -> roost.wire.FeedWalk
+	160, // 206: roost.wire.Accountant.Report:input_type -> roost.wire.AccountingQuery
+	161, // 207: roost.wire.Accountant.Change:input_type -> roost.wire.AccountingChange
+	167, // 208: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	167, // 209: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
+	168, // 210: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
+	169, // 211: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	170, // 212: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	171, // 213: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	172, // 214: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	173, // 215: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	174, // 216: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	175, // 217: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	176, // 218: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	177, // 219: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	178, // 220: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
+	179, // 221: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	180, // 222: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
+	181, // 223: roost.wire.Schedd.Accounting:output_type -> roost.wire.AccountingPiece
+	182, // 224: roost.wire.Schedd.ChangeAccounts:output_type -> roost.wire.AccountingResult
+	183, // 225: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
+	184, // 226: roost.wire.Schedd.BeginLogin:output_type -> roost.wire.BeginLoginReply
+	185, // 227: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
+	186, // 228: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
+	187, // 229: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
+	169, // 230: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
+	173, // 231: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
+	174, // 232: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
+	170, // 233: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
+	7,   // 234: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	9,   // 235: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	175, // 236: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	31,  // 237: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	11,  // 238: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
+	178, // 239: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
+	179, // 240: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	42,  // 241: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
+	44,  // 242: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
+	39,  // 243: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
+	41,  // 244: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
+	41,  // 245: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
+	70,  // 246: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	90,  // 247: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	88,  // 248: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	172, // 249: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	88,  // 250: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	90,  // 251: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	177, // 252: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	72,  // 253: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
+	90,  // 254: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
+	88,  // 255: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
+	65,  // 256: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
+	93,  // 257: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
+	101, // 258: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
+	101, // 259: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
+	103, // 260: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
+	105, // 261: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
+	107, // 262: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
+	109, // 263: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
+	111, // 264: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
+	113, // 265: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
+	115, // 266: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
+	117, // 267: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
+	120, // 268: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
+	122, // 269: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
+	125, // 270: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
+	131, // 271: roost.wire.Feed.Pull:output_type -> roost.wire.FeedBatch
+	131, // 272: roost.wire.Feed.Walk:output_type -> roost.wire.FeedBatch
+	181, // 273: roost.wire.Accountant.Report:output_type -> roost.wire.AccountingPiece
+	182, // 274: roost.wire.Accountant.Change:output_type -> roost.wire.AccountingResult
+	208, // [208:275] is the sub-list for method output_type
+	141, // [141:208] is the sub-list for method input_type
+	141, // [141:141] is the sub-list for extension type_name
+	141, // [141:141] is the sub-list for extension extendee
+	0,   // [0:141] is the sub-list for field type_name
 }
 
 func init() { file_roost_proto_init() }

@@ -12,6 +12,7 @@ type (
 	Resources             = scheddapi.Resources
 	AttemptRef            = scheddapi.AttemptRef
 	ExitStatus            = scheddapi.ExitStatus
+	PreemptionParty       = scheddapi.PreemptionParty
 	TaskUsage             = scheddapi.TaskUsage
 	UsageWindow           = scheddapi.UsageWindow
 	LoginTokenRequest     = scheddapi.LoginTokenRequest

@@ -106,6 +106,7 @@ func (v *jobView) formatEvent(sequence uint64, e *queue.JobEvent, names queue.Ta
 		Sequence: sequence, Time: e.Time, Id: job.String(), Attempt: uint32(e.Attempt), What: e.Type.String(),
 		Node: e.Node,
 		Text: e.Reason, Exit: codec.WireExitStatus(e.Exit), Image: codec.EventImage(e.Image),
+		Displaced: wire.FromParties(e.Displaced),
 	}
 	if e.Attempt != 0 {
 		m.Id, m.Chunk = names.TaskName(job.Task(e.Index)), uint32(names.GangPart(e.Index))

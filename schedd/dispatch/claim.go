@@ -57,23 +57,24 @@ type Claim struct {
 	MayWait   bool   // it may be accepted waiting
 	Waiting   bool   // it has no resources now, and gets them when its turn comes
 
-	firstAdSequence uint64         // sequence of the first machine ad that shows it; 0: not known
-	adopted         bool           // it was there when this schedd started
-	acceptedAt      roost.BootTime // when the startd answered
-	stateSince      roost.BootTime // when it entered its state
-	leaseSent       roost.BootTime // the lease goes on from then, or from earlier
-	requestSent     bool           // Asked: the request was sent on the present session
-	waitSince       roost.BootTime // Waiting: since when
-	readyAt         roost.BootTime // Waiting: until when, as predicted; 0 unknown
-	yieldedAt       roost.BootTime // when it last passed its resources on; 0 never
-	releaseAtEnd    bool           // it is given back when its task has ended
-	failures        int            // of its attempts, in a row
-	gang            *pendingGang   // that it is to be part of, until that starts
-	reservedUntil   roost.BootTime // Idle: a task is on its way to it
-	timer           deadlineTimer  // Idle
-	idleOrder       uint64         // Idle: which it was to become so
-	vacating        bool           // Busy: a vacate was sent; sent again on a new session
-	withCheckpoint  bool           // and with a checkpoint
+	firstAdSequence uint64                  // sequence of the first machine ad that shows it; 0: not known
+	adopted         bool                    // it was there when this schedd started
+	acceptedAt      roost.BootTime          // when the startd answered
+	stateSince      roost.BootTime          // when it entered its state
+	leaseSent       roost.BootTime          // the lease goes on from then, or from earlier
+	requestSent     bool                    // Asked: the request was sent on the present session
+	waitSince       roost.BootTime          // Waiting: since when
+	readyAt         roost.BootTime          // Waiting: until when, as predicted; 0 unknown
+	yieldedAt       roost.BootTime          // when it last passed its resources on; 0 never
+	releaseAtEnd    bool                    // it is given back when its task has ended
+	failures        int                     // of its attempts, in a row
+	gang            *pendingGang            // that it is to be part of, until that starts
+	reservedUntil   roost.BootTime          // Idle: a task is on its way to it
+	timer           deadlineTimer           // Idle
+	idleOrder       uint64                  // Idle: which it was to become so
+	vacating        bool                    // Busy: a vacate was sent; sent again on a new session
+	withCheckpoint  bool                    // and with a checkpoint
+	displaced       []roost.PreemptionParty // see TakeDisplaced
 }
 
 func (c *Claim) String() string {

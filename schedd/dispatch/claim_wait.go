@@ -25,7 +25,8 @@ type ClaimReply struct {
 	Reason     string // of a refusal
 	Waiting    bool   // the claim waits for its resources
 	WaitTime   time.Duration
-	Placement  string // what the claim was given, in a form that the dispatcher does not look into
+	Placement  string                  // what the claim was given, in a form that the dispatcher does not look into
+	Displaced  []roost.PreemptionParty // whose attempts are told to end for it
 }
 
 // Allocated notes that a claim that waited has got its resources.
@@ -51,6 +52,15 @@ func (d *Dispatcher) Placement(a roost.AttemptID) string {
 		return c.Placement
 	}
 	return ""
+}
+
+// TakeDisplaced returns who was displaced for the claim of an attempt, and forgets it. So
+// only the first attempt on a claim has displaced others.
+func TakeDisplaced(d *Dispatcher, a roost.AttemptID) (all []roost.PreemptionParty) {
+	if c := d.busy[a.Task]; c != nil && c.Attempt == a {
+		all, c.displaced = c.displaced, nil
+	}
+	return all
 }
 
 // Yielded notes that a claim that ended an attempt gave its resources to one that waited,

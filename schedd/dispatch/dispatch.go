@@ -223,6 +223,7 @@ func (d *Dispatcher) ClaimAnswered(now roost.BootTime, nodeName string, r ClaimR
 	}
 	// the node counts its lease from when it was asked, which may have taken long
 	c.ID, c.acceptedAt, c.leaseSent, c.Placement, c.firstAdSequence = id, now, now, r.Placement, r.AdSequence
+	c.displaced = r.Displaced
 	d.addToNode(n, c)
 	if r.Waiting {
 		d.setWaiting(c, true, now, r.WaitTime)

@@ -70,6 +70,11 @@ type Claim struct {
 	RunningSince  roost.BootTime // Running: when that was
 	AttemptInfo                  // of its attempt
 
+	// of a claim whose attempt was told to end as Preempted: for whom; nil: nobody, or it
+	// is not known
+	Preemptor *roost.PreemptionParty
+	Displaced []roost.PreemptionParty // of a preemptor: whose attempts were told to end for it
+
 	// in reclaimed room: the processor time it may have while others want it back; 0:
 	// what there is
 	CPUCap roost.MilliCPU

@@ -47,10 +47,11 @@ type ClaimTable struct {
 	version           uint64      // of what the machine ad shows
 	advertisedLoad    *float64    // as last advertised; nil before
 
-	adoptedStart          roost.BootTime    // tasks that began by then are of an earlier start; 0: there were none
-	hasUsageSamples       bool              // it is known what tasks use
-	lastReclaimer         string            // who wanted back last what was lent
-	advertisedReclaimable []roost.Resources // by unit: what may be lent, as last advertised
+	adoptedStart          roost.BootTime         // tasks that began by then are of an earlier start; 0: there were none
+	hasUsageSamples       bool                   // it is known what tasks use
+	lastReclaimer         string                 // who wanted back last what was lent
+	reclaimerParty        *roost.PreemptionParty // likewise; nil: the owner of the machine, or nobody yet
+	advertisedReclaimable []roost.Resources      // by unit: what may be lent, as last advertised
 
 	effects      []Effect
 	nextDeadline roost.BootTime // no claim needs anything before it
@@ -122,7 +123,7 @@ func (c *ClaimTable) takeResources(claim *Claim) {
 	c.free.TakePlacement(claim.Placement)
 	claim.hasPlacement = true
 	if !claim.Placement.Reclaimed {
-		c.lastReclaimer = claim.ownerLabel()
+		c.reclaimer().setReclaimer(claim)
 	}
 	c.countClaims(claim, 1)
 }

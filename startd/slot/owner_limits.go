@@ -37,7 +37,7 @@ func (c *ClaimTable) SetOwnerLimits(now roost.BootTime, cpu roost.MilliCPU, memo
 		return
 	}
 	c.ownerLimits.perUnit = each
-	c.lastReclaimer = "the owner of the machine"
+	c.lastReclaimer, c.reclaimerParty = "the owner of the machine", nil
 	c.version++
 	c.ownerBounds().resizeUnits(c.free)
 }

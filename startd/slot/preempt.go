@@ -106,6 +106,10 @@ func (c preemptions) evictVictims(preemptor *Claim, p claimPlacement, e Preempti
 	c.reserveFreed(preemptor, 1)
 	reason := fmt.Sprintf("preempted by %v", preemptor.PreemptorDescription(e))
 	for _, v := range p.victims {
+		if v.State == Busy || v.hasQueuedAttempt() {
+			v.Preemptor = &roost.PreemptionParty{Job: e.Job, Owner: preemptor.Owner, Band: preemptor.Info.Band}
+			preemptor.Displaced = append(preemptor.Displaced, v.party())
+		}
 		if v.State == Exited { // no process of it is left: the news of its end stays
 			v.endReason = reason
 			c.releaseResources(v)
@@ -114,6 +118,16 @@ func (c preemptions) evictVictims(preemptor *Claim, p claimPlacement, e Preempti
 		}
 		c.endWhenIdle(v, Preempted, false, reason)
 	}
+}
+
+// party returns the claim's job, as others who are concerned by a preemption are told of
+// it.
+func (c *Claim) party() roost.PreemptionParty {
+	p := roost.PreemptionParty{Owner: c.Owner, Band: c.Info.Band}
+	if job := c.Attempt.Task.Job; !job.IsZero() {
+		p.Job = job.String()
+	}
+	return p
 }
 
 // PreemptorDescription says who a claim is for, and why others have to go.

@@ -61,8 +61,14 @@ func (c reclaimer) setUsageEstimate(claim *Claim, a reclaim.ResourceAmount) {
 	_, before := claim.Placement.UsageEstimate()
 	c.free.SetUsageEstimate(&claim.Placement, a.CPU, a.Memory)
 	if _, after := claim.Placement.UsageEstimate(); after > before && !claim.Placement.Reclaimed {
-		c.lastReclaimer = claim.ownerLabel()
+		c.setReclaimer(claim)
 	}
+}
+
+// setReclaimer notes whose claim wants back what was lent.
+func (c reclaimer) setReclaimer(claim *Claim) {
+	party := claim.party()
+	c.lastReclaimer, c.reclaimerParty = claim.ownerLabel(), &party
 }
 
 // resetUsageEstimate has all reserved again that a claim has: a task begins, of which
@@ -153,7 +159,11 @@ func (c *Claim) evictionCandidate() reclaim.EvictionCandidate {
 func (c reclaimer) evictOvercommitted(need roost.Bytes, atOnce bool, from []reclaim.EvictionCandidate,
 	reason string) {
 	for _, id := range reclaim.SelectVictims(need, from) {
-		c.endWhenIdle(c.claims[ClaimID(id)], Preempted, atOnce, reason)
+		claim := c.claims[ClaimID(id)]
+		if claim.State == Busy && !atOnce {
+			claim.Preemptor = c.reclaimerParty
+		}
+		c.endWhenIdle(claim, Preempted, atOnce, reason)
 	}
 }
 

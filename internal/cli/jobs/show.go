@@ -85,20 +85,23 @@ func showJob(c *frame.Invocation) error {
 	if err != nil {
 		return err
 	}
-	timeline := document.CheckpointTimeline{}
+	var timeline document.CheckpointTimeline
+	var chain document.PreemptionChain
 	if read == 0 {
 		timeline = document.CheckpointTimelineOf(s, events, c.Now())
+		chain = document.PreemptionChainOf(&timeline, events)
 		if limit > 0 && len(events) > limit {
 			events, more = events[:limit], true
 		}
 	}
 	if c.WantsJSON() {
-		return showJSON(c, s, events, &timeline)
+		return showJSON(c, s, events, &timeline, &chain)
 	}
 	showRecord(c, s, &timeline)
 	if list := attempts(events); len(list) > 0 {
 		showAttempts(c, list, several)
 	}
+	showPreemptions(c, &chain)
 	showEvents(c, events, several, more)
 	if c.Flag("ad") {
 		fmt.Fprintf(c.Stdout, "\n%s\n%s\n", c.OutScreen.ColourText(frame.Bold, "Ad"),
@@ -130,7 +133,7 @@ func Events(c *frame.Invocation, id string, limit int) (events []*scheddapi.JobE
 }
 
 func showJSON(c *frame.Invocation, s *scheddapi.JobStatus, events []*scheddapi.JobEvent,
-	t *document.CheckpointTimeline) error {
+	t *document.CheckpointTimeline, chain *document.PreemptionChain) error {
 	records := make([]document.Event, len(events))
 	for i, e := range events {
 		records[i] = document.EventOf(e)
@@ -138,6 +141,9 @@ func showJSON(c *frame.Invocation, s *scheddapi.JobStatus, events []*scheddapi.J
 	d := frame.JSONDocument{"job": document.JobOf(s, s.GetState() != ""), "events": records}
 	if len(t.Images) > 0 {
 		d["checkpoints"] = t
+	}
+	if !chain.IsEmpty() {
+		d["preemption"] = chain
 	}
 	if hints := hints(c, s); len(hints) > 0 {
 		d["hints"] = hints

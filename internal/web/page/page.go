@@ -20,6 +20,9 @@ var files embed.FS
 // layoutFile is the template around all others.
 const layoutFile = "template/layout.html"
 
+// partFiles are the templates of parts that several pages have.
+const partFiles = "template/parts/*.html"
+
 // Frame is what a template gets: the view, and what is around it.
 type Frame struct {
 	User string // who is logged in; empty: nobody
@@ -45,7 +48,7 @@ func Load() (*Set, error) {
 		if file == layoutFile {
 			continue
 		}
-		t, err := template.New("layout.html").Funcs(functions()).ParseFS(files, layoutFile, file)
+		t, err := template.New("layout.html").Funcs(functions()).ParseFS(files, layoutFile, partFiles, file)
 		if err != nil {
 			return nil, err
 		}

@@ -17,21 +17,33 @@ const maxTaskEvents = 20_000
 
 // TaskCheckpoints shows what became of the work of a task, by its checkpoints.
 func TaskCheckpoints(c *route.Call) (any, error) {
+	t, _, err := taskTimeline(c)
+	return t, err
+}
+
+// TaskEvictions shows who displaced a task, what that cost, and where it went on.
+func TaskEvictions(c *route.Call) (any, error) {
+	t, events, err := taskTimeline(c)
+	return document.PreemptionChainOf(&t, events), err
+}
+
+// taskTimeline reads the events of a task, and makes its timeline of them.
+func taskTimeline(c *route.Call) (t document.CheckpointTimeline, events []*wire.JobEvent, err error) {
 	id, err := idOf(c)
 	if err != nil {
-		return nil, err
+		return t, nil, err
 	}
 	row, err := findRow(c, id, &wire.QueryRequest{Tasks: isTaskID(id)})
 	if err != nil {
-		return nil, err
+		return t, nil, err
 	}
 	if !isOneTask(row) {
-		return nil, fmt.Errorf("job %s: %w: it has several tasks; ask about one, as in 12[3].n2", id, roost.Invalid)
+		return t, nil, fmt.Errorf("job %s: %w: it has several tasks; ask about one, as in 12[3].n2", id, roost.Invalid)
 	}
 	events, partial, err := taskEvents(c, id)
-	t := document.CheckpointTimelineOf(row, events, time.Now())
+	t = document.CheckpointTimelineOf(row, events, time.Now())
 	t.Partial = partial
-	return t, err
+	return t, events, err
 }
 
 // isOneTask reports whether a row is that of one task.

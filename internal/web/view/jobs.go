@@ -142,6 +142,7 @@ type JobDetail struct {
 	// for the page; the API has routes of their own
 	Usage       JobUsage                    `json:"-"`
 	Checkpoints document.CheckpointTimeline `json:"-"`
+	Preemption  document.PreemptionChain    `json:"-"`
 }
 
 // Job shows one job or task.
@@ -170,6 +171,7 @@ func Job(c *route.Call) (any, error) {
 	events, partial, err := taskEvents(c, id)
 	d.Checkpoints = document.CheckpointTimelineOf(status, events, time.Now())
 	d.Checkpoints.Partial = partial
+	d.Preemption = document.PreemptionChainOf(&d.Checkpoints, events)
 	d.Events = []document.Event{}
 	for _, e := range events[max(len(events)-maxEvents, 0):] {
 		d.Events = append(d.Events, document.EventOf(e))

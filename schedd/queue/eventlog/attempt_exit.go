@@ -1,5 +1,7 @@
 package eventlog
 
+import "github.com/roost-batch/roost"
+
 // AttemptExit is how an attempt ended.
 type AttemptExit struct {
 	Code   int32
@@ -12,6 +14,8 @@ type AttemptExit struct {
 	System int64
 	MaxRSS int64 // bytes, of its largest process
 	Used   ResourceUsage
+	// CausePreemption: for whom it made room; nil: not known
+	Preemptor *roost.PreemptionParty
 }
 
 // ResourceUsage is what an attempt used beside time, in bytes, as its machine measured
@@ -64,7 +68,31 @@ func (e *AttemptExit) append(b []byte) []byte {
 	b = appendNumber(b, 11, uint64(e.Used.Read))
 	b = appendNumber(b, 12, uint64(e.Used.Written))
 	b = appendNumber(b, 13, uint64(e.Used.PeakGPU))
-	return appendNumber(b, 14, uint64(e.Used.Disk))
+	b = appendNumber(b, 14, uint64(e.Used.Disk))
+	if e.Preemptor != nil {
+		b = appendMessage(b, 15, func(b []byte) []byte { return appendParty(b, *e.Preemptor) })
+	}
+	return b
+}
+
+// appendParty adds the form on disk of a party to a preemption.
+func appendParty(b []byte, p roost.PreemptionParty) []byte {
+	return appendNumber(appendText(appendText(b, 1, p.Job), 2, p.Owner), 3, uint64(p.Band))
+}
+
+func decodeParty(b []byte) (p roost.PreemptionParty, err error) {
+	err = eachField(b, func(f encodedField) error {
+		switch f.number {
+		case 1:
+			p.Job = string(f.bytes)
+		case 2:
+			p.Owner = string(f.bytes)
+		case 3:
+			p.Band = roost.PriorityBand(f.value)
+		}
+		return nil
+	})
+	return p, err
 }
 
 func (x *AttemptExit) decode(b []byte) error {
@@ -98,6 +126,10 @@ func (x *AttemptExit) decode(b []byte) error {
 			x.Used.PeakGPU = int64(f.value)
 		case 14:
 			x.Used.Disk = int64(f.value)
+		case 15:
+			p, err := decodeParty(f.bytes)
+			x.Preemptor = &p
+			return err
 		}
 		return nil
 	})

@@ -58,6 +58,10 @@ func DecodeEvent(b []byte) (JobEvent, error) {
 		case fImage:
 			e.Image = &CheckpointImage{}
 			return e.Image.decode(f.bytes)
+		case fDisplaced:
+			p, err := decodeParty(f.bytes)
+			e.Displaced = append(e.Displaced, p)
+			return err
 		}
 		return nil
 	})

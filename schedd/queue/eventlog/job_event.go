@@ -100,6 +100,8 @@ type JobEvent struct {
 	Snapshot   []byte           // Returned: the job, as Queue.Snapshot has it
 	// RunRequested: the only machines for it, none: any; NodesReleased: those given back
 	Hosts []string
+	// Started: whose attempts were told to end so that the claim had room
+	Displaced []roost.PreemptionParty
 }
 
 // The fields of an event on disk, as protobuf would lay them out: unknown ones are
@@ -125,6 +127,7 @@ const (
 	fSince
 	fSnapshot
 	fHosts
+	fDisplaced
 )
 
 // AppendEvent adds the event's form on disk to buf.
@@ -152,7 +155,11 @@ func AppendEvent(buf []byte, e *JobEvent) []byte {
 	}
 	buf = appendText(buf, fPlacement, e.Placement)
 	buf = appendNumber(appendNumber(buf, fRank, e.OrderRank), fSince, uint64(e.OrderTime))
-	return appendHosts(appendText(buf, fSnapshot, string(e.Snapshot)), e.Hosts)
+	buf = appendHosts(appendText(buf, fSnapshot, string(e.Snapshot)), e.Hosts)
+	for _, p := range e.Displaced {
+		buf = appendMessage(buf, fDisplaced, func(b []byte) []byte { return appendParty(b, p) })
+	}
+	return buf
 }
 
 // appendHosts adds the machines that an event names.
