@@ -87,6 +87,32 @@ func (a *AttemptEntry) timeParts(now Millis) []timePart {
 	return parts
 }
 
+// HeldSpan is a time during which an attempt held the same resources.
+type HeldSpan struct {
+	From, To Millis
+	Held     roost.Resources
+}
+
+// HeldSpans returns what an attempt held of its machine and when, from its assignment to
+// its end, or to now. A suspended attempt holds what it has.
+func (a *AttemptEntry) HeldSpans(now Millis) []HeldSpan {
+	if a.Ended == 0 && a.Started == 0 {
+		if a.Assigned == 0 || a.Assigned >= now {
+			return nil
+		}
+		return []HeldSpan{{a.Assigned, now, a.Held}}
+	}
+	parts := a.timeParts(now)
+	spans := make([]HeldSpan, len(parts))
+	for i := range parts {
+		spans[i] = HeldSpan{parts[i].from, parts[i].to, parts[i].held}
+	}
+	if first := &spans[0]; a.Assigned != 0 && a.Assigned < first.From && first.From-a.Assigned <= maxClockDifference {
+		first.From = a.Assigned
+	}
+	return spans
+}
+
 func clampTime(t, from, to Millis) Millis { return min(max(t, from), to) }
 
 // amounts returns what the part held.

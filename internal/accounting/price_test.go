@@ -2,7 +2,9 @@ package accounting
 
 import (
 	"errors"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/roost-batch/roost"
@@ -184,14 +186,63 @@ func TestRateCheck(t *testing.T) {
 	}
 }
 
-func TestReconciliation(t *testing.T) {
+// TestLedgerDifference holds what a difference is: more than 0.5 % and a core-minute.
+// What is charged to somebody else is one.
+func TestLedgerDifference(t *testing.T) {
+	const minute = 60_000
+	ann, bob := Submitter{Owner: "ann"}, Submitter{Owner: "bob", Group: "physics"}
 	for _, c := range []struct {
-		ledger, held int64
-		warns        bool
-	}{{100_000, 100_000, false}, {100_000, 100_400, false}, {100_000, 99_400, true}, {0, 5, true}, {0, 0, false}} {
-		r := Reconciliation{Ledger: c.ledger, Held: c.held}
-		if r.Warns() != c.warns {
-			t.Errorf("%+v: got %d permille", c, r.DifferencePermille())
+		ann, bob [2]int64 // ledger and held, in core-minutes
+		warns    bool
+	}{
+		{[2]int64{1000, 1000}, [2]int64{}, false},
+		{[2]int64{1000, 1004}, [2]int64{}, false},
+		{[2]int64{1000, 994}, [2]int64{}, true},
+		{[2]int64{1000, 990}, [2]int64{1000, 1010}, true},
+		{[2]int64{0, 5}, [2]int64{}, true},
+		{[2]int64{0, 1}, [2]int64{}, false},
+		{[2]int64{}, [2]int64{}, false},
+	} {
+		d := SumReconciliations([]Reconciliation{
+			{Submitter: ann, Ledger: c.ann[0] * minute / 2, Held: c.ann[1] * minute},
+			{Submitter: ann, Ledger: c.ann[0] * minute / 2},
+			{Submitter: bob, Ledger: c.bob[0] * minute, Held: c.bob[1] * minute},
+		})
+		if d.Warns() != c.warns || d.Warns() != (d.Ratio() > 0.005) {
+			t.Errorf("%+v: got %d permille, ratio %v, %+v", c, d.Permille(), d.Ratio(), d)
+		}
+	}
+}
+
+// TestLedgerIncrease holds that a submitter's use that was reset is seen to fall.
+func TestLedgerIncrease(t *testing.T) {
+	ann, bob, eve := Submitter{Owner: "ann"}, Submitter{Owner: "bob"}, Submitter{Owner: "eve"}
+	from := LedgerSample{Used: []SubmitterUse{{bob, 70}, {ann, 10}}}
+	to := LedgerSample{Used: []SubmitterUse{{eve, 5}, {bob, 69}, {ann, 25}}}
+	if got, want := LedgerIncrease(&from, &to), map[Submitter]int64{ann: 15, bob: -1, eve: 5}; !maps.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// TestHeldSpans holds that an attempt holds its resources from its assignment on, through
+// suspensions, and until now if it runs.
+func TestHeldSpans(t *testing.T) {
+	one, two := roost.Resources{CPU: 1000}, roost.Resources{CPU: 2000}
+	for _, c := range []struct {
+		attempt AttemptEntry
+		want    []HeldSpan
+	}{
+		{AttemptEntry{Assigned: 100, Held: one}, []HeldSpan{{100, 900, one}}},
+		{AttemptEntry{Assigned: 1000, Held: one}, nil},
+		{AttemptEntry{Assigned: 100, Started: 150, Held: one}, []HeldSpan{{100, 900, one}}},
+		{AttemptEntry{Assigned: 100, Started: 150, Ended: 500, Wall: 350, Held: one}, []HeldSpan{{100, 500, one}}},
+		{AttemptEntry{Assigned: 100, Ended: 500, Held: one, Cause: EndedLaunch}, []HeldSpan{{100, 500, one}}},
+		{AttemptEntry{Assigned: 100, Started: 150, Ended: 500, Wall: 350, Held: one, Segments: []Segment{
+			{From: 150, Wall: 150, Held: one}, {From: 300, Wall: 200, Held: two, Suspended: true}}},
+			[]HeldSpan{{100, 300, one}, {300, 500, two}}},
+	} {
+		if got := c.attempt.HeldSpans(900); !slices.Equal(got, c.want) {
+			t.Errorf("%+v: got %v, want %v", c.attempt, got, c.want)
 		}
 	}
 }

@@ -52,8 +52,12 @@ type Reporter interface {
 	// Months returns the months that have charges or are closed, the last one first.
 	Months() ([]MonthStatus, error)
 
-	// Reconciliations returns the daily comparisons with the negotiator's ledger.
+	// Reconciliations returns the comparisons with the negotiator's ledger that begin in
+	// a range, in the order of time and submitter.
 	Reconciliations(r TimeRange) ([]Reconciliation, error)
+
+	// LedgerStatus returns how far there are comparisons.
+	LedgerStatus() (LedgerStatus, error)
 
 	// Sources returns how far each schedd's feed has been read.
 	Sources() ([]SourceStatus, error)

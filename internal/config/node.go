@@ -128,6 +128,10 @@ type AccountantSettings struct {
 	Listen   []string
 	Dir      string // directory of its database
 	Database string // address of a PostgreSQL database; empty: SQLite in Dir
+
+	// time between two samples of the negotiator's ledger, with which the accounts are
+	// compared
+	ReconcileEvery time.Duration
 }
 
 // Roles lists the roles of the node.

@@ -111,9 +111,15 @@ func (n *Node) fillObserverDefaults(at string) {
 	n.Metrics.fillDefaults(at)
 }
 
+// reconcileEvery is the default of AccountantSettings.ReconcileEvery.
+const reconcileEvery = time.Hour
+
 func (n *Node) fillAccountantDefaults(at string) {
 	if a := n.Accountant; a != nil {
 		setDefault(&a.Dir, filepath.Join(n.Dir, "accountant"))
+		if a.ReconcileEvery == 0 {
+			a.ReconcileEvery = reconcileEvery
+		}
 		a.Dir = joinBelow(at, a.Dir)
 		fillListenAddress(&a.Listen, n.RunDir(), "accountant")
 		setDefault(&n.AccountantAt, AdvertisedAddress(a.Listen))

@@ -199,7 +199,18 @@ func (s *blockReader) readObservers(n *Node) {
 		a.readAddresses("listen", &n.Accountant.Listen)
 		a.readText("dir", &n.Accountant.Dir)
 		a.readText("database", &n.Accountant.Database)
+		a.readDuration("reconcile_every", `"1h"`, &n.Accountant.ReconcileEvery)
+		a.checkReconcileEvery(n.Accountant.ReconcileEvery)
 		a.reportUnknown()
+	}
+}
+
+// checkReconcileEvery refuses an unsuitable ReconcileEvery. A short one compares little
+// but the seconds by which claims are longer than attempts.
+func (s *blockReader) checkReconcileEvery(d time.Duration) {
+	if attr, ok := s.body.Attributes["reconcile_every"]; ok && (d < time.Second || d > 24*time.Hour) {
+		s.addProblem(attr.Expr.Range(), `write it as reconcile_every = "1h"`,
+			"reconcile_every: %v is not between 1s and 1d", d)
 	}
 }
 

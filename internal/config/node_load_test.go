@@ -135,7 +135,7 @@ func fullNode() *Node {
 			AllowRoot:   true, MaxQueued: 1000, MaxOfUser: 700, Dialect: roost.Torque, KeepCompleted: time.Minute,
 			Notify: NotifySettings{Mail: "/usr/lib/sendmail", Hook: "/etc/roost/told", From: "roost@lab.example"}},
 		Accountant: &AccountantSettings{Listen: []string{"10.0.0.1:9623"}, Dir: "/var/lib/accounts",
-			Database: "postgres://roost@db/accounting"},
+			Database: "postgres://roost@db/accounting", ReconcileEvery: 2 * time.Hour},
 		AccountantAt: "10.0.0.1:9623",
 		Images: &CheckpointServerSettings{Listen: []string{"10.0.0.1:9704"}, Dir: "/srv/images",
 			Max: 500 * roost.GiB},

@@ -88,6 +88,7 @@ func (w fileWriter) writeAccountant(a *AccountantSettings) {
 	b.writeList("listen", a.Listen)
 	b.writeText("dir", a.Dir)
 	b.writeText("database", a.Database)
+	b.writeDuration("reconcile_every", a.ReconcileEvery)
 }
 
 // fileWriter writes settings to a block.

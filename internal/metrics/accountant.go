@@ -28,6 +28,8 @@ type AccountantSnapshot struct {
 	Gaps       int
 	DirtyHours int
 	Bytes      int64 // of the database
+
+	LedgerDifference *float64 // part of the ledger's increase over a day; nil: nothing is compared
 }
 
 // NewAccountant registers the metrics of an accountant with files in dir. With a nil
@@ -44,6 +46,8 @@ func NewAccountant(r *Registry, dir string) *Accountant {
 		Label{Name: "source", Most: maxSources})
 	gaps := r.Gauge("gaps", "Schedds whose feed has a gap that is not filled yet.")
 	dirty := r.Gauge("dirty_hours", "Hours that have changed since they were summed up.")
+	ledger := r.Gauge("reconcile_ratio",
+		"Part of the use in the negotiator's ledger that the accounts of the last day compared differ by.")
 	bytes := r.Gauge("db_bytes", "Size of the database in bytes.")
 	a.Snapshots = newDaemonState(r, func(to *Reading, s *AccountantSnapshot) {
 		seconds := make(map[string]float64, len(s.Lag))
@@ -53,6 +57,9 @@ func NewAccountant(r *Registry, dir string) *Accountant {
 		to.SetHighest(lag, seconds)
 		to.Set(gaps, float64(s.Gaps))
 		to.Set(dirty, float64(s.DirtyHours))
+		if s.LedgerDifference != nil {
+			to.Set(ledger, *s.LedgerDifference)
+		}
 		to.Set(bytes, float64(s.Bytes))
 	})
 	r.AddDisk(dir)

@@ -111,7 +111,8 @@ func fillPart(t testing.TB, r *Registry) {
 			w.CountLoginFailure(fmt.Sprint(random.IntN(10)))
 		}
 	case "accountant":
-		s := AccountantSnapshot{Lag: map[string]time.Duration{}}
+		ratio := 0.001
+		s := AccountantSnapshot{Lag: map[string]time.Duration{}, LedgerDifference: &ratio}
 		for i := range 300 {
 			s.Lag[fmt.Sprintf("s%d", i)] = time.Duration(i) * time.Second
 		}

@@ -19,6 +19,7 @@ func (a *accountant) runMetrics(ctx context.Context) {
 func (a *accountant) snapshot(ctx context.Context) metrics.AccountantSnapshot {
 	s := metrics.AccountantSnapshot{Lag: map[string]time.Duration{}}
 	a.schedds.addLags(&s, time.Now())
+	s.LedgerDifference = a.ledger.ratio.Load()
 	var err error
 	if s.DirtyHours, err = a.store.DirtyHours(ctx); err == nil {
 		s.Bytes, err = a.store.Size(ctx)

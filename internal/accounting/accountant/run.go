@@ -92,6 +92,7 @@ type accountant struct {
 	audit    *auditLog
 	schedds  scheddSet
 	budgets  spentBudgets
+	ledger   ledgerReconciler
 	exporter *metrics.Exporter
 	metrics  *metrics.Accountant
 }
@@ -102,6 +103,8 @@ func (a *accountant) serve(ctx context.Context, listeners []net.Listener) error 
 	defer cancel()
 	server := rpc.NewServer(a.identity, peer.MethodAccess(), grpc.WaitForHandlers(true))
 	wire.RegisterAccountantServer(server, &reportService{accountant: a})
+	a.ledger = ledgerReconciler{store: a.store, log: a.log, every: a.node.Accountant.ReconcileEvery,
+		shares: a.ledgerShares}
 	var running sync.WaitGroup
 	a.schedds = scheddSet{node: a.node, identity: a.identity, store: a.store, log: a.log, budgets: &a.budgets,
 		metrics: a.metrics}
@@ -110,6 +113,7 @@ func (a *accountant) serve(ctx context.Context, listeners []net.Listener) error 
 	running.Go(func() { a.schedds.watch(ctx) })
 	running.Go(func() { machines.watch(ctx) })
 	running.Go(func() { sums.run(ctx) })
+	running.Go(func() { a.ledger.run(ctx) })
 	running.Go(func() { a.runMetrics(ctx) })
 	running.Go(func() { a.exporter.Run(ctx) })
 	broken := make(chan error, len(listeners))

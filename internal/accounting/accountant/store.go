@@ -33,6 +33,12 @@ type Store interface {
 	Charge(ctx context.Context, now accounting.Millis, limit int) (int, error)
 	CloseMonths(ctx context.Context, now accounting.Millis) ([]accounting.Month, error)
 
+	// AddLedgerSample stores what the negotiator's ledger says. Reconcile compares the
+	// accounts with it where the time between two samples has been over for delay, and
+	// returns how many times between samples it compared.
+	AddLedgerSample(ctx context.Context, sample *accounting.LedgerSample) error
+	Reconcile(ctx context.Context, now, delay accounting.Millis) (int, error)
+
 	// Verify returns an error that names each row that is damaged of those that no schedd
 	// has: rates, adjustments, budgets and closed months.
 	Verify(ctx context.Context) error

@@ -76,7 +76,9 @@ func (q *Query) Answer(r accounting.Reader, p accounting.Reporter, following []S
 		return emitAll(lines, err, q.limit(), emit)
 	case Statements:
 		return q.statements(p, emit)
-	case Rates, Adjustments, Budgets, Months, Reconcile:
+	case Reconcile:
+		return q.reconcile(p, emit)
+	case Rates, Adjustments, Budgets, Months:
 		return q.sumsOf(p, emit)
 	}
 	return fmt.Errorf("report %.40q: %w", q.Report, roost.Invalid)

@@ -81,7 +81,7 @@ func Names() []string {
 // pool and name nobody.
 func IsOwn(report string) bool {
 	return slices.Contains([]string{Usage, Attempts, Jobs, Ends, Efficiency, Windows, Timeline, Waste, Statements,
-		Adjustments, Budgets}, report)
+		Adjustments, Budgets, Reconcile}, report)
 }
 
 // Parse reads and checks a question.

@@ -66,17 +66,6 @@ type MonthLine struct {
 	Charges Units  `json:"charges"`             // before grants and adjustments
 }
 
-// ReconcileLine compares a day of the accounts with the negotiator's ledger.
-type ReconcileLine struct {
-	Day         string  `json:"day"`
-	LedgerHours float64 `json:"ledger_core_hours"`
-	HeldHours   float64 `json:"held_core_hours"`
-	Charged     float64 `json:"charged_core_hours"`
-	Difference  float64 `json:"difference"` // part of the ledger's, rounded up
-	Warns       bool    `json:"warns"`      // it is more than 0.5 %
-	Made        Time    `json:"made_at"`
-}
-
 const millisAnHour = 3_600_000
 
 func coreHours(milliseconds int64) float64 { return float64(milliseconds) / millisAnHour }
@@ -117,12 +106,6 @@ func adjustmentLine(a *accounting.Adjustment) AdjustmentLine {
 func budgetLine(b *accounting.BudgetStatus) BudgetLine {
 	return BudgetLine{ID: b.ID, Payer: payerOf(b.Payer), From: Month(b.From), To: Month(b.To), Amount: Units(b.Amount),
 		Spent: Units(b.Spent), Hard: b.Hard, Warns: b.Warns(), Refuses: b.Refuses(), By: b.By, Set: Time(b.Set)}
-}
-
-func reconcileLine(r *accounting.Reconciliation) ReconcileLine {
-	return ReconcileLine{Day: r.Day.Time().Format("2006-01-02"), LedgerHours: coreHours(r.Ledger),
-		HeldHours: coreHours(r.Held), Charged: coreHours(r.Charged),
-		Difference: float64(r.DifferencePermille()) / 1000, Warns: r.Warns(), Made: Time(r.Made)}
 }
 
 // statements emits the statements of the months of a range: that of one payer, or all.
@@ -173,7 +156,7 @@ func (q *Query) checkMonths() error {
 	return nil
 }
 
-// sumsOf answers a question about rates, adjustments, budgets, months or the ledger.
+// sumsOf answers a question about rates, adjustments, budgets or months.
 func (q *Query) sumsOf(p accounting.Reporter, emit func(line []byte) error) error {
 	switch q.Report {
 	case Rates:
@@ -188,14 +171,11 @@ func (q *Query) sumsOf(p accounting.Reporter, emit func(line []byte) error) erro
 		list, err := p.Budgets(max(q.To-1, q.From))
 		list = slices.DeleteFunc(list, func(b accounting.BudgetStatus) bool { return !q.concerns(b.Payer) })
 		return emitEach(list, err, budgetLine, q.limit(), emit)
-	case Months:
-		list, err := p.Months()
-		return emitEach(list, err, func(m *accounting.MonthStatus) MonthLine {
-			return MonthLine{Month: Month(m.Month), Closed: Time(m.Closed), By: m.By, Charges: Units(m.Charges)}
-		}, q.limit(), emit)
 	}
-	list, err := p.Reconciliations(q.timeRange())
-	return emitEach(list, err, reconcileLine, q.limit(), emit)
+	list, err := p.Months()
+	return emitEach(list, err, func(m *accounting.MonthStatus) MonthLine {
+		return MonthLine{Month: Month(m.Month), Closed: Time(m.Closed), By: m.By, Charges: Units(m.Charges)}
+	}, q.limit(), emit)
 }
 
 // concerns reports whether a payer is the one that is asked for, and may be told of.

@@ -179,33 +179,6 @@ func checkAdjustments(t *testing.T, s *Store, closed accounting.Month) {
 	}
 }
 
-// TestReconcile holds the daily figure against a ledger that differs by less and by more
-// than 0.5 %.
-func TestReconcile(t *testing.T) {
-	onEngines(t, func(t *testing.T, options func() Options) {
-		s := openStore(t, options())
-		ingestAll(t, s, 1, testFeed(1, 30), 500)
-		compute(t, s, workloadEnd)
-		day := (workloadStart + accounting.DayMillis).Day()
-		lines, err := s.Reporter(t.Context()).UsageLines(accounting.UsageQuery{Range: accounting.TimeRange{From: day,
-			To: day + accounting.DayMillis}})
-		must(t, err)
-		held := lines[0].HeldCPU
-		for ledger, warns := range map[int64]bool{held: false, held + held/300: false, held + held/100: true} {
-			got, err := s.Reconcile(t.Context(), day+5, ledger, workloadEnd)
-			must(t, err)
-			if got.Held != held || got.Charged == 0 || got.Charged > held || got.Warns() != warns {
-				t.Errorf("ledger %d: got %+v", ledger, got)
-			}
-		}
-		all, err := s.Reporter(t.Context()).Reconciliations(accounting.TimeRange{})
-		must(t, err)
-		if len(all) != 1 || all[0].Held != held {
-			t.Errorf("got %+v", all)
-		}
-	})
-}
-
 // TestDropMonth holds that roll-ups and charges survive the jobs that they were made of.
 func TestDropMonth(t *testing.T) {
 	october := accounting.MonthOf(workloadStart)

@@ -4,38 +4,105 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"math"
+	"slices"
 
 	"github.com/roost-batch/roost/internal/accounting"
 )
 
 const (
-	selectDayCPU = `SELECT CAST(coalesce(sum(held_cpu), 0) AS bigint), CAST(coalesce(sum(charged_cpu), 0) AS bigint)
-FROM rollup WHERE step = 2 AND whole = 0 AND at = $1`
-	upsertReconciliation = `INSERT INTO reconciliation (day, ledger, held, charged, made) VALUES ($1, $2, $3, $4, $5)
-ON CONFLICT (day) DO UPDATE SET ledger = excluded.ledger, held = excluded.held, charged = excluded.charged,
+	insertComparison = `INSERT INTO ledger_comparison (start, until, owner, grp, ledger, held, made)
+VALUES ($1, $2, $3, $4, $5, $6, $7)
+ON CONFLICT (start, owner, grp) DO UPDATE SET until = excluded.until, ledger = excluded.ledger, held = excluded.held,
  made = excluded.made`
-	selectReconciliations = `SELECT day, ledger, held, charged, made FROM reconciliation WHERE day >= $1 AND day < $2
-ORDER BY day`
+	selectComparisons = `SELECT start, until, owner, grp, ledger, held, made FROM ledger_comparison
+WHERE start >= $1 AND start < $2`
+	deleteComparisons = `DELETE FROM ledger_comparison WHERE start < $1`
+	comparedCounter   = "compared"
 )
 
-// Reconcile compares what attempts held on a day with what the negotiator's ledger says,
-// in core-milliseconds, and stores both.
-func (s *Store) Reconcile(ctx context.Context, day accounting.Millis, ledger int64,
-	now accounting.Millis) (accounting.Reconciliation, error) {
+// comparisonAge is for how long comparisons are stored: each is a row for each submitter.
+const comparisonAge = 400 * accounting.DayMillis
+
+// Reconcile compares the accounts with the ledger between neighbouring samples. It
+// returns how many of these times it compared. Entries of the feeds may be late: a time is
+// compared when it has been over for delay and all feeds are complete up to its end, or
+// after three days.
+func (s *Store) Reconcile(ctx context.Context, now, delay accounting.Millis) (n int, err error) {
+	times, err := ledgerTimes(ctx, s.engine.reader())
+	if err != nil {
+		return 0, fmt.Errorf("reconciliation: %w", s.engine.explain(err))
+	}
+	complete := max(s.sources.watermark(), now-closeDelay)
+	for i := 1; i < len(times) && times[i] <= min(complete, now-delay); i++ {
+		r := accounting.TimeRange{From: times[i-1], To: times[i]}
+		if err := s.reconcile(ctx, r, now); err != nil {
+			return n, fmt.Errorf("reconciliation from %s to %s: %w", r.From.Time(), r.To.Time(), s.engine.explain(err))
+		}
+		n++
+	}
+	return n, nil
+}
+
+// reconcile compares the time between two samples, and removes the first of them.
+func (s *Store) reconcile(ctx context.Context, r accounting.TimeRange, now accounting.Millis) error {
+	list, err := s.compareWithLedger(ctx, r, now)
+	if err != nil {
+		return err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r := accounting.Reconciliation{Day: day.Day(), Ledger: ledger, Made: now}
-	err := s.inTx(ctx, func(tx *sql.Tx) error {
-		if err := tx.QueryRowContext(ctx, selectDayCPU, int64(r.Day)).Scan(&r.Held, &r.Charged); err != nil {
-			return err
+	names := s.names.draft() // each of them is stored already, in a sample or by an attempt
+	return s.inTx(ctx, func(tx *sql.Tx) error {
+		for i := range list {
+			c := &list[i]
+			_, err := tx.ExecContext(ctx, insertComparison, int64(r.From), int64(r.To), names.id(ownerName, c.Owner),
+				names.id(groupName, c.Group), c.Ledger, c.Held, int64(now))
+			if err != nil {
+				return err
+			}
 		}
-		_, err := tx.ExecContext(ctx, upsertReconciliation, int64(r.Day), r.Ledger, r.Held, r.Charged, int64(now))
+		for _, removal := range []struct {
+			text   string
+			before accounting.Millis
+		}{{deleteLedgerSamples, r.To}, {deleteLedgerUses, r.To}, {deleteComparisons, now - comparisonAge}} {
+			if _, err := tx.ExecContext(ctx, removal.text, int64(removal.before)); err != nil {
+				return err
+			}
+		}
+		_, err := tx.ExecContext(ctx, upsertCounter, comparedCounter, int64(r.To))
 		return err
 	})
+}
+
+// compareWithLedger compares each submitter that used something by the ledger or by the
+// accounts. One whose use was reset within the range is left out.
+func (s *Store) compareWithLedger(ctx context.Context, r accounting.TimeRange, now accounting.Millis) (
+	list []accounting.Reconciliation, err error) {
+	from, err := s.ledgerSample(ctx, r.From)
 	if err != nil {
-		return r, fmt.Errorf("reconciliation: %w", err)
+		return nil, err
 	}
-	return r, nil
+	to, err := s.ledgerSample(ctx, r.To)
+	if err != nil {
+		return nil, err
+	}
+	held, err := s.sumHeldShares(ctx, r, now)
+	if err != nil {
+		return nil, err
+	}
+	rises := accounting.LedgerIncrease(&from, &to)
+	for who := range held {
+		rises[who] += 0 // also those that the ledger does not know
+	}
+	for who, rise := range rises {
+		c := accounting.Reconciliation{Submitter: who, Range: r, Ledger: rise, Made: now,
+			Held: int64(math.Round(min(held[who], maxLedgerUse)))}
+		if c.Ledger > 0 || c.Ledger == 0 && c.Held != 0 {
+			list = append(list, c)
+		}
+	}
+	return list, nil
 }
 
 func (r reader) Reconciliations(t accounting.TimeRange) ([]accounting.Reconciliation, error) {
@@ -43,9 +110,24 @@ func (r reader) Reconciliations(t accounting.TimeRange) ([]accounting.Reconcilia
 	from, to := bounds(t)
 	err := queryAll(r.ctx, r.store.engine.reader(), func(rows *sql.Rows) error {
 		var c accounting.Reconciliation
-		err := rows.Scan(&c.Day, &c.Ledger, &c.Held, &c.Charged, &c.Made)
+		var owner, group int64
+		err := rows.Scan(&c.Range.From, &c.Range.To, &owner, &group, &c.Ledger, &c.Held, &c.Made)
+		c.Owner, c.Group = r.store.names.text(owner), r.store.names.text(group)
 		all = append(all, c)
 		return err
-	}, selectReconciliations, int64(from), int64(to))
+	}, selectComparisons, int64(from), int64(to))
+	slices.SortFunc(all, accounting.Reconciliation.Compare)
 	return all, r.store.engine.explain(err)
+}
+
+func (r reader) LedgerStatus() (status accounting.LedgerStatus, err error) {
+	db := r.store.engine.reader()
+	times, err := ledgerTimes(r.ctx, db)
+	if err == nil {
+		err = db.QueryRowContext(r.ctx, selectCounter, comparedCounter).Scan(&status.Compared)
+	}
+	if status.Samples = len(times); status.Samples > 0 {
+		status.First, status.Last = times[0], times[len(times)-1]
+	}
+	return status, r.store.engine.explain(err)
 }

@@ -12,16 +12,18 @@ import (
 	"github.com/roost-batch/roost/internal/cli/frame"
 )
 
+const reportNames = "ends|waits|sizes|capacity|efficiency|timeline|bands|waste|reconcile|sources"
+
 // ReportCommand returns roost report: reports about the pool.
 func ReportCommand() *frame.Command {
 	return &frame.Command{
 		Name: "report", Group: frame.GroupSee, Summary: "reports from the accounts of the pool",
-		Synopsis:    "ends|waits|sizes|capacity|efficiency|timeline|bands|waste|sources",
+		Synopsis:    reportNames,
 		MinOperands: 1, MaxOperands: 1,
 		Run: printReport,
 		Description: "Prints a report from the accounts of the pool: ends by cause, waiting times, sizes of jobs, " +
-			"what the machines had and gave, what was asked for and not used, what each band held by day, and " +
-			"how far each schedd's feed is read.",
+			"what the machines had and gave, what was asked for and not used, what each band held by day, " +
+			"how the accounts compare with the negotiator's ledger, and how far each schedd's feed is read.",
 		Examples: []frame.Example{
 			{Line: "roost report ends --since 7d", Description: "why your attempts ended within the last week"},
 			{Line: "roost report capacity --month 2026-03 --csv", Description: "what the machines gave in March"},
@@ -85,6 +87,8 @@ func printReport(c *frame.Invocation) error {
 		return printAnswer(c, q, pointColumns())
 	case query.Waste:
 		return printAnswer(c, q, wasteColumns())
+	case query.Reconcile:
+		return printAnswer(c, q, reconcileColumns())
 	case query.Sources:
 		return printAnswer(c, q, []column[query.SourceLine]{
 			{"host", false, func(l *query.SourceLine) string { return l.Host }},
@@ -97,8 +101,7 @@ func printReport(c *frame.Invocation) error {
 			{"error", false, func(l *query.SourceLine) string { return l.Error }},
 		})
 	}
-	return frame.UsageErrorf("there is no report %q; there is ends, waits, sizes, capacity, efficiency, timeline, "+
-		"bands, waste and sources", name)
+	return frame.UsageErrorf("there is no report %q; there is %s", name, reportNames)
 }
 
 type efficiencyLine = accounting.EfficiencyLine

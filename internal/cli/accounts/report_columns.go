@@ -2,8 +2,10 @@ package accounts
 
 import (
 	"fmt"
+	"strconv"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/accounting"
 	"github.com/roost-batch/roost/internal/accounting/query"
 )
 
@@ -36,5 +38,32 @@ func wasteColumns() []column[query.WasteLine] {
 		{"memory", true, func(l *line) string { return fmt.Sprint(roost.Bytes(l.Memory)) }},
 		{"peak", true, func(l *line) string { return fmt.Sprint(roost.Bytes(l.Peak)) }},
 		{"memory_percent", true, func(l *line) string { return percent(l.PeakMem, l.HeldMem) }},
+	}
+}
+
+// reconcileColumns are the columns of the report reconcile.
+func reconcileColumns() []column[query.ReconcileLine] {
+	hours := func(head string, value func(*query.ReconcileLine) float64) column[query.ReconcileLine] {
+		return column[query.ReconcileLine]{head, true, func(l *query.ReconcileLine) string {
+			return strconv.FormatFloat(value(l), 'f', 3, 64)
+		}}
+	}
+	return []column[query.ReconcileLine]{
+		{"begin", false, func(l *query.ReconcileLine) string { return utc(accounting.Millis(l.Begin)) }},
+		{"end", false, func(l *query.ReconcileLine) string { return utc(accounting.Millis(l.End)) }},
+		{"user", false, func(l *query.ReconcileLine) string { return l.User }},
+		{"group", false, func(l *query.ReconcileLine) string { return l.Group }},
+		hours("ledger_core_hours", func(l *query.ReconcileLine) float64 { return l.LedgerHours }),
+		hours("held_core_hours", func(l *query.ReconcileLine) float64 { return l.HeldHours }),
+		hours("differing_core_hours", func(l *query.ReconcileLine) float64 { return l.Different }),
+		{"difference_percent", true, func(l *query.ReconcileLine) string {
+			return strconv.FormatFloat(100*l.Difference, 'f', 1, 64)
+		}},
+		{"warns", false, func(l *query.ReconcileLine) string {
+			if l.Warns {
+				return "yes"
+			}
+			return ""
+		}},
 	}
 }

@@ -39,6 +39,7 @@ func reportColumns() map[string][][]string {
 		query.Efficiency: route.Columns[accounting.EfficiencyLine](),
 		query.Timeline:   route.Columns[query.PointLine](), query.Bands: route.Columns[query.PointLine](),
 		query.Waste: route.Columns[query.WasteLine](), query.Sources: route.Columns[query.SourceLine](),
+		query.Reconcile: route.Columns[query.ReconcileLine](),
 	}
 }
 

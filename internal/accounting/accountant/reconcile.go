@@ -1,0 +1,128 @@
+package accountant
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math"
+	"sync/atomic"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/accounting"
+)
+
+// ledgerReconciler compares the accounts with the negotiator's ledger. The ledger counts
+// what claims hold, by what schedds report to the leader. The accounts count attempts, by
+// the feeds. Neither is made from the other, so that a loss on either way is found.
+type ledgerReconciler struct {
+	store  Store
+	log    *slog.Logger
+	every  time.Duration                                    // between two samples
+	shares func(ctx context.Context) ([]ledgerShare, error) // asks the leader
+	last   time.Time                                        // of the last sample; zero: not known
+	ratio  atomic.Pointer[float64]                          // of the last day; nil: nothing is compared yet
+}
+
+// ledgerShare is what the negotiators show of a submitter, as in roost shares.
+type ledgerShare struct {
+	User      string  `json:"user"`
+	Group     string  `json:"group"`
+	CoreHours float64 `json:"core_hours"`
+}
+
+// maxReconcileDelay bounds for how long a time has been over when it is compared. Entries
+// of the feeds may be late.
+const maxReconcileDelay = 10 * time.Minute
+
+// run samples and compares until ctx ends. What fails is tried again the next time.
+func (l *ledgerReconciler) run(ctx context.Context) {
+	lastError := ""
+	for ctx.Err() == nil {
+		err := l.step(ctx, time.Now())
+		text := ""
+		if err != nil && ctx.Err() == nil {
+			if text = err.Error(); text != lastError {
+				l.log.Warn("the accounts cannot be compared with the ledger", "error", err)
+			}
+		}
+		lastError = text
+		sleep(ctx, min(max(l.every/8, 100*time.Millisecond), 30*time.Second))
+	}
+}
+
+// step does what is due: a sample, and the comparisons of what has been over for long
+// enough.
+func (l *ledgerReconciler) step(ctx context.Context, now time.Time) error {
+	if l.last.IsZero() {
+		status, err := l.store.Reporter(ctx).LedgerStatus()
+		if err != nil {
+			return err
+		}
+		l.last = status.Last.Time()
+	}
+	if l.last.After(now) || now.Sub(l.last) >= l.every {
+		if err := l.addSample(ctx, now); err != nil {
+			return err
+		}
+		l.last = now
+	}
+	at := accounting.MillisOf(now)
+	compared, err := l.store.Reconcile(ctx, at, accounting.Millis(min(l.every, maxReconcileDelay).Milliseconds()))
+	if err == nil && (compared > 0 || l.ratio.Load() == nil) {
+		err = l.updateRatio(ctx, at)
+	}
+	return err
+}
+
+// addSample stores what the ledger says now. The sample is as of the middle of the call.
+func (l *ledgerReconciler) addSample(ctx context.Context, now time.Time) error {
+	asked := time.Now()
+	shares, err := l.shares(ctx)
+	if err != nil {
+		return err
+	}
+	sample := accounting.LedgerSample{At: accounting.MillisOf(now.Add(time.Since(asked) / 2))}
+	for _, s := range shares {
+		if !(s.CoreHours >= 0) || math.IsInf(s.CoreHours, 1) {
+			return fmt.Errorf("ledger: %w: it says that %s used %v core-hours", roost.Invalid, s.User, s.CoreHours)
+		}
+		sample.Used = append(sample.Used, accounting.SubmitterUse{Used: int64(math.Round(s.CoreHours * millisAnHour)),
+			Submitter: accounting.Submitter{Owner: s.User, Group: s.Group}})
+	}
+	return l.store.AddLedgerSample(ctx, &sample)
+}
+
+const millisAnHour = float64(accounting.HourMillis)
+
+// updateRatio computes how much of the last day's use differs.
+func (l *ledgerReconciler) updateRatio(ctx context.Context, now accounting.Millis) error {
+	r := l.store.Reporter(ctx)
+	status, err := r.LedgerStatus()
+	if err != nil || status.Compared == 0 {
+		return err
+	}
+	list, err := r.Reconciliations(accounting.TimeRange{From: status.Compared - accounting.DayMillis, To: now})
+	if err != nil {
+		return err
+	}
+	sum := accounting.SumReconciliations(list)
+	ratio := sum.Ratio()
+	if was := l.ratio.Swap(&ratio); sum.Warns() && (was == nil || *was != ratio) {
+		l.log.Warn("the accounts differ from the negotiator's ledger", "ratio", ratio,
+			"ledger_core_hours", float64(sum.Ledger)/millisAnHour, "accounts_core_hours",
+			float64(sum.Held)/millisAnHour, "see", "roost report reconcile --detail")
+	}
+	return nil
+}
+
+// ledgerShares asks the negotiators what each submitter has used.
+func (a *accountant) ledgerShares(ctx context.Context) ([]ledgerShare, error) {
+	var report struct {
+		Submitters []ledgerShare `json:"submitters"`
+	}
+	if err := a.askCell(ctx, "shares", &report); err != nil {
+		return nil, fmt.Errorf("ledger: %w", err)
+	}
+	return report.Submitters, nil
+}
