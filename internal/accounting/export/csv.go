@@ -5,6 +5,8 @@ import (
 	"io"
 	"iter"
 	"strings"
+
+	"github.com/roost-batch/roost/internal/accounting/linetext"
 )
 
 // WriteCSV writes records as CSV of RFC 4180, with a head. It returns the number of
@@ -67,34 +69,16 @@ func (w *csvWriter[T]) write(record *T) error {
 // U+FFFD.
 func appendCSVText(b []byte, text string) []byte {
 	text = strings.ToValidUTF8(text, "\ufffd")
-	formula := isFormula(text)
-	if !formula && !strings.ContainsAny(text, ",\"\r\n\x00") {
+	quoted := linetext.QuoteFormula(text)
+	if quoted == text && !strings.ContainsAny(text, ",\"\r\n\x00") {
 		return append(b, text...)
 	}
 	b = append(b, '"')
-	if formula {
-		b = append(b, '\'')
-	}
-	for i := range len(text) {
-		if text[i] == '"' {
+	for i := range len(quoted) {
+		if quoted[i] == '"' {
 			b = append(b, '"')
 		}
-		b = append(b, text[i])
+		b = append(b, quoted[i])
 	}
 	return append(b, '"')
-}
-
-// isFormula reports whether spreadsheets could take a text for a formula. They go by its
-// first character; some skip blanks before it.
-func isFormula(text string) bool {
-	if text == "" {
-		return false
-	}
-	if strings.IndexByte("\t\r\n'", text[0]) >= 0 {
-		return true
-	}
-	for _, r := range strings.TrimLeft(text, " \t\r\n\u00a0") {
-		return strings.ContainsRune("=+-@'|%\uff1d\uff0b\uff0d\uff20", r)
-	}
-	return false
 }

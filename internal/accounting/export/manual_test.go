@@ -81,7 +81,7 @@ func TestPBSManual(t *testing.T) {
 		t.Errorf("roost-accounting(7) has the attributes\n%q\nand the code has\n%q", got, want)
 	}
 	var b bytes.Buffer
-	if _, err := WritePBS(&b, sampleRecords(t, accountingtest.Sample()), time.UTC); err != nil {
+	if _, err := writePBS(&b, sampleRecords(t, accountingtest.Sample()), time.UTC); err != nil {
 		t.Fatal(err)
 	}
 	for _, a := range PBSAttributes() {

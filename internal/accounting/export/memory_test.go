@@ -33,7 +33,7 @@ func TestMemory(t *testing.T) {
 			return err
 		},
 		"pbs": func(a iter.Seq2[accounting.AttemptRecord, error]) error {
-			_, err := WritePBS(io.Discard, PBSRecords{Ended: a}, time.UTC)
+			_, err := writePBS(io.Discard, PBSRecords{Ended: a}, time.UTC)
 			return err
 		},
 		"borg events": func(a iter.Seq2[accounting.AttemptRecord, error]) error {
@@ -79,38 +79,6 @@ func TestMemory(t *testing.T) {
 		}
 		if grown := heap[late] - heap[early]; heap[early] == 0 || grown > most {
 			t.Errorf("%s: the heap grew by %d bytes in %d records", name, grown, late-early)
-		}
-	}
-}
-
-// fixedReader is a store of the sample that remembers the selections.
-type fixedReader struct {
-	accounting.Reader
-	selections []accounting.Selection
-}
-
-func (r *fixedReader) Jobs(s accounting.Selection) iter.Seq2[accounting.JobEntry, error] {
-	r.selections = append(r.selections, s)
-	return accountingtest.Rows(jobsOf(accountingtest.Sample()))
-}
-
-func (r *fixedReader) Attempts(s accounting.Selection) iter.Seq2[accounting.AttemptRecord, error] {
-	r.selections = append(r.selections, s)
-	return accountingtest.Rows(accountingtest.Sample()[:1])
-}
-
-// TestReadPBSRecords reads each kind of record by its time.
-func TestReadPBSRecords(t *testing.T) {
-	store := &fixedReader{}
-	day := accounting.TimeRange{From: accountingtest.Begin, To: accountingtest.Begin + 24*3600_000}
-	records := ReadPBSRecords(store, day, accounting.Filter{Owner: "ann"})
-	n, err := WritePBS(io.Discard, records, time.UTC)
-	if want := int64(len(jobsOf(accountingtest.Sample()))) + 2; n != want || err != nil {
-		t.Errorf("%d records (%v), want %d", n, err, want)
-	}
-	for i, by := range []accounting.TimeField{accounting.BySubmit, accounting.ByStart, accounting.ByEnd} {
-		if s := store.selections[i]; s.By != by || s.Range != day || s.Filter.Owner != "ann" || s.Descending {
-			t.Errorf("selection %d: %+v", i, s)
 		}
 	}
 }

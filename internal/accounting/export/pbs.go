@@ -21,29 +21,6 @@ type PBSRecords struct {
 	FindJob func(accounting.JobKey) (*accounting.JobEntry, error)
 }
 
-// ReadPBSRecords reads the records of a range of time from a store, but no actions.
-func ReadPBSRecords(from accounting.Reader, r accounting.TimeRange, f accounting.Filter) PBSRecords {
-	return PBSRecords{
-		Jobs:    from.Jobs(accounting.Selection{Range: r, By: accounting.BySubmit, Filter: f}),
-		Started: from.Attempts(accounting.Selection{Range: r, By: accounting.ByStart, Filter: f}),
-		Ended:   from.Attempts(accounting.Selection{Range: r, By: accounting.ByEnd, Filter: f}),
-	}
-}
-
-// WritePBS writes an accounting log of PBS in the order of time. The zone is of the time
-// at the begin of each record. It returns the number of records.
-func WritePBS(w io.Writer, records PBSRecords, zone *time.Location) (int64, error) {
-	out := bufio.NewWriterSize(w, 64<<10)
-	n, err := mergePBS(records, zone, func(_ accounting.Millis, line []byte) error {
-		_, err := out.Write(line)
-		return err
-	})
-	if err != nil {
-		return n, err
-	}
-	return n, out.Flush()
-}
-
 // WritePBSDays writes a log for each day, as PBS does. open makes a file; its name is
 // YYYYMMDD in the zone. It returns the number of records.
 func WritePBSDays(open func(name string) (io.WriteCloser, error), records PBSRecords, zone *time.Location) (int64,

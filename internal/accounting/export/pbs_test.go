@@ -1,6 +1,7 @@
 package export
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"errors"
@@ -207,7 +208,7 @@ func sampleRecords(t *testing.T, rows []*accounting.AttemptRecord) PBSRecords {
 func TestPBS(t *testing.T) {
 	rows := accountingtest.Sample()
 	var b bytes.Buffer
-	n, err := WritePBS(&b, sampleRecords(t, rows), time.FixedZone("CET", 3600))
+	n, err := writePBS(&b, sampleRecords(t, rows), time.FixedZone("CET", 3600))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -261,7 +262,7 @@ func TestPBSOddNames(t *testing.T) {
 			row.Node = "node1"
 		}
 		var b bytes.Buffer
-		n, err := WritePBS(&b, PBSRecords{Ended: accountingtest.Rows([]*accounting.AttemptRecord{row})}, time.UTC)
+		n, err := writePBS(&b, PBSRecords{Ended: accountingtest.Rows([]*accounting.AttemptRecord{row})}, time.UTC)
 		if err != nil || n != 1 || strings.Count(b.String(), "\n") != 1 {
 			t.Fatalf("%q: %d records (%v): %q", name, n, err, b.String())
 		}
@@ -290,7 +291,7 @@ func FuzzPBS(f *testing.F) {
 		row.ExitCode, row.Signal = int32(a), int32(b)
 		var out bytes.Buffer
 		rows := []*accounting.AttemptRecord{row}
-		n, err := WritePBS(&out, PBSRecords{Ended: accountingtest.Rows(rows), Started: accountingtest.Rows(rows),
+		n, err := writePBS(&out, PBSRecords{Ended: accountingtest.Rows(rows), Started: accountingtest.Rows(rows),
 			Jobs: accountingtest.Rows([]*accounting.JobEntry{row.Job})}, time.UTC)
 		lines := strings.SplitAfter(out.String(), "\n")
 		if err != nil || n != 3 || len(lines) != 4 || lines[3] != "" {
@@ -365,11 +366,11 @@ func TestPBSErrors(t *testing.T) {
 	broken := errors.New("disk error")
 	late, early := accountingtest.Job(1), accountingtest.Job(2)
 	late.Submitted += 5
-	_, err := WritePBS(io.Discard, PBSRecords{Jobs: accountingtest.Rows([]*accounting.JobEntry{late, early})}, time.UTC)
+	_, err := writePBS(io.Discard, PBSRecords{Jobs: accountingtest.Rows([]*accounting.JobEntry{late, early})}, time.UTC)
 	if !errors.Is(err, roost.Invalid) {
 		t.Errorf("records out of order: %v", err)
 	}
-	_, err = WritePBS(io.Discard, PBSRecords{Jobs: func(yield func(accounting.JobEntry, error) bool) {
+	_, err = writePBS(io.Discard, PBSRecords{Jobs: func(yield func(accounting.JobEntry, error) bool) {
 		_ = yield(*early, nil) && yield(accounting.JobEntry{}, broken)
 	}}, time.UTC)
 	if !errors.Is(err, broken) {
@@ -385,8 +386,22 @@ func TestPBSErrors(t *testing.T) {
 // BenchmarkPBS measures records of ends. A day of 1e6 should take 20 s at most.
 func BenchmarkPBS(b *testing.B) {
 	b.ReportAllocs()
-	if _, err := WritePBS(io.Discard, PBSRecords{Ended: accountingtest.Random(1, b.N)}, time.UTC); err != nil {
+	if _, err := writePBS(io.Discard, PBSRecords{Ended: accountingtest.Random(1, b.N)}, time.UTC); err != nil {
 		b.Fatal(err)
 	}
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "rows/s")
+}
+
+// writePBS writes an accounting log of PBS in the order of time. The zone is of the time
+// at the begin of each record. It returns the number of records.
+func writePBS(w io.Writer, records PBSRecords, zone *time.Location) (int64, error) {
+	out := bufio.NewWriterSize(w, 64<<10)
+	n, err := mergePBS(records, zone, func(_ accounting.Millis, line []byte) error {
+		_, err := out.Write(line)
+		return err
+	})
+	if err != nil {
+		return n, err
+	}
+	return n, out.Flush()
 }

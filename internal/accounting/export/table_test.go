@@ -294,7 +294,7 @@ func checkFormulas(t *testing.T, text string) {
 // written.
 func TestFormulas(t *testing.T) {
 	for text, want := range map[string]string{
-		"=1+1": `"'=1+1"`, "+1": `"'+1"`, "-1": `"'-1"`, "@x": `"'@x"`, "\t=1": "\"'\t=1\"", " =1": `"' =1"`,
+		"=1+1": `"'=1+1"`, "+1": `"'+1"`, "-1": "-1", "-x": `"'-x"`, "@x": `"'@x"`, "\t=1": "\"'\t=1\"", " =1": `"' =1"`,
 		"'x": `"''x"`, "\uff1d1": "\"'\uff1d1\"", "|x": `"'|x"`, "a=1": "a=1",
 		"a,b": `"a,b"`, `a"b`: `"a""b"`, "a\nb": "\"a\nb\"",
 		"": "", "\xff=1": "\ufffd=1",

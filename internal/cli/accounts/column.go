@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost/internal/accounting"
+	"github.com/roost-batch/roost/internal/accounting/linetext"
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/document"
 )
@@ -69,7 +70,7 @@ func printCSV[T any](c *frame.Invocation, columns []column[T], lines []T) error 
 	for i := range lines {
 		row = row[:0]
 		for _, col := range columns {
-			row = append(row, document.CSVText(col.value(&lines[i])))
+			row = append(row, linetext.QuoteFormula(col.value(&lines[i])))
 		}
 		w.Write(row)
 	}

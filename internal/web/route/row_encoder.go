@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/document"
+	"github.com/roost-batch/roost/internal/accounting/linetext"
 )
 
 // pieceBytes is from what size on rows are sent as they are made. A shorter answer has
@@ -158,7 +158,7 @@ func cellText(value json.RawMessage) string {
 	}
 	var text string
 	if value[0] == '"' && json.Unmarshal(value, &text) == nil {
-		return document.CSVText(text)
+		return linetext.QuoteFormula(text)
 	}
 	return string(value)
 }
