@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc"
@@ -156,14 +157,20 @@ func (v feedService) nextBatch(ctx context.Context, next uint64) (m *wire.FeedBa
 	b, err := v.schedd.feed.Read(short, next, feedBatchSize)
 	switch {
 	case err == nil:
-		return &wire.FeedBatch{First: b.First, Entries: b.Entries, Gap: b.Gap}, b.Next(), nil
+		m = &wire.FeedBatch{First: b.First, Entries: b.Entries, Gap: b.Gap}
+		if b.Last && !b.Gap { // a busy feed is never idle
+			m.Complete = completeUntil(asked)
+		}
+		return m, b.Next(), nil
 	case ctx.Err() == nil && short.Err() != nil:
-		// what happened before asked is in the feed, but for what the loop has not handed
-		// over yet
-		return &wire.FeedBatch{First: next, Complete: asked.Add(-feedDelay).UnixMilli()}, next, nil
+		return &wire.FeedBatch{First: next, Complete: completeUntil(asked)}, next, nil
 	}
 	return nil, 0, err
 }
+
+// completeUntil returns up to when a feed is complete that has been read to its end. What
+// happened before it was asked is in it, but for what the loop has not handed over yet.
+func completeUntil(asked time.Time) int64 { return asked.Add(-feedDelay).UnixMilli() }
 
 // feedDelay is how long an entry takes at most from its event to the feed. A schedd that
 // is stuck takes longer.
@@ -189,26 +196,71 @@ func (v feedService) Walk(req *wire.FeedWalk, stream grpc.ServerStreamingServer[
 	return w.Flush()
 }
 
+// Running sends the jobs that have live attempts, and these.
+func (v feedService) Running(_ *wire.FeedRunning, stream grpc.ServerStreamingServer[wire.FeedBatch]) error {
+	ctx, cancel := v.callContext(stream.Context())
+	defer cancel(nil)
+	if err := stream.Send(v.greeting()); err != nil {
+		return err
+	}
+	var batches []*wire.FeedBatch
+	w := feed.NewJobWalk(v.schedd.feed, func(entries [][]byte) error {
+		batches = append(batches, &wire.FeedBatch{Entries: entries})
+		return nil
+	})
+	seqs, err := v.queuedJobs(ctx)
+	if err != nil {
+		return err
+	}
+	for part := range slices.Chunk(seqs, walkJobs) {
+		if lerr := v.schedd.callLoop(ctx, func(time.Time) {
+			for _, seq := range part {
+				err = errors.Join(err, w.AddRunning(v.schedd.queue, seq))
+			}
+		}); lerr != nil || err != nil {
+			return errors.Join(lerr, err)
+		}
+		if err := w.Flush(); err != nil {
+			return err
+		}
+		for _, m := range batches {
+			if err := stream.Send(m); err != nil {
+				return err
+			}
+		}
+		batches = nil
+	}
+	return nil
+}
+
 // walkJobs is how many jobs of the queue are read at once.
 const walkJobs = 256
 
-func (v feedService) walkQueue(ctx context.Context, w *feed.JobWalk) error {
+// queuedJobs returns the jobs of the queue, when what it says of them is on disk.
+func (v feedService) queuedJobs(ctx context.Context) (seqs []uint64, err error) {
 	s := v.schedd
-	var seqs []uint64
 	committed := make(chan struct{})
-	// what the queue says is compared with the events on disk
 	if err := s.callLoop(ctx, func(time.Time) {
 		for _, id := range s.queue.MatchingJobs(queue.JobFilter{}) {
 			seqs = append(seqs, id.Seq)
 		}
 		s.afterCommit(func() { close(committed) })
 	}); err != nil {
-		return err
+		return nil, err
 	}
 	select {
 	case <-committed:
+		return seqs, nil
 	case <-ctx.Done():
-		return ctx.Err()
+		return nil, ctx.Err()
+	}
+}
+
+func (v feedService) walkQueue(ctx context.Context, w *feed.JobWalk) error {
+	s := v.schedd
+	seqs, err := v.queuedJobs(ctx) // what the queue says is compared with the events on disk
+	if err != nil {
+		return err
 	}
 	for len(seqs) > 0 {
 		part := seqs[:min(len(seqs), walkJobs)]

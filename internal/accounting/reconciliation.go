@@ -25,6 +25,12 @@ func (s Submitter) Compare(t Submitter) int {
 	return cmp.Or(strings.Compare(s.Owner, t.Owner), strings.Compare(s.Group, t.Group))
 }
 
+// RunningAttempt is a live attempt, which no feed has yet, and whose it is.
+type RunningAttempt struct {
+	Submitter
+	Attempt AttemptEntry
+}
+
 // Reconciliation compares what a submitter's attempts held with the negotiator's ledger,
 // between two samples of the ledger. Both amounts are core-milliseconds that the dominant
 // share of the pool was worth, which is what the ledger counts.
@@ -122,5 +128,6 @@ type LedgerStatus struct {
 	Samples  int    // that wait for their comparison
 	First    Millis // of these
 	Last     Millis
+	Next     Millis // the second of them: the end of the time that is compared next; 0: there is one at most
 	Compared Millis // everything before it has been compared; 0: nothing has
 }

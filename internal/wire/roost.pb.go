@@ -10034,6 +10034,42 @@ func (x *RevokeReply) GetCertificates() uint32 {
 	return 0
 }
 
+type FeedRunning struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FeedRunning) Reset() {
+	*x = FeedRunning{}
+	mi := &file_roost_proto_msgTypes[122]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FeedRunning) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FeedRunning) ProtoMessage() {}
+
+func (x *FeedRunning) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[122]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FeedRunning.ProtoReflect.Descriptor instead.
+func (*FeedRunning) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{122}
+}
+
 // FeedRequest is a message of the accountant.
 type FeedRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -10046,7 +10082,7 @@ type FeedRequest struct {
 
 func (x *FeedRequest) Reset() {
 	*x = FeedRequest{}
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[123]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10058,7 +10094,7 @@ func (x *FeedRequest) String() string {
 func (*FeedRequest) ProtoMessage() {}
 
 func (x *FeedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[123]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10071,7 +10107,7 @@ func (x *FeedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedRequest.ProtoReflect.Descriptor instead.
 func (*FeedRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{122}
+	return file_roost_proto_rawDescGZIP(), []int{123}
 }
 
 func (x *FeedRequest) GetHello() *FeedHello {
@@ -10105,7 +10141,7 @@ type SpentBudgets struct {
 
 func (x *SpentBudgets) Reset() {
 	*x = SpentBudgets{}
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[124]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10117,7 +10153,7 @@ func (x *SpentBudgets) String() string {
 func (*SpentBudgets) ProtoMessage() {}
 
 func (x *SpentBudgets) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[124]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10130,7 +10166,7 @@ func (x *SpentBudgets) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpentBudgets.ProtoReflect.Descriptor instead.
 func (*SpentBudgets) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{123}
+	return file_roost_proto_rawDescGZIP(), []int{124}
 }
 
 func (x *SpentBudgets) GetSpent() []*SpentBudget {
@@ -10155,7 +10191,7 @@ type SpentBudget struct {
 
 func (x *SpentBudget) Reset() {
 	*x = SpentBudget{}
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[125]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10167,7 +10203,7 @@ func (x *SpentBudget) String() string {
 func (*SpentBudget) ProtoMessage() {}
 
 func (x *SpentBudget) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[125]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10180,7 +10216,7 @@ func (x *SpentBudget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpentBudget.ProtoReflect.Descriptor instead.
 func (*SpentBudget) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{124}
+	return file_roost_proto_rawDescGZIP(), []int{125}
 }
 
 func (x *SpentBudget) GetProject() string {
@@ -10234,7 +10270,7 @@ type FeedHello struct {
 
 func (x *FeedHello) Reset() {
 	*x = FeedHello{}
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[126]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10246,7 +10282,7 @@ func (x *FeedHello) String() string {
 func (*FeedHello) ProtoMessage() {}
 
 func (x *FeedHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[126]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10259,7 +10295,7 @@ func (x *FeedHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedHello.ProtoReflect.Descriptor instead.
 func (*FeedHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{125}
+	return file_roost_proto_rawDescGZIP(), []int{126}
 }
 
 func (x *FeedHello) GetAddress() string {
@@ -10278,7 +10314,7 @@ type FeedWalk struct {
 
 func (x *FeedWalk) Reset() {
 	*x = FeedWalk{}
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[127]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10290,7 +10326,7 @@ func (x *FeedWalk) String() string {
 func (*FeedWalk) ProtoMessage() {}
 
 func (x *FeedWalk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[127]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10303,7 +10339,7 @@ func (x *FeedWalk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedWalk.ProtoReflect.Descriptor instead.
 func (*FeedWalk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{126}
+	return file_roost_proto_rawDescGZIP(), []int{127}
 }
 
 func (x *FeedWalk) GetSince() int64 {
@@ -10331,7 +10367,7 @@ type FeedBatch struct {
 
 func (x *FeedBatch) Reset() {
 	*x = FeedBatch{}
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[128]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10343,7 +10379,7 @@ func (x *FeedBatch) String() string {
 func (*FeedBatch) ProtoMessage() {}
 
 func (x *FeedBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[128]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10356,7 +10392,7 @@ func (x *FeedBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedBatch.ProtoReflect.Descriptor instead.
 func (*FeedBatch) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{127}
+	return file_roost_proto_rawDescGZIP(), []int{128}
 }
 
 func (x *FeedBatch) GetSource() []byte {
@@ -11273,7 +11309,8 @@ const file_roost_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"1\n" +
 	"\vRevokeReply\x12\"\n" +
-	"\fcertificates\x18\x01 \x01(\rR\fcertificates\"\x82\x01\n" +
+	"\fcertificates\x18\x01 \x01(\rR\fcertificates\"\r\n" +
+	"\vFeedRunning\"\x82\x01\n" +
 	"\vFeedRequest\x12+\n" +
 	"\x05hello\x18\x01 \x01(\v2\x15.roost.wire.FeedHelloR\x05hello\x12\x12\n" +
 	"\x04next\x18\x02 \x01(\x04R\x04next\x122\n" +
@@ -11376,10 +11413,11 @@ const file_roost_proto_rawDesc = "" +
 	"\tMakeToken\x12\x1c.roost.wire.MakeTokenRequest\x1a\x1a.roost.wire.MakeTokenReply\x12K\n" +
 	"\vRemoveToken\x12\x1e.roost.wire.RemoveTokenRequest\x1a\x1c.roost.wire.RemoveTokenReply\x12?\n" +
 	"\aMembers\x12\x1a.roost.wire.MembersRequest\x1a\x18.roost.wire.MembersReply\x12<\n" +
-	"\x06Revoke\x12\x19.roost.wire.RevokeRequest\x1a\x17.roost.wire.RevokeReply2y\n" +
+	"\x06Revoke\x12\x19.roost.wire.RevokeRequest\x1a\x17.roost.wire.RevokeReply2\xb6\x01\n" +
 	"\x04Feed\x12:\n" +
 	"\x04Pull\x12\x17.roost.wire.FeedRequest\x1a\x15.roost.wire.FeedBatch(\x010\x01\x125\n" +
-	"\x04Walk\x12\x14.roost.wire.FeedWalk\x1a\x15.roost.wire.FeedBatch0\x012\x98\x01\n" +
+	"\x04Walk\x12\x14.roost.wire.FeedWalk\x1a\x15.roost.wire.FeedBatch0\x01\x12;\n" +
+	"\aRunning\x12\x17.roost.wire.FeedRunning\x1a\x15.roost.wire.FeedBatch0\x012\x98\x01\n" +
 	"\n" +
 	"Accountant\x12D\n" +
 	"\x06Report\x12\x1b.roost.wire.AccountingQuery\x1a\x1b.roost.wire.AccountingPiece0\x01\x12D\n" +
@@ -11398,7 +11436,7 @@ func file_roost_proto_rawDescGZIP() []byte {
 }
 
 var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 132)
+var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 133)
 var file_roost_proto_goTypes = []any{
 	(RequestUpdate_Counting)(0),             // 0: roost.wire.RequestUpdate.Counting
 	(Outcome_Verdict)(0),                    // 1: roost.wire.Outcome.Verdict
@@ -11526,74 +11564,75 @@ var file_roost_proto_goTypes = []any{
 	(*MemberInfo)(nil),                      // 123: roost.wire.MemberInfo
 	(*RevokeRequest)(nil),                   // 124: roost.wire.RevokeRequest
 	(*RevokeReply)(nil),                     // 125: roost.wire.RevokeReply
-	(*FeedRequest)(nil),                     // 126: roost.wire.FeedRequest
-	(*SpentBudgets)(nil),                    // 127: roost.wire.SpentBudgets
-	(*SpentBudget)(nil),                     // 128: roost.wire.SpentBudget
-	(*FeedHello)(nil),                       // 129: roost.wire.FeedHello
-	(*FeedWalk)(nil),                        // 130: roost.wire.FeedWalk
-	(*FeedBatch)(nil),                       // 131: roost.wire.FeedBatch
-	nil,                                     // 132: roost.wire.AdUpdate.PrivateEntry
-	nil,                                     // 133: roost.wire.AdDelta.PrivateEntry
-	nil,                                     // 134: roost.wire.Extent.WordsEntry
-	nil,                                     // 135: roost.wire.Extent.OthersEntry
-	(*scheddapi.ActRequest)(nil),            // 136: roost.wire.ActRequest
-	(*scheddapi.QueryRequest)(nil),          // 137: roost.wire.QueryRequest
-	(*scheddapi.Resources)(nil),             // 138: roost.wire.Resources
-	(*scheddapi.Explanation)(nil),           // 139: roost.wire.Explanation
-	(*scheddapi.AttemptRef)(nil),            // 140: roost.wire.AttemptRef
-	(scheddapi.Cause)(0),                    // 141: roost.wire.Cause
-	(*scheddapi.Placed)(nil),                // 142: roost.wire.Placed
-	(*scheddapi.PreemptionParty)(nil),       // 143: roost.wire.PreemptionParty
-	(*scheddapi.ExitStatus)(nil),            // 144: roost.wire.ExitStatus
-	(*scheddapi.UsageWindow)(nil),           // 145: roost.wire.UsageWindow
-	(*scheddapi.TaskUsage)(nil),             // 146: roost.wire.TaskUsage
-	(*scheddapi.SubmitRequest)(nil),         // 147: roost.wire.SubmitRequest
-	(*scheddapi.SubmitPart)(nil),            // 148: roost.wire.SubmitPart
-	(*scheddapi.ScriptChunk)(nil),           // 149: roost.wire.ScriptChunk
-	(*scheddapi.WatchRequest)(nil),          // 150: roost.wire.WatchRequest
-	(*scheddapi.LogsRequest)(nil),           // 151: roost.wire.LogsRequest
-	(*scheddapi.WhyRequest)(nil),            // 152: roost.wire.WhyRequest
-	(*scheddapi.EventsRequest)(nil),         // 153: roost.wire.EventsRequest
-	(*scheddapi.AdQuery)(nil),               // 154: roost.wire.AdQuery
-	(*scheddapi.HealthRequest)(nil),         // 155: roost.wire.HealthRequest
-	(*scheddapi.ShellInput)(nil),            // 156: roost.wire.ShellInput
-	(*scheddapi.CellRequest)(nil),           // 157: roost.wire.CellRequest
-	(*scheddapi.CheckpointCellRequest)(nil), // 158: roost.wire.CheckpointCellRequest
-	(*scheddapi.PoolQuery)(nil),             // 159: roost.wire.PoolQuery
-	(*scheddapi.AccountingQuery)(nil),       // 160: roost.wire.AccountingQuery
-	(*scheddapi.AccountingChange)(nil),      // 161: roost.wire.AccountingChange
-	(*scheddapi.LoginTokenRequest)(nil),     // 162: roost.wire.LoginTokenRequest
-	(*scheddapi.BeginLoginRequest)(nil),     // 163: roost.wire.BeginLoginRequest
-	(*scheddapi.LoginRequest)(nil),          // 164: roost.wire.LoginRequest
-	(*scheddapi.LoginsRequest)(nil),         // 165: roost.wire.LoginsRequest
-	(*scheddapi.LogoutRequest)(nil),         // 166: roost.wire.LogoutRequest
-	(*scheddapi.SubmitReply)(nil),           // 167: roost.wire.SubmitReply
-	(*scheddapi.ScriptReply)(nil),           // 168: roost.wire.ScriptReply
-	(*scheddapi.JobStatus)(nil),             // 169: roost.wire.JobStatus
-	(*scheddapi.ActReply)(nil),              // 170: roost.wire.ActReply
-	(*scheddapi.WatchEvent)(nil),            // 171: roost.wire.WatchEvent
-	(*scheddapi.LogChunk)(nil),              // 172: roost.wire.LogChunk
-	(*scheddapi.WhyReply)(nil),              // 173: roost.wire.WhyReply
-	(*scheddapi.JobEvent)(nil),              // 174: roost.wire.JobEvent
-	(*scheddapi.AdText)(nil),                // 175: roost.wire.AdText
-	(*scheddapi.HealthReply)(nil),           // 176: roost.wire.HealthReply
-	(*scheddapi.ShellOutput)(nil),           // 177: roost.wire.ShellOutput
-	(*scheddapi.CellReply)(nil),             // 178: roost.wire.CellReply
-	(*scheddapi.CheckpointPiece)(nil),       // 179: roost.wire.CheckpointPiece
-	(*scheddapi.PoolRow)(nil),               // 180: roost.wire.PoolRow
-	(*scheddapi.AccountingPiece)(nil),       // 181: roost.wire.AccountingPiece
-	(*scheddapi.AccountingResult)(nil),      // 182: roost.wire.AccountingResult
-	(*scheddapi.LoginTokenReply)(nil),       // 183: roost.wire.LoginTokenReply
-	(*scheddapi.BeginLoginReply)(nil),       // 184: roost.wire.BeginLoginReply
-	(*scheddapi.LoginReply)(nil),            // 185: roost.wire.LoginReply
-	(*scheddapi.LoginsReply)(nil),           // 186: roost.wire.LoginsReply
-	(*scheddapi.LoginInfo)(nil),             // 187: roost.wire.LoginInfo
+	(*FeedRunning)(nil),                     // 126: roost.wire.FeedRunning
+	(*FeedRequest)(nil),                     // 127: roost.wire.FeedRequest
+	(*SpentBudgets)(nil),                    // 128: roost.wire.SpentBudgets
+	(*SpentBudget)(nil),                     // 129: roost.wire.SpentBudget
+	(*FeedHello)(nil),                       // 130: roost.wire.FeedHello
+	(*FeedWalk)(nil),                        // 131: roost.wire.FeedWalk
+	(*FeedBatch)(nil),                       // 132: roost.wire.FeedBatch
+	nil,                                     // 133: roost.wire.AdUpdate.PrivateEntry
+	nil,                                     // 134: roost.wire.AdDelta.PrivateEntry
+	nil,                                     // 135: roost.wire.Extent.WordsEntry
+	nil,                                     // 136: roost.wire.Extent.OthersEntry
+	(*scheddapi.ActRequest)(nil),            // 137: roost.wire.ActRequest
+	(*scheddapi.QueryRequest)(nil),          // 138: roost.wire.QueryRequest
+	(*scheddapi.Resources)(nil),             // 139: roost.wire.Resources
+	(*scheddapi.Explanation)(nil),           // 140: roost.wire.Explanation
+	(*scheddapi.AttemptRef)(nil),            // 141: roost.wire.AttemptRef
+	(scheddapi.Cause)(0),                    // 142: roost.wire.Cause
+	(*scheddapi.Placed)(nil),                // 143: roost.wire.Placed
+	(*scheddapi.PreemptionParty)(nil),       // 144: roost.wire.PreemptionParty
+	(*scheddapi.ExitStatus)(nil),            // 145: roost.wire.ExitStatus
+	(*scheddapi.UsageWindow)(nil),           // 146: roost.wire.UsageWindow
+	(*scheddapi.TaskUsage)(nil),             // 147: roost.wire.TaskUsage
+	(*scheddapi.SubmitRequest)(nil),         // 148: roost.wire.SubmitRequest
+	(*scheddapi.SubmitPart)(nil),            // 149: roost.wire.SubmitPart
+	(*scheddapi.ScriptChunk)(nil),           // 150: roost.wire.ScriptChunk
+	(*scheddapi.WatchRequest)(nil),          // 151: roost.wire.WatchRequest
+	(*scheddapi.LogsRequest)(nil),           // 152: roost.wire.LogsRequest
+	(*scheddapi.WhyRequest)(nil),            // 153: roost.wire.WhyRequest
+	(*scheddapi.EventsRequest)(nil),         // 154: roost.wire.EventsRequest
+	(*scheddapi.AdQuery)(nil),               // 155: roost.wire.AdQuery
+	(*scheddapi.HealthRequest)(nil),         // 156: roost.wire.HealthRequest
+	(*scheddapi.ShellInput)(nil),            // 157: roost.wire.ShellInput
+	(*scheddapi.CellRequest)(nil),           // 158: roost.wire.CellRequest
+	(*scheddapi.CheckpointCellRequest)(nil), // 159: roost.wire.CheckpointCellRequest
+	(*scheddapi.PoolQuery)(nil),             // 160: roost.wire.PoolQuery
+	(*scheddapi.AccountingQuery)(nil),       // 161: roost.wire.AccountingQuery
+	(*scheddapi.AccountingChange)(nil),      // 162: roost.wire.AccountingChange
+	(*scheddapi.LoginTokenRequest)(nil),     // 163: roost.wire.LoginTokenRequest
+	(*scheddapi.BeginLoginRequest)(nil),     // 164: roost.wire.BeginLoginRequest
+	(*scheddapi.LoginRequest)(nil),          // 165: roost.wire.LoginRequest
+	(*scheddapi.LoginsRequest)(nil),         // 166: roost.wire.LoginsRequest
+	(*scheddapi.LogoutRequest)(nil),         // 167: roost.wire.LogoutRequest
+	(*scheddapi.SubmitReply)(nil),           // 168: roost.wire.SubmitReply
+	(*scheddapi.ScriptReply)(nil),           // 169: roost.wire.ScriptReply
+	(*scheddapi.JobStatus)(nil),             // 170: roost.wire.JobStatus
+	(*scheddapi.ActReply)(nil),              // 171: roost.wire.ActReply
+	(*scheddapi.WatchEvent)(nil),            // 172: roost.wire.WatchEvent
+	(*scheddapi.LogChunk)(nil),              // 173: roost.wire.LogChunk
+	(*scheddapi.WhyReply)(nil),              // 174: roost.wire.WhyReply
+	(*scheddapi.JobEvent)(nil),              // 175: roost.wire.JobEvent
+	(*scheddapi.AdText)(nil),                // 176: roost.wire.AdText
+	(*scheddapi.HealthReply)(nil),           // 177: roost.wire.HealthReply
+	(*scheddapi.ShellOutput)(nil),           // 178: roost.wire.ShellOutput
+	(*scheddapi.CellReply)(nil),             // 179: roost.wire.CellReply
+	(*scheddapi.CheckpointPiece)(nil),       // 180: roost.wire.CheckpointPiece
+	(*scheddapi.PoolRow)(nil),               // 181: roost.wire.PoolRow
+	(*scheddapi.AccountingPiece)(nil),       // 182: roost.wire.AccountingPiece
+	(*scheddapi.AccountingResult)(nil),      // 183: roost.wire.AccountingResult
+	(*scheddapi.LoginTokenReply)(nil),       // 184: roost.wire.LoginTokenReply
+	(*scheddapi.BeginLoginReply)(nil),       // 185: roost.wire.BeginLoginReply
+	(*scheddapi.LoginReply)(nil),            // 186: roost.wire.LoginReply
+	(*scheddapi.LoginsReply)(nil),           // 187: roost.wire.LoginsReply
+	(*scheddapi.LoginInfo)(nil),             // 188: roost.wire.LoginInfo
 }
 var file_roost_proto_depIdxs = []int32{
-	136, // 0: roost.wire.NeighbourAct.act:type_name -> roost.wire.ActRequest
-	137, // 1: roost.wire.NeighbourQuery.query:type_name -> roost.wire.QueryRequest
-	132, // 2: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
-	133, // 3: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
+	137, // 0: roost.wire.NeighbourAct.act:type_name -> roost.wire.ActRequest
+	138, // 1: roost.wire.NeighbourQuery.query:type_name -> roost.wire.QueryRequest
+	133, // 2: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
+	134, // 3: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
 	15,  // 4: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
 	17,  // 5: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
 	19,  // 6: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
@@ -11605,12 +11644,12 @@ var file_roost_proto_depIdxs = []int32{
 	13,  // 12: roost.wire.FromSchedd.told:type_name -> roost.wire.Told
 	14,  // 13: roost.wire.FromSchedd.policy_seen:type_name -> roost.wire.PolicySeen
 	16,  // 14: roost.wire.ScheddHello.grants:type_name -> roost.wire.HeldGrant
-	138, // 15: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
+	139, // 15: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
 	0,   // 16: roost.wire.RequestUpdate.counting:type_name -> roost.wire.RequestUpdate.Counting
 	18,  // 17: roost.wire.RequestUpdate.proposals:type_name -> roost.wire.Proposal
 	1,   // 18: roost.wire.Outcome.verdict:type_name -> roost.wire.Outcome.Verdict
-	138, // 19: roost.wire.Demand.held:type_name -> roost.wire.Resources
-	138, // 20: roost.wire.Demand.open_held:type_name -> roost.wire.Resources
+	139, // 19: roost.wire.Demand.held:type_name -> roost.wire.Resources
+	139, // 20: roost.wire.Demand.open_held:type_name -> roost.wire.Resources
 	22,  // 21: roost.wire.Admit.asks:type_name -> roost.wire.Demand
 	27,  // 22: roost.wire.Policy.queues:type_name -> roost.wire.JobQueue
 	26,  // 23: roost.wire.Policy.groups:type_name -> roost.wire.Names
@@ -11624,9 +11663,9 @@ var file_roost_proto_depIdxs = []int32{
 	28,  // 31: roost.wire.JobQueue.user_roll:type_name -> roost.wire.Roll
 	28,  // 32: roost.wire.JobQueue.group_roll:type_name -> roost.wire.Roll
 	28,  // 33: roost.wire.JobQueue.host_roll:type_name -> roost.wire.Roll
-	134, // 34: roost.wire.Extent.words:type_name -> roost.wire.Extent.WordsEntry
-	135, // 35: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
-	138, // 36: roost.wire.Usage.held:type_name -> roost.wire.Resources
+	135, // 34: roost.wire.Extent.words:type_name -> roost.wire.Extent.WordsEntry
+	136, // 35: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
+	139, // 36: roost.wire.Usage.held:type_name -> roost.wire.Resources
 	36,  // 37: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
 	37,  // 38: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
 	35,  // 39: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
@@ -11635,8 +11674,8 @@ var file_roost_proto_depIdxs = []int32{
 	33,  // 42: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
 	32,  // 43: roost.wire.ToSchedd.room:type_name -> roost.wire.Room
 	34,  // 44: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
-	138, // 45: roost.wire.Grant.resources:type_name -> roost.wire.Resources
-	139, // 46: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
+	139, // 45: roost.wire.Grant.resources:type_name -> roost.wire.Resources
+	140, // 46: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
 	40,  // 47: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
 	45,  // 48: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
 	47,  // 49: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
@@ -11654,27 +11693,27 @@ var file_roost_proto_depIdxs = []int32{
 	57,  // 61: roost.wire.ToStartd.message:type_name -> roost.wire.Message
 	55,  // 62: roost.wire.ToStartd.limit:type_name -> roost.wire.Limit
 	56,  // 63: roost.wire.ToStartd.host_files:type_name -> roost.wire.HostFiles
-	138, // 64: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
-	140, // 65: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
+	139, // 64: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
+	141, // 65: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
 	58,  // 66: roost.wire.Activate.program:type_name -> roost.wire.Program
-	140, // 67: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
-	140, // 68: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
-	140, // 69: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
-	140, // 70: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
-	140, // 71: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
-	140, // 72: roost.wire.Limit.attempt:type_name -> roost.wire.AttemptRef
-	140, // 73: roost.wire.HostFiles.attempt:type_name -> roost.wire.AttemptRef
-	140, // 74: roost.wire.Message.attempt:type_name -> roost.wire.AttemptRef
+	141, // 67: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
+	141, // 68: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
+	141, // 69: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
+	141, // 70: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
+	141, // 71: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
+	141, // 72: roost.wire.Limit.attempt:type_name -> roost.wire.AttemptRef
+	141, // 73: roost.wire.HostFiles.attempt:type_name -> roost.wire.AttemptRef
+	141, // 74: roost.wire.Message.attempt:type_name -> roost.wire.AttemptRef
 	60,  // 75: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
 	61,  // 76: roost.wire.Program.restore:type_name -> roost.wire.Image
 	59,  // 77: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
 	2,   // 78: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
 	2,   // 79: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
-	140, // 80: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
-	140, // 81: roost.wire.ImageRight.attempt:type_name -> roost.wire.AttemptRef
-	140, // 82: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
-	141, // 83: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
-	140, // 84: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
+	141, // 80: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
+	141, // 81: roost.wire.ImageRight.attempt:type_name -> roost.wire.AttemptRef
+	141, // 82: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
+	142, // 83: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
+	141, // 84: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
 	74,  // 85: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
 	78,  // 86: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
 	80,  // 87: roost.wire.FromStartd.started:type_name -> roost.wire.Started
@@ -11687,35 +11726,35 @@ var file_roost_proto_depIdxs = []int32{
 	76,  // 94: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
 	77,  // 95: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
 	71,  // 96: roost.wire.FromStartd.reach:type_name -> roost.wire.ReachWanted
-	140, // 97: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
-	140, // 98: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
+	141, // 97: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
+	141, // 98: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
 	75,  // 99: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
-	138, // 100: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
-	140, // 101: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
+	139, // 100: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
+	141, // 101: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
 	81,  // 102: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
-	142, // 103: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
-	142, // 104: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
-	140, // 105: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
-	142, // 106: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
-	143, // 107: roost.wire.ClaimReply.displaced:type_name -> roost.wire.PreemptionParty
-	140, // 108: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
-	140, // 109: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
-	140, // 110: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
-	144, // 111: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
+	143, // 103: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
+	143, // 104: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
+	141, // 105: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
+	143, // 106: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
+	144, // 107: roost.wire.ClaimReply.displaced:type_name -> roost.wire.PreemptionParty
+	141, // 108: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
+	141, // 109: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
+	141, // 110: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
+	145, // 111: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
 	87,  // 112: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
 	82,  // 113: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
-	145, // 114: roost.wire.Exited.windows:type_name -> roost.wire.UsageWindow
-	140, // 115: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
+	146, // 114: roost.wire.Exited.windows:type_name -> roost.wire.UsageWindow
+	141, // 115: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
 	61,  // 116: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
 	84,  // 117: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
-	140, // 118: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
-	146, // 119: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
-	145, // 120: roost.wire.AttemptUsage.windows:type_name -> roost.wire.UsageWindow
-	140, // 121: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
+	141, // 118: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
+	147, // 119: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
+	146, // 120: roost.wire.AttemptUsage.windows:type_name -> roost.wire.UsageWindow
+	141, // 121: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
 	87,  // 122: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
 	89,  // 123: roost.wire.FileChunk.totals:type_name -> roost.wire.TransferTotals
-	140, // 124: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
-	140, // 125: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
+	141, // 124: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
+	141, // 125: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
 	94,  // 126: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
 	95,  // 127: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
 	3,   // 128: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
@@ -11728,42 +11767,42 @@ var file_roost_proto_depIdxs = []int32{
 	118, // 135: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
 	118, // 136: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
 	123, // 137: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
-	129, // 138: roost.wire.FeedRequest.hello:type_name -> roost.wire.FeedHello
-	127, // 139: roost.wire.FeedRequest.budgets:type_name -> roost.wire.SpentBudgets
-	128, // 140: roost.wire.SpentBudgets.spent:type_name -> roost.wire.SpentBudget
-	147, // 141: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
-	148, // 142: roost.wire.Schedd.SubmitParts:input_type -> roost.wire.SubmitPart
-	149, // 143: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
-	137, // 144: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
-	136, // 145: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
-	150, // 146: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
-	151, // 147: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
-	152, // 148: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
-	153, // 149: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
-	154, // 150: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
-	155, // 151: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
-	156, // 152: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
-	157, // 153: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
-	158, // 154: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	159, // 155: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
-	160, // 156: roost.wire.Schedd.Accounting:input_type -> roost.wire.AccountingQuery
-	161, // 157: roost.wire.Schedd.ChangeAccounts:input_type -> roost.wire.AccountingChange
-	162, // 158: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
-	163, // 159: roost.wire.Schedd.BeginLogin:input_type -> roost.wire.BeginLoginRequest
-	164, // 160: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
-	165, // 161: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
-	166, // 162: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
+	130, // 138: roost.wire.FeedRequest.hello:type_name -> roost.wire.FeedHello
+	128, // 139: roost.wire.FeedRequest.budgets:type_name -> roost.wire.SpentBudgets
+	129, // 140: roost.wire.SpentBudgets.spent:type_name -> roost.wire.SpentBudget
+	148, // 141: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
+	149, // 142: roost.wire.Schedd.SubmitParts:input_type -> roost.wire.SubmitPart
+	150, // 143: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
+	138, // 144: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
+	137, // 145: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
+	151, // 146: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
+	152, // 147: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
+	153, // 148: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
+	154, // 149: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
+	155, // 150: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
+	156, // 151: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
+	157, // 152: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
+	158, // 153: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
+	159, // 154: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	160, // 155: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
+	161, // 156: roost.wire.Schedd.Accounting:input_type -> roost.wire.AccountingQuery
+	162, // 157: roost.wire.Schedd.ChangeAccounts:input_type -> roost.wire.AccountingChange
+	163, // 158: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
+	164, // 159: roost.wire.Schedd.BeginLogin:input_type -> roost.wire.BeginLoginRequest
+	165, // 160: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
+	166, // 161: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
+	167, // 162: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
 	5,   // 163: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
-	152, // 164: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
-	153, // 165: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
+	153, // 164: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
+	154, // 165: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
 	4,   // 166: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
 	6,   // 167: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
 	8,   // 168: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
-	154, // 169: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
+	155, // 169: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
 	12,  // 170: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
 	10,  // 171: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
-	157, // 172: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
-	158, // 173: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	158, // 172: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
+	159, // 173: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
 	42,  // 174: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
 	43,  // 175: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
 	38,  // 176: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
@@ -11775,7 +11814,7 @@ var file_roost_proto_depIdxs = []int32{
 	92,  // 182: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
 	62,  // 183: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
 	88,  // 184: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
-	156, // 185: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
+	157, // 185: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
 	73,  // 186: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
 	88,  // 187: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
 	62,  // 188: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
@@ -11794,79 +11833,81 @@ var file_roost_proto_depIdxs = []int32{
 	119, // 201: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
 	121, // 202: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
 	124, // 203: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
-	126, // 204: roost.wire.Feed.Pull:input_type -> roost.wire.FeedRequest
-	130, // 205: roost.wire.Feed.Walk:input_type -> roost.wire.FeedWalk
-	160, // 206: roost.wire.Accountant.Report:input_type -> roost.wire.AccountingQuery
-	161, // 207: roost.wire.Accountant.Change:input_type -> roost.wire.AccountingChange
-	167, // 208: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	167, // 209: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
-	168, // 210: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
-	169, // 211: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	170, // 212: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	171, // 213: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	172, // 214: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	173, // 215: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	174, // 216: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	175, // 217: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	176, // 218: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	177, // 219: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
-	178, // 220: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
-	179, // 221: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	180, // 222: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
-	181, // 223: roost.wire.Schedd.Accounting:output_type -> roost.wire.AccountingPiece
-	182, // 224: roost.wire.Schedd.ChangeAccounts:output_type -> roost.wire.AccountingResult
-	183, // 225: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
-	184, // 226: roost.wire.Schedd.BeginLogin:output_type -> roost.wire.BeginLoginReply
-	185, // 227: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
-	186, // 228: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
-	187, // 229: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
-	169, // 230: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
-	173, // 231: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
-	174, // 232: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
-	170, // 233: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
-	7,   // 234: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	9,   // 235: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	175, // 236: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	31,  // 237: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	11,  // 238: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
-	178, // 239: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
-	179, // 240: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	42,  // 241: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
-	44,  // 242: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
-	39,  // 243: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
-	41,  // 244: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
-	41,  // 245: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
-	70,  // 246: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	90,  // 247: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	88,  // 248: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	172, // 249: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	88,  // 250: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
-	90,  // 251: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
-	177, // 252: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
-	72,  // 253: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
-	90,  // 254: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
-	88,  // 255: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
-	65,  // 256: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
-	93,  // 257: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
-	101, // 258: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
-	101, // 259: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
-	103, // 260: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
-	105, // 261: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
-	107, // 262: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
-	109, // 263: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
-	111, // 264: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
-	113, // 265: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
-	115, // 266: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
-	117, // 267: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
-	120, // 268: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
-	122, // 269: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
-	125, // 270: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
-	131, // 271: roost.wire.Feed.Pull:output_type -> roost.wire.FeedBatch
-	131, // 272: roost.wire.Feed.Walk:output_type -> roost.wire.FeedBatch
-	181, // 273: roost.wire.Accountant.Report:output_type -> roost.wire.AccountingPiece
-	182, // 274: roost.wire.Accountant.Change:output_type -> roost.wire.AccountingResult
-	208, // [208:275] is the sub-list for method output_type
-	141, // [141:208] is the sub-list for method input_type
+	127, // 204: roost.wire.Feed.Pull:input_type -> roost.wire.FeedRequest
+	131, // 205: roost.wire.Feed.Walk:input_type -> roost.wire.FeedWalk
+	126, // 206: roost.wire.Feed.Running:input_type -> roost.wire.FeedRunning
+	161, // 207: roost.wire.Accountant.Report:input_type -> roost.wire.AccountingQuery
+	162, // 208: roost.wire.Accountant.Change:input_type -> roost.wire.AccountingChange
+	168, // 209: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	168, // 210: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
+	169, // 211: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
+	170, // 212: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	171, // 213: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	172, // 214: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	173, // 215: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	174, // 216: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	175, // 217: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	176, // 218: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	177, // 219: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	178, // 220: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	179, // 221: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
+	180, // 222: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	181, // 223: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
+	182, // 224: roost.wire.Schedd.Accounting:output_type -> roost.wire.AccountingPiece
+	183, // 225: roost.wire.Schedd.ChangeAccounts:output_type -> roost.wire.AccountingResult
+	184, // 226: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
+	185, // 227: roost.wire.Schedd.BeginLogin:output_type -> roost.wire.BeginLoginReply
+	186, // 228: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
+	187, // 229: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
+	188, // 230: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
+	170, // 231: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
+	174, // 232: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
+	175, // 233: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
+	171, // 234: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
+	7,   // 235: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	9,   // 236: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	176, // 237: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	31,  // 238: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	11,  // 239: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
+	179, // 240: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
+	180, // 241: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	42,  // 242: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
+	44,  // 243: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
+	39,  // 244: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
+	41,  // 245: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
+	41,  // 246: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
+	70,  // 247: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	90,  // 248: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	88,  // 249: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	173, // 250: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	88,  // 251: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	90,  // 252: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	178, // 253: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	72,  // 254: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
+	90,  // 255: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
+	88,  // 256: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
+	65,  // 257: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
+	93,  // 258: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
+	101, // 259: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
+	101, // 260: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
+	103, // 261: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
+	105, // 262: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
+	107, // 263: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
+	109, // 264: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
+	111, // 265: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
+	113, // 266: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
+	115, // 267: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
+	117, // 268: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
+	120, // 269: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
+	122, // 270: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
+	125, // 271: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
+	132, // 272: roost.wire.Feed.Pull:output_type -> roost.wire.FeedBatch
+	132, // 273: roost.wire.Feed.Walk:output_type -> roost.wire.FeedBatch
+	132, // 274: roost.wire.Feed.Running:output_type -> roost.wire.FeedBatch
+	182, // 275: roost.wire.Accountant.Report:output_type -> roost.wire.AccountingPiece
+	183, // 276: roost.wire.Accountant.Change:output_type -> roost.wire.AccountingResult
+	209, // [209:277] is the sub-list for method output_type
+	141, // [141:209] is the sub-list for method input_type
 	141, // [141:141] is the sub-list for extension type_name
 	141, // [141:141] is the sub-list for extension extendee
 	0,   // [0:141] is the sub-list for field type_name
@@ -11939,7 +11980,7 @@ func file_roost_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roost_proto_rawDesc), len(file_roost_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   132,
+			NumMessages:   133,
 			NumExtensions: 0,
 			NumServices:   11,
 		},

@@ -2998,8 +2998,9 @@ var Authority_ServiceDesc = grpc.ServiceDesc{
 }
 
 const (
-	Feed_Pull_FullMethodName = "/roost.wire.Feed/Pull"
-	Feed_Walk_FullMethodName = "/roost.wire.Feed/Walk"
+	Feed_Pull_FullMethodName    = "/roost.wire.Feed/Pull"
+	Feed_Walk_FullMethodName    = "/roost.wire.Feed/Walk"
+	Feed_Running_FullMethodName = "/roost.wire.Feed/Running"
 )
 
 // FeedClient is the client API for Feed service.
@@ -3015,6 +3016,9 @@ type FeedClient interface {
 	// Entries of all jobs, those of the queue and then those of the history: what a gap of
 	// the feed may hide. They have no numbers.
 	Walk(ctx context.Context, in *FeedWalk, opts ...grpc.CallOption) (grpc.ServerStreamingClient[FeedBatch], error)
+	// Entries of the jobs that have live attempts, each followed by those of the attempts.
+	// The feed has an attempt when it has ended. They have no numbers.
+	Running(ctx context.Context, in *FeedRunning, opts ...grpc.CallOption) (grpc.ServerStreamingClient[FeedBatch], error)
 }
 
 type feedClient struct {
@@ -3057,6 +3061,25 @@ func (c *feedClient) Walk(ctx context.Context, in *FeedWalk, opts ...grpc.CallOp
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Feed_WalkClient = grpc.ServerStreamingClient[FeedBatch]
 
+func (c *feedClient) Running(ctx context.Context, in *FeedRunning, opts ...grpc.CallOption) (grpc.ServerStreamingClient[FeedBatch], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Feed_ServiceDesc.Streams[2], Feed_Running_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[FeedRunning, FeedBatch]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Feed_RunningClient = grpc.ServerStreamingClient[FeedBatch]
+
 // FeedServer is the server API for Feed service.
 // All implementations must embed UnimplementedFeedServer
 // for forward compatibility.
@@ -3070,6 +3093,9 @@ type FeedServer interface {
 	// Entries of all jobs, those of the queue and then those of the history: what a gap of
 	// the feed may hide. They have no numbers.
 	Walk(*FeedWalk, grpc.ServerStreamingServer[FeedBatch]) error
+	// Entries of the jobs that have live attempts, each followed by those of the attempts.
+	// The feed has an attempt when it has ended. They have no numbers.
+	Running(*FeedRunning, grpc.ServerStreamingServer[FeedBatch]) error
 	mustEmbedUnimplementedFeedServer()
 }
 
@@ -3085,6 +3111,9 @@ func (UnimplementedFeedServer) Pull(grpc.BidiStreamingServer[FeedRequest, FeedBa
 }
 func (UnimplementedFeedServer) Walk(*FeedWalk, grpc.ServerStreamingServer[FeedBatch]) error {
 	return status.Error(codes.Unimplemented, "method Walk not implemented")
+}
+func (UnimplementedFeedServer) Running(*FeedRunning, grpc.ServerStreamingServer[FeedBatch]) error {
+	return status.Error(codes.Unimplemented, "method Running not implemented")
 }
 func (UnimplementedFeedServer) mustEmbedUnimplementedFeedServer() {}
 func (UnimplementedFeedServer) testEmbeddedByValue()              {}
@@ -3125,6 +3154,17 @@ func _Feed_Walk_Handler(srv interface{}, stream grpc.ServerStream) error {
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Feed_WalkServer = grpc.ServerStreamingServer[FeedBatch]
 
+func _Feed_Running_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(FeedRunning)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(FeedServer).Running(m, &grpc.GenericServerStream[FeedRunning, FeedBatch]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Feed_RunningServer = grpc.ServerStreamingServer[FeedBatch]
+
 // Feed_ServiceDesc is the grpc.ServiceDesc for Feed service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -3142,6 +3182,11 @@ var Feed_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "Walk",
 			Handler:       _Feed_Walk_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "Running",
+			Handler:       _Feed_Running_Handler,
 			ServerStreams: true,
 		},
 	},

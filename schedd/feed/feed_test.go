@@ -269,7 +269,8 @@ func TestAcknowledged(t *testing.T) {
 	s.jobs.keys = 1000
 	s.commit(s.jobs.submit(t, 1))
 	s.write()
-	if b, err := s.Read(context.Background(), was, 10); err != nil || b.Gap || b.First != was || len(b.Entries) != 1 {
+	if b, err := s.Read(context.Background(), was, 10); err != nil || b.Gap || b.First != was || len(b.Entries) != 1 ||
+		!b.Last {
 		t.Errorf("got %+v, %v", b, err)
 	}
 	if b, err := s.Read(context.Background(), 2, 10); err != nil || !b.Gap || b.Next() > was {

@@ -1,6 +1,10 @@
 package feed
 
 import (
+	"maps"
+	"slices"
+
+	"github.com/roost-batch/roost/internal/accounting"
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
@@ -37,9 +41,31 @@ func (w *JobWalk) AddSnapshot(snapshot []byte, events map[uint64][]queue.JobEven
 	return w.Add(q, submitted.Job, events[submitted.Job])
 }
 
+// AddRunning adds a job of a queue with its live attempts, if it has any. They are not
+// yet in the feed.
+func (w *JobWalk) AddRunning(q *queue.Queue, seq uint64) error {
+	live := q.LiveAttempts(seq)
+	j, there := q.AccountedJob(seq)
+	if len(live) == 0 || !there {
+		return nil
+	}
+	key := w.deriver.jobKey(q, seq)
+	drafts := []Draft{jobDraft(key, w.host, &j, 0)}
+	for _, index := range slices.Sorted(maps.Keys(live)) {
+		a := live[index]
+		drafts = append(drafts, Draft{FeedEntry: accounting.FeedEntry{Attempt: &accounting.AttemptEntry{
+			AttemptKey: accounting.AttemptKey{JobKey: key, Index: index, Attempt: a.Attempt}, Node: a.Node,
+			Class: a.AppClass, Assigned: millis(a.Assigned), Started: millis(a.Started), Held: a.Resources}}})
+	}
+	return w.addDrafts(drafts)
+}
+
 // Add adds a job, which is in a queue as it is after these events.
 func (w *JobWalk) Add(q *queue.Queue, seq uint64, events []queue.JobEvent) error {
-	drafts := w.deriver.JobDrafts(q, seq, events)
+	return w.addDrafts(w.deriver.JobDrafts(q, seq, events))
+}
+
+func (w *JobWalk) addDrafts(drafts []Draft) error {
 	for i := range drafts {
 		b := w.encoder.encode(&drafts[i])
 		if len(w.entries) >= maxWalkEntries || w.bytes+len(b) > maxBatchBytes {

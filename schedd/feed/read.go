@@ -15,6 +15,7 @@ type Batch struct {
 	First   uint64
 	Entries [][]byte // in the form of package codec
 	Gap     bool     // entries are missing before First, and First is nothing itself
+	Last    bool     // the feed had no more entries when the batch was read
 }
 
 // Next returns the number after the batch.
@@ -76,6 +77,7 @@ func (f *Feed) Read(ctx context.Context, from uint64, most int) (b Batch, err er
 		case found:
 			b, err = f.readPart(&part, from, most)
 			if err == nil {
+				b.Last = b.Next() >= next
 				return b, nil
 			}
 			if errors.Is(err, fs.ErrNotExist) { // it was removed meanwhile

@@ -94,6 +94,24 @@ func (q *jobTable) AccountedAttempt(seq uint64, index int) (a AccountedAttempt, 
 	return a, true
 }
 
+// LiveAttempts returns the live attempts of a job by the index of their task.
+func (q *jobTable) LiveAttempts(seq uint64) map[int]AccountedAttempt {
+	j := q.jobs[seq]
+	if j == nil {
+		return nil
+	}
+	var all map[int]AccountedAttempt
+	for i := range j.state {
+		if a, live := q.AccountedAttempt(seq, i); live {
+			if all == nil {
+				all = map[int]AccountedAttempt{}
+			}
+			all[i] = a
+		}
+	}
+	return all
+}
+
 // TaskResources returns what a task of a job asks for, and its application class.
 func (q *jobTable) TaskResources(seq uint64, index int) (r roost.Resources, appClass string) {
 	if j := q.jobs[seq]; j != nil && index >= 0 && index < len(j.state) {

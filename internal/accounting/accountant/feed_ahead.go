@@ -78,7 +78,8 @@ func (a *feedAhead) next(ctx context.Context) (*wire.FeedBatch, error) {
 				a.held = after
 				return m, nil
 			}
-			m = &wire.FeedBatch{First: m.GetFirst(), Entries: append(m.GetEntries(), after.GetEntries()...)}
+			m = &wire.FeedBatch{First: m.GetFirst(), Entries: append(m.GetEntries(), after.GetEntries()...),
+				Complete: after.GetComplete()}
 		default:
 			return m, nil
 		}

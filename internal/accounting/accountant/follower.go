@@ -31,15 +31,16 @@ type follower struct {
 	budgets  *spentBudgets
 	metrics  *metrics.Accountant
 
-	advancedAt time.Time // when the store was last told that the feed is complete
+	advancedAt time.Time     // when the store was last told that the feed is complete
+	advance    time.Duration // how often it is told so
 }
 
 // The follower tries again after that long, each time longer.
 const (
 	minRetry = 500 * time.Millisecond
 	maxRetry = 30 * time.Second
-	// a feed that is complete is noted as often
-	advanceInterval = time.Minute
+	// a feed that is complete is noted as often, if the ledger is not sampled more often
+	maxAdvance = time.Minute
 )
 
 // run follows the schedd until ctx ends.
@@ -146,7 +147,7 @@ func (s *feedSession) sendBudgets() error {
 
 // take stores one message of the schedd, and acknowledges it.
 func (s *feedSession) take(ctx context.Context, m *wire.FeedBatch) error {
-	if m.GetComplete() > 0 {
+	if m.GetComplete() > 0 && len(m.GetEntries()) == 0 {
 		s.state.noteStored(time.Now().UnixMilli())
 	}
 	switch entries := m.GetEntries(); {
@@ -158,16 +159,25 @@ func (s *feedSession) take(ctx context.Context, m *wire.FeedBatch) error {
 		if err := s.ingest(ctx, m.GetFirst(), entries); err != nil {
 			return err
 		}
-	case m.GetComplete() > 0 && time.Since(s.advancedAt) >= advanceInterval:
-		if err := s.store.Advance(ctx, s.origin.Source, s.host, accounting.Millis(m.GetComplete())); err != nil {
-			return err
-		}
-		s.advancedAt = time.Now()
-		return nil
 	default:
+		return s.advanceTo(ctx, m.GetComplete())
+	}
+	if err := s.acknowledge(); err != nil {
+		return err
+	}
+	return s.advanceTo(ctx, m.GetComplete())
+}
+
+// advanceTo notes now and then up to when the feed is complete. 0: it is not known.
+func (s *feedSession) advanceTo(ctx context.Context, complete int64) error {
+	if complete <= 0 || time.Since(s.advancedAt) < s.advance {
 		return nil
 	}
-	return s.acknowledge()
+	err := s.store.Advance(ctx, s.origin.Source, s.host, accounting.Millis(complete))
+	if err == nil {
+		s.advancedAt = time.Now()
+	}
+	return err
 }
 
 // decode reads entries. One that makes no sense is left out: it would stop the feed for

@@ -304,7 +304,8 @@ func TestReadAhead(t *testing.T) {
 	}
 	var a feedAhead
 	a.start(t.Context(), &entryStream{messages: []*wire.FeedBatch{
-		message(1, 1000), message(1001, 2000), message(3001, 1001), message(4002, 10), {First: 4020, Gap: true},
+		message(1, 1000), {First: 1001, Entries: make([][]byte, 2000), Complete: 3},
+		message(3001, 1001), message(4002, 10), {First: 4020, Gap: true},
 		message(4021, 5), message(4027, 5), {First: 4032, Complete: 7},
 	}})
 	a.wait()
@@ -320,7 +321,7 @@ func TestReadAhead(t *testing.T) {
 		got = append(got, fmt.Sprintf("%d+%d %t %d", m.GetFirst(), len(m.GetEntries()), m.GetGap(), m.GetComplete()))
 	}
 	want := []string{
-		"1+3000 false 0", "3001+1011 false 0", "4020+0 true 0", "4021+5 false 0", "4027+5 false 0", "4032+0 false 7",
+		"1+3000 false 3", "3001+1011 false 0", "4020+0 true 0", "4021+5 false 0", "4027+5 false 0", "4032+0 false 7",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)

@@ -20,8 +20,13 @@ type ledgerReconciler struct {
 	log    *slog.Logger
 	every  time.Duration                                    // between two samples
 	shares func(ctx context.Context) ([]ledgerShare, error) // asks the leader
-	last   time.Time                                        // of the last sample; zero: not known
-	ratio  atomic.Pointer[float64]                          // of the last day; nil: nothing is compared yet
+	// running asks all schedds for their live attempts. With an error it returns those of
+	// the schedds that answered.
+	running  func(ctx context.Context) ([]accounting.RunningAttempt, error)
+	listed   []accounting.RunningAttempt // what ran at listedAt
+	listedAt accounting.Millis           // 0: nothing is listed
+	last     time.Time                   // of the last sample; zero: not known
+	ratio    atomic.Pointer[float64]     // of the last day; nil: nothing is compared yet
 }
 
 // ledgerShare is what the negotiators show of a submitter, as in roost shares.
@@ -67,13 +72,38 @@ func (l *ledgerReconciler) step(ctx context.Context, now time.Time) error {
 		}
 		l.last = now
 	}
-	at := accounting.MillisOf(now)
-	compared, err := l.store.Reconcile(ctx, at, accounting.Millis(min(l.every, maxReconcileDelay).Milliseconds()))
-	if err == nil && (compared > 0 || l.ratio.Load() == nil) {
-		err = l.updateRatio(ctx, at)
+	compared, err := l.compare(ctx, accounting.MillisOf(now))
+	if err == nil && (compared || l.ratio.Load() == nil) {
+		err = l.updateRatio(ctx, accounting.MillisOf(now))
 	}
 	return err
 }
+
+// compare compares what has been over for long enough. Attempts that run are in no feed:
+// they are listed first, and those that end while the feeds are read up to then are in
+// the list or in the store.
+func (l *ledgerReconciler) compare(ctx context.Context, now accounting.Millis) (compared bool, err error) {
+	status, err := l.store.Reporter(ctx).LedgerStatus()
+	delay := accounting.Millis(min(l.every, maxReconcileDelay).Milliseconds())
+	if err != nil || status.Next == 0 || status.Next+delay > now {
+		return false, err
+	}
+	if l.listedAt == 0 {
+		list, err := l.running(ctx)
+		if err != nil && now-status.Next < maxScheddAway {
+			return false, err
+		}
+		l.listed, l.listedAt = list, now
+	}
+	n, err := l.store.Reconcile(ctx, l.listedAt, l.listed, now)
+	if n > 0 {
+		l.listed, l.listedAt = nil, 0
+	}
+	return n > 0, err
+}
+
+// maxScheddAway is for how long a schedd that does not answer delays comparisons.
+const maxScheddAway = 3 * accounting.DayMillis
 
 // addSample stores what the ledger says now. The sample is as of the middle of the call.
 func (l *ledgerReconciler) addSample(ctx context.Context, now time.Time) error {

@@ -16,7 +16,8 @@ import (
 type ledgerStore struct {
 	Store
 	reporter ledgerReporter
-	held     int64 // core-milliseconds between two samples
+	held     int64             // core-milliseconds between two samples
+	complete accounting.Millis // the feeds are
 }
 
 // ledgerReporter is what ledgerStore has.
@@ -34,9 +35,16 @@ func (s *ledgerStore) AddLedgerSample(_ context.Context, sample *accounting.Ledg
 	return nil
 }
 
-func (s *ledgerStore) Reconcile(_ context.Context, now, delay accounting.Millis) (n int, err error) {
+func (s *ledgerStore) Reconcile(_ context.Context, at accounting.Millis, running []accounting.RunningAttempt,
+	now accounting.Millis) (n int, err error) {
 	r := &s.reporter
-	for len(r.samples) > 1 && r.samples[1].At+delay <= now {
+	if s.complete < at {
+		return 0, nil
+	}
+	if at > now || len(running) != 1 {
+		return 0, errors.New("attempts of another time")
+	}
+	for len(r.samples) > 1 && r.samples[1].At <= at {
 		from, to := r.samples[0], r.samples[1]
 		for who, rise := range accounting.LedgerIncrease(&from, &to) {
 			r.list = append(r.list, accounting.Reconciliation{Submitter: who, Ledger: rise, Held: s.held,
@@ -51,6 +59,9 @@ func (s *ledgerStore) Reconcile(_ context.Context, now, delay accounting.Millis)
 func (r *ledgerReporter) LedgerStatus() (s accounting.LedgerStatus, err error) {
 	if s.Samples, s.Compared = len(r.samples), r.compared; s.Samples > 0 {
 		s.First, s.Last = r.samples[0].At, r.samples[s.Samples-1].At
+	}
+	if s.Samples > 1 {
+		s.Next = r.samples[1].At
 	}
 	return s, nil
 }
@@ -68,7 +79,7 @@ func (r *ledgerReporter) Reconciliations(t accounting.TimeRange) (list []account
 // computes what differs within a day.
 func TestLedgerReconciler(t *testing.T) {
 	store := &ledgerStore{held: 3600_000}
-	hours, away := 0.0, false
+	hours, away, lists := 0.0, false, 0
 	open := func() *ledgerReconciler {
 		return &ledgerReconciler{store: store, log: slog.New(slog.DiscardHandler), every: time.Hour,
 			shares: func(context.Context) ([]ledgerShare, error) {
@@ -76,6 +87,11 @@ func TestLedgerReconciler(t *testing.T) {
 					return nil, roost.Unavailable
 				}
 				return []ledgerShare{{User: "ann", Group: "physics", CoreHours: hours}}, nil
+			}, running: func(context.Context) ([]accounting.RunningAttempt, error) {
+				if lists++; lists == 1 {
+					return nil, roost.Unavailable
+				}
+				return make([]accounting.RunningAttempt, 1), nil
 			}}
 	}
 	now := time.Now()
@@ -83,6 +99,7 @@ func TestLedgerReconciler(t *testing.T) {
 	step := func(after time.Duration, use float64) error {
 		t.Helper()
 		now, hours = now.Add(after), hours+use
+		store.complete = accounting.MillisOf(now)
 		return l.step(t.Context(), now)
 	}
 	ratio := func(want float64) {
@@ -111,7 +128,18 @@ func TestLedgerReconciler(t *testing.T) {
 	if len(store.reporter.samples) != 2 {
 		t.Errorf("a restart takes a sample: there are %d", len(store.reporter.samples))
 	}
+	if err := step(time.Second, 0); !errors.Is(err, roost.Unavailable) {
+		t.Errorf("a schedd that does not answer: got %v", err)
+	}
+	now, store.complete = now.Add(time.Second), store.complete-1
+	if err := l.step(t.Context(), now); err != nil || lists != 2 {
+		t.Errorf("a feed that is not complete: got %v and %d lists", err, lists)
+	}
+	ratio(-1)
 	must(step(time.Second, 0))
+	if lists != 2 {
+		t.Errorf("attempts are listed %d times", lists)
+	}
 	ratio(0)
 	store.held = 0 // the accounts lose an hour
 	must(step(time.Hour, 1))

@@ -103,11 +103,11 @@ func (a *accountant) serve(ctx context.Context, listeners []net.Listener) error 
 	defer cancel()
 	server := rpc.NewServer(a.identity, peer.MethodAccess(), grpc.WaitForHandlers(true))
 	wire.RegisterAccountantServer(server, &reportService{accountant: a})
-	a.ledger = ledgerReconciler{store: a.store, log: a.log, every: a.node.Accountant.ReconcileEvery,
-		shares: a.ledgerShares}
 	var running sync.WaitGroup
 	a.schedds = scheddSet{node: a.node, identity: a.identity, store: a.store, log: a.log, budgets: &a.budgets,
 		metrics: a.metrics}
+	a.ledger = ledgerReconciler{store: a.store, log: a.log, every: a.node.Accountant.ReconcileEvery,
+		shares: a.ledgerShares, running: a.schedds.runningAttempts}
 	machines := machineWatch{node: a.node, identity: a.identity, store: a.store, log: a.log, metrics: a.metrics}
 	sums := upkeep{store: a.store, log: a.log, budgets: &a.budgets, metrics: a.metrics}
 	running.Go(func() { a.schedds.watch(ctx) })

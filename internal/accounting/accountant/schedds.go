@@ -84,7 +84,8 @@ func (s *scheddSet) follow(ctx context.Context, host, address string) {
 	}
 	ctx, stop := context.WithCancel(ctx)
 	f := &runningFollower{follower{host: host, address: address, own: s.node.AccountantAt, identity: s.identity,
-		store: s.store, log: s.log, state: state, budgets: s.budgets, metrics: s.metrics}, stop}
+		store: s.store, log: s.log, state: state, budgets: s.budgets, metrics: s.metrics,
+		advance: min(maxAdvance, s.node.Accountant.ReconcileEvery)}, stop}
 	if s.all == nil {
 		s.all = map[string]*runningFollower{}
 	}

@@ -34,10 +34,11 @@ type Store interface {
 	CloseMonths(ctx context.Context, now accounting.Millis) ([]accounting.Month, error)
 
 	// AddLedgerSample stores what the negotiator's ledger says. Reconcile compares the
-	// accounts with it where the time between two samples has been over for delay, and
-	// returns how many times between samples it compared.
+	// accounts with it up to a time at which some attempts ran, when all feeds are
+	// complete up to then. It returns how many times between samples it compared.
 	AddLedgerSample(ctx context.Context, sample *accounting.LedgerSample) error
-	Reconcile(ctx context.Context, now, delay accounting.Millis) (int, error)
+	Reconcile(ctx context.Context, at accounting.Millis, running []accounting.RunningAttempt, now accounting.Millis) (
+		int, error)
 
 	// Verify returns an error that names each row that is damaged of those that no schedd
 	// has: rates, adjustments, budgets and closed months.

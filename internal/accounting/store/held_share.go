@@ -18,6 +18,27 @@ type heldShares struct {
 	hours   accounting.TimeRange
 	pool    []resourceChange
 	changes map[accounting.Submitter][]resourceChange
+	stored  map[attemptKey]bool // those of the running attempts that the store has
+}
+
+// runningSet is the attempts that ran at some time, by their keys in the store. One whose
+// end has come since is in the store, and counts as it is there.
+type runningSet map[attemptKey]*accounting.RunningAttempt
+
+// newRunningSet returns the set. What a source has that the store does not know is in no
+// feed, and is left out.
+func (s *Store) newRunningSet(list []accounting.RunningAttempt) runningSet {
+	set := runningSet{}
+	for i := range list {
+		a := &list[i]
+		source, known := s.sources.find(a.Attempt.Source)
+		if !known {
+			continue
+		}
+		set[attemptKey{jobKey{a.Attempt.Month, source.id, int64(a.Attempt.Seq)}, int64(a.Attempt.Index),
+			int64(a.Attempt.Attempt)}] = a
+	}
+	return set
 }
 
 // resourceChange is by how much resources grow at an instant.
@@ -74,17 +95,22 @@ const (
 
 // sumHeldShares returns what each submitter's attempts held in a range, in the unit of
 // the ledger.
-func (s *Store) sumHeldShares(ctx context.Context, r accounting.TimeRange, now accounting.Millis) (
-	map[accounting.Submitter]float64, error) {
+func (s ledgerComparer) sumHeldShares(ctx context.Context, r accounting.TimeRange) (map[accounting.Submitter]float64,
+	error) {
 	sums := map[accounting.Submitter]float64{}
 	for from := r.From; from < r.To; from += sumChunk {
 		h := heldShares{hours: accounting.TimeRange{From: from, To: min(from+sumChunk, r.To)},
-			changes: map[accounting.Submitter][]resourceChange{}}
+			changes: map[accounting.Submitter][]resourceChange{}, stored: map[attemptKey]bool{}}
 		if err := s.addPool(ctx, &h); err != nil {
 			return nil, err
 		}
-		if err := s.addHeldAttempts(ctx, &h, now); err != nil {
+		if err := s.addHeldAttempts(ctx, &h); err != nil {
 			return nil, err
+		}
+		for key, a := range s.running {
+			if !h.stored[key] {
+				h.add(a.Submitter, &a.Attempt, s.now)
+			}
 		}
 		h.addTo(sums)
 	}
@@ -92,7 +118,7 @@ func (s *Store) sumHeldShares(ctx context.Context, r accounting.TimeRange, now a
 }
 
 // addPool adds what the machines of the pool had in the range.
-func (s *Store) addPool(ctx context.Context, h *heldShares) error {
+func (s ledgerComparer) addPool(ctx context.Context, h *heldShares) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	states, err := s.machinesAt(ctx, s.engine.reader(), h.hours.From)
@@ -121,13 +147,13 @@ func (s *Store) addPool(ctx context.Context, h *heldShares) error {
 	}, selectMachines, int64(h.hours.From), int64(h.hours.To))
 }
 
-const selectHeld = `SELECT a.assigned, a.started, a.ended, a.cpu, a.mem, a.gpus, a.wall, a.segments, a.owner,
+const selectHeld = `SELECT a.month, a.source, a.seq, a.idx, a.attempt, a.assigned, a.started, a.ended, a.cpu, a.mem, a.gpus, a.wall, a.segments, a.owner,
  coalesce(j.grp, 0), coalesce(j.ended, 0)
 FROM attempt a LEFT JOIN job j ON j.month = a.month AND j.source = a.source AND j.seq = a.seq
 WHERE a.span = $1 AND a.begins >= $2 AND a.begins < $3`
 
 // addHeldAttempts adds all attempts that held something in the range.
-func (s *Store) addHeldAttempts(ctx context.Context, h *heldShares, now accounting.Millis) error {
+func (s ledgerComparer) addHeldAttempts(ctx context.Context, h *heldShares) error {
 	until := h.hours.To + maxAssigned
 	parts, err := s.engine.partitions(ctx, 0, accounting.MonthOf(until))
 	if err != nil {
@@ -139,8 +165,13 @@ func (s *Store) addHeldAttempts(ctx context.Context, h *heldShares, now accounti
 			if class >= 0 {
 				from = max(from, h.hours.From-spanMillis(class))
 			}
-			err := queryAll(ctx, p.db, func(rows *sql.Rows) error { return s.addHeldRow(rows, h, now) }, selectHeld,
-				class, int64(from), int64(until))
+			err := queryAll(ctx, p.db, func(rows *sql.Rows) error {
+				key, err := s.addHeldRow(rows, h)
+				if s.running[key] != nil {
+					h.stored[key] = true
+				}
+				return err
+			}, selectHeld, class, int64(from), int64(until))
 			if err != nil {
 				return fmt.Errorf("%s: %w", p.name, err)
 			}
@@ -151,22 +182,23 @@ func (s *Store) addHeldAttempts(ctx context.Context, h *heldShares, now accounti
 
 // addHeldRow adds a row of selectHeld. An attempt of a job that has ended does not run,
 // even if news of its end was lost.
-func (s *Store) addHeldRow(rows *sql.Rows, h *heldShares, now accounting.Millis) error {
+func (s ledgerComparer) addHeldRow(rows *sql.Rows, h *heldShares) (k attemptKey, err error) {
 	var a accounting.AttemptEntry
 	var owner, group int64
 	var segments []byte
 	var jobEnded accounting.Millis
-	err := rows.Scan(&a.Assigned, &a.Started, &a.Ended, &a.Held.CPU, &a.Held.Memory, &a.Held.GPUs, &a.Wall, &segments,
-		&owner, &group, &jobEnded)
+	err = rows.Scan(&k.month, &k.source, &k.seq, &k.index, &k.attempt, &a.Assigned, &a.Started, &a.Ended, &a.Held.CPU,
+		&a.Held.Memory, &a.Held.GPUs, &a.Wall, &segments, &owner, &group, &jobEnded)
 	if err != nil {
-		return err
+		return k, err
 	}
 	if a.Segments, err = unpackSegments(segments); err != nil {
-		return err
+		return k, err
 	}
+	now := s.now
 	if a.Ended == 0 && jobEnded != 0 {
 		now = min(now, max(jobEnded, a.Started))
 	}
 	h.add(accounting.Submitter{Owner: s.names.text(owner), Group: s.names.text(group)}, &a, now)
-	return nil
+	return k, nil
 }

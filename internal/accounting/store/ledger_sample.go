@@ -64,7 +64,8 @@ func ledgerTimes(ctx context.Context, db querier) (all []accounting.Millis, err 
 }
 
 // ledgerSample returns the sample of a time.
-func (s *Store) ledgerSample(ctx context.Context, at accounting.Millis) (sample accounting.LedgerSample, err error) {
+func (s ledgerComparer) ledgerSample(ctx context.Context, at accounting.Millis) (sample accounting.LedgerSample,
+	err error) {
 	sample.At = at
 	err = queryAll(ctx, s.engine.reader(), func(rows *sql.Rows) error {
 		var owner, group int64

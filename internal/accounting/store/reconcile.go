@@ -24,19 +24,23 @@ WHERE start >= $1 AND start < $2`
 // comparisonAge is for how long comparisons are stored: each is a row for each submitter.
 const comparisonAge = 400 * accounting.DayMillis
 
-// Reconcile compares the accounts with the ledger between neighbouring samples. It
-// returns how many of these times it compared. Entries of the feeds may be late: a time is
-// compared when it has been over for delay and all feeds are complete up to its end, or
-// after three days.
-func (s *Store) Reconcile(ctx context.Context, now, delay accounting.Millis) (n int, err error) {
+// Reconcile compares the accounts with the ledger between neighbouring samples, up to a
+// time at which running ran. It returns how many of these times it compared. Feeds have
+// an attempt when it has ended, and may be late: nothing is compared before all of them
+// are complete up to that time, or it has passed by three days.
+func (s *Store) Reconcile(ctx context.Context, at accounting.Millis, running []accounting.RunningAttempt,
+	now accounting.Millis) (n int, err error) {
+	if s.sources.watermark() < at && at+closeDelay > now {
+		return 0, nil
+	}
 	times, err := ledgerTimes(ctx, s.engine.reader())
 	if err != nil {
 		return 0, fmt.Errorf("reconciliation: %w", s.engine.explain(err))
 	}
-	complete := max(s.sources.watermark(), now-closeDelay)
-	for i := 1; i < len(times) && times[i] <= min(complete, now-delay); i++ {
+	c := ledgerComparer{s, s.newRunningSet(running), now}
+	for i := 1; i < len(times) && times[i] <= at; i++ {
 		r := accounting.TimeRange{From: times[i-1], To: times[i]}
-		if err := s.reconcile(ctx, r, now); err != nil {
+		if err := c.reconcile(ctx, r); err != nil {
 			return n, fmt.Errorf("reconciliation from %s to %s: %w", r.From.Time(), r.To.Time(), s.engine.explain(err))
 		}
 		n++
@@ -44,9 +48,16 @@ func (s *Store) Reconcile(ctx context.Context, now, delay accounting.Millis) (n 
 	return n, nil
 }
 
+// ledgerComparer compares the accounts of a store with the ledger.
+type ledgerComparer struct {
+	*Store
+	running runningSet
+	now     accounting.Millis
+}
+
 // reconcile compares the time between two samples, and removes the first of them.
-func (s *Store) reconcile(ctx context.Context, r accounting.TimeRange, now accounting.Millis) error {
-	list, err := s.compareWithLedger(ctx, r, now)
+func (s ledgerComparer) reconcile(ctx context.Context, r accounting.TimeRange) error {
+	list, err := s.compareWithLedger(ctx, r)
 	if err != nil {
 		return err
 	}
@@ -57,7 +68,7 @@ func (s *Store) reconcile(ctx context.Context, r accounting.TimeRange, now accou
 		for i := range list {
 			c := &list[i]
 			_, err := tx.ExecContext(ctx, insertComparison, int64(r.From), int64(r.To), names.id(ownerName, c.Owner),
-				names.id(groupName, c.Group), c.Ledger, c.Held, int64(now))
+				names.id(groupName, c.Group), c.Ledger, c.Held, int64(s.now))
 			if err != nil {
 				return err
 			}
@@ -65,7 +76,7 @@ func (s *Store) reconcile(ctx context.Context, r accounting.TimeRange, now accou
 		for _, removal := range []struct {
 			text   string
 			before accounting.Millis
-		}{{deleteLedgerSamples, r.To}, {deleteLedgerUses, r.To}, {deleteComparisons, now - comparisonAge}} {
+		}{{deleteLedgerSamples, r.To}, {deleteLedgerUses, r.To}, {deleteComparisons, s.now - comparisonAge}} {
 			if _, err := tx.ExecContext(ctx, removal.text, int64(removal.before)); err != nil {
 				return err
 			}
@@ -77,7 +88,7 @@ func (s *Store) reconcile(ctx context.Context, r accounting.TimeRange, now accou
 
 // compareWithLedger compares each submitter that used something by the ledger or by the
 // accounts. One whose use was reset within the range is left out.
-func (s *Store) compareWithLedger(ctx context.Context, r accounting.TimeRange, now accounting.Millis) (
+func (s ledgerComparer) compareWithLedger(ctx context.Context, r accounting.TimeRange) (
 	list []accounting.Reconciliation, err error) {
 	from, err := s.ledgerSample(ctx, r.From)
 	if err != nil {
@@ -87,7 +98,7 @@ func (s *Store) compareWithLedger(ctx context.Context, r accounting.TimeRange, n
 	if err != nil {
 		return nil, err
 	}
-	held, err := s.sumHeldShares(ctx, r, now)
+	held, err := s.sumHeldShares(ctx, r)
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +107,7 @@ func (s *Store) compareWithLedger(ctx context.Context, r accounting.TimeRange, n
 		rises[who] += 0 // also those that the ledger does not know
 	}
 	for who, rise := range rises {
-		c := accounting.Reconciliation{Submitter: who, Range: r, Ledger: rise, Made: now,
+		c := accounting.Reconciliation{Submitter: who, Range: r, Ledger: rise, Made: s.now,
 			Held: int64(math.Round(min(held[who], maxLedgerUse)))}
 		if c.Ledger > 0 || c.Ledger == 0 && c.Held != 0 {
 			list = append(list, c)
@@ -128,6 +139,9 @@ func (r reader) LedgerStatus() (status accounting.LedgerStatus, err error) {
 	}
 	if status.Samples = len(times); status.Samples > 0 {
 		status.First, status.Last = times[0], times[len(times)-1]
+	}
+	if status.Samples > 1 {
+		status.Next = times[1]
 	}
 	return status, r.store.engine.explain(err)
 }

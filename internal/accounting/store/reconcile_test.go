@@ -87,21 +87,38 @@ func compareAll(t *testing.T, o Options, feed []accounting.FeedEntry, samples []
 		must(t, s.AddLedgerSample(ctx, &samples[i]))
 	}
 	last := samples[len(samples)-1].At
-	ingestAll(t, s, 1, feed, 500)
-	const delay = accounting.HourMillis / 6
-	reconcile := func(now accounting.Millis, want int) {
+	// every other attempt that runs at the end is in the list alone
+	jobs, attempts := lastEntries(feed)
+	var running []accounting.RunningAttempt
+	alone := map[accounting.AttemptKey]bool{}
+	for key, a := range attempts {
+		if a.Assigned <= last && a.Ended > last {
+			job := jobs[key.JobKey]
+			r := accounting.RunningAttempt{Attempt: *a,
+				Submitter: accounting.Submitter{Owner: job.Owner, Group: job.Group}}
+			r.Attempt.Ended, r.Attempt.Wall, r.Attempt.Segments = 0, 0, nil
+			running, alone[key] = append(running, r), (a.Seq+uint64(a.Index))%2 == 0
+		}
+	}
+	if len(running) < 2 {
+		t.Fatalf("%d attempts run at the end", len(running))
+	}
+	ingestAll(t, s, 1, renumber(slices.DeleteFunc(slices.Clone(feed), func(e accounting.FeedEntry) bool {
+		return e.Attempt != nil && alone[e.Attempt.AttemptKey]
+	})), 500)
+	reconcile := func(at accounting.Millis, want int) {
 		t.Helper()
-		got, err := s.Reconcile(ctx, now, delay)
+		got, err := s.Reconcile(ctx, at, running, last+accounting.HourMillis)
 		must(t, err)
 		if got != want {
 			t.Fatalf("got %d comparisons, want %d", got, want)
 		}
 	}
-	reconcile(last+delay, 0) // the feed is not complete
-	must(t, s.Advance(ctx, testSource(1), testHost(1), workloadEnd))
-	reconcile(last+delay-1, len(samples)-2)
-	reconcile(last+delay, 1)
-	reconcile(workloadEnd, 0)
+	reconcile(last, 0) // the feed is not complete
+	must(t, s.Advance(ctx, testSource(1), testHost(1), last))
+	reconcile(last-1, len(samples)-2)
+	reconcile(last, 1)
+	reconcile(last, 0)
 	status, err := s.Reporter(ctx).LedgerStatus()
 	must(t, err)
 	if want := (accounting.LedgerStatus{Samples: 1, First: last, Last: last, Compared: last}); status != want {
@@ -195,11 +212,11 @@ func TestReconcileReset(t *testing.T) {
 				Used: []accounting.SubmitterUse{{Submitter: ann, Used: used[0]}, {Submitter: bob, Used: used[1]}}}))
 		}
 		must(t, s.Advance(ctx, testSource(1), testHost(1), workloadStart+999))
-		n, err := s.Reconcile(ctx, workloadStart+closeDelay+999, 0)
+		n, err := s.Reconcile(ctx, workloadStart+1000, nil, workloadStart+closeDelay+999)
 		if must(t, err); n != 0 {
 			t.Errorf("got %d comparisons though a feed is not complete", n)
 		}
-		n, err = s.Reconcile(ctx, workloadStart+closeDelay+1000, 0)
+		n, err = s.Reconcile(ctx, workloadStart+1000, nil, workloadStart+closeDelay+1000)
 		must(t, err)
 		list, err := s.Reporter(ctx).Reconciliations(accounting.TimeRange{})
 		must(t, err)

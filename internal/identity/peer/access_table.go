@@ -56,8 +56,10 @@ func scheddAccess() AccessTable {
 		peerSchedd + "Events": {Schedd},
 		peerSchedd + "Act":    {Schedd}, // the schedd checks the rights of the user for whom the caller acts
 
-		feed + "Pull": {Accountant},
-		feed + "Walk": {Accountant},
+		feed + "Pull":    {Accountant},
+		feed + "Walk":    {Accountant},
+		feed + "Running": {Accountant},
+
 		// a schedd has no rights of its own over accounts, only those of the user for
 		// whom it acts
 		accountant + "Report": {Schedd},

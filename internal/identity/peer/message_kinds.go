@@ -57,6 +57,7 @@ func scheddMessages() []MessageKind {
 
 		{"Feed.Pull", []Role{Accountant}, "the role: it is told what happens to everybody's jobs"},
 		{"Feed.Walk", []Role{Accountant}, "the role: likewise"},
+		{"Feed.Running", []Role{Accountant}, "the role: likewise"},
 		{"Accountant.Report", schedds, "user at the node of the certificate with what is theirs"},
 		{"Accountant.Change", schedds, "user at the node of the certificate with the capabilities that the leader " +
 			"tells"},
