@@ -8,9 +8,9 @@ import (
 // negativeNumber matches what begins with a minus sign and is no formula.
 var negativeNumber = regexp.MustCompile(`^-[0-9]+(\.[0-9]+)?$`)
 
-// QuoteFormula puts an apostrophe before a text of CSV that a spreadsheet could take for a
-// formula. One that begins with an apostrophe gets another, so that a reader can tell them
-// apart. Negative numbers stay as they are.
+// QuoteFormula puts an apostrophe before a text of CSV that a spreadsheet could take for
+// a formula. One that begins with an apostrophe gets another, so that a reader can tell
+// them apart. Negative numbers stay as they are.
 func QuoteFormula(text string) string {
 	if isFormula(text) {
 		return "'" + text
