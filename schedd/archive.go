@@ -121,7 +121,7 @@ func (j *jobArchive) writeHistory(records []history.JobRecord) error {
 		return err
 	}
 	for i := range records {
-		if records[i].Events, err = api.CompleteEvents(j.history, records[i].Seq, events[records[i].Seq]); err != nil {
+		if records[i].Events, err = j.history.CompleteEvents(records[i].Seq, events[records[i].Seq]); err != nil {
 			return err
 		}
 	}

@@ -62,14 +62,46 @@ func (l *Log) Sync() (number uint64, err error) {
 	if err := fdatasync(l.file); err != nil {
 		return 0, err
 	}
+	number = l.addEntry(end)
+	l.writeMark()
+	return number, nil
+}
+
+// SyncLater adds the written entry to the log without making it durable, and returns its
+// number. Flush makes all such entries durable at once. It is for an owner who has the
+// entries elsewhere, too: after a loss of power the log may lack them, or be damaged.
+func (l *Log) SyncLater() (number uint64, err error) {
+	if l.pending == 0 {
+		return 0, fmt.Errorf("%s: an entry to be synced later was not written", l.dir)
+	}
+	end := l.pending
+	l.pending, l.unsynced = 0, true
+	return l.addEntry(end), nil
+}
+
+// Flush makes the entries of SyncLater durable. If it fails the log is to be opened
+// again, because the kernel may have dropped them.
+func (l *Log) Flush() error {
+	if !l.unsynced {
+		return nil
+	}
+	if err := fdatasync(l.file); err != nil {
+		return err
+	}
+	l.unsynced = false
+	l.writeMark()
+	return nil
+}
+
+// addEntry adds the entry that ends at an offset of the last segment.
+func (l *Log) addEntry(end int64) (number uint64) {
 	l.end = end
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	number = l.next
 	l.next++
 	l.segments[len(l.segments)-1].end = end
-	l.mu.Unlock()
-	l.writeMark()
-	return number, nil
+	return number
 }
 
 func fdatasync(f *os.File) error {
@@ -86,6 +118,9 @@ func fdatasync(f *os.File) error {
 func (l *Log) BeginSegment() error {
 	if l.first == l.next {
 		return nil
+	}
+	if err := l.Flush(); err != nil {
+		return err
 	}
 	f, err := createSegment(l.dir, l.id, l.next)
 	if err != nil {

@@ -447,3 +447,44 @@ func withChecksum(header []byte) []byte {
 	body := header[:headerSize-checksum.Size]
 	return binary.BigEndian.AppendUint32(body, checksum.Of(body))
 }
+
+// TestSyncLater checks entries without a sync of their own. They are read at once, are
+// there when the log is opened again, and can be mixed with others.
+func TestSyncLater(t *testing.T) {
+	dir, l := newLog(t)
+	want := map[uint64]string{}
+	for i := range 50 {
+		data := fmt.Sprint("entry ", i)
+		if err := l.Write([]byte(data)); err != nil {
+			t.Fatal(err)
+		}
+		number, err := l.SyncLater()
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case i%10 == 7:
+			err = l.Flush()
+		case i%10 == 8:
+			err = l.BeginSegment()
+		case i%10 == 9:
+			appendAll(t, l, want, fmt.Sprint("synced ", i))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		want[number] = data
+		if err := l.EachEntry(number, l.Next(), func(n uint64, b []byte) error {
+			if n == number && string(b) != data {
+				t.Errorf("entry %d is %q", n, b)
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := l.SyncLater(); err == nil {
+		t.Error("an entry that was not written is in the log")
+	}
+	l.Close()
+	reopen(t, dir, 7, want)
+}

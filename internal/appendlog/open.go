@@ -23,20 +23,21 @@ const (
 	newSuffix  = ".new"
 )
 
-// Log is an open log. One goroutine calls Write, Sync, BeginSegment and Close. Any
-// goroutine may call DropBefore and EachEntry.
+// Log is an open log. One goroutine calls Write, Sync, SyncLater, Flush, BeginSegment and
+// Close. Any goroutine may call DropBefore and EachEntry.
 type Log struct {
 	dir  string
 	id   ID
 	mark *logmark.File
 
 	// of the goroutine that writes
-	file    *os.File // the last segment
-	first   uint64   // number of its first entry
-	end     int64    // end of its last synced entry
-	size    int64    // of the file, as far as zeros are written
-	pending int64    // end of the written entry that is not synced; 0: there is none
-	buffer  []byte
+	file     *os.File // the last segment
+	first    uint64   // number of its first entry
+	end      int64    // end of its last entry
+	size     int64    // of the file, as far as zeros are written
+	pending  int64    // end of the written entry that is not in the log yet; 0: there is none
+	unsynced bool     // entries since the last Flush are in the log, and may not be durable
+	buffer   []byte
 
 	mu       sync.Mutex
 	segments []segment // oldest first
@@ -46,7 +47,7 @@ type Log struct {
 // segment is one file of the log.
 type segment struct {
 	first uint64 // number of its first entry
-	end   int64  // end of its last synced entry
+	end   int64  // end of its last entry
 }
 
 // DamageError means that the log is damaged.

@@ -49,7 +49,7 @@ func (s *Service) ListEvents(ctx context.Context, id string, who queue.CallerIde
 	if err != nil {
 		return err
 	}
-	events, err := CompleteEvents(s.history, t.Job.Seq, known[t.Job.Seq])
+	events, err := s.history.CompleteEvents(t.Job.Seq, known[t.Job.Seq])
 	if err != nil {
 		return err
 	}

@@ -22,11 +22,19 @@ type QueueCheckpoint struct {
 // StartCheckpoint lets the next batch begin a new segment of the log. WriteCheckpoint
 // then writes the checkpoint, while Append continues. If it fails it can be called again.
 func (j *Journal) StartCheckpoint(c *QueueCheckpoint) error {
+	if j.replicate != nil {
+		j.writing.Lock()
+		defer j.writing.Unlock()
+		if next := j.log.Next(); next != j.ownNext {
+			return j.staleError(j.ownNext, next) // the snapshots lack what others have added
+		}
+	}
 	if err := j.log.BeginSegment(); err != nil {
 		return err
 	}
 	c.next = j.log.Next()
-	if j.size = 0; j.observer != nil {
+	j.size.Store(0)
+	if j.observer != nil {
 		j.observer.NoteCheckpoint()
 	}
 	j.point(failpoint.ScheddAfterNewSegment)
@@ -54,6 +62,8 @@ func (j *Journal) WriteCheckpoint(c *QueueCheckpoint) error {
 		return fmt.Errorf("%s: %w", j.path, err)
 	}
 	j.point(failpoint.ScheddAfterCheckpoint)
+	j.exporting.Lock()
+	defer j.exporting.Unlock()
 	if err := j.log.DropBefore(c.next); err != nil {
 		return err
 	}

@@ -33,6 +33,8 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"sync"
+	"sync/atomic"
 
 	"github.com/roost-batch/roost/internal/appendlog"
 	"github.com/roost-batch/roost/internal/boltfile"
@@ -61,18 +63,24 @@ var (
 )
 
 // Journal is an open journal. One goroutine owns it and calls Append, StartCheckpoint and
-// Close. Any goroutine may call Events. One at a time may call WriteCheckpoint.
+// Close. Any goroutine may call Events and Export. One at a time may call
+// WriteCheckpoint. AddBatch is for the goroutine that applies a replicated log.
 type Journal struct {
 	db      *boltfile.DB
 	log     *appendlog.Log
 	path    string
 	host    string
-	size    int // bytes of the batches since the last checkpoint was started
+	size    atomic.Int64 // bytes of the batches since the last checkpoint was started
 	batch   []byte
 	event   []byte
 	onPoint func(point string) // for tests: called at each failpoint
 
 	observer Observer // nil: there is none
+
+	replicate ReplicateFunc // nil: the journal is not replicated
+	writing   sync.Mutex    // of a replicated journal: held for each change of the log
+	ownNext   uint64        // of a replicated journal: the batch after the last one of Append
+	exporting sync.RWMutex  // held for reading while the log must not lose its beginning
 }
 
 // Open opens the journal in dir, or creates it, and returns the queue as of the last
@@ -126,7 +134,7 @@ func (j *Journal) loadQueue(db *boltfile.DB, q *queue.Queue) error {
 	}
 	var err error
 	j.log, err = appendlog.Open(logDir(j.path), appendlog.ID(id), next, func(number uint64, batch []byte) error {
-		j.size += len(batch)
+		j.size.Add(int64(len(batch)))
 		return j.replayBatch(q, number, cloneBytes(batch))
 	})
 	var damage *appendlog.DamageError
@@ -155,6 +163,9 @@ func (j *Journal) Append(events []queue.JobEvent) error {
 		j.batch = appendEvent(j.batch, j.event)
 	}
 	size := len(j.batch)
+	if j.replicate != nil {
+		return j.appendReplicated(len(events))
+	}
 	err := j.log.Write(j.batch)
 	j.batch, j.event = limitBuffer(j.batch), limitBuffer(j.event)
 	if err != nil {
@@ -166,7 +177,7 @@ func (j *Journal) Append(events []queue.JobEvent) error {
 		return err
 	}
 	j.point(failpoint.ScheddAfterFsync)
-	if j.size += size; j.observer != nil {
+	if j.size.Add(int64(size)); j.observer != nil {
 		j.observer.NoteAppended(len(events), number)
 	}
 	return nil
@@ -189,7 +200,7 @@ func (j *Journal) point(name string) {
 }
 
 // Size returns how many bytes the log has grown since the last checkpoint was started.
-func (j *Journal) Size() int { return j.size }
+func (j *Journal) Size() int { return int(j.size.Load()) }
 
 // NextIncarnation increments the number of starts of the schedd on disk and returns it.
 func (j *Journal) NextIncarnation() (n uint64, err error) {
