@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -57,12 +58,24 @@ type Config struct {
 	// alone
 	Peers           []string
 	ElectionTimeout time.Duration // 0: DefaultElectionTimeout
-	Identity        *rpc.Identity // nil: unix sockets only
-	Log             *slog.Logger
+
+	Snapshots SnapshotPolicy
+	// StoresState says that the state machine has stored the effect of all entries up to
+	// the last snapshot by itself. So that snapshot is not restored at the start.
+	StoresState bool
+	Identity    *rpc.Identity // nil: unix sockets only
+	Log         *slog.Logger
 
 	// Dial connects to other replicas; nil: rpc.Dial with the identity. Tests use it to
 	// cut the network.
 	Dial func(address string) (*grpc.ClientConn, error)
+}
+
+// SnapshotPolicy says when a replica takes snapshots. Zero fields have defaults.
+type SnapshotPolicy struct {
+	Entries  uint64        // that are applied between two snapshots; 8192 by default
+	Interval time.Duration // how often that is looked at; 20 s by default
+	Trailing uint64        // entries before a snapshot that stay for others; 2048 by default
 }
 
 // LeadershipChange is a change of the leader.
@@ -193,6 +206,10 @@ func (r *Replica) transferLeadership(rf *raft.Raft) {
 	}
 }
 
+// Fail ends Run with an error, for a state machine that cannot go on. Only the first
+// error counts.
+func (r *Replica) Fail(err error) { r.fail(err) }
+
 // fail ends Run with an error. Only the first error counts.
 func (r *Replica) fail(err error) {
 	select {
@@ -212,7 +229,10 @@ func (r *Replica) raftConfig(notify chan<- bool) *raft.Config {
 	c.MaxAppendEntries = maxProposed
 	c.BatchApplyCh = true
 	c.ShutdownOnRemove = false
-	c.SnapshotInterval, c.SnapshotThreshold, c.TrailingLogs = 20*time.Second, 8192, 2048
+	p := r.config.Snapshots
+	c.SnapshotInterval = cmp.Or(p.Interval, 20*time.Second)
+	c.SnapshotThreshold, c.TrailingLogs = cmp.Or(p.Entries, 8192), cmp.Or(p.Trailing, 2048)
+	c.NoSnapshotRestoreOnStart = r.config.StoresState
 	c.NotifyCh = notify
 	c.Logger = newLogger(r.log)
 	c.NoLegacyTelemetry = true
