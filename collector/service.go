@@ -48,6 +48,9 @@ func (s *grpcService) Advertise(stream grpc.BidiStreamingServer[wire.AdUpdate, w
 			Node: caller.Name, Serial: caller.Serial, Lease: time.Duration(m.GetLeaseMs()) * time.Millisecond,
 			Ad: m.GetAd(), Private: m.GetPrivate(), Invalidate: m.GetInvalidate(),
 		}
+		if caller.CellQueue != "" && u.Name == caller.CellQueue {
+			u.Node = caller.CellQueue // the ad of the cell's queue comes from whichever member leads
+		}
 		began := s.storeLoop.metrics.UpdateTime.Now()
 		outcome, err := s.applyUpdate(ctx, caller, u)
 		if err != nil {
@@ -106,7 +109,7 @@ func mayAdvertiseName(p peer.Peer, name string) bool {
 	if p.Local {
 		return true
 	}
-	return p.Name != "" && (name == p.Name || strings.HasSuffix(name, "."+p.Name) ||
+	return p.SpeaksFor(name) || p.Name != "" && (strings.HasSuffix(name, "."+p.Name) ||
 		strings.HasSuffix(name, "@"+p.Name))
 }
 

@@ -125,7 +125,7 @@ func (s *grpcService) readHello(stream scheddStream) (*wire.ScheddHello, error) 
 		return nil, fmt.Errorf("negotiate: %w: the first message is not a hello with a name", roost.Invalid)
 	}
 	p, _ := peer.FromContext(stream.Context())
-	if !p.Local && name != p.Name && !strings.HasSuffix(name, "@"+p.Name) {
+	if !p.SpeaksFor(name) && !strings.HasSuffix(name, "@"+p.Name) {
 		return nil, fmt.Errorf("schedd %q: %w: %s may only speak for its own schedds",
 			name, roost.PermissionDenied, p.Name)
 	}

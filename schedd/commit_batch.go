@@ -69,6 +69,9 @@ func (s *Schedd) runCommitter(ctx context.Context, batches <-chan *commitBatch, 
 				failpoint.Point(failpoint.ScheddAfterExitRecorded)
 			}
 		}
+		if err := s.replicated.confirmLeader(ctx, b); err != nil {
+			return err
+		}
 		reported()
 		for _, m := range b.messages {
 			m.to.out.Put(m.message)
@@ -78,6 +81,16 @@ func (s *Schedd) runCommitter(ctx context.Context, batches <-chan *commitBatch, 
 		}
 	}
 	return nil
+}
+
+// confirmLeader confirms that this host still leads before messages of a batch leave
+// whose events were not just committed. A leader that was deposed in a pause would
+// otherwise renew leases of which its successor does not know.
+func (r *ReplicatedLog) confirmLeader(ctx context.Context, b *commitBatch) error {
+	if r == nil || len(b.events) > 0 || len(b.messages)+len(b.callbacks) == 0 {
+		return nil
+	}
+	return r.Confirm(ctx)
 }
 
 // traceEvents marks events that are on disk as stages of their tasks.

@@ -47,6 +47,7 @@ type Schedd struct {
 	started       time.Time
 	daemonContext context.Context // of the daemon
 	journal       *journal.Journal
+	replicated    *ReplicatedLog // nil: the journal is on this host only
 	history       *history.History
 	feed          *feed.Feed                             // for the accountant; nil in a simulation
 	accountantAt  atomic.Pointer[string]                 // address that an accountant has said
@@ -89,7 +90,33 @@ func Run(ctx context.Context, node *config.Node, identity *rpc.Identity) error {
 	if node.Schedd == nil {
 		return fmt.Errorf("node %s: %w: the node file has no schedd block", node.Name, roost.BadConfig)
 	}
-	s := newSchedd(node, identity, daemon.Logger("schedd"), time.Now())
+	return run(ctx, newSchedd(node, identity, daemon.Logger("schedd"), time.Now()))
+}
+
+// ReplicatedLog is the log of a queue that several hosts have. One of them at a time runs
+// its schedd.
+type ReplicatedLog struct {
+	// Open opens the journal, which the schedd does not close.
+	Open func(journal.Observer) (*journal.Journal, *queue.Queue, error)
+	// Incarnation numbers this start of the schedd, above all before on any host. It has
+	// at most 40 bits.
+	Incarnation uint64
+	// Confirm returns nil if this host still leads after the call.
+	Confirm func(context.Context) error
+	// Serving is called when the schedd serves.
+	Serving func()
+}
+
+// RunReplicated is Run for the schedd of a replicated queue, while this host leads.
+// Identity and log are those of Run.
+func RunReplicated(ctx context.Context, node *config.Node, identity *rpc.Identity, log ReplicatedLog) error {
+	s := newSchedd(node, identity, daemon.Logger("cell-queue"), time.Now())
+	s.replicated = &log
+	return run(ctx, s)
+}
+
+func run(ctx context.Context, s *Schedd) error {
+	node, identity := s.node, s.identity
 	s.effects = daemonEffects{s}
 	s.peerSchedds = peers.New(node.Name, identity, s.log)
 	// Naively the daemon would listen when it has read its log. But a client that is
@@ -148,7 +175,11 @@ func (s *Schedd) openFiles() (err error) {
 	}
 	s.users = transfer.NewUserAgents()
 	s.feed = s.newFeed()
-	s.journal, s.queue, err = journal.OpenObserved(s.stateDir(), s.node.Name, s.feed)
+	if s.replicated != nil {
+		s.journal, s.queue, err = s.replicated.Open(s.feed)
+	} else {
+		s.journal, s.queue, err = journal.OpenObserved(s.stateDir(), s.node.Name, s.feed)
+	}
 	if err != nil {
 		s.feed.Close()
 		s.history.Close()
@@ -163,7 +194,7 @@ func (s *Schedd) openFiles() (err error) {
 		s.closeFiles()
 		return err
 	}
-	n, err := s.journal.NextIncarnation()
+	n, err := nextIncarnation(s.journal, s.replicated)
 	if err != nil {
 		s.closeFiles()
 		return err
@@ -216,8 +247,20 @@ func (s *Schedd) assemble() {
 	}
 }
 
+// nextIncarnation numbers this start of the schedd.
+func nextIncarnation(j *journal.Journal, r *ReplicatedLog) (uint64, error) {
+	if r != nil {
+		return r.Incarnation, nil
+	}
+	return j.NextIncarnation()
+}
+
 func (s *Schedd) closeFiles() {
-	if err := errors.Join(s.journal.Close(), s.history.Close(), s.feed.Close()); err != nil {
+	var err error
+	if s.replicated == nil {
+		err = s.journal.Close()
+	}
+	if err = errors.Join(err, s.history.Close(), s.feed.Close()); err != nil {
 		s.log.Error("close the log", "error", err)
 	}
 }
@@ -239,7 +282,14 @@ func (s *Schedd) runServers(ctx context.Context, listeners []net.Listener, expor
 	server := rpc.NewServer(serving, peer.MethodAccess())
 	wire.RegisterScheddServer(server, s.service)
 	wire.RegisterFeedServer(server, feedService{schedd: s})
-	wire.RegisterNeighbourServer(server, peers.NewService(s.service, s.node.Name, &s.admins))
+	forPeers := peers.NewService(s.service, s.node.Name, &s.admins)
+	if s.replicated != nil {
+		forPeers.SubmitFor = func(ctx context.Context, req *wire.SubmitRequest,
+			who queue.CallerIdentity) (*wire.SubmitReply, error) {
+			return api.SubmitFor(ctx, s.service, req, who)
+		}
+	}
+	wire.RegisterNeighbourServer(server, forPeers)
 	group, ctx := errgroup.WithContext(ctx)
 	s.daemonContext = ctx
 	s.transfers.Start(ctx)
@@ -264,7 +314,11 @@ func (s *Schedd) runServers(ctx context.Context, listeners []net.Listener, expor
 	for _, listener := range listeners {
 		group.Go(func() error { return serveUntil(ctx, server, listener) })
 	}
-	daemon.ReportReady()
+	if s.replicated != nil {
+		s.replicated.Serving()
+	} else {
+		daemon.ReportReady()
+	}
 	s.log.Info("serving", "socket", s.node.Schedd.Socket, "jobs", s.queue.Len())
 	err = group.Wait()
 	for _, p := range s.peers {

@@ -107,6 +107,9 @@ func run(ctx context.Context, node *config.Node, name, starterPath string) error
 	if err != nil {
 		return err
 	}
+	if id != nil {
+		id.CellQueue = node.CellQueueName()
+	}
 	boot, err := boottime.BootID()
 	if err != nil {
 		return err

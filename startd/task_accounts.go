@@ -17,9 +17,13 @@ func (m *startdHost) lookUpCredential(schedd string, message *wire.ToStartd) acc
 		return accountDecision{}
 	}
 	c := claim.Claimant{Node: schedd, UID: r.GetUid(), GID: r.GetGid(), GroupChosen: r.GetGroupChosen()}
-	if m.config.Accounts.Users == config.SlotUser {
+	ofCell := schedd == m.node.CellQueueName()
+	if ofCell || m.config.Accounts.Users == config.SlotUser {
 		if ad, err := classad.Parse(r.GetAd()); err == nil {
 			c.Domain, _ = ad.Str(roost.AttrFileSystemDomain)
+			if origin, ok := ad.Str(roost.AttrSubmitHost); ok && ofCell {
+				c.Node = origin // the node that vouched for the user
+			}
 		}
 	}
 	rights, err := m.accounts.Resolve(c)

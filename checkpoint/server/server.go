@@ -138,7 +138,7 @@ func (s *Service) Remove(ctx context.Context, req *wire.FetchImageRequest) (*wir
 	if err != nil {
 		return nil, err
 	}
-	if p, ok := peer.FromContext(ctx); !ok || !p.Local && p.Name != k.Schedd {
+	if p, ok := peer.FromContext(ctx); !ok || !p.SpeaksFor(k.Schedd) {
 		return nil, fmt.Errorf("%v: %w: it is another's", k, roost.PermissionDenied)
 	}
 	removed, err := s.images.Remove(k)

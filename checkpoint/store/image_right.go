@@ -53,7 +53,7 @@ func RightsOf(id *rpc.Identity, p peer.Peer, capability []byte) (PeerRights, err
 	if err != nil {
 		return PeerRights{}, fmt.Errorf("right to images: %w: %w", roost.PermissionDenied, err)
 	}
-	if !by.Plays(peer.Schedd) || by.Name != r.GetSchedd() || p.Name != r.GetNode() {
+	if !by.Plays(peer.Schedd) || !by.SpeaksFor(r.GetSchedd()) || p.Name != r.GetNode() {
 		return PeerRights{}, fmt.Errorf("right to images: %w: %s gave it to %s, for tasks of %s, and %s shows it",
 			roost.PermissionDenied, by.Name, r.GetNode(), r.GetSchedd(), p)
 	}

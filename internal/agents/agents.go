@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/checkpoint/criu"
@@ -39,6 +40,22 @@ func All() []Agent {
 		{Name: criu.AgentName, Summary: "dump or restore a task", Run: runCheckpointAgent},
 		{Name: idle.AgentCommand, Summary: "say when somebody touches the machine", Run: runInputAgent},
 	}
+}
+
+// RunByName runs the agent of that name and returns its exit status. Known is false if
+// there is none. printError prints an error and returns the exit status of its kind.
+func RunByName(name string, args []string, printError func(name string, err error) int) (code int, known bool) {
+	i := slices.IndexFunc(All(), func(a Agent) bool { return a.Name == name })
+	if i < 0 {
+		return 0, false
+	}
+	a := All()[i]
+	err := a.Run(args)
+	if err == nil || a.ExitCode == nil {
+		return printError(a.Name, err), true
+	}
+	fmt.Fprintf(os.Stderr, "roost: %v\n", err)
+	return a.ExitCode(err), true
 }
 
 func runCheckpointAgent([]string) error {

@@ -23,6 +23,7 @@ type Node struct {
 	Negotiators      []string // addresses of all negotiators of the pool
 	Collector        *CollectorSettings
 	Negotiator       *NegotiatorSettings
+	CellQueue        *CellQueueSettings
 	Schedd           *ScheddSettings
 	Startds          []StartdSettings
 	Images           *CheckpointServerSettings // the checkpoint server on this node
@@ -58,6 +59,19 @@ type NegotiatorSettings struct {
 	// Election is how long the other replicas wait for a silent leader before they elect
 	// another; 0: the default of internal/replica.
 	Election time.Duration
+}
+
+// CellQueueSettings configures the member on this node of the queue of the cell, which
+// the central managers have together.
+type CellQueueSettings struct {
+	Listen  []string // addresses of the queue's schedd for other daemons, open while this member leads
+	Member  string   // address of this member for the others
+	Members []string // the addresses of all members, with this one
+
+	JobLease    time.Duration // how long running tasks live without a message from the schedd; 40 minutes by default
+	KeepHistory time.Duration // how long the history is stored; 0: for ever
+	MaxQueued   int           // the most tasks in the queue, of all users
+	MaxOfUser   int           // the most tasks in the queue, of one user; half of MaxQueued by default
 }
 
 // ScheddSettings configures the schedd on this node.
@@ -157,6 +171,9 @@ func (n *Node) Roles() []peer.Role {
 	}
 	if n.Authority != nil {
 		roles = append(roles, peer.Authority)
+	}
+	if n.CellQueue != nil {
+		roles = append(roles, peer.CellQueue)
 	}
 	return roles
 }

@@ -72,6 +72,7 @@ func (n *Node) fillDefaults(at, host string) {
 			s.MaxOfUser = max(s.MaxQueued/2, 1)
 		}
 	}
+	n.fillCellQueueDefaults()
 	if i := n.Images; i != nil {
 		setDefault(&i.Dir, filepath.Join(n.Dir, "checkpoint-server"))
 		i.Dir = joinBelow(at, i.Dir)

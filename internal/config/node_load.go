@@ -158,6 +158,10 @@ func readNode(p *problemList, body *hclsyntax.Body) *Node {
 		n.Schedd = &ScheddSettings{}
 		s.readSchedd(b, n.Schedd)
 	}
+	if b := s.singleBlock("cell_queue"); b != nil {
+		n.CellQueue = &CellQueueSettings{}
+		s.readCellQueue(b, n)
+	}
 	if b := s.singleBlock("checkpoint_server"); b != nil {
 		n.Images = &CheckpointServerSettings{}
 		i := s.innerBlock(b)
@@ -176,8 +180,8 @@ func readNode(p *problemList, body *hclsyntax.Body) *Node {
 	s.reportUnknown()
 	if n.Roles() == nil && len(p.errors) == 0 {
 		p.addProblem(body.MissingItemRange(),
-			"add a block for each daemon: collector, negotiator, schedd, startd, checkpoint_server, accountant, "+
-				"authority",
+			"add a block for each daemon: collector, negotiator, schedd, startd, cell_queue, "+
+				"checkpoint_server, accountant, authority",
 			"the node has no daemons")
 	}
 	return n

@@ -61,6 +61,7 @@ func Write(n *Node) []byte {
 		b.writeDuration("keep_completed", s.KeepCompleted)
 		b.writeNotify(s.Notify)
 	}
+	w.writeCellQueue(n.CellQueue)
 	if i := n.Images; i != nil {
 		b := w.writeBlock("checkpoint_server")
 		b.writeList("listen", i.Listen)

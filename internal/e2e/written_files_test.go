@@ -42,6 +42,8 @@ func writtenFiles() []writtenFile {
 		{`(authority|schedd/logins)/ca\.(pem|key)`, "internal/identity/ca TestDamagedKeys", ""},
 		{`(authority|pki|schedd/logins)/.*crl\.pem(\.copy)?`, "internal/identity/pki TestDamagedRevocations", ""},
 		{`(authority|pki|schedd/logins)/.*\.(pem|key)`, "internal/identity/pki TestDamage", ""},
+		{`cell-queue/replica/.*`, "internal/replica TestDamage", ""},
+		{`cell-queue/schedd/replacing`, "", "it says that the journal is being replaced; what is in it is never read"},
 		{`negotiator/replica/.*`, "internal/replica TestDamage", ""},
 		{`startd/[^/]+/claims/[0-9]+/(claim|attempt)`, "startd/claim TestDamage", ""},
 		{`startd/[^/]+/claims/generation`, "startd/claim TestDamage", ""},

@@ -33,6 +33,7 @@ func writtenFiles() map[string]string {
 		"schedd/transfer/spool_writer.go":     userdata,
 		"schedd/notify/notification_spool.go": sum,
 		"schedd/transfer/job_scripts.go":      digest,
+		"schedd/cellqueue/member.go":          "an empty file, which is there or not",
 		"internal/appendlog/open.go":          "a checksum for each entry, and a mark: internal/appendlog TestDamage",
 		"internal/logmark/mark_file.go":       "a checksum: internal/logmark TestMark",
 		"internal/replica/repair.go":          replica,

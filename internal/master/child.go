@@ -64,8 +64,8 @@ func (c *childProcess) title() string {
 // then the collector, to which the others report, and last the guard, which enforces the
 // machine owner's will.
 func stopOrder() []peer.Role {
-	return []peer.Role{webRole, peer.Accountant, peer.Startd, peer.Schedd, peer.Negotiator, peer.Collector,
-		peer.CheckpointServer, peer.Authority, guardRole}
+	return []peer.Role{webRole, peer.Accountant, peer.Startd, peer.Schedd, peer.CellQueue, peer.Negotiator,
+		peer.Collector, peer.CheckpointServer, peer.Authority, guardRole}
 }
 
 // childrenOf lists the node's daemons, in the order of their start. All of them could be
@@ -97,6 +97,9 @@ func childrenOf(n *config.Node) []*childProcess {
 	}
 	if n.Schedd != nil {
 		add(peer.Schedd, "", peer.Collector, peer.Negotiator)
+	}
+	if n.CellQueue != nil {
+		add(peer.CellQueue, "", peer.Collector, peer.Negotiator)
 	}
 	if n.Web != nil {
 		add(webRole, "", peer.Schedd)

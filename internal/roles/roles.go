@@ -34,6 +34,7 @@ func WithIdentity(run func(context.Context, *config.Node, *rpc.Identity) error) 
 		if err != nil {
 			return err
 		}
+		id.CellQueue = n.CellQueueName()
 		return run(ctx, n, id)
 	}
 }

@@ -131,9 +131,11 @@ func scheddSizes() map[string]int {
 		peerSchedd + "Why":    smallMessageSize,
 		peerSchedd + "Events": ordinaryMessageSize,
 		peerSchedd + "Act":    ordinaryMessageSize,
+		peerSchedd + "Submit": maxMessageSize,
 
 		feed + "Pull":         ordinaryMessageSize, // 10,000 spent budgets
 		feed + "Walk":         smallMessageSize,
+		feed + "Running":      smallMessageSize,
 		accountant + "Report": smallMessageSize,
 		accountant + "Change": smallMessageSize,
 	}

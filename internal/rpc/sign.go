@@ -43,11 +43,7 @@ func (id *Identity) Signer(use string, text, signature []byte, certificates [][]
 		return peer.Peer{}, fmt.Errorf("signature of %s: %w: it is not of this text", leaf.Subject.CommonName,
 			roost.Unauthenticated)
 	}
-	p := peer.Peer{Name: leaf.Subject.CommonName, Serial: leaf.SerialNumber.Text(16)}
-	for _, unit := range leaf.Subject.OrganizationalUnit {
-		p.Certified = append(p.Certified, peer.Role(unit))
-	}
-	return p, nil
+	return id.peerOf(leaf), nil
 }
 
 // signedText returns the text that a signature covers.

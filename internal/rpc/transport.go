@@ -19,6 +19,9 @@ import (
 type Identity struct {
 	Name  string
 	Roles []peer.Role
+	// CellQueue is the name of the cell's queue, which is that of the pool. Peers with
+	// that role may speak for it.
+	CellQueue string
 	// TLS returns a configuration for either side of a connection. It has the node's
 	// certificate and the pool's authorities, and requires TLS 1.3 and client
 	// certificates. Each handshake calls it.
@@ -132,11 +135,8 @@ func (t transportCredentials) handshake(ctx context.Context, conn *tls.Conn) (ne
 		conn.Close()
 		return nil, peer.Peer{}, fmt.Errorf("%s: %w: no certificate", conn.RemoteAddr(), roost.Unauthenticated)
 	}
-	p := peer.Peer{Name: chain[0].Subject.CommonName, Serial: chain[0].SerialNumber.Text(16),
-		SecurityLevel: credentials.PrivacyAndIntegrity}
-	for _, unit := range chain[0].Subject.OrganizationalUnit {
-		p.Certified = append(p.Certified, peer.Role(unit))
-	}
+	p := t.id.peerOf(chain[0])
+	p.SecurityLevel = credentials.PrivacyAndIntegrity
 	if err := t.checkWanted(p); err != nil {
 		conn.Close()
 		t.refusals.log("reached another daemon than the one called",
@@ -146,13 +146,25 @@ func (t transportCredentials) handshake(ctx context.Context, conn *tls.Conn) (ne
 	return t.id.watchConn(conn, chain[0]), p, nil
 }
 
+// peerOf returns the peer that a verified certificate names.
+func (id *Identity) peerOf(leaf *x509.Certificate) peer.Peer {
+	p := peer.Peer{Name: leaf.Subject.CommonName, Serial: leaf.SerialNumber.Text(16)}
+	for _, unit := range leaf.Subject.OrganizationalUnit {
+		p.Certified = append(p.Certified, peer.Role(unit))
+	}
+	if p.Plays(peer.CellQueue) {
+		p.CellQueue = id.CellQueue
+	}
+	return p
+}
+
 // checkWanted returns why a server with a certificate of the pool is not the wanted one,
 // or nil.
 func (t transportCredentials) checkWanted(p peer.Peer) error {
 	switch {
 	case t.wantRole != "" && !p.Plays(t.wantRole):
 		return fmt.Errorf("%w: %s is not a %s", roost.Unauthenticated, p.Name, t.wantRole)
-	case t.wantNode != "" && p.Name != t.wantNode:
+	case t.wantNode != "" && !p.SpeaksFor(t.wantNode):
 		return fmt.Errorf("%w: %s answers there, and %s was wanted: has it taken that address?", roost.Unauthenticated,
 			p.Name, t.wantNode)
 	}

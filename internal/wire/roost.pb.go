@@ -72,7 +72,7 @@ func (x RequestUpdate_Counting) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use RequestUpdate_Counting.Descriptor instead.
 func (RequestUpdate_Counting) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{13, 0}
+	return file_roost_proto_rawDescGZIP(), []int{14, 0}
 }
 
 type Outcome_Verdict int32
@@ -126,7 +126,7 @@ func (x Outcome_Verdict) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Outcome_Verdict.Descriptor instead.
 func (Outcome_Verdict) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{16, 0}
+	return file_roost_proto_rawDescGZIP(), []int{17, 0}
 }
 
 type CheckpointPolicy_Method int32
@@ -172,7 +172,7 @@ func (x CheckpointPolicy_Method) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use CheckpointPolicy_Method.Descriptor instead.
 func (CheckpointPolicy_Method) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{56, 0}
+	return file_roost_proto_rawDescGZIP(), []int{57, 0}
 }
 
 type IdleSource_Health int32
@@ -221,7 +221,77 @@ func (x IdleSource_Health) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use IdleSource_Health.Descriptor instead.
 func (IdleSource_Health) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{90, 0}
+	return file_roost_proto_rawDescGZIP(), []int{91, 0}
+}
+
+// NeighbourSubmit is a submission of a user of the calling schedd to the queue of the
+// cell, which has the jobs of users of all submit nodes.
+type NeighbourSubmit struct {
+	state         protoimpl.MessageState   `protogen:"open.v1"`
+	User          string                   `protobuf:"bytes,1,opt,name=user,proto3" json:"user,omitempty"`
+	Uid           uint32                   `protobuf:"varint,2,opt,name=uid,proto3" json:"uid,omitempty"`
+	Gid           uint32                   `protobuf:"varint,3,opt,name=gid,proto3" json:"gid,omitempty"`
+	Request       *scheddapi.SubmitRequest `protobuf:"bytes,4,opt,name=request,proto3" json:"request,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NeighbourSubmit) Reset() {
+	*x = NeighbourSubmit{}
+	mi := &file_roost_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NeighbourSubmit) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NeighbourSubmit) ProtoMessage() {}
+
+func (x *NeighbourSubmit) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NeighbourSubmit.ProtoReflect.Descriptor instead.
+func (*NeighbourSubmit) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *NeighbourSubmit) GetUser() string {
+	if x != nil {
+		return x.User
+	}
+	return ""
+}
+
+func (x *NeighbourSubmit) GetUid() uint32 {
+	if x != nil {
+		return x.Uid
+	}
+	return 0
+}
+
+func (x *NeighbourSubmit) GetGid() uint32 {
+	if x != nil {
+		return x.Gid
+	}
+	return 0
+}
+
+func (x *NeighbourSubmit) GetRequest() *scheddapi.SubmitRequest {
+	if x != nil {
+		return x.Request
+	}
+	return nil
 }
 
 // NeighbourAct is an action of a user of the calling schedd on jobs of the called one.
@@ -230,13 +300,15 @@ type NeighbourAct struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	User          string                 `protobuf:"bytes,1,opt,name=user,proto3" json:"user,omitempty"`
 	Act           *scheddapi.ActRequest  `protobuf:"bytes,2,opt,name=act,proto3" json:"act,omitempty"`
+	Uid           uint32                 `protobuf:"varint,3,opt,name=uid,proto3" json:"uid,omitempty"` // of the user, for jobs of the user in the queue of the cell
+	Gid           uint32                 `protobuf:"varint,4,opt,name=gid,proto3" json:"gid,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *NeighbourAct) Reset() {
 	*x = NeighbourAct{}
-	mi := &file_roost_proto_msgTypes[0]
+	mi := &file_roost_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -248,7 +320,7 @@ func (x *NeighbourAct) String() string {
 func (*NeighbourAct) ProtoMessage() {}
 
 func (x *NeighbourAct) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[0]
+	mi := &file_roost_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -261,7 +333,7 @@ func (x *NeighbourAct) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NeighbourAct.ProtoReflect.Descriptor instead.
 func (*NeighbourAct) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{0}
+	return file_roost_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *NeighbourAct) GetUser() string {
@@ -278,17 +350,32 @@ func (x *NeighbourAct) GetAct() *scheddapi.ActRequest {
 	return nil
 }
 
+func (x *NeighbourAct) GetUid() uint32 {
+	if x != nil {
+		return x.Uid
+	}
+	return 0
+}
+
+func (x *NeighbourAct) GetGid() uint32 {
+	if x != nil {
+		return x.Gid
+	}
+	return 0
+}
+
 type NeighbourQuery struct {
 	state         protoimpl.MessageState  `protogen:"open.v1"`
 	Query         *scheddapi.QueryRequest `protobuf:"bytes,1,opt,name=query,proto3" json:"query,omitempty"`
-	User          string                  `protobuf:"bytes,2,opt,name=user,proto3" json:"user,omitempty"` // whose jobs mine, "last" and "@name" mean; it gives no rights
+	User          string                  `protobuf:"bytes,2,opt,name=user,proto3" json:"user,omitempty"` // whose jobs mine, "last" and "@name" mean; it gives no rights, but in the cell's queue
+	Uid           uint32                  `protobuf:"varint,3,opt,name=uid,proto3" json:"uid,omitempty"`  // of the user, for what only the owner sees of a job in the queue of the cell
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *NeighbourQuery) Reset() {
 	*x = NeighbourQuery{}
-	mi := &file_roost_proto_msgTypes[1]
+	mi := &file_roost_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -300,7 +387,7 @@ func (x *NeighbourQuery) String() string {
 func (*NeighbourQuery) ProtoMessage() {}
 
 func (x *NeighbourQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[1]
+	mi := &file_roost_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -313,7 +400,7 @@ func (x *NeighbourQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NeighbourQuery.ProtoReflect.Descriptor instead.
 func (*NeighbourQuery) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{1}
+	return file_roost_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *NeighbourQuery) GetQuery() *scheddapi.QueryRequest {
@@ -328,6 +415,13 @@ func (x *NeighbourQuery) GetUser() string {
 		return x.User
 	}
 	return ""
+}
+
+func (x *NeighbourQuery) GetUid() uint32 {
+	if x != nil {
+		return x.Uid
+	}
+	return 0
 }
 
 // AdUpdate is an update in a daemon's stream. When the stream breaks, the ads stay until
@@ -348,7 +442,7 @@ type AdUpdate struct {
 
 func (x *AdUpdate) Reset() {
 	*x = AdUpdate{}
-	mi := &file_roost_proto_msgTypes[2]
+	mi := &file_roost_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -360,7 +454,7 @@ func (x *AdUpdate) String() string {
 func (*AdUpdate) ProtoMessage() {}
 
 func (x *AdUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[2]
+	mi := &file_roost_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -373,7 +467,7 @@ func (x *AdUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdUpdate.ProtoReflect.Descriptor instead.
 func (*AdUpdate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{2}
+	return file_roost_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *AdUpdate) GetType() string {
@@ -442,7 +536,7 @@ type AdAck struct {
 
 func (x *AdAck) Reset() {
 	*x = AdAck{}
-	mi := &file_roost_proto_msgTypes[3]
+	mi := &file_roost_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -454,7 +548,7 @@ func (x *AdAck) String() string {
 func (*AdAck) ProtoMessage() {}
 
 func (x *AdAck) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[3]
+	mi := &file_roost_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -467,7 +561,7 @@ func (x *AdAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdAck.ProtoReflect.Descriptor instead.
 func (*AdAck) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{3}
+	return file_roost_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *AdAck) GetSequence() uint64 {
@@ -493,7 +587,7 @@ type WatchAds struct {
 
 func (x *WatchAds) Reset() {
 	*x = WatchAds{}
-	mi := &file_roost_proto_msgTypes[4]
+	mi := &file_roost_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -505,7 +599,7 @@ func (x *WatchAds) String() string {
 func (*WatchAds) ProtoMessage() {}
 
 func (x *WatchAds) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[4]
+	mi := &file_roost_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -518,7 +612,7 @@ func (x *WatchAds) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchAds.ProtoReflect.Descriptor instead.
 func (*WatchAds) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{4}
+	return file_roost_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *WatchAds) GetType() string {
@@ -548,7 +642,7 @@ type AdDelta struct {
 
 func (x *AdDelta) Reset() {
 	*x = AdDelta{}
-	mi := &file_roost_proto_msgTypes[5]
+	mi := &file_roost_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -560,7 +654,7 @@ func (x *AdDelta) String() string {
 func (*AdDelta) ProtoMessage() {}
 
 func (x *AdDelta) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[5]
+	mi := &file_roost_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -573,7 +667,7 @@ func (x *AdDelta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdDelta.ProtoReflect.Descriptor instead.
 func (*AdDelta) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{5}
+	return file_roost_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *AdDelta) GetName() string {
@@ -640,7 +734,7 @@ type WatchLeader struct {
 
 func (x *WatchLeader) Reset() {
 	*x = WatchLeader{}
-	mi := &file_roost_proto_msgTypes[6]
+	mi := &file_roost_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -652,7 +746,7 @@ func (x *WatchLeader) String() string {
 func (*WatchLeader) ProtoMessage() {}
 
 func (x *WatchLeader) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[6]
+	mi := &file_roost_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -665,7 +759,7 @@ func (x *WatchLeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchLeader.ProtoReflect.Descriptor instead.
 func (*WatchLeader) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{6}
+	return file_roost_proto_rawDescGZIP(), []int{7}
 }
 
 // LeaderNews tells who leads, as this negotiator knows it. It is sent at once, at each
@@ -685,7 +779,7 @@ type LeaderNews struct {
 
 func (x *LeaderNews) Reset() {
 	*x = LeaderNews{}
-	mi := &file_roost_proto_msgTypes[7]
+	mi := &file_roost_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -697,7 +791,7 @@ func (x *LeaderNews) String() string {
 func (*LeaderNews) ProtoMessage() {}
 
 func (x *LeaderNews) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[7]
+	mi := &file_roost_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -710,7 +804,7 @@ func (x *LeaderNews) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaderNews.ProtoReflect.Descriptor instead.
 func (*LeaderNews) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{7}
+	return file_roost_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *LeaderNews) GetName() string {
@@ -769,7 +863,7 @@ type FromSchedd struct {
 
 func (x *FromSchedd) Reset() {
 	*x = FromSchedd{}
-	mi := &file_roost_proto_msgTypes[8]
+	mi := &file_roost_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -781,7 +875,7 @@ func (x *FromSchedd) String() string {
 func (*FromSchedd) ProtoMessage() {}
 
 func (x *FromSchedd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[8]
+	mi := &file_roost_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -794,7 +888,7 @@ func (x *FromSchedd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromSchedd.ProtoReflect.Descriptor instead.
 func (*FromSchedd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{8}
+	return file_roost_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *FromSchedd) GetOf() isFromSchedd_Of {
@@ -968,7 +1062,7 @@ type Told struct {
 
 func (x *Told) Reset() {
 	*x = Told{}
-	mi := &file_roost_proto_msgTypes[9]
+	mi := &file_roost_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -980,7 +1074,7 @@ func (x *Told) String() string {
 func (*Told) ProtoMessage() {}
 
 func (x *Told) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[9]
+	mi := &file_roost_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -993,7 +1087,7 @@ func (x *Told) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Told.ProtoReflect.Descriptor instead.
 func (*Told) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{9}
+	return file_roost_proto_rawDescGZIP(), []int{10}
 }
 
 // PolicySeen confirms a policy: this schedd now obeys it.
@@ -1006,7 +1100,7 @@ type PolicySeen struct {
 
 func (x *PolicySeen) Reset() {
 	*x = PolicySeen{}
-	mi := &file_roost_proto_msgTypes[10]
+	mi := &file_roost_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1018,7 +1112,7 @@ func (x *PolicySeen) String() string {
 func (*PolicySeen) ProtoMessage() {}
 
 func (x *PolicySeen) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[10]
+	mi := &file_roost_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1031,7 +1125,7 @@ func (x *PolicySeen) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PolicySeen.ProtoReflect.Descriptor instead.
 func (*PolicySeen) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{10}
+	return file_roost_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *PolicySeen) GetVersion() uint64 {
@@ -1058,7 +1152,7 @@ type ScheddHello struct {
 
 func (x *ScheddHello) Reset() {
 	*x = ScheddHello{}
-	mi := &file_roost_proto_msgTypes[11]
+	mi := &file_roost_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1070,7 +1164,7 @@ func (x *ScheddHello) String() string {
 func (*ScheddHello) ProtoMessage() {}
 
 func (x *ScheddHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[11]
+	mi := &file_roost_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1083,7 +1177,7 @@ func (x *ScheddHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScheddHello.ProtoReflect.Descriptor instead.
 func (*ScheddHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{11}
+	return file_roost_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ScheddHello) GetName() string {
@@ -1149,7 +1243,7 @@ type HeldGrant struct {
 
 func (x *HeldGrant) Reset() {
 	*x = HeldGrant{}
-	mi := &file_roost_proto_msgTypes[12]
+	mi := &file_roost_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1161,7 +1255,7 @@ func (x *HeldGrant) String() string {
 func (*HeldGrant) ProtoMessage() {}
 
 func (x *HeldGrant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[12]
+	mi := &file_roost_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1174,7 +1268,7 @@ func (x *HeldGrant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeldGrant.ProtoReflect.Descriptor instead.
 func (*HeldGrant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{12}
+	return file_roost_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *HeldGrant) GetGrant() uint64 {
@@ -1246,7 +1340,7 @@ type RequestUpdate struct {
 
 func (x *RequestUpdate) Reset() {
 	*x = RequestUpdate{}
-	mi := &file_roost_proto_msgTypes[13]
+	mi := &file_roost_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1258,7 +1352,7 @@ func (x *RequestUpdate) String() string {
 func (*RequestUpdate) ProtoMessage() {}
 
 func (x *RequestUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[13]
+	mi := &file_roost_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1271,7 +1365,7 @@ func (x *RequestUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestUpdate.ProtoReflect.Descriptor instead.
 func (*RequestUpdate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{13}
+	return file_roost_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *RequestUpdate) GetId() uint64 {
@@ -1447,7 +1541,7 @@ type Proposal struct {
 
 func (x *Proposal) Reset() {
 	*x = Proposal{}
-	mi := &file_roost_proto_msgTypes[14]
+	mi := &file_roost_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1459,7 +1553,7 @@ func (x *Proposal) String() string {
 func (*Proposal) ProtoMessage() {}
 
 func (x *Proposal) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[14]
+	mi := &file_roost_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1472,7 +1566,7 @@ func (x *Proposal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Proposal.ProtoReflect.Descriptor instead.
 func (*Proposal) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{14}
+	return file_roost_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Proposal) GetNode() string {
@@ -1510,7 +1604,7 @@ type GrantResult struct {
 
 func (x *GrantResult) Reset() {
 	*x = GrantResult{}
-	mi := &file_roost_proto_msgTypes[15]
+	mi := &file_roost_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1522,7 +1616,7 @@ func (x *GrantResult) String() string {
 func (*GrantResult) ProtoMessage() {}
 
 func (x *GrantResult) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[15]
+	mi := &file_roost_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1535,7 +1629,7 @@ func (x *GrantResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GrantResult.ProtoReflect.Descriptor instead.
 func (*GrantResult) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{15}
+	return file_roost_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *GrantResult) GetGrant() uint64 {
@@ -1598,7 +1692,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_roost_proto_msgTypes[16]
+	mi := &file_roost_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1610,7 +1704,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[16]
+	mi := &file_roost_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1623,7 +1717,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{16}
+	return file_roost_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Outcome) GetNode() string {
@@ -1693,7 +1787,7 @@ type WhyWaiting struct {
 
 func (x *WhyWaiting) Reset() {
 	*x = WhyWaiting{}
-	mi := &file_roost_proto_msgTypes[17]
+	mi := &file_roost_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1705,7 +1799,7 @@ func (x *WhyWaiting) String() string {
 func (*WhyWaiting) ProtoMessage() {}
 
 func (x *WhyWaiting) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[17]
+	mi := &file_roost_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1718,7 +1812,7 @@ func (x *WhyWaiting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyWaiting.ProtoReflect.Descriptor instead.
 func (*WhyWaiting) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{17}
+	return file_roost_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *WhyWaiting) GetRequest() uint64 {
@@ -1748,7 +1842,7 @@ type Demand struct {
 
 func (x *Demand) Reset() {
 	*x = Demand{}
-	mi := &file_roost_proto_msgTypes[18]
+	mi := &file_roost_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1760,7 +1854,7 @@ func (x *Demand) String() string {
 func (*Demand) ProtoMessage() {}
 
 func (x *Demand) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[18]
+	mi := &file_roost_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1773,7 +1867,7 @@ func (x *Demand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Demand.ProtoReflect.Descriptor instead.
 func (*Demand) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{18}
+	return file_roost_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Demand) GetOwner() string {
@@ -1859,7 +1953,7 @@ type Admit struct {
 
 func (x *Admit) Reset() {
 	*x = Admit{}
-	mi := &file_roost_proto_msgTypes[19]
+	mi := &file_roost_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1871,7 +1965,7 @@ func (x *Admit) String() string {
 func (*Admit) ProtoMessage() {}
 
 func (x *Admit) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[19]
+	mi := &file_roost_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1884,7 +1978,7 @@ func (x *Admit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Admit.ProtoReflect.Descriptor instead.
 func (*Admit) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{19}
+	return file_roost_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Admit) GetId() uint64 {
@@ -1919,7 +2013,7 @@ type Admitted struct {
 
 func (x *Admitted) Reset() {
 	*x = Admitted{}
-	mi := &file_roost_proto_msgTypes[20]
+	mi := &file_roost_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1931,7 +2025,7 @@ func (x *Admitted) String() string {
 func (*Admitted) ProtoMessage() {}
 
 func (x *Admitted) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[20]
+	mi := &file_roost_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1944,7 +2038,7 @@ func (x *Admitted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Admitted.ProtoReflect.Descriptor instead.
 func (*Admitted) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{20}
+	return file_roost_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Admitted) GetId() uint64 {
@@ -1997,7 +2091,7 @@ type Policy struct {
 
 func (x *Policy) Reset() {
 	*x = Policy{}
-	mi := &file_roost_proto_msgTypes[21]
+	mi := &file_roost_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2009,7 +2103,7 @@ func (x *Policy) String() string {
 func (*Policy) ProtoMessage() {}
 
 func (x *Policy) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[21]
+	mi := &file_roost_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2022,7 +2116,7 @@ func (x *Policy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Policy.ProtoReflect.Descriptor instead.
 func (*Policy) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{21}
+	return file_roost_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Policy) GetAdmission() bool {
@@ -2125,7 +2219,7 @@ type Names struct {
 
 func (x *Names) Reset() {
 	*x = Names{}
-	mi := &file_roost_proto_msgTypes[22]
+	mi := &file_roost_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2137,7 +2231,7 @@ func (x *Names) String() string {
 func (*Names) ProtoMessage() {}
 
 func (x *Names) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[22]
+	mi := &file_roost_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2150,7 +2244,7 @@ func (x *Names) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Names.ProtoReflect.Descriptor instead.
 func (*Names) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{22}
+	return file_roost_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Names) GetName() []string {
@@ -2191,7 +2285,7 @@ type JobQueue struct {
 
 func (x *JobQueue) Reset() {
 	*x = JobQueue{}
-	mi := &file_roost_proto_msgTypes[23]
+	mi := &file_roost_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2203,7 +2297,7 @@ func (x *JobQueue) String() string {
 func (*JobQueue) ProtoMessage() {}
 
 func (x *JobQueue) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[23]
+	mi := &file_roost_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2216,7 +2310,7 @@ func (x *JobQueue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobQueue.ProtoReflect.Descriptor instead.
 func (*JobQueue) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{23}
+	return file_roost_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *JobQueue) GetName() string {
@@ -2384,7 +2478,7 @@ type Roll struct {
 
 func (x *Roll) Reset() {
 	*x = Roll{}
-	mi := &file_roost_proto_msgTypes[24]
+	mi := &file_roost_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2396,7 +2490,7 @@ func (x *Roll) String() string {
 func (*Roll) ProtoMessage() {}
 
 func (x *Roll) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[24]
+	mi := &file_roost_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2409,7 +2503,7 @@ func (x *Roll) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Roll.ProtoReflect.Descriptor instead.
 func (*Roll) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{24}
+	return file_roost_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Roll) GetEntries() []string {
@@ -2438,7 +2532,7 @@ type Extent struct {
 
 func (x *Extent) Reset() {
 	*x = Extent{}
-	mi := &file_roost_proto_msgTypes[25]
+	mi := &file_roost_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2450,7 +2544,7 @@ func (x *Extent) String() string {
 func (*Extent) ProtoMessage() {}
 
 func (x *Extent) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[25]
+	mi := &file_roost_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2463,7 +2557,7 @@ func (x *Extent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Extent.ProtoReflect.Descriptor instead.
 func (*Extent) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{25}
+	return file_roost_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Extent) GetMilliCpus() int64 {
@@ -2534,7 +2628,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_roost_proto_msgTypes[26]
+	mi := &file_roost_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2546,7 +2640,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[26]
+	mi := &file_roost_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2559,7 +2653,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{26}
+	return file_roost_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Usage) GetOwner() string {
@@ -2601,7 +2695,7 @@ type ToSchedd struct {
 
 func (x *ToSchedd) Reset() {
 	*x = ToSchedd{}
-	mi := &file_roost_proto_msgTypes[27]
+	mi := &file_roost_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2613,7 +2707,7 @@ func (x *ToSchedd) String() string {
 func (*ToSchedd) ProtoMessage() {}
 
 func (x *ToSchedd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[27]
+	mi := &file_roost_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2626,7 +2720,7 @@ func (x *ToSchedd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToSchedd.ProtoReflect.Descriptor instead.
 func (*ToSchedd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{27}
+	return file_roost_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ToSchedd) GetOf() isToSchedd_Of {
@@ -2756,7 +2850,7 @@ type Room struct {
 
 func (x *Room) Reset() {
 	*x = Room{}
-	mi := &file_roost_proto_msgTypes[28]
+	mi := &file_roost_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2768,7 +2862,7 @@ func (x *Room) String() string {
 func (*Room) ProtoMessage() {}
 
 func (x *Room) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[28]
+	mi := &file_roost_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2781,7 +2875,7 @@ func (x *Room) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Room.ProtoReflect.Descriptor instead.
 func (*Room) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{28}
+	return file_roost_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Room) GetQueue() string {
@@ -2802,7 +2896,7 @@ type Kept struct {
 
 func (x *Kept) Reset() {
 	*x = Kept{}
-	mi := &file_roost_proto_msgTypes[29]
+	mi := &file_roost_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2814,7 +2908,7 @@ func (x *Kept) String() string {
 func (*Kept) ProtoMessage() {}
 
 func (x *Kept) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[29]
+	mi := &file_roost_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2827,7 +2921,7 @@ func (x *Kept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Kept.ProtoReflect.Descriptor instead.
 func (*Kept) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{29}
+	return file_roost_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Kept) GetNodes() []*KeptNode {
@@ -2849,7 +2943,7 @@ type KeptNode struct {
 
 func (x *KeptNode) Reset() {
 	*x = KeptNode{}
-	mi := &file_roost_proto_msgTypes[30]
+	mi := &file_roost_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2861,7 +2955,7 @@ func (x *KeptNode) String() string {
 func (*KeptNode) ProtoMessage() {}
 
 func (x *KeptNode) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[30]
+	mi := &file_roost_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2874,7 +2968,7 @@ func (x *KeptNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeptNode.ProtoReflect.Descriptor instead.
 func (*KeptNode) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{30}
+	return file_roost_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *KeptNode) GetNode() string {
@@ -2915,7 +3009,7 @@ type NegotiatorHello struct {
 
 func (x *NegotiatorHello) Reset() {
 	*x = NegotiatorHello{}
-	mi := &file_roost_proto_msgTypes[31]
+	mi := &file_roost_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2927,7 +3021,7 @@ func (x *NegotiatorHello) String() string {
 func (*NegotiatorHello) ProtoMessage() {}
 
 func (x *NegotiatorHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[31]
+	mi := &file_roost_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2940,7 +3034,7 @@ func (x *NegotiatorHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NegotiatorHello.ProtoReflect.Descriptor instead.
 func (*NegotiatorHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{31}
+	return file_roost_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *NegotiatorHello) GetEpoch() uint64 {
@@ -2988,7 +3082,7 @@ type Grant struct {
 
 func (x *Grant) Reset() {
 	*x = Grant{}
-	mi := &file_roost_proto_msgTypes[32]
+	mi := &file_roost_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3000,7 +3094,7 @@ func (x *Grant) String() string {
 func (*Grant) ProtoMessage() {}
 
 func (x *Grant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[32]
+	mi := &file_roost_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3013,7 +3107,7 @@ func (x *Grant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Grant.ProtoReflect.Descriptor instead.
 func (*Grant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{32}
+	return file_roost_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Grant) GetId() uint64 {
@@ -3148,7 +3242,7 @@ type Unplaced struct {
 
 func (x *Unplaced) Reset() {
 	*x = Unplaced{}
-	mi := &file_roost_proto_msgTypes[33]
+	mi := &file_roost_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3160,7 +3254,7 @@ func (x *Unplaced) String() string {
 func (*Unplaced) ProtoMessage() {}
 
 func (x *Unplaced) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[33]
+	mi := &file_roost_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3173,7 +3267,7 @@ func (x *Unplaced) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unplaced.ProtoReflect.Descriptor instead.
 func (*Unplaced) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{33}
+	return file_roost_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Unplaced) GetRequest() uint64 {
@@ -3206,7 +3300,7 @@ type CellQuestion struct {
 
 func (x *CellQuestion) Reset() {
 	*x = CellQuestion{}
-	mi := &file_roost_proto_msgTypes[34]
+	mi := &file_roost_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3218,7 +3312,7 @@ func (x *CellQuestion) String() string {
 func (*CellQuestion) ProtoMessage() {}
 
 func (x *CellQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[34]
+	mi := &file_roost_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3231,7 +3325,7 @@ func (x *CellQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellQuestion.ProtoReflect.Descriptor instead.
 func (*CellQuestion) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{34}
+	return file_roost_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *CellQuestion) GetPassed() bool {
@@ -3256,7 +3350,7 @@ type CellStatus struct {
 
 func (x *CellStatus) Reset() {
 	*x = CellStatus{}
-	mi := &file_roost_proto_msgTypes[35]
+	mi := &file_roost_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3268,7 +3362,7 @@ func (x *CellStatus) String() string {
 func (*CellStatus) ProtoMessage() {}
 
 func (x *CellStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[35]
+	mi := &file_roost_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3281,7 +3375,7 @@ func (x *CellStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellStatus.ProtoReflect.Descriptor instead.
 func (*CellStatus) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{35}
+	return file_roost_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *CellStatus) GetCell() string {
@@ -3351,7 +3445,7 @@ type CellMember struct {
 
 func (x *CellMember) Reset() {
 	*x = CellMember{}
-	mi := &file_roost_proto_msgTypes[36]
+	mi := &file_roost_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3363,7 +3457,7 @@ func (x *CellMember) String() string {
 func (*CellMember) ProtoMessage() {}
 
 func (x *CellMember) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[36]
+	mi := &file_roost_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3376,7 +3470,7 @@ func (x *CellMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellMember.ProtoReflect.Descriptor instead.
 func (*CellMember) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{36}
+	return file_roost_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *CellMember) GetId() string {
@@ -3457,7 +3551,7 @@ type CellChanged struct {
 
 func (x *CellChanged) Reset() {
 	*x = CellChanged{}
-	mi := &file_roost_proto_msgTypes[37]
+	mi := &file_roost_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3469,7 +3563,7 @@ func (x *CellChanged) String() string {
 func (*CellChanged) ProtoMessage() {}
 
 func (x *CellChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[37]
+	mi := &file_roost_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3482,7 +3576,7 @@ func (x *CellChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellChanged.ProtoReflect.Descriptor instead.
 func (*CellChanged) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{37}
+	return file_roost_proto_rawDescGZIP(), []int{38}
 }
 
 // ReplicaBytes is a message on a connection of the replicated log. The first message of
@@ -3499,7 +3593,7 @@ type ReplicaBytes struct {
 
 func (x *ReplicaBytes) Reset() {
 	*x = ReplicaBytes{}
-	mi := &file_roost_proto_msgTypes[38]
+	mi := &file_roost_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3511,7 +3605,7 @@ func (x *ReplicaBytes) String() string {
 func (*ReplicaBytes) ProtoMessage() {}
 
 func (x *ReplicaBytes) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[38]
+	mi := &file_roost_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3524,7 +3618,7 @@ func (x *ReplicaBytes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaBytes.ProtoReflect.Descriptor instead.
 func (*ReplicaBytes) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{38}
+	return file_roost_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ReplicaBytes) GetData() []byte {
@@ -3567,7 +3661,7 @@ type ReplicaHello struct {
 
 func (x *ReplicaHello) Reset() {
 	*x = ReplicaHello{}
-	mi := &file_roost_proto_msgTypes[39]
+	mi := &file_roost_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3579,7 +3673,7 @@ func (x *ReplicaHello) String() string {
 func (*ReplicaHello) ProtoMessage() {}
 
 func (x *ReplicaHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[39]
+	mi := &file_roost_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3592,7 +3686,7 @@ func (x *ReplicaHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaHello.ProtoReflect.Descriptor instead.
 func (*ReplicaHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{39}
+	return file_roost_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ReplicaHello) GetId() string {
@@ -3646,7 +3740,7 @@ type ReplicaState struct {
 
 func (x *ReplicaState) Reset() {
 	*x = ReplicaState{}
-	mi := &file_roost_proto_msgTypes[40]
+	mi := &file_roost_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3658,7 +3752,7 @@ func (x *ReplicaState) String() string {
 func (*ReplicaState) ProtoMessage() {}
 
 func (x *ReplicaState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[40]
+	mi := &file_roost_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3671,7 +3765,7 @@ func (x *ReplicaState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaState.ProtoReflect.Descriptor instead.
 func (*ReplicaState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{40}
+	return file_roost_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ReplicaState) GetId() string {
@@ -3789,7 +3883,7 @@ type ReplicaMember struct {
 
 func (x *ReplicaMember) Reset() {
 	*x = ReplicaMember{}
-	mi := &file_roost_proto_msgTypes[41]
+	mi := &file_roost_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3801,7 +3895,7 @@ func (x *ReplicaMember) String() string {
 func (*ReplicaMember) ProtoMessage() {}
 
 func (x *ReplicaMember) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[41]
+	mi := &file_roost_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3814,7 +3908,7 @@ func (x *ReplicaMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaMember.ProtoReflect.Descriptor instead.
 func (*ReplicaMember) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{41}
+	return file_roost_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ReplicaMember) GetId() string {
@@ -3857,7 +3951,7 @@ type ToStartd struct {
 
 func (x *ToStartd) Reset() {
 	*x = ToStartd{}
-	mi := &file_roost_proto_msgTypes[42]
+	mi := &file_roost_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3869,7 +3963,7 @@ func (x *ToStartd) String() string {
 func (*ToStartd) ProtoMessage() {}
 
 func (x *ToStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[42]
+	mi := &file_roost_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3882,7 +3976,7 @@ func (x *ToStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToStartd.ProtoReflect.Descriptor instead.
 func (*ToStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{42}
+	return file_roost_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ToStartd) GetOf() isToStartd_Of {
@@ -4139,7 +4233,7 @@ type SessionHello struct {
 
 func (x *SessionHello) Reset() {
 	*x = SessionHello{}
-	mi := &file_roost_proto_msgTypes[43]
+	mi := &file_roost_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4151,7 +4245,7 @@ func (x *SessionHello) String() string {
 func (*SessionHello) ProtoMessage() {}
 
 func (x *SessionHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[43]
+	mi := &file_roost_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4164,7 +4258,7 @@ func (x *SessionHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionHello.ProtoReflect.Descriptor instead.
 func (*SessionHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{43}
+	return file_roost_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *SessionHello) GetSchedd() string {
@@ -4235,7 +4329,7 @@ type ClaimRequest struct {
 
 func (x *ClaimRequest) Reset() {
 	*x = ClaimRequest{}
-	mi := &file_roost_proto_msgTypes[44]
+	mi := &file_roost_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4247,7 +4341,7 @@ func (x *ClaimRequest) String() string {
 func (*ClaimRequest) ProtoMessage() {}
 
 func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[44]
+	mi := &file_roost_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4260,7 +4354,7 @@ func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimRequest.ProtoReflect.Descriptor instead.
 func (*ClaimRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{44}
+	return file_roost_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ClaimRequest) GetGrant() uint64 {
@@ -4404,7 +4498,7 @@ type Activate struct {
 
 func (x *Activate) Reset() {
 	*x = Activate{}
-	mi := &file_roost_proto_msgTypes[45]
+	mi := &file_roost_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4416,7 +4510,7 @@ func (x *Activate) String() string {
 func (*Activate) ProtoMessage() {}
 
 func (x *Activate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[45]
+	mi := &file_roost_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4429,7 +4523,7 @@ func (x *Activate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Activate.ProtoReflect.Descriptor instead.
 func (*Activate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{45}
+	return file_roost_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Activate) GetClaim() uint64 {
@@ -4469,7 +4563,7 @@ type Launch struct {
 
 func (x *Launch) Reset() {
 	*x = Launch{}
-	mi := &file_roost_proto_msgTypes[46]
+	mi := &file_roost_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4481,7 +4575,7 @@ func (x *Launch) String() string {
 func (*Launch) ProtoMessage() {}
 
 func (x *Launch) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[46]
+	mi := &file_roost_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4494,7 +4588,7 @@ func (x *Launch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Launch.ProtoReflect.Descriptor instead.
 func (*Launch) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{46}
+	return file_roost_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Launch) GetAttempt() *scheddapi.AttemptRef {
@@ -4515,7 +4609,7 @@ type TakeCheckpoint struct {
 
 func (x *TakeCheckpoint) Reset() {
 	*x = TakeCheckpoint{}
-	mi := &file_roost_proto_msgTypes[47]
+	mi := &file_roost_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4527,7 +4621,7 @@ func (x *TakeCheckpoint) String() string {
 func (*TakeCheckpoint) ProtoMessage() {}
 
 func (x *TakeCheckpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[47]
+	mi := &file_roost_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4540,7 +4634,7 @@ func (x *TakeCheckpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeCheckpoint.ProtoReflect.Descriptor instead.
 func (*TakeCheckpoint) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{47}
+	return file_roost_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *TakeCheckpoint) GetAttempt() *scheddapi.AttemptRef {
@@ -4570,7 +4664,7 @@ type CheckpointKept struct {
 
 func (x *CheckpointKept) Reset() {
 	*x = CheckpointKept{}
-	mi := &file_roost_proto_msgTypes[48]
+	mi := &file_roost_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4582,7 +4676,7 @@ func (x *CheckpointKept) String() string {
 func (*CheckpointKept) ProtoMessage() {}
 
 func (x *CheckpointKept) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[48]
+	mi := &file_roost_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4595,7 +4689,7 @@ func (x *CheckpointKept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointKept.ProtoReflect.Descriptor instead.
 func (*CheckpointKept) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{48}
+	return file_roost_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *CheckpointKept) GetAttempt() *scheddapi.AttemptRef {
@@ -4630,7 +4724,7 @@ type Freeze struct {
 
 func (x *Freeze) Reset() {
 	*x = Freeze{}
-	mi := &file_roost_proto_msgTypes[49]
+	mi := &file_roost_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4642,7 +4736,7 @@ func (x *Freeze) String() string {
 func (*Freeze) ProtoMessage() {}
 
 func (x *Freeze) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[49]
+	mi := &file_roost_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4655,7 +4749,7 @@ func (x *Freeze) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Freeze.ProtoReflect.Descriptor instead.
 func (*Freeze) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{49}
+	return file_roost_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Freeze) GetAttempt() *scheddapi.AttemptRef {
@@ -4684,7 +4778,7 @@ type Signal struct {
 
 func (x *Signal) Reset() {
 	*x = Signal{}
-	mi := &file_roost_proto_msgTypes[50]
+	mi := &file_roost_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4696,7 +4790,7 @@ func (x *Signal) String() string {
 func (*Signal) ProtoMessage() {}
 
 func (x *Signal) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[50]
+	mi := &file_roost_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4709,7 +4803,7 @@ func (x *Signal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Signal.ProtoReflect.Descriptor instead.
 func (*Signal) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{50}
+	return file_roost_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Signal) GetAttempt() *scheddapi.AttemptRef {
@@ -4738,7 +4832,7 @@ type Limit struct {
 
 func (x *Limit) Reset() {
 	*x = Limit{}
-	mi := &file_roost_proto_msgTypes[51]
+	mi := &file_roost_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4750,7 +4844,7 @@ func (x *Limit) String() string {
 func (*Limit) ProtoMessage() {}
 
 func (x *Limit) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[51]
+	mi := &file_roost_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4763,7 +4857,7 @@ func (x *Limit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limit.ProtoReflect.Descriptor instead.
 func (*Limit) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{51}
+	return file_roost_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Limit) GetAttempt() *scheddapi.AttemptRef {
@@ -4799,7 +4893,7 @@ type HostFiles struct {
 
 func (x *HostFiles) Reset() {
 	*x = HostFiles{}
-	mi := &file_roost_proto_msgTypes[52]
+	mi := &file_roost_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4811,7 +4905,7 @@ func (x *HostFiles) String() string {
 func (*HostFiles) ProtoMessage() {}
 
 func (x *HostFiles) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[52]
+	mi := &file_roost_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4824,7 +4918,7 @@ func (x *HostFiles) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostFiles.ProtoReflect.Descriptor instead.
 func (*HostFiles) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{52}
+	return file_roost_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *HostFiles) GetAttempt() *scheddapi.AttemptRef {
@@ -4861,7 +4955,7 @@ type Message struct {
 
 func (x *Message) Reset() {
 	*x = Message{}
-	mi := &file_roost_proto_msgTypes[53]
+	mi := &file_roost_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4873,7 +4967,7 @@ func (x *Message) String() string {
 func (*Message) ProtoMessage() {}
 
 func (x *Message) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[53]
+	mi := &file_roost_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4886,7 +4980,7 @@ func (x *Message) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Message.ProtoReflect.Descriptor instead.
 func (*Message) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{53}
+	return file_roost_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Message) GetAttempt() *scheddapi.AttemptRef {
@@ -4966,7 +5060,7 @@ type Program struct {
 
 func (x *Program) Reset() {
 	*x = Program{}
-	mi := &file_roost_proto_msgTypes[54]
+	mi := &file_roost_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4978,7 +5072,7 @@ func (x *Program) String() string {
 func (*Program) ProtoMessage() {}
 
 func (x *Program) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[54]
+	mi := &file_roost_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4991,7 +5085,7 @@ func (x *Program) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Program.ProtoReflect.Descriptor instead.
 func (*Program) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{54}
+	return file_roost_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Program) GetExecutable() string {
@@ -5235,7 +5329,7 @@ type Bounds struct {
 
 func (x *Bounds) Reset() {
 	*x = Bounds{}
-	mi := &file_roost_proto_msgTypes[55]
+	mi := &file_roost_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5247,7 +5341,7 @@ func (x *Bounds) String() string {
 func (*Bounds) ProtoMessage() {}
 
 func (x *Bounds) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[55]
+	mi := &file_roost_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5260,7 +5354,7 @@ func (x *Bounds) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bounds.ProtoReflect.Descriptor instead.
 func (*Bounds) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{55}
+	return file_roost_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Bounds) GetCpuNs() int64 {
@@ -5337,7 +5431,7 @@ type CheckpointPolicy struct {
 
 func (x *CheckpointPolicy) Reset() {
 	*x = CheckpointPolicy{}
-	mi := &file_roost_proto_msgTypes[56]
+	mi := &file_roost_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5349,7 +5443,7 @@ func (x *CheckpointPolicy) String() string {
 func (*CheckpointPolicy) ProtoMessage() {}
 
 func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[56]
+	mi := &file_roost_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5362,7 +5456,7 @@ func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointPolicy.ProtoReflect.Descriptor instead.
 func (*CheckpointPolicy) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{56}
+	return file_roost_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *CheckpointPolicy) GetMethod() CheckpointPolicy_Method {
@@ -5460,7 +5554,7 @@ type Image struct {
 
 func (x *Image) Reset() {
 	*x = Image{}
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5472,7 +5566,7 @@ func (x *Image) String() string {
 func (*Image) ProtoMessage() {}
 
 func (x *Image) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5485,7 +5579,7 @@ func (x *Image) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Image.ProtoReflect.Descriptor instead.
 func (*Image) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{57}
+	return file_roost_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *Image) GetSequence() uint64 {
@@ -5598,7 +5692,7 @@ type FetchImageRequest struct {
 
 func (x *FetchImageRequest) Reset() {
 	*x = FetchImageRequest{}
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5610,7 +5704,7 @@ func (x *FetchImageRequest) String() string {
 func (*FetchImageRequest) ProtoMessage() {}
 
 func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5623,7 +5717,7 @@ func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchImageRequest.ProtoReflect.Descriptor instead.
 func (*FetchImageRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{58}
+	return file_roost_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *FetchImageRequest) GetSchedd() string {
@@ -5669,7 +5763,7 @@ type ImageRight struct {
 
 func (x *ImageRight) Reset() {
 	*x = ImageRight{}
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5681,7 +5775,7 @@ func (x *ImageRight) String() string {
 func (*ImageRight) ProtoMessage() {}
 
 func (x *ImageRight) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5694,7 +5788,7 @@ func (x *ImageRight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImageRight.ProtoReflect.Descriptor instead.
 func (*ImageRight) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{59}
+	return file_roost_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *ImageRight) GetSchedd() string {
@@ -5745,7 +5839,7 @@ type SignedImageRight struct {
 
 func (x *SignedImageRight) Reset() {
 	*x = SignedImageRight{}
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5757,7 +5851,7 @@ func (x *SignedImageRight) String() string {
 func (*SignedImageRight) ProtoMessage() {}
 
 func (x *SignedImageRight) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5770,7 +5864,7 @@ func (x *SignedImageRight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignedImageRight.ProtoReflect.Descriptor instead.
 func (*SignedImageRight) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{60}
+	return file_roost_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *SignedImageRight) GetRight() []byte {
@@ -5803,7 +5897,7 @@ type RemoveImageReply struct {
 
 func (x *RemoveImageReply) Reset() {
 	*x = RemoveImageReply{}
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5815,7 +5909,7 @@ func (x *RemoveImageReply) String() string {
 func (*RemoveImageReply) ProtoMessage() {}
 
 func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5828,7 +5922,7 @@ func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveImageReply.ProtoReflect.Descriptor instead.
 func (*RemoveImageReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{61}
+	return file_roost_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *RemoveImageReply) GetRemoved() bool {
@@ -5850,7 +5944,7 @@ type Vacate struct {
 
 func (x *Vacate) Reset() {
 	*x = Vacate{}
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5862,7 +5956,7 @@ func (x *Vacate) String() string {
 func (*Vacate) ProtoMessage() {}
 
 func (x *Vacate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5875,7 +5969,7 @@ func (x *Vacate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vacate.ProtoReflect.Descriptor instead.
 func (*Vacate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{62}
+	return file_roost_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *Vacate) GetAttempt() *scheddapi.AttemptRef {
@@ -5915,7 +6009,7 @@ type Acknowledge struct {
 
 func (x *Acknowledge) Reset() {
 	*x = Acknowledge{}
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5927,7 +6021,7 @@ func (x *Acknowledge) String() string {
 func (*Acknowledge) ProtoMessage() {}
 
 func (x *Acknowledge) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5940,7 +6034,7 @@ func (x *Acknowledge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Acknowledge.ProtoReflect.Descriptor instead.
 func (*Acknowledge) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{63}
+	return file_roost_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *Acknowledge) GetAttempts() []*scheddapi.AttemptRef {
@@ -5959,7 +6053,7 @@ type ReleaseClaim struct {
 
 func (x *ReleaseClaim) Reset() {
 	*x = ReleaseClaim{}
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5971,7 +6065,7 @@ func (x *ReleaseClaim) String() string {
 func (*ReleaseClaim) ProtoMessage() {}
 
 func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5984,7 +6078,7 @@ func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseClaim.ProtoReflect.Descriptor instead.
 func (*ReleaseClaim) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{64}
+	return file_roost_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *ReleaseClaim) GetClaim() uint64 {
@@ -6009,7 +6103,7 @@ type RenewLeases struct {
 
 func (x *RenewLeases) Reset() {
 	*x = RenewLeases{}
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6021,7 +6115,7 @@ func (x *RenewLeases) String() string {
 func (*RenewLeases) ProtoMessage() {}
 
 func (x *RenewLeases) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6034,7 +6128,7 @@ func (x *RenewLeases) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewLeases.ProtoReflect.Descriptor instead.
 func (*RenewLeases) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{65}
+	return file_roost_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *RenewLeases) GetHeard() uint64 {
@@ -6081,7 +6175,7 @@ type FromStartd struct {
 
 func (x *FromStartd) Reset() {
 	*x = FromStartd{}
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6093,7 +6187,7 @@ func (x *FromStartd) String() string {
 func (*FromStartd) ProtoMessage() {}
 
 func (x *FromStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6106,7 +6200,7 @@ func (x *FromStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromStartd.ProtoReflect.Descriptor instead.
 func (*FromStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{66}
+	return file_roost_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *FromStartd) GetOf() isFromStartd_Of {
@@ -6312,7 +6406,7 @@ type ReachWanted struct {
 
 func (x *ReachWanted) Reset() {
 	*x = ReachWanted{}
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6324,7 +6418,7 @@ func (x *ReachWanted) String() string {
 func (*ReachWanted) ProtoMessage() {}
 
 func (x *ReachWanted) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6337,7 +6431,7 @@ func (x *ReachWanted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachWanted.ProtoReflect.Descriptor instead.
 func (*ReachWanted) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{67}
+	return file_roost_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *ReachWanted) GetAttempt() *scheddapi.AttemptRef {
@@ -6367,7 +6461,7 @@ type ReachCall struct {
 
 func (x *ReachCall) Reset() {
 	*x = ReachCall{}
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6379,7 +6473,7 @@ func (x *ReachCall) String() string {
 func (*ReachCall) ProtoMessage() {}
 
 func (x *ReachCall) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6392,7 +6486,7 @@ func (x *ReachCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachCall.ProtoReflect.Descriptor instead.
 func (*ReachCall) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{68}
+	return file_roost_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *ReachCall) GetCommand() []string {
@@ -6443,7 +6537,7 @@ type ReachOutput struct {
 
 func (x *ReachOutput) Reset() {
 	*x = ReachOutput{}
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6455,7 +6549,7 @@ func (x *ReachOutput) String() string {
 func (*ReachOutput) ProtoMessage() {}
 
 func (x *ReachOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6468,7 +6562,7 @@ func (x *ReachOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachOutput.ProtoReflect.Descriptor instead.
 func (*ReachOutput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{69}
+	return file_roost_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *ReachOutput) GetAttempt() *scheddapi.AttemptRef {
@@ -6556,7 +6650,7 @@ type SessionWelcome struct {
 
 func (x *SessionWelcome) Reset() {
 	*x = SessionWelcome{}
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6568,7 +6662,7 @@ func (x *SessionWelcome) String() string {
 func (*SessionWelcome) ProtoMessage() {}
 
 func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6581,7 +6675,7 @@ func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionWelcome.ProtoReflect.Descriptor instead.
 func (*SessionWelcome) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{70}
+	return file_roost_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *SessionWelcome) GetNode() string {
@@ -6638,7 +6732,7 @@ type ClaimState struct {
 
 func (x *ClaimState) Reset() {
 	*x = ClaimState{}
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6650,7 +6744,7 @@ func (x *ClaimState) String() string {
 func (*ClaimState) ProtoMessage() {}
 
 func (x *ClaimState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6663,7 +6757,7 @@ func (x *ClaimState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimState.ProtoReflect.Descriptor instead.
 func (*ClaimState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{71}
+	return file_roost_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *ClaimState) GetClaim() uint64 {
@@ -6755,7 +6849,7 @@ type ClaimReady struct {
 
 func (x *ClaimReady) Reset() {
 	*x = ClaimReady{}
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6767,7 +6861,7 @@ func (x *ClaimReady) String() string {
 func (*ClaimReady) ProtoMessage() {}
 
 func (x *ClaimReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6780,7 +6874,7 @@ func (x *ClaimReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReady.ProtoReflect.Descriptor instead.
 func (*ClaimReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{72}
+	return file_roost_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *ClaimReady) GetClaim() uint64 {
@@ -6810,7 +6904,7 @@ type Suspended struct {
 
 func (x *Suspended) Reset() {
 	*x = Suspended{}
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6822,7 +6916,7 @@ func (x *Suspended) String() string {
 func (*Suspended) ProtoMessage() {}
 
 func (x *Suspended) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6835,7 +6929,7 @@ func (x *Suspended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Suspended.ProtoReflect.Descriptor instead.
 func (*Suspended) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{73}
+	return file_roost_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *Suspended) GetAttempt() *scheddapi.AttemptRef {
@@ -6879,7 +6973,7 @@ type ClaimReply struct {
 
 func (x *ClaimReply) Reset() {
 	*x = ClaimReply{}
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6891,7 +6985,7 @@ func (x *ClaimReply) String() string {
 func (*ClaimReply) ProtoMessage() {}
 
 func (x *ClaimReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6904,7 +6998,7 @@ func (x *ClaimReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReply.ProtoReflect.Descriptor instead.
 func (*ClaimReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{74}
+	return file_roost_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *ClaimReply) GetGrant() uint64 {
@@ -6990,7 +7084,7 @@ type InputReady struct {
 
 func (x *InputReady) Reset() {
 	*x = InputReady{}
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7002,7 +7096,7 @@ func (x *InputReady) String() string {
 func (*InputReady) ProtoMessage() {}
 
 func (x *InputReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7015,7 +7109,7 @@ func (x *InputReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputReady.ProtoReflect.Descriptor instead.
 func (*InputReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{75}
+	return file_roost_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *InputReady) GetAttempt() *scheddapi.AttemptRef {
@@ -7056,7 +7150,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7068,7 +7162,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7081,7 +7175,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{76}
+	return file_roost_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *Started) GetAttempt() *scheddapi.AttemptRef {
@@ -7122,7 +7216,7 @@ type Exited struct {
 
 func (x *Exited) Reset() {
 	*x = Exited{}
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7134,7 +7228,7 @@ func (x *Exited) String() string {
 func (*Exited) ProtoMessage() {}
 
 func (x *Exited) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7147,7 +7241,7 @@ func (x *Exited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exited.ProtoReflect.Descriptor instead.
 func (*Exited) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{77}
+	return file_roost_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *Exited) GetAttempt() *scheddapi.AttemptRef {
@@ -7235,7 +7329,7 @@ type CheckpointTaken struct {
 
 func (x *CheckpointTaken) Reset() {
 	*x = CheckpointTaken{}
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7247,7 +7341,7 @@ func (x *CheckpointTaken) String() string {
 func (*CheckpointTaken) ProtoMessage() {}
 
 func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7260,7 +7354,7 @@ func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointTaken.ProtoReflect.Descriptor instead.
 func (*CheckpointTaken) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{78}
+	return file_roost_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *CheckpointTaken) GetAttempt() *scheddapi.AttemptRef {
@@ -7307,7 +7401,7 @@ type UsageReport struct {
 
 func (x *UsageReport) Reset() {
 	*x = UsageReport{}
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7319,7 +7413,7 @@ func (x *UsageReport) String() string {
 func (*UsageReport) ProtoMessage() {}
 
 func (x *UsageReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7332,7 +7426,7 @@ func (x *UsageReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageReport.ProtoReflect.Descriptor instead.
 func (*UsageReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{79}
+	return file_roost_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *UsageReport) GetAttempts() []*AttemptUsage {
@@ -7356,7 +7450,7 @@ type AttemptUsage struct {
 
 func (x *AttemptUsage) Reset() {
 	*x = AttemptUsage{}
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7368,7 +7462,7 @@ func (x *AttemptUsage) String() string {
 func (*AttemptUsage) ProtoMessage() {}
 
 func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7381,7 +7475,7 @@ func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptUsage.ProtoReflect.Descriptor instead.
 func (*AttemptUsage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{80}
+	return file_roost_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *AttemptUsage) GetAttempt() *scheddapi.AttemptRef {
@@ -7422,7 +7516,7 @@ type ClaimLost struct {
 
 func (x *ClaimLost) Reset() {
 	*x = ClaimLost{}
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7434,7 +7528,7 @@ func (x *ClaimLost) String() string {
 func (*ClaimLost) ProtoMessage() {}
 
 func (x *ClaimLost) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7447,7 +7541,7 @@ func (x *ClaimLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimLost.ProtoReflect.Descriptor instead.
 func (*ClaimLost) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{81}
+	return file_roost_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *ClaimLost) GetClaim() uint64 {
@@ -7473,7 +7567,7 @@ type LeasesRenewed struct {
 
 func (x *LeasesRenewed) Reset() {
 	*x = LeasesRenewed{}
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7485,7 +7579,7 @@ func (x *LeasesRenewed) String() string {
 func (*LeasesRenewed) ProtoMessage() {}
 
 func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7498,7 +7592,7 @@ func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeasesRenewed.ProtoReflect.Descriptor instead.
 func (*LeasesRenewed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{82}
+	return file_roost_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *LeasesRenewed) GetWord() uint64 {
@@ -7521,7 +7615,7 @@ type FileEntry struct {
 
 func (x *FileEntry) Reset() {
 	*x = FileEntry{}
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7533,7 +7627,7 @@ func (x *FileEntry) String() string {
 func (*FileEntry) ProtoMessage() {}
 
 func (x *FileEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7546,7 +7640,7 @@ func (x *FileEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileEntry.ProtoReflect.Descriptor instead.
 func (*FileEntry) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{83}
+	return file_roost_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *FileEntry) GetName() string {
@@ -7606,7 +7700,7 @@ type FileChunk struct {
 
 func (x *FileChunk) Reset() {
 	*x = FileChunk{}
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7618,7 +7712,7 @@ func (x *FileChunk) String() string {
 func (*FileChunk) ProtoMessage() {}
 
 func (x *FileChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7631,7 +7725,7 @@ func (x *FileChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileChunk.ProtoReflect.Descriptor instead.
 func (*FileChunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{84}
+	return file_roost_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *FileChunk) GetSchedd() string {
@@ -7715,7 +7809,7 @@ type TransferTotals struct {
 
 func (x *TransferTotals) Reset() {
 	*x = TransferTotals{}
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7727,7 +7821,7 @@ func (x *TransferTotals) String() string {
 func (*TransferTotals) ProtoMessage() {}
 
 func (x *TransferTotals) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7740,7 +7834,7 @@ func (x *TransferTotals) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferTotals.ProtoReflect.Descriptor instead.
 func (*TransferTotals) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{85}
+	return file_roost_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *TransferTotals) GetFiles() uint64 {
@@ -7767,7 +7861,7 @@ type PutReply struct {
 
 func (x *PutReply) Reset() {
 	*x = PutReply{}
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7779,7 +7873,7 @@ func (x *PutReply) String() string {
 func (*PutReply) ProtoMessage() {}
 
 func (x *PutReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7792,7 +7886,7 @@ func (x *PutReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutReply.ProtoReflect.Descriptor instead.
 func (*PutReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{86}
+	return file_roost_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *PutReply) GetFiles() uint32 {
@@ -7821,7 +7915,7 @@ type FetchRequest struct {
 
 func (x *FetchRequest) Reset() {
 	*x = FetchRequest{}
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7833,7 +7927,7 @@ func (x *FetchRequest) String() string {
 func (*FetchRequest) ProtoMessage() {}
 
 func (x *FetchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7846,7 +7940,7 @@ func (x *FetchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchRequest.ProtoReflect.Descriptor instead.
 func (*FetchRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{87}
+	return file_roost_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *FetchRequest) GetSchedd() string {
@@ -7890,7 +7984,7 @@ type TailRequest struct {
 
 func (x *TailRequest) Reset() {
 	*x = TailRequest{}
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7902,7 +7996,7 @@ func (x *TailRequest) String() string {
 func (*TailRequest) ProtoMessage() {}
 
 func (x *TailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7915,7 +8009,7 @@ func (x *TailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailRequest.ProtoReflect.Descriptor instead.
 func (*TailRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{88}
+	return file_roost_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *TailRequest) GetSchedd() string {
@@ -7991,7 +8085,7 @@ type GuardSigns struct {
 
 func (x *GuardSigns) Reset() {
 	*x = GuardSigns{}
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8003,7 +8097,7 @@ func (x *GuardSigns) String() string {
 func (*GuardSigns) ProtoMessage() {}
 
 func (x *GuardSigns) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8016,7 +8110,7 @@ func (x *GuardSigns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardSigns.ProtoReflect.Descriptor instead.
 func (*GuardSigns) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{89}
+	return file_roost_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *GuardSigns) GetSequence() uint64 {
@@ -8159,7 +8253,7 @@ type IdleSource struct {
 
 func (x *IdleSource) Reset() {
 	*x = IdleSource{}
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8171,7 +8265,7 @@ func (x *IdleSource) String() string {
 func (*IdleSource) ProtoMessage() {}
 
 func (x *IdleSource) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8184,7 +8278,7 @@ func (x *IdleSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IdleSource.ProtoReflect.Descriptor instead.
 func (*IdleSource) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{90}
+	return file_roost_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *IdleSource) GetName() string {
@@ -8234,7 +8328,7 @@ type Pause struct {
 
 func (x *Pause) Reset() {
 	*x = Pause{}
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8246,7 +8340,7 @@ func (x *Pause) String() string {
 func (*Pause) ProtoMessage() {}
 
 func (x *Pause) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8259,7 +8353,7 @@ func (x *Pause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pause.ProtoReflect.Descriptor instead.
 func (*Pause) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{91}
+	return file_roost_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *Pause) GetUntil() int64 {
@@ -8310,7 +8404,7 @@ type GuardReport struct {
 
 func (x *GuardReport) Reset() {
 	*x = GuardReport{}
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8322,7 +8416,7 @@ func (x *GuardReport) String() string {
 func (*GuardReport) ProtoMessage() {}
 
 func (x *GuardReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8335,7 +8429,7 @@ func (x *GuardReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardReport.ProtoReflect.Descriptor instead.
 func (*GuardReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{92}
+	return file_roost_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *GuardReport) GetStartd() string {
@@ -8413,7 +8507,7 @@ type OwnerFreeze struct {
 
 func (x *OwnerFreeze) Reset() {
 	*x = OwnerFreeze{}
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8425,7 +8519,7 @@ func (x *OwnerFreeze) String() string {
 func (*OwnerFreeze) ProtoMessage() {}
 
 func (x *OwnerFreeze) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8438,7 +8532,7 @@ func (x *OwnerFreeze) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerFreeze.ProtoReflect.Descriptor instead.
 func (*OwnerFreeze) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{93}
+	return file_roost_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *OwnerFreeze) GetAt() int64 {
@@ -8478,7 +8572,7 @@ type Tenant struct {
 
 func (x *Tenant) Reset() {
 	*x = Tenant{}
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8490,7 +8584,7 @@ func (x *Tenant) String() string {
 func (*Tenant) ProtoMessage() {}
 
 func (x *Tenant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8503,7 +8597,7 @@ func (x *Tenant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tenant.ProtoReflect.Descriptor instead.
 func (*Tenant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{94}
+	return file_roost_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *Tenant) GetTask() string {
@@ -8572,7 +8666,7 @@ type PauseRequest struct {
 
 func (x *PauseRequest) Reset() {
 	*x = PauseRequest{}
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8584,7 +8678,7 @@ func (x *PauseRequest) String() string {
 func (*PauseRequest) ProtoMessage() {}
 
 func (x *PauseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8597,7 +8691,7 @@ func (x *PauseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseRequest.ProtoReflect.Descriptor instead.
 func (*PauseRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{95}
+	return file_roost_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *PauseRequest) GetUntil() int64 {
@@ -8622,7 +8716,7 @@ type ResumeRequest struct {
 
 func (x *ResumeRequest) Reset() {
 	*x = ResumeRequest{}
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8634,7 +8728,7 @@ func (x *ResumeRequest) String() string {
 func (*ResumeRequest) ProtoMessage() {}
 
 func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8647,7 +8741,7 @@ func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{96}
+	return file_roost_proto_rawDescGZIP(), []int{97}
 }
 
 type OwnerReply struct {
@@ -8661,7 +8755,7 @@ type OwnerReply struct {
 
 func (x *OwnerReply) Reset() {
 	*x = OwnerReply{}
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8673,7 +8767,7 @@ func (x *OwnerReply) String() string {
 func (*OwnerReply) ProtoMessage() {}
 
 func (x *OwnerReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8686,7 +8780,7 @@ func (x *OwnerReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerReply.ProtoReflect.Descriptor instead.
 func (*OwnerReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{97}
+	return file_roost_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *OwnerReply) GetPause() *Pause {
@@ -8718,7 +8812,7 @@ type MineRequest struct {
 
 func (x *MineRequest) Reset() {
 	*x = MineRequest{}
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8730,7 +8824,7 @@ func (x *MineRequest) String() string {
 func (*MineRequest) ProtoMessage() {}
 
 func (x *MineRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8743,7 +8837,7 @@ func (x *MineRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineRequest.ProtoReflect.Descriptor instead.
 func (*MineRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{98}
+	return file_roost_proto_rawDescGZIP(), []int{99}
 }
 
 type MineReply struct {
@@ -8757,7 +8851,7 @@ type MineReply struct {
 
 func (x *MineReply) Reset() {
 	*x = MineReply{}
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8769,7 +8863,7 @@ func (x *MineReply) String() string {
 func (*MineReply) ProtoMessage() {}
 
 func (x *MineReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8782,7 +8876,7 @@ func (x *MineReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineReply.ProtoReflect.Descriptor instead.
 func (*MineReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{99}
+	return file_roost_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *MineReply) GetSigns() *GuardSigns {
@@ -8820,7 +8914,7 @@ type PresentRequest struct {
 
 func (x *PresentRequest) Reset() {
 	*x = PresentRequest{}
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8832,7 +8926,7 @@ func (x *PresentRequest) String() string {
 func (*PresentRequest) ProtoMessage() {}
 
 func (x *PresentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8845,7 +8939,7 @@ func (x *PresentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentRequest.ProtoReflect.Descriptor instead.
 func (*PresentRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{100}
+	return file_roost_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *PresentRequest) GetInput() int64 {
@@ -8884,7 +8978,7 @@ type PresentReply struct {
 
 func (x *PresentReply) Reset() {
 	*x = PresentReply{}
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8896,7 +8990,7 @@ func (x *PresentReply) String() string {
 func (*PresentReply) ProtoMessage() {}
 
 func (x *PresentReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8909,7 +9003,7 @@ func (x *PresentReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentReply.ProtoReflect.Descriptor instead.
 func (*PresentReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{101}
+	return file_roost_proto_rawDescGZIP(), []int{102}
 }
 
 type GreetRequest struct {
@@ -8920,7 +9014,7 @@ type GreetRequest struct {
 
 func (x *GreetRequest) Reset() {
 	*x = GreetRequest{}
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8932,7 +9026,7 @@ func (x *GreetRequest) String() string {
 func (*GreetRequest) ProtoMessage() {}
 
 func (x *GreetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8945,7 +9039,7 @@ func (x *GreetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetRequest.ProtoReflect.Descriptor instead.
 func (*GreetRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{102}
+	return file_roost_proto_rawDescGZIP(), []int{103}
 }
 
 type GreetReply struct {
@@ -8958,7 +9052,7 @@ type GreetReply struct {
 
 func (x *GreetReply) Reset() {
 	*x = GreetReply{}
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8970,7 +9064,7 @@ func (x *GreetReply) String() string {
 func (*GreetReply) ProtoMessage() {}
 
 func (x *GreetReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8983,7 +9077,7 @@ func (x *GreetReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetReply.ProtoReflect.Descriptor instead.
 func (*GreetReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{103}
+	return file_roost_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *GreetReply) GetPool() string {
@@ -9015,7 +9109,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9027,7 +9121,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9040,7 +9134,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{104}
+	return file_roost_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *JoinRequest) GetSecret() []byte {
@@ -9096,7 +9190,7 @@ type JoinReply struct {
 
 func (x *JoinReply) Reset() {
 	*x = JoinReply{}
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9108,7 +9202,7 @@ func (x *JoinReply) String() string {
 func (*JoinReply) ProtoMessage() {}
 
 func (x *JoinReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9121,7 +9215,7 @@ func (x *JoinReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinReply.ProtoReflect.Descriptor instead.
 func (*JoinReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{105}
+	return file_roost_proto_rawDescGZIP(), []int{106}
 }
 
 func (x *JoinReply) GetCertificate() []byte {
@@ -9203,7 +9297,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9215,7 +9309,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9228,7 +9322,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{106}
+	return file_roost_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *RenewRequest) GetRequest() []byte {
@@ -9247,7 +9341,7 @@ type RenewReply struct {
 
 func (x *RenewReply) Reset() {
 	*x = RenewReply{}
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9259,7 +9353,7 @@ func (x *RenewReply) String() string {
 func (*RenewReply) ProtoMessage() {}
 
 func (x *RenewReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9272,7 +9366,7 @@ func (x *RenewReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewReply.ProtoReflect.Descriptor instead.
 func (*RenewReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{107}
+	return file_roost_proto_rawDescGZIP(), []int{108}
 }
 
 func (x *RenewReply) GetCertificate() []byte {
@@ -9290,7 +9384,7 @@ type LeaveRequest struct {
 
 func (x *LeaveRequest) Reset() {
 	*x = LeaveRequest{}
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9302,7 +9396,7 @@ func (x *LeaveRequest) String() string {
 func (*LeaveRequest) ProtoMessage() {}
 
 func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9315,7 +9409,7 @@ func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveRequest.ProtoReflect.Descriptor instead.
 func (*LeaveRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{108}
+	return file_roost_proto_rawDescGZIP(), []int{109}
 }
 
 type LeaveReply struct {
@@ -9326,7 +9420,7 @@ type LeaveReply struct {
 
 func (x *LeaveReply) Reset() {
 	*x = LeaveReply{}
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9338,7 +9432,7 @@ func (x *LeaveReply) String() string {
 func (*LeaveReply) ProtoMessage() {}
 
 func (x *LeaveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9351,7 +9445,7 @@ func (x *LeaveReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveReply.ProtoReflect.Descriptor instead.
 func (*LeaveReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{109}
+	return file_roost_proto_rawDescGZIP(), []int{110}
 }
 
 type RevokedRequest struct {
@@ -9363,7 +9457,7 @@ type RevokedRequest struct {
 
 func (x *RevokedRequest) Reset() {
 	*x = RevokedRequest{}
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9375,7 +9469,7 @@ func (x *RevokedRequest) String() string {
 func (*RevokedRequest) ProtoMessage() {}
 
 func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9388,7 +9482,7 @@ func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedRequest.ProtoReflect.Descriptor instead.
 func (*RevokedRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{110}
+	return file_roost_proto_rawDescGZIP(), []int{111}
 }
 
 func (x *RevokedRequest) GetNumber() int64 {
@@ -9407,7 +9501,7 @@ type RevokedReply struct {
 
 func (x *RevokedReply) Reset() {
 	*x = RevokedReply{}
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9419,7 +9513,7 @@ func (x *RevokedReply) String() string {
 func (*RevokedReply) ProtoMessage() {}
 
 func (x *RevokedReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9432,7 +9526,7 @@ func (x *RevokedReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedReply.ProtoReflect.Descriptor instead.
 func (*RevokedReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{111}
+	return file_roost_proto_rawDescGZIP(), []int{112}
 }
 
 func (x *RevokedReply) GetList() []byte {
@@ -9453,7 +9547,7 @@ type MakeTokenRequest struct {
 
 func (x *MakeTokenRequest) Reset() {
 	*x = MakeTokenRequest{}
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9465,7 +9559,7 @@ func (x *MakeTokenRequest) String() string {
 func (*MakeTokenRequest) ProtoMessage() {}
 
 func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9478,7 +9572,7 @@ func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenRequest.ProtoReflect.Descriptor instead.
 func (*MakeTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{112}
+	return file_roost_proto_rawDescGZIP(), []int{113}
 }
 
 func (x *MakeTokenRequest) GetPart() string {
@@ -9513,7 +9607,7 @@ type MakeTokenReply struct {
 
 func (x *MakeTokenReply) Reset() {
 	*x = MakeTokenReply{}
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9525,7 +9619,7 @@ func (x *MakeTokenReply) String() string {
 func (*MakeTokenReply) ProtoMessage() {}
 
 func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9538,7 +9632,7 @@ func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenReply.ProtoReflect.Descriptor instead.
 func (*MakeTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{113}
+	return file_roost_proto_rawDescGZIP(), []int{114}
 }
 
 func (x *MakeTokenReply) GetToken() string {
@@ -9578,7 +9672,7 @@ type TokenInfo struct {
 
 func (x *TokenInfo) Reset() {
 	*x = TokenInfo{}
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9590,7 +9684,7 @@ func (x *TokenInfo) String() string {
 func (*TokenInfo) ProtoMessage() {}
 
 func (x *TokenInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9603,7 +9697,7 @@ func (x *TokenInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenInfo.ProtoReflect.Descriptor instead.
 func (*TokenInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{114}
+	return file_roost_proto_rawDescGZIP(), []int{115}
 }
 
 func (x *TokenInfo) GetId() string {
@@ -9671,7 +9765,7 @@ type RemoveTokenRequest struct {
 
 func (x *RemoveTokenRequest) Reset() {
 	*x = RemoveTokenRequest{}
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9683,7 +9777,7 @@ func (x *RemoveTokenRequest) String() string {
 func (*RemoveTokenRequest) ProtoMessage() {}
 
 func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9696,7 +9790,7 @@ func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenRequest.ProtoReflect.Descriptor instead.
 func (*RemoveTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{115}
+	return file_roost_proto_rawDescGZIP(), []int{116}
 }
 
 func (x *RemoveTokenRequest) GetId() string {
@@ -9715,7 +9809,7 @@ type RemoveTokenReply struct {
 
 func (x *RemoveTokenReply) Reset() {
 	*x = RemoveTokenReply{}
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9727,7 +9821,7 @@ func (x *RemoveTokenReply) String() string {
 func (*RemoveTokenReply) ProtoMessage() {}
 
 func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9740,7 +9834,7 @@ func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenReply.ProtoReflect.Descriptor instead.
 func (*RemoveTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{116}
+	return file_roost_proto_rawDescGZIP(), []int{117}
 }
 
 func (x *RemoveTokenReply) GetRemoved() *TokenInfo {
@@ -9758,7 +9852,7 @@ type MembersRequest struct {
 
 func (x *MembersRequest) Reset() {
 	*x = MembersRequest{}
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9770,7 +9864,7 @@ func (x *MembersRequest) String() string {
 func (*MembersRequest) ProtoMessage() {}
 
 func (x *MembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9783,7 +9877,7 @@ func (x *MembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersRequest.ProtoReflect.Descriptor instead.
 func (*MembersRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{117}
+	return file_roost_proto_rawDescGZIP(), []int{118}
 }
 
 type MembersReply struct {
@@ -9796,7 +9890,7 @@ type MembersReply struct {
 
 func (x *MembersReply) Reset() {
 	*x = MembersReply{}
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9808,7 +9902,7 @@ func (x *MembersReply) String() string {
 func (*MembersReply) ProtoMessage() {}
 
 func (x *MembersReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9821,7 +9915,7 @@ func (x *MembersReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersReply.ProtoReflect.Descriptor instead.
 func (*MembersReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{118}
+	return file_roost_proto_rawDescGZIP(), []int{119}
 }
 
 func (x *MembersReply) GetTokens() []*TokenInfo {
@@ -9854,7 +9948,7 @@ type MemberInfo struct {
 
 func (x *MemberInfo) Reset() {
 	*x = MemberInfo{}
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[120]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9866,7 +9960,7 @@ func (x *MemberInfo) String() string {
 func (*MemberInfo) ProtoMessage() {}
 
 func (x *MemberInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[120]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9879,7 +9973,7 @@ func (x *MemberInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberInfo.ProtoReflect.Descriptor instead.
 func (*MemberInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{119}
+	return file_roost_proto_rawDescGZIP(), []int{120}
 }
 
 func (x *MemberInfo) GetName() string {
@@ -9948,7 +10042,7 @@ type RevokeRequest struct {
 
 func (x *RevokeRequest) Reset() {
 	*x = RevokeRequest{}
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[121]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9960,7 +10054,7 @@ func (x *RevokeRequest) String() string {
 func (*RevokeRequest) ProtoMessage() {}
 
 func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[121]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9973,7 +10067,7 @@ func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeRequest.ProtoReflect.Descriptor instead.
 func (*RevokeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{120}
+	return file_roost_proto_rawDescGZIP(), []int{121}
 }
 
 func (x *RevokeRequest) GetName() string {
@@ -9999,7 +10093,7 @@ type RevokeReply struct {
 
 func (x *RevokeReply) Reset() {
 	*x = RevokeReply{}
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[122]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10011,7 +10105,7 @@ func (x *RevokeReply) String() string {
 func (*RevokeReply) ProtoMessage() {}
 
 func (x *RevokeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[122]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10024,7 +10118,7 @@ func (x *RevokeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeReply.ProtoReflect.Descriptor instead.
 func (*RevokeReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{121}
+	return file_roost_proto_rawDescGZIP(), []int{122}
 }
 
 func (x *RevokeReply) GetCertificates() uint32 {
@@ -10042,7 +10136,7 @@ type FeedRunning struct {
 
 func (x *FeedRunning) Reset() {
 	*x = FeedRunning{}
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[123]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10054,7 +10148,7 @@ func (x *FeedRunning) String() string {
 func (*FeedRunning) ProtoMessage() {}
 
 func (x *FeedRunning) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[123]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10067,7 +10161,7 @@ func (x *FeedRunning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedRunning.ProtoReflect.Descriptor instead.
 func (*FeedRunning) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{122}
+	return file_roost_proto_rawDescGZIP(), []int{123}
 }
 
 // FeedRequest is a message of the accountant.
@@ -10082,7 +10176,7 @@ type FeedRequest struct {
 
 func (x *FeedRequest) Reset() {
 	*x = FeedRequest{}
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[124]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10094,7 +10188,7 @@ func (x *FeedRequest) String() string {
 func (*FeedRequest) ProtoMessage() {}
 
 func (x *FeedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[124]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10107,7 +10201,7 @@ func (x *FeedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedRequest.ProtoReflect.Descriptor instead.
 func (*FeedRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{123}
+	return file_roost_proto_rawDescGZIP(), []int{124}
 }
 
 func (x *FeedRequest) GetHello() *FeedHello {
@@ -10141,7 +10235,7 @@ type SpentBudgets struct {
 
 func (x *SpentBudgets) Reset() {
 	*x = SpentBudgets{}
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[125]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10153,7 +10247,7 @@ func (x *SpentBudgets) String() string {
 func (*SpentBudgets) ProtoMessage() {}
 
 func (x *SpentBudgets) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[125]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10166,7 +10260,7 @@ func (x *SpentBudgets) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpentBudgets.ProtoReflect.Descriptor instead.
 func (*SpentBudgets) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{124}
+	return file_roost_proto_rawDescGZIP(), []int{125}
 }
 
 func (x *SpentBudgets) GetSpent() []*SpentBudget {
@@ -10191,7 +10285,7 @@ type SpentBudget struct {
 
 func (x *SpentBudget) Reset() {
 	*x = SpentBudget{}
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[126]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10203,7 +10297,7 @@ func (x *SpentBudget) String() string {
 func (*SpentBudget) ProtoMessage() {}
 
 func (x *SpentBudget) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[126]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10216,7 +10310,7 @@ func (x *SpentBudget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpentBudget.ProtoReflect.Descriptor instead.
 func (*SpentBudget) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{125}
+	return file_roost_proto_rawDescGZIP(), []int{126}
 }
 
 func (x *SpentBudget) GetProject() string {
@@ -10270,7 +10364,7 @@ type FeedHello struct {
 
 func (x *FeedHello) Reset() {
 	*x = FeedHello{}
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[127]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10282,7 +10376,7 @@ func (x *FeedHello) String() string {
 func (*FeedHello) ProtoMessage() {}
 
 func (x *FeedHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[127]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10295,7 +10389,7 @@ func (x *FeedHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedHello.ProtoReflect.Descriptor instead.
 func (*FeedHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{126}
+	return file_roost_proto_rawDescGZIP(), []int{127}
 }
 
 func (x *FeedHello) GetAddress() string {
@@ -10314,7 +10408,7 @@ type FeedWalk struct {
 
 func (x *FeedWalk) Reset() {
 	*x = FeedWalk{}
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[128]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10326,7 +10420,7 @@ func (x *FeedWalk) String() string {
 func (*FeedWalk) ProtoMessage() {}
 
 func (x *FeedWalk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[128]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10339,7 +10433,7 @@ func (x *FeedWalk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedWalk.ProtoReflect.Descriptor instead.
 func (*FeedWalk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{127}
+	return file_roost_proto_rawDescGZIP(), []int{128}
 }
 
 func (x *FeedWalk) GetSince() int64 {
@@ -10367,7 +10461,7 @@ type FeedBatch struct {
 
 func (x *FeedBatch) Reset() {
 	*x = FeedBatch{}
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[129]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10379,7 +10473,7 @@ func (x *FeedBatch) String() string {
 func (*FeedBatch) ProtoMessage() {}
 
 func (x *FeedBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[129]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10392,7 +10486,7 @@ func (x *FeedBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedBatch.ProtoReflect.Descriptor instead.
 func (*FeedBatch) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{128}
+	return file_roost_proto_rawDescGZIP(), []int{129}
 }
 
 func (x *FeedBatch) GetSource() []byte {
@@ -10442,13 +10536,21 @@ var File_roost_proto protoreflect.FileDescriptor
 const file_roost_proto_rawDesc = "" +
 	"\n" +
 	"\vroost.proto\x12\n" +
-	"roost.wire\x1a\x16scheddapi/schedd.proto\"L\n" +
+	"roost.wire\x1a\x16scheddapi/schedd.proto\"~\n" +
+	"\x0fNeighbourSubmit\x12\x12\n" +
+	"\x04user\x18\x01 \x01(\tR\x04user\x12\x10\n" +
+	"\x03uid\x18\x02 \x01(\rR\x03uid\x12\x10\n" +
+	"\x03gid\x18\x03 \x01(\rR\x03gid\x123\n" +
+	"\arequest\x18\x04 \x01(\v2\x19.roost.wire.SubmitRequestR\arequest\"p\n" +
 	"\fNeighbourAct\x12\x12\n" +
 	"\x04user\x18\x01 \x01(\tR\x04user\x12(\n" +
-	"\x03act\x18\x02 \x01(\v2\x16.roost.wire.ActRequestR\x03act\"T\n" +
+	"\x03act\x18\x02 \x01(\v2\x16.roost.wire.ActRequestR\x03act\x12\x10\n" +
+	"\x03uid\x18\x03 \x01(\rR\x03uid\x12\x10\n" +
+	"\x03gid\x18\x04 \x01(\rR\x03gid\"f\n" +
 	"\x0eNeighbourQuery\x12.\n" +
 	"\x05query\x18\x01 \x01(\v2\x18.roost.wire.QueryRequestR\x05query\x12\x12\n" +
-	"\x04user\x18\x02 \x01(\tR\x04user\"\xac\x02\n" +
+	"\x04user\x18\x02 \x01(\tR\x04user\x12\x10\n" +
+	"\x03uid\x18\x03 \x01(\rR\x03uid\"\xac\x02\n" +
 	"\bAdUpdate\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\tR\x04type\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1a\n" +
@@ -11362,12 +11464,13 @@ const file_roost_proto_rawDesc = "" +
 	"BeginLogin\x12\x1d.roost.wire.BeginLoginRequest\x1a\x1b.roost.wire.BeginLoginReply\x129\n" +
 	"\x05Login\x12\x18.roost.wire.LoginRequest\x1a\x16.roost.wire.LoginReply\x12<\n" +
 	"\x06Logins\x12\x19.roost.wire.LoginsRequest\x1a\x17.roost.wire.LoginsReply\x12:\n" +
-	"\x06Logout\x12\x19.roost.wire.LogoutRequest\x1a\x15.roost.wire.LoginInfo2\xf2\x01\n" +
+	"\x06Logout\x12\x19.roost.wire.LogoutRequest\x1a\x15.roost.wire.LoginInfo2\xb2\x02\n" +
 	"\tNeighbour\x12<\n" +
 	"\x05Query\x12\x1a.roost.wire.NeighbourQuery\x1a\x15.roost.wire.JobStatus0\x01\x123\n" +
 	"\x03Why\x12\x16.roost.wire.WhyRequest\x1a\x14.roost.wire.WhyReply\x12;\n" +
 	"\x06Events\x12\x19.roost.wire.EventsRequest\x1a\x14.roost.wire.JobEvent0\x01\x125\n" +
-	"\x03Act\x12\x18.roost.wire.NeighbourAct\x1a\x14.roost.wire.ActReply2\xaf\x01\n" +
+	"\x03Act\x12\x18.roost.wire.NeighbourAct\x1a\x14.roost.wire.ActReply\x12>\n" +
+	"\x06Submit\x12\x1b.roost.wire.NeighbourSubmit\x1a\x17.roost.wire.SubmitReply2\xaf\x01\n" +
 	"\tCollector\x128\n" +
 	"\tAdvertise\x12\x14.roost.wire.AdUpdate\x1a\x11.roost.wire.AdAck(\x010\x01\x124\n" +
 	"\x05Watch\x12\x14.roost.wire.WatchAds\x1a\x13.roost.wire.AdDelta0\x01\x122\n" +
@@ -11436,481 +11539,485 @@ func file_roost_proto_rawDescGZIP() []byte {
 }
 
 var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 133)
+var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 134)
 var file_roost_proto_goTypes = []any{
 	(RequestUpdate_Counting)(0),             // 0: roost.wire.RequestUpdate.Counting
 	(Outcome_Verdict)(0),                    // 1: roost.wire.Outcome.Verdict
 	(CheckpointPolicy_Method)(0),            // 2: roost.wire.CheckpointPolicy.Method
 	(IdleSource_Health)(0),                  // 3: roost.wire.IdleSource.Health
-	(*NeighbourAct)(nil),                    // 4: roost.wire.NeighbourAct
-	(*NeighbourQuery)(nil),                  // 5: roost.wire.NeighbourQuery
-	(*AdUpdate)(nil),                        // 6: roost.wire.AdUpdate
-	(*AdAck)(nil),                           // 7: roost.wire.AdAck
-	(*WatchAds)(nil),                        // 8: roost.wire.WatchAds
-	(*AdDelta)(nil),                         // 9: roost.wire.AdDelta
-	(*WatchLeader)(nil),                     // 10: roost.wire.WatchLeader
-	(*LeaderNews)(nil),                      // 11: roost.wire.LeaderNews
-	(*FromSchedd)(nil),                      // 12: roost.wire.FromSchedd
-	(*Told)(nil),                            // 13: roost.wire.Told
-	(*PolicySeen)(nil),                      // 14: roost.wire.PolicySeen
-	(*ScheddHello)(nil),                     // 15: roost.wire.ScheddHello
-	(*HeldGrant)(nil),                       // 16: roost.wire.HeldGrant
-	(*RequestUpdate)(nil),                   // 17: roost.wire.RequestUpdate
-	(*Proposal)(nil),                        // 18: roost.wire.Proposal
-	(*GrantResult)(nil),                     // 19: roost.wire.GrantResult
-	(*Outcome)(nil),                         // 20: roost.wire.Outcome
-	(*WhyWaiting)(nil),                      // 21: roost.wire.WhyWaiting
-	(*Demand)(nil),                          // 22: roost.wire.Demand
-	(*Admit)(nil),                           // 23: roost.wire.Admit
-	(*Admitted)(nil),                        // 24: roost.wire.Admitted
-	(*Policy)(nil),                          // 25: roost.wire.Policy
-	(*Names)(nil),                           // 26: roost.wire.Names
-	(*JobQueue)(nil),                        // 27: roost.wire.JobQueue
-	(*Roll)(nil),                            // 28: roost.wire.Roll
-	(*Extent)(nil),                          // 29: roost.wire.Extent
-	(*Usage)(nil),                           // 30: roost.wire.Usage
-	(*ToSchedd)(nil),                        // 31: roost.wire.ToSchedd
-	(*Room)(nil),                            // 32: roost.wire.Room
-	(*Kept)(nil),                            // 33: roost.wire.Kept
-	(*KeptNode)(nil),                        // 34: roost.wire.KeptNode
-	(*NegotiatorHello)(nil),                 // 35: roost.wire.NegotiatorHello
-	(*Grant)(nil),                           // 36: roost.wire.Grant
-	(*Unplaced)(nil),                        // 37: roost.wire.Unplaced
-	(*CellQuestion)(nil),                    // 38: roost.wire.CellQuestion
-	(*CellStatus)(nil),                      // 39: roost.wire.CellStatus
-	(*CellMember)(nil),                      // 40: roost.wire.CellMember
-	(*CellChanged)(nil),                     // 41: roost.wire.CellChanged
-	(*ReplicaBytes)(nil),                    // 42: roost.wire.ReplicaBytes
-	(*ReplicaHello)(nil),                    // 43: roost.wire.ReplicaHello
-	(*ReplicaState)(nil),                    // 44: roost.wire.ReplicaState
-	(*ReplicaMember)(nil),                   // 45: roost.wire.ReplicaMember
-	(*ToStartd)(nil),                        // 46: roost.wire.ToStartd
-	(*SessionHello)(nil),                    // 47: roost.wire.SessionHello
-	(*ClaimRequest)(nil),                    // 48: roost.wire.ClaimRequest
-	(*Activate)(nil),                        // 49: roost.wire.Activate
-	(*Launch)(nil),                          // 50: roost.wire.Launch
-	(*TakeCheckpoint)(nil),                  // 51: roost.wire.TakeCheckpoint
-	(*CheckpointKept)(nil),                  // 52: roost.wire.CheckpointKept
-	(*Freeze)(nil),                          // 53: roost.wire.Freeze
-	(*Signal)(nil),                          // 54: roost.wire.Signal
-	(*Limit)(nil),                           // 55: roost.wire.Limit
-	(*HostFiles)(nil),                       // 56: roost.wire.HostFiles
-	(*Message)(nil),                         // 57: roost.wire.Message
-	(*Program)(nil),                         // 58: roost.wire.Program
-	(*Bounds)(nil),                          // 59: roost.wire.Bounds
-	(*CheckpointPolicy)(nil),                // 60: roost.wire.CheckpointPolicy
-	(*Image)(nil),                           // 61: roost.wire.Image
-	(*FetchImageRequest)(nil),               // 62: roost.wire.FetchImageRequest
-	(*ImageRight)(nil),                      // 63: roost.wire.ImageRight
-	(*SignedImageRight)(nil),                // 64: roost.wire.SignedImageRight
-	(*RemoveImageReply)(nil),                // 65: roost.wire.RemoveImageReply
-	(*Vacate)(nil),                          // 66: roost.wire.Vacate
-	(*Acknowledge)(nil),                     // 67: roost.wire.Acknowledge
-	(*ReleaseClaim)(nil),                    // 68: roost.wire.ReleaseClaim
-	(*RenewLeases)(nil),                     // 69: roost.wire.RenewLeases
-	(*FromStartd)(nil),                      // 70: roost.wire.FromStartd
-	(*ReachWanted)(nil),                     // 71: roost.wire.ReachWanted
-	(*ReachCall)(nil),                       // 72: roost.wire.ReachCall
-	(*ReachOutput)(nil),                     // 73: roost.wire.ReachOutput
-	(*SessionWelcome)(nil),                  // 74: roost.wire.SessionWelcome
-	(*ClaimState)(nil),                      // 75: roost.wire.ClaimState
-	(*ClaimReady)(nil),                      // 76: roost.wire.ClaimReady
-	(*Suspended)(nil),                       // 77: roost.wire.Suspended
-	(*ClaimReply)(nil),                      // 78: roost.wire.ClaimReply
-	(*InputReady)(nil),                      // 79: roost.wire.InputReady
-	(*Started)(nil),                         // 80: roost.wire.Started
-	(*Exited)(nil),                          // 81: roost.wire.Exited
-	(*CheckpointTaken)(nil),                 // 82: roost.wire.CheckpointTaken
-	(*UsageReport)(nil),                     // 83: roost.wire.UsageReport
-	(*AttemptUsage)(nil),                    // 84: roost.wire.AttemptUsage
-	(*ClaimLost)(nil),                       // 85: roost.wire.ClaimLost
-	(*LeasesRenewed)(nil),                   // 86: roost.wire.LeasesRenewed
-	(*FileEntry)(nil),                       // 87: roost.wire.FileEntry
-	(*FileChunk)(nil),                       // 88: roost.wire.FileChunk
-	(*TransferTotals)(nil),                  // 89: roost.wire.TransferTotals
-	(*PutReply)(nil),                        // 90: roost.wire.PutReply
-	(*FetchRequest)(nil),                    // 91: roost.wire.FetchRequest
-	(*TailRequest)(nil),                     // 92: roost.wire.TailRequest
-	(*GuardSigns)(nil),                      // 93: roost.wire.GuardSigns
-	(*IdleSource)(nil),                      // 94: roost.wire.IdleSource
-	(*Pause)(nil),                           // 95: roost.wire.Pause
-	(*GuardReport)(nil),                     // 96: roost.wire.GuardReport
-	(*OwnerFreeze)(nil),                     // 97: roost.wire.OwnerFreeze
-	(*Tenant)(nil),                          // 98: roost.wire.Tenant
-	(*PauseRequest)(nil),                    // 99: roost.wire.PauseRequest
-	(*ResumeRequest)(nil),                   // 100: roost.wire.ResumeRequest
-	(*OwnerReply)(nil),                      // 101: roost.wire.OwnerReply
-	(*MineRequest)(nil),                     // 102: roost.wire.MineRequest
-	(*MineReply)(nil),                       // 103: roost.wire.MineReply
-	(*PresentRequest)(nil),                  // 104: roost.wire.PresentRequest
-	(*PresentReply)(nil),                    // 105: roost.wire.PresentReply
-	(*GreetRequest)(nil),                    // 106: roost.wire.GreetRequest
-	(*GreetReply)(nil),                      // 107: roost.wire.GreetReply
-	(*JoinRequest)(nil),                     // 108: roost.wire.JoinRequest
-	(*JoinReply)(nil),                       // 109: roost.wire.JoinReply
-	(*RenewRequest)(nil),                    // 110: roost.wire.RenewRequest
-	(*RenewReply)(nil),                      // 111: roost.wire.RenewReply
-	(*LeaveRequest)(nil),                    // 112: roost.wire.LeaveRequest
-	(*LeaveReply)(nil),                      // 113: roost.wire.LeaveReply
-	(*RevokedRequest)(nil),                  // 114: roost.wire.RevokedRequest
-	(*RevokedReply)(nil),                    // 115: roost.wire.RevokedReply
-	(*MakeTokenRequest)(nil),                // 116: roost.wire.MakeTokenRequest
-	(*MakeTokenReply)(nil),                  // 117: roost.wire.MakeTokenReply
-	(*TokenInfo)(nil),                       // 118: roost.wire.TokenInfo
-	(*RemoveTokenRequest)(nil),              // 119: roost.wire.RemoveTokenRequest
-	(*RemoveTokenReply)(nil),                // 120: roost.wire.RemoveTokenReply
-	(*MembersRequest)(nil),                  // 121: roost.wire.MembersRequest
-	(*MembersReply)(nil),                    // 122: roost.wire.MembersReply
-	(*MemberInfo)(nil),                      // 123: roost.wire.MemberInfo
-	(*RevokeRequest)(nil),                   // 124: roost.wire.RevokeRequest
-	(*RevokeReply)(nil),                     // 125: roost.wire.RevokeReply
-	(*FeedRunning)(nil),                     // 126: roost.wire.FeedRunning
-	(*FeedRequest)(nil),                     // 127: roost.wire.FeedRequest
-	(*SpentBudgets)(nil),                    // 128: roost.wire.SpentBudgets
-	(*SpentBudget)(nil),                     // 129: roost.wire.SpentBudget
-	(*FeedHello)(nil),                       // 130: roost.wire.FeedHello
-	(*FeedWalk)(nil),                        // 131: roost.wire.FeedWalk
-	(*FeedBatch)(nil),                       // 132: roost.wire.FeedBatch
-	nil,                                     // 133: roost.wire.AdUpdate.PrivateEntry
-	nil,                                     // 134: roost.wire.AdDelta.PrivateEntry
-	nil,                                     // 135: roost.wire.Extent.WordsEntry
-	nil,                                     // 136: roost.wire.Extent.OthersEntry
-	(*scheddapi.ActRequest)(nil),            // 137: roost.wire.ActRequest
-	(*scheddapi.QueryRequest)(nil),          // 138: roost.wire.QueryRequest
-	(*scheddapi.Resources)(nil),             // 139: roost.wire.Resources
-	(*scheddapi.Explanation)(nil),           // 140: roost.wire.Explanation
-	(*scheddapi.AttemptRef)(nil),            // 141: roost.wire.AttemptRef
-	(scheddapi.Cause)(0),                    // 142: roost.wire.Cause
-	(*scheddapi.Placed)(nil),                // 143: roost.wire.Placed
-	(*scheddapi.PreemptionParty)(nil),       // 144: roost.wire.PreemptionParty
-	(*scheddapi.ExitStatus)(nil),            // 145: roost.wire.ExitStatus
-	(*scheddapi.UsageWindow)(nil),           // 146: roost.wire.UsageWindow
-	(*scheddapi.TaskUsage)(nil),             // 147: roost.wire.TaskUsage
-	(*scheddapi.SubmitRequest)(nil),         // 148: roost.wire.SubmitRequest
-	(*scheddapi.SubmitPart)(nil),            // 149: roost.wire.SubmitPart
-	(*scheddapi.ScriptChunk)(nil),           // 150: roost.wire.ScriptChunk
-	(*scheddapi.WatchRequest)(nil),          // 151: roost.wire.WatchRequest
-	(*scheddapi.LogsRequest)(nil),           // 152: roost.wire.LogsRequest
-	(*scheddapi.WhyRequest)(nil),            // 153: roost.wire.WhyRequest
-	(*scheddapi.EventsRequest)(nil),         // 154: roost.wire.EventsRequest
-	(*scheddapi.AdQuery)(nil),               // 155: roost.wire.AdQuery
-	(*scheddapi.HealthRequest)(nil),         // 156: roost.wire.HealthRequest
-	(*scheddapi.ShellInput)(nil),            // 157: roost.wire.ShellInput
-	(*scheddapi.CellRequest)(nil),           // 158: roost.wire.CellRequest
-	(*scheddapi.CheckpointCellRequest)(nil), // 159: roost.wire.CheckpointCellRequest
-	(*scheddapi.PoolQuery)(nil),             // 160: roost.wire.PoolQuery
-	(*scheddapi.AccountingQuery)(nil),       // 161: roost.wire.AccountingQuery
-	(*scheddapi.AccountingChange)(nil),      // 162: roost.wire.AccountingChange
-	(*scheddapi.LoginTokenRequest)(nil),     // 163: roost.wire.LoginTokenRequest
-	(*scheddapi.BeginLoginRequest)(nil),     // 164: roost.wire.BeginLoginRequest
-	(*scheddapi.LoginRequest)(nil),          // 165: roost.wire.LoginRequest
-	(*scheddapi.LoginsRequest)(nil),         // 166: roost.wire.LoginsRequest
-	(*scheddapi.LogoutRequest)(nil),         // 167: roost.wire.LogoutRequest
-	(*scheddapi.SubmitReply)(nil),           // 168: roost.wire.SubmitReply
-	(*scheddapi.ScriptReply)(nil),           // 169: roost.wire.ScriptReply
-	(*scheddapi.JobStatus)(nil),             // 170: roost.wire.JobStatus
-	(*scheddapi.ActReply)(nil),              // 171: roost.wire.ActReply
-	(*scheddapi.WatchEvent)(nil),            // 172: roost.wire.WatchEvent
-	(*scheddapi.LogChunk)(nil),              // 173: roost.wire.LogChunk
-	(*scheddapi.WhyReply)(nil),              // 174: roost.wire.WhyReply
-	(*scheddapi.JobEvent)(nil),              // 175: roost.wire.JobEvent
-	(*scheddapi.AdText)(nil),                // 176: roost.wire.AdText
-	(*scheddapi.HealthReply)(nil),           // 177: roost.wire.HealthReply
-	(*scheddapi.ShellOutput)(nil),           // 178: roost.wire.ShellOutput
-	(*scheddapi.CellReply)(nil),             // 179: roost.wire.CellReply
-	(*scheddapi.CheckpointPiece)(nil),       // 180: roost.wire.CheckpointPiece
-	(*scheddapi.PoolRow)(nil),               // 181: roost.wire.PoolRow
-	(*scheddapi.AccountingPiece)(nil),       // 182: roost.wire.AccountingPiece
-	(*scheddapi.AccountingResult)(nil),      // 183: roost.wire.AccountingResult
-	(*scheddapi.LoginTokenReply)(nil),       // 184: roost.wire.LoginTokenReply
-	(*scheddapi.BeginLoginReply)(nil),       // 185: roost.wire.BeginLoginReply
-	(*scheddapi.LoginReply)(nil),            // 186: roost.wire.LoginReply
-	(*scheddapi.LoginsReply)(nil),           // 187: roost.wire.LoginsReply
-	(*scheddapi.LoginInfo)(nil),             // 188: roost.wire.LoginInfo
+	(*NeighbourSubmit)(nil),                 // 4: roost.wire.NeighbourSubmit
+	(*NeighbourAct)(nil),                    // 5: roost.wire.NeighbourAct
+	(*NeighbourQuery)(nil),                  // 6: roost.wire.NeighbourQuery
+	(*AdUpdate)(nil),                        // 7: roost.wire.AdUpdate
+	(*AdAck)(nil),                           // 8: roost.wire.AdAck
+	(*WatchAds)(nil),                        // 9: roost.wire.WatchAds
+	(*AdDelta)(nil),                         // 10: roost.wire.AdDelta
+	(*WatchLeader)(nil),                     // 11: roost.wire.WatchLeader
+	(*LeaderNews)(nil),                      // 12: roost.wire.LeaderNews
+	(*FromSchedd)(nil),                      // 13: roost.wire.FromSchedd
+	(*Told)(nil),                            // 14: roost.wire.Told
+	(*PolicySeen)(nil),                      // 15: roost.wire.PolicySeen
+	(*ScheddHello)(nil),                     // 16: roost.wire.ScheddHello
+	(*HeldGrant)(nil),                       // 17: roost.wire.HeldGrant
+	(*RequestUpdate)(nil),                   // 18: roost.wire.RequestUpdate
+	(*Proposal)(nil),                        // 19: roost.wire.Proposal
+	(*GrantResult)(nil),                     // 20: roost.wire.GrantResult
+	(*Outcome)(nil),                         // 21: roost.wire.Outcome
+	(*WhyWaiting)(nil),                      // 22: roost.wire.WhyWaiting
+	(*Demand)(nil),                          // 23: roost.wire.Demand
+	(*Admit)(nil),                           // 24: roost.wire.Admit
+	(*Admitted)(nil),                        // 25: roost.wire.Admitted
+	(*Policy)(nil),                          // 26: roost.wire.Policy
+	(*Names)(nil),                           // 27: roost.wire.Names
+	(*JobQueue)(nil),                        // 28: roost.wire.JobQueue
+	(*Roll)(nil),                            // 29: roost.wire.Roll
+	(*Extent)(nil),                          // 30: roost.wire.Extent
+	(*Usage)(nil),                           // 31: roost.wire.Usage
+	(*ToSchedd)(nil),                        // 32: roost.wire.ToSchedd
+	(*Room)(nil),                            // 33: roost.wire.Room
+	(*Kept)(nil),                            // 34: roost.wire.Kept
+	(*KeptNode)(nil),                        // 35: roost.wire.KeptNode
+	(*NegotiatorHello)(nil),                 // 36: roost.wire.NegotiatorHello
+	(*Grant)(nil),                           // 37: roost.wire.Grant
+	(*Unplaced)(nil),                        // 38: roost.wire.Unplaced
+	(*CellQuestion)(nil),                    // 39: roost.wire.CellQuestion
+	(*CellStatus)(nil),                      // 40: roost.wire.CellStatus
+	(*CellMember)(nil),                      // 41: roost.wire.CellMember
+	(*CellChanged)(nil),                     // 42: roost.wire.CellChanged
+	(*ReplicaBytes)(nil),                    // 43: roost.wire.ReplicaBytes
+	(*ReplicaHello)(nil),                    // 44: roost.wire.ReplicaHello
+	(*ReplicaState)(nil),                    // 45: roost.wire.ReplicaState
+	(*ReplicaMember)(nil),                   // 46: roost.wire.ReplicaMember
+	(*ToStartd)(nil),                        // 47: roost.wire.ToStartd
+	(*SessionHello)(nil),                    // 48: roost.wire.SessionHello
+	(*ClaimRequest)(nil),                    // 49: roost.wire.ClaimRequest
+	(*Activate)(nil),                        // 50: roost.wire.Activate
+	(*Launch)(nil),                          // 51: roost.wire.Launch
+	(*TakeCheckpoint)(nil),                  // 52: roost.wire.TakeCheckpoint
+	(*CheckpointKept)(nil),                  // 53: roost.wire.CheckpointKept
+	(*Freeze)(nil),                          // 54: roost.wire.Freeze
+	(*Signal)(nil),                          // 55: roost.wire.Signal
+	(*Limit)(nil),                           // 56: roost.wire.Limit
+	(*HostFiles)(nil),                       // 57: roost.wire.HostFiles
+	(*Message)(nil),                         // 58: roost.wire.Message
+	(*Program)(nil),                         // 59: roost.wire.Program
+	(*Bounds)(nil),                          // 60: roost.wire.Bounds
+	(*CheckpointPolicy)(nil),                // 61: roost.wire.CheckpointPolicy
+	(*Image)(nil),                           // 62: roost.wire.Image
+	(*FetchImageRequest)(nil),               // 63: roost.wire.FetchImageRequest
+	(*ImageRight)(nil),                      // 64: roost.wire.ImageRight
+	(*SignedImageRight)(nil),                // 65: roost.wire.SignedImageRight
+	(*RemoveImageReply)(nil),                // 66: roost.wire.RemoveImageReply
+	(*Vacate)(nil),                          // 67: roost.wire.Vacate
+	(*Acknowledge)(nil),                     // 68: roost.wire.Acknowledge
+	(*ReleaseClaim)(nil),                    // 69: roost.wire.ReleaseClaim
+	(*RenewLeases)(nil),                     // 70: roost.wire.RenewLeases
+	(*FromStartd)(nil),                      // 71: roost.wire.FromStartd
+	(*ReachWanted)(nil),                     // 72: roost.wire.ReachWanted
+	(*ReachCall)(nil),                       // 73: roost.wire.ReachCall
+	(*ReachOutput)(nil),                     // 74: roost.wire.ReachOutput
+	(*SessionWelcome)(nil),                  // 75: roost.wire.SessionWelcome
+	(*ClaimState)(nil),                      // 76: roost.wire.ClaimState
+	(*ClaimReady)(nil),                      // 77: roost.wire.ClaimReady
+	(*Suspended)(nil),                       // 78: roost.wire.Suspended
+	(*ClaimReply)(nil),                      // 79: roost.wire.ClaimReply
+	(*InputReady)(nil),                      // 80: roost.wire.InputReady
+	(*Started)(nil),                         // 81: roost.wire.Started
+	(*Exited)(nil),                          // 82: roost.wire.Exited
+	(*CheckpointTaken)(nil),                 // 83: roost.wire.CheckpointTaken
+	(*UsageReport)(nil),                     // 84: roost.wire.UsageReport
+	(*AttemptUsage)(nil),                    // 85: roost.wire.AttemptUsage
+	(*ClaimLost)(nil),                       // 86: roost.wire.ClaimLost
+	(*LeasesRenewed)(nil),                   // 87: roost.wire.LeasesRenewed
+	(*FileEntry)(nil),                       // 88: roost.wire.FileEntry
+	(*FileChunk)(nil),                       // 89: roost.wire.FileChunk
+	(*TransferTotals)(nil),                  // 90: roost.wire.TransferTotals
+	(*PutReply)(nil),                        // 91: roost.wire.PutReply
+	(*FetchRequest)(nil),                    // 92: roost.wire.FetchRequest
+	(*TailRequest)(nil),                     // 93: roost.wire.TailRequest
+	(*GuardSigns)(nil),                      // 94: roost.wire.GuardSigns
+	(*IdleSource)(nil),                      // 95: roost.wire.IdleSource
+	(*Pause)(nil),                           // 96: roost.wire.Pause
+	(*GuardReport)(nil),                     // 97: roost.wire.GuardReport
+	(*OwnerFreeze)(nil),                     // 98: roost.wire.OwnerFreeze
+	(*Tenant)(nil),                          // 99: roost.wire.Tenant
+	(*PauseRequest)(nil),                    // 100: roost.wire.PauseRequest
+	(*ResumeRequest)(nil),                   // 101: roost.wire.ResumeRequest
+	(*OwnerReply)(nil),                      // 102: roost.wire.OwnerReply
+	(*MineRequest)(nil),                     // 103: roost.wire.MineRequest
+	(*MineReply)(nil),                       // 104: roost.wire.MineReply
+	(*PresentRequest)(nil),                  // 105: roost.wire.PresentRequest
+	(*PresentReply)(nil),                    // 106: roost.wire.PresentReply
+	(*GreetRequest)(nil),                    // 107: roost.wire.GreetRequest
+	(*GreetReply)(nil),                      // 108: roost.wire.GreetReply
+	(*JoinRequest)(nil),                     // 109: roost.wire.JoinRequest
+	(*JoinReply)(nil),                       // 110: roost.wire.JoinReply
+	(*RenewRequest)(nil),                    // 111: roost.wire.RenewRequest
+	(*RenewReply)(nil),                      // 112: roost.wire.RenewReply
+	(*LeaveRequest)(nil),                    // 113: roost.wire.LeaveRequest
+	(*LeaveReply)(nil),                      // 114: roost.wire.LeaveReply
+	(*RevokedRequest)(nil),                  // 115: roost.wire.RevokedRequest
+	(*RevokedReply)(nil),                    // 116: roost.wire.RevokedReply
+	(*MakeTokenRequest)(nil),                // 117: roost.wire.MakeTokenRequest
+	(*MakeTokenReply)(nil),                  // 118: roost.wire.MakeTokenReply
+	(*TokenInfo)(nil),                       // 119: roost.wire.TokenInfo
+	(*RemoveTokenRequest)(nil),              // 120: roost.wire.RemoveTokenRequest
+	(*RemoveTokenReply)(nil),                // 121: roost.wire.RemoveTokenReply
+	(*MembersRequest)(nil),                  // 122: roost.wire.MembersRequest
+	(*MembersReply)(nil),                    // 123: roost.wire.MembersReply
+	(*MemberInfo)(nil),                      // 124: roost.wire.MemberInfo
+	(*RevokeRequest)(nil),                   // 125: roost.wire.RevokeRequest
+	(*RevokeReply)(nil),                     // 126: roost.wire.RevokeReply
+	(*FeedRunning)(nil),                     // 127: roost.wire.FeedRunning
+	(*FeedRequest)(nil),                     // 128: roost.wire.FeedRequest
+	(*SpentBudgets)(nil),                    // 129: roost.wire.SpentBudgets
+	(*SpentBudget)(nil),                     // 130: roost.wire.SpentBudget
+	(*FeedHello)(nil),                       // 131: roost.wire.FeedHello
+	(*FeedWalk)(nil),                        // 132: roost.wire.FeedWalk
+	(*FeedBatch)(nil),                       // 133: roost.wire.FeedBatch
+	nil,                                     // 134: roost.wire.AdUpdate.PrivateEntry
+	nil,                                     // 135: roost.wire.AdDelta.PrivateEntry
+	nil,                                     // 136: roost.wire.Extent.WordsEntry
+	nil,                                     // 137: roost.wire.Extent.OthersEntry
+	(*scheddapi.SubmitRequest)(nil),         // 138: roost.wire.SubmitRequest
+	(*scheddapi.ActRequest)(nil),            // 139: roost.wire.ActRequest
+	(*scheddapi.QueryRequest)(nil),          // 140: roost.wire.QueryRequest
+	(*scheddapi.Resources)(nil),             // 141: roost.wire.Resources
+	(*scheddapi.Explanation)(nil),           // 142: roost.wire.Explanation
+	(*scheddapi.AttemptRef)(nil),            // 143: roost.wire.AttemptRef
+	(scheddapi.Cause)(0),                    // 144: roost.wire.Cause
+	(*scheddapi.Placed)(nil),                // 145: roost.wire.Placed
+	(*scheddapi.PreemptionParty)(nil),       // 146: roost.wire.PreemptionParty
+	(*scheddapi.ExitStatus)(nil),            // 147: roost.wire.ExitStatus
+	(*scheddapi.UsageWindow)(nil),           // 148: roost.wire.UsageWindow
+	(*scheddapi.TaskUsage)(nil),             // 149: roost.wire.TaskUsage
+	(*scheddapi.SubmitPart)(nil),            // 150: roost.wire.SubmitPart
+	(*scheddapi.ScriptChunk)(nil),           // 151: roost.wire.ScriptChunk
+	(*scheddapi.WatchRequest)(nil),          // 152: roost.wire.WatchRequest
+	(*scheddapi.LogsRequest)(nil),           // 153: roost.wire.LogsRequest
+	(*scheddapi.WhyRequest)(nil),            // 154: roost.wire.WhyRequest
+	(*scheddapi.EventsRequest)(nil),         // 155: roost.wire.EventsRequest
+	(*scheddapi.AdQuery)(nil),               // 156: roost.wire.AdQuery
+	(*scheddapi.HealthRequest)(nil),         // 157: roost.wire.HealthRequest
+	(*scheddapi.ShellInput)(nil),            // 158: roost.wire.ShellInput
+	(*scheddapi.CellRequest)(nil),           // 159: roost.wire.CellRequest
+	(*scheddapi.CheckpointCellRequest)(nil), // 160: roost.wire.CheckpointCellRequest
+	(*scheddapi.PoolQuery)(nil),             // 161: roost.wire.PoolQuery
+	(*scheddapi.AccountingQuery)(nil),       // 162: roost.wire.AccountingQuery
+	(*scheddapi.AccountingChange)(nil),      // 163: roost.wire.AccountingChange
+	(*scheddapi.LoginTokenRequest)(nil),     // 164: roost.wire.LoginTokenRequest
+	(*scheddapi.BeginLoginRequest)(nil),     // 165: roost.wire.BeginLoginRequest
+	(*scheddapi.LoginRequest)(nil),          // 166: roost.wire.LoginRequest
+	(*scheddapi.LoginsRequest)(nil),         // 167: roost.wire.LoginsRequest
+	(*scheddapi.LogoutRequest)(nil),         // 168: roost.wire.LogoutRequest
+	(*scheddapi.SubmitReply)(nil),           // 169: roost.wire.SubmitReply
+	(*scheddapi.ScriptReply)(nil),           // 170: roost.wire.ScriptReply
+	(*scheddapi.JobStatus)(nil),             // 171: roost.wire.JobStatus
+	(*scheddapi.ActReply)(nil),              // 172: roost.wire.ActReply
+	(*scheddapi.WatchEvent)(nil),            // 173: roost.wire.WatchEvent
+	(*scheddapi.LogChunk)(nil),              // 174: roost.wire.LogChunk
+	(*scheddapi.WhyReply)(nil),              // 175: roost.wire.WhyReply
+	(*scheddapi.JobEvent)(nil),              // 176: roost.wire.JobEvent
+	(*scheddapi.AdText)(nil),                // 177: roost.wire.AdText
+	(*scheddapi.HealthReply)(nil),           // 178: roost.wire.HealthReply
+	(*scheddapi.ShellOutput)(nil),           // 179: roost.wire.ShellOutput
+	(*scheddapi.CellReply)(nil),             // 180: roost.wire.CellReply
+	(*scheddapi.CheckpointPiece)(nil),       // 181: roost.wire.CheckpointPiece
+	(*scheddapi.PoolRow)(nil),               // 182: roost.wire.PoolRow
+	(*scheddapi.AccountingPiece)(nil),       // 183: roost.wire.AccountingPiece
+	(*scheddapi.AccountingResult)(nil),      // 184: roost.wire.AccountingResult
+	(*scheddapi.LoginTokenReply)(nil),       // 185: roost.wire.LoginTokenReply
+	(*scheddapi.BeginLoginReply)(nil),       // 186: roost.wire.BeginLoginReply
+	(*scheddapi.LoginReply)(nil),            // 187: roost.wire.LoginReply
+	(*scheddapi.LoginsReply)(nil),           // 188: roost.wire.LoginsReply
+	(*scheddapi.LoginInfo)(nil),             // 189: roost.wire.LoginInfo
 }
 var file_roost_proto_depIdxs = []int32{
-	137, // 0: roost.wire.NeighbourAct.act:type_name -> roost.wire.ActRequest
-	138, // 1: roost.wire.NeighbourQuery.query:type_name -> roost.wire.QueryRequest
-	133, // 2: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
-	134, // 3: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
-	15,  // 4: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
-	17,  // 5: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
-	19,  // 6: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
-	30,  // 7: roost.wire.FromSchedd.usage:type_name -> roost.wire.Usage
-	21,  // 8: roost.wire.FromSchedd.why:type_name -> roost.wire.WhyWaiting
-	22,  // 9: roost.wire.FromSchedd.demand:type_name -> roost.wire.Demand
-	23,  // 10: roost.wire.FromSchedd.admit:type_name -> roost.wire.Admit
-	20,  // 11: roost.wire.FromSchedd.outcome:type_name -> roost.wire.Outcome
-	13,  // 12: roost.wire.FromSchedd.told:type_name -> roost.wire.Told
-	14,  // 13: roost.wire.FromSchedd.policy_seen:type_name -> roost.wire.PolicySeen
-	16,  // 14: roost.wire.ScheddHello.grants:type_name -> roost.wire.HeldGrant
-	139, // 15: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
-	0,   // 16: roost.wire.RequestUpdate.counting:type_name -> roost.wire.RequestUpdate.Counting
-	18,  // 17: roost.wire.RequestUpdate.proposals:type_name -> roost.wire.Proposal
-	1,   // 18: roost.wire.Outcome.verdict:type_name -> roost.wire.Outcome.Verdict
-	139, // 19: roost.wire.Demand.held:type_name -> roost.wire.Resources
-	139, // 20: roost.wire.Demand.open_held:type_name -> roost.wire.Resources
-	22,  // 21: roost.wire.Admit.asks:type_name -> roost.wire.Demand
-	27,  // 22: roost.wire.Policy.queues:type_name -> roost.wire.JobQueue
-	26,  // 23: roost.wire.Policy.groups:type_name -> roost.wire.Names
-	26,  // 24: roost.wire.Policy.reservations:type_name -> roost.wire.Names
-	26,  // 25: roost.wire.Policy.limits:type_name -> roost.wire.Names
-	27,  // 26: roost.wire.Policy.all:type_name -> roost.wire.JobQueue
-	29,  // 27: roost.wire.JobQueue.default:type_name -> roost.wire.Extent
-	29,  // 28: roost.wire.JobQueue.least:type_name -> roost.wire.Extent
-	29,  // 29: roost.wire.JobQueue.most:type_name -> roost.wire.Extent
-	29,  // 30: roost.wire.JobQueue.chunk:type_name -> roost.wire.Extent
-	28,  // 31: roost.wire.JobQueue.user_roll:type_name -> roost.wire.Roll
-	28,  // 32: roost.wire.JobQueue.group_roll:type_name -> roost.wire.Roll
-	28,  // 33: roost.wire.JobQueue.host_roll:type_name -> roost.wire.Roll
-	135, // 34: roost.wire.Extent.words:type_name -> roost.wire.Extent.WordsEntry
-	136, // 35: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
-	139, // 36: roost.wire.Usage.held:type_name -> roost.wire.Resources
-	36,  // 37: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
-	37,  // 38: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
-	35,  // 39: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
-	24,  // 40: roost.wire.ToSchedd.admitted:type_name -> roost.wire.Admitted
-	25,  // 41: roost.wire.ToSchedd.policy:type_name -> roost.wire.Policy
-	33,  // 42: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
-	32,  // 43: roost.wire.ToSchedd.room:type_name -> roost.wire.Room
-	34,  // 44: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
-	139, // 45: roost.wire.Grant.resources:type_name -> roost.wire.Resources
-	140, // 46: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
-	40,  // 47: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
-	45,  // 48: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
-	47,  // 49: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
-	48,  // 50: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
-	49,  // 51: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
-	66,  // 52: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
-	67,  // 53: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
-	68,  // 54: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
-	69,  // 55: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
-	50,  // 56: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
-	51,  // 57: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
-	52,  // 58: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
-	53,  // 59: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
-	54,  // 60: roost.wire.ToStartd.signal:type_name -> roost.wire.Signal
-	57,  // 61: roost.wire.ToStartd.message:type_name -> roost.wire.Message
-	55,  // 62: roost.wire.ToStartd.limit:type_name -> roost.wire.Limit
-	56,  // 63: roost.wire.ToStartd.host_files:type_name -> roost.wire.HostFiles
-	139, // 64: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
-	141, // 65: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
-	58,  // 66: roost.wire.Activate.program:type_name -> roost.wire.Program
-	141, // 67: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
-	141, // 68: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
-	141, // 69: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
-	141, // 70: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
-	141, // 71: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
-	141, // 72: roost.wire.Limit.attempt:type_name -> roost.wire.AttemptRef
-	141, // 73: roost.wire.HostFiles.attempt:type_name -> roost.wire.AttemptRef
-	141, // 74: roost.wire.Message.attempt:type_name -> roost.wire.AttemptRef
-	60,  // 75: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
-	61,  // 76: roost.wire.Program.restore:type_name -> roost.wire.Image
-	59,  // 77: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
-	2,   // 78: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
-	2,   // 79: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
-	141, // 80: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
-	141, // 81: roost.wire.ImageRight.attempt:type_name -> roost.wire.AttemptRef
-	141, // 82: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
-	142, // 83: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
-	141, // 84: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
-	74,  // 85: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
-	78,  // 86: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
-	80,  // 87: roost.wire.FromStartd.started:type_name -> roost.wire.Started
-	81,  // 88: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
-	85,  // 89: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
-	86,  // 90: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
-	79,  // 91: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
-	82,  // 92: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
-	83,  // 93: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
-	76,  // 94: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
-	77,  // 95: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
-	71,  // 96: roost.wire.FromStartd.reach:type_name -> roost.wire.ReachWanted
-	141, // 97: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
-	141, // 98: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
-	75,  // 99: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
-	139, // 100: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
-	141, // 101: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
-	81,  // 102: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
-	143, // 103: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
-	143, // 104: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
-	141, // 105: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
-	143, // 106: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
-	144, // 107: roost.wire.ClaimReply.displaced:type_name -> roost.wire.PreemptionParty
-	141, // 108: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
-	141, // 109: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
-	141, // 110: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
-	145, // 111: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
-	87,  // 112: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
-	82,  // 113: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
-	146, // 114: roost.wire.Exited.windows:type_name -> roost.wire.UsageWindow
-	141, // 115: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
-	61,  // 116: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
-	84,  // 117: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
-	141, // 118: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
-	147, // 119: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
-	146, // 120: roost.wire.AttemptUsage.windows:type_name -> roost.wire.UsageWindow
-	141, // 121: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
-	87,  // 122: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
-	89,  // 123: roost.wire.FileChunk.totals:type_name -> roost.wire.TransferTotals
-	141, // 124: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
-	141, // 125: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
-	94,  // 126: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
-	95,  // 127: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
-	3,   // 128: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
-	98,  // 129: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
-	97,  // 130: roost.wire.GuardReport.freezes:type_name -> roost.wire.OwnerFreeze
-	95,  // 131: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
-	93,  // 132: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
-	96,  // 133: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
-	118, // 134: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
-	118, // 135: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
-	118, // 136: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
-	123, // 137: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
-	130, // 138: roost.wire.FeedRequest.hello:type_name -> roost.wire.FeedHello
-	128, // 139: roost.wire.FeedRequest.budgets:type_name -> roost.wire.SpentBudgets
-	129, // 140: roost.wire.SpentBudgets.spent:type_name -> roost.wire.SpentBudget
-	148, // 141: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
-	149, // 142: roost.wire.Schedd.SubmitParts:input_type -> roost.wire.SubmitPart
-	150, // 143: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
-	138, // 144: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
-	137, // 145: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
-	151, // 146: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
-	152, // 147: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
-	153, // 148: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
-	154, // 149: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
-	155, // 150: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
-	156, // 151: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
-	157, // 152: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
-	158, // 153: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
-	159, // 154: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	160, // 155: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
-	161, // 156: roost.wire.Schedd.Accounting:input_type -> roost.wire.AccountingQuery
-	162, // 157: roost.wire.Schedd.ChangeAccounts:input_type -> roost.wire.AccountingChange
-	163, // 158: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
-	164, // 159: roost.wire.Schedd.BeginLogin:input_type -> roost.wire.BeginLoginRequest
-	165, // 160: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
-	166, // 161: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
-	167, // 162: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
-	5,   // 163: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
-	153, // 164: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
-	154, // 165: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
-	4,   // 166: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
-	6,   // 167: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
-	8,   // 168: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
-	155, // 169: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
-	12,  // 170: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
-	10,  // 171: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
-	158, // 172: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
-	159, // 173: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	42,  // 174: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
-	43,  // 175: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
-	38,  // 176: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
-	40,  // 177: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
-	40,  // 178: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
-	46,  // 179: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
-	88,  // 180: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
-	91,  // 181: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
-	92,  // 182: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
-	62,  // 183: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
-	88,  // 184: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
-	157, // 185: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
-	73,  // 186: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
-	88,  // 187: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
-	62,  // 188: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
-	62,  // 189: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
-	96,  // 190: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
-	99,  // 191: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
-	100, // 192: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
-	102, // 193: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
-	104, // 194: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
-	106, // 195: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
-	108, // 196: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
-	110, // 197: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
-	112, // 198: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
-	114, // 199: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
-	116, // 200: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
-	119, // 201: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
-	121, // 202: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
-	124, // 203: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
-	127, // 204: roost.wire.Feed.Pull:input_type -> roost.wire.FeedRequest
-	131, // 205: roost.wire.Feed.Walk:input_type -> roost.wire.FeedWalk
-	126, // 206: roost.wire.Feed.Running:input_type -> roost.wire.FeedRunning
-	161, // 207: roost.wire.Accountant.Report:input_type -> roost.wire.AccountingQuery
-	162, // 208: roost.wire.Accountant.Change:input_type -> roost.wire.AccountingChange
-	168, // 209: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	168, // 210: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
-	169, // 211: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
-	170, // 212: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	171, // 213: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	172, // 214: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	173, // 215: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	174, // 216: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	175, // 217: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	176, // 218: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	177, // 219: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	178, // 220: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
-	179, // 221: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
-	180, // 222: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	181, // 223: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
-	182, // 224: roost.wire.Schedd.Accounting:output_type -> roost.wire.AccountingPiece
-	183, // 225: roost.wire.Schedd.ChangeAccounts:output_type -> roost.wire.AccountingResult
-	184, // 226: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
-	185, // 227: roost.wire.Schedd.BeginLogin:output_type -> roost.wire.BeginLoginReply
-	186, // 228: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
-	187, // 229: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
-	188, // 230: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
-	170, // 231: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
-	174, // 232: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
-	175, // 233: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
-	171, // 234: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
-	7,   // 235: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	9,   // 236: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	176, // 237: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	31,  // 238: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	11,  // 239: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
-	179, // 240: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
-	180, // 241: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	42,  // 242: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
-	44,  // 243: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
-	39,  // 244: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
-	41,  // 245: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
-	41,  // 246: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
-	70,  // 247: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	90,  // 248: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	88,  // 249: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	173, // 250: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	88,  // 251: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
-	90,  // 252: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
-	178, // 253: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
-	72,  // 254: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
-	90,  // 255: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
-	88,  // 256: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
-	65,  // 257: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
-	93,  // 258: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
-	101, // 259: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
-	101, // 260: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
-	103, // 261: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
-	105, // 262: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
-	107, // 263: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
-	109, // 264: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
-	111, // 265: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
-	113, // 266: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
-	115, // 267: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
-	117, // 268: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
-	120, // 269: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
-	122, // 270: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
-	125, // 271: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
-	132, // 272: roost.wire.Feed.Pull:output_type -> roost.wire.FeedBatch
-	132, // 273: roost.wire.Feed.Walk:output_type -> roost.wire.FeedBatch
-	132, // 274: roost.wire.Feed.Running:output_type -> roost.wire.FeedBatch
-	182, // 275: roost.wire.Accountant.Report:output_type -> roost.wire.AccountingPiece
-	183, // 276: roost.wire.Accountant.Change:output_type -> roost.wire.AccountingResult
-	209, // [209:277] is the sub-list for method output_type
-	141, // [141:209] is the sub-list for method input_type
-	141, // [141:141] is the sub-list for extension type_name
-	141, // [141:141] is the sub-list for extension extendee
-	0,   // [0:141] is the sub-list for field type_name
+	138, // 0: roost.wire.NeighbourSubmit.request:type_name -> roost.wire.SubmitRequest
+	139, // 1: roost.wire.NeighbourAct.act:type_name -> roost.wire.ActRequest
+	140, // 2: roost.wire.NeighbourQuery.query:type_name -> roost.wire.QueryRequest
+	134, // 3: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
+	135, // 4: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
+	16,  // 5: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
+	18,  // 6: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
+	20,  // 7: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
+	31,  // 8: roost.wire.FromSchedd.usage:type_name -> roost.wire.Usage
+	22,  // 9: roost.wire.FromSchedd.why:type_name -> roost.wire.WhyWaiting
+	23,  // 10: roost.wire.FromSchedd.demand:type_name -> roost.wire.Demand
+	24,  // 11: roost.wire.FromSchedd.admit:type_name -> roost.wire.Admit
+	21,  // 12: roost.wire.FromSchedd.outcome:type_name -> roost.wire.Outcome
+	14,  // 13: roost.wire.FromSchedd.told:type_name -> roost.wire.Told
+	15,  // 14: roost.wire.FromSchedd.policy_seen:type_name -> roost.wire.PolicySeen
+	17,  // 15: roost.wire.ScheddHello.grants:type_name -> roost.wire.HeldGrant
+	141, // 16: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
+	0,   // 17: roost.wire.RequestUpdate.counting:type_name -> roost.wire.RequestUpdate.Counting
+	19,  // 18: roost.wire.RequestUpdate.proposals:type_name -> roost.wire.Proposal
+	1,   // 19: roost.wire.Outcome.verdict:type_name -> roost.wire.Outcome.Verdict
+	141, // 20: roost.wire.Demand.held:type_name -> roost.wire.Resources
+	141, // 21: roost.wire.Demand.open_held:type_name -> roost.wire.Resources
+	23,  // 22: roost.wire.Admit.asks:type_name -> roost.wire.Demand
+	28,  // 23: roost.wire.Policy.queues:type_name -> roost.wire.JobQueue
+	27,  // 24: roost.wire.Policy.groups:type_name -> roost.wire.Names
+	27,  // 25: roost.wire.Policy.reservations:type_name -> roost.wire.Names
+	27,  // 26: roost.wire.Policy.limits:type_name -> roost.wire.Names
+	28,  // 27: roost.wire.Policy.all:type_name -> roost.wire.JobQueue
+	30,  // 28: roost.wire.JobQueue.default:type_name -> roost.wire.Extent
+	30,  // 29: roost.wire.JobQueue.least:type_name -> roost.wire.Extent
+	30,  // 30: roost.wire.JobQueue.most:type_name -> roost.wire.Extent
+	30,  // 31: roost.wire.JobQueue.chunk:type_name -> roost.wire.Extent
+	29,  // 32: roost.wire.JobQueue.user_roll:type_name -> roost.wire.Roll
+	29,  // 33: roost.wire.JobQueue.group_roll:type_name -> roost.wire.Roll
+	29,  // 34: roost.wire.JobQueue.host_roll:type_name -> roost.wire.Roll
+	136, // 35: roost.wire.Extent.words:type_name -> roost.wire.Extent.WordsEntry
+	137, // 36: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
+	141, // 37: roost.wire.Usage.held:type_name -> roost.wire.Resources
+	37,  // 38: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
+	38,  // 39: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
+	36,  // 40: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
+	25,  // 41: roost.wire.ToSchedd.admitted:type_name -> roost.wire.Admitted
+	26,  // 42: roost.wire.ToSchedd.policy:type_name -> roost.wire.Policy
+	34,  // 43: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
+	33,  // 44: roost.wire.ToSchedd.room:type_name -> roost.wire.Room
+	35,  // 45: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
+	141, // 46: roost.wire.Grant.resources:type_name -> roost.wire.Resources
+	142, // 47: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
+	41,  // 48: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
+	46,  // 49: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
+	48,  // 50: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
+	49,  // 51: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
+	50,  // 52: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
+	67,  // 53: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
+	68,  // 54: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
+	69,  // 55: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
+	70,  // 56: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
+	51,  // 57: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
+	52,  // 58: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
+	53,  // 59: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
+	54,  // 60: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
+	55,  // 61: roost.wire.ToStartd.signal:type_name -> roost.wire.Signal
+	58,  // 62: roost.wire.ToStartd.message:type_name -> roost.wire.Message
+	56,  // 63: roost.wire.ToStartd.limit:type_name -> roost.wire.Limit
+	57,  // 64: roost.wire.ToStartd.host_files:type_name -> roost.wire.HostFiles
+	141, // 65: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
+	143, // 66: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
+	59,  // 67: roost.wire.Activate.program:type_name -> roost.wire.Program
+	143, // 68: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
+	143, // 69: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
+	143, // 70: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
+	143, // 71: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
+	143, // 72: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
+	143, // 73: roost.wire.Limit.attempt:type_name -> roost.wire.AttemptRef
+	143, // 74: roost.wire.HostFiles.attempt:type_name -> roost.wire.AttemptRef
+	143, // 75: roost.wire.Message.attempt:type_name -> roost.wire.AttemptRef
+	61,  // 76: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
+	62,  // 77: roost.wire.Program.restore:type_name -> roost.wire.Image
+	60,  // 78: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
+	2,   // 79: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
+	2,   // 80: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
+	143, // 81: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
+	143, // 82: roost.wire.ImageRight.attempt:type_name -> roost.wire.AttemptRef
+	143, // 83: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
+	144, // 84: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
+	143, // 85: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
+	75,  // 86: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
+	79,  // 87: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
+	81,  // 88: roost.wire.FromStartd.started:type_name -> roost.wire.Started
+	82,  // 89: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
+	86,  // 90: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
+	87,  // 91: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
+	80,  // 92: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
+	83,  // 93: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
+	84,  // 94: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
+	77,  // 95: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
+	78,  // 96: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
+	72,  // 97: roost.wire.FromStartd.reach:type_name -> roost.wire.ReachWanted
+	143, // 98: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
+	143, // 99: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
+	76,  // 100: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
+	141, // 101: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
+	143, // 102: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
+	82,  // 103: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
+	145, // 104: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
+	145, // 105: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
+	143, // 106: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
+	145, // 107: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
+	146, // 108: roost.wire.ClaimReply.displaced:type_name -> roost.wire.PreemptionParty
+	143, // 109: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
+	143, // 110: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
+	143, // 111: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
+	147, // 112: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
+	88,  // 113: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
+	83,  // 114: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
+	148, // 115: roost.wire.Exited.windows:type_name -> roost.wire.UsageWindow
+	143, // 116: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
+	62,  // 117: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
+	85,  // 118: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
+	143, // 119: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
+	149, // 120: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
+	148, // 121: roost.wire.AttemptUsage.windows:type_name -> roost.wire.UsageWindow
+	143, // 122: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
+	88,  // 123: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
+	90,  // 124: roost.wire.FileChunk.totals:type_name -> roost.wire.TransferTotals
+	143, // 125: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
+	143, // 126: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
+	95,  // 127: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
+	96,  // 128: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
+	3,   // 129: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
+	99,  // 130: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
+	98,  // 131: roost.wire.GuardReport.freezes:type_name -> roost.wire.OwnerFreeze
+	96,  // 132: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
+	94,  // 133: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
+	97,  // 134: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
+	119, // 135: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
+	119, // 136: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
+	119, // 137: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
+	124, // 138: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
+	131, // 139: roost.wire.FeedRequest.hello:type_name -> roost.wire.FeedHello
+	129, // 140: roost.wire.FeedRequest.budgets:type_name -> roost.wire.SpentBudgets
+	130, // 141: roost.wire.SpentBudgets.spent:type_name -> roost.wire.SpentBudget
+	138, // 142: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
+	150, // 143: roost.wire.Schedd.SubmitParts:input_type -> roost.wire.SubmitPart
+	151, // 144: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
+	140, // 145: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
+	139, // 146: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
+	152, // 147: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
+	153, // 148: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
+	154, // 149: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
+	155, // 150: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
+	156, // 151: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
+	157, // 152: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
+	158, // 153: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
+	159, // 154: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
+	160, // 155: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	161, // 156: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
+	162, // 157: roost.wire.Schedd.Accounting:input_type -> roost.wire.AccountingQuery
+	163, // 158: roost.wire.Schedd.ChangeAccounts:input_type -> roost.wire.AccountingChange
+	164, // 159: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
+	165, // 160: roost.wire.Schedd.BeginLogin:input_type -> roost.wire.BeginLoginRequest
+	166, // 161: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
+	167, // 162: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
+	168, // 163: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
+	6,   // 164: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
+	154, // 165: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
+	155, // 166: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
+	5,   // 167: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
+	4,   // 168: roost.wire.Neighbour.Submit:input_type -> roost.wire.NeighbourSubmit
+	7,   // 169: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
+	9,   // 170: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
+	156, // 171: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
+	13,  // 172: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
+	11,  // 173: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
+	159, // 174: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
+	160, // 175: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	43,  // 176: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
+	44,  // 177: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
+	39,  // 178: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
+	41,  // 179: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
+	41,  // 180: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
+	47,  // 181: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
+	89,  // 182: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
+	92,  // 183: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
+	93,  // 184: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
+	63,  // 185: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
+	89,  // 186: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
+	158, // 187: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
+	74,  // 188: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
+	89,  // 189: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
+	63,  // 190: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
+	63,  // 191: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
+	97,  // 192: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
+	100, // 193: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
+	101, // 194: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
+	103, // 195: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
+	105, // 196: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
+	107, // 197: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
+	109, // 198: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
+	111, // 199: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
+	113, // 200: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
+	115, // 201: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
+	117, // 202: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
+	120, // 203: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
+	122, // 204: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
+	125, // 205: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
+	128, // 206: roost.wire.Feed.Pull:input_type -> roost.wire.FeedRequest
+	132, // 207: roost.wire.Feed.Walk:input_type -> roost.wire.FeedWalk
+	127, // 208: roost.wire.Feed.Running:input_type -> roost.wire.FeedRunning
+	162, // 209: roost.wire.Accountant.Report:input_type -> roost.wire.AccountingQuery
+	163, // 210: roost.wire.Accountant.Change:input_type -> roost.wire.AccountingChange
+	169, // 211: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	169, // 212: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
+	170, // 213: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
+	171, // 214: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	172, // 215: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	173, // 216: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	174, // 217: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	175, // 218: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	176, // 219: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	177, // 220: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	178, // 221: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	179, // 222: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	180, // 223: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
+	181, // 224: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	182, // 225: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
+	183, // 226: roost.wire.Schedd.Accounting:output_type -> roost.wire.AccountingPiece
+	184, // 227: roost.wire.Schedd.ChangeAccounts:output_type -> roost.wire.AccountingResult
+	185, // 228: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
+	186, // 229: roost.wire.Schedd.BeginLogin:output_type -> roost.wire.BeginLoginReply
+	187, // 230: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
+	188, // 231: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
+	189, // 232: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
+	171, // 233: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
+	175, // 234: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
+	176, // 235: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
+	172, // 236: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
+	169, // 237: roost.wire.Neighbour.Submit:output_type -> roost.wire.SubmitReply
+	8,   // 238: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	10,  // 239: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	177, // 240: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	32,  // 241: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	12,  // 242: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
+	180, // 243: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
+	181, // 244: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	43,  // 245: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
+	45,  // 246: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
+	40,  // 247: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
+	42,  // 248: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
+	42,  // 249: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
+	71,  // 250: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	91,  // 251: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	89,  // 252: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	174, // 253: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	89,  // 254: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	91,  // 255: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	179, // 256: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	73,  // 257: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
+	91,  // 258: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
+	89,  // 259: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
+	66,  // 260: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
+	94,  // 261: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
+	102, // 262: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
+	102, // 263: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
+	104, // 264: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
+	106, // 265: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
+	108, // 266: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
+	110, // 267: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
+	112, // 268: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
+	114, // 269: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
+	116, // 270: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
+	118, // 271: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
+	121, // 272: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
+	123, // 273: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
+	126, // 274: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
+	133, // 275: roost.wire.Feed.Pull:output_type -> roost.wire.FeedBatch
+	133, // 276: roost.wire.Feed.Walk:output_type -> roost.wire.FeedBatch
+	133, // 277: roost.wire.Feed.Running:output_type -> roost.wire.FeedBatch
+	183, // 278: roost.wire.Accountant.Report:output_type -> roost.wire.AccountingPiece
+	184, // 279: roost.wire.Accountant.Change:output_type -> roost.wire.AccountingResult
+	211, // [211:280] is the sub-list for method output_type
+	142, // [142:211] is the sub-list for method input_type
+	142, // [142:142] is the sub-list for extension type_name
+	142, // [142:142] is the sub-list for extension extendee
+	0,   // [0:142] is the sub-list for field type_name
 }
 
 func init() { file_roost_proto_init() }
@@ -11918,7 +12025,7 @@ func file_roost_proto_init() {
 	if File_roost_proto != nil {
 		return
 	}
-	file_roost_proto_msgTypes[8].OneofWrappers = []any{
+	file_roost_proto_msgTypes[9].OneofWrappers = []any{
 		(*FromSchedd_Hello)(nil),
 		(*FromSchedd_Request)(nil),
 		(*FromSchedd_Result)(nil),
@@ -11930,10 +12037,10 @@ func file_roost_proto_init() {
 		(*FromSchedd_Told)(nil),
 		(*FromSchedd_PolicySeen)(nil),
 	}
-	file_roost_proto_msgTypes[13].OneofWrappers = []any{}
-	file_roost_proto_msgTypes[23].OneofWrappers = []any{}
-	file_roost_proto_msgTypes[25].OneofWrappers = []any{}
-	file_roost_proto_msgTypes[27].OneofWrappers = []any{
+	file_roost_proto_msgTypes[14].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[24].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[26].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[28].OneofWrappers = []any{
 		(*ToSchedd_Grant)(nil),
 		(*ToSchedd_Unplaced)(nil),
 		(*ToSchedd_Hello)(nil),
@@ -11942,7 +12049,7 @@ func file_roost_proto_init() {
 		(*ToSchedd_Kept)(nil),
 		(*ToSchedd_Room)(nil),
 	}
-	file_roost_proto_msgTypes[42].OneofWrappers = []any{
+	file_roost_proto_msgTypes[43].OneofWrappers = []any{
 		(*ToStartd_Hello)(nil),
 		(*ToStartd_Claim)(nil),
 		(*ToStartd_Activate)(nil),
@@ -11959,7 +12066,7 @@ func file_roost_proto_init() {
 		(*ToStartd_Limit)(nil),
 		(*ToStartd_HostFiles)(nil),
 	}
-	file_roost_proto_msgTypes[66].OneofWrappers = []any{
+	file_roost_proto_msgTypes[67].OneofWrappers = []any{
 		(*FromStartd_Welcome)(nil),
 		(*FromStartd_Claim)(nil),
 		(*FromStartd_Started)(nil),
@@ -11973,14 +12080,14 @@ func file_roost_proto_init() {
 		(*FromStartd_Suspended)(nil),
 		(*FromStartd_Reach)(nil),
 	}
-	file_roost_proto_msgTypes[83].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[84].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roost_proto_rawDesc), len(file_roost_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   133,
+			NumMessages:   134,
 			NumExtensions: 0,
 			NumServices:   11,
 		},

@@ -936,6 +936,7 @@ const (
 	Neighbour_Why_FullMethodName    = "/roost.wire.Neighbour/Why"
 	Neighbour_Events_FullMethodName = "/roost.wire.Neighbour/Events"
 	Neighbour_Act_FullMethodName    = "/roost.wire.Neighbour/Act"
+	Neighbour_Submit_FullMethodName = "/roost.wire.Neighbour/Submit"
 )
 
 // NeighbourClient is the client API for Neighbour service.
@@ -949,6 +950,7 @@ type NeighbourClient interface {
 	Why(ctx context.Context, in *scheddapi.WhyRequest, opts ...grpc.CallOption) (*scheddapi.WhyReply, error)
 	Events(ctx context.Context, in *scheddapi.EventsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[scheddapi.JobEvent], error)
 	Act(ctx context.Context, in *NeighbourAct, opts ...grpc.CallOption) (*scheddapi.ActReply, error)
+	Submit(ctx context.Context, in *NeighbourSubmit, opts ...grpc.CallOption) (*scheddapi.SubmitReply, error)
 }
 
 type neighbourClient struct {
@@ -1017,6 +1019,16 @@ func (c *neighbourClient) Act(ctx context.Context, in *NeighbourAct, opts ...grp
 	return out, nil
 }
 
+func (c *neighbourClient) Submit(ctx context.Context, in *NeighbourSubmit, opts ...grpc.CallOption) (*scheddapi.SubmitReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(scheddapi.SubmitReply)
+	err := c.cc.Invoke(ctx, Neighbour_Submit_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // NeighbourServer is the server API for Neighbour service.
 // All implementations must embed UnimplementedNeighbourServer
 // for forward compatibility.
@@ -1028,6 +1040,7 @@ type NeighbourServer interface {
 	Why(context.Context, *scheddapi.WhyRequest) (*scheddapi.WhyReply, error)
 	Events(*scheddapi.EventsRequest, grpc.ServerStreamingServer[scheddapi.JobEvent]) error
 	Act(context.Context, *NeighbourAct) (*scheddapi.ActReply, error)
+	Submit(context.Context, *NeighbourSubmit) (*scheddapi.SubmitReply, error)
 	mustEmbedUnimplementedNeighbourServer()
 }
 
@@ -1049,6 +1062,9 @@ func (UnimplementedNeighbourServer) Events(*scheddapi.EventsRequest, grpc.Server
 }
 func (UnimplementedNeighbourServer) Act(context.Context, *NeighbourAct) (*scheddapi.ActReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Act not implemented")
+}
+func (UnimplementedNeighbourServer) Submit(context.Context, *NeighbourSubmit) (*scheddapi.SubmitReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Submit not implemented")
 }
 func (UnimplementedNeighbourServer) mustEmbedUnimplementedNeighbourServer() {}
 func (UnimplementedNeighbourServer) testEmbeddedByValue()                   {}
@@ -1129,6 +1145,24 @@ func _Neighbour_Act_Handler(srv interface{}, ctx context.Context, dec func(inter
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Neighbour_Submit_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(NeighbourSubmit)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(NeighbourServer).Submit(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Neighbour_Submit_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(NeighbourServer).Submit(ctx, req.(*NeighbourSubmit))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Neighbour_ServiceDesc is the grpc.ServiceDesc for Neighbour service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -1143,6 +1177,10 @@ var Neighbour_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Act",
 			Handler:    _Neighbour_Act_Handler,
+		},
+		{
+			MethodName: "Submit",
+			Handler:    _Neighbour_Submit_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

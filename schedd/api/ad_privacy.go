@@ -14,7 +14,7 @@ var privateAttributes = []string{roost.AttrEnvironment, roost.AttrScript, roost.
 // mayReadAd reports whether a user is shown all of a job's ad: its owner, root, and the
 // schedd's own user.
 func mayReadAd(who queue.CallerIdentity, st *queue.JobStatus) bool {
-	return who.Admin || who.UID == st.UID
+	return who.Admin || who.Owns(st.Owner, st.UID)
 }
 
 // publicAd is what everybody may see of a job's ad. One that cannot be read has nothing

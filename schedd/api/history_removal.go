@@ -59,7 +59,7 @@ func (s *Service) removeHistoryJob(ctx context.Context, who queue.CallerIdentity
 	if err != nil {
 		return fmt.Errorf("%v: %w: there is no such job here", t, roost.NotFound)
 	}
-	if st, _ := past.Status(t.Job.Seq); !who.Admin && who.UID != st.UID {
+	if st, _ := past.Status(t.Job.Seq); !who.Admin && !who.Owns(st.Owner, st.UID) {
 		return fmt.Errorf("%v: %w: it belongs to %s", t, roost.PermissionDenied, st.Owner)
 	}
 	if err := s.transfers.SpoolFiles.RemoveJob(t.Job.Seq); err != nil {

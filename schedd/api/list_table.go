@@ -166,7 +166,7 @@ func (l *listQuery) sendPendingRows() error {
 	}
 	for i, r := range rows {
 		m := &more[i]
-		m.Discreet = !mayReadAd(l.user, &queue.JobStatus{UID: r.UID})
+		m.Discreet = !mayReadAd(l.user, &queue.JobStatus{UID: r.UID, Owner: r.Owner})
 		m.Ad, _ = classad.ProjectAd(r.Ad.String(), func(name string) bool {
 			return l.attributes(name) && !(m.Discreet && slices.ContainsFunc(privateAttributes, func(p string) bool {
 				return strings.EqualFold(p, name)

@@ -18,5 +18,5 @@ func (s *Service) QueryPool(req *wire.PoolQuery, stream grpc.ServerStreamingServ
 	local := func(ctx context.Context, q *wire.QueryRequest, send func(peers.ListRow) error) error {
 		return s.runListQuery(ctx, q, who, send)
 	}
-	return s.peerSchedds.QueryAll(stream.Context(), req, who.User, local, stream.Send)
+	return s.peerSchedds.QueryAll(stream.Context(), req, who, local, stream.Send)
 }

@@ -164,7 +164,7 @@ func (r *logReader) locateStream(ctx context.Context) (o queue.TaskOutput, p *tr
 			scratch = true // where it was does not matter any more: a file that was named is at its place
 		}
 	}
-	if err == nil && r.user.UID != o.UID && !r.user.Admin {
+	if err == nil && !r.user.Admin && !r.user.Owns(o.Owner, o.UID) {
 		err = fmt.Errorf("%v: %w: it belongs to %s", r.task, roost.PermissionDenied, o.Owner)
 	}
 	return o, p, scratch, err

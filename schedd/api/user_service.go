@@ -48,6 +48,18 @@ func (s *Service) submit(ctx context.Context, req *wire.SubmitRequest) (*wire.Su
 	if err != nil {
 		return nil, err
 	}
+	if to := req.GetSchedd(); to != "" && to != s.node.Name {
+		if err := s.checkUser(who); err != nil {
+			return nil, err
+		}
+		return submitToCell(ctx, s, who, req)
+	}
+	return submitAs(ctx, s, req, who)
+}
+
+// submitAs takes a submission of a user into this queue.
+func submitAs(ctx context.Context, s *Service, req *wire.SubmitRequest,
+	who queue.CallerIdentity) (*wire.SubmitReply, error) {
 	if err := s.checkUser(who); err != nil {
 		return nil, err
 	}
@@ -58,8 +70,10 @@ func (s *Service) submit(ctx context.Context, req *wire.SubmitRequest) (*wire.Su
 	if err != nil {
 		return nil, err
 	}
-	if who, err = s.resolveUnixGroup(who, specs); err != nil {
-		return nil, err
+	if who.Origin == "" { // the submit node has done so for its users
+		if who, err = s.resolveUnixGroup(who, specs); err != nil {
+			return nil, err
+		}
 	}
 	if err := s.checkFilesLocal(ctx, who, specs); err != nil {
 		return nil, err

@@ -134,13 +134,23 @@ func (n *Peers) PeerEvents(ctx context.Context, host string, req *wire.EventsReq
 	})
 }
 
+// SubmitTo passes a submission on to the queue of the cell.
+func (n *Peers) SubmitTo(ctx context.Context, name string, req *wire.NeighbourSubmit) (reply *wire.SubmitReply,
+	err error) {
+	err = n.callPeer(ctx, name, func(ctx context.Context, client wire.NeighbourClient) (err error) {
+		reply, err = client.Submit(ctx, req)
+		return rpc.FromStatus(err)
+	})
+	return reply, err
+}
+
 // ActOnPeer has another schedd act on its jobs. Its refusals are told in the place of
 // each job.
 func (n *Peers) ActOnPeer(ctx context.Context, host string, req *wire.ActRequest,
 	who queue.CallerIdentity) (reply *wire.ActReply) {
 	err := n.callPeerWithin(ctx, host,
 		func(ctx context.Context, client wire.NeighbourClient, alive func()) (err error) {
-			reply, err = client.Act(ctx, &wire.NeighbourAct{User: who.User, Act: req})
+			reply, err = client.Act(ctx, &wire.NeighbourAct{User: who.User, Act: req, Uid: who.UID, Gid: who.GID})
 			return rpc.FromStatus(err)
 		})
 	if err == nil {

@@ -33,6 +33,11 @@ type Service struct {
 	local     LocalSchedd
 	localName string
 	admins    *JobAdmins
+
+	// SubmitFor takes in a submission of a user of another node. It is set in the queue
+	// of the cell, which has the jobs of users of all submit nodes. Each node vouches for
+	// its own users.
+	SubmitFor func(ctx context.Context, req *wire.SubmitRequest, who queue.CallerIdentity) (*wire.SubmitReply, error)
 }
 
 // NewService returns the service of the schedd of that name.
@@ -46,9 +51,37 @@ func (n *Service) remoteSubmitter(name string) queue.CallerIdentity {
 	return queue.CallerIdentity{User: name, UID: math.MaxUint32, GID: math.MaxUint32, Host: n.localName}
 }
 
+// userOfOrigin is a user of the submit node in the caller's certificate, in the queue of
+// the cell. A daemon of this host speaks for nobody.
+func (n *Service) userOfOrigin(ctx context.Context, name string, uid, gid uint32) (queue.CallerIdentity, bool) {
+	p, ok := peer.FromContext(ctx)
+	origin := p.Name
+	if p.Local {
+		origin = n.localName
+	}
+	if !ok || n.SubmitFor == nil || name == "" || origin == "" {
+		return queue.CallerIdentity{}, false
+	}
+	return queue.CallerIdentity{User: name, UID: uid, GID: gid, Host: n.localName, Origin: origin}, true
+}
+
+// Submit implements wire.NeighbourServer.
+func (n *Service) Submit(ctx context.Context, req *wire.NeighbourSubmit) (*wire.SubmitReply, error) {
+	who, ok := n.userOfOrigin(ctx, req.GetUser(), req.GetUid(), req.GetGid())
+	if !ok {
+		return nil, fmt.Errorf("%w: %s takes jobs of its own users only, and is not the queue of the cell",
+			roost.PermissionDenied, n.localName)
+	}
+	return n.SubmitFor(ctx, req.GetRequest(), who)
+}
+
 // Query implements wire.NeighbourServer.
 func (n *Service) Query(req *wire.NeighbourQuery, stream grpc.ServerStreamingServer[wire.JobStatus]) error {
-	return n.local.ListJobs(stream.Context(), req.GetQuery(), n.remoteSubmitter(req.GetUser()), stream.Send)
+	who, ok := n.userOfOrigin(stream.Context(), req.GetUser(), req.GetUid(), math.MaxUint32)
+	if !ok || req.GetUid() == 0 {
+		who = n.remoteSubmitter(req.GetUser())
+	}
+	return n.local.ListJobs(stream.Context(), req.GetQuery(), who, stream.Send)
 }
 
 // Why implements wire.NeighbourServer.
@@ -65,6 +98,10 @@ func (n *Service) Events(req *wire.EventsRequest, stream grpc.ServerStreamingSer
 // schedd speaks for its own users only.
 func (n *Service) Act(ctx context.Context, req *wire.NeighbourAct) (*wire.ActReply, error) {
 	p, ok := peer.FromContext(ctx)
+	isAdmin := ok && !p.Local && n.admins.IsAdmin(req.GetUser(), p.Name)
+	if who, cell := n.userOfOrigin(ctx, req.GetUser(), req.GetUid(), req.GetGid()); cell && !isAdmin {
+		return n.local.ActOnJobs(ctx, req.GetAct(), who)
+	}
 	if !ok || p.Local || !n.admins.IsAdmin(req.GetUser(), p.Name) {
 		return nil, fmt.Errorf("%w: %s@%s lacks the capability %q here; root on a central manager gives it with: "+
 			"roost admin give %s@%s %s",

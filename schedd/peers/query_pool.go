@@ -11,6 +11,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/queue"
 )
 
 // LocalQuery sends the rows of a query that this schedd answers itself.
@@ -20,7 +21,7 @@ type LocalQuery func(ctx context.Context, q *wire.QueryRequest, send func(ListRo
 // at once, and their answers merged as they come, so that nobody holds more than a few
 // rows of any of them. The user waits for this schedd as long as it takes, and for all
 // others together for as long as patience has it.
-func (n *Peers) QueryAll(ctx context.Context, req *wire.PoolQuery, who string, local LocalQuery,
+func (n *Peers) QueryAll(ctx context.Context, req *wire.PoolQuery, who queue.CallerIdentity, local LocalQuery,
 	send func(*wire.PoolRow) error) error {
 	parts, refused, err := n.splitBySchedd(req)
 	if err != nil {
@@ -45,7 +46,7 @@ func (n *Peers) QueryAll(ctx context.Context, req *wire.PoolQuery, who string, l
 			if p.node == n.localName {
 				src.err = local(ctx, p.query, add)
 			} else {
-				src.err = n.queryPeer(ctx, p.node, &wire.NeighbourQuery{Query: p.query, User: who},
+				src.err = n.queryPeer(ctx, p.node, &wire.NeighbourQuery{Query: p.query, User: who.User, Uid: who.UID},
 					func(row *wire.JobStatus) error {
 						return add(ListRow{SubmittedAt: cmp.Or(row.GetOrderTime(), row.GetSubmitted()), Status: row})
 					})

@@ -39,7 +39,7 @@ func (q taskDecisions) ReleaseTasks(now time.Time, who CallerIdentity, t TaskSel
 				by = r.RequestedBy
 			}
 		})
-		if by != "" && who.UID == j.submission.uid {
+		if by != "" && who.Owns(j.submission.owner, j.submission.uid) {
 			return nil, fmt.Errorf("%v: %w: %s holds it, and only an administrator may let it go on", t,
 				roost.PermissionDenied, by)
 		}
@@ -109,7 +109,7 @@ func (q taskDecisions) decideEach(now time.Time, who CallerIdentity, t TaskSelec
 	if j == nil {
 		return nil, fmt.Errorf("%v: %w: there is no such job", t, roost.NotFound)
 	}
-	if !who.Admin && who.UID != j.submission.uid {
+	if !who.Admin && !who.Owns(j.submission.owner, j.submission.uid) {
 		return nil, fmt.Errorf("%v: %w: it belongs to %s", t, roost.PermissionDenied, j.submission.owner)
 	}
 	if bad, ok := t.firstMissingIndex(len(j.state)); ok {

@@ -80,7 +80,8 @@ func (r *dependencyResolver) resolveOne(text string) (w eventlog.JobDependency, 
 	if w.Type.MirroredType() != 0 {
 		return w, true, r.checkPredecessor(w)
 	}
-	if j := r.jobs[w.Job]; w.Type == eventlog.RunOne && j.submission.uid != r.caller.UID && !r.caller.Admin {
+	if j := r.jobs[w.Job]; w.Type == eventlog.RunOne && !r.caller.Admin &&
+		!r.caller.Owns(j.submission.owner, j.submission.uid) {
 		return w, false, fmt.Errorf("%w: it belongs to %s", roost.PermissionDenied, j.submission.owner)
 	}
 	if tasks := len(r.jobs[w.Job].state); w.Count > tasks {
@@ -126,7 +127,7 @@ func (r *dependencyResolver) resolveImpossible(w eventlog.JobDependency) (eventl
 // such jobs, and belong to the same user.
 func (r *dependencyResolver) checkPredecessor(w eventlog.JobDependency) error {
 	j := r.jobs[w.Job]
-	if j.submission.uid != r.caller.UID && !r.caller.Admin {
+	if !r.caller.Admin && !r.caller.Owns(j.submission.owner, j.submission.uid) {
 		return fmt.Errorf("%w: it belongs to %s", roost.PermissionDenied, j.submission.owner)
 	}
 	if j.expectedBefore == 0 {

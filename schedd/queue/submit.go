@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -31,6 +32,15 @@ type CallerIdentity struct {
 	UID, GID uint32
 	Host     string
 	Admin    bool // root, or the schedd's own user: may touch everybody's jobs
+	// Origin is the submit node of a user of the cell's queue, which vouches for User and
+	// UID; empty for a user of this host.
+	Origin string
+}
+
+// Owns reports whether jobs of an owner are the caller's. Submit nodes may have given one
+// uid to different people, so there the names must be the same too.
+func (c CallerIdentity) Owns(owner string, uid uint32) bool {
+	return c.UID == uid && (c.Origin == "" || c.User == owner)
 }
 
 // SubmitLimits bound what a queue takes, and answer for jobs that have left it.
@@ -159,7 +169,7 @@ func (q *submissionIndex) checkSubmission(now time.Time, who CallerIdentity, spe
 	ad.SetInt(roost.AttrOwnerGID, int64(who.GID))
 	ad.SetInt(roost.AttrQDate, now.Unix())
 	ad.SetInt(roost.AttrTaskCount, int64(spec.Count))
-	ad.SetString(roost.AttrSubmitHost, q.host)
+	ad.SetString(roost.AttrSubmitHost, cmp.Or(who.Origin, q.host))
 	if _, ok := ad.Lookup(roost.AttrFileSystemDomain); !ok && limits.Domain != "" {
 		ad.SetString(roost.AttrFileSystemDomain, limits.Domain)
 	}

@@ -51,7 +51,7 @@ func New(o Options) *Server {
 // CheckScheddIdentity checks that a peer may act for that schedd: over the network it is
 // what its certificate says. Local daemons are told apart by nothing but their user.
 func CheckScheddIdentity(ctx context.Context, schedd string) error {
-	if p, ok := peer.FromContext(ctx); !ok || !p.Local && p.Name != schedd {
+	if p, ok := peer.FromContext(ctx); !ok || !p.SpeaksFor(schedd) {
 		return fmt.Errorf("schedd %s: %w: %s may not speak for it", schedd, roost.PermissionDenied, p.Name)
 	}
 	return nil

@@ -35,6 +35,8 @@ func SubmitCommand() *frame.Command {
 				Usage: "set a variable of the job file, as `NAME=VALUE`; may be repeated"},
 			&ucli.StringFlag{Name: "key",
 				Usage: "the submit `KEY`: submitting again with the same one gives the same jobs"},
+			&ucli.BoolFlag{Name: "cell",
+				Usage: "submit to the queue of the cell, which outlives this machine, see roost-cell-queue(8)"},
 			&ucli.BoolFlag{Name: "hold", Usage: "hold the jobs until they are released"},
 			&ucli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "print the ids and nothing else"},
 			&ucli.BoolFlag{Name: "wait", Aliases: []string{"w"},
@@ -58,7 +60,11 @@ func submitFile(c *frame.Invocation) error {
 	if !c.Flag("quiet") {
 		meter = progressbar.NewWorkMeter(c, "submit", jobs.UploadSize(list), progressbar.Bytes)
 	}
-	reply, err := jobs.SubmitJobs(c, list, c.StringFlag("key"), func(bytes int) { meter.Add(int64(bytes)) })
+	submit := jobs.SubmitJobs
+	if c.Flag("cell") {
+		submit = jobs.SubmitToCell
+	}
+	reply, err := submit(c, list, c.StringFlag("key"), func(bytes int) { meter.Add(int64(bytes)) })
 	meter.End(err == nil)
 	if err != nil {
 		return err

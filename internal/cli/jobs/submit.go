@@ -17,11 +17,23 @@ import (
 // again, and the schedd makes no second set of jobs. Of a large submission, sent is
 // called with the bytes of each part; it may be nil.
 func SubmitJobs(c *frame.Invocation, jobs []jobspec.Job, key string,
+	sent func(bytes int)) (*scheddapi.SubmitReply, error) {
+	return submitTo(c, "", jobs, key, sent)
+}
+
+// SubmitToCell is SubmitJobs to the queue of the cell. The schedd passes the jobs on.
+func SubmitToCell(c *frame.Invocation, jobs []jobspec.Job, key string,
+	sent func(bytes int)) (*scheddapi.SubmitReply, error) {
+	return submitTo(c, "@", jobs, key, sent)
+}
+
+// submitTo submits jobs to the queue that the schedd knows by that name.
+func submitTo(c *frame.Invocation, schedd string, jobs []jobspec.Job, key string,
 	sent func(bytes int)) (reply *scheddapi.SubmitReply, err error) {
 	if key == "" {
 		key = rand.Text()
 	}
-	req := &scheddapi.SubmitRequest{Key: key}
+	req := &scheddapi.SubmitRequest{Key: key, Schedd: schedd}
 	for _, j := range jobs {
 		if err := uploadScript(c, &j, sent); err != nil {
 			return nil, err

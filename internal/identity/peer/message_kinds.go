@@ -53,7 +53,10 @@ func scheddMessages() []MessageKind {
 		{"Neighbour.Query", schedds, "nothing: it is told what everybody may read"},
 		{"Neighbour.Why", schedds, "nothing: it is told what everybody may read"},
 		{"Neighbour.Events", schedds, "nothing: it is told what everybody may read"},
-		{"Neighbour.Act", schedds, "user at the node of the certificate with the capabilities that the leader tells"},
+		{"Neighbour.Act", schedds, "user at the node of the certificate with the capabilities that the leader tells; " +
+			"in the queue of the cell, name and uid with those of the job"},
+		{"Neighbour.Submit", schedds, "nothing: a submit node vouches for its users; the execute node compares it " +
+			"with the users that it trusts the node to name"},
 
 		{"Feed.Pull", []Role{Accountant}, "the role: it is told what happens to everybody's jobs"},
 		{"Feed.Walk", []Role{Accountant}, "the role: likewise"},

@@ -24,13 +24,14 @@ const (
 	Startd     Role = "startd"
 
 	CheckpointServer Role = "checkpoint-server"
+	CellQueue        Role = "cell-queue"
 	Accountant       Role = "accountant"
 	Authority        Role = "authority"
 )
 
 // DaemonRoles returns the roles that nodes of a pool can have.
 func DaemonRoles() []Role {
-	return []Role{Collector, Negotiator, Schedd, Startd, CheckpointServer, Accountant, Authority}
+	return []Role{Collector, Negotiator, Schedd, Startd, CheckpointServer, Accountant, Authority, CellQueue}
 }
 
 // Peer is the other end of a connection. It implements credentials.AuthInfo.
@@ -41,6 +42,8 @@ type Peer struct {
 	Name      string // over TLS: the node's name, from its certificate
 	Certified []Role // over TLS: the roles in the certificate
 	Serial    string // over TLS: the certificate's serial number, in hexadecimal digits
+	// over TLS: the name of the cell's queue, if the certificate has the role CellQueue
+	CellQueue string
 	// over TLS: the user of the schedd's own host whose login this is; such a peer has
 	// role User and no other
 	User          string
@@ -85,6 +88,13 @@ func (p Peer) Plays(role Role) bool {
 		return p.User != "" && role == User
 	}
 	return slices.Contains(p.Certified, role)
+}
+
+// SpeaksFor reports whether the peer may speak as the schedd of that name. A node speaks
+// for its own schedd, and a central manager with the role CellQueue for that of the
+// cell's queue too. Local daemons have no name, and may speak for any.
+func (p Peer) SpeaksFor(schedd string) bool {
+	return p.Local || p.Name != "" && p.Name == schedd || p.CellQueue != "" && p.CellQueue == schedd
 }
 
 // FromContext returns the peer of a call that is being served.

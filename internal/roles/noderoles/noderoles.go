@@ -55,10 +55,8 @@ func Main(args []string) int {
 		return roles.PrintError("", fmt.Errorf("%w: roost, roost-node or a master starts this program", roost.Usage))
 	}
 	name, rest := args[1], args[2:]
-	for _, a := range agents.All() {
-		if a.Name == name {
-			return runAgent(a, rest)
-		}
+	if code, known := agents.RunByName(name, rest, roles.PrintError); known {
+		return code
 	}
 	switch run := nodeRoles()[name]; {
 	case run != nil:
@@ -67,20 +65,10 @@ func Main(args []string) int {
 		return roles.PrintError(name, runMaster(rest))
 	case name == "up":
 		return roles.PrintError(name, runUp(rest))
-	case name == "negotiator", name == "web", name == "accountant":
+	case name == "negotiator", name == "cell-queue", name == "web", name == "accountant":
 		return roles.PrintError(name, execProgram(name, rest))
 	}
 	return roles.PrintError("", fmt.Errorf("%w: unknown role %q", roost.Usage, name))
-}
-
-// runAgent runs an agent and returns its exit status.
-func runAgent(a agents.Agent, args []string) int {
-	err := a.Run(args)
-	if err == nil || a.ExitCode == nil {
-		return roles.PrintError(a.Name, err)
-	}
-	fmt.Fprintf(os.Stderr, "roost: %v\n", err)
-	return a.ExitCode(err)
 }
 
 func runMaster(args []string) error {
@@ -117,7 +105,11 @@ func execProgram(role string, args []string) error {
 	if err != nil {
 		return fmt.Errorf("own program: %w: %w", roost.NoInput, err)
 	}
-	path := filepath.Join(filepath.Dir(self), "roost-"+role)
+	program := role
+	if role == "cell-queue" {
+		program = "negotiator"
+	}
+	path := filepath.Join(filepath.Dir(self), "roost-"+program)
 	err = syscall.Exec(path, append([]string{path, role}, args...), os.Environ())
 	return fmt.Errorf("%s: %w: %w: it belongs beside roost-daemon", path, roost.NoInput, err)
 }

@@ -2146,8 +2146,9 @@ func (x *Column) GetValues() []string {
 
 type SubmitRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Key           string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`   // the client's submit key; the same key again returns the same ids
-	Jobs          []*JobSpec             `protobuf:"bytes,2,rep,name=jobs,proto3" json:"jobs,omitempty"` // all or none; DependsOn may name an earlier one of them as "@0", "@1", ...
+	Key           string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`       // the client's submit key; the same key again returns the same ids
+	Jobs          []*JobSpec             `protobuf:"bytes,2,rep,name=jobs,proto3" json:"jobs,omitempty"`     // all or none; DependsOn may name an earlier one of them as "@0", "@1", ...
+	Schedd        string                 `protobuf:"bytes,3,opt,name=schedd,proto3" json:"schedd,omitempty"` // whose queue they go to: a name, "@" for that of the cell; empty: the called one
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2194,6 +2195,13 @@ func (x *SubmitRequest) GetJobs() []*JobSpec {
 		return x.Jobs
 	}
 	return nil
+}
+
+func (x *SubmitRequest) GetSchedd() string {
+	if x != nil {
+		return x.Schedd
+	}
+	return ""
 }
 
 // SubmitPart is a part of a marshalled SubmitRequest.
@@ -6158,10 +6166,11 @@ const file_scheddapi_schedd_proto_rawDesc = "" +
 	"\acolumns\x18\x03 \x03(\v2\x12.roost.wire.ColumnR\acolumns\"4\n" +
 	"\x06Column\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
-	"\x06values\x18\x02 \x03(\tR\x06values\"J\n" +
+	"\x06values\x18\x02 \x03(\tR\x06values\"b\n" +
 	"\rSubmitRequest\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12'\n" +
-	"\x04jobs\x18\x02 \x03(\v2\x13.roost.wire.JobSpecR\x04jobs\"4\n" +
+	"\x04jobs\x18\x02 \x03(\v2\x13.roost.wire.JobSpecR\x04jobs\x12\x16\n" +
+	"\x06schedd\x18\x03 \x01(\tR\x06schedd\"4\n" +
 	"\n" +
 	"SubmitPart\x12\x12\n" +
 	"\x04size\x18\x01 \x01(\x04R\x04size\x12\x12\n" +

@@ -1,0 +1,123 @@
+package e2e
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/identity/peer"
+)
+
+// cellQueueName is the name of the pool and so of its queue.
+const cellQueueName = "physics"
+
+// TestCellQueue has the central managers keep a queue. A user submits to it from another
+// node. Its jobs outlive the leader and the submit node, and running tasks are not
+// disturbed.
+func TestCellQueue(t *testing.T) {
+	t.Parallel()
+	h := makeCellQueue(t)
+	h.startAll()
+	h.awaitFor(time.Minute, "the queue of the cell", func() bool { return h.queueLeader() != "" })
+	ids := strings.Fields(h.submitToQueue("outlives", `while [ ! -e `+filepath.Join(h.home, "release")+` ]; do sleep 0.1; done`, 3))
+	if len(ids) != 1 || !strings.HasSuffix(ids[0], "."+cellQueueName) {
+		t.Fatalf("submitted: %q", ids)
+	}
+	h.awaitFor(time.Minute, "three tasks run", func() bool { return h.runningInQueue(ids[0]) == 3 })
+	for _, kill := range []string{"the leader", "the submit node", "the next leader"} {
+		at := time.Now()
+		killed := "submit"
+		if kill != "the submit node" {
+			killed = h.queueLeader()
+		}
+		h.nodes[killed].killMaster()
+		if kill != "the submit node" {
+			h.awaitFor(time.Minute, "another leader", func() bool {
+				now := h.queueLeader()
+				return now != "" && now != killed
+			})
+		}
+		took := time.Since(at).Round(time.Millisecond)
+		t.Logf("%s (%s) was killed; the queue acts again after %v", kill, killed, took)
+		h.nodes[killed].start()
+		h.awaitFor(time.Minute, "the tasks of before run", func() bool { return h.runningInQueue(ids[0]) == 3 })
+	}
+	again := strings.TrimSpace(h.submitToQueue("next", "true", 1))
+	h.writeUserFile("release", "", 0o644)
+	h.awaitFor(time.Minute, "the jobs end", func() bool {
+		return h.countInQueue(ids[0], "completed") == 3 && h.countInQueue(again, "completed") == 1
+	})
+	for index := range 3 {
+		id := fmt.Sprintf("%s[%d].%s", strings.TrimSuffix(ids[0], "."+cellQueueName), index, cellQueueName)
+		if r := h.showTask(id); r.Attempt != 1 || r.State != "completed" {
+			t.Errorf("task %s: %+v", id, r)
+		}
+	}
+}
+
+// makeCellQueue is makeCell with the members of a queue on the central managers.
+func makeCellQueue(t *testing.T) *cellHostPool {
+	h := makeCell(t)
+	var members []string
+	for _, name := range []string{"central1", "central2", "central3"} {
+		members = append(members, centrals[name]+":9727")
+	}
+	ca := filepath.Join(h.dir, "ca")
+	for name, host := range h.nodes {
+		host.node.Pool = cellQueueName
+		if !slices.Contains([]string{"central1", "central2", "central3"}, name) {
+			continue
+		}
+		host.node.TLS = h.issueCertificate(ca, name, peer.Collector, peer.Negotiator, peer.Schedd, peer.CellQueue)
+		host.node.CellQueue = &config.CellQueueSettings{Listen: []string{centrals[name] + ":9726"},
+			Member: centrals[name] + ":9727", Members: members}
+	}
+	for _, host := range h.nodes {
+		if err := os.WriteFile(host.dir+".hcl", config.Write(host.node), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return h
+}
+
+// queueLeader returns the host whose member acts for the queue, "" if none does.
+func (h *cellHostPool) queueLeader() string {
+	for name, host := range h.nodes {
+		if host.node.CellQueue == nil {
+			continue
+		}
+		conn, err := net.Dial("unix", filepath.Join(host.dir, "run", "cell-queue-schedd.sock"))
+		if err == nil {
+			conn.Close()
+			return name
+		}
+	}
+	return ""
+}
+
+// submitToQueue submits a job of so many tasks to the queue of the cell.
+func (h *cellHostPool) submitToQueue(name, script string, count int) string {
+	h.Helper()
+	path := h.writeUserFile(name+".hcl", fmt.Sprintf("job %q {\n  command = [\"/bin/sh\", \"-c\", %q]\n  count = %d\n"+
+		"  memory = \"10MiB\"\n}\n", name, script, count), 0o600)
+	return h.mustAs("submit", "--quiet", "--cell", path)
+}
+
+// countInQueue returns how many tasks of a job are in a state.
+func (h *cellHostPool) countInQueue(id, state string) int {
+	var shown struct {
+		Job struct{ Counts map[string]int }
+	}
+	if !h.querySubmitNode(&shown, "show", id) {
+		return 0
+	}
+	return shown.Job.Counts[state]
+}
+
+func (h *cellHostPool) runningInQueue(id string) int { return h.countInQueue(id, "running") }

@@ -1,0 +1,391 @@
+package cellqueue
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/internal/identity/peer"
+	"github.com/roost-batch/roost/internal/replica"
+	"github.com/roost-batch/roost/internal/rpc"
+	"github.com/roost-batch/roost/schedd/history"
+	"github.com/roost-batch/roost/schedd/journal"
+	"github.com/roost-batch/roost/schedd/queue"
+)
+
+const queueName = "physics"
+
+// testCell is the members of a queue, in one process.
+type testCell struct {
+	*testing.T
+	dir       string
+	addresses []string
+	members   []*testMember // nil: it is down
+	snapshots replica.SnapshotPolicy
+}
+
+// testMember is a running member.
+type testMember struct {
+	*Member
+	server *rpc.Server
+	cancel context.CancelFunc
+	done   chan error
+	lead   replica.LeadershipChange
+}
+
+func newTestCell(t *testing.T, n int, snapshots replica.SnapshotPolicy) *testCell {
+	c := &testCell{T: t, dir: t.TempDir(), members: make([]*testMember, n), snapshots: snapshots}
+	for i := range n {
+		c.addresses = append(c.addresses, fmt.Sprintf("unix:%s/%d.sock", c.dir, i))
+	}
+	for i := range n {
+		c.start(i)
+	}
+	t.Cleanup(func() {
+		for i := range c.members {
+			c.stop(i)
+		}
+	})
+	return c
+}
+
+func (c *testCell) memberDir(i int) string { return filepath.Join(c.dir, strconv.Itoa(i)) }
+
+func (c *testCell) start(i int) {
+	c.Helper()
+	handler := slog.DiscardHandler
+	if os.Getenv("ROOST_DEBUG") != "" {
+		handler = slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug})
+	}
+	log := slog.New(handler)
+	m, err := Open(Config{Dir: filepath.Join(c.memberDir(i), "schedd"), Name: queueName, Log: log,
+		CheckpointBytes: 4 << 10,
+		Replica: replica.Config{Dir: filepath.Join(c.memberDir(i), "replica"), Name: fmt.Sprint("cm", i),
+			Address: c.addresses[i], Peers: c.addresses, Log: log, Snapshots: c.snapshots},
+	})
+	if err != nil {
+		c.Fatal(err)
+	}
+	listener, err := rpc.Listen(c.addresses[i], 0o600)
+	if err != nil {
+		c.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	r := &testMember{Member: m, server: rpc.NewServer(nil, peer.MethodAccess(), grpc.WaitForHandlers(true)),
+		cancel: cancel, done: make(chan error, 1)}
+	m.Replica().Register(r.server)
+	go r.server.Serve(listener)
+	go func() { r.done <- m.Run(ctx) }()
+	c.members[i] = r
+}
+
+func (c *testCell) stop(i int) {
+	c.Helper()
+	r := c.members[i]
+	if r == nil {
+		return
+	}
+	c.members[i] = nil
+	r.cancel()
+	if err := <-r.done; err != nil {
+		c.Errorf("member %d: %v", i, err)
+	}
+	r.server.Stop()
+}
+
+// rest is the time between two polls.
+func (c *testCell) rest() {
+	select {
+	case <-c.Context().Done():
+	case <-time.After(5 * time.Millisecond):
+	}
+}
+
+// leader waits for a member that leads.
+func (c *testCell) leader() int {
+	c.Helper()
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); c.rest() {
+		for i, r := range c.members {
+			if r == nil {
+				continue
+			}
+			select {
+			case r.lead = <-r.Replica().Leadership():
+			default:
+			}
+			if r.lead.IsLeader && r.Replica().Verify(c.Context()) == nil {
+				return i
+			}
+		}
+	}
+	c.Fatal("no member leads")
+	return 0
+}
+
+// testSchedd is what a schedd does to a queue: it submits, runs and archives jobs.
+type testSchedd struct {
+	*rand.Rand
+	*testing.T
+	member  *testMember
+	journal *journal.Journal
+	queue   *queue.Queue
+	history *history.History
+	now     time.Time
+	keys    *int
+	final   []uint64
+}
+
+func (c *testCell) lead(i int, seed uint64, keys *int) *testSchedd {
+	c.Helper()
+	m := c.members[i]
+	if err := m.StepUp(); err != nil {
+		c.Fatal(err)
+	}
+	s := &testSchedd{Rand: rand.New(rand.NewPCG(seed, 7)), T: c.T, member: m, keys: keys,
+		now: time.Unix(1_700_000_000+int64(*keys)*1000, 0)}
+	var err error
+	if s.history, err = history.Open(m.config.Dir, queueName); err != nil {
+		c.Fatal(err)
+	}
+	if s.journal, s.queue, err = m.OpenJournal(nil); err != nil {
+		c.Fatal(err)
+	}
+	s.final = s.queue.TakeFinal()
+	return s
+}
+
+// stepDown ends the schedd.
+func (s *testSchedd) stepDown() {
+	s.Helper()
+	if err := errors.Join(s.history.Close(), s.member.StepDown()); err != nil {
+		s.Fatal(err)
+	}
+}
+
+var alice = queue.CallerIdentity{User: "alice", UID: 1000, GID: 1000, Host: queueName}
+
+// step does one thing and commits it.
+func (s *testSchedd) step() error {
+	s.Helper()
+	s.now = s.now.Add(time.Second)
+	events := s.events()
+	for _, e := range events {
+		s.queue.Apply(e)
+	}
+	s.final = append(s.final, s.queue.TakeFinal()...)
+	return s.journal.Append(events)
+}
+
+func (s *testSchedd) events() []queue.JobEvent {
+	s.Helper()
+	if live := s.queue.ActiveAttempts(); len(live) > 2 {
+		e, err := s.queue.RecordEnded(s.now, live[0].Attempt, &queue.AttemptExit{})
+		if err != nil {
+			s.Fatal(err)
+		}
+		return []queue.JobEvent{e}
+	}
+	if len(s.final) > 3 {
+		return s.archive()
+	}
+	for _, r := range s.queue.Requests() {
+		if task, ok := s.queue.NextTask(r); ok && s.IntN(2) == 0 {
+			e, _, err := s.queue.AssignNext(s.now, task, "n", "unix:/n", 1)
+			if err != nil {
+				s.Fatal(err)
+			}
+			return []queue.JobEvent{e}
+		}
+	}
+	ad, err := classad.Parse(`[Cmd = "/bin/true"]`)
+	if err != nil {
+		s.Fatal(err)
+	}
+	*s.keys++
+	events, _, _, err := s.queue.SubmitJobs(s.now, alice, fmt.Sprint("k", *s.keys),
+		[]queue.SubmitSpec{{Ad: ad, Count: 1 + s.IntN(3)}}, queue.SubmitLimits{})
+	if err != nil {
+		s.Fatal(err)
+	}
+	return events
+}
+
+// archive moves a job to the history, as a schedd does.
+func (s *testSchedd) archive() []queue.JobEvent {
+	s.Helper()
+	seq := s.final[0]
+	s.final = s.final[1:]
+	snapshot, _ := s.queue.Snapshot(seq)
+	key, _ := s.queue.SubmitKey(seq)
+	events, err := s.journal.Events(seq)
+	if err == nil {
+		err = s.history.Add([]history.JobRecord{{Seq: seq, Key: key, Ended: s.now, Snapshot: snapshot,
+			Events: events[seq]}})
+	}
+	if err != nil {
+		s.Fatal(err)
+	}
+	e, ok := s.queue.PurgeJob(s.now, seq)
+	if !ok {
+		s.Fatalf("job %d cannot leave the queue", seq)
+	}
+	return []queue.JobEvent{e}
+}
+
+// TestFailovers checks that what a leader has committed is on all members. Through many
+// failovers and restarts, each job is in the queue or in the history.
+func TestFailovers(t *testing.T) {
+	for name, snapshots := range map[string]replica.SnapshotPolicy{
+		"log": {}, "snapshots": {Entries: 25, Interval: 10 * time.Millisecond, Trailing: 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newTestCell(t, 3, snapshots)
+			keys := 0
+			for round := range uint64(8) {
+				i := c.leader()
+				s := c.lead(i, round, &keys)
+				for range 60 {
+					if err := s.step(); err != nil {
+						t.Fatal(err)
+					}
+				}
+				s.stepDown()
+				if down := c.down(); down >= 0 {
+					c.start(down)
+				}
+				switch round % 3 {
+				case 0:
+					c.stop(i)
+				case 1:
+					c.stop((i + 1) % 3)
+				}
+			}
+			if down := c.down(); down >= 0 {
+				c.start(down)
+			}
+			c.checkEqual(c.leader(), keys)
+		})
+	}
+}
+
+func (c *testCell) down() int {
+	for i, r := range c.members {
+		if r == nil {
+			return i
+		}
+	}
+	return -1
+}
+
+// checkEqual compares all members with one of them.
+func (c *testCell) checkEqual(with, jobs int) {
+	c.Helper()
+	first := c.members[with]
+	next := first.nextBatch()
+	for i, r := range c.members {
+		for deadline := time.Now().Add(20 * time.Second); r.nextBatch() != next; c.rest() {
+			if time.Now().After(deadline) {
+				c.Fatalf("member %d is at batch %d of %d", i, r.nextBatch(), next)
+			}
+		}
+		a, b := first.follower, r.follower
+		if a.queue.LastSeq() < uint64(jobs)/2 || a.queue.LastSeq() != b.queue.LastSeq() {
+			c.Errorf("member %d: the last job is %d, and %d", i, b.queue.LastSeq(), a.queue.LastSeq())
+		}
+		missing := 0
+		for seq := uint64(1); seq <= a.queue.LastSeq(); seq++ {
+			x, there := a.queue.Snapshot(seq)
+			y, also := b.queue.Snapshot(seq)
+			if there != also || string(x) != string(y) {
+				c.Errorf("member %d: job %d is not the same", i, seq)
+			}
+			if _, _, err := b.history.Job(seq); !also && errors.Is(err, roost.NotFound) {
+				missing++
+			}
+		}
+		if missing > 0 {
+			c.Errorf("member %d: %d of %d jobs are neither in the queue nor in the history", i, missing,
+				a.queue.LastSeq())
+		}
+		b.queue.Check()
+	}
+}
+
+func (m *Member) nextBatch() uint64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.journal == nil {
+		return 0
+	}
+	return m.journal.NextBatch()
+}
+
+// TestRestoredSnapshot checks that a member can be made from a snapshot. It must not
+// apply again what the snapshot includes. After a crash in the middle of a replacement
+// the journal counts as lost.
+func TestRestoredSnapshot(t *testing.T) {
+	c := newTestCell(t, 1, replica.SnapshotPolicy{})
+	keys := 0
+	s := c.lead(c.leader(), 1, &keys)
+	for range 80 {
+		if err := s.step(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.stepDown()
+	var snapshot bytes.Buffer
+	write, err := c.members[0].Snapshot()
+	if err == nil {
+		err = write(&snapshot)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := Config{Dir: filepath.Join(c.dir, "other"), Name: queueName, Log: slog.New(slog.DiscardHandler),
+		Replica: replica.Config{Dir: filepath.Join(c.dir, "log"), Address: "unix:/other",
+			Log: slog.New(slog.DiscardHandler)}}
+	other, err := Open(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Restore(bytes.NewReader(snapshot.Bytes())); err != nil {
+		t.Fatal(err)
+	}
+	next := c.members[0].nextBatch()
+	if other.nextBatch() != next || other.follower.queue.LastSeq() == 0 ||
+		other.follower.queue.LastSeq() != c.members[0].follower.queue.LastSeq() {
+		t.Errorf("batch %d of %d, job %d", other.nextBatch(), next, other.follower.queue.LastSeq())
+	}
+	if got := other.Apply(1, appendEntry(nil, next-1, nil)); !errors.Is(got.(error), journal.ErrStale) {
+		t.Errorf("a batch that the snapshot includes: %v", got)
+	}
+	if err := other.close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, interrupted := range []bool{false, true} {
+		if interrupted {
+			if err := os.WriteFile(filepath.Join(config.Dir, importMark), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		again := &Member{config: config, log: config.Log}
+		again.changed.L = &again.mu
+		stored, err := again.openStored()
+		if err != nil || stored == interrupted || (again.follower.queue.LastSeq() == 0) != interrupted {
+			t.Errorf("interrupted %v: stored %v, job %d, %v", interrupted, stored, again.follower.queue.LastSeq(), err)
+		}
+		again.close()
+	}
+}
