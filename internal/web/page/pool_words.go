@@ -33,12 +33,13 @@ func stateParts(amounts []float64, text func(float64) string) (parts []BarPart) 
 	return parts
 }
 
-// waitReasonText writes a kind of reason for a wait in words.
+// waitReasonText writes a kind of reason for a wait in words. It shows an unknown one as
+// it was sent.
 func waitReasonText(kind string) string {
 	if text, ok := waitReasonTexts()[kind]; ok {
 		return text
 	}
-	return capitalText(kind)
+	return kind
 }
 
 func waitReasonTexts() map[string]string {
