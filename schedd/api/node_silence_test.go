@@ -12,6 +12,7 @@ import (
 	"github.com/roost-batch/roost/schedd/dispatch"
 	"github.com/roost-batch/roost/schedd/negotiation"
 	"github.com/roost-batch/roost/schedd/queue"
+	"github.com/roost-batch/roost/schedd/transfer"
 )
 
 // TestSilentNode: a task whose node was not heard of for a while is not said to simply
@@ -65,6 +66,7 @@ func newSilentNodeTest(t *testing.T, with string, away time.Duration) (*Service,
 	s := New(Config{
 		Node:  &config.Node{Name: "h", Schedd: &config.ScheddSettings{JobLease: 40 * time.Minute}},
 		Queue: q, Dispatch: d, Loop: clockLoop{}, Leader: negotiation.New(negotiation.Config{}),
+		Transfers: &transfer.FileTransfers{},
 	})
 	now := time.Unix(1, 0)
 	events, ids, _, err := s.queue.SubmitJobs(now, queue.CallerIdentity{User: "alice", UID: 1000}, "k",
