@@ -288,6 +288,7 @@ func (s *Schedd) runServers(ctx context.Context, listeners []net.Listener, expor
 			who queue.CallerIdentity) (*wire.SubmitReply, error) {
 			return api.SubmitFor(ctx, s.service, req, who)
 		}
+		forPeers.Trust = s.node.CellQueue.Trust
 	}
 	wire.RegisterNeighbourServer(server, forPeers)
 	group, ctx := errgroup.WithContext(ctx)

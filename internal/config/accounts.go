@@ -17,8 +17,11 @@ import (
 type TaskAccounts struct {
 	Users    AccountUsers
 	SlotUIDs account.IDRange
-	Trust    []SubmitNodeTrust // empty: every submit node of the pool may name every user, within Users
+	Trust    TrustList // empty: every submit node of the pool may name every user, within Users
 }
+
+// TrustList lists the users that submit nodes may name.
+type TrustList []SubmitNodeTrust
 
 // SubmitNodeTrust lists the users that some submit nodes may name.
 type SubmitNodeTrust struct {
@@ -60,8 +63,8 @@ func (a *TaskAccounts) fillDefaults(policy string) {
 
 // MayNameUser reports whether a submit node may name a user, by the settings of the
 // machine's administrator.
-func (a *TaskAccounts) MayNameUser(node string, user account.UserEntry) bool {
-	return slices.ContainsFunc(a.Trust, func(t SubmitNodeTrust) bool {
+func (l TrustList) MayNameUser(node string, user account.UserEntry) bool {
+	return slices.ContainsFunc(l, func(t SubmitNodeTrust) bool {
 		match, err := path.Match(strings.ToLower(t.Node), strings.ToLower(node))
 		return err == nil && match && slices.ContainsFunc(t.Users, func(text string) bool {
 			r, err := account.ParseRange(text)
@@ -85,12 +88,12 @@ func (s *blockReader) readAccounts(b *hclsyntax.Block, to *TaskAccounts) {
 		return err
 	})
 	for _, b := range a.nestedBlocks("trust") {
-		a.readTrust(b, to)
+		a.readTrust(b, &to.Trust)
 	}
 	a.reportUnknown()
 }
 
-func (s *blockReader) readTrust(b *hclsyntax.Block, to *TaskAccounts) {
+func (s *blockReader) readTrust(b *hclsyntax.Block, to *TrustList) {
 	var t SubmitNodeTrust
 	t.Users = []string{}
 	if len(b.Labels) != 1 {
@@ -109,7 +112,7 @@ func (s *blockReader) readTrust(b *hclsyntax.Block, to *TaskAccounts) {
 	if len(t.Users) == 0 {
 		s.addProblem(b.TypeRange, `add users = ["*"], or name them`, "trust without users trusts nobody")
 	}
-	to.Trust = append(to.Trust, t)
+	*to = append(*to, t)
 }
 
 func isValidPattern(pattern string) bool {

@@ -20,6 +20,9 @@ func (s *blockReader) readCellQueue(b *hclsyntax.Block, n *Node) {
 	q.readDuration("keep_history", `"90d"`, &to.KeepHistory)
 	q.readCount("max_queued", &to.MaxQueued)
 	q.readCount("max_queued_of_user", &to.MaxOfUser)
+	for _, b := range q.nestedBlocks("trust") {
+		q.readTrust(b, &to.Trust)
+	}
 	q.reportUnknown()
 	switch {
 	case n.Negotiator == nil:
@@ -100,5 +103,8 @@ func (w fileWriter) writeCellQueue(q *CellQueueSettings) {
 	}
 	if q.MaxOfUser != 0 {
 		b.writeNumber("max_queued_of_user", q.MaxOfUser)
+	}
+	for _, t := range q.Trust {
+		b.writeBlock("trust", t.Node).writeList("users", t.Users)
 	}
 }

@@ -72,6 +72,7 @@ type CellQueueSettings struct {
 	KeepHistory time.Duration // how long the history is stored; 0: for ever
 	MaxQueued   int           // the most tasks in the queue, of all users
 	MaxOfUser   int           // the most tasks in the queue, of one user; half of MaxQueued by default
+	Trust       TrustList     // empty: every submit node of the pool may name every user
 }
 
 // ScheddSettings configures the schedd on this node.

@@ -29,7 +29,7 @@ const queueName = "physics"
 
 // testCell is the members of a queue, in one process.
 type testCell struct {
-	*testing.T
+	testing.TB
 	dir       string
 	addresses []string
 	members   []*testMember // nil: it is down
@@ -45,8 +45,8 @@ type testMember struct {
 	lead   replica.LeadershipChange
 }
 
-func newTestCell(t *testing.T, n int, snapshots replica.SnapshotPolicy) *testCell {
-	c := &testCell{T: t, dir: t.TempDir(), members: make([]*testMember, n), snapshots: snapshots}
+func newTestCell(t testing.TB, n int, snapshots replica.SnapshotPolicy) *testCell {
+	c := &testCell{TB: t, dir: t.TempDir(), members: make([]*testMember, n), snapshots: snapshots}
 	for i := range n {
 		c.addresses = append(c.addresses, fmt.Sprintf("unix:%s/%d.sock", c.dir, i))
 	}
@@ -137,7 +137,7 @@ func (c *testCell) leader() int {
 // testSchedd is what a schedd does to a queue: it submits, runs and archives jobs.
 type testSchedd struct {
 	*rand.Rand
-	*testing.T
+	testing.TB
 	member  *testMember
 	journal *journal.Journal
 	queue   *queue.Queue
@@ -153,7 +153,7 @@ func (c *testCell) lead(i int, seed uint64, keys *int) *testSchedd {
 	if err := m.StepUp(); err != nil {
 		c.Fatal(err)
 	}
-	s := &testSchedd{Rand: rand.New(rand.NewPCG(seed, 7)), T: c.T, member: m, keys: keys,
+	s := &testSchedd{Rand: rand.New(rand.NewPCG(seed, 7)), TB: c.TB, member: m, keys: keys,
 		now: time.Unix(1_700_000_000+int64(*keys)*1000, 0)}
 	var err error
 	if s.history, err = history.Open(m.config.Dir, queueName); err != nil {
@@ -209,6 +209,11 @@ func (s *testSchedd) events() []queue.JobEvent {
 			return []queue.JobEvent{e}
 		}
 	}
+	return s.submit()
+}
+
+func (s *testSchedd) submit() []queue.JobEvent {
+	s.Helper()
 	ad, err := classad.Parse(`[Cmd = "/bin/true"]`)
 	if err != nil {
 		s.Fatal(err)
@@ -387,5 +392,45 @@ func TestRestoredSnapshot(t *testing.T) {
 			t.Errorf("interrupted %v: stored %v, job %d, %v", interrupted, stored, again.follower.queue.LastSeq(), err)
 		}
 		again.close()
+	}
+}
+
+// BenchmarkAppend compares a commit of a replicated queue with one of a queue on this host
+// alone.
+func BenchmarkAppend(b *testing.B) {
+	for _, members := range []int{0, 1, 3} {
+		b.Run(fmt.Sprint(members, " members"), func(b *testing.B) {
+			keys := 0
+			if members == 0 {
+				j, q, err := journal.Open(b.TempDir(), queueName)
+				if err != nil {
+					b.Fatal(err)
+				}
+				defer j.Close()
+				s := &testSchedd{Rand: rand.New(rand.NewPCG(1, 7)), TB: b, keys: &keys, journal: j, queue: q,
+					now: time.Unix(1_700_000_000, 0)}
+				for b.Loop() {
+					s.submitAndAppend()
+				}
+				return
+			}
+			c := newTestCell(b, members, replica.SnapshotPolicy{})
+			s := c.lead(c.leader(), 1, &keys)
+			defer s.stepDown()
+			for b.Loop() {
+				s.submitAndAppend()
+			}
+		})
+	}
+}
+
+func (s *testSchedd) submitAndAppend() {
+	s.Helper()
+	events := s.submit()
+	for _, e := range events {
+		s.queue.Apply(e)
+	}
+	if err := s.journal.Append(events); err != nil {
+		s.Fatal(err)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"fmt"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/account"
+	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/queue"
@@ -38,6 +40,8 @@ type Service struct {
 	// of the cell, which has the jobs of users of all submit nodes. Each node vouches for
 	// its own users.
 	SubmitFor func(ctx context.Context, req *wire.SubmitRequest, who queue.CallerIdentity) (*wire.SubmitReply, error)
+	// Trust lists the users that submit nodes may name to it; empty: all may name all.
+	Trust config.TrustList
 }
 
 // NewService returns the service of the schedd of that name.
@@ -59,16 +63,26 @@ func (n *Service) userOfOrigin(ctx context.Context, name string, uid, gid uint32
 	if p.Local {
 		origin = n.localName
 	}
-	if !ok || n.SubmitFor == nil || name == "" || origin == "" {
+	if !ok || n.SubmitFor == nil || name == "" || origin == "" || !p.Local && !n.mayName(origin, name, uid) {
 		return queue.CallerIdentity{}, false
 	}
 	return queue.CallerIdentity{User: name, UID: uid, GID: gid, Host: n.localName, Origin: origin}, true
+}
+
+// mayName reports whether a submit node may name a user to the queue of the cell.
+func (n *Service) mayName(origin, name string, uid uint32) bool {
+	return len(n.Trust) == 0 || n.Trust.MayNameUser(origin, account.UserEntry{Name: name, UID: uid, IsKnown: true})
 }
 
 // Submit implements wire.NeighbourServer.
 func (n *Service) Submit(ctx context.Context, req *wire.NeighbourSubmit) (*wire.SubmitReply, error) {
 	who, ok := n.userOfOrigin(ctx, req.GetUser(), req.GetUid(), req.GetGid())
 	if !ok {
+		if n.SubmitFor != nil {
+			return nil, fmt.Errorf("%w: the queue of the cell does not trust the submit node to name the user %q; "+
+				"an administrator adds both to trust in cell_queue, see roost-node(5)",
+				roost.PermissionDenied, req.GetUser())
+		}
 		return nil, fmt.Errorf("%w: %s takes jobs of its own users only, and is not the queue of the cell",
 			roost.PermissionDenied, n.localName)
 	}

@@ -8,6 +8,7 @@ import (
 	grpcpeer "google.golang.org/grpc/peer"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
@@ -49,4 +50,62 @@ func TestActForUsersOfOtherNodes(t *testing.T) {
 			t.Errorf("%v for %q: got %v, want %v", c.peer, c.user, err, c.want)
 		}
 	}
+}
+
+// TestUsersOfCellQueue checks for which users submit nodes may submit to the queue of the
+// cell, and act there. Nobody can submit to another schedd.
+func TestUsersOfCellQueue(t *testing.T) {
+	var seen queue.CallerIdentity
+	s := NewService(recordingSchedd{who: &seen}, "physics", new(JobAdmins))
+	submit := func(p peer.Peer, user string, uid uint32) (who queue.CallerIdentity, err error) {
+		seen = queue.CallerIdentity{}
+		ctx := grpcpeer.NewContext(t.Context(), &grpcpeer.Peer{AuthInfo: p})
+		_, err = s.Submit(ctx, &wire.NeighbourSubmit{User: user, Uid: uid, Request: &wire.SubmitRequest{}})
+		if err == nil {
+			if _, err := s.Act(ctx, &wire.NeighbourAct{User: user, Uid: uid, Act: &wire.ActRequest{}}); err != nil {
+				t.Errorf("%v may submit for %s, and not act: %v", p, user, err)
+			}
+		}
+		return seen, err
+	}
+	n1, n2 := peer.Peer{Name: "n1", Certified: []peer.Role{peer.Schedd}}, peer.Peer{Name: "n2"}
+	if _, err := submit(n1, "ann", 1000); rpc.KindOf(err) != roost.PermissionDenied {
+		t.Errorf("to a schedd that is not the queue of the cell: %v", err)
+	}
+	s.SubmitFor = func(_ context.Context, _ *wire.SubmitRequest, who queue.CallerIdentity) (*wire.SubmitReply, error) {
+		seen = who
+		return &wire.SubmitReply{}, nil
+	}
+	who, err := submit(n2, "ann", 1000)
+	if err != nil || who.Origin != "n2" || who.User != "ann" || who.UID != 1000 || who.Admin {
+		t.Errorf("without limits: %+v, %v", who, err)
+	}
+	if !who.Owns("ann", 1000) || who.Owns("bob", 1000) || who.Owns("ann", 1001) {
+		t.Error("another's job with the same uid or name is ann's")
+	}
+	s.Trust = config.TrustList{{Node: "n1", Users: []string{"ann", "2000-2999"}}}
+	for _, tt := range []struct {
+		node peer.Peer
+		user string
+		uid  uint32
+		ok   bool
+	}{{n1, "ann", 1000, true}, {n1, "eve", 2500, true}, {n1, "bob", 1001, false}, {n2, "ann", 1000, false},
+		{n1, "", 1000, false}, {peer.Peer{}, "ann", 1000, false}} {
+		if _, err := submit(tt.node, tt.user, tt.uid); (err == nil) != tt.ok ||
+			err != nil && rpc.KindOf(err) != roost.PermissionDenied {
+			t.Errorf("%v for %s (%d): %v", tt.node, tt.user, tt.uid, err)
+		}
+	}
+}
+
+// recordingSchedd records for whom it acts.
+type recordingSchedd struct {
+	LocalSchedd
+	who *queue.CallerIdentity
+}
+
+func (s recordingSchedd) ActOnJobs(_ context.Context, _ *wire.ActRequest,
+	who queue.CallerIdentity) (*wire.ActReply, error) {
+	*s.who = who
+	return &wire.ActReply{}, nil
 }

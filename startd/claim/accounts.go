@@ -108,7 +108,7 @@ func inRanges(list []account.IDRange, id uint32) bool {
 // need true numbers, and there is no slot user for them.
 func (a *Accounts) runsAsOwnUID(c Claimant, user account.UserEntry) (bool, error) {
 	here := strings.EqualFold(c.Node, a.node)
-	trusted := here || a.rules.MayNameUser(c.Node, user)
+	trusted := here || a.rules.Trust.MayNameUser(c.Node, user)
 	// that it is, an administrator has said: unless set it is the node's own name
 	shared := c.Domain == a.domain && a.domain != a.node
 	who := fmt.Sprintf("uid %d", user.UID)

@@ -132,3 +132,24 @@ func TestWhoMay(t *testing.T) {
 		}
 	}
 }
+
+// TestSpeaksFor checks who may speak as the schedd of a name. Only central managers with
+// the role may speak for the queue of the cell, and for no other schedd.
+func TestSpeaksFor(t *testing.T) {
+	member := peer.Peer{Name: "cm1", Certified: []peer.Role{peer.Schedd, peer.CellQueue}, CellQueue: "physics"}
+	for _, tt := range []struct {
+		peer   peer.Peer
+		schedd string
+		want   bool
+	}{
+		{member, "physics", true}, {member, "cm1", true}, {member, "cm2", false}, {member, "", false},
+		{peer.Peer{Name: "n1", Certified: []peer.Role{peer.Schedd}}, "physics", false},
+		{peer.Peer{Name: "n1", Certified: []peer.Role{peer.Schedd}}, "n1", true},
+		{peer.Peer{}, "", false}, {peer.Peer{}, "physics", false},
+		{peer.Peer{Local: true}, "physics", true},
+	} {
+		if got := tt.peer.SpeaksFor(tt.schedd); got != tt.want {
+			t.Errorf("%s for %q: %v", tt.peer, tt.schedd, got)
+		}
+	}
+}
