@@ -395,7 +395,7 @@ func TestRestoredSnapshot(t *testing.T) {
 	}
 }
 
-// BenchmarkAppend compares a commit of a replicated queue with one of a queue on this host
+// BenchmarkAppend compares a commit of a replicated queue with one of a queue on one host
 // alone.
 func BenchmarkAppend(b *testing.B) {
 	for _, members := range []int{0, 1, 3} {
