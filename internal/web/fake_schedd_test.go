@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -68,6 +69,7 @@ type fakeSchedd struct {
 	changes []query.Change
 
 	shells fakeShells
+	lost   atomic.Int32 // how many answers of Logins get lost, as if their connections broke
 
 	hostile *hostileText // what it puts into its replies, if that is set
 }
@@ -152,6 +154,9 @@ func (f *fakeSchedd) BeginLogin(ctx context.Context, r *wire.BeginLoginRequest) 
 }
 
 func (f *fakeSchedd) Logins(ctx context.Context, _ *wire.LoginsRequest) (*wire.LoginsReply, error) {
+	if f.lost.Add(-1) >= 0 {
+		return nil, rpc.Status(fmt.Errorf("connection: %w: it broke", roost.Unavailable))
+	}
 	user, err := f.caller(ctx)
 	reply := &wire.LoginsReply{Node: "n1"}
 	p, _ := peer.FromContext(ctx)

@@ -295,17 +295,20 @@ func TestTerminalEnds(t *testing.T) {
 	w := newTestWeb(t)
 	server := w.serveTerminals()
 	shells := &w.schedd.shells
-	for name, end := range map[string]func(cookie *http.Cookie){
-		"logout": func(cookie *http.Cookie) { w.do(as(w.request("DELETE", "/v1/session", ""), cookie)) },
-		"revocation": func(*http.Cookie) {
-			isAnn := func(a login.HostAccount) bool { return a.User == "ann" }
-			for _, l := range w.schedd.logins.List(isAnn) {
-				if _, err := w.schedd.logins.Revoke(l.ID(), isAnn, time.Now()); err != nil {
-					t.Error(err)
-				}
+	revoke := func(*http.Cookie) {
+		isAnn := func(a login.HostAccount) bool { return a.User == "ann" }
+		for _, l := range w.schedd.logins.List(isAnn) {
+			if _, err := w.schedd.logins.Revoke(l.ID(), isAnn, time.Now()); err != nil {
+				t.Error(err)
 			}
-		},
-		"the browser": nil,
+		}
+	}
+	for name, end := range map[string]func(cookie *http.Cookie){
+		"logout":     func(cookie *http.Cookie) { w.do(as(w.request("DELETE", "/v1/session", ""), cookie)) },
+		"revocation": revoke,
+		// the schedd closes the connection on which it is asked, too
+		"revocation, with lost answers": func(c *http.Cookie) { w.schedd.lost.Store(4); revoke(c) },
+		"the browser":                   nil,
 	} {
 		cookie := w.logIn("ann")
 		before := shells.over.Load()

@@ -31,6 +31,7 @@ const (
 	// A login that was revoked is noticed within the sum of these two.
 	verifyPeriod  = 1500 * time.Millisecond
 	verifyTimeout = 3 * time.Second
+	verifyPause   = 50 * time.Millisecond
 )
 
 // browserMessage is a text message of the browser.
@@ -112,22 +113,42 @@ func (r *relay) run(ctx context.Context, first *wire.ShellInput) error {
 }
 
 // explainEnd returns why a connection to the schedd was closed: the session is over, or
-// its login was revoked.
+// its login was revoked. The schedd closes all connections of a revoked login at once, so
+// the first question may fail as the shell did: it is repeated until there is an answer.
 func (r *relay) explainEnd(cause error) error {
-	select {
-	case <-r.session.Ended():
+	if r.isOver() {
 		return errSessionOver
-	default:
 	}
 	if !errors.Is(rpc.FromStatus(cause), roost.Unavailable) {
 		return cause
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), verifyTimeout)
 	defer cancel()
-	if err := r.session.VerifyWithin(ctx, time.Now(), 0); session.IsLoginError(err) {
-		return err
+	for {
+		switch err := r.session.VerifyWithin(ctx, time.Now(), 0); {
+		case r.isOver():
+			return errSessionOver
+		case session.IsLoginError(err):
+			return err
+		case !errors.Is(err, roost.Unavailable):
+			return cause
+		}
+		select {
+		case <-time.After(verifyPause):
+		case <-ctx.Done():
+			return cause
+		}
 	}
-	return cause
+}
+
+// isOver reports whether the session is over.
+func (r *relay) isOver() bool {
+	select {
+	case <-r.session.Ended():
+		return true
+	default:
+		return false
+	}
 }
 
 // open starts the shell with the login of the session.
