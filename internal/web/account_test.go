@@ -1,8 +1,17 @@
 package web
 
 import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
 	"errors"
+	"fmt"
+	"io"
+	"math/big"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +20,7 @@ import (
 
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/confine"
+	"github.com/roost-batch/roost/internal/daemon"
 )
 
 // confinedRole is the first argument of a child that confines itself as the daemon does.
@@ -81,4 +91,94 @@ func TestW21Files(t *testing.T) {
 	if strings.Join(open, " ") != strings.Join(want, " ") {
 		t.Errorf("the daemon reaches %v, want %v", open, want)
 	}
+}
+
+// otherAccountRole is the first argument of a child that is a web daemon of root's, and
+// takes on another account.
+const otherAccountRole = "web-of-other-account"
+
+// runAsOther is the child: a daemon with pages and metrics over TLS.
+func runAsOther(dir string) int {
+	ctx, stop := daemon.SignalContext()
+	defer stop()
+	n := &config.Node{Name: "n1", Dir: dir, Metrics: &config.MetricsSettings{Web: "127.0.0.1:0"},
+		Web: &config.WebSettings{Listen: []string{"127.0.0.1:0"}, URL: "https://localhost", User: "nobody",
+			Certificate: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem")}}
+	if err := Run(ctx, n); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// TestOtherAccount starts a daemon with a key of TLS that root alone may read. It serves
+// pages and metrics with it under another account.
+func TestOtherAccount(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("SKIPPED: only root can take on another account")
+	}
+	dir, err := os.MkdirTemp("/var/tmp", "roost-web-account-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	own, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(dir, "web.test") // the account has to reach the daemon's programs
+	if err := errors.Join(os.Chmod(dir, 0o755), writeCertificate(dir), copyProgram(own, program)); err != nil {
+		t.Fatal(err)
+	}
+	ready, to, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ready.Close()
+	var logged bytes.Buffer
+	child := exec.CommandContext(t.Context(), program, otherAccountRole, dir)
+	child.Env, child.ExtraFiles = append(os.Environ(), daemon.ReadyFD+"=3"), []*os.File{to}
+	child.Stdout, child.Stderr = &logged, &logged
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	to.Close()
+	line, err := io.ReadAll(ready)
+	child.Process.Signal(os.Interrupt)
+	if ended := child.Wait(); err != nil || ended != nil || string(line) != "ready\n" {
+		t.Errorf("the daemon reports %q, %v, %v:\n%s", line, err, ended, &logged)
+	}
+}
+
+// writeCertificate writes a certificate, and its key that its owner alone may read.
+func writeCertificate(dir string) error {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return err
+	}
+	form := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"localhost"}}
+	der, err := x509.CreateCertificate(rand.Reader, form, form, key.Public(), key)
+	if err != nil {
+		return err
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	for name, block := range map[string]*pem.Block{"cert.pem": {Type: "CERTIFICATE", Bytes: der},
+		"key.pem": {Type: "PRIVATE KEY", Bytes: private}} {
+		err = errors.Join(err, os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(block), 0o600))
+	}
+	return err
+}
+
+func copyProgram(from, to string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE, 0o755)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
 }

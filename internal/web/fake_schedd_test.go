@@ -42,6 +42,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == proof.OIDCRole {
 		os.Exit(oidc.RunChild(os.Stdin, os.Stdout))
 	}
+	if len(os.Args) == 3 && os.Args[1] == otherAccountRole {
+		os.Exit(runAsOther(os.Args[2]))
+	}
 	if len(os.Args) > 3 && os.Args[1] == confinedRole {
 		os.Exit(runConfined(os.Args[2:]))
 	}

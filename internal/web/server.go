@@ -70,7 +70,11 @@ func Run(ctx context.Context, n *config.Node) error {
 		return fmt.Errorf("node %s: %w: the node file has no web block", n.Name, roost.BadConfig)
 	}
 	log := daemon.Logger("web")
-	listeners, err := openListeners(n.Web)
+	secure, err := pageTLS(n.Web) // once: the account that it takes on may not read the key
+	if err != nil {
+		return err
+	}
+	listeners, err := openListeners(n.Web, secure)
 	if err != nil {
 		return err
 	}
@@ -86,7 +90,7 @@ func Run(ctx context.Context, n *config.Node) error {
 		return err
 	}
 	defer audit.Close()
-	exporter, err := openMetrics(n, log)
+	exporter, err := openMetrics(n, secure, log)
 	if err != nil {
 		return err
 	}
@@ -104,14 +108,9 @@ func Run(ctx context.Context, n *config.Node) error {
 
 // openMetrics opens the address of the daemon's metrics. It speaks TLS as the pages do:
 // the daemon has no certificate of the pool.
-func openMetrics(n *config.Node, log *slog.Logger) (*metrics.Exporter, error) {
+func openMetrics(n *config.Node, secure *tls.Config, log *slog.Logger) (*metrics.Exporter, error) {
 	exporter, err := metrics.Open(n, "web", "", nil, log)
 	if err != nil || exporter == nil {
-		return nil, err
-	}
-	secure, err := pageTLS(n.Web)
-	if err != nil {
-		exporter.Close()
 		return nil, err
 	}
 	if secure != nil {
@@ -188,18 +187,14 @@ func (d *server) renderPage(w io.Writer, name string, c *route.Call, data any) e
 	return d.pages.Render(w, name, f)
 }
 
-// openListeners opens the addresses of the node file, with TLS where it has a
-// certificate. A unix socket is for a reverse proxy, which has done TLS.
-func openListeners(w *config.WebSettings) (all []net.Listener, err error) {
+// openListeners opens the addresses of the node file, with TLS unless that is nil. A unix
+// socket is for a reverse proxy, which has done TLS.
+func openListeners(w *config.WebSettings, secure *tls.Config) (all []net.Listener, err error) {
 	defer func() {
 		if err != nil {
 			closeAll(all)
 		}
 	}()
-	secure, err := pageTLS(w)
-	if err != nil {
-		return nil, err
-	}
 	for _, addr := range w.Listen {
 		l, err := rpc.Listen(addr, 0o660)
 		if err != nil {
