@@ -71,7 +71,10 @@ func TestWeb(t *testing.T) {
 	t.Cleanup(func() { pool.Stop() })
 	link, stderr, code := pool.Command(ctx, "web", "login")
 	url, token, ok := strings.Cut(strings.TrimSpace(link), "/login#")
-	if code != 0 || !ok || !strings.Contains(pool.Output(), url+"/login#") {
+	// roost up prints its text when the pages are served, maybe after the schedd answers
+	if code != 0 || !ok || !pollUntil(ctx, 20*time.Second, func() bool {
+		return strings.Contains(pool.Output(), url+"/login#")
+	}) {
 		t.Fatalf("roost web login: %d %q %s; roost up printed\n%s", code, link, stderr, pool.Output())
 	}
 	jar, err := cookiejar.New(nil)
