@@ -67,7 +67,7 @@ async function readStream(signal) {
   }
   if (!answer.ok) throw new Error(answer.statusText);
   const reader = answer.body.getReader();
-  const decoder = new TextDecoder();
+  const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
   for (;;) {
     const { done, value } = await reader.read();
     if (done) break;
