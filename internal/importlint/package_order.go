@@ -60,6 +60,7 @@ func packageOrders() []packageOrder {
 		{"internal/accounting/export", true},
 		{"internal/accounting/codec", true},
 		{"internal/accounting/query", true},
+		{"internal/accounting/reporttable", true},
 		{"internal/sim/eventloop", true},
 		{"internal/sim/consensus", true},
 		{"internal/sim", true},

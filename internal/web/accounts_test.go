@@ -91,7 +91,7 @@ func TestStatementRows(t *testing.T) {
 	r.Header.Set("Accept", "text/csv")
 	records, err := csv.NewReader(w.do(r).Body).ReadAll()
 	want := [][]string{{"payer", "what", "user", "queue", "band", "core_hours", "amount"},
-		{"project ocean", "use", "ocean", "ocean", "ocean", "1.5", "0.5"},
+		{"project ocean", "use", "ocean", "ocean", "ocean", "1.50", "0.5"},
 		{"project ocean", "ocean", "ocean", "", "", "", "-12.5"},
 		{"project ocean", "total, not closed", "", "", "", "", "-12"}}
 	if err != nil || !slices.EqualFunc(records, want, slices.Equal[[]string]) {
@@ -132,6 +132,39 @@ func TestAccountsReports(t *testing.T) {
 		answer := w.do(as(w.request("GET", "/v1/accounting/reports/ends?"+bad, ""), cookie))
 		if answer.Code != http.StatusBadRequest {
 			t.Errorf("%s: %d %s", bad, answer.Code, answer.Body)
+		}
+	}
+}
+
+// TestUsageCSV compares the CSV of a line of usage with what the command prints. The test
+// of that name in internal/cli/accounts has the same line and text. The reports have the
+// headings of the command, too.
+func TestUsageCSV(t *testing.T) {
+	w := newTestWeb(t)
+	w.schedd.text = "=ocean"
+	cookie := w.logIn("ann")
+	get := func(path string) string {
+		w.forgetLimits()
+		r := as(w.request("GET", path, ""), cookie)
+		r.Header.Set("Accept", "text/csv")
+		answer := w.do(r)
+		if answer.Code != http.StatusOK {
+			t.Errorf("%s: %d %s", path, answer.Code, answer.Body)
+		}
+		return answer.Body.String()
+	}
+	want := "owner,core_hours,cpu_hours,used_percent,gpu_hours,lost_core_hours,ended,failed,mean_wait\n" +
+		"'=ocean,2.00,0.00,0.0,0.00,0.00,1,0,\n"
+	if got := get("/v1/usage"); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	for report, head := range map[string]string{
+		query.Ends:    "owner,cause,count,core_hours,lost_core_hours,saved_core_hours\n'=ocean,",
+		query.Sources: "host,next,complete,lag_seconds,skew_seconds,gaps,refused,error\n",
+		query.Waits:   "band,queue,bucket,count,mean_wait\n",
+	} {
+		if got := get("/v1/accounting/reports/" + report); !strings.HasPrefix(got, head) {
+			t.Errorf("%s: got %q, want %q", report, got, head)
 		}
 	}
 }

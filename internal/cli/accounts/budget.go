@@ -7,6 +7,7 @@ import (
 
 	"github.com/roost-batch/roost/internal/accounting"
 	"github.com/roost-batch/roost/internal/accounting/query"
+	"github.com/roost-batch/roost/internal/accounting/reporttable"
 	"github.com/roost-batch/roost/internal/cli/frame"
 )
 
@@ -62,7 +63,7 @@ func listBudgets(c *frame.Invocation, _ []string) error {
 		{"last", false, func(l *line) string { return l.To.String() }},
 		{"amount", true, func(l *line) string { return l.Amount.String() }},
 		{"spent", true, func(l *line) string { return cents(l.Spent) }},
-		{"percent", true, func(l *line) string { return percent(int64(l.Spent), int64(l.Amount)) }},
+		{"percent", true, func(l *line) string { return reporttable.Percent(int64(l.Spent), int64(l.Amount)) }},
 		{"state", false, budgetState},
 		{"set_by", false, func(l *line) string { return l.By }},
 	}, lines)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/roost-batch/roost/internal/accounting"
 	"github.com/roost-batch/roost/internal/accounting/query"
+	"github.com/roost-batch/roost/internal/accounting/reporttable"
 	"github.com/roost-batch/roost/internal/cli/frame"
 )
 
@@ -65,15 +66,7 @@ func listStatements(c *frame.Invocation, _ []string) error {
 	for i := range statements {
 		rows = append(rows, statements[i].Rows()...)
 	}
-	columns := []column[row]{
-		{"payer", false, func(r *row) string { return r.Payer }},
-		{"what", false, func(r *row) string { return r.What }},
-		{"user", false, func(r *row) string { return r.User }},
-		{"queue", false, func(r *row) string { return r.Queue }},
-		{"band", false, func(r *row) string { return r.Band }},
-		{"core_hours", true, (*row).Hours},
-		{"amount", true, func(r *row) string { return r.Amount.String() }},
-	}
+	columns := fromReport(reporttable.Statements())
 	if c.Flag("csv") {
 		return printCSV(c, columns, rows)
 	}

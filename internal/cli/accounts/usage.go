@@ -1,12 +1,12 @@
 package accounts
 
 import (
-	"slices"
 	"strings"
 
 	ucli "github.com/urfave/cli/v2"
 
 	"github.com/roost-batch/roost/internal/accounting/query"
+	"github.com/roost-batch/roost/internal/accounting/reporttable"
 	"github.com/roost-batch/roost/internal/cli/frame"
 )
 
@@ -49,36 +49,5 @@ func printUsage(c *frame.Invocation) error {
 	if err := ask(c, q, func(l *query.UsageLine) error { lines = append(lines, *l); return nil }); err != nil {
 		return err
 	}
-	return printLines(c, "usage", usageColumns(q.By), lines)
-}
-
-func usageColumns(by []string) (columns []column[query.UsageLine]) {
-	names := []column[query.UsageLine]{
-		{"owner", false, func(l *query.UsageLine) string { return l.Owner }},
-		{"group", false, func(l *query.UsageLine) string { return l.Group }},
-		{"project", false, func(l *query.UsageLine) string { return l.Project }},
-		{"band", false, func(l *query.UsageLine) string { return l.Band }},
-		{"queue", false, func(l *query.UsageLine) string { return l.Queue }},
-	}
-	for _, col := range names {
-		if slices.Contains(by, col.head) {
-			columns = append(columns, col)
-		}
-	}
-	return append(columns,
-		column[query.UsageLine]{"core_hours", true, func(l *query.UsageLine) string { return hours(l.HeldCPU) }},
-		column[query.UsageLine]{"cpu_hours", true, func(l *query.UsageLine) string { return hours(l.UsedCPU) }},
-		column[query.UsageLine]{"used_percent", true, func(l *query.UsageLine) string {
-			return percent(l.UsedCPU, l.HeldCPU)
-		}},
-		column[query.UsageLine]{"gpu_hours", true, func(l *query.UsageLine) string { return hours(l.HeldGPU) }},
-		column[query.UsageLine]{"lost_core_hours", true, func(l *query.UsageLine) string { return hours(l.LostCPU) }},
-		column[query.UsageLine]{"ended", true, func(l *query.UsageLine) string { return count(l.Ended) }},
-		column[query.UsageLine]{"failed", true, func(l *query.UsageLine) string { return count(l.Failed) }},
-		column[query.UsageLine]{"mean_wait", true, func(l *query.UsageLine) string {
-			if l.Waits == 0 {
-				return ""
-			}
-			return clock(l.WaitSum / l.Waits)
-		}})
+	return printLines(c, "usage", fromReport(reporttable.Usage(q.By)), lines)
 }

@@ -8,10 +8,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/roost-batch/roost/internal/web/view"
 )
 
-// colourSequence is a sequence of a terminal that only sets colours (SGR of ECMA-48).
-var colourSequence = regexp.MustCompile("\x1b\\[[0-9;]{0,32}m")
+var colourSequence = regexp.MustCompile(view.ColourSequence)
 
 // TerminalText shows output of a program as HTML, with its colours. The text is what
 // view.SafeText returns: there are no other sequences in it.

@@ -4,14 +4,8 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/csv"
-	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
-	"strings"
-
-	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/accounting/linetext"
 )
 
 // pieceBytes is from what size on rows are sent as they are made. A shorter answer has
@@ -65,12 +59,10 @@ func (f writerFunc) Write(b []byte) (int, error) {
 
 // rowEncoder writes rows into a buffer, from which they are sent in pieces.
 type rowEncoder struct {
-	rows    rowList
-	next    int
-	piece   *bytes.Buffer
-	csv     *csv.Writer // nil: JSON Lines
-	columns [][]string
-	cells   []string
+	rows  rowList
+	next  int
+	piece *bytes.Buffer
+	csv   *csv.Writer // nil: JSON Lines
 }
 
 func newRowEncoder(mediaType string, rows rowList, piece *bytes.Buffer) *rowEncoder {
@@ -78,11 +70,8 @@ func newRowEncoder(mediaType string, rows rowList, piece *bytes.Buffer) *rowEnco
 	if mediaType != typeCSV {
 		return e
 	}
-	e.csv, e.columns = csv.NewWriter(piece), rows.columns
-	for _, path := range e.columns {
-		e.cells = append(e.cells, strings.Join(path, "."))
-	}
-	e.csv.Write(e.cells) // to memory, as all rows
+	e.csv = csv.NewWriter(piece)
+	e.csv.Write(rows.heads()) // to memory, as all rows
 	return e
 }
 
@@ -91,28 +80,31 @@ func (e *rowEncoder) isDone() bool { return e.next == e.rows.len() }
 // fill adds rows to the piece until it is large enough to be sent, or all are there.
 func (e *rowEncoder) fill() error {
 	for !e.isDone() && e.piece.Len() < pieceBytes {
-		text, err := e.rows.text(e.next)
-		if err != nil {
+		if err := e.addRow(e.next); err != nil {
 			return err
 		}
 		e.next++
-		if e.csv == nil {
-			e.piece.Write(append(text, '\n'))
-			continue
-		}
-		members := map[string]json.RawMessage{}
-		if err := json.Unmarshal(text, &members); err != nil {
-			return fmt.Errorf("%w: row %d: %w", roost.Internal, e.next-1, err)
-		}
-		for i, path := range e.columns {
-			e.cells[i] = cellText(memberAt(members, path))
-		}
-		e.csv.Write(e.cells)
 	}
 	if e.csv != nil {
 		e.csv.Flush()
 	}
 	return nil
+}
+
+// addRow adds a row to the piece.
+func (e *rowEncoder) addRow(i int) error {
+	if e.csv != nil {
+		cells, err := e.rows.cells(i)
+		if err == nil {
+			err = e.csv.Write(cells)
+		}
+		return err
+	}
+	text, err := e.rows.text(i)
+	if err == nil {
+		e.piece.Write(append(text, '\n'))
+	}
+	return err
 }
 
 // send sends the piece and all rows after it.
@@ -137,28 +129,4 @@ func (e *rowEncoder) sendCompressed(write func([]byte) error) error {
 		err = z.Close()
 	}
 	return err
-}
-
-// memberAt returns a member by the names on the way to it; nil: it is not there.
-func memberAt(members map[string]json.RawMessage, path []string) json.RawMessage {
-	for ; len(path) > 1; path = path[1:] {
-		var inner map[string]json.RawMessage
-		if json.Unmarshal(members[path[0]], &inner) != nil { // it is no object in this row
-			return nil
-		}
-		members = inner
-	}
-	return members[path[0]]
-}
-
-// cellText returns a value as a cell. What is no text, number or truth stays JSON.
-func cellText(value json.RawMessage) string {
-	if len(value) == 0 || string(value) == "null" {
-		return ""
-	}
-	var text string
-	if value[0] == '"' && json.Unmarshal(value, &text) == nil {
-		return linetext.QuoteFormula(text)
-	}
-	return string(value)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/accounting"
 	"github.com/roost-batch/roost/internal/accounting/query"
+	"github.com/roost-batch/roost/internal/accounting/reporttable"
 	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/web/route"
 )
@@ -79,12 +80,15 @@ type StatementFilter struct {
 }
 
 // RowList returns the rows of all statements.
-func (l StatementList) RowList() (rows any, columns [][]string) {
+func (l StatementList) RowList() route.RowTable {
 	all := []query.StatementRow{}
 	for i := range l.Statements {
 		all = append(all, l.Statements[i].Rows()...)
 	}
-	return all, route.Columns[query.StatementRow]()
+	columns := reporttable.Statements()
+	return route.RowTable{Rows: all, Heads: reporttable.Heads(columns), Cells: func(i int) ([]string, error) {
+		return reporttable.Cells(columns, &all[i]), nil
+	}}
 }
 
 // ShowStatements shows what was charged for a month. The page has the user's own unless

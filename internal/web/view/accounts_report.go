@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/accounting"
 	"github.com/roost-batch/roost/internal/accounting/query"
+	"github.com/roost-batch/roost/internal/accounting/reporttable"
 	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/web/route"
 )
@@ -24,30 +24,50 @@ type AccountsReport struct {
 	Until   string `json:"until"`
 	Lines   []any  `json:"lines"`
 
-	columns [][]string
+	lines []json.RawMessage
+	text  reportText
 }
 
-// RowList returns the lines.
-func (r AccountsReport) RowList() (rows any, columns [][]string) { return r.Lines, r.columns }
+// RowList returns the lines. As CSV they are what the command prints.
+func (r AccountsReport) RowList() route.RowTable {
+	return route.RowTable{Rows: r.Lines, Heads: r.text.heads, Cells: func(i int) ([]string, error) {
+		return r.text.cells(r.lines[i])
+	}}
+}
 
-// reportColumns are the reports of roost report, with the columns of their lines.
-func reportColumns() map[string][][]string {
-	return map[string][][]string{
-		query.Ends: route.Columns[accounting.EndLine](), query.Waits: route.Columns[accounting.WaitLine](),
-		query.Sizes:      route.Columns[accounting.SizeLine](),
-		query.Capacity:   route.Columns[accounting.CapacityLine](),
-		query.Efficiency: route.Columns[accounting.EfficiencyLine](),
-		query.Timeline:   route.Columns[query.PointLine](), query.Bands: route.Columns[query.PointLine](),
-		query.Waste: route.Columns[query.WasteLine](), query.Sources: route.Columns[query.SourceLine](),
-		query.Reconcile: route.Columns[query.ReconcileLine](),
+// reportText is a report as the command prints it.
+type reportText struct {
+	heads []string
+	cells func(line []byte) ([]string, error)
+}
+
+func reportTextOf[T any](columns []reporttable.Column[T]) reportText {
+	return reportText{reporttable.Heads(columns), func(line []byte) ([]string, error) {
+		var v T
+		if err := json.Unmarshal(line, &v); err != nil {
+			return nil, fmt.Errorf("%w: the answer of the accountant cannot be read: %w", roost.Internal, err)
+		}
+		return reporttable.Cells(columns, &v), nil
+	}}
+}
+
+// reportTexts are the reports of roost report.
+func reportTexts(now time.Time) map[string]reportText {
+	return map[string]reportText{
+		query.Ends: reportTextOf(reporttable.Ends()), query.Waits: reportTextOf(reporttable.Waits()),
+		query.Sizes: reportTextOf(reporttable.Sizes()), query.Capacity: reportTextOf(reporttable.Capacity()),
+		query.Efficiency: reportTextOf(reporttable.Efficiency()), query.Timeline: reportTextOf(reporttable.Points()),
+		query.Bands: reportTextOf(reporttable.Points()), query.Waste: reportTextOf(reporttable.Waste()),
+		query.Sources: reportTextOf(reporttable.Sources(now)), query.Reconcile: reportTextOf(reporttable.Reconcile()),
 	}
 }
 
 // ShowReport shows a report from the accounts of the pool.
 func ShowReport(c *route.Call) (any, error) {
 	name := c.PathValue("report")
-	all := reportColumns()
-	columns, known := all[name]
+	now := time.Now()
+	all := reportTexts(now)
+	text, known := all[name]
 	if !known {
 		var names []string
 		for name := range all {
@@ -56,20 +76,14 @@ func ShowReport(c *route.Call) (any, error) {
 		slices.Sort(names)
 		return nil, fmt.Errorf("report %.40q: %w: there is %s", name, roost.NotFound, strings.Join(names, ", "))
 	}
-	q, err := reportQuery(c, name, time.Now())
+	q, err := reportQuery(c, name, now)
 	if err != nil {
 		return nil, err
 	}
 	r := AccountsReport{Version: document.Version, Report: name, Lines: []any{},
 		Since: document.Timestamp(int64(q.From) * 1e6), Until: document.Timestamp(int64(q.To) * 1e6)}
-	for _, path := range columns {
-		snake := make([]string, len(path))
-		for i := range path {
-			snake[i] = document.SnakeCase(path[i])
-		}
-		r.columns = append(r.columns, snake)
-	}
 	lines, err := askAccounts[json.RawMessage](c, q, reportPatience)
+	r.lines, r.text = lines, text
 	for i := range lines {
 		line, err := document.SnakeDocument(lines[i])
 		if err != nil {

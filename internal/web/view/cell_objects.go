@@ -52,8 +52,8 @@ func (l ObjectList[T]) MarshalJSON() ([]byte, error) {
 }
 
 // RowList returns the objects as the negotiator wrote them.
-func (l ObjectList[T]) RowList() (rows any, columns [][]string) {
-	return l.raw, route.Columns[AttributedObject[T]]()
+func (l ObjectList[T]) RowList() route.RowTable {
+	return route.RowTable{Rows: l.raw, Columns: route.Columns[AttributedObject[T]]()}
 }
 
 // listObjects returns the view of the objects of a kind.

@@ -7,16 +7,18 @@ import (
 	"unicode/utf8"
 )
 
-// colourSequence is an escape sequence that sets colours and the like (ECMA-48, SGR). All
+// ColourSequence is an escape sequence that sets colours and the like (ECMA-48, SGR). All
 // others could change what a reader takes for the page: titles, links, the clipboard.
-var colourSequence = regexp.MustCompile(`^\x1b\[[0-9;]{0,32}m`)
+const ColourSequence = `\x1b\[[0-9;]{0,32}m`
+
+var leadingColour = regexp.MustCompile("^" + ColourSequence)
 
 // SafeText returns the output of a program with only the escape sequences of colours.
 // Other control characters are shown as text, and bytes that are no UTF-8 as U+FFFD.
 func SafeText(text string) string {
 	var b strings.Builder
 	for i := 0; i < len(text); {
-		if colour := colourSequence.FindString(text[i:]); colour != "" {
+		if colour := leadingColour.FindString(text[i:]); colour != "" {
 			b.WriteString(colour)
 			i += len(colour)
 			continue

@@ -39,7 +39,7 @@ func FuzzSafeText(f *testing.F) {
 			if i < 0 {
 				break
 			}
-			m := colourSequence.FindString(rest[i:])
+			m := leadingColour.FindString(rest[i:])
 			if m == "" {
 				t.Fatalf("%q: got %q", in, out)
 			}

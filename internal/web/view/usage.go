@@ -8,6 +8,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/accounting"
 	"github.com/roost-batch/roost/internal/accounting/query"
+	"github.com/roost-batch/roost/internal/accounting/reporttable"
 	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/web/route"
 )
@@ -25,6 +26,15 @@ type UsageReport struct {
 
 	Filter   UsageFilter `json:"-"`
 	from, to time.Time
+	lines    []query.UsageLine
+}
+
+// RowList returns the lines. As CSV they are what the command prints.
+func (r UsageReport) RowList() route.RowTable {
+	columns := reporttable.Usage([]string{r.By})
+	return route.RowTable{Rows: r.Usage, Heads: reporttable.Heads(columns), Cells: func(i int) ([]string, error) {
+		return reporttable.Cells(columns, &r.lines[i]), nil
+	}}
 }
 
 // UsageFilter is what the address of a report says.
@@ -67,6 +77,7 @@ func ShowUsage(c *route.Call) (any, error) {
 		Days: []UsagePoint{}, Ends: []UsageEnd{}, from: q.From.Time(), to: q.To.Time(),
 		Since: document.Timestamp(int64(q.From) * 1e6), Until: document.Timestamp(int64(q.To) * 1e6)}
 	lines, err := askAccounts[query.UsageLine](c, q, reportPatience)
+	r.lines = lines
 	for i := range lines {
 		r.Usage = append(r.Usage, usageLineOf(&lines[i]))
 	}
