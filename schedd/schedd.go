@@ -98,6 +98,8 @@ func Run(ctx context.Context, node *config.Node, identity *rpc.Identity) error {
 type ReplicatedLog struct {
 	// Open opens the journal, which the schedd does not close.
 	Open func(journal.Observer) (*journal.Journal, *queue.Queue, error)
+	// History is that of this host, which the schedd does not close.
+	History *history.History
 	// Incarnation numbers this start of the schedd, above all before on any host. It has
 	// at most 40 bits.
 	Incarnation uint64
@@ -170,7 +172,9 @@ func (s *Schedd) openState() (err error) {
 
 // openFiles opens what the daemon keeps on disk.
 func (s *Schedd) openFiles() (err error) {
-	if s.history, err = history.Open(s.stateDir(), s.node.Name); err != nil {
+	if s.replicated != nil {
+		s.history = s.replicated.History
+	} else if s.history, err = history.Open(s.stateDir(), s.node.Name); err != nil {
 		return err
 	}
 	s.users = transfer.NewUserAgents()
@@ -182,7 +186,9 @@ func (s *Schedd) openFiles() (err error) {
 	}
 	if err != nil {
 		s.feed.Close()
-		s.history.Close()
+		if s.replicated == nil {
+			s.history.Close()
+		}
 		return err
 	}
 	s.feed.Start(s.journal.NextBatch())
@@ -258,9 +264,9 @@ func nextIncarnation(j *journal.Journal, r *ReplicatedLog) (uint64, error) {
 func (s *Schedd) closeFiles() {
 	var err error
 	if s.replicated == nil {
-		err = s.journal.Close()
+		err = errors.Join(s.journal.Close(), s.history.Close())
 	}
-	if err = errors.Join(err, s.history.Close(), s.feed.Close()); err != nil {
+	if err = errors.Join(err, s.feed.Close()); err != nil {
 		s.log.Error("close the log", "error", err)
 	}
 }

@@ -55,6 +55,7 @@ func CallRules() []CallRule {
 		{peer.Schedd, "Negotiator", peer.Negotiator, ProofByRole,
 			"nothing: grants carry the epoch, and only the startd's key makes them good"},
 		{peer.Negotiator, "Negotiator", peer.Negotiator, ProofByRole, "nothing"},
+		{peer.CellQueue, "CellQueue", peer.CellQueue, ProofByRole, "nothing: members have the whole queue"},
 		{peer.Negotiator, "Replica", peer.Negotiator, ProofByRole,
 			"Traffic: it is the replica of the id that was wanted, of the same cell"},
 

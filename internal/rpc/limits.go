@@ -127,6 +127,8 @@ func scheddSizes() map[string]int {
 		schedd + "Logins":         smallMessageSize,
 		schedd + "Logout":         smallMessageSize,
 
+		"/roost.wire.CellQueue/History": smallMessageSize,
+
 		peerSchedd + "Query":  ordinaryMessageSize,
 		peerSchedd + "Why":    smallMessageSize,
 		peerSchedd + "Events": ordinaryMessageSize,

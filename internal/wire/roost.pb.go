@@ -72,7 +72,7 @@ func (x RequestUpdate_Counting) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use RequestUpdate_Counting.Descriptor instead.
 func (RequestUpdate_Counting) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{14, 0}
+	return file_roost_proto_rawDescGZIP(), []int{16, 0}
 }
 
 type Outcome_Verdict int32
@@ -126,7 +126,7 @@ func (x Outcome_Verdict) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Outcome_Verdict.Descriptor instead.
 func (Outcome_Verdict) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{17, 0}
+	return file_roost_proto_rawDescGZIP(), []int{19, 0}
 }
 
 type CheckpointPolicy_Method int32
@@ -172,7 +172,7 @@ func (x CheckpointPolicy_Method) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use CheckpointPolicy_Method.Descriptor instead.
 func (CheckpointPolicy_Method) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{57, 0}
+	return file_roost_proto_rawDescGZIP(), []int{59, 0}
 }
 
 type IdleSource_Health int32
@@ -221,7 +221,7 @@ func (x IdleSource_Health) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use IdleSource_Health.Descriptor instead.
 func (IdleSource_Health) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{91, 0}
+	return file_roost_proto_rawDescGZIP(), []int{93, 0}
 }
 
 // NeighbourSubmit is a submission of a user of the calling schedd to the queue of the
@@ -294,6 +294,102 @@ func (x *NeighbourSubmit) GetRequest() *scheddapi.SubmitRequest {
 	return nil
 }
 
+type CellHistoryRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	SinceNs       int64                  `protobuf:"varint,1,opt,name=since_ns,json=sinceNs,proto3" json:"since_ns,omitempty"` // unix time: the jobs that entered the history then or later
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CellHistoryRequest) Reset() {
+	*x = CellHistoryRequest{}
+	mi := &file_roost_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CellHistoryRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CellHistoryRequest) ProtoMessage() {}
+
+func (x *CellHistoryRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CellHistoryRequest.ProtoReflect.Descriptor instead.
+func (*CellHistoryRequest) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *CellHistoryRequest) GetSinceNs() int64 {
+	if x != nil {
+		return x.SinceNs
+	}
+	return 0
+}
+
+type CellHistoryRecord struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Job           uint64                 `protobuf:"varint,1,opt,name=job,proto3" json:"job,omitempty"`
+	Record        []byte                 `protobuf:"bytes,2,opt,name=record,proto3" json:"record,omitempty"` // as the history stores it
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CellHistoryRecord) Reset() {
+	*x = CellHistoryRecord{}
+	mi := &file_roost_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CellHistoryRecord) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CellHistoryRecord) ProtoMessage() {}
+
+func (x *CellHistoryRecord) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CellHistoryRecord.ProtoReflect.Descriptor instead.
+func (*CellHistoryRecord) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *CellHistoryRecord) GetJob() uint64 {
+	if x != nil {
+		return x.Job
+	}
+	return 0
+}
+
+func (x *CellHistoryRecord) GetRecord() []byte {
+	if x != nil {
+		return x.Record
+	}
+	return nil
+}
+
 // NeighbourAct is an action of a user of the calling schedd on jobs of the called one.
 // The user needs the capability for it, as USER@ the name in the caller's certificate.
 type NeighbourAct struct {
@@ -308,7 +404,7 @@ type NeighbourAct struct {
 
 func (x *NeighbourAct) Reset() {
 	*x = NeighbourAct{}
-	mi := &file_roost_proto_msgTypes[1]
+	mi := &file_roost_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -320,7 +416,7 @@ func (x *NeighbourAct) String() string {
 func (*NeighbourAct) ProtoMessage() {}
 
 func (x *NeighbourAct) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[1]
+	mi := &file_roost_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -333,7 +429,7 @@ func (x *NeighbourAct) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NeighbourAct.ProtoReflect.Descriptor instead.
 func (*NeighbourAct) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{1}
+	return file_roost_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *NeighbourAct) GetUser() string {
@@ -375,7 +471,7 @@ type NeighbourQuery struct {
 
 func (x *NeighbourQuery) Reset() {
 	*x = NeighbourQuery{}
-	mi := &file_roost_proto_msgTypes[2]
+	mi := &file_roost_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -387,7 +483,7 @@ func (x *NeighbourQuery) String() string {
 func (*NeighbourQuery) ProtoMessage() {}
 
 func (x *NeighbourQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[2]
+	mi := &file_roost_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -400,7 +496,7 @@ func (x *NeighbourQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NeighbourQuery.ProtoReflect.Descriptor instead.
 func (*NeighbourQuery) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{2}
+	return file_roost_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *NeighbourQuery) GetQuery() *scheddapi.QueryRequest {
@@ -442,7 +538,7 @@ type AdUpdate struct {
 
 func (x *AdUpdate) Reset() {
 	*x = AdUpdate{}
-	mi := &file_roost_proto_msgTypes[3]
+	mi := &file_roost_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -454,7 +550,7 @@ func (x *AdUpdate) String() string {
 func (*AdUpdate) ProtoMessage() {}
 
 func (x *AdUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[3]
+	mi := &file_roost_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -467,7 +563,7 @@ func (x *AdUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdUpdate.ProtoReflect.Descriptor instead.
 func (*AdUpdate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{3}
+	return file_roost_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *AdUpdate) GetType() string {
@@ -536,7 +632,7 @@ type AdAck struct {
 
 func (x *AdAck) Reset() {
 	*x = AdAck{}
-	mi := &file_roost_proto_msgTypes[4]
+	mi := &file_roost_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -548,7 +644,7 @@ func (x *AdAck) String() string {
 func (*AdAck) ProtoMessage() {}
 
 func (x *AdAck) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[4]
+	mi := &file_roost_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -561,7 +657,7 @@ func (x *AdAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdAck.ProtoReflect.Descriptor instead.
 func (*AdAck) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{4}
+	return file_roost_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *AdAck) GetSequence() uint64 {
@@ -587,7 +683,7 @@ type WatchAds struct {
 
 func (x *WatchAds) Reset() {
 	*x = WatchAds{}
-	mi := &file_roost_proto_msgTypes[5]
+	mi := &file_roost_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -599,7 +695,7 @@ func (x *WatchAds) String() string {
 func (*WatchAds) ProtoMessage() {}
 
 func (x *WatchAds) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[5]
+	mi := &file_roost_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -612,7 +708,7 @@ func (x *WatchAds) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchAds.ProtoReflect.Descriptor instead.
 func (*WatchAds) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{5}
+	return file_roost_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *WatchAds) GetType() string {
@@ -642,7 +738,7 @@ type AdDelta struct {
 
 func (x *AdDelta) Reset() {
 	*x = AdDelta{}
-	mi := &file_roost_proto_msgTypes[6]
+	mi := &file_roost_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -654,7 +750,7 @@ func (x *AdDelta) String() string {
 func (*AdDelta) ProtoMessage() {}
 
 func (x *AdDelta) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[6]
+	mi := &file_roost_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -667,7 +763,7 @@ func (x *AdDelta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdDelta.ProtoReflect.Descriptor instead.
 func (*AdDelta) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{6}
+	return file_roost_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *AdDelta) GetName() string {
@@ -734,7 +830,7 @@ type WatchLeader struct {
 
 func (x *WatchLeader) Reset() {
 	*x = WatchLeader{}
-	mi := &file_roost_proto_msgTypes[7]
+	mi := &file_roost_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -746,7 +842,7 @@ func (x *WatchLeader) String() string {
 func (*WatchLeader) ProtoMessage() {}
 
 func (x *WatchLeader) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[7]
+	mi := &file_roost_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -759,7 +855,7 @@ func (x *WatchLeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchLeader.ProtoReflect.Descriptor instead.
 func (*WatchLeader) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{7}
+	return file_roost_proto_rawDescGZIP(), []int{9}
 }
 
 // LeaderNews tells who leads, as this negotiator knows it. It is sent at once, at each
@@ -779,7 +875,7 @@ type LeaderNews struct {
 
 func (x *LeaderNews) Reset() {
 	*x = LeaderNews{}
-	mi := &file_roost_proto_msgTypes[8]
+	mi := &file_roost_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -791,7 +887,7 @@ func (x *LeaderNews) String() string {
 func (*LeaderNews) ProtoMessage() {}
 
 func (x *LeaderNews) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[8]
+	mi := &file_roost_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -804,7 +900,7 @@ func (x *LeaderNews) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaderNews.ProtoReflect.Descriptor instead.
 func (*LeaderNews) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{8}
+	return file_roost_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *LeaderNews) GetName() string {
@@ -863,7 +959,7 @@ type FromSchedd struct {
 
 func (x *FromSchedd) Reset() {
 	*x = FromSchedd{}
-	mi := &file_roost_proto_msgTypes[9]
+	mi := &file_roost_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -875,7 +971,7 @@ func (x *FromSchedd) String() string {
 func (*FromSchedd) ProtoMessage() {}
 
 func (x *FromSchedd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[9]
+	mi := &file_roost_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -888,7 +984,7 @@ func (x *FromSchedd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromSchedd.ProtoReflect.Descriptor instead.
 func (*FromSchedd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{9}
+	return file_roost_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *FromSchedd) GetOf() isFromSchedd_Of {
@@ -1062,7 +1158,7 @@ type Told struct {
 
 func (x *Told) Reset() {
 	*x = Told{}
-	mi := &file_roost_proto_msgTypes[10]
+	mi := &file_roost_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1074,7 +1170,7 @@ func (x *Told) String() string {
 func (*Told) ProtoMessage() {}
 
 func (x *Told) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[10]
+	mi := &file_roost_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1087,7 +1183,7 @@ func (x *Told) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Told.ProtoReflect.Descriptor instead.
 func (*Told) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{10}
+	return file_roost_proto_rawDescGZIP(), []int{12}
 }
 
 // PolicySeen confirms a policy: this schedd now obeys it.
@@ -1100,7 +1196,7 @@ type PolicySeen struct {
 
 func (x *PolicySeen) Reset() {
 	*x = PolicySeen{}
-	mi := &file_roost_proto_msgTypes[11]
+	mi := &file_roost_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1112,7 +1208,7 @@ func (x *PolicySeen) String() string {
 func (*PolicySeen) ProtoMessage() {}
 
 func (x *PolicySeen) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[11]
+	mi := &file_roost_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1125,7 +1221,7 @@ func (x *PolicySeen) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PolicySeen.ProtoReflect.Descriptor instead.
 func (*PolicySeen) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{11}
+	return file_roost_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *PolicySeen) GetVersion() uint64 {
@@ -1152,7 +1248,7 @@ type ScheddHello struct {
 
 func (x *ScheddHello) Reset() {
 	*x = ScheddHello{}
-	mi := &file_roost_proto_msgTypes[12]
+	mi := &file_roost_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1164,7 +1260,7 @@ func (x *ScheddHello) String() string {
 func (*ScheddHello) ProtoMessage() {}
 
 func (x *ScheddHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[12]
+	mi := &file_roost_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1177,7 +1273,7 @@ func (x *ScheddHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScheddHello.ProtoReflect.Descriptor instead.
 func (*ScheddHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{12}
+	return file_roost_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ScheddHello) GetName() string {
@@ -1243,7 +1339,7 @@ type HeldGrant struct {
 
 func (x *HeldGrant) Reset() {
 	*x = HeldGrant{}
-	mi := &file_roost_proto_msgTypes[13]
+	mi := &file_roost_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1255,7 +1351,7 @@ func (x *HeldGrant) String() string {
 func (*HeldGrant) ProtoMessage() {}
 
 func (x *HeldGrant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[13]
+	mi := &file_roost_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1268,7 +1364,7 @@ func (x *HeldGrant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeldGrant.ProtoReflect.Descriptor instead.
 func (*HeldGrant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{13}
+	return file_roost_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *HeldGrant) GetGrant() uint64 {
@@ -1340,7 +1436,7 @@ type RequestUpdate struct {
 
 func (x *RequestUpdate) Reset() {
 	*x = RequestUpdate{}
-	mi := &file_roost_proto_msgTypes[14]
+	mi := &file_roost_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1352,7 +1448,7 @@ func (x *RequestUpdate) String() string {
 func (*RequestUpdate) ProtoMessage() {}
 
 func (x *RequestUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[14]
+	mi := &file_roost_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1365,7 +1461,7 @@ func (x *RequestUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestUpdate.ProtoReflect.Descriptor instead.
 func (*RequestUpdate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{14}
+	return file_roost_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *RequestUpdate) GetId() uint64 {
@@ -1541,7 +1637,7 @@ type Proposal struct {
 
 func (x *Proposal) Reset() {
 	*x = Proposal{}
-	mi := &file_roost_proto_msgTypes[15]
+	mi := &file_roost_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1553,7 +1649,7 @@ func (x *Proposal) String() string {
 func (*Proposal) ProtoMessage() {}
 
 func (x *Proposal) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[15]
+	mi := &file_roost_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1566,7 +1662,7 @@ func (x *Proposal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Proposal.ProtoReflect.Descriptor instead.
 func (*Proposal) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{15}
+	return file_roost_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Proposal) GetNode() string {
@@ -1604,7 +1700,7 @@ type GrantResult struct {
 
 func (x *GrantResult) Reset() {
 	*x = GrantResult{}
-	mi := &file_roost_proto_msgTypes[16]
+	mi := &file_roost_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1616,7 +1712,7 @@ func (x *GrantResult) String() string {
 func (*GrantResult) ProtoMessage() {}
 
 func (x *GrantResult) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[16]
+	mi := &file_roost_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1629,7 +1725,7 @@ func (x *GrantResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GrantResult.ProtoReflect.Descriptor instead.
 func (*GrantResult) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{16}
+	return file_roost_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *GrantResult) GetGrant() uint64 {
@@ -1692,7 +1788,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_roost_proto_msgTypes[17]
+	mi := &file_roost_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1704,7 +1800,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[17]
+	mi := &file_roost_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1717,7 +1813,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{17}
+	return file_roost_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Outcome) GetNode() string {
@@ -1787,7 +1883,7 @@ type WhyWaiting struct {
 
 func (x *WhyWaiting) Reset() {
 	*x = WhyWaiting{}
-	mi := &file_roost_proto_msgTypes[18]
+	mi := &file_roost_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1799,7 +1895,7 @@ func (x *WhyWaiting) String() string {
 func (*WhyWaiting) ProtoMessage() {}
 
 func (x *WhyWaiting) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[18]
+	mi := &file_roost_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1812,7 +1908,7 @@ func (x *WhyWaiting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyWaiting.ProtoReflect.Descriptor instead.
 func (*WhyWaiting) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{18}
+	return file_roost_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *WhyWaiting) GetRequest() uint64 {
@@ -1842,7 +1938,7 @@ type Demand struct {
 
 func (x *Demand) Reset() {
 	*x = Demand{}
-	mi := &file_roost_proto_msgTypes[19]
+	mi := &file_roost_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1854,7 +1950,7 @@ func (x *Demand) String() string {
 func (*Demand) ProtoMessage() {}
 
 func (x *Demand) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[19]
+	mi := &file_roost_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1867,7 +1963,7 @@ func (x *Demand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Demand.ProtoReflect.Descriptor instead.
 func (*Demand) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{19}
+	return file_roost_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Demand) GetOwner() string {
@@ -1953,7 +2049,7 @@ type Admit struct {
 
 func (x *Admit) Reset() {
 	*x = Admit{}
-	mi := &file_roost_proto_msgTypes[20]
+	mi := &file_roost_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1965,7 +2061,7 @@ func (x *Admit) String() string {
 func (*Admit) ProtoMessage() {}
 
 func (x *Admit) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[20]
+	mi := &file_roost_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1978,7 +2074,7 @@ func (x *Admit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Admit.ProtoReflect.Descriptor instead.
 func (*Admit) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{20}
+	return file_roost_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Admit) GetId() uint64 {
@@ -2013,7 +2109,7 @@ type Admitted struct {
 
 func (x *Admitted) Reset() {
 	*x = Admitted{}
-	mi := &file_roost_proto_msgTypes[21]
+	mi := &file_roost_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2025,7 +2121,7 @@ func (x *Admitted) String() string {
 func (*Admitted) ProtoMessage() {}
 
 func (x *Admitted) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[21]
+	mi := &file_roost_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2038,7 +2134,7 @@ func (x *Admitted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Admitted.ProtoReflect.Descriptor instead.
 func (*Admitted) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{21}
+	return file_roost_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Admitted) GetId() uint64 {
@@ -2091,7 +2187,7 @@ type Policy struct {
 
 func (x *Policy) Reset() {
 	*x = Policy{}
-	mi := &file_roost_proto_msgTypes[22]
+	mi := &file_roost_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2103,7 +2199,7 @@ func (x *Policy) String() string {
 func (*Policy) ProtoMessage() {}
 
 func (x *Policy) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[22]
+	mi := &file_roost_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2116,7 +2212,7 @@ func (x *Policy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Policy.ProtoReflect.Descriptor instead.
 func (*Policy) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{22}
+	return file_roost_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Policy) GetAdmission() bool {
@@ -2219,7 +2315,7 @@ type Names struct {
 
 func (x *Names) Reset() {
 	*x = Names{}
-	mi := &file_roost_proto_msgTypes[23]
+	mi := &file_roost_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2231,7 +2327,7 @@ func (x *Names) String() string {
 func (*Names) ProtoMessage() {}
 
 func (x *Names) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[23]
+	mi := &file_roost_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2244,7 +2340,7 @@ func (x *Names) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Names.ProtoReflect.Descriptor instead.
 func (*Names) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{23}
+	return file_roost_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Names) GetName() []string {
@@ -2285,7 +2381,7 @@ type JobQueue struct {
 
 func (x *JobQueue) Reset() {
 	*x = JobQueue{}
-	mi := &file_roost_proto_msgTypes[24]
+	mi := &file_roost_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2297,7 +2393,7 @@ func (x *JobQueue) String() string {
 func (*JobQueue) ProtoMessage() {}
 
 func (x *JobQueue) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[24]
+	mi := &file_roost_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2310,7 +2406,7 @@ func (x *JobQueue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobQueue.ProtoReflect.Descriptor instead.
 func (*JobQueue) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{24}
+	return file_roost_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *JobQueue) GetName() string {
@@ -2478,7 +2574,7 @@ type Roll struct {
 
 func (x *Roll) Reset() {
 	*x = Roll{}
-	mi := &file_roost_proto_msgTypes[25]
+	mi := &file_roost_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2490,7 +2586,7 @@ func (x *Roll) String() string {
 func (*Roll) ProtoMessage() {}
 
 func (x *Roll) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[25]
+	mi := &file_roost_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2503,7 +2599,7 @@ func (x *Roll) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Roll.ProtoReflect.Descriptor instead.
 func (*Roll) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{25}
+	return file_roost_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Roll) GetEntries() []string {
@@ -2532,7 +2628,7 @@ type Extent struct {
 
 func (x *Extent) Reset() {
 	*x = Extent{}
-	mi := &file_roost_proto_msgTypes[26]
+	mi := &file_roost_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2544,7 +2640,7 @@ func (x *Extent) String() string {
 func (*Extent) ProtoMessage() {}
 
 func (x *Extent) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[26]
+	mi := &file_roost_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2557,7 +2653,7 @@ func (x *Extent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Extent.ProtoReflect.Descriptor instead.
 func (*Extent) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{26}
+	return file_roost_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Extent) GetMilliCpus() int64 {
@@ -2628,7 +2724,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_roost_proto_msgTypes[27]
+	mi := &file_roost_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2640,7 +2736,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[27]
+	mi := &file_roost_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2653,7 +2749,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{27}
+	return file_roost_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Usage) GetOwner() string {
@@ -2695,7 +2791,7 @@ type ToSchedd struct {
 
 func (x *ToSchedd) Reset() {
 	*x = ToSchedd{}
-	mi := &file_roost_proto_msgTypes[28]
+	mi := &file_roost_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2707,7 +2803,7 @@ func (x *ToSchedd) String() string {
 func (*ToSchedd) ProtoMessage() {}
 
 func (x *ToSchedd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[28]
+	mi := &file_roost_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2720,7 +2816,7 @@ func (x *ToSchedd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToSchedd.ProtoReflect.Descriptor instead.
 func (*ToSchedd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{28}
+	return file_roost_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ToSchedd) GetOf() isToSchedd_Of {
@@ -2850,7 +2946,7 @@ type Room struct {
 
 func (x *Room) Reset() {
 	*x = Room{}
-	mi := &file_roost_proto_msgTypes[29]
+	mi := &file_roost_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2862,7 +2958,7 @@ func (x *Room) String() string {
 func (*Room) ProtoMessage() {}
 
 func (x *Room) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[29]
+	mi := &file_roost_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2875,7 +2971,7 @@ func (x *Room) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Room.ProtoReflect.Descriptor instead.
 func (*Room) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{29}
+	return file_roost_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Room) GetQueue() string {
@@ -2896,7 +2992,7 @@ type Kept struct {
 
 func (x *Kept) Reset() {
 	*x = Kept{}
-	mi := &file_roost_proto_msgTypes[30]
+	mi := &file_roost_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2908,7 +3004,7 @@ func (x *Kept) String() string {
 func (*Kept) ProtoMessage() {}
 
 func (x *Kept) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[30]
+	mi := &file_roost_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2921,7 +3017,7 @@ func (x *Kept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Kept.ProtoReflect.Descriptor instead.
 func (*Kept) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{30}
+	return file_roost_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Kept) GetNodes() []*KeptNode {
@@ -2943,7 +3039,7 @@ type KeptNode struct {
 
 func (x *KeptNode) Reset() {
 	*x = KeptNode{}
-	mi := &file_roost_proto_msgTypes[31]
+	mi := &file_roost_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2955,7 +3051,7 @@ func (x *KeptNode) String() string {
 func (*KeptNode) ProtoMessage() {}
 
 func (x *KeptNode) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[31]
+	mi := &file_roost_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2968,7 +3064,7 @@ func (x *KeptNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeptNode.ProtoReflect.Descriptor instead.
 func (*KeptNode) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{31}
+	return file_roost_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *KeptNode) GetNode() string {
@@ -3009,7 +3105,7 @@ type NegotiatorHello struct {
 
 func (x *NegotiatorHello) Reset() {
 	*x = NegotiatorHello{}
-	mi := &file_roost_proto_msgTypes[32]
+	mi := &file_roost_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3021,7 +3117,7 @@ func (x *NegotiatorHello) String() string {
 func (*NegotiatorHello) ProtoMessage() {}
 
 func (x *NegotiatorHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[32]
+	mi := &file_roost_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3034,7 +3130,7 @@ func (x *NegotiatorHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NegotiatorHello.ProtoReflect.Descriptor instead.
 func (*NegotiatorHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{32}
+	return file_roost_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *NegotiatorHello) GetEpoch() uint64 {
@@ -3082,7 +3178,7 @@ type Grant struct {
 
 func (x *Grant) Reset() {
 	*x = Grant{}
-	mi := &file_roost_proto_msgTypes[33]
+	mi := &file_roost_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3094,7 +3190,7 @@ func (x *Grant) String() string {
 func (*Grant) ProtoMessage() {}
 
 func (x *Grant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[33]
+	mi := &file_roost_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3107,7 +3203,7 @@ func (x *Grant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Grant.ProtoReflect.Descriptor instead.
 func (*Grant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{33}
+	return file_roost_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Grant) GetId() uint64 {
@@ -3242,7 +3338,7 @@ type Unplaced struct {
 
 func (x *Unplaced) Reset() {
 	*x = Unplaced{}
-	mi := &file_roost_proto_msgTypes[34]
+	mi := &file_roost_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3254,7 +3350,7 @@ func (x *Unplaced) String() string {
 func (*Unplaced) ProtoMessage() {}
 
 func (x *Unplaced) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[34]
+	mi := &file_roost_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3267,7 +3363,7 @@ func (x *Unplaced) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unplaced.ProtoReflect.Descriptor instead.
 func (*Unplaced) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{34}
+	return file_roost_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Unplaced) GetRequest() uint64 {
@@ -3300,7 +3396,7 @@ type CellQuestion struct {
 
 func (x *CellQuestion) Reset() {
 	*x = CellQuestion{}
-	mi := &file_roost_proto_msgTypes[35]
+	mi := &file_roost_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3312,7 +3408,7 @@ func (x *CellQuestion) String() string {
 func (*CellQuestion) ProtoMessage() {}
 
 func (x *CellQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[35]
+	mi := &file_roost_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3325,7 +3421,7 @@ func (x *CellQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellQuestion.ProtoReflect.Descriptor instead.
 func (*CellQuestion) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{35}
+	return file_roost_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *CellQuestion) GetPassed() bool {
@@ -3350,7 +3446,7 @@ type CellStatus struct {
 
 func (x *CellStatus) Reset() {
 	*x = CellStatus{}
-	mi := &file_roost_proto_msgTypes[36]
+	mi := &file_roost_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3362,7 +3458,7 @@ func (x *CellStatus) String() string {
 func (*CellStatus) ProtoMessage() {}
 
 func (x *CellStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[36]
+	mi := &file_roost_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3375,7 +3471,7 @@ func (x *CellStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellStatus.ProtoReflect.Descriptor instead.
 func (*CellStatus) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{36}
+	return file_roost_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *CellStatus) GetCell() string {
@@ -3445,7 +3541,7 @@ type CellMember struct {
 
 func (x *CellMember) Reset() {
 	*x = CellMember{}
-	mi := &file_roost_proto_msgTypes[37]
+	mi := &file_roost_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3457,7 +3553,7 @@ func (x *CellMember) String() string {
 func (*CellMember) ProtoMessage() {}
 
 func (x *CellMember) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[37]
+	mi := &file_roost_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3470,7 +3566,7 @@ func (x *CellMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellMember.ProtoReflect.Descriptor instead.
 func (*CellMember) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{37}
+	return file_roost_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *CellMember) GetId() string {
@@ -3551,7 +3647,7 @@ type CellChanged struct {
 
 func (x *CellChanged) Reset() {
 	*x = CellChanged{}
-	mi := &file_roost_proto_msgTypes[38]
+	mi := &file_roost_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3563,7 +3659,7 @@ func (x *CellChanged) String() string {
 func (*CellChanged) ProtoMessage() {}
 
 func (x *CellChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[38]
+	mi := &file_roost_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3576,7 +3672,7 @@ func (x *CellChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellChanged.ProtoReflect.Descriptor instead.
 func (*CellChanged) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{38}
+	return file_roost_proto_rawDescGZIP(), []int{40}
 }
 
 // ReplicaBytes is a message on a connection of the replicated log. The first message of
@@ -3593,7 +3689,7 @@ type ReplicaBytes struct {
 
 func (x *ReplicaBytes) Reset() {
 	*x = ReplicaBytes{}
-	mi := &file_roost_proto_msgTypes[39]
+	mi := &file_roost_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3605,7 +3701,7 @@ func (x *ReplicaBytes) String() string {
 func (*ReplicaBytes) ProtoMessage() {}
 
 func (x *ReplicaBytes) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[39]
+	mi := &file_roost_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3618,7 +3714,7 @@ func (x *ReplicaBytes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaBytes.ProtoReflect.Descriptor instead.
 func (*ReplicaBytes) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{39}
+	return file_roost_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ReplicaBytes) GetData() []byte {
@@ -3661,7 +3757,7 @@ type ReplicaHello struct {
 
 func (x *ReplicaHello) Reset() {
 	*x = ReplicaHello{}
-	mi := &file_roost_proto_msgTypes[40]
+	mi := &file_roost_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3673,7 +3769,7 @@ func (x *ReplicaHello) String() string {
 func (*ReplicaHello) ProtoMessage() {}
 
 func (x *ReplicaHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[40]
+	mi := &file_roost_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3686,7 +3782,7 @@ func (x *ReplicaHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaHello.ProtoReflect.Descriptor instead.
 func (*ReplicaHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{40}
+	return file_roost_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ReplicaHello) GetId() string {
@@ -3740,7 +3836,7 @@ type ReplicaState struct {
 
 func (x *ReplicaState) Reset() {
 	*x = ReplicaState{}
-	mi := &file_roost_proto_msgTypes[41]
+	mi := &file_roost_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3752,7 +3848,7 @@ func (x *ReplicaState) String() string {
 func (*ReplicaState) ProtoMessage() {}
 
 func (x *ReplicaState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[41]
+	mi := &file_roost_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3765,7 +3861,7 @@ func (x *ReplicaState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaState.ProtoReflect.Descriptor instead.
 func (*ReplicaState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{41}
+	return file_roost_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ReplicaState) GetId() string {
@@ -3883,7 +3979,7 @@ type ReplicaMember struct {
 
 func (x *ReplicaMember) Reset() {
 	*x = ReplicaMember{}
-	mi := &file_roost_proto_msgTypes[42]
+	mi := &file_roost_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3895,7 +3991,7 @@ func (x *ReplicaMember) String() string {
 func (*ReplicaMember) ProtoMessage() {}
 
 func (x *ReplicaMember) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[42]
+	mi := &file_roost_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3908,7 +4004,7 @@ func (x *ReplicaMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaMember.ProtoReflect.Descriptor instead.
 func (*ReplicaMember) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{42}
+	return file_roost_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ReplicaMember) GetId() string {
@@ -3951,7 +4047,7 @@ type ToStartd struct {
 
 func (x *ToStartd) Reset() {
 	*x = ToStartd{}
-	mi := &file_roost_proto_msgTypes[43]
+	mi := &file_roost_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3963,7 +4059,7 @@ func (x *ToStartd) String() string {
 func (*ToStartd) ProtoMessage() {}
 
 func (x *ToStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[43]
+	mi := &file_roost_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3976,7 +4072,7 @@ func (x *ToStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToStartd.ProtoReflect.Descriptor instead.
 func (*ToStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{43}
+	return file_roost_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ToStartd) GetOf() isToStartd_Of {
@@ -4233,7 +4329,7 @@ type SessionHello struct {
 
 func (x *SessionHello) Reset() {
 	*x = SessionHello{}
-	mi := &file_roost_proto_msgTypes[44]
+	mi := &file_roost_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4245,7 +4341,7 @@ func (x *SessionHello) String() string {
 func (*SessionHello) ProtoMessage() {}
 
 func (x *SessionHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[44]
+	mi := &file_roost_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4258,7 +4354,7 @@ func (x *SessionHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionHello.ProtoReflect.Descriptor instead.
 func (*SessionHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{44}
+	return file_roost_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *SessionHello) GetSchedd() string {
@@ -4329,7 +4425,7 @@ type ClaimRequest struct {
 
 func (x *ClaimRequest) Reset() {
 	*x = ClaimRequest{}
-	mi := &file_roost_proto_msgTypes[45]
+	mi := &file_roost_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4341,7 +4437,7 @@ func (x *ClaimRequest) String() string {
 func (*ClaimRequest) ProtoMessage() {}
 
 func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[45]
+	mi := &file_roost_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4354,7 +4450,7 @@ func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimRequest.ProtoReflect.Descriptor instead.
 func (*ClaimRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{45}
+	return file_roost_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ClaimRequest) GetGrant() uint64 {
@@ -4498,7 +4594,7 @@ type Activate struct {
 
 func (x *Activate) Reset() {
 	*x = Activate{}
-	mi := &file_roost_proto_msgTypes[46]
+	mi := &file_roost_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4510,7 +4606,7 @@ func (x *Activate) String() string {
 func (*Activate) ProtoMessage() {}
 
 func (x *Activate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[46]
+	mi := &file_roost_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4523,7 +4619,7 @@ func (x *Activate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Activate.ProtoReflect.Descriptor instead.
 func (*Activate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{46}
+	return file_roost_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Activate) GetClaim() uint64 {
@@ -4563,7 +4659,7 @@ type Launch struct {
 
 func (x *Launch) Reset() {
 	*x = Launch{}
-	mi := &file_roost_proto_msgTypes[47]
+	mi := &file_roost_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4575,7 +4671,7 @@ func (x *Launch) String() string {
 func (*Launch) ProtoMessage() {}
 
 func (x *Launch) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[47]
+	mi := &file_roost_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4588,7 +4684,7 @@ func (x *Launch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Launch.ProtoReflect.Descriptor instead.
 func (*Launch) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{47}
+	return file_roost_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Launch) GetAttempt() *scheddapi.AttemptRef {
@@ -4609,7 +4705,7 @@ type TakeCheckpoint struct {
 
 func (x *TakeCheckpoint) Reset() {
 	*x = TakeCheckpoint{}
-	mi := &file_roost_proto_msgTypes[48]
+	mi := &file_roost_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4621,7 +4717,7 @@ func (x *TakeCheckpoint) String() string {
 func (*TakeCheckpoint) ProtoMessage() {}
 
 func (x *TakeCheckpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[48]
+	mi := &file_roost_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4634,7 +4730,7 @@ func (x *TakeCheckpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeCheckpoint.ProtoReflect.Descriptor instead.
 func (*TakeCheckpoint) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{48}
+	return file_roost_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *TakeCheckpoint) GetAttempt() *scheddapi.AttemptRef {
@@ -4664,7 +4760,7 @@ type CheckpointKept struct {
 
 func (x *CheckpointKept) Reset() {
 	*x = CheckpointKept{}
-	mi := &file_roost_proto_msgTypes[49]
+	mi := &file_roost_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4676,7 +4772,7 @@ func (x *CheckpointKept) String() string {
 func (*CheckpointKept) ProtoMessage() {}
 
 func (x *CheckpointKept) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[49]
+	mi := &file_roost_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4689,7 +4785,7 @@ func (x *CheckpointKept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointKept.ProtoReflect.Descriptor instead.
 func (*CheckpointKept) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{49}
+	return file_roost_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *CheckpointKept) GetAttempt() *scheddapi.AttemptRef {
@@ -4724,7 +4820,7 @@ type Freeze struct {
 
 func (x *Freeze) Reset() {
 	*x = Freeze{}
-	mi := &file_roost_proto_msgTypes[50]
+	mi := &file_roost_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4736,7 +4832,7 @@ func (x *Freeze) String() string {
 func (*Freeze) ProtoMessage() {}
 
 func (x *Freeze) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[50]
+	mi := &file_roost_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4749,7 +4845,7 @@ func (x *Freeze) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Freeze.ProtoReflect.Descriptor instead.
 func (*Freeze) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{50}
+	return file_roost_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Freeze) GetAttempt() *scheddapi.AttemptRef {
@@ -4778,7 +4874,7 @@ type Signal struct {
 
 func (x *Signal) Reset() {
 	*x = Signal{}
-	mi := &file_roost_proto_msgTypes[51]
+	mi := &file_roost_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4790,7 +4886,7 @@ func (x *Signal) String() string {
 func (*Signal) ProtoMessage() {}
 
 func (x *Signal) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[51]
+	mi := &file_roost_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4803,7 +4899,7 @@ func (x *Signal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Signal.ProtoReflect.Descriptor instead.
 func (*Signal) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{51}
+	return file_roost_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *Signal) GetAttempt() *scheddapi.AttemptRef {
@@ -4832,7 +4928,7 @@ type Limit struct {
 
 func (x *Limit) Reset() {
 	*x = Limit{}
-	mi := &file_roost_proto_msgTypes[52]
+	mi := &file_roost_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4844,7 +4940,7 @@ func (x *Limit) String() string {
 func (*Limit) ProtoMessage() {}
 
 func (x *Limit) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[52]
+	mi := &file_roost_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4857,7 +4953,7 @@ func (x *Limit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limit.ProtoReflect.Descriptor instead.
 func (*Limit) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{52}
+	return file_roost_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Limit) GetAttempt() *scheddapi.AttemptRef {
@@ -4893,7 +4989,7 @@ type HostFiles struct {
 
 func (x *HostFiles) Reset() {
 	*x = HostFiles{}
-	mi := &file_roost_proto_msgTypes[53]
+	mi := &file_roost_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4905,7 +5001,7 @@ func (x *HostFiles) String() string {
 func (*HostFiles) ProtoMessage() {}
 
 func (x *HostFiles) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[53]
+	mi := &file_roost_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4918,7 +5014,7 @@ func (x *HostFiles) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostFiles.ProtoReflect.Descriptor instead.
 func (*HostFiles) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{53}
+	return file_roost_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *HostFiles) GetAttempt() *scheddapi.AttemptRef {
@@ -4955,7 +5051,7 @@ type Message struct {
 
 func (x *Message) Reset() {
 	*x = Message{}
-	mi := &file_roost_proto_msgTypes[54]
+	mi := &file_roost_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4967,7 +5063,7 @@ func (x *Message) String() string {
 func (*Message) ProtoMessage() {}
 
 func (x *Message) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[54]
+	mi := &file_roost_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4980,7 +5076,7 @@ func (x *Message) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Message.ProtoReflect.Descriptor instead.
 func (*Message) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{54}
+	return file_roost_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Message) GetAttempt() *scheddapi.AttemptRef {
@@ -5060,7 +5156,7 @@ type Program struct {
 
 func (x *Program) Reset() {
 	*x = Program{}
-	mi := &file_roost_proto_msgTypes[55]
+	mi := &file_roost_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5072,7 +5168,7 @@ func (x *Program) String() string {
 func (*Program) ProtoMessage() {}
 
 func (x *Program) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[55]
+	mi := &file_roost_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5085,7 +5181,7 @@ func (x *Program) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Program.ProtoReflect.Descriptor instead.
 func (*Program) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{55}
+	return file_roost_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *Program) GetExecutable() string {
@@ -5329,7 +5425,7 @@ type Bounds struct {
 
 func (x *Bounds) Reset() {
 	*x = Bounds{}
-	mi := &file_roost_proto_msgTypes[56]
+	mi := &file_roost_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5341,7 +5437,7 @@ func (x *Bounds) String() string {
 func (*Bounds) ProtoMessage() {}
 
 func (x *Bounds) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[56]
+	mi := &file_roost_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5354,7 +5450,7 @@ func (x *Bounds) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bounds.ProtoReflect.Descriptor instead.
 func (*Bounds) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{56}
+	return file_roost_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *Bounds) GetCpuNs() int64 {
@@ -5431,7 +5527,7 @@ type CheckpointPolicy struct {
 
 func (x *CheckpointPolicy) Reset() {
 	*x = CheckpointPolicy{}
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5443,7 +5539,7 @@ func (x *CheckpointPolicy) String() string {
 func (*CheckpointPolicy) ProtoMessage() {}
 
 func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5456,7 +5552,7 @@ func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointPolicy.ProtoReflect.Descriptor instead.
 func (*CheckpointPolicy) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{57}
+	return file_roost_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *CheckpointPolicy) GetMethod() CheckpointPolicy_Method {
@@ -5554,7 +5650,7 @@ type Image struct {
 
 func (x *Image) Reset() {
 	*x = Image{}
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5566,7 +5662,7 @@ func (x *Image) String() string {
 func (*Image) ProtoMessage() {}
 
 func (x *Image) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5579,7 +5675,7 @@ func (x *Image) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Image.ProtoReflect.Descriptor instead.
 func (*Image) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{58}
+	return file_roost_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *Image) GetSequence() uint64 {
@@ -5692,7 +5788,7 @@ type FetchImageRequest struct {
 
 func (x *FetchImageRequest) Reset() {
 	*x = FetchImageRequest{}
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5704,7 +5800,7 @@ func (x *FetchImageRequest) String() string {
 func (*FetchImageRequest) ProtoMessage() {}
 
 func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5717,7 +5813,7 @@ func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchImageRequest.ProtoReflect.Descriptor instead.
 func (*FetchImageRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{59}
+	return file_roost_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *FetchImageRequest) GetSchedd() string {
@@ -5763,7 +5859,7 @@ type ImageRight struct {
 
 func (x *ImageRight) Reset() {
 	*x = ImageRight{}
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5775,7 +5871,7 @@ func (x *ImageRight) String() string {
 func (*ImageRight) ProtoMessage() {}
 
 func (x *ImageRight) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5788,7 +5884,7 @@ func (x *ImageRight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImageRight.ProtoReflect.Descriptor instead.
 func (*ImageRight) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{60}
+	return file_roost_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *ImageRight) GetSchedd() string {
@@ -5839,7 +5935,7 @@ type SignedImageRight struct {
 
 func (x *SignedImageRight) Reset() {
 	*x = SignedImageRight{}
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5851,7 +5947,7 @@ func (x *SignedImageRight) String() string {
 func (*SignedImageRight) ProtoMessage() {}
 
 func (x *SignedImageRight) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5864,7 +5960,7 @@ func (x *SignedImageRight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignedImageRight.ProtoReflect.Descriptor instead.
 func (*SignedImageRight) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{61}
+	return file_roost_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *SignedImageRight) GetRight() []byte {
@@ -5897,7 +5993,7 @@ type RemoveImageReply struct {
 
 func (x *RemoveImageReply) Reset() {
 	*x = RemoveImageReply{}
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5909,7 +6005,7 @@ func (x *RemoveImageReply) String() string {
 func (*RemoveImageReply) ProtoMessage() {}
 
 func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5922,7 +6018,7 @@ func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveImageReply.ProtoReflect.Descriptor instead.
 func (*RemoveImageReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{62}
+	return file_roost_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *RemoveImageReply) GetRemoved() bool {
@@ -5944,7 +6040,7 @@ type Vacate struct {
 
 func (x *Vacate) Reset() {
 	*x = Vacate{}
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5956,7 +6052,7 @@ func (x *Vacate) String() string {
 func (*Vacate) ProtoMessage() {}
 
 func (x *Vacate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5969,7 +6065,7 @@ func (x *Vacate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vacate.ProtoReflect.Descriptor instead.
 func (*Vacate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{63}
+	return file_roost_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *Vacate) GetAttempt() *scheddapi.AttemptRef {
@@ -6009,7 +6105,7 @@ type Acknowledge struct {
 
 func (x *Acknowledge) Reset() {
 	*x = Acknowledge{}
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6021,7 +6117,7 @@ func (x *Acknowledge) String() string {
 func (*Acknowledge) ProtoMessage() {}
 
 func (x *Acknowledge) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6034,7 +6130,7 @@ func (x *Acknowledge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Acknowledge.ProtoReflect.Descriptor instead.
 func (*Acknowledge) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{64}
+	return file_roost_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *Acknowledge) GetAttempts() []*scheddapi.AttemptRef {
@@ -6053,7 +6149,7 @@ type ReleaseClaim struct {
 
 func (x *ReleaseClaim) Reset() {
 	*x = ReleaseClaim{}
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6065,7 +6161,7 @@ func (x *ReleaseClaim) String() string {
 func (*ReleaseClaim) ProtoMessage() {}
 
 func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6078,7 +6174,7 @@ func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseClaim.ProtoReflect.Descriptor instead.
 func (*ReleaseClaim) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{65}
+	return file_roost_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *ReleaseClaim) GetClaim() uint64 {
@@ -6103,7 +6199,7 @@ type RenewLeases struct {
 
 func (x *RenewLeases) Reset() {
 	*x = RenewLeases{}
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6115,7 +6211,7 @@ func (x *RenewLeases) String() string {
 func (*RenewLeases) ProtoMessage() {}
 
 func (x *RenewLeases) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6128,7 +6224,7 @@ func (x *RenewLeases) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewLeases.ProtoReflect.Descriptor instead.
 func (*RenewLeases) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{66}
+	return file_roost_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *RenewLeases) GetHeard() uint64 {
@@ -6175,7 +6271,7 @@ type FromStartd struct {
 
 func (x *FromStartd) Reset() {
 	*x = FromStartd{}
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6187,7 +6283,7 @@ func (x *FromStartd) String() string {
 func (*FromStartd) ProtoMessage() {}
 
 func (x *FromStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6200,7 +6296,7 @@ func (x *FromStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromStartd.ProtoReflect.Descriptor instead.
 func (*FromStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{67}
+	return file_roost_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *FromStartd) GetOf() isFromStartd_Of {
@@ -6406,7 +6502,7 @@ type ReachWanted struct {
 
 func (x *ReachWanted) Reset() {
 	*x = ReachWanted{}
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6418,7 +6514,7 @@ func (x *ReachWanted) String() string {
 func (*ReachWanted) ProtoMessage() {}
 
 func (x *ReachWanted) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6431,7 +6527,7 @@ func (x *ReachWanted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachWanted.ProtoReflect.Descriptor instead.
 func (*ReachWanted) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{68}
+	return file_roost_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *ReachWanted) GetAttempt() *scheddapi.AttemptRef {
@@ -6461,7 +6557,7 @@ type ReachCall struct {
 
 func (x *ReachCall) Reset() {
 	*x = ReachCall{}
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6473,7 +6569,7 @@ func (x *ReachCall) String() string {
 func (*ReachCall) ProtoMessage() {}
 
 func (x *ReachCall) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6486,7 +6582,7 @@ func (x *ReachCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachCall.ProtoReflect.Descriptor instead.
 func (*ReachCall) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{69}
+	return file_roost_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *ReachCall) GetCommand() []string {
@@ -6537,7 +6633,7 @@ type ReachOutput struct {
 
 func (x *ReachOutput) Reset() {
 	*x = ReachOutput{}
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6549,7 +6645,7 @@ func (x *ReachOutput) String() string {
 func (*ReachOutput) ProtoMessage() {}
 
 func (x *ReachOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6562,7 +6658,7 @@ func (x *ReachOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachOutput.ProtoReflect.Descriptor instead.
 func (*ReachOutput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{70}
+	return file_roost_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *ReachOutput) GetAttempt() *scheddapi.AttemptRef {
@@ -6650,7 +6746,7 @@ type SessionWelcome struct {
 
 func (x *SessionWelcome) Reset() {
 	*x = SessionWelcome{}
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6662,7 +6758,7 @@ func (x *SessionWelcome) String() string {
 func (*SessionWelcome) ProtoMessage() {}
 
 func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6675,7 +6771,7 @@ func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionWelcome.ProtoReflect.Descriptor instead.
 func (*SessionWelcome) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{71}
+	return file_roost_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *SessionWelcome) GetNode() string {
@@ -6732,7 +6828,7 @@ type ClaimState struct {
 
 func (x *ClaimState) Reset() {
 	*x = ClaimState{}
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6744,7 +6840,7 @@ func (x *ClaimState) String() string {
 func (*ClaimState) ProtoMessage() {}
 
 func (x *ClaimState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6757,7 +6853,7 @@ func (x *ClaimState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimState.ProtoReflect.Descriptor instead.
 func (*ClaimState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{72}
+	return file_roost_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *ClaimState) GetClaim() uint64 {
@@ -6849,7 +6945,7 @@ type ClaimReady struct {
 
 func (x *ClaimReady) Reset() {
 	*x = ClaimReady{}
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6861,7 +6957,7 @@ func (x *ClaimReady) String() string {
 func (*ClaimReady) ProtoMessage() {}
 
 func (x *ClaimReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6874,7 +6970,7 @@ func (x *ClaimReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReady.ProtoReflect.Descriptor instead.
 func (*ClaimReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{73}
+	return file_roost_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *ClaimReady) GetClaim() uint64 {
@@ -6904,7 +7000,7 @@ type Suspended struct {
 
 func (x *Suspended) Reset() {
 	*x = Suspended{}
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6916,7 +7012,7 @@ func (x *Suspended) String() string {
 func (*Suspended) ProtoMessage() {}
 
 func (x *Suspended) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6929,7 +7025,7 @@ func (x *Suspended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Suspended.ProtoReflect.Descriptor instead.
 func (*Suspended) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{74}
+	return file_roost_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *Suspended) GetAttempt() *scheddapi.AttemptRef {
@@ -6973,7 +7069,7 @@ type ClaimReply struct {
 
 func (x *ClaimReply) Reset() {
 	*x = ClaimReply{}
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6985,7 +7081,7 @@ func (x *ClaimReply) String() string {
 func (*ClaimReply) ProtoMessage() {}
 
 func (x *ClaimReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6998,7 +7094,7 @@ func (x *ClaimReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReply.ProtoReflect.Descriptor instead.
 func (*ClaimReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{75}
+	return file_roost_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *ClaimReply) GetGrant() uint64 {
@@ -7084,7 +7180,7 @@ type InputReady struct {
 
 func (x *InputReady) Reset() {
 	*x = InputReady{}
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7096,7 +7192,7 @@ func (x *InputReady) String() string {
 func (*InputReady) ProtoMessage() {}
 
 func (x *InputReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7109,7 +7205,7 @@ func (x *InputReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputReady.ProtoReflect.Descriptor instead.
 func (*InputReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{76}
+	return file_roost_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *InputReady) GetAttempt() *scheddapi.AttemptRef {
@@ -7150,7 +7246,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7162,7 +7258,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7175,7 +7271,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{77}
+	return file_roost_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *Started) GetAttempt() *scheddapi.AttemptRef {
@@ -7216,7 +7312,7 @@ type Exited struct {
 
 func (x *Exited) Reset() {
 	*x = Exited{}
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7228,7 +7324,7 @@ func (x *Exited) String() string {
 func (*Exited) ProtoMessage() {}
 
 func (x *Exited) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7241,7 +7337,7 @@ func (x *Exited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exited.ProtoReflect.Descriptor instead.
 func (*Exited) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{78}
+	return file_roost_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *Exited) GetAttempt() *scheddapi.AttemptRef {
@@ -7329,7 +7425,7 @@ type CheckpointTaken struct {
 
 func (x *CheckpointTaken) Reset() {
 	*x = CheckpointTaken{}
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7341,7 +7437,7 @@ func (x *CheckpointTaken) String() string {
 func (*CheckpointTaken) ProtoMessage() {}
 
 func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7354,7 +7450,7 @@ func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointTaken.ProtoReflect.Descriptor instead.
 func (*CheckpointTaken) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{79}
+	return file_roost_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *CheckpointTaken) GetAttempt() *scheddapi.AttemptRef {
@@ -7401,7 +7497,7 @@ type UsageReport struct {
 
 func (x *UsageReport) Reset() {
 	*x = UsageReport{}
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7413,7 +7509,7 @@ func (x *UsageReport) String() string {
 func (*UsageReport) ProtoMessage() {}
 
 func (x *UsageReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7426,7 +7522,7 @@ func (x *UsageReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageReport.ProtoReflect.Descriptor instead.
 func (*UsageReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{80}
+	return file_roost_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *UsageReport) GetAttempts() []*AttemptUsage {
@@ -7450,7 +7546,7 @@ type AttemptUsage struct {
 
 func (x *AttemptUsage) Reset() {
 	*x = AttemptUsage{}
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7462,7 +7558,7 @@ func (x *AttemptUsage) String() string {
 func (*AttemptUsage) ProtoMessage() {}
 
 func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7475,7 +7571,7 @@ func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptUsage.ProtoReflect.Descriptor instead.
 func (*AttemptUsage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{81}
+	return file_roost_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *AttemptUsage) GetAttempt() *scheddapi.AttemptRef {
@@ -7516,7 +7612,7 @@ type ClaimLost struct {
 
 func (x *ClaimLost) Reset() {
 	*x = ClaimLost{}
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7528,7 +7624,7 @@ func (x *ClaimLost) String() string {
 func (*ClaimLost) ProtoMessage() {}
 
 func (x *ClaimLost) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7541,7 +7637,7 @@ func (x *ClaimLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimLost.ProtoReflect.Descriptor instead.
 func (*ClaimLost) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{82}
+	return file_roost_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *ClaimLost) GetClaim() uint64 {
@@ -7567,7 +7663,7 @@ type LeasesRenewed struct {
 
 func (x *LeasesRenewed) Reset() {
 	*x = LeasesRenewed{}
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7579,7 +7675,7 @@ func (x *LeasesRenewed) String() string {
 func (*LeasesRenewed) ProtoMessage() {}
 
 func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7592,7 +7688,7 @@ func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeasesRenewed.ProtoReflect.Descriptor instead.
 func (*LeasesRenewed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{83}
+	return file_roost_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *LeasesRenewed) GetWord() uint64 {
@@ -7615,7 +7711,7 @@ type FileEntry struct {
 
 func (x *FileEntry) Reset() {
 	*x = FileEntry{}
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7627,7 +7723,7 @@ func (x *FileEntry) String() string {
 func (*FileEntry) ProtoMessage() {}
 
 func (x *FileEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7640,7 +7736,7 @@ func (x *FileEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileEntry.ProtoReflect.Descriptor instead.
 func (*FileEntry) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{84}
+	return file_roost_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *FileEntry) GetName() string {
@@ -7700,7 +7796,7 @@ type FileChunk struct {
 
 func (x *FileChunk) Reset() {
 	*x = FileChunk{}
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7712,7 +7808,7 @@ func (x *FileChunk) String() string {
 func (*FileChunk) ProtoMessage() {}
 
 func (x *FileChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7725,7 +7821,7 @@ func (x *FileChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileChunk.ProtoReflect.Descriptor instead.
 func (*FileChunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{85}
+	return file_roost_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *FileChunk) GetSchedd() string {
@@ -7809,7 +7905,7 @@ type TransferTotals struct {
 
 func (x *TransferTotals) Reset() {
 	*x = TransferTotals{}
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7821,7 +7917,7 @@ func (x *TransferTotals) String() string {
 func (*TransferTotals) ProtoMessage() {}
 
 func (x *TransferTotals) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7834,7 +7930,7 @@ func (x *TransferTotals) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferTotals.ProtoReflect.Descriptor instead.
 func (*TransferTotals) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{86}
+	return file_roost_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *TransferTotals) GetFiles() uint64 {
@@ -7861,7 +7957,7 @@ type PutReply struct {
 
 func (x *PutReply) Reset() {
 	*x = PutReply{}
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7873,7 +7969,7 @@ func (x *PutReply) String() string {
 func (*PutReply) ProtoMessage() {}
 
 func (x *PutReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7886,7 +7982,7 @@ func (x *PutReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutReply.ProtoReflect.Descriptor instead.
 func (*PutReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{87}
+	return file_roost_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *PutReply) GetFiles() uint32 {
@@ -7915,7 +8011,7 @@ type FetchRequest struct {
 
 func (x *FetchRequest) Reset() {
 	*x = FetchRequest{}
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7927,7 +8023,7 @@ func (x *FetchRequest) String() string {
 func (*FetchRequest) ProtoMessage() {}
 
 func (x *FetchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7940,7 +8036,7 @@ func (x *FetchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchRequest.ProtoReflect.Descriptor instead.
 func (*FetchRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{88}
+	return file_roost_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *FetchRequest) GetSchedd() string {
@@ -7984,7 +8080,7 @@ type TailRequest struct {
 
 func (x *TailRequest) Reset() {
 	*x = TailRequest{}
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7996,7 +8092,7 @@ func (x *TailRequest) String() string {
 func (*TailRequest) ProtoMessage() {}
 
 func (x *TailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8009,7 +8105,7 @@ func (x *TailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailRequest.ProtoReflect.Descriptor instead.
 func (*TailRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{89}
+	return file_roost_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *TailRequest) GetSchedd() string {
@@ -8085,7 +8181,7 @@ type GuardSigns struct {
 
 func (x *GuardSigns) Reset() {
 	*x = GuardSigns{}
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8097,7 +8193,7 @@ func (x *GuardSigns) String() string {
 func (*GuardSigns) ProtoMessage() {}
 
 func (x *GuardSigns) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8110,7 +8206,7 @@ func (x *GuardSigns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardSigns.ProtoReflect.Descriptor instead.
 func (*GuardSigns) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{90}
+	return file_roost_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *GuardSigns) GetSequence() uint64 {
@@ -8253,7 +8349,7 @@ type IdleSource struct {
 
 func (x *IdleSource) Reset() {
 	*x = IdleSource{}
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8265,7 +8361,7 @@ func (x *IdleSource) String() string {
 func (*IdleSource) ProtoMessage() {}
 
 func (x *IdleSource) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8278,7 +8374,7 @@ func (x *IdleSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IdleSource.ProtoReflect.Descriptor instead.
 func (*IdleSource) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{91}
+	return file_roost_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *IdleSource) GetName() string {
@@ -8328,7 +8424,7 @@ type Pause struct {
 
 func (x *Pause) Reset() {
 	*x = Pause{}
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8340,7 +8436,7 @@ func (x *Pause) String() string {
 func (*Pause) ProtoMessage() {}
 
 func (x *Pause) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8353,7 +8449,7 @@ func (x *Pause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pause.ProtoReflect.Descriptor instead.
 func (*Pause) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{92}
+	return file_roost_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *Pause) GetUntil() int64 {
@@ -8404,7 +8500,7 @@ type GuardReport struct {
 
 func (x *GuardReport) Reset() {
 	*x = GuardReport{}
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8416,7 +8512,7 @@ func (x *GuardReport) String() string {
 func (*GuardReport) ProtoMessage() {}
 
 func (x *GuardReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8429,7 +8525,7 @@ func (x *GuardReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardReport.ProtoReflect.Descriptor instead.
 func (*GuardReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{93}
+	return file_roost_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *GuardReport) GetStartd() string {
@@ -8507,7 +8603,7 @@ type OwnerFreeze struct {
 
 func (x *OwnerFreeze) Reset() {
 	*x = OwnerFreeze{}
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8519,7 +8615,7 @@ func (x *OwnerFreeze) String() string {
 func (*OwnerFreeze) ProtoMessage() {}
 
 func (x *OwnerFreeze) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8532,7 +8628,7 @@ func (x *OwnerFreeze) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerFreeze.ProtoReflect.Descriptor instead.
 func (*OwnerFreeze) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{94}
+	return file_roost_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *OwnerFreeze) GetAt() int64 {
@@ -8572,7 +8668,7 @@ type Tenant struct {
 
 func (x *Tenant) Reset() {
 	*x = Tenant{}
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8584,7 +8680,7 @@ func (x *Tenant) String() string {
 func (*Tenant) ProtoMessage() {}
 
 func (x *Tenant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8597,7 +8693,7 @@ func (x *Tenant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tenant.ProtoReflect.Descriptor instead.
 func (*Tenant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{95}
+	return file_roost_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *Tenant) GetTask() string {
@@ -8666,7 +8762,7 @@ type PauseRequest struct {
 
 func (x *PauseRequest) Reset() {
 	*x = PauseRequest{}
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8678,7 +8774,7 @@ func (x *PauseRequest) String() string {
 func (*PauseRequest) ProtoMessage() {}
 
 func (x *PauseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8691,7 +8787,7 @@ func (x *PauseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseRequest.ProtoReflect.Descriptor instead.
 func (*PauseRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{96}
+	return file_roost_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *PauseRequest) GetUntil() int64 {
@@ -8716,7 +8812,7 @@ type ResumeRequest struct {
 
 func (x *ResumeRequest) Reset() {
 	*x = ResumeRequest{}
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8728,7 +8824,7 @@ func (x *ResumeRequest) String() string {
 func (*ResumeRequest) ProtoMessage() {}
 
 func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8741,7 +8837,7 @@ func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{97}
+	return file_roost_proto_rawDescGZIP(), []int{99}
 }
 
 type OwnerReply struct {
@@ -8755,7 +8851,7 @@ type OwnerReply struct {
 
 func (x *OwnerReply) Reset() {
 	*x = OwnerReply{}
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8767,7 +8863,7 @@ func (x *OwnerReply) String() string {
 func (*OwnerReply) ProtoMessage() {}
 
 func (x *OwnerReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8780,7 +8876,7 @@ func (x *OwnerReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerReply.ProtoReflect.Descriptor instead.
 func (*OwnerReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{98}
+	return file_roost_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *OwnerReply) GetPause() *Pause {
@@ -8812,7 +8908,7 @@ type MineRequest struct {
 
 func (x *MineRequest) Reset() {
 	*x = MineRequest{}
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8824,7 +8920,7 @@ func (x *MineRequest) String() string {
 func (*MineRequest) ProtoMessage() {}
 
 func (x *MineRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8837,7 +8933,7 @@ func (x *MineRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineRequest.ProtoReflect.Descriptor instead.
 func (*MineRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{99}
+	return file_roost_proto_rawDescGZIP(), []int{101}
 }
 
 type MineReply struct {
@@ -8851,7 +8947,7 @@ type MineReply struct {
 
 func (x *MineReply) Reset() {
 	*x = MineReply{}
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8863,7 +8959,7 @@ func (x *MineReply) String() string {
 func (*MineReply) ProtoMessage() {}
 
 func (x *MineReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8876,7 +8972,7 @@ func (x *MineReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineReply.ProtoReflect.Descriptor instead.
 func (*MineReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{100}
+	return file_roost_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *MineReply) GetSigns() *GuardSigns {
@@ -8914,7 +9010,7 @@ type PresentRequest struct {
 
 func (x *PresentRequest) Reset() {
 	*x = PresentRequest{}
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8926,7 +9022,7 @@ func (x *PresentRequest) String() string {
 func (*PresentRequest) ProtoMessage() {}
 
 func (x *PresentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8939,7 +9035,7 @@ func (x *PresentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentRequest.ProtoReflect.Descriptor instead.
 func (*PresentRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{101}
+	return file_roost_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *PresentRequest) GetInput() int64 {
@@ -8978,7 +9074,7 @@ type PresentReply struct {
 
 func (x *PresentReply) Reset() {
 	*x = PresentReply{}
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8990,7 +9086,7 @@ func (x *PresentReply) String() string {
 func (*PresentReply) ProtoMessage() {}
 
 func (x *PresentReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9003,7 +9099,7 @@ func (x *PresentReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentReply.ProtoReflect.Descriptor instead.
 func (*PresentReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{102}
+	return file_roost_proto_rawDescGZIP(), []int{104}
 }
 
 type GreetRequest struct {
@@ -9014,7 +9110,7 @@ type GreetRequest struct {
 
 func (x *GreetRequest) Reset() {
 	*x = GreetRequest{}
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9026,7 +9122,7 @@ func (x *GreetRequest) String() string {
 func (*GreetRequest) ProtoMessage() {}
 
 func (x *GreetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9039,7 +9135,7 @@ func (x *GreetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetRequest.ProtoReflect.Descriptor instead.
 func (*GreetRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{103}
+	return file_roost_proto_rawDescGZIP(), []int{105}
 }
 
 type GreetReply struct {
@@ -9052,7 +9148,7 @@ type GreetReply struct {
 
 func (x *GreetReply) Reset() {
 	*x = GreetReply{}
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9064,7 +9160,7 @@ func (x *GreetReply) String() string {
 func (*GreetReply) ProtoMessage() {}
 
 func (x *GreetReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9077,7 +9173,7 @@ func (x *GreetReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetReply.ProtoReflect.Descriptor instead.
 func (*GreetReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{104}
+	return file_roost_proto_rawDescGZIP(), []int{106}
 }
 
 func (x *GreetReply) GetPool() string {
@@ -9109,7 +9205,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9121,7 +9217,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9134,7 +9230,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{105}
+	return file_roost_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *JoinRequest) GetSecret() []byte {
@@ -9190,7 +9286,7 @@ type JoinReply struct {
 
 func (x *JoinReply) Reset() {
 	*x = JoinReply{}
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9202,7 +9298,7 @@ func (x *JoinReply) String() string {
 func (*JoinReply) ProtoMessage() {}
 
 func (x *JoinReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9215,7 +9311,7 @@ func (x *JoinReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinReply.ProtoReflect.Descriptor instead.
 func (*JoinReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{106}
+	return file_roost_proto_rawDescGZIP(), []int{108}
 }
 
 func (x *JoinReply) GetCertificate() []byte {
@@ -9297,7 +9393,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9309,7 +9405,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9322,7 +9418,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{107}
+	return file_roost_proto_rawDescGZIP(), []int{109}
 }
 
 func (x *RenewRequest) GetRequest() []byte {
@@ -9341,7 +9437,7 @@ type RenewReply struct {
 
 func (x *RenewReply) Reset() {
 	*x = RenewReply{}
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9353,7 +9449,7 @@ func (x *RenewReply) String() string {
 func (*RenewReply) ProtoMessage() {}
 
 func (x *RenewReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9366,7 +9462,7 @@ func (x *RenewReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewReply.ProtoReflect.Descriptor instead.
 func (*RenewReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{108}
+	return file_roost_proto_rawDescGZIP(), []int{110}
 }
 
 func (x *RenewReply) GetCertificate() []byte {
@@ -9384,7 +9480,7 @@ type LeaveRequest struct {
 
 func (x *LeaveRequest) Reset() {
 	*x = LeaveRequest{}
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9396,7 +9492,7 @@ func (x *LeaveRequest) String() string {
 func (*LeaveRequest) ProtoMessage() {}
 
 func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9409,7 +9505,7 @@ func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveRequest.ProtoReflect.Descriptor instead.
 func (*LeaveRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{109}
+	return file_roost_proto_rawDescGZIP(), []int{111}
 }
 
 type LeaveReply struct {
@@ -9420,7 +9516,7 @@ type LeaveReply struct {
 
 func (x *LeaveReply) Reset() {
 	*x = LeaveReply{}
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9432,7 +9528,7 @@ func (x *LeaveReply) String() string {
 func (*LeaveReply) ProtoMessage() {}
 
 func (x *LeaveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9445,7 +9541,7 @@ func (x *LeaveReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveReply.ProtoReflect.Descriptor instead.
 func (*LeaveReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{110}
+	return file_roost_proto_rawDescGZIP(), []int{112}
 }
 
 type RevokedRequest struct {
@@ -9457,7 +9553,7 @@ type RevokedRequest struct {
 
 func (x *RevokedRequest) Reset() {
 	*x = RevokedRequest{}
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9469,7 +9565,7 @@ func (x *RevokedRequest) String() string {
 func (*RevokedRequest) ProtoMessage() {}
 
 func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9482,7 +9578,7 @@ func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedRequest.ProtoReflect.Descriptor instead.
 func (*RevokedRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{111}
+	return file_roost_proto_rawDescGZIP(), []int{113}
 }
 
 func (x *RevokedRequest) GetNumber() int64 {
@@ -9501,7 +9597,7 @@ type RevokedReply struct {
 
 func (x *RevokedReply) Reset() {
 	*x = RevokedReply{}
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9513,7 +9609,7 @@ func (x *RevokedReply) String() string {
 func (*RevokedReply) ProtoMessage() {}
 
 func (x *RevokedReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9526,7 +9622,7 @@ func (x *RevokedReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedReply.ProtoReflect.Descriptor instead.
 func (*RevokedReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{112}
+	return file_roost_proto_rawDescGZIP(), []int{114}
 }
 
 func (x *RevokedReply) GetList() []byte {
@@ -9547,7 +9643,7 @@ type MakeTokenRequest struct {
 
 func (x *MakeTokenRequest) Reset() {
 	*x = MakeTokenRequest{}
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9559,7 +9655,7 @@ func (x *MakeTokenRequest) String() string {
 func (*MakeTokenRequest) ProtoMessage() {}
 
 func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9572,7 +9668,7 @@ func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenRequest.ProtoReflect.Descriptor instead.
 func (*MakeTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{113}
+	return file_roost_proto_rawDescGZIP(), []int{115}
 }
 
 func (x *MakeTokenRequest) GetPart() string {
@@ -9607,7 +9703,7 @@ type MakeTokenReply struct {
 
 func (x *MakeTokenReply) Reset() {
 	*x = MakeTokenReply{}
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9619,7 +9715,7 @@ func (x *MakeTokenReply) String() string {
 func (*MakeTokenReply) ProtoMessage() {}
 
 func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9632,7 +9728,7 @@ func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenReply.ProtoReflect.Descriptor instead.
 func (*MakeTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{114}
+	return file_roost_proto_rawDescGZIP(), []int{116}
 }
 
 func (x *MakeTokenReply) GetToken() string {
@@ -9672,7 +9768,7 @@ type TokenInfo struct {
 
 func (x *TokenInfo) Reset() {
 	*x = TokenInfo{}
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9684,7 +9780,7 @@ func (x *TokenInfo) String() string {
 func (*TokenInfo) ProtoMessage() {}
 
 func (x *TokenInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9697,7 +9793,7 @@ func (x *TokenInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenInfo.ProtoReflect.Descriptor instead.
 func (*TokenInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{115}
+	return file_roost_proto_rawDescGZIP(), []int{117}
 }
 
 func (x *TokenInfo) GetId() string {
@@ -9765,7 +9861,7 @@ type RemoveTokenRequest struct {
 
 func (x *RemoveTokenRequest) Reset() {
 	*x = RemoveTokenRequest{}
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9777,7 +9873,7 @@ func (x *RemoveTokenRequest) String() string {
 func (*RemoveTokenRequest) ProtoMessage() {}
 
 func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9790,7 +9886,7 @@ func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenRequest.ProtoReflect.Descriptor instead.
 func (*RemoveTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{116}
+	return file_roost_proto_rawDescGZIP(), []int{118}
 }
 
 func (x *RemoveTokenRequest) GetId() string {
@@ -9809,7 +9905,7 @@ type RemoveTokenReply struct {
 
 func (x *RemoveTokenReply) Reset() {
 	*x = RemoveTokenReply{}
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9821,7 +9917,7 @@ func (x *RemoveTokenReply) String() string {
 func (*RemoveTokenReply) ProtoMessage() {}
 
 func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9834,7 +9930,7 @@ func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenReply.ProtoReflect.Descriptor instead.
 func (*RemoveTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{117}
+	return file_roost_proto_rawDescGZIP(), []int{119}
 }
 
 func (x *RemoveTokenReply) GetRemoved() *TokenInfo {
@@ -9852,7 +9948,7 @@ type MembersRequest struct {
 
 func (x *MembersRequest) Reset() {
 	*x = MembersRequest{}
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[120]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9864,7 +9960,7 @@ func (x *MembersRequest) String() string {
 func (*MembersRequest) ProtoMessage() {}
 
 func (x *MembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[120]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9877,7 +9973,7 @@ func (x *MembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersRequest.ProtoReflect.Descriptor instead.
 func (*MembersRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{118}
+	return file_roost_proto_rawDescGZIP(), []int{120}
 }
 
 type MembersReply struct {
@@ -9890,7 +9986,7 @@ type MembersReply struct {
 
 func (x *MembersReply) Reset() {
 	*x = MembersReply{}
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[121]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9902,7 +9998,7 @@ func (x *MembersReply) String() string {
 func (*MembersReply) ProtoMessage() {}
 
 func (x *MembersReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[121]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9915,7 +10011,7 @@ func (x *MembersReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersReply.ProtoReflect.Descriptor instead.
 func (*MembersReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{119}
+	return file_roost_proto_rawDescGZIP(), []int{121}
 }
 
 func (x *MembersReply) GetTokens() []*TokenInfo {
@@ -9948,7 +10044,7 @@ type MemberInfo struct {
 
 func (x *MemberInfo) Reset() {
 	*x = MemberInfo{}
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[122]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9960,7 +10056,7 @@ func (x *MemberInfo) String() string {
 func (*MemberInfo) ProtoMessage() {}
 
 func (x *MemberInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[122]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9973,7 +10069,7 @@ func (x *MemberInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberInfo.ProtoReflect.Descriptor instead.
 func (*MemberInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{120}
+	return file_roost_proto_rawDescGZIP(), []int{122}
 }
 
 func (x *MemberInfo) GetName() string {
@@ -10042,7 +10138,7 @@ type RevokeRequest struct {
 
 func (x *RevokeRequest) Reset() {
 	*x = RevokeRequest{}
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[123]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10054,7 +10150,7 @@ func (x *RevokeRequest) String() string {
 func (*RevokeRequest) ProtoMessage() {}
 
 func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[123]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10067,7 +10163,7 @@ func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeRequest.ProtoReflect.Descriptor instead.
 func (*RevokeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{121}
+	return file_roost_proto_rawDescGZIP(), []int{123}
 }
 
 func (x *RevokeRequest) GetName() string {
@@ -10093,7 +10189,7 @@ type RevokeReply struct {
 
 func (x *RevokeReply) Reset() {
 	*x = RevokeReply{}
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[124]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10105,7 +10201,7 @@ func (x *RevokeReply) String() string {
 func (*RevokeReply) ProtoMessage() {}
 
 func (x *RevokeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[124]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10118,7 +10214,7 @@ func (x *RevokeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeReply.ProtoReflect.Descriptor instead.
 func (*RevokeReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{122}
+	return file_roost_proto_rawDescGZIP(), []int{124}
 }
 
 func (x *RevokeReply) GetCertificates() uint32 {
@@ -10136,7 +10232,7 @@ type FeedRunning struct {
 
 func (x *FeedRunning) Reset() {
 	*x = FeedRunning{}
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[125]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10148,7 +10244,7 @@ func (x *FeedRunning) String() string {
 func (*FeedRunning) ProtoMessage() {}
 
 func (x *FeedRunning) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[125]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10161,7 +10257,7 @@ func (x *FeedRunning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedRunning.ProtoReflect.Descriptor instead.
 func (*FeedRunning) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{123}
+	return file_roost_proto_rawDescGZIP(), []int{125}
 }
 
 // FeedRequest is a message of the accountant.
@@ -10176,7 +10272,7 @@ type FeedRequest struct {
 
 func (x *FeedRequest) Reset() {
 	*x = FeedRequest{}
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[126]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10188,7 +10284,7 @@ func (x *FeedRequest) String() string {
 func (*FeedRequest) ProtoMessage() {}
 
 func (x *FeedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[126]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10201,7 +10297,7 @@ func (x *FeedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedRequest.ProtoReflect.Descriptor instead.
 func (*FeedRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{124}
+	return file_roost_proto_rawDescGZIP(), []int{126}
 }
 
 func (x *FeedRequest) GetHello() *FeedHello {
@@ -10235,7 +10331,7 @@ type SpentBudgets struct {
 
 func (x *SpentBudgets) Reset() {
 	*x = SpentBudgets{}
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[127]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10247,7 +10343,7 @@ func (x *SpentBudgets) String() string {
 func (*SpentBudgets) ProtoMessage() {}
 
 func (x *SpentBudgets) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[127]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10260,7 +10356,7 @@ func (x *SpentBudgets) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpentBudgets.ProtoReflect.Descriptor instead.
 func (*SpentBudgets) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{125}
+	return file_roost_proto_rawDescGZIP(), []int{127}
 }
 
 func (x *SpentBudgets) GetSpent() []*SpentBudget {
@@ -10285,7 +10381,7 @@ type SpentBudget struct {
 
 func (x *SpentBudget) Reset() {
 	*x = SpentBudget{}
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[128]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10297,7 +10393,7 @@ func (x *SpentBudget) String() string {
 func (*SpentBudget) ProtoMessage() {}
 
 func (x *SpentBudget) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[128]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10310,7 +10406,7 @@ func (x *SpentBudget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpentBudget.ProtoReflect.Descriptor instead.
 func (*SpentBudget) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{126}
+	return file_roost_proto_rawDescGZIP(), []int{128}
 }
 
 func (x *SpentBudget) GetProject() string {
@@ -10364,7 +10460,7 @@ type FeedHello struct {
 
 func (x *FeedHello) Reset() {
 	*x = FeedHello{}
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[129]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10376,7 +10472,7 @@ func (x *FeedHello) String() string {
 func (*FeedHello) ProtoMessage() {}
 
 func (x *FeedHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[129]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10389,7 +10485,7 @@ func (x *FeedHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedHello.ProtoReflect.Descriptor instead.
 func (*FeedHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{127}
+	return file_roost_proto_rawDescGZIP(), []int{129}
 }
 
 func (x *FeedHello) GetAddress() string {
@@ -10408,7 +10504,7 @@ type FeedWalk struct {
 
 func (x *FeedWalk) Reset() {
 	*x = FeedWalk{}
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[130]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10420,7 +10516,7 @@ func (x *FeedWalk) String() string {
 func (*FeedWalk) ProtoMessage() {}
 
 func (x *FeedWalk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[130]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10433,7 +10529,7 @@ func (x *FeedWalk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedWalk.ProtoReflect.Descriptor instead.
 func (*FeedWalk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{128}
+	return file_roost_proto_rawDescGZIP(), []int{130}
 }
 
 func (x *FeedWalk) GetSince() int64 {
@@ -10461,7 +10557,7 @@ type FeedBatch struct {
 
 func (x *FeedBatch) Reset() {
 	*x = FeedBatch{}
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[131]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10473,7 +10569,7 @@ func (x *FeedBatch) String() string {
 func (*FeedBatch) ProtoMessage() {}
 
 func (x *FeedBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[131]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10486,7 +10582,7 @@ func (x *FeedBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedBatch.ProtoReflect.Descriptor instead.
 func (*FeedBatch) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{129}
+	return file_roost_proto_rawDescGZIP(), []int{131}
 }
 
 func (x *FeedBatch) GetSource() []byte {
@@ -10541,7 +10637,12 @@ const file_roost_proto_rawDesc = "" +
 	"\x04user\x18\x01 \x01(\tR\x04user\x12\x10\n" +
 	"\x03uid\x18\x02 \x01(\rR\x03uid\x12\x10\n" +
 	"\x03gid\x18\x03 \x01(\rR\x03gid\x123\n" +
-	"\arequest\x18\x04 \x01(\v2\x19.roost.wire.SubmitRequestR\arequest\"p\n" +
+	"\arequest\x18\x04 \x01(\v2\x19.roost.wire.SubmitRequestR\arequest\"/\n" +
+	"\x12CellHistoryRequest\x12\x19\n" +
+	"\bsince_ns\x18\x01 \x01(\x03R\asinceNs\"=\n" +
+	"\x11CellHistoryRecord\x12\x10\n" +
+	"\x03job\x18\x01 \x01(\x04R\x03job\x12\x16\n" +
+	"\x06record\x18\x02 \x01(\fR\x06record\"p\n" +
 	"\fNeighbourAct\x12\x12\n" +
 	"\x04user\x18\x01 \x01(\tR\x04user\x12(\n" +
 	"\x03act\x18\x02 \x01(\v2\x16.roost.wire.ActRequestR\x03act\x12\x10\n" +
@@ -11470,7 +11571,9 @@ const file_roost_proto_rawDesc = "" +
 	"\x03Why\x12\x16.roost.wire.WhyRequest\x1a\x14.roost.wire.WhyReply\x12;\n" +
 	"\x06Events\x12\x19.roost.wire.EventsRequest\x1a\x14.roost.wire.JobEvent0\x01\x125\n" +
 	"\x03Act\x12\x18.roost.wire.NeighbourAct\x1a\x14.roost.wire.ActReply\x12>\n" +
-	"\x06Submit\x12\x1b.roost.wire.NeighbourSubmit\x1a\x17.roost.wire.SubmitReply2\xaf\x01\n" +
+	"\x06Submit\x12\x1b.roost.wire.NeighbourSubmit\x1a\x17.roost.wire.SubmitReply2W\n" +
+	"\tCellQueue\x12J\n" +
+	"\aHistory\x12\x1e.roost.wire.CellHistoryRequest\x1a\x1d.roost.wire.CellHistoryRecord0\x012\xaf\x01\n" +
 	"\tCollector\x128\n" +
 	"\tAdvertise\x12\x14.roost.wire.AdUpdate\x1a\x11.roost.wire.AdAck(\x010\x01\x124\n" +
 	"\x05Watch\x12\x14.roost.wire.WatchAds\x1a\x13.roost.wire.AdDelta0\x01\x122\n" +
@@ -11539,482 +11642,486 @@ func file_roost_proto_rawDescGZIP() []byte {
 }
 
 var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 134)
+var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 136)
 var file_roost_proto_goTypes = []any{
 	(RequestUpdate_Counting)(0),             // 0: roost.wire.RequestUpdate.Counting
 	(Outcome_Verdict)(0),                    // 1: roost.wire.Outcome.Verdict
 	(CheckpointPolicy_Method)(0),            // 2: roost.wire.CheckpointPolicy.Method
 	(IdleSource_Health)(0),                  // 3: roost.wire.IdleSource.Health
 	(*NeighbourSubmit)(nil),                 // 4: roost.wire.NeighbourSubmit
-	(*NeighbourAct)(nil),                    // 5: roost.wire.NeighbourAct
-	(*NeighbourQuery)(nil),                  // 6: roost.wire.NeighbourQuery
-	(*AdUpdate)(nil),                        // 7: roost.wire.AdUpdate
-	(*AdAck)(nil),                           // 8: roost.wire.AdAck
-	(*WatchAds)(nil),                        // 9: roost.wire.WatchAds
-	(*AdDelta)(nil),                         // 10: roost.wire.AdDelta
-	(*WatchLeader)(nil),                     // 11: roost.wire.WatchLeader
-	(*LeaderNews)(nil),                      // 12: roost.wire.LeaderNews
-	(*FromSchedd)(nil),                      // 13: roost.wire.FromSchedd
-	(*Told)(nil),                            // 14: roost.wire.Told
-	(*PolicySeen)(nil),                      // 15: roost.wire.PolicySeen
-	(*ScheddHello)(nil),                     // 16: roost.wire.ScheddHello
-	(*HeldGrant)(nil),                       // 17: roost.wire.HeldGrant
-	(*RequestUpdate)(nil),                   // 18: roost.wire.RequestUpdate
-	(*Proposal)(nil),                        // 19: roost.wire.Proposal
-	(*GrantResult)(nil),                     // 20: roost.wire.GrantResult
-	(*Outcome)(nil),                         // 21: roost.wire.Outcome
-	(*WhyWaiting)(nil),                      // 22: roost.wire.WhyWaiting
-	(*Demand)(nil),                          // 23: roost.wire.Demand
-	(*Admit)(nil),                           // 24: roost.wire.Admit
-	(*Admitted)(nil),                        // 25: roost.wire.Admitted
-	(*Policy)(nil),                          // 26: roost.wire.Policy
-	(*Names)(nil),                           // 27: roost.wire.Names
-	(*JobQueue)(nil),                        // 28: roost.wire.JobQueue
-	(*Roll)(nil),                            // 29: roost.wire.Roll
-	(*Extent)(nil),                          // 30: roost.wire.Extent
-	(*Usage)(nil),                           // 31: roost.wire.Usage
-	(*ToSchedd)(nil),                        // 32: roost.wire.ToSchedd
-	(*Room)(nil),                            // 33: roost.wire.Room
-	(*Kept)(nil),                            // 34: roost.wire.Kept
-	(*KeptNode)(nil),                        // 35: roost.wire.KeptNode
-	(*NegotiatorHello)(nil),                 // 36: roost.wire.NegotiatorHello
-	(*Grant)(nil),                           // 37: roost.wire.Grant
-	(*Unplaced)(nil),                        // 38: roost.wire.Unplaced
-	(*CellQuestion)(nil),                    // 39: roost.wire.CellQuestion
-	(*CellStatus)(nil),                      // 40: roost.wire.CellStatus
-	(*CellMember)(nil),                      // 41: roost.wire.CellMember
-	(*CellChanged)(nil),                     // 42: roost.wire.CellChanged
-	(*ReplicaBytes)(nil),                    // 43: roost.wire.ReplicaBytes
-	(*ReplicaHello)(nil),                    // 44: roost.wire.ReplicaHello
-	(*ReplicaState)(nil),                    // 45: roost.wire.ReplicaState
-	(*ReplicaMember)(nil),                   // 46: roost.wire.ReplicaMember
-	(*ToStartd)(nil),                        // 47: roost.wire.ToStartd
-	(*SessionHello)(nil),                    // 48: roost.wire.SessionHello
-	(*ClaimRequest)(nil),                    // 49: roost.wire.ClaimRequest
-	(*Activate)(nil),                        // 50: roost.wire.Activate
-	(*Launch)(nil),                          // 51: roost.wire.Launch
-	(*TakeCheckpoint)(nil),                  // 52: roost.wire.TakeCheckpoint
-	(*CheckpointKept)(nil),                  // 53: roost.wire.CheckpointKept
-	(*Freeze)(nil),                          // 54: roost.wire.Freeze
-	(*Signal)(nil),                          // 55: roost.wire.Signal
-	(*Limit)(nil),                           // 56: roost.wire.Limit
-	(*HostFiles)(nil),                       // 57: roost.wire.HostFiles
-	(*Message)(nil),                         // 58: roost.wire.Message
-	(*Program)(nil),                         // 59: roost.wire.Program
-	(*Bounds)(nil),                          // 60: roost.wire.Bounds
-	(*CheckpointPolicy)(nil),                // 61: roost.wire.CheckpointPolicy
-	(*Image)(nil),                           // 62: roost.wire.Image
-	(*FetchImageRequest)(nil),               // 63: roost.wire.FetchImageRequest
-	(*ImageRight)(nil),                      // 64: roost.wire.ImageRight
-	(*SignedImageRight)(nil),                // 65: roost.wire.SignedImageRight
-	(*RemoveImageReply)(nil),                // 66: roost.wire.RemoveImageReply
-	(*Vacate)(nil),                          // 67: roost.wire.Vacate
-	(*Acknowledge)(nil),                     // 68: roost.wire.Acknowledge
-	(*ReleaseClaim)(nil),                    // 69: roost.wire.ReleaseClaim
-	(*RenewLeases)(nil),                     // 70: roost.wire.RenewLeases
-	(*FromStartd)(nil),                      // 71: roost.wire.FromStartd
-	(*ReachWanted)(nil),                     // 72: roost.wire.ReachWanted
-	(*ReachCall)(nil),                       // 73: roost.wire.ReachCall
-	(*ReachOutput)(nil),                     // 74: roost.wire.ReachOutput
-	(*SessionWelcome)(nil),                  // 75: roost.wire.SessionWelcome
-	(*ClaimState)(nil),                      // 76: roost.wire.ClaimState
-	(*ClaimReady)(nil),                      // 77: roost.wire.ClaimReady
-	(*Suspended)(nil),                       // 78: roost.wire.Suspended
-	(*ClaimReply)(nil),                      // 79: roost.wire.ClaimReply
-	(*InputReady)(nil),                      // 80: roost.wire.InputReady
-	(*Started)(nil),                         // 81: roost.wire.Started
-	(*Exited)(nil),                          // 82: roost.wire.Exited
-	(*CheckpointTaken)(nil),                 // 83: roost.wire.CheckpointTaken
-	(*UsageReport)(nil),                     // 84: roost.wire.UsageReport
-	(*AttemptUsage)(nil),                    // 85: roost.wire.AttemptUsage
-	(*ClaimLost)(nil),                       // 86: roost.wire.ClaimLost
-	(*LeasesRenewed)(nil),                   // 87: roost.wire.LeasesRenewed
-	(*FileEntry)(nil),                       // 88: roost.wire.FileEntry
-	(*FileChunk)(nil),                       // 89: roost.wire.FileChunk
-	(*TransferTotals)(nil),                  // 90: roost.wire.TransferTotals
-	(*PutReply)(nil),                        // 91: roost.wire.PutReply
-	(*FetchRequest)(nil),                    // 92: roost.wire.FetchRequest
-	(*TailRequest)(nil),                     // 93: roost.wire.TailRequest
-	(*GuardSigns)(nil),                      // 94: roost.wire.GuardSigns
-	(*IdleSource)(nil),                      // 95: roost.wire.IdleSource
-	(*Pause)(nil),                           // 96: roost.wire.Pause
-	(*GuardReport)(nil),                     // 97: roost.wire.GuardReport
-	(*OwnerFreeze)(nil),                     // 98: roost.wire.OwnerFreeze
-	(*Tenant)(nil),                          // 99: roost.wire.Tenant
-	(*PauseRequest)(nil),                    // 100: roost.wire.PauseRequest
-	(*ResumeRequest)(nil),                   // 101: roost.wire.ResumeRequest
-	(*OwnerReply)(nil),                      // 102: roost.wire.OwnerReply
-	(*MineRequest)(nil),                     // 103: roost.wire.MineRequest
-	(*MineReply)(nil),                       // 104: roost.wire.MineReply
-	(*PresentRequest)(nil),                  // 105: roost.wire.PresentRequest
-	(*PresentReply)(nil),                    // 106: roost.wire.PresentReply
-	(*GreetRequest)(nil),                    // 107: roost.wire.GreetRequest
-	(*GreetReply)(nil),                      // 108: roost.wire.GreetReply
-	(*JoinRequest)(nil),                     // 109: roost.wire.JoinRequest
-	(*JoinReply)(nil),                       // 110: roost.wire.JoinReply
-	(*RenewRequest)(nil),                    // 111: roost.wire.RenewRequest
-	(*RenewReply)(nil),                      // 112: roost.wire.RenewReply
-	(*LeaveRequest)(nil),                    // 113: roost.wire.LeaveRequest
-	(*LeaveReply)(nil),                      // 114: roost.wire.LeaveReply
-	(*RevokedRequest)(nil),                  // 115: roost.wire.RevokedRequest
-	(*RevokedReply)(nil),                    // 116: roost.wire.RevokedReply
-	(*MakeTokenRequest)(nil),                // 117: roost.wire.MakeTokenRequest
-	(*MakeTokenReply)(nil),                  // 118: roost.wire.MakeTokenReply
-	(*TokenInfo)(nil),                       // 119: roost.wire.TokenInfo
-	(*RemoveTokenRequest)(nil),              // 120: roost.wire.RemoveTokenRequest
-	(*RemoveTokenReply)(nil),                // 121: roost.wire.RemoveTokenReply
-	(*MembersRequest)(nil),                  // 122: roost.wire.MembersRequest
-	(*MembersReply)(nil),                    // 123: roost.wire.MembersReply
-	(*MemberInfo)(nil),                      // 124: roost.wire.MemberInfo
-	(*RevokeRequest)(nil),                   // 125: roost.wire.RevokeRequest
-	(*RevokeReply)(nil),                     // 126: roost.wire.RevokeReply
-	(*FeedRunning)(nil),                     // 127: roost.wire.FeedRunning
-	(*FeedRequest)(nil),                     // 128: roost.wire.FeedRequest
-	(*SpentBudgets)(nil),                    // 129: roost.wire.SpentBudgets
-	(*SpentBudget)(nil),                     // 130: roost.wire.SpentBudget
-	(*FeedHello)(nil),                       // 131: roost.wire.FeedHello
-	(*FeedWalk)(nil),                        // 132: roost.wire.FeedWalk
-	(*FeedBatch)(nil),                       // 133: roost.wire.FeedBatch
-	nil,                                     // 134: roost.wire.AdUpdate.PrivateEntry
-	nil,                                     // 135: roost.wire.AdDelta.PrivateEntry
-	nil,                                     // 136: roost.wire.Extent.WordsEntry
-	nil,                                     // 137: roost.wire.Extent.OthersEntry
-	(*scheddapi.SubmitRequest)(nil),         // 138: roost.wire.SubmitRequest
-	(*scheddapi.ActRequest)(nil),            // 139: roost.wire.ActRequest
-	(*scheddapi.QueryRequest)(nil),          // 140: roost.wire.QueryRequest
-	(*scheddapi.Resources)(nil),             // 141: roost.wire.Resources
-	(*scheddapi.Explanation)(nil),           // 142: roost.wire.Explanation
-	(*scheddapi.AttemptRef)(nil),            // 143: roost.wire.AttemptRef
-	(scheddapi.Cause)(0),                    // 144: roost.wire.Cause
-	(*scheddapi.Placed)(nil),                // 145: roost.wire.Placed
-	(*scheddapi.PreemptionParty)(nil),       // 146: roost.wire.PreemptionParty
-	(*scheddapi.ExitStatus)(nil),            // 147: roost.wire.ExitStatus
-	(*scheddapi.UsageWindow)(nil),           // 148: roost.wire.UsageWindow
-	(*scheddapi.TaskUsage)(nil),             // 149: roost.wire.TaskUsage
-	(*scheddapi.SubmitPart)(nil),            // 150: roost.wire.SubmitPart
-	(*scheddapi.ScriptChunk)(nil),           // 151: roost.wire.ScriptChunk
-	(*scheddapi.WatchRequest)(nil),          // 152: roost.wire.WatchRequest
-	(*scheddapi.LogsRequest)(nil),           // 153: roost.wire.LogsRequest
-	(*scheddapi.WhyRequest)(nil),            // 154: roost.wire.WhyRequest
-	(*scheddapi.EventsRequest)(nil),         // 155: roost.wire.EventsRequest
-	(*scheddapi.AdQuery)(nil),               // 156: roost.wire.AdQuery
-	(*scheddapi.HealthRequest)(nil),         // 157: roost.wire.HealthRequest
-	(*scheddapi.ShellInput)(nil),            // 158: roost.wire.ShellInput
-	(*scheddapi.CellRequest)(nil),           // 159: roost.wire.CellRequest
-	(*scheddapi.CheckpointCellRequest)(nil), // 160: roost.wire.CheckpointCellRequest
-	(*scheddapi.PoolQuery)(nil),             // 161: roost.wire.PoolQuery
-	(*scheddapi.AccountingQuery)(nil),       // 162: roost.wire.AccountingQuery
-	(*scheddapi.AccountingChange)(nil),      // 163: roost.wire.AccountingChange
-	(*scheddapi.LoginTokenRequest)(nil),     // 164: roost.wire.LoginTokenRequest
-	(*scheddapi.BeginLoginRequest)(nil),     // 165: roost.wire.BeginLoginRequest
-	(*scheddapi.LoginRequest)(nil),          // 166: roost.wire.LoginRequest
-	(*scheddapi.LoginsRequest)(nil),         // 167: roost.wire.LoginsRequest
-	(*scheddapi.LogoutRequest)(nil),         // 168: roost.wire.LogoutRequest
-	(*scheddapi.SubmitReply)(nil),           // 169: roost.wire.SubmitReply
-	(*scheddapi.ScriptReply)(nil),           // 170: roost.wire.ScriptReply
-	(*scheddapi.JobStatus)(nil),             // 171: roost.wire.JobStatus
-	(*scheddapi.ActReply)(nil),              // 172: roost.wire.ActReply
-	(*scheddapi.WatchEvent)(nil),            // 173: roost.wire.WatchEvent
-	(*scheddapi.LogChunk)(nil),              // 174: roost.wire.LogChunk
-	(*scheddapi.WhyReply)(nil),              // 175: roost.wire.WhyReply
-	(*scheddapi.JobEvent)(nil),              // 176: roost.wire.JobEvent
-	(*scheddapi.AdText)(nil),                // 177: roost.wire.AdText
-	(*scheddapi.HealthReply)(nil),           // 178: roost.wire.HealthReply
-	(*scheddapi.ShellOutput)(nil),           // 179: roost.wire.ShellOutput
-	(*scheddapi.CellReply)(nil),             // 180: roost.wire.CellReply
-	(*scheddapi.CheckpointPiece)(nil),       // 181: roost.wire.CheckpointPiece
-	(*scheddapi.PoolRow)(nil),               // 182: roost.wire.PoolRow
-	(*scheddapi.AccountingPiece)(nil),       // 183: roost.wire.AccountingPiece
-	(*scheddapi.AccountingResult)(nil),      // 184: roost.wire.AccountingResult
-	(*scheddapi.LoginTokenReply)(nil),       // 185: roost.wire.LoginTokenReply
-	(*scheddapi.BeginLoginReply)(nil),       // 186: roost.wire.BeginLoginReply
-	(*scheddapi.LoginReply)(nil),            // 187: roost.wire.LoginReply
-	(*scheddapi.LoginsReply)(nil),           // 188: roost.wire.LoginsReply
-	(*scheddapi.LoginInfo)(nil),             // 189: roost.wire.LoginInfo
+	(*CellHistoryRequest)(nil),              // 5: roost.wire.CellHistoryRequest
+	(*CellHistoryRecord)(nil),               // 6: roost.wire.CellHistoryRecord
+	(*NeighbourAct)(nil),                    // 7: roost.wire.NeighbourAct
+	(*NeighbourQuery)(nil),                  // 8: roost.wire.NeighbourQuery
+	(*AdUpdate)(nil),                        // 9: roost.wire.AdUpdate
+	(*AdAck)(nil),                           // 10: roost.wire.AdAck
+	(*WatchAds)(nil),                        // 11: roost.wire.WatchAds
+	(*AdDelta)(nil),                         // 12: roost.wire.AdDelta
+	(*WatchLeader)(nil),                     // 13: roost.wire.WatchLeader
+	(*LeaderNews)(nil),                      // 14: roost.wire.LeaderNews
+	(*FromSchedd)(nil),                      // 15: roost.wire.FromSchedd
+	(*Told)(nil),                            // 16: roost.wire.Told
+	(*PolicySeen)(nil),                      // 17: roost.wire.PolicySeen
+	(*ScheddHello)(nil),                     // 18: roost.wire.ScheddHello
+	(*HeldGrant)(nil),                       // 19: roost.wire.HeldGrant
+	(*RequestUpdate)(nil),                   // 20: roost.wire.RequestUpdate
+	(*Proposal)(nil),                        // 21: roost.wire.Proposal
+	(*GrantResult)(nil),                     // 22: roost.wire.GrantResult
+	(*Outcome)(nil),                         // 23: roost.wire.Outcome
+	(*WhyWaiting)(nil),                      // 24: roost.wire.WhyWaiting
+	(*Demand)(nil),                          // 25: roost.wire.Demand
+	(*Admit)(nil),                           // 26: roost.wire.Admit
+	(*Admitted)(nil),                        // 27: roost.wire.Admitted
+	(*Policy)(nil),                          // 28: roost.wire.Policy
+	(*Names)(nil),                           // 29: roost.wire.Names
+	(*JobQueue)(nil),                        // 30: roost.wire.JobQueue
+	(*Roll)(nil),                            // 31: roost.wire.Roll
+	(*Extent)(nil),                          // 32: roost.wire.Extent
+	(*Usage)(nil),                           // 33: roost.wire.Usage
+	(*ToSchedd)(nil),                        // 34: roost.wire.ToSchedd
+	(*Room)(nil),                            // 35: roost.wire.Room
+	(*Kept)(nil),                            // 36: roost.wire.Kept
+	(*KeptNode)(nil),                        // 37: roost.wire.KeptNode
+	(*NegotiatorHello)(nil),                 // 38: roost.wire.NegotiatorHello
+	(*Grant)(nil),                           // 39: roost.wire.Grant
+	(*Unplaced)(nil),                        // 40: roost.wire.Unplaced
+	(*CellQuestion)(nil),                    // 41: roost.wire.CellQuestion
+	(*CellStatus)(nil),                      // 42: roost.wire.CellStatus
+	(*CellMember)(nil),                      // 43: roost.wire.CellMember
+	(*CellChanged)(nil),                     // 44: roost.wire.CellChanged
+	(*ReplicaBytes)(nil),                    // 45: roost.wire.ReplicaBytes
+	(*ReplicaHello)(nil),                    // 46: roost.wire.ReplicaHello
+	(*ReplicaState)(nil),                    // 47: roost.wire.ReplicaState
+	(*ReplicaMember)(nil),                   // 48: roost.wire.ReplicaMember
+	(*ToStartd)(nil),                        // 49: roost.wire.ToStartd
+	(*SessionHello)(nil),                    // 50: roost.wire.SessionHello
+	(*ClaimRequest)(nil),                    // 51: roost.wire.ClaimRequest
+	(*Activate)(nil),                        // 52: roost.wire.Activate
+	(*Launch)(nil),                          // 53: roost.wire.Launch
+	(*TakeCheckpoint)(nil),                  // 54: roost.wire.TakeCheckpoint
+	(*CheckpointKept)(nil),                  // 55: roost.wire.CheckpointKept
+	(*Freeze)(nil),                          // 56: roost.wire.Freeze
+	(*Signal)(nil),                          // 57: roost.wire.Signal
+	(*Limit)(nil),                           // 58: roost.wire.Limit
+	(*HostFiles)(nil),                       // 59: roost.wire.HostFiles
+	(*Message)(nil),                         // 60: roost.wire.Message
+	(*Program)(nil),                         // 61: roost.wire.Program
+	(*Bounds)(nil),                          // 62: roost.wire.Bounds
+	(*CheckpointPolicy)(nil),                // 63: roost.wire.CheckpointPolicy
+	(*Image)(nil),                           // 64: roost.wire.Image
+	(*FetchImageRequest)(nil),               // 65: roost.wire.FetchImageRequest
+	(*ImageRight)(nil),                      // 66: roost.wire.ImageRight
+	(*SignedImageRight)(nil),                // 67: roost.wire.SignedImageRight
+	(*RemoveImageReply)(nil),                // 68: roost.wire.RemoveImageReply
+	(*Vacate)(nil),                          // 69: roost.wire.Vacate
+	(*Acknowledge)(nil),                     // 70: roost.wire.Acknowledge
+	(*ReleaseClaim)(nil),                    // 71: roost.wire.ReleaseClaim
+	(*RenewLeases)(nil),                     // 72: roost.wire.RenewLeases
+	(*FromStartd)(nil),                      // 73: roost.wire.FromStartd
+	(*ReachWanted)(nil),                     // 74: roost.wire.ReachWanted
+	(*ReachCall)(nil),                       // 75: roost.wire.ReachCall
+	(*ReachOutput)(nil),                     // 76: roost.wire.ReachOutput
+	(*SessionWelcome)(nil),                  // 77: roost.wire.SessionWelcome
+	(*ClaimState)(nil),                      // 78: roost.wire.ClaimState
+	(*ClaimReady)(nil),                      // 79: roost.wire.ClaimReady
+	(*Suspended)(nil),                       // 80: roost.wire.Suspended
+	(*ClaimReply)(nil),                      // 81: roost.wire.ClaimReply
+	(*InputReady)(nil),                      // 82: roost.wire.InputReady
+	(*Started)(nil),                         // 83: roost.wire.Started
+	(*Exited)(nil),                          // 84: roost.wire.Exited
+	(*CheckpointTaken)(nil),                 // 85: roost.wire.CheckpointTaken
+	(*UsageReport)(nil),                     // 86: roost.wire.UsageReport
+	(*AttemptUsage)(nil),                    // 87: roost.wire.AttemptUsage
+	(*ClaimLost)(nil),                       // 88: roost.wire.ClaimLost
+	(*LeasesRenewed)(nil),                   // 89: roost.wire.LeasesRenewed
+	(*FileEntry)(nil),                       // 90: roost.wire.FileEntry
+	(*FileChunk)(nil),                       // 91: roost.wire.FileChunk
+	(*TransferTotals)(nil),                  // 92: roost.wire.TransferTotals
+	(*PutReply)(nil),                        // 93: roost.wire.PutReply
+	(*FetchRequest)(nil),                    // 94: roost.wire.FetchRequest
+	(*TailRequest)(nil),                     // 95: roost.wire.TailRequest
+	(*GuardSigns)(nil),                      // 96: roost.wire.GuardSigns
+	(*IdleSource)(nil),                      // 97: roost.wire.IdleSource
+	(*Pause)(nil),                           // 98: roost.wire.Pause
+	(*GuardReport)(nil),                     // 99: roost.wire.GuardReport
+	(*OwnerFreeze)(nil),                     // 100: roost.wire.OwnerFreeze
+	(*Tenant)(nil),                          // 101: roost.wire.Tenant
+	(*PauseRequest)(nil),                    // 102: roost.wire.PauseRequest
+	(*ResumeRequest)(nil),                   // 103: roost.wire.ResumeRequest
+	(*OwnerReply)(nil),                      // 104: roost.wire.OwnerReply
+	(*MineRequest)(nil),                     // 105: roost.wire.MineRequest
+	(*MineReply)(nil),                       // 106: roost.wire.MineReply
+	(*PresentRequest)(nil),                  // 107: roost.wire.PresentRequest
+	(*PresentReply)(nil),                    // 108: roost.wire.PresentReply
+	(*GreetRequest)(nil),                    // 109: roost.wire.GreetRequest
+	(*GreetReply)(nil),                      // 110: roost.wire.GreetReply
+	(*JoinRequest)(nil),                     // 111: roost.wire.JoinRequest
+	(*JoinReply)(nil),                       // 112: roost.wire.JoinReply
+	(*RenewRequest)(nil),                    // 113: roost.wire.RenewRequest
+	(*RenewReply)(nil),                      // 114: roost.wire.RenewReply
+	(*LeaveRequest)(nil),                    // 115: roost.wire.LeaveRequest
+	(*LeaveReply)(nil),                      // 116: roost.wire.LeaveReply
+	(*RevokedRequest)(nil),                  // 117: roost.wire.RevokedRequest
+	(*RevokedReply)(nil),                    // 118: roost.wire.RevokedReply
+	(*MakeTokenRequest)(nil),                // 119: roost.wire.MakeTokenRequest
+	(*MakeTokenReply)(nil),                  // 120: roost.wire.MakeTokenReply
+	(*TokenInfo)(nil),                       // 121: roost.wire.TokenInfo
+	(*RemoveTokenRequest)(nil),              // 122: roost.wire.RemoveTokenRequest
+	(*RemoveTokenReply)(nil),                // 123: roost.wire.RemoveTokenReply
+	(*MembersRequest)(nil),                  // 124: roost.wire.MembersRequest
+	(*MembersReply)(nil),                    // 125: roost.wire.MembersReply
+	(*MemberInfo)(nil),                      // 126: roost.wire.MemberInfo
+	(*RevokeRequest)(nil),                   // 127: roost.wire.RevokeRequest
+	(*RevokeReply)(nil),                     // 128: roost.wire.RevokeReply
+	(*FeedRunning)(nil),                     // 129: roost.wire.FeedRunning
+	(*FeedRequest)(nil),                     // 130: roost.wire.FeedRequest
+	(*SpentBudgets)(nil),                    // 131: roost.wire.SpentBudgets
+	(*SpentBudget)(nil),                     // 132: roost.wire.SpentBudget
+	(*FeedHello)(nil),                       // 133: roost.wire.FeedHello
+	(*FeedWalk)(nil),                        // 134: roost.wire.FeedWalk
+	(*FeedBatch)(nil),                       // 135: roost.wire.FeedBatch
+	nil,                                     // 136: roost.wire.AdUpdate.PrivateEntry
+	nil,                                     // 137: roost.wire.AdDelta.PrivateEntry
+	nil,                                     // 138: roost.wire.Extent.WordsEntry
+	nil,                                     // 139: roost.wire.Extent.OthersEntry
+	(*scheddapi.SubmitRequest)(nil),         // 140: roost.wire.SubmitRequest
+	(*scheddapi.ActRequest)(nil),            // 141: roost.wire.ActRequest
+	(*scheddapi.QueryRequest)(nil),          // 142: roost.wire.QueryRequest
+	(*scheddapi.Resources)(nil),             // 143: roost.wire.Resources
+	(*scheddapi.Explanation)(nil),           // 144: roost.wire.Explanation
+	(*scheddapi.AttemptRef)(nil),            // 145: roost.wire.AttemptRef
+	(scheddapi.Cause)(0),                    // 146: roost.wire.Cause
+	(*scheddapi.Placed)(nil),                // 147: roost.wire.Placed
+	(*scheddapi.PreemptionParty)(nil),       // 148: roost.wire.PreemptionParty
+	(*scheddapi.ExitStatus)(nil),            // 149: roost.wire.ExitStatus
+	(*scheddapi.UsageWindow)(nil),           // 150: roost.wire.UsageWindow
+	(*scheddapi.TaskUsage)(nil),             // 151: roost.wire.TaskUsage
+	(*scheddapi.SubmitPart)(nil),            // 152: roost.wire.SubmitPart
+	(*scheddapi.ScriptChunk)(nil),           // 153: roost.wire.ScriptChunk
+	(*scheddapi.WatchRequest)(nil),          // 154: roost.wire.WatchRequest
+	(*scheddapi.LogsRequest)(nil),           // 155: roost.wire.LogsRequest
+	(*scheddapi.WhyRequest)(nil),            // 156: roost.wire.WhyRequest
+	(*scheddapi.EventsRequest)(nil),         // 157: roost.wire.EventsRequest
+	(*scheddapi.AdQuery)(nil),               // 158: roost.wire.AdQuery
+	(*scheddapi.HealthRequest)(nil),         // 159: roost.wire.HealthRequest
+	(*scheddapi.ShellInput)(nil),            // 160: roost.wire.ShellInput
+	(*scheddapi.CellRequest)(nil),           // 161: roost.wire.CellRequest
+	(*scheddapi.CheckpointCellRequest)(nil), // 162: roost.wire.CheckpointCellRequest
+	(*scheddapi.PoolQuery)(nil),             // 163: roost.wire.PoolQuery
+	(*scheddapi.AccountingQuery)(nil),       // 164: roost.wire.AccountingQuery
+	(*scheddapi.AccountingChange)(nil),      // 165: roost.wire.AccountingChange
+	(*scheddapi.LoginTokenRequest)(nil),     // 166: roost.wire.LoginTokenRequest
+	(*scheddapi.BeginLoginRequest)(nil),     // 167: roost.wire.BeginLoginRequest
+	(*scheddapi.LoginRequest)(nil),          // 168: roost.wire.LoginRequest
+	(*scheddapi.LoginsRequest)(nil),         // 169: roost.wire.LoginsRequest
+	(*scheddapi.LogoutRequest)(nil),         // 170: roost.wire.LogoutRequest
+	(*scheddapi.SubmitReply)(nil),           // 171: roost.wire.SubmitReply
+	(*scheddapi.ScriptReply)(nil),           // 172: roost.wire.ScriptReply
+	(*scheddapi.JobStatus)(nil),             // 173: roost.wire.JobStatus
+	(*scheddapi.ActReply)(nil),              // 174: roost.wire.ActReply
+	(*scheddapi.WatchEvent)(nil),            // 175: roost.wire.WatchEvent
+	(*scheddapi.LogChunk)(nil),              // 176: roost.wire.LogChunk
+	(*scheddapi.WhyReply)(nil),              // 177: roost.wire.WhyReply
+	(*scheddapi.JobEvent)(nil),              // 178: roost.wire.JobEvent
+	(*scheddapi.AdText)(nil),                // 179: roost.wire.AdText
+	(*scheddapi.HealthReply)(nil),           // 180: roost.wire.HealthReply
+	(*scheddapi.ShellOutput)(nil),           // 181: roost.wire.ShellOutput
+	(*scheddapi.CellReply)(nil),             // 182: roost.wire.CellReply
+	(*scheddapi.CheckpointPiece)(nil),       // 183: roost.wire.CheckpointPiece
+	(*scheddapi.PoolRow)(nil),               // 184: roost.wire.PoolRow
+	(*scheddapi.AccountingPiece)(nil),       // 185: roost.wire.AccountingPiece
+	(*scheddapi.AccountingResult)(nil),      // 186: roost.wire.AccountingResult
+	(*scheddapi.LoginTokenReply)(nil),       // 187: roost.wire.LoginTokenReply
+	(*scheddapi.BeginLoginReply)(nil),       // 188: roost.wire.BeginLoginReply
+	(*scheddapi.LoginReply)(nil),            // 189: roost.wire.LoginReply
+	(*scheddapi.LoginsReply)(nil),           // 190: roost.wire.LoginsReply
+	(*scheddapi.LoginInfo)(nil),             // 191: roost.wire.LoginInfo
 }
 var file_roost_proto_depIdxs = []int32{
-	138, // 0: roost.wire.NeighbourSubmit.request:type_name -> roost.wire.SubmitRequest
-	139, // 1: roost.wire.NeighbourAct.act:type_name -> roost.wire.ActRequest
-	140, // 2: roost.wire.NeighbourQuery.query:type_name -> roost.wire.QueryRequest
-	134, // 3: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
-	135, // 4: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
-	16,  // 5: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
-	18,  // 6: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
-	20,  // 7: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
-	31,  // 8: roost.wire.FromSchedd.usage:type_name -> roost.wire.Usage
-	22,  // 9: roost.wire.FromSchedd.why:type_name -> roost.wire.WhyWaiting
-	23,  // 10: roost.wire.FromSchedd.demand:type_name -> roost.wire.Demand
-	24,  // 11: roost.wire.FromSchedd.admit:type_name -> roost.wire.Admit
-	21,  // 12: roost.wire.FromSchedd.outcome:type_name -> roost.wire.Outcome
-	14,  // 13: roost.wire.FromSchedd.told:type_name -> roost.wire.Told
-	15,  // 14: roost.wire.FromSchedd.policy_seen:type_name -> roost.wire.PolicySeen
-	17,  // 15: roost.wire.ScheddHello.grants:type_name -> roost.wire.HeldGrant
-	141, // 16: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
+	140, // 0: roost.wire.NeighbourSubmit.request:type_name -> roost.wire.SubmitRequest
+	141, // 1: roost.wire.NeighbourAct.act:type_name -> roost.wire.ActRequest
+	142, // 2: roost.wire.NeighbourQuery.query:type_name -> roost.wire.QueryRequest
+	136, // 3: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
+	137, // 4: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
+	18,  // 5: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
+	20,  // 6: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
+	22,  // 7: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
+	33,  // 8: roost.wire.FromSchedd.usage:type_name -> roost.wire.Usage
+	24,  // 9: roost.wire.FromSchedd.why:type_name -> roost.wire.WhyWaiting
+	25,  // 10: roost.wire.FromSchedd.demand:type_name -> roost.wire.Demand
+	26,  // 11: roost.wire.FromSchedd.admit:type_name -> roost.wire.Admit
+	23,  // 12: roost.wire.FromSchedd.outcome:type_name -> roost.wire.Outcome
+	16,  // 13: roost.wire.FromSchedd.told:type_name -> roost.wire.Told
+	17,  // 14: roost.wire.FromSchedd.policy_seen:type_name -> roost.wire.PolicySeen
+	19,  // 15: roost.wire.ScheddHello.grants:type_name -> roost.wire.HeldGrant
+	143, // 16: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
 	0,   // 17: roost.wire.RequestUpdate.counting:type_name -> roost.wire.RequestUpdate.Counting
-	19,  // 18: roost.wire.RequestUpdate.proposals:type_name -> roost.wire.Proposal
+	21,  // 18: roost.wire.RequestUpdate.proposals:type_name -> roost.wire.Proposal
 	1,   // 19: roost.wire.Outcome.verdict:type_name -> roost.wire.Outcome.Verdict
-	141, // 20: roost.wire.Demand.held:type_name -> roost.wire.Resources
-	141, // 21: roost.wire.Demand.open_held:type_name -> roost.wire.Resources
-	23,  // 22: roost.wire.Admit.asks:type_name -> roost.wire.Demand
-	28,  // 23: roost.wire.Policy.queues:type_name -> roost.wire.JobQueue
-	27,  // 24: roost.wire.Policy.groups:type_name -> roost.wire.Names
-	27,  // 25: roost.wire.Policy.reservations:type_name -> roost.wire.Names
-	27,  // 26: roost.wire.Policy.limits:type_name -> roost.wire.Names
-	28,  // 27: roost.wire.Policy.all:type_name -> roost.wire.JobQueue
-	30,  // 28: roost.wire.JobQueue.default:type_name -> roost.wire.Extent
-	30,  // 29: roost.wire.JobQueue.least:type_name -> roost.wire.Extent
-	30,  // 30: roost.wire.JobQueue.most:type_name -> roost.wire.Extent
-	30,  // 31: roost.wire.JobQueue.chunk:type_name -> roost.wire.Extent
-	29,  // 32: roost.wire.JobQueue.user_roll:type_name -> roost.wire.Roll
-	29,  // 33: roost.wire.JobQueue.group_roll:type_name -> roost.wire.Roll
-	29,  // 34: roost.wire.JobQueue.host_roll:type_name -> roost.wire.Roll
-	136, // 35: roost.wire.Extent.words:type_name -> roost.wire.Extent.WordsEntry
-	137, // 36: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
-	141, // 37: roost.wire.Usage.held:type_name -> roost.wire.Resources
-	37,  // 38: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
-	38,  // 39: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
-	36,  // 40: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
-	25,  // 41: roost.wire.ToSchedd.admitted:type_name -> roost.wire.Admitted
-	26,  // 42: roost.wire.ToSchedd.policy:type_name -> roost.wire.Policy
-	34,  // 43: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
-	33,  // 44: roost.wire.ToSchedd.room:type_name -> roost.wire.Room
-	35,  // 45: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
-	141, // 46: roost.wire.Grant.resources:type_name -> roost.wire.Resources
-	142, // 47: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
-	41,  // 48: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
-	46,  // 49: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
-	48,  // 50: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
-	49,  // 51: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
-	50,  // 52: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
-	67,  // 53: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
-	68,  // 54: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
-	69,  // 55: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
-	70,  // 56: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
-	51,  // 57: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
-	52,  // 58: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
-	53,  // 59: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
-	54,  // 60: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
-	55,  // 61: roost.wire.ToStartd.signal:type_name -> roost.wire.Signal
-	58,  // 62: roost.wire.ToStartd.message:type_name -> roost.wire.Message
-	56,  // 63: roost.wire.ToStartd.limit:type_name -> roost.wire.Limit
-	57,  // 64: roost.wire.ToStartd.host_files:type_name -> roost.wire.HostFiles
-	141, // 65: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
-	143, // 66: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
-	59,  // 67: roost.wire.Activate.program:type_name -> roost.wire.Program
-	143, // 68: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
-	143, // 69: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
-	143, // 70: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
-	143, // 71: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
-	143, // 72: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
-	143, // 73: roost.wire.Limit.attempt:type_name -> roost.wire.AttemptRef
-	143, // 74: roost.wire.HostFiles.attempt:type_name -> roost.wire.AttemptRef
-	143, // 75: roost.wire.Message.attempt:type_name -> roost.wire.AttemptRef
-	61,  // 76: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
-	62,  // 77: roost.wire.Program.restore:type_name -> roost.wire.Image
-	60,  // 78: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
+	143, // 20: roost.wire.Demand.held:type_name -> roost.wire.Resources
+	143, // 21: roost.wire.Demand.open_held:type_name -> roost.wire.Resources
+	25,  // 22: roost.wire.Admit.asks:type_name -> roost.wire.Demand
+	30,  // 23: roost.wire.Policy.queues:type_name -> roost.wire.JobQueue
+	29,  // 24: roost.wire.Policy.groups:type_name -> roost.wire.Names
+	29,  // 25: roost.wire.Policy.reservations:type_name -> roost.wire.Names
+	29,  // 26: roost.wire.Policy.limits:type_name -> roost.wire.Names
+	30,  // 27: roost.wire.Policy.all:type_name -> roost.wire.JobQueue
+	32,  // 28: roost.wire.JobQueue.default:type_name -> roost.wire.Extent
+	32,  // 29: roost.wire.JobQueue.least:type_name -> roost.wire.Extent
+	32,  // 30: roost.wire.JobQueue.most:type_name -> roost.wire.Extent
+	32,  // 31: roost.wire.JobQueue.chunk:type_name -> roost.wire.Extent
+	31,  // 32: roost.wire.JobQueue.user_roll:type_name -> roost.wire.Roll
+	31,  // 33: roost.wire.JobQueue.group_roll:type_name -> roost.wire.Roll
+	31,  // 34: roost.wire.JobQueue.host_roll:type_name -> roost.wire.Roll
+	138, // 35: roost.wire.Extent.words:type_name -> roost.wire.Extent.WordsEntry
+	139, // 36: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
+	143, // 37: roost.wire.Usage.held:type_name -> roost.wire.Resources
+	39,  // 38: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
+	40,  // 39: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
+	38,  // 40: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
+	27,  // 41: roost.wire.ToSchedd.admitted:type_name -> roost.wire.Admitted
+	28,  // 42: roost.wire.ToSchedd.policy:type_name -> roost.wire.Policy
+	36,  // 43: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
+	35,  // 44: roost.wire.ToSchedd.room:type_name -> roost.wire.Room
+	37,  // 45: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
+	143, // 46: roost.wire.Grant.resources:type_name -> roost.wire.Resources
+	144, // 47: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
+	43,  // 48: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
+	48,  // 49: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
+	50,  // 50: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
+	51,  // 51: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
+	52,  // 52: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
+	69,  // 53: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
+	70,  // 54: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
+	71,  // 55: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
+	72,  // 56: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
+	53,  // 57: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
+	54,  // 58: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
+	55,  // 59: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
+	56,  // 60: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
+	57,  // 61: roost.wire.ToStartd.signal:type_name -> roost.wire.Signal
+	60,  // 62: roost.wire.ToStartd.message:type_name -> roost.wire.Message
+	58,  // 63: roost.wire.ToStartd.limit:type_name -> roost.wire.Limit
+	59,  // 64: roost.wire.ToStartd.host_files:type_name -> roost.wire.HostFiles
+	143, // 65: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
+	145, // 66: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
+	61,  // 67: roost.wire.Activate.program:type_name -> roost.wire.Program
+	145, // 68: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
+	145, // 69: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
+	145, // 70: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
+	145, // 71: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
+	145, // 72: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
+	145, // 73: roost.wire.Limit.attempt:type_name -> roost.wire.AttemptRef
+	145, // 74: roost.wire.HostFiles.attempt:type_name -> roost.wire.AttemptRef
+	145, // 75: roost.wire.Message.attempt:type_name -> roost.wire.AttemptRef
+	63,  // 76: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
+	64,  // 77: roost.wire.Program.restore:type_name -> roost.wire.Image
+	62,  // 78: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
 	2,   // 79: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
 	2,   // 80: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
-	143, // 81: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
-	143, // 82: roost.wire.ImageRight.attempt:type_name -> roost.wire.AttemptRef
-	143, // 83: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
-	144, // 84: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
-	143, // 85: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
-	75,  // 86: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
-	79,  // 87: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
-	81,  // 88: roost.wire.FromStartd.started:type_name -> roost.wire.Started
-	82,  // 89: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
-	86,  // 90: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
-	87,  // 91: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
-	80,  // 92: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
-	83,  // 93: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
-	84,  // 94: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
-	77,  // 95: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
-	78,  // 96: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
-	72,  // 97: roost.wire.FromStartd.reach:type_name -> roost.wire.ReachWanted
-	143, // 98: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
-	143, // 99: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
-	76,  // 100: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
-	141, // 101: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
-	143, // 102: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
-	82,  // 103: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
-	145, // 104: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
-	145, // 105: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
-	143, // 106: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
-	145, // 107: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
-	146, // 108: roost.wire.ClaimReply.displaced:type_name -> roost.wire.PreemptionParty
-	143, // 109: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
-	143, // 110: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
-	143, // 111: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
-	147, // 112: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
-	88,  // 113: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
-	83,  // 114: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
-	148, // 115: roost.wire.Exited.windows:type_name -> roost.wire.UsageWindow
-	143, // 116: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
-	62,  // 117: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
-	85,  // 118: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
-	143, // 119: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
-	149, // 120: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
-	148, // 121: roost.wire.AttemptUsage.windows:type_name -> roost.wire.UsageWindow
-	143, // 122: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
-	88,  // 123: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
-	90,  // 124: roost.wire.FileChunk.totals:type_name -> roost.wire.TransferTotals
-	143, // 125: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
-	143, // 126: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
-	95,  // 127: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
-	96,  // 128: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
+	145, // 81: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
+	145, // 82: roost.wire.ImageRight.attempt:type_name -> roost.wire.AttemptRef
+	145, // 83: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
+	146, // 84: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
+	145, // 85: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
+	77,  // 86: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
+	81,  // 87: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
+	83,  // 88: roost.wire.FromStartd.started:type_name -> roost.wire.Started
+	84,  // 89: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
+	88,  // 90: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
+	89,  // 91: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
+	82,  // 92: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
+	85,  // 93: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
+	86,  // 94: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
+	79,  // 95: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
+	80,  // 96: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
+	74,  // 97: roost.wire.FromStartd.reach:type_name -> roost.wire.ReachWanted
+	145, // 98: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
+	145, // 99: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
+	78,  // 100: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
+	143, // 101: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
+	145, // 102: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
+	84,  // 103: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
+	147, // 104: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
+	147, // 105: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
+	145, // 106: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
+	147, // 107: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
+	148, // 108: roost.wire.ClaimReply.displaced:type_name -> roost.wire.PreemptionParty
+	145, // 109: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
+	145, // 110: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
+	145, // 111: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
+	149, // 112: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
+	90,  // 113: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
+	85,  // 114: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
+	150, // 115: roost.wire.Exited.windows:type_name -> roost.wire.UsageWindow
+	145, // 116: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
+	64,  // 117: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
+	87,  // 118: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
+	145, // 119: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
+	151, // 120: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
+	150, // 121: roost.wire.AttemptUsage.windows:type_name -> roost.wire.UsageWindow
+	145, // 122: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
+	90,  // 123: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
+	92,  // 124: roost.wire.FileChunk.totals:type_name -> roost.wire.TransferTotals
+	145, // 125: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
+	145, // 126: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
+	97,  // 127: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
+	98,  // 128: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
 	3,   // 129: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
-	99,  // 130: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
-	98,  // 131: roost.wire.GuardReport.freezes:type_name -> roost.wire.OwnerFreeze
-	96,  // 132: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
-	94,  // 133: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
-	97,  // 134: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
-	119, // 135: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
-	119, // 136: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
-	119, // 137: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
-	124, // 138: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
-	131, // 139: roost.wire.FeedRequest.hello:type_name -> roost.wire.FeedHello
-	129, // 140: roost.wire.FeedRequest.budgets:type_name -> roost.wire.SpentBudgets
-	130, // 141: roost.wire.SpentBudgets.spent:type_name -> roost.wire.SpentBudget
-	138, // 142: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
-	150, // 143: roost.wire.Schedd.SubmitParts:input_type -> roost.wire.SubmitPart
-	151, // 144: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
-	140, // 145: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
-	139, // 146: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
-	152, // 147: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
-	153, // 148: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
-	154, // 149: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
-	155, // 150: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
-	156, // 151: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
-	157, // 152: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
-	158, // 153: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
-	159, // 154: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
-	160, // 155: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	161, // 156: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
-	162, // 157: roost.wire.Schedd.Accounting:input_type -> roost.wire.AccountingQuery
-	163, // 158: roost.wire.Schedd.ChangeAccounts:input_type -> roost.wire.AccountingChange
-	164, // 159: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
-	165, // 160: roost.wire.Schedd.BeginLogin:input_type -> roost.wire.BeginLoginRequest
-	166, // 161: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
-	167, // 162: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
-	168, // 163: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
-	6,   // 164: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
-	154, // 165: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
-	155, // 166: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
-	5,   // 167: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
+	101, // 130: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
+	100, // 131: roost.wire.GuardReport.freezes:type_name -> roost.wire.OwnerFreeze
+	98,  // 132: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
+	96,  // 133: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
+	99,  // 134: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
+	121, // 135: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
+	121, // 136: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
+	121, // 137: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
+	126, // 138: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
+	133, // 139: roost.wire.FeedRequest.hello:type_name -> roost.wire.FeedHello
+	131, // 140: roost.wire.FeedRequest.budgets:type_name -> roost.wire.SpentBudgets
+	132, // 141: roost.wire.SpentBudgets.spent:type_name -> roost.wire.SpentBudget
+	140, // 142: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
+	152, // 143: roost.wire.Schedd.SubmitParts:input_type -> roost.wire.SubmitPart
+	153, // 144: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
+	142, // 145: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
+	141, // 146: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
+	154, // 147: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
+	155, // 148: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
+	156, // 149: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
+	157, // 150: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
+	158, // 151: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
+	159, // 152: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
+	160, // 153: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
+	161, // 154: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
+	162, // 155: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	163, // 156: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
+	164, // 157: roost.wire.Schedd.Accounting:input_type -> roost.wire.AccountingQuery
+	165, // 158: roost.wire.Schedd.ChangeAccounts:input_type -> roost.wire.AccountingChange
+	166, // 159: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
+	167, // 160: roost.wire.Schedd.BeginLogin:input_type -> roost.wire.BeginLoginRequest
+	168, // 161: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
+	169, // 162: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
+	170, // 163: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
+	8,   // 164: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
+	156, // 165: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
+	157, // 166: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
+	7,   // 167: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
 	4,   // 168: roost.wire.Neighbour.Submit:input_type -> roost.wire.NeighbourSubmit
-	7,   // 169: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
-	9,   // 170: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
-	156, // 171: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
-	13,  // 172: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
-	11,  // 173: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
-	159, // 174: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
-	160, // 175: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	43,  // 176: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
-	44,  // 177: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
-	39,  // 178: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
-	41,  // 179: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
-	41,  // 180: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
-	47,  // 181: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
-	89,  // 182: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
-	92,  // 183: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
-	93,  // 184: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
-	63,  // 185: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
-	89,  // 186: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
-	158, // 187: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
-	74,  // 188: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
-	89,  // 189: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
-	63,  // 190: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
-	63,  // 191: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
-	97,  // 192: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
-	100, // 193: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
-	101, // 194: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
-	103, // 195: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
-	105, // 196: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
-	107, // 197: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
-	109, // 198: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
-	111, // 199: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
-	113, // 200: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
-	115, // 201: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
-	117, // 202: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
-	120, // 203: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
-	122, // 204: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
-	125, // 205: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
-	128, // 206: roost.wire.Feed.Pull:input_type -> roost.wire.FeedRequest
-	132, // 207: roost.wire.Feed.Walk:input_type -> roost.wire.FeedWalk
-	127, // 208: roost.wire.Feed.Running:input_type -> roost.wire.FeedRunning
-	162, // 209: roost.wire.Accountant.Report:input_type -> roost.wire.AccountingQuery
-	163, // 210: roost.wire.Accountant.Change:input_type -> roost.wire.AccountingChange
-	169, // 211: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	169, // 212: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
-	170, // 213: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
-	171, // 214: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	172, // 215: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	173, // 216: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	174, // 217: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	175, // 218: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	176, // 219: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	177, // 220: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	178, // 221: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	179, // 222: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
-	180, // 223: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
-	181, // 224: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	182, // 225: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
-	183, // 226: roost.wire.Schedd.Accounting:output_type -> roost.wire.AccountingPiece
-	184, // 227: roost.wire.Schedd.ChangeAccounts:output_type -> roost.wire.AccountingResult
-	185, // 228: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
-	186, // 229: roost.wire.Schedd.BeginLogin:output_type -> roost.wire.BeginLoginReply
-	187, // 230: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
-	188, // 231: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
-	189, // 232: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
-	171, // 233: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
-	175, // 234: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
-	176, // 235: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
-	172, // 236: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
-	169, // 237: roost.wire.Neighbour.Submit:output_type -> roost.wire.SubmitReply
-	8,   // 238: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	10,  // 239: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	177, // 240: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	32,  // 241: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	12,  // 242: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
-	180, // 243: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
-	181, // 244: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	43,  // 245: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
-	45,  // 246: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
-	40,  // 247: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
-	42,  // 248: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
-	42,  // 249: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
-	71,  // 250: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	91,  // 251: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	89,  // 252: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	174, // 253: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	89,  // 254: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
-	91,  // 255: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
-	179, // 256: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
-	73,  // 257: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
-	91,  // 258: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
-	89,  // 259: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
-	66,  // 260: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
-	94,  // 261: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
-	102, // 262: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
-	102, // 263: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
-	104, // 264: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
-	106, // 265: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
-	108, // 266: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
-	110, // 267: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
-	112, // 268: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
-	114, // 269: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
-	116, // 270: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
-	118, // 271: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
-	121, // 272: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
-	123, // 273: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
-	126, // 274: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
-	133, // 275: roost.wire.Feed.Pull:output_type -> roost.wire.FeedBatch
-	133, // 276: roost.wire.Feed.Walk:output_type -> roost.wire.FeedBatch
-	133, // 277: roost.wire.Feed.Running:output_type -> roost.wire.FeedBatch
-	183, // 278: roost.wire.Accountant.Report:output_type -> roost.wire.AccountingPiece
-	184, // 279: roost.wire.Accountant.Change:output_type -> roost.wire.AccountingResult
-	211, // [211:280] is the sub-list for method output_type
-	142, // [142:211] is the sub-list for method input_type
+	5,   // 169: roost.wire.CellQueue.History:input_type -> roost.wire.CellHistoryRequest
+	9,   // 170: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
+	11,  // 171: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
+	158, // 172: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
+	15,  // 173: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
+	13,  // 174: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
+	161, // 175: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
+	162, // 176: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	45,  // 177: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
+	46,  // 178: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
+	41,  // 179: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
+	43,  // 180: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
+	43,  // 181: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
+	49,  // 182: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
+	91,  // 183: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
+	94,  // 184: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
+	95,  // 185: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
+	65,  // 186: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
+	91,  // 187: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
+	160, // 188: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
+	76,  // 189: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
+	91,  // 190: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
+	65,  // 191: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
+	65,  // 192: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
+	99,  // 193: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
+	102, // 194: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
+	103, // 195: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
+	105, // 196: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
+	107, // 197: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
+	109, // 198: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
+	111, // 199: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
+	113, // 200: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
+	115, // 201: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
+	117, // 202: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
+	119, // 203: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
+	122, // 204: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
+	124, // 205: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
+	127, // 206: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
+	130, // 207: roost.wire.Feed.Pull:input_type -> roost.wire.FeedRequest
+	134, // 208: roost.wire.Feed.Walk:input_type -> roost.wire.FeedWalk
+	129, // 209: roost.wire.Feed.Running:input_type -> roost.wire.FeedRunning
+	164, // 210: roost.wire.Accountant.Report:input_type -> roost.wire.AccountingQuery
+	165, // 211: roost.wire.Accountant.Change:input_type -> roost.wire.AccountingChange
+	171, // 212: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	171, // 213: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
+	172, // 214: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
+	173, // 215: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	174, // 216: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	175, // 217: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	176, // 218: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	177, // 219: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	178, // 220: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	179, // 221: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	180, // 222: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	181, // 223: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	182, // 224: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
+	183, // 225: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	184, // 226: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
+	185, // 227: roost.wire.Schedd.Accounting:output_type -> roost.wire.AccountingPiece
+	186, // 228: roost.wire.Schedd.ChangeAccounts:output_type -> roost.wire.AccountingResult
+	187, // 229: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
+	188, // 230: roost.wire.Schedd.BeginLogin:output_type -> roost.wire.BeginLoginReply
+	189, // 231: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
+	190, // 232: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
+	191, // 233: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
+	173, // 234: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
+	177, // 235: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
+	178, // 236: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
+	174, // 237: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
+	171, // 238: roost.wire.Neighbour.Submit:output_type -> roost.wire.SubmitReply
+	6,   // 239: roost.wire.CellQueue.History:output_type -> roost.wire.CellHistoryRecord
+	10,  // 240: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	12,  // 241: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	179, // 242: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	34,  // 243: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	14,  // 244: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
+	182, // 245: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
+	183, // 246: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	45,  // 247: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
+	47,  // 248: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
+	42,  // 249: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
+	44,  // 250: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
+	44,  // 251: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
+	73,  // 252: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	93,  // 253: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	91,  // 254: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	176, // 255: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	91,  // 256: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	93,  // 257: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	181, // 258: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	75,  // 259: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
+	93,  // 260: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
+	91,  // 261: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
+	68,  // 262: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
+	96,  // 263: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
+	104, // 264: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
+	104, // 265: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
+	106, // 266: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
+	108, // 267: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
+	110, // 268: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
+	112, // 269: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
+	114, // 270: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
+	116, // 271: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
+	118, // 272: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
+	120, // 273: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
+	123, // 274: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
+	125, // 275: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
+	128, // 276: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
+	135, // 277: roost.wire.Feed.Pull:output_type -> roost.wire.FeedBatch
+	135, // 278: roost.wire.Feed.Walk:output_type -> roost.wire.FeedBatch
+	135, // 279: roost.wire.Feed.Running:output_type -> roost.wire.FeedBatch
+	185, // 280: roost.wire.Accountant.Report:output_type -> roost.wire.AccountingPiece
+	186, // 281: roost.wire.Accountant.Change:output_type -> roost.wire.AccountingResult
+	212, // [212:282] is the sub-list for method output_type
+	142, // [142:212] is the sub-list for method input_type
 	142, // [142:142] is the sub-list for extension type_name
 	142, // [142:142] is the sub-list for extension extendee
 	0,   // [0:142] is the sub-list for field type_name
@@ -12025,7 +12132,7 @@ func file_roost_proto_init() {
 	if File_roost_proto != nil {
 		return
 	}
-	file_roost_proto_msgTypes[9].OneofWrappers = []any{
+	file_roost_proto_msgTypes[11].OneofWrappers = []any{
 		(*FromSchedd_Hello)(nil),
 		(*FromSchedd_Request)(nil),
 		(*FromSchedd_Result)(nil),
@@ -12037,10 +12144,10 @@ func file_roost_proto_init() {
 		(*FromSchedd_Told)(nil),
 		(*FromSchedd_PolicySeen)(nil),
 	}
-	file_roost_proto_msgTypes[14].OneofWrappers = []any{}
-	file_roost_proto_msgTypes[24].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[16].OneofWrappers = []any{}
 	file_roost_proto_msgTypes[26].OneofWrappers = []any{}
-	file_roost_proto_msgTypes[28].OneofWrappers = []any{
+	file_roost_proto_msgTypes[28].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[30].OneofWrappers = []any{
 		(*ToSchedd_Grant)(nil),
 		(*ToSchedd_Unplaced)(nil),
 		(*ToSchedd_Hello)(nil),
@@ -12049,7 +12156,7 @@ func file_roost_proto_init() {
 		(*ToSchedd_Kept)(nil),
 		(*ToSchedd_Room)(nil),
 	}
-	file_roost_proto_msgTypes[43].OneofWrappers = []any{
+	file_roost_proto_msgTypes[45].OneofWrappers = []any{
 		(*ToStartd_Hello)(nil),
 		(*ToStartd_Claim)(nil),
 		(*ToStartd_Activate)(nil),
@@ -12066,7 +12173,7 @@ func file_roost_proto_init() {
 		(*ToStartd_Limit)(nil),
 		(*ToStartd_HostFiles)(nil),
 	}
-	file_roost_proto_msgTypes[67].OneofWrappers = []any{
+	file_roost_proto_msgTypes[69].OneofWrappers = []any{
 		(*FromStartd_Welcome)(nil),
 		(*FromStartd_Claim)(nil),
 		(*FromStartd_Started)(nil),
@@ -12080,16 +12187,16 @@ func file_roost_proto_init() {
 		(*FromStartd_Suspended)(nil),
 		(*FromStartd_Reach)(nil),
 	}
-	file_roost_proto_msgTypes[84].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[86].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roost_proto_rawDesc), len(file_roost_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   134,
+			NumMessages:   136,
 			NumExtensions: 0,
-			NumServices:   11,
+			NumServices:   12,
 		},
 		GoTypes:           file_roost_proto_goTypes,
 		DependencyIndexes: file_roost_proto_depIdxs,

@@ -1199,6 +1199,115 @@ var Neighbour_ServiceDesc = grpc.ServiceDesc{
 }
 
 const (
+	CellQueue_History_FullMethodName = "/roost.wire.CellQueue/History"
+)
+
+// CellQueueClient is the client API for CellQueue service.
+//
+// For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
+//
+// CellQueue is what the members of the queue of the cell ask each other.
+type CellQueueClient interface {
+	History(ctx context.Context, in *CellHistoryRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[CellHistoryRecord], error)
+}
+
+type cellQueueClient struct {
+	cc grpc.ClientConnInterface
+}
+
+func NewCellQueueClient(cc grpc.ClientConnInterface) CellQueueClient {
+	return &cellQueueClient{cc}
+}
+
+func (c *cellQueueClient) History(ctx context.Context, in *CellHistoryRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[CellHistoryRecord], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &CellQueue_ServiceDesc.Streams[0], CellQueue_History_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[CellHistoryRequest, CellHistoryRecord]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type CellQueue_HistoryClient = grpc.ServerStreamingClient[CellHistoryRecord]
+
+// CellQueueServer is the server API for CellQueue service.
+// All implementations must embed UnimplementedCellQueueServer
+// for forward compatibility.
+//
+// CellQueue is what the members of the queue of the cell ask each other.
+type CellQueueServer interface {
+	History(*CellHistoryRequest, grpc.ServerStreamingServer[CellHistoryRecord]) error
+	mustEmbedUnimplementedCellQueueServer()
+}
+
+// UnimplementedCellQueueServer must be embedded to have
+// forward compatible implementations.
+//
+// NOTE: this should be embedded by value instead of pointer to avoid a nil
+// pointer dereference when methods are called.
+type UnimplementedCellQueueServer struct{}
+
+func (UnimplementedCellQueueServer) History(*CellHistoryRequest, grpc.ServerStreamingServer[CellHistoryRecord]) error {
+	return status.Error(codes.Unimplemented, "method History not implemented")
+}
+func (UnimplementedCellQueueServer) mustEmbedUnimplementedCellQueueServer() {}
+func (UnimplementedCellQueueServer) testEmbeddedByValue()                   {}
+
+// UnsafeCellQueueServer may be embedded to opt out of forward compatibility for this service.
+// Use of this interface is not recommended, as added methods to CellQueueServer will
+// result in compilation errors.
+type UnsafeCellQueueServer interface {
+	mustEmbedUnimplementedCellQueueServer()
+}
+
+func RegisterCellQueueServer(s grpc.ServiceRegistrar, srv CellQueueServer) {
+	// If the following call panics, it indicates UnimplementedCellQueueServer was
+	// embedded by pointer and is nil.  This will cause panics if an
+	// unimplemented method is ever invoked, so we test this at initialization
+	// time to prevent it from happening at runtime later due to I/O.
+	if t, ok := srv.(interface{ testEmbeddedByValue() }); ok {
+		t.testEmbeddedByValue()
+	}
+	s.RegisterService(&CellQueue_ServiceDesc, srv)
+}
+
+func _CellQueue_History_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(CellHistoryRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(CellQueueServer).History(m, &grpc.GenericServerStream[CellHistoryRequest, CellHistoryRecord]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type CellQueue_HistoryServer = grpc.ServerStreamingServer[CellHistoryRecord]
+
+// CellQueue_ServiceDesc is the grpc.ServiceDesc for CellQueue service.
+// It's only intended for direct use with grpc.RegisterService,
+// and not to be introspected or modified (even as a copy)
+var CellQueue_ServiceDesc = grpc.ServiceDesc{
+	ServiceName: "roost.wire.CellQueue",
+	HandlerType: (*CellQueueServer)(nil),
+	Methods:     []grpc.MethodDesc{},
+	Streams: []grpc.StreamDesc{
+		{
+			StreamName:    "History",
+			Handler:       _CellQueue_History_Handler,
+			ServerStreams: true,
+		},
+	},
+	Metadata: "roost.proto",
+}
+
+const (
 	Collector_Advertise_FullMethodName = "/roost.wire.Collector/Advertise"
 	Collector_Watch_FullMethodName     = "/roost.wire.Collector/Watch"
 	Collector_Query_FullMethodName     = "/roost.wire.Collector/Query"

@@ -10,14 +10,15 @@ import (
 
 // archivePurged puts those jobs into the history that a batch takes out of the queue. The
 // leader's schedd has done so too.
-func (f *follower) archivePurged(j *journal.Journal, batch []byte) error {
+func (m *Member) archivePurged(batch []byte) error {
+	q := m.follower.queue
 	var records []history.JobRecord
 	if err := journal.EachEvent(batch, func(e *queue.JobEvent) {
 		if e.Type != queue.Purged {
 			return
 		}
-		if snapshot, there := f.queue.Snapshot(e.Job); there {
-			key, _ := f.queue.SubmitKey(e.Job)
+		if snapshot, there := q.Snapshot(e.Job); there {
+			key, _ := q.SubmitKey(e.Job)
 			records = append(records, history.JobRecord{Seq: e.Job, Key: key, Ended: time.Unix(0, e.Time),
 				Snapshot: snapshot})
 		}
@@ -28,16 +29,16 @@ func (f *follower) archivePurged(j *journal.Journal, batch []byte) error {
 	for i := range records {
 		seqs[i] = records[i].Seq
 	}
-	events, err := j.Events(seqs...)
+	events, err := m.journal.Events(seqs...)
 	if err != nil {
 		return err
 	}
 	for i := range records {
-		if records[i].Events, err = f.history.CompleteEvents(records[i].Seq, events[records[i].Seq]); err != nil {
+		if records[i].Events, err = m.history.CompleteEvents(records[i].Seq, events[records[i].Seq]); err != nil {
 			return err
 		}
 	}
-	return f.history.Add(records)
+	return m.history.Add(records)
 }
 
 // discardEffects drops what the queue asks its schedd to do: the leader's schedd does it.

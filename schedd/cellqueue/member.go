@@ -46,6 +46,9 @@ type Member struct {
 	log     *slog.Logger
 	ctx     context.Context // of Run
 
+	history  *history.History // a leader's schedd has it too
+	gapNoted chan struct{}    // the history has a gap
+
 	mu       sync.Mutex
 	changed  sync.Cond // that journal has changed, or closed
 	closed   bool
@@ -56,7 +59,6 @@ type Member struct {
 // follower is what a member that does not lead has beside its journal.
 type follower struct {
 	queue         *queue.Queue
-	history       *history.History
 	snapshotBytes int // of the last checkpoint
 }
 
@@ -65,27 +67,34 @@ func Open(c Config) (*Member, error) {
 	if c.CheckpointBytes == 0 {
 		c.CheckpointBytes = defaultCheckpointBytes
 	}
-	m := &Member{config: c, log: c.Log}
+	m := &Member{config: c, log: c.Log, gapNoted: make(chan struct{}, 1)}
 	m.changed.L = &m.mu
-	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
+	err := os.MkdirAll(c.Dir, 0o700)
+	if err != nil {
+		return nil, err
+	}
+	if m.history, err = history.Open(c.Dir, c.Name); err != nil {
 		return nil, err
 	}
 	stored, err := m.openStored()
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, m.history.Close())
 	}
 	c.Replica.StoresState = stored
 	if c.Replica.Snapshots.Entries == 0 {
 		c.Replica.Snapshots.Entries = snapshotEntries
 	}
 	if m.replica, err = replica.Open(c.Replica, m); err != nil {
-		return nil, errors.Join(err, m.close())
+		return nil, errors.Join(err, m.close(), m.history.Close())
 	}
 	return m, nil
 }
 
 // Replica returns the replica of the log below the queue.
 func (m *Member) Replica() *replica.Replica { return m.replica }
+
+// History returns the history, which the leader's schedd uses and does not close.
+func (m *Member) History() *history.History { return m.history }
 
 // Run keeps the replica running until ctx ends or a disk fails.
 func (m *Member) Run(ctx context.Context) error {
@@ -97,8 +106,13 @@ func (m *Member) Run(ctx context.Context) error {
 		m.changed.Broadcast()
 	})
 	defer stop()
+	ctx, cancel := context.WithCancel(ctx)
+	filling := make(chan struct{})
+	go func() { defer close(filling); m.fillGaps(ctx) }()
 	err := m.replica.Run(ctx)
-	return errors.Join(err, m.close())
+	cancel()
+	<-filling
+	return errors.Join(err, m.close(), m.history.Close())
 }
 
 func (m *Member) close() (err error) {
@@ -106,7 +120,7 @@ func (m *Member) close() (err error) {
 	defer m.mu.Unlock()
 	m.closed = true
 	if m.follower != nil {
-		err = errors.Join(m.journal.Flush(), m.journal.Close(), m.follower.history.Close())
+		err = errors.Join(m.journal.Flush(), m.journal.Close())
 		m.journal, m.follower = nil, nil
 	}
 	m.changed.Broadcast()
@@ -134,7 +148,7 @@ func (m *Member) openStored() (stored bool, err error) {
 	}
 	err = m.follow()
 	var damage *boltfile.DamageError
-	if errors.As(err, &damage) && damage.Path != filepath.Join(m.config.Dir, history.FileName) {
+	if errors.As(err, &damage) {
 		m.log.Warn("the job log is damaged, and is read from the other files of the replica", "error", err)
 		if err = m.setAside(); err == nil {
 			stored, err = false, m.follow()
@@ -152,22 +166,18 @@ func (m *Member) setAside() error {
 	return err
 }
 
-// follow opens the journal and the history as a member that does not lead.
+// follow opens the journal as a member that does not lead.
 func (m *Member) follow() error {
-	past, err := history.Open(m.config.Dir, m.config.Name)
+	j, q, err := journal.OpenReplicated(m.config.Dir, m.config.Name, nil, nil)
 	if err != nil {
 		return err
 	}
-	j, q, err := journal.OpenReplicated(m.config.Dir, m.config.Name, nil, nil)
-	if err != nil {
-		return errors.Join(err, past.Close())
-	}
-	m.journal, m.follower = j, &follower{queue: q, history: past}
+	m.journal, m.follower = j, &follower{queue: q}
 	m.changed.Broadcast()
 	return nil
 }
 
-// StepUp closes the files of a member that follows. The leader's schedd opens them:
+// StepUp closes the journal of a member that follows. The leader's schedd opens it:
 // OpenJournal. StepDown ends that.
 func (m *Member) StepUp() error {
 	m.mu.Lock()
@@ -175,7 +185,7 @@ func (m *Member) StepUp() error {
 	if m.follower == nil {
 		return fmt.Errorf("%w: the queue has no member that follows", roost.Conflict)
 	}
-	err := errors.Join(m.journal.Flush(), m.journal.Close(), m.follower.history.Close())
+	err := errors.Join(m.journal.Flush(), m.journal.Close())
 	m.journal, m.follower = nil, nil
 	return err
 }
@@ -193,7 +203,7 @@ func (m *Member) OpenJournal(o journal.Observer) (*journal.Journal, *queue.Queue
 	return j, q, nil
 }
 
-// StepDown follows again. The schedd has ended, and has closed all but the journal.
+// StepDown follows again. The schedd has ended.
 func (m *Member) StepDown() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -233,7 +243,7 @@ func (m *Member) Apply(_ uint64, entry []byte) any {
 		return err
 	}
 	if m.follower != nil && number == m.journal.NextBatch() {
-		if err := m.follower.archivePurged(m.journal, batch); err != nil {
+		if err := m.archivePurged(batch); err != nil {
 			m.fail(err)
 			return err
 		}
@@ -323,7 +333,7 @@ func (m *Member) Restore(r io.Reader) error {
 	if m.follower == nil {
 		return roost.Unavailable
 	}
-	err := errors.Join(m.journal.Close(), m.follower.history.Close())
+	err := errors.Join(m.noteGap(), m.journal.Close())
 	m.journal, m.follower = nil, nil
 	if err == nil {
 		err = os.WriteFile(m.markPath(), nil, 0o600)
@@ -338,6 +348,10 @@ func (m *Member) Restore(r io.Reader) error {
 		return err
 	}
 	m.log.Info("the job log was replaced by a snapshot of the leader")
+	select {
+	case m.gapNoted <- struct{}{}:
+	default:
+	}
 	return m.follow()
 }
 

@@ -85,7 +85,7 @@ func (c *testCell) start(i int) {
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &testMember{Member: m, server: rpc.NewServer(nil, peer.MethodAccess(), grpc.WaitForHandlers(true)),
 		cancel: cancel, done: make(chan error, 1)}
-	m.Replica().Register(r.server)
+	m.Register(r.server)
 	go r.server.Serve(listener)
 	go func() { r.done <- m.Run(ctx) }()
 	c.members[i] = r
@@ -156,9 +156,7 @@ func (c *testCell) lead(i int, seed uint64, keys *int) *testSchedd {
 	s := &testSchedd{Rand: rand.New(rand.NewPCG(seed, 7)), TB: c.TB, member: m, keys: keys,
 		now: time.Unix(1_700_000_000+int64(*keys)*1000, 0)}
 	var err error
-	if s.history, err = history.Open(m.config.Dir, queueName); err != nil {
-		c.Fatal(err)
-	}
+	s.history = m.History()
 	if s.journal, s.queue, err = m.OpenJournal(nil); err != nil {
 		c.Fatal(err)
 	}
@@ -169,7 +167,7 @@ func (c *testCell) lead(i int, seed uint64, keys *int) *testSchedd {
 // stepDown ends the schedd.
 func (s *testSchedd) stepDown() {
 	s.Helper()
-	if err := errors.Join(s.history.Close(), s.member.StepDown()); err != nil {
+	if err := s.member.StepDown(); err != nil {
 		s.Fatal(err)
 	}
 }
@@ -316,7 +314,7 @@ func (c *testCell) checkEqual(with, jobs int) {
 			if there != also || string(x) != string(y) {
 				c.Errorf("member %d: job %d is not the same", i, seq)
 			}
-			if _, _, err := b.history.Job(seq); !also && errors.Is(err, roost.NotFound) {
+			if _, _, err := r.history.Job(seq); !also && errors.Is(err, roost.NotFound) {
 				missing++
 			}
 		}
@@ -376,7 +374,7 @@ func TestRestoredSnapshot(t *testing.T) {
 	if got := other.Apply(1, appendEntry(nil, next-1, nil)); !errors.Is(got.(error), journal.ErrStale) {
 		t.Errorf("a batch that the snapshot includes: %v", got)
 	}
-	if err := other.close(); err != nil {
+	if err := errors.Join(other.close(), other.history.Close()); err != nil {
 		t.Fatal(err)
 	}
 	for _, interrupted := range []bool{false, true} {
@@ -387,11 +385,15 @@ func TestRestoredSnapshot(t *testing.T) {
 		}
 		again := &Member{config: config, log: config.Log}
 		again.changed.L = &again.mu
+		if again.history, err = history.Open(config.Dir, queueName); err != nil {
+			t.Fatal(err)
+		}
 		stored, err := again.openStored()
 		if err != nil || stored == interrupted || (again.follower.queue.LastSeq() == 0) != interrupted {
 			t.Errorf("interrupted %v: stored %v, job %d, %v", interrupted, stored, again.follower.queue.LastSeq(), err)
 		}
 		again.close()
+		again.history.Close()
 	}
 }
 
@@ -433,4 +435,53 @@ func (s *testSchedd) submitAndAppend() {
 	if err := s.journal.Append(events); err != nil {
 		s.Fatal(err)
 	}
+}
+
+// TestHistoryGap checks that a member which got a snapshot fetches from the others the
+// jobs that have ended meanwhile. A member with a gap of its own gives none.
+func TestHistoryGap(t *testing.T) {
+	c := newTestCell(t, 3, replica.SnapshotPolicy{})
+	keys := 0
+	with := c.leader()
+	s := c.lead(with, 3, &keys)
+	for range 120 {
+		if err := s.step(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.stepDown()
+	c.checkEqual(with, keys)
+	behind := c.members[(with+1)%3]
+	ended, err := behind.history.Recent(time.Unix(0, 0))
+	if err != nil || len(ended) < 4 {
+		t.Fatalf("%d jobs have ended, %v", len(ended), err)
+	}
+	if err := behind.history.Remove(ended[1:]...); err != nil {
+		t.Fatal(err)
+	}
+	write, err := c.members[with].Snapshot()
+	var snapshot bytes.Buffer
+	if err == nil {
+		err = write(&snapshot)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := c.members[(with+2)%3]
+	if err := os.WriteFile(other.gapPath(), []byte("0\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err = behind.fetchHistory(t.Context(), other.config.Replica.Address, 0)
+	if rpc.KindOf(err) != roost.Unavailable {
+		t.Errorf("from a member with a gap: %v", err)
+	}
+	if err := behind.Restore(&snapshot); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(20 * time.Second); ; c.rest() {
+		if _, found := behind.gap(); !found || time.Now().After(deadline) {
+			break
+		}
+	}
+	c.checkEqual(with, keys)
 }

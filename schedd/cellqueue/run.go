@@ -53,7 +53,7 @@ func Run(ctx context.Context, node *config.Node, identity *rpc.Identity) error {
 		return fmt.Errorf("cell queue: %w", err)
 	}
 	server := rpc.NewServer(identity, peer.MethodAccess(), grpc.WaitForHandlers(true))
-	c.member.Replica().Register(server)
+	c.member.Register(server)
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return server.Serve(listener) })
 	group.Go(func() error {
@@ -156,7 +156,8 @@ func (c *cell) startSchedd(ctx context.Context, term uint64) (*leadingSchedd, er
 	s := &leadingSchedd{cancel, make(chan error, 1)}
 	began := time.Now()
 	log := schedd.ReplicatedLog{
-		Open: c.member.OpenJournal, Incarnation: c.lastIncarnation, Confirm: c.member.Replica().Verify,
+		Open: c.member.OpenJournal, History: c.member.History(), Incarnation: c.lastIncarnation,
+		Confirm: c.member.Replica().Verify,
 		Serving: func() {
 			c.log.Info("this member acts for the queue", "queue", c.node.Name, "term", term, "took", time.Since(began))
 		},

@@ -74,6 +74,7 @@ func cellAccess() AccessTable {
 		collector  = "/roost.wire.Collector/"
 		negotiator = "/roost.wire.Negotiator/"
 		replica    = "/roost.wire.Replica/"
+		cellQueue  = "/roost.wire.CellQueue/"
 	)
 	return AccessTable{
 		collector + "Advertise": {Schedd, Startd, Negotiator},
@@ -84,6 +85,8 @@ func cellAccess() AccessTable {
 		negotiator + "Watch":          {Schedd, Negotiator},
 		negotiator + "Cell":           {Schedd, Negotiator, Accountant}, // the ledger decides what a user may change
 		negotiator + "CheckpointCell": {Schedd, Negotiator},
+
+		cellQueue + "History": {CellQueue},
 
 		replica + "Traffic": {Negotiator},
 		replica + "Hello":   {Negotiator},

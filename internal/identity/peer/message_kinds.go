@@ -58,6 +58,8 @@ func scheddMessages() []MessageKind {
 		{"Neighbour.Submit", schedds, "nothing: a submit node vouches for its users; the execute node compares it " +
 			"with the users that it trusts the node to name"},
 
+		{"CellQueue.History", []Role{CellQueue}, "the role: members have the whole queue"},
+
 		{"Feed.Pull", []Role{Accountant}, "the role: it is told what happens to everybody's jobs"},
 		{"Feed.Walk", []Role{Accountant}, "the role: likewise"},
 		{"Feed.Running", []Role{Accountant}, "the role: likewise"},
