@@ -26,6 +26,14 @@ negotiator {
   cycle  = "5s" # the longest time between two cycles; any change starts one at once
 }
 
+# A queue that the three keep together, so that its jobs outlive any host; see
+# roost-cell-queue(8). The certificate then needs schedd and cell-queue, too.
+#cell_queue {
+#  listen  = ["10.0.0.1:9726"]
+#  member  = "10.0.0.1:9727"
+#  members = ["10.0.0.1:9727", "10.0.0.2:9727", "10.0.0.3:9727"]
+#}
+
 # For Prometheus, see roost-metrics(7) and ../prometheus: readers show a certificate of the
 # pool, or a token from a file.
 #metrics {
