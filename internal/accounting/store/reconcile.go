@@ -73,13 +73,14 @@ func (s ledgerComparer) reconcile(ctx context.Context, r accounting.TimeRange) e
 				return err
 			}
 		}
-		for _, removal := range []struct {
-			text   string
-			before accounting.Millis
-		}{{deleteLedgerSamples, r.To}, {deleteLedgerUses, r.To}, {deleteComparisons, s.now - comparisonAge}} {
-			if _, err := tx.ExecContext(ctx, removal.text, int64(removal.before)); err != nil {
-				return err
-			}
+		if _, err := tx.ExecContext(ctx, deleteLedgerSamples, int64(r.To)); err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, deleteLedgerUses, int64(r.To)); err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, deleteComparisons, int64(s.now-comparisonAge)); err != nil {
+			return err
 		}
 		_, err := tx.ExecContext(ctx, upsertCounter, comparedCounter, int64(r.To))
 		return err
