@@ -133,7 +133,7 @@ func scheddSizes() map[string]int {
 		peerSchedd + "Why":    smallMessageSize,
 		peerSchedd + "Events": ordinaryMessageSize,
 		peerSchedd + "Act":    ordinaryMessageSize,
-		peerSchedd + "Submit": maxMessageSize,
+		peerSchedd + "Submit": ordinaryMessageSize, // many of them are in one entry of a replicated log
 
 		feed + "Pull":         ordinaryMessageSize, // 10,000 spent budgets
 		feed + "Walk":         smallMessageSize,

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/admission"
@@ -12,6 +14,10 @@ import (
 
 // cellSchedd is how a submission names the queue of the cell, whatever its name is.
 const cellSchedd = "@"
+
+// maxCellSubmission bounds a submission to the queue of the cell, in bytes. Each entry of
+// its replicated log may have several.
+const maxCellSubmission = 3 << 20
 
 // submitToCell passes a submission on to the queue of the cell. Its jobs outlive this
 // host.
@@ -25,6 +31,11 @@ func submitToCell(ctx context.Context, s *Service, who queue.CallerIdentity,
 	if name == "" || !s.peerSchedds.HasPeer(name) {
 		return nil, fmt.Errorf("%w: the collectors know of no queue of the cell; its central managers have one with a "+
 			"cell_queue block in their node files, see roost-node(5)", roost.Unavailable)
+	}
+	if size := proto.Size(req); size > maxCellSubmission {
+		return nil, fmt.Errorf("%w: a submission of %v, and the queue of the cell takes %v at once: submit the jobs "+
+			"in parts, or let a job read what is large from a file", roost.Exhausted, roost.Bytes(size),
+			roost.Bytes(maxCellSubmission))
 	}
 	specs, err := parseSpecs(req.GetJobs())
 	if err != nil {

@@ -49,6 +49,8 @@ type Member struct {
 	history  *history.History // a leader's schedd has it too
 	gapNoted chan struct{}    // the history has a gap
 
+	exports sync.RWMutex // held for reading while the journal is exported; taken under mu
+
 	mu       sync.Mutex
 	changed  sync.Cond // that journal has changed, or closed
 	closed   bool
@@ -120,10 +122,18 @@ func (m *Member) close() (err error) {
 	defer m.mu.Unlock()
 	m.closed = true
 	if m.follower != nil {
-		err = errors.Join(m.journal.Flush(), m.journal.Close())
-		m.journal, m.follower = nil, nil
+		err = m.closeJournal()
 	}
 	m.changed.Broadcast()
+	return err
+}
+
+// closeJournal closes the journal after an export of it has ended. The lock is held.
+func (m *Member) closeJournal() error {
+	m.exports.Lock()
+	defer m.exports.Unlock()
+	err := errors.Join(m.journal.Flush(), m.journal.Close())
+	m.journal, m.follower = nil, nil
 	return err
 }
 
@@ -185,9 +195,7 @@ func (m *Member) StepUp() error {
 	if m.follower == nil {
 		return fmt.Errorf("%w: the queue has no member that follows", roost.Conflict)
 	}
-	err := errors.Join(m.journal.Flush(), m.journal.Close())
-	m.journal, m.follower = nil, nil
-	return err
+	return m.closeJournal()
 }
 
 // OpenJournal opens the journal for the leader's schedd. The schedd does not close it.
@@ -209,8 +217,7 @@ func (m *Member) StepDown() error {
 	defer m.mu.Unlock()
 	var err error
 	if m.journal != nil {
-		err = errors.Join(m.journal.Flush(), m.journal.Close())
-		m.journal = nil
+		err = m.closeJournal()
 	}
 	if err == nil && !m.closed {
 		err = m.follow()
@@ -318,6 +325,8 @@ func (m *Member) Snapshot() (func(io.Writer) error, error) {
 			return roost.Unavailable
 		}
 		j := m.journal
+		m.exports.RLock()
+		defer m.exports.RUnlock()
 		m.mu.Unlock()
 		return j.Export(w)
 	}, nil
@@ -333,8 +342,7 @@ func (m *Member) Restore(r io.Reader) error {
 	if m.follower == nil {
 		return roost.Unavailable
 	}
-	err := errors.Join(m.noteGap(), m.journal.Close())
-	m.journal, m.follower = nil, nil
+	err := errors.Join(m.noteGap(), m.closeJournal())
 	if err == nil {
 		err = os.WriteFile(m.markPath(), nil, 0o600)
 	}
@@ -377,5 +385,8 @@ func (m *Member) retryWhenFull(write func() error) error {
 		case <-time.After(time.Second):
 		}
 		m.mu.Lock()
+		if m.journal == nil { // it could not be opened again meanwhile
+			return roost.Unavailable
+		}
 	}
 }

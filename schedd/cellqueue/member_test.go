@@ -1,7 +1,6 @@
 package cellqueue
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -335,68 +334,6 @@ func (m *Member) nextBatch() uint64 {
 	return m.journal.NextBatch()
 }
 
-// TestRestoredSnapshot checks that a member can be made from a snapshot. It must not
-// apply again what the snapshot includes. After a crash in the middle of a replacement
-// the journal counts as lost.
-func TestRestoredSnapshot(t *testing.T) {
-	c := newTestCell(t, 1, replica.SnapshotPolicy{})
-	keys := 0
-	s := c.lead(c.leader(), 1, &keys)
-	for range 80 {
-		if err := s.step(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	s.stepDown()
-	var snapshot bytes.Buffer
-	write, err := c.members[0].Snapshot()
-	if err == nil {
-		err = write(&snapshot)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	config := Config{Dir: filepath.Join(c.dir, "other"), Name: queueName, Log: slog.New(slog.DiscardHandler),
-		Replica: replica.Config{Dir: filepath.Join(c.dir, "log"), Address: "unix:/other",
-			Log: slog.New(slog.DiscardHandler)}}
-	other, err := Open(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := other.Restore(bytes.NewReader(snapshot.Bytes())); err != nil {
-		t.Fatal(err)
-	}
-	next := c.members[0].nextBatch()
-	if other.nextBatch() != next || other.follower.queue.LastSeq() == 0 ||
-		other.follower.queue.LastSeq() != c.members[0].follower.queue.LastSeq() {
-		t.Errorf("batch %d of %d, job %d", other.nextBatch(), next, other.follower.queue.LastSeq())
-	}
-	if got := other.Apply(1, appendEntry(nil, next-1, nil)); !errors.Is(got.(error), journal.ErrStale) {
-		t.Errorf("a batch that the snapshot includes: %v", got)
-	}
-	if err := errors.Join(other.close(), other.history.Close()); err != nil {
-		t.Fatal(err)
-	}
-	for _, interrupted := range []bool{false, true} {
-		if interrupted {
-			if err := os.WriteFile(filepath.Join(config.Dir, importMark), nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-		again := &Member{config: config, log: config.Log}
-		again.changed.L = &again.mu
-		if again.history, err = history.Open(config.Dir, queueName); err != nil {
-			t.Fatal(err)
-		}
-		stored, err := again.openStored()
-		if err != nil || stored == interrupted || (again.follower.queue.LastSeq() == 0) != interrupted {
-			t.Errorf("interrupted %v: stored %v, job %d, %v", interrupted, stored, again.follower.queue.LastSeq(), err)
-		}
-		again.close()
-		again.history.Close()
-	}
-}
-
 // BenchmarkAppend compares a commit of a replicated queue with one of a queue on one host
 // alone.
 func BenchmarkAppend(b *testing.B) {
@@ -435,53 +372,4 @@ func (s *testSchedd) submitAndAppend() {
 	if err := s.journal.Append(events); err != nil {
 		s.Fatal(err)
 	}
-}
-
-// TestHistoryGap checks that a member which got a snapshot fetches from the others the
-// jobs that have ended meanwhile. A member with a gap of its own gives none.
-func TestHistoryGap(t *testing.T) {
-	c := newTestCell(t, 3, replica.SnapshotPolicy{})
-	keys := 0
-	with := c.leader()
-	s := c.lead(with, 3, &keys)
-	for range 120 {
-		if err := s.step(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	s.stepDown()
-	c.checkEqual(with, keys)
-	behind := c.members[(with+1)%3]
-	ended, err := behind.history.Recent(time.Unix(0, 0))
-	if err != nil || len(ended) < 4 {
-		t.Fatalf("%d jobs have ended, %v", len(ended), err)
-	}
-	if err := behind.history.Remove(ended[1:]...); err != nil {
-		t.Fatal(err)
-	}
-	write, err := c.members[with].Snapshot()
-	var snapshot bytes.Buffer
-	if err == nil {
-		err = write(&snapshot)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	other := c.members[(with+2)%3]
-	if err := os.WriteFile(other.gapPath(), []byte("0\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	_, err = behind.fetchHistory(t.Context(), other.config.Replica.Address, 0)
-	if rpc.KindOf(err) != roost.Unavailable {
-		t.Errorf("from a member with a gap: %v", err)
-	}
-	if err := behind.Restore(&snapshot); err != nil {
-		t.Fatal(err)
-	}
-	for deadline := time.Now().Add(20 * time.Second); ; c.rest() {
-		if _, found := behind.gap(); !found || time.Now().After(deadline) {
-			break
-		}
-	}
-	c.checkEqual(with, keys)
 }

@@ -24,6 +24,12 @@ const askTimeout = 10 * time.Minute
 
 // ask asks the accountant and calls each with every line of the answer.
 func ask[T any](c *frame.Invocation, q *query.Query, each func(line *T) error) error {
+	return Ask(c, q, askTimeout, each)
+}
+
+// Ask asks the accountant, for at most a time, and calls each with every line of the
+// answer.
+func Ask[T any](c *frame.Invocation, q *query.Query, limit time.Duration, each func(line *T) error) error {
 	text, err := json.Marshal(q)
 	if err != nil {
 		return err
@@ -32,7 +38,7 @@ func ask[T any](c *frame.Invocation, q *query.Query, each func(line *T) error) e
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(c.Context, askTimeout)
+	ctx, cancel := context.WithTimeout(c.Context, limit)
 	defer cancel()
 	stream, err := s.Accounting(ctx, &wire.AccountingQuery{Query: text})
 	for err == nil {

@@ -1,12 +1,7 @@
 package doctor
 
 import (
-	"bytes"
-	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path/filepath"
 	"time"
@@ -15,11 +10,11 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/accounting/query"
+	"github.com/roost-batch/roost/internal/cli/accounts"
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/rpc"
-	"github.com/roost-batch/roost/internal/wire"
 )
 
 const (
@@ -103,34 +98,11 @@ func checkSources(c *frame.Invocation) []checkResult {
 }
 
 func readSources(c *frame.Invocation) (lines []query.SourceLine, err error) {
-	text, err := json.Marshal(query.Query{Report: query.Sources})
-	if err != nil {
-		return nil, err
-	}
-	s, err := c.ConnectSchedd()
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeout(c.Context, accountantWait)
-	defer cancel()
-	stream, err := s.Accounting(ctx, &wire.AccountingQuery{Query: text})
-	for err == nil {
-		var piece *wire.AccountingPiece
-		if piece, err = stream.Recv(); err != nil {
-			break
-		}
-		for text := range bytes.Lines(piece.GetLines()) {
-			var line query.SourceLine
-			if err := json.Unmarshal(text, &line); err != nil {
-				return nil, fmt.Errorf("the answer of the accountant: %w: %w", roost.Internal, err)
-			}
-			lines = append(lines, line)
-		}
-	}
-	if errors.Is(err, io.EOF) {
-		return lines, nil
-	}
-	return nil, rpc.FromStatus(err)
+	err = accounts.Ask(c, &query.Query{Report: query.Sources}, accountantWait, func(line *query.SourceLine) error {
+		lines = append(lines, *line)
+		return nil
+	})
+	return lines, err
 }
 
 // sourceFindings judges how far the accountant has read the feeds.
