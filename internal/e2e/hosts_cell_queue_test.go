@@ -32,9 +32,9 @@ func TestCellQueue(t *testing.T) {
 	h.awaitFor(time.Minute, "three tasks run", func() bool { return h.runningInQueue(ids[0]) == 3 })
 	for _, kill := range []string{"the leader", "the submit node", "the next leader"} {
 		at := time.Now()
-		killed := "submit"
+		killed, daemon := "submit", "schedd"
 		if kill != "the submit node" {
-			killed = h.queueLeader()
+			killed, daemon = h.queueLeader(), "cell-queue"
 		}
 		h.nodes[killed].killMaster()
 		if kill != "the submit node" {
@@ -46,6 +46,7 @@ func TestCellQueue(t *testing.T) {
 		took := time.Since(at).Round(time.Millisecond)
 		t.Logf("%s (%s) was killed; the queue acts again after %v", kill, killed, took)
 		h.nodes[killed].start()
+		h.awaitFor(time.Minute, killed+" is back", func() bool { return h.nodes[killed].daemonPID(daemon) != 0 })
 		h.awaitFor(time.Minute, "the tasks of before run", func() bool { return h.runningInQueue(ids[0]) == 3 })
 	}
 	again := strings.TrimSpace(h.submitToQueue("next", "true", 1))
