@@ -6,11 +6,10 @@ DESTDIR ?=
 PBS_LOCAL := qsub qstat qdel qhold qrls qsig qmsg qrerun qselect
 PBS       := qalter qmove qorder qrun pbsnodes qmgr qenable qdisable qstart qstop pbsdsh pbs_tmrsh pbs_release_nodes tracejob pbs_rsub pbs_rstat pbs_ralter pbs_rdel printjob pbs_attach pbs_hostn
 
-# Without a C compiler Go builds without cgo by itself, and the node then knows of no GPUs. The binding of NVML calls what NVIDIA calls deprecated.
-export CGO_CFLAGS ?= -g -O2 -Wno-deprecated-declarations
-
-# What no program here uses of its libraries, and what would only delay the start of each: the manual pages of urfave/cli, the request traces of grpc.
-LEAN := urfave_cli_no_docs,grpcnotrace
+# scripts/flags.sh says why. Other flags would compile all packages once more.
+export CGO_CFLAGS := $(shell . scripts/flags.sh; echo "$$CGO_CFLAGS")
+export GOFLAGS := $(shell . scripts/flags.sh; echo "$$GOFLAGS")
+LEAN := $(shell . scripts/flags.sh; echo "$$LEAN")
 
 .PHONY: help
 help: ## list the targets
@@ -19,11 +18,11 @@ help: ## list the targets
 .PHONY: build
 build: ## build the programs, and the q* links, into bin/
 	@scripts/setup.sh go
-	CGO_ENABLED=0 $(GO) build -trimpath -tags '$(LEAN)' -o bin/ ./cmd/roost ./cmd/roost-q ./cmd/roost-sim ./cmd/roost-accountant
-	$(GO) build -trimpath -tags '$(LEAN)' -o bin/ ./cmd/roost-daemon ./cmd/roost-negotiator ./cmd/roost-node ./cmd/roost-web
+	CGO_ENABLED=0 $(GO) build -o bin/ ./cmd/roost ./cmd/roost-q ./cmd/roost-sim ./cmd/roost-accountant
+	$(GO) build -o bin/ ./cmd/roost-daemon ./cmd/roost-negotiator ./cmd/roost-node ./cmd/roost-web
 	@scripts/setup.sh pam
-	@if [ -e /usr/include/security/pam_appl.h ] && command -v "$$($(GO) env CC)" >/dev/null; then CGO_ENABLED=1 $(GO) build -trimpath -tags pam -ldflags '-s -w' -o bin/ ./cmd/roost-pam; fi
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o bin/ ./cmd/roost-starter
+	@if [ -e /usr/include/security/pam_appl.h ] && command -v "$$($(GO) env CC)" >/dev/null; then CGO_ENABLED=1 $(GO) build -tags 'pam,$(LEAN)' -ldflags '-s -w' -o bin/ ./cmd/roost-pam; fi
+	CGO_ENABLED=0 $(GO) build -ldflags '-s -w' -o bin/ ./cmd/roost-starter
 	@for q in $(PBS); do ln -sf roost bin/$$q; done; for q in $(PBS_LOCAL); do ln -sf roost-q bin/$$q; done
 
 .PHONY: demo
@@ -75,7 +74,7 @@ bench: build ## measure latency, throughput, memory, an execute node, checkpoint
 .PHONY: bench-peers
 bench-peers: build ## measure HTCondor, Slurm and Grid Engine beside Roost: installs them into a chroot (Debian, as root); FLAGS=-quick to try
 	@bench/peers/install.sh
-	$(GO) run -trimpath ./bench/peers $(FLAGS)
+	$(GO) run ./bench/peers $(FLAGS)
 
 .PHONY: clients
 clients: build ## run Snakemake on a pool, in each of the ways in which it drives PBS, and Open MPI (Debian: installs them)
@@ -100,7 +99,7 @@ faults: build ## break SEEDS (10000) simulated pools, and hold them against what
 
 .PHONY: fault-plants
 fault-plants: ## prove that the simulator finds each bug that is planted, one for each promise at least
-	$(GO) test -trimpath -tags plants -count 1 -timeout 2h -v -run Mutants ./internal/sim/fuzz ./internal/cli/sim
+	$(GO) test -tags 'plants,$(LEAN)' -count 1 -timeout 2h -v -run Mutants ./internal/sim/fuzz ./internal/cli/sim
 
 .PHONY: clean
 clean: ## remove bin/ and build/

@@ -8,6 +8,7 @@
 # interrupt ends the faults, and the state at that time is still checked.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+. scripts/flags.sh
 export ROOST_SOAK_MINUTES=${1:-30}
 [[ $ROOST_SOAK_MINUTES =~ ^[0-9]+(\.[0-9]+)?$ ]] || { echo "soak: \"$ROOST_SOAK_MINUTES\" is no number of minutes: make soak MINUTES=30" >&2; exit 64; }
 log=$(mktemp)

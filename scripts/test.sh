@@ -3,7 +3,7 @@
 # the lines of go test.
 set -uo pipefail
 cd "$(dirname "$0")/.."
-export CGO_CFLAGS="${CGO_CFLAGS:--g -O2 -Wno-deprecated-declarations}" # as in the Makefile
+. scripts/flags.sh
 tests=$((2 * $(nproc))) # per package at the same time: parallel tests mostly wait for daemons
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT

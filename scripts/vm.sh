@@ -64,8 +64,9 @@ for module in virtio virtio_ring virtio_pci_modern_dev virtio_pci_legacy_dev vir
 done
 
 echo "vm: programs and tests"
+. scripts/flags.sh
 export CGO_ENABLED=0
-"$go" build -trimpath -ldflags '-s -w' -o "$dir/stage/vm/bin/" ./cmd/...
+"$go" build -ldflags '-s -w' -o "$dir/stage/vm/bin/" ./cmd/roost-starter # scripts/vm/go names any other that a test wants
 grep -v '^#' "scripts/vm/${VM_TESTS:-tests}" | while read -r package user flags; do
 	[ $# = 0 ] || [[ " ${*#./} " == *" $package "* ]] || continue
 	echo "$package $user $flags" >>"$dir/stage/vm/list"

@@ -91,7 +91,9 @@ func testMain(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "roost-starter")
-	build := exec.Command("go", "build", "-o", path, "github.com/roost-batch/roost/cmd/roost-starter")
+	build := exec.Command("go", "build", "-ldflags", "-s -w", "-o", path,
+		"github.com/roost-batch/roost/cmd/roost-starter")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as make build does
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "roost-starter cannot be built: %v\n%s", err, out)
 		return 1

@@ -32,25 +32,51 @@ var programDir = sync.OnceValues(func() (string, error) {
 })
 
 // The normal programs, and those that can misbehave. They are built when the first test
-// needs them: linking takes three seconds of a core, and each set of tags a compilation
-// of all daemons.
+// needs them, as linking takes three seconds of a core.
 var (
-	builtPrograms       = buildOnce()
-	misbehavingPrograms = buildOnce("attacks", "faults")
+	builtPrograms       = sync.OnceValues(buildNormal)
+	misbehavingPrograms = sync.OnceValues(buildMisbehaving)
 )
 
-func buildOnce(tags ...string) func() (string, error) {
-	return sync.OnceValues(func() (string, error) {
-		dir, err := programDir()
-		if err != nil {
+func buildNormal() (string, error) {
+	dir, err := makeProgramDir("normal")
+	if err != nil {
+		return "", err
+	}
+	return Build(context.Background(), dir)
+}
+
+// buildMisbehaving builds the daemons with attacks and faults. The programs without any
+// are those of the normal set.
+func buildMisbehaving() (string, error) {
+	normal, err := builtPrograms()
+	if err != nil {
+		return "", err
+	}
+	dir, err := makeProgramDir("misbehaving")
+	if err != nil {
+		return "", err
+	}
+	for _, program := range []string{"roost", "roost-q", "roost-sim", "roost-web"} {
+		if err := os.Link(filepath.Join(filepath.Dir(normal), program), filepath.Join(dir, program)); err != nil {
 			return "", err
 		}
-		dir = filepath.Join(dir, "tags-"+strings.Join(tags, "-"))
-		if err := os.Mkdir(dir, 0o755); err != nil {
-			return "", err
-		}
-		return Build(context.Background(), dir, tags...)
-	})
+	}
+	ctx, tags := context.Background(), []string{"attacks", "faults"}
+	err = compile(ctx, dir, true, tags, "roost-accountant", "roost-daemon", "roost-negotiator", "roost-node")
+	if err == nil {
+		err = compile(ctx, dir, false, tags, "roost-starter")
+	}
+	return filepath.Join(dir, "roost"), err
+}
+
+func makeProgramDir(name string) (string, error) {
+	dir, err := programDir()
+	if err != nil {
+		return "", err
+	}
+	dir = filepath.Join(dir, name)
+	return dir, os.Mkdir(dir, 0o755)
 }
 
 // program returns the path of roost, built with at least these tags; roost-starter is

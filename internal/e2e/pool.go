@@ -13,7 +13,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -28,33 +27,39 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// Build compiles the programs into dir, with the given build tags, and returns the path
-// of roost. It finds the module from the working directory.
-func Build(ctx context.Context, dir string, tags ...string) (roost string, err error) {
-	root, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
-	if err != nil {
-		return "", fmt.Errorf("find the module: %w", err)
+// Build compiles the programs into dir, as make build does, and returns the path of
+// roost. It finds the module from the working directory.
+func Build(ctx context.Context, dir string) (roost string, err error) {
+	err = compile(ctx, dir, false, nil, "roost", "roost-q", "roost-sim", "roost-accountant", "roost-starter")
+	if err == nil { // these ask NSS
+		err = compile(ctx, dir, true, nil, "roost-daemon", "roost-negotiator", "roost-node", "roost-web")
 	}
-	tags = append(tags, "urfave_cli_no_docs", "grpcnotrace") // as make build does
-	for _, program := range programNames() {
-		build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-tags",
-			strings.Join(tags, ","),
-			"-o", filepath.Join(dir, program), "./cmd/"+program)
-		build.Dir = strings.TrimSpace(string(root))
-		if slices.Contains([]string{"roost", "roost-q", "roost-sim", "roost-starter"}, program) { // the others ask NSS
-			build.Env = append(os.Environ(), "CGO_ENABLED=0")
-		}
-		if out, err := build.CombinedOutput(); err != nil {
-			return "", fmt.Errorf("build %s: %w\n%s", program, err, out)
-		}
-	}
-	return filepath.Join(dir, "roost"), nil
+	return filepath.Join(dir, "roost"), err
 }
 
-// programNames are the programs, which lie beside each other.
-func programNames() []string {
-	return []string{"roost", "roost-accountant", "roost-daemon", "roost-negotiator", "roost-node", "roost-q",
-		"roost-sim", "roost-starter", "roost-web"}
+// compile compiles some programs into dir, with build tags beside the usual ones. All
+// calls, make, and the tests themselves use the same flags, so that no package is
+// compiled twice (scripts/flags.sh).
+func compile(ctx context.Context, dir string, cgo bool, tags []string, programs ...string) error {
+	root, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
+	if err != nil {
+		return fmt.Errorf("find the module: %w", err)
+	}
+	tags = append(tags, "urfave_cli_no_docs", "grpcnotrace")
+	args := []string{"build", "-trimpath", "-ldflags", "-s -w", "-tags", strings.Join(tags, ","),
+		"-o", dir + string(filepath.Separator)}
+	for _, program := range programs {
+		args = append(args, "./cmd/"+program)
+	}
+	build := exec.CommandContext(ctx, "go", args...)
+	build.Dir = strings.TrimSpace(string(root))
+	if !cgo {
+		build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	}
+	if out, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("build %s: %w\n%s", strings.Join(programs, ", "), err, out)
+	}
+	return nil
 }
 
 // PoolOptions says how a pool is started.

@@ -103,7 +103,9 @@ func TestChild(t *testing.T) {
 func buildChild(t *testing.T) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "child.test")
-	out, err := exec.Command("go", "test", "-c", "-tags", "faults", "-o", program, ".").CombinedOutput()
+	out, err := exec.Command("go", "test", "-c", "-ldflags", "-s -w", "-tags",
+		"faults,urfave_cli_no_docs,grpcnotrace", // with those of scripts/flags.sh
+		"-o", program, ".").CombinedOutput()
 	if err != nil {
 		t.Fatalf("go test -c: %v\n%s", err, out)
 	}

@@ -25,7 +25,8 @@ func newPAM(t *testing.T) (program, dir string) {
 	}
 	dir = t.TempDir()
 	program = filepath.Join(dir, "roost-pam")
-	build := exec.Command("go", "build", "-tags", "pam", "-o", program, "../../../cmd/roost-pam")
+	build := exec.Command("go", "build", "-tags", "pam,urfave_cli_no_docs,grpcnotrace", "-o", program,
+		"../../../cmd/roost-pam")
 	build.Env = append(os.Environ(), "CGO_ENABLED=1")
 	if text, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, text)
