@@ -1,7 +1,9 @@
 package e2e
 
 import (
+	"compress/gzip"
 	"context"
+	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -91,6 +93,41 @@ func (s *accountedPool) checkExports(attempts int) {
 		}
 	}
 	s.checkDayFiles()
+	s.checkTrace()
+}
+
+// checkTrace holds that a Borg trace has an end of each task that succeeded, and the
+// machine. It writes over no file.
+func (s *accountedPool) checkTrace() {
+	s.Helper()
+	dir := s.TempDir()
+	s.command(0, "sacct", "--export", "borg", "--to", dir)
+	finished := 0
+	for table, least := range map[string]int{"collection_events": 2 * s.jobs, "instance_events": 3 * s.tasks,
+		"instance_usage": 0, "machine_events": 1, "machine_attributes": 1} {
+		f, err := os.Open(filepath.Join(dir, table+".csv.gz"))
+		if err != nil {
+			s.Fatal(err)
+		}
+		defer f.Close()
+		packed, err := gzip.NewReader(f)
+		if err != nil {
+			s.Fatal(err)
+		}
+		rows, err := csv.NewReader(packed).ReadAll()
+		if err != nil || len(rows)-1 < least {
+			s.Errorf("%s has %d rows and a head, want %d or more; %v", table, len(rows)-1, least, err)
+		}
+		for _, row := range rows {
+			if table == "instance_events" && row[1] == "6" { // FINISH
+				finished++
+			}
+		}
+	}
+	if finished != s.tasks {
+		s.Errorf("the trace has %d tasks that finished, want %d", finished, s.tasks)
+	}
+	s.command(73, "sacct", "--export", "borg", "--to", dir)
 }
 
 // checkDayFiles holds that the log of PBS is files named by days. They have an end of

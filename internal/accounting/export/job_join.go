@@ -31,6 +31,10 @@ func joinJobs(jobs iter.Seq2[accounting.JobEntry, error], attempts iter.Seq2[acc
 		order := 1
 		if j.live && a.live {
 			order = compareJobs(&j.head, a.head.Job)
+			// jobs of two schedds at one instant are in the order of the store
+			if j.head.Submitted == a.head.Job.Submitted && j.head.Source != a.head.Source {
+				order = -1
+			}
 		}
 		if job = j.head; !j.live || a.live && order > 0 {
 			job = *a.head.Job

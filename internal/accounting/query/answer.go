@@ -53,6 +53,10 @@ func (q *Query) Answer(r accounting.Reader, p accounting.Reporter, following []S
 		return q.waste(r, filter, emit)
 	case Windows:
 		return q.windows(r, filter, emit)
+	case Hours:
+		return q.hours(r, filter, emit)
+	case Machines:
+		return q.machines(r, emit)
 	case Jobs:
 		return q.jobs(r, filter, emit)
 	case Usage:
@@ -127,8 +131,11 @@ func (q *Query) attempts(r accounting.Reader, filter accounting.Filter, emit fun
 		return q.jobAttempts(r, filter, emit)
 	}
 	by := accounting.ByEnd
-	if q.Time == ByStart {
+	switch q.Time {
+	case ByStart:
 		by = accounting.ByStart
+	case BySubmit:
+		by = accounting.BySubmit
 	}
 	n := 0
 	for a, err := range r.Attempts(accounting.Selection{Range: q.timeRange(), By: by, Filter: filter}) {

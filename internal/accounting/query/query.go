@@ -27,7 +27,7 @@ type Query struct {
 	Job     uint64            `json:"job,omitempty"`   // number of a job of Host
 	Task    *int              `json:"task,omitempty"`  // of windows: number of a task of the job, from 0
 	Payer   *Payer            `json:"payer,omitempty"` // of statements, adjustments and budgets; nil: all
-	Time    string            `json:"time,omitempty"`  // of attempts: ByStart; empty: by their end
+	Time    string            `json:"time,omitempty"`  // of attempts: ByStart or BySubmit; empty: by their end
 	Step    string            `json:"step,omitempty"`  // of timeline and bands: StepDay, which is the default, or StepHour
 	// ByEnd counts an attempt as a whole in the hour in which it ended
 	ByEnd bool `json:"by_end,omitempty"`
@@ -37,8 +37,12 @@ type Query struct {
 // Self stands for who asks, as an owner. No account has such a name.
 const Self = "."
 
-// ByStart has attempts selected and sorted by their start.
-const ByStart = "start"
+// The times by which attempts are selected and sorted, if not by their end: their start,
+// or the submission of their job.
+const (
+	ByStart  = "start"
+	BySubmit = "submit"
+)
 
 // The bounds of an answer in lines.
 const (
@@ -62,6 +66,8 @@ const (
 	Timeline   = "timeline"
 	Bands      = "bands"
 	Waste      = "waste"
+	Hours      = "hours"    // what attempts used, by the submission of their jobs
+	Machines   = "machines" // changes of machines, and before them those that were there
 
 	Statements  = "statements" // of the months of the range
 	Rates       = "rates"
@@ -74,14 +80,14 @@ const (
 // Names lists the reports.
 func Names() []string {
 	return []string{Usage, Attempts, Jobs, Ends, Waits, Sizes, Capacity, Efficiency, Sources, Windows, Timeline,
-		Bands, Waste, Statements, Rates, Adjustments, Budgets, Months, Reconcile}
+		Bands, Waste, Hours, Machines, Statements, Rates, Adjustments, Budgets, Months, Reconcile}
 }
 
 // IsOwn reports whether a report can be about one user alone. The others are about the
 // pool and name nobody.
 func IsOwn(report string) bool {
-	return slices.Contains([]string{Usage, Attempts, Jobs, Ends, Efficiency, Windows, Timeline, Waste, Statements,
-		Adjustments, Budgets, Reconcile}, report)
+	return slices.Contains([]string{Usage, Attempts, Jobs, Ends, Efficiency, Windows, Timeline, Waste, Hours,
+		Statements, Adjustments, Budgets, Reconcile}, report)
 }
 
 // Parse reads and checks a question.
@@ -102,8 +108,9 @@ func Parse(text []byte) (q Query, err error) {
 		return q, fmt.Errorf("report: %w: a limit of %d lines; it is at most %d", roost.Invalid, q.Limit, MaxLimit)
 	case q.Report == Windows && q.Job == 0 || q.Task != nil && *q.Task < 0:
 		return q, fmt.Errorf("report: %w: windows are those of a job or a task", roost.Invalid)
-	case q.Time != "" && q.Time != ByStart:
-		return q, fmt.Errorf("report by the time %.40q: %w: it is %s, or empty", q.Time, roost.Invalid, ByStart)
+	case q.Time != "" && q.Time != ByStart && q.Time != BySubmit:
+		return q, fmt.Errorf("report by the time %.40q: %w: it is %s, %s, or empty", q.Time, roost.Invalid, ByStart,
+			BySubmit)
 	case q.Step != "" && q.Step != StepDay && q.Step != StepHour:
 		return q, fmt.Errorf("report: %w: a step is %s or %s", roost.Invalid, StepDay, StepHour)
 	case q.Job != 0 && q.Host == "":

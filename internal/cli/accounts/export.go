@@ -21,7 +21,7 @@ import (
 )
 
 // exportFormats are the formats of roost sacct --export.
-func exportFormats() []string { return []string{"xdmod", "swf", "csv", "jsonl", "pbs"} }
+func exportFormats() []string { return []string{"xdmod", "swf", "csv", "jsonl", "pbs", "borg"} }
 
 // errEnough ends an answer early.
 var errEnough = errors.New("enough was read")
@@ -31,8 +31,11 @@ func exportAttempts(c *frame.Invocation, q *query.Query, format string) error {
 	if !slices.Contains(exportFormats(), format) {
 		return frame.UsageErrorf("--export: %q is none of %s", format, strings.Join(exportFormats(), ", "))
 	}
-	if c.IsFlagSet("to") != (format == "pbs") {
-		return frame.UsageErrorf("--export pbs needs --to DIRECTORY, and the others write to standard output")
+	if c.IsFlagSet("to") != (format == "pbs" || format == "borg") {
+		return frame.UsageErrorf("--export pbs and borg need --to DIRECTORY, and the others write to standard output")
+	}
+	if c.IsFlagSet("key") && format != "borg" {
+		return frame.UsageErrorf("--key is for --export borg")
 	}
 	if !c.IsFlagSet("limit") {
 		q.Limit = query.MaxLimit
@@ -51,6 +54,8 @@ func exportAttempts(c *frame.Invocation, q *query.Query, format string) error {
 		_, err = export.Attempts().WriteJSONLines(c.Stdout, attempts)
 	case "pbs":
 		err = exportPBS(c, q, meter)
+	case "borg":
+		err = exportBorg(c, q, meter)
 	}
 	meter.End(err == nil)
 	return err
@@ -72,7 +77,7 @@ func measured[T any](all iter.Seq2[T, error], meter *progressbar.WorkMeter) iter
 // would stand between the lines. How much it will be is asked of the sums by hour, which
 // are read in no time. The jobs that an export of PBS writes, too, are not in them.
 func newExportMeter(c *frame.Invocation, q *query.Query, format string) *progressbar.WorkMeter {
-	if !c.ErrScreen.Terminal || c.OutScreen.Terminal && format != "pbs" {
+	if !c.ErrScreen.Terminal || c.OutScreen.Terminal && !c.IsFlagSet("to") {
 		return nil
 	}
 	sums, n := *q, int64(0)
@@ -91,24 +96,11 @@ func newExportMeter(c *frame.Invocation, q *query.Query, format string) *progres
 	return progressbar.NewWorkMeter(c, "export", n, progressbar.Count)
 }
 
-// attemptRecords are the attempts of an answer as they come. More than an answer can have
-// are an error, so that an export is never cut off without a word.
+// attemptRecords are the attempts of an answer as they come.
 func attemptRecords(c *frame.Invocation, q *query.Query) iter.Seq2[accounting.AttemptRecord, error] {
-	return func(yield func(accounting.AttemptRecord, error) bool) {
-		n := 0
-		err := ask(c, q, func(l *query.AttemptLine) error {
-			if n++; !yield(accounting.AttemptRecord{AttemptEntry: l.Attempt, Job: &l.Job}, nil) {
-				return errEnough
-			}
-			return nil
-		})
-		if err == nil && n == query.MaxLimit {
-			err = frame.KindErrorf(roost.Exhausted, "there are %d attempts or more: export shorter ranges of time", n)
-		}
-		if err != nil && !errors.Is(err, errEnough) {
-			yield(accounting.AttemptRecord{}, err)
-		}
-	}
+	return answerLines(c, q, "attempts", func(l *query.AttemptLine) accounting.AttemptRecord {
+		return accounting.AttemptRecord{AttemptEntry: l.Attempt, Job: &l.Job}
+	})
 }
 
 // exportPBS writes an accounting log of PBS for each day into a directory. The names of
@@ -141,21 +133,7 @@ func exportPBS(c *frame.Invocation, q *query.Query, meter *progressbar.WorkMeter
 
 // jobRecords are the jobs of an answer as they come.
 func jobRecords(c *frame.Invocation, q *query.Query) iter.Seq2[accounting.JobEntry, error] {
-	return func(yield func(accounting.JobEntry, error) bool) {
-		n := 0
-		err := ask(c, q, func(l *accounting.JobEntry) error {
-			if n++; !yield(*l, nil) {
-				return errEnough
-			}
-			return nil
-		})
-		if err == nil && n == query.MaxLimit {
-			err = frame.KindErrorf(roost.Exhausted, "there are %d jobs or more: export shorter ranges of time", n)
-		}
-		if err != nil && !errors.Is(err, errEnough) {
-			yield(accounting.JobEntry{}, err)
-		}
-	}
+	return answerLines(c, q, "jobs", func(l *accounting.JobEntry) accounting.JobEntry { return *l })
 }
 
 func exportXDMoD(c *frame.Invocation, attempts iter.Seq2[accounting.AttemptRecord, error]) error {
