@@ -29,6 +29,7 @@ func packageOrders() []packageOrder {
 		{"negotiator/blackhole", true},
 		{"negotiator/match", true},
 		{"negotiator/cellstate", true},
+		{"schedd/queue/update", true},
 		{"schedd/queue/jobad", true},
 		{"schedd/queue/adtext", true},
 		{"schedd/queue/eventlog", true},
