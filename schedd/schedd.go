@@ -289,6 +289,10 @@ func (s *Schedd) runServers(ctx context.Context, listeners []net.Listener, expor
 	wire.RegisterScheddServer(server, s.service)
 	wire.RegisterFeedServer(server, feedService{schedd: s})
 	forPeers := peers.NewService(s.service, s.node.Name, &s.admins)
+	forPeers.LogsFor = func(ctx context.Context, req *wire.LogsRequest, who queue.CallerIdentity,
+		to func(*wire.LogChunk) error) error {
+		return api.SendLogs(ctx, s.service, req, who, to)
+	}
 	if s.replicated != nil {
 		forPeers.SubmitFor = func(ctx context.Context, req *wire.SubmitRequest,
 			who queue.CallerIdentity) (*wire.SubmitReply, error) {

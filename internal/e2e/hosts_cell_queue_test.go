@@ -49,6 +49,7 @@ func TestCellQueue(t *testing.T) {
 		h.awaitFor(time.Minute, killed+" is back", func() bool { return h.nodes[killed].daemonPID(daemon) != 0 })
 		h.awaitFor(time.Minute, "the tasks of before run", func() bool { return h.runningInQueue(ids[0]) == 3 })
 	}
+	h.usersActInQueue()
 	again := strings.TrimSpace(h.submitToQueue("next", "true", 1))
 	h.writeUserFile("release", "", 0o644)
 	h.awaitFor(time.Minute, "the jobs end", func() bool {
@@ -60,6 +61,27 @@ func TestCellQueue(t *testing.T) {
 			t.Errorf("task %s: %+v", id, r)
 		}
 	}
+}
+
+// usersActInQueue has a user act on a job of the queue from a submit node, and another
+// user try to.
+func (h *cellHostPool) usersActInQueue() {
+	id := strings.TrimSpace(h.submitToQueue("own", "echo written; sleep 1000", 1))
+	h.awaitFor(time.Minute, "the output of a job in the queue", func() bool {
+		stdout, _, code := h.runAs(someone, "logs", id)
+		return code == 0 && stdout == "written\n"
+	})
+	for _, verb := range []string{"hold", "rm", "logs"} {
+		_, stderr, code := h.runAs(commandUser{12346, 12346}, verb, id)
+		if code == 0 || !strings.Contains(stderr, "lacks the capability") {
+			h.Errorf("another user's %s: %d, %s", verb, code, stderr)
+		}
+	}
+	h.mustAs("hold", id)
+	h.awaitFor(time.Minute, "it is held", func() bool { return h.countInQueue(id, "held") == 1 })
+	h.mustAs("release", id)
+	h.mustAs("rm", id)
+	h.awaitFor(time.Minute, "it is removed", func() bool { return h.countInQueue(id, "removed") == 1 })
 }
 
 // makeCellQueue is makeCell with the members of a queue on the central managers.

@@ -133,6 +133,7 @@ func scheddSizes() map[string]int {
 		peerSchedd + "Why":    smallMessageSize,
 		peerSchedd + "Events": ordinaryMessageSize,
 		peerSchedd + "Act":    ordinaryMessageSize,
+		peerSchedd + "Logs":   smallMessageSize,
 		peerSchedd + "Submit": ordinaryMessageSize, // many of them are in one entry of a replicated log
 
 		feed + "Pull":         ordinaryMessageSize, // 10,000 spent budgets

@@ -72,7 +72,7 @@ func (x RequestUpdate_Counting) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use RequestUpdate_Counting.Descriptor instead.
 func (RequestUpdate_Counting) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{16, 0}
+	return file_roost_proto_rawDescGZIP(), []int{17, 0}
 }
 
 type Outcome_Verdict int32
@@ -126,7 +126,7 @@ func (x Outcome_Verdict) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Outcome_Verdict.Descriptor instead.
 func (Outcome_Verdict) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{19, 0}
+	return file_roost_proto_rawDescGZIP(), []int{20, 0}
 }
 
 type CheckpointPolicy_Method int32
@@ -172,7 +172,7 @@ func (x CheckpointPolicy_Method) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use CheckpointPolicy_Method.Descriptor instead.
 func (CheckpointPolicy_Method) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{59, 0}
+	return file_roost_proto_rawDescGZIP(), []int{60, 0}
 }
 
 type IdleSource_Health int32
@@ -221,7 +221,77 @@ func (x IdleSource_Health) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use IdleSource_Health.Descriptor instead.
 func (IdleSource_Health) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{93, 0}
+	return file_roost_proto_rawDescGZIP(), []int{94, 0}
+}
+
+// NeighbourLogs asks for the output of a task for a user of the calling schedd. The user
+// needs the capability for the jobs of everybody, or the job in the queue of the cell.
+type NeighbourLogs struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	User          string                 `protobuf:"bytes,1,opt,name=user,proto3" json:"user,omitempty"`
+	Uid           uint32                 `protobuf:"varint,2,opt,name=uid,proto3" json:"uid,omitempty"`
+	Gid           uint32                 `protobuf:"varint,3,opt,name=gid,proto3" json:"gid,omitempty"`
+	Request       *scheddapi.LogsRequest `protobuf:"bytes,4,opt,name=request,proto3" json:"request,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NeighbourLogs) Reset() {
+	*x = NeighbourLogs{}
+	mi := &file_roost_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NeighbourLogs) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NeighbourLogs) ProtoMessage() {}
+
+func (x *NeighbourLogs) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NeighbourLogs.ProtoReflect.Descriptor instead.
+func (*NeighbourLogs) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *NeighbourLogs) GetUser() string {
+	if x != nil {
+		return x.User
+	}
+	return ""
+}
+
+func (x *NeighbourLogs) GetUid() uint32 {
+	if x != nil {
+		return x.Uid
+	}
+	return 0
+}
+
+func (x *NeighbourLogs) GetGid() uint32 {
+	if x != nil {
+		return x.Gid
+	}
+	return 0
+}
+
+func (x *NeighbourLogs) GetRequest() *scheddapi.LogsRequest {
+	if x != nil {
+		return x.Request
+	}
+	return nil
 }
 
 // NeighbourSubmit is a submission of a user of the calling schedd to the queue of the
@@ -238,7 +308,7 @@ type NeighbourSubmit struct {
 
 func (x *NeighbourSubmit) Reset() {
 	*x = NeighbourSubmit{}
-	mi := &file_roost_proto_msgTypes[0]
+	mi := &file_roost_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -250,7 +320,7 @@ func (x *NeighbourSubmit) String() string {
 func (*NeighbourSubmit) ProtoMessage() {}
 
 func (x *NeighbourSubmit) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[0]
+	mi := &file_roost_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -263,7 +333,7 @@ func (x *NeighbourSubmit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NeighbourSubmit.ProtoReflect.Descriptor instead.
 func (*NeighbourSubmit) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{0}
+	return file_roost_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *NeighbourSubmit) GetUser() string {
@@ -303,7 +373,7 @@ type CellHistoryRequest struct {
 
 func (x *CellHistoryRequest) Reset() {
 	*x = CellHistoryRequest{}
-	mi := &file_roost_proto_msgTypes[1]
+	mi := &file_roost_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -315,7 +385,7 @@ func (x *CellHistoryRequest) String() string {
 func (*CellHistoryRequest) ProtoMessage() {}
 
 func (x *CellHistoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[1]
+	mi := &file_roost_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -328,7 +398,7 @@ func (x *CellHistoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellHistoryRequest.ProtoReflect.Descriptor instead.
 func (*CellHistoryRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{1}
+	return file_roost_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *CellHistoryRequest) GetSinceNs() int64 {
@@ -348,7 +418,7 @@ type CellHistoryRecord struct {
 
 func (x *CellHistoryRecord) Reset() {
 	*x = CellHistoryRecord{}
-	mi := &file_roost_proto_msgTypes[2]
+	mi := &file_roost_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -360,7 +430,7 @@ func (x *CellHistoryRecord) String() string {
 func (*CellHistoryRecord) ProtoMessage() {}
 
 func (x *CellHistoryRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[2]
+	mi := &file_roost_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -373,7 +443,7 @@ func (x *CellHistoryRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellHistoryRecord.ProtoReflect.Descriptor instead.
 func (*CellHistoryRecord) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{2}
+	return file_roost_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *CellHistoryRecord) GetJob() uint64 {
@@ -404,7 +474,7 @@ type NeighbourAct struct {
 
 func (x *NeighbourAct) Reset() {
 	*x = NeighbourAct{}
-	mi := &file_roost_proto_msgTypes[3]
+	mi := &file_roost_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -416,7 +486,7 @@ func (x *NeighbourAct) String() string {
 func (*NeighbourAct) ProtoMessage() {}
 
 func (x *NeighbourAct) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[3]
+	mi := &file_roost_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -429,7 +499,7 @@ func (x *NeighbourAct) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NeighbourAct.ProtoReflect.Descriptor instead.
 func (*NeighbourAct) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{3}
+	return file_roost_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *NeighbourAct) GetUser() string {
@@ -471,7 +541,7 @@ type NeighbourQuery struct {
 
 func (x *NeighbourQuery) Reset() {
 	*x = NeighbourQuery{}
-	mi := &file_roost_proto_msgTypes[4]
+	mi := &file_roost_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -483,7 +553,7 @@ func (x *NeighbourQuery) String() string {
 func (*NeighbourQuery) ProtoMessage() {}
 
 func (x *NeighbourQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[4]
+	mi := &file_roost_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -496,7 +566,7 @@ func (x *NeighbourQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NeighbourQuery.ProtoReflect.Descriptor instead.
 func (*NeighbourQuery) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{4}
+	return file_roost_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *NeighbourQuery) GetQuery() *scheddapi.QueryRequest {
@@ -538,7 +608,7 @@ type AdUpdate struct {
 
 func (x *AdUpdate) Reset() {
 	*x = AdUpdate{}
-	mi := &file_roost_proto_msgTypes[5]
+	mi := &file_roost_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -550,7 +620,7 @@ func (x *AdUpdate) String() string {
 func (*AdUpdate) ProtoMessage() {}
 
 func (x *AdUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[5]
+	mi := &file_roost_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -563,7 +633,7 @@ func (x *AdUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdUpdate.ProtoReflect.Descriptor instead.
 func (*AdUpdate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{5}
+	return file_roost_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *AdUpdate) GetType() string {
@@ -632,7 +702,7 @@ type AdAck struct {
 
 func (x *AdAck) Reset() {
 	*x = AdAck{}
-	mi := &file_roost_proto_msgTypes[6]
+	mi := &file_roost_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -644,7 +714,7 @@ func (x *AdAck) String() string {
 func (*AdAck) ProtoMessage() {}
 
 func (x *AdAck) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[6]
+	mi := &file_roost_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -657,7 +727,7 @@ func (x *AdAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdAck.ProtoReflect.Descriptor instead.
 func (*AdAck) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{6}
+	return file_roost_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *AdAck) GetSequence() uint64 {
@@ -683,7 +753,7 @@ type WatchAds struct {
 
 func (x *WatchAds) Reset() {
 	*x = WatchAds{}
-	mi := &file_roost_proto_msgTypes[7]
+	mi := &file_roost_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -695,7 +765,7 @@ func (x *WatchAds) String() string {
 func (*WatchAds) ProtoMessage() {}
 
 func (x *WatchAds) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[7]
+	mi := &file_roost_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -708,7 +778,7 @@ func (x *WatchAds) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchAds.ProtoReflect.Descriptor instead.
 func (*WatchAds) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{7}
+	return file_roost_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *WatchAds) GetType() string {
@@ -738,7 +808,7 @@ type AdDelta struct {
 
 func (x *AdDelta) Reset() {
 	*x = AdDelta{}
-	mi := &file_roost_proto_msgTypes[8]
+	mi := &file_roost_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -750,7 +820,7 @@ func (x *AdDelta) String() string {
 func (*AdDelta) ProtoMessage() {}
 
 func (x *AdDelta) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[8]
+	mi := &file_roost_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -763,7 +833,7 @@ func (x *AdDelta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdDelta.ProtoReflect.Descriptor instead.
 func (*AdDelta) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{8}
+	return file_roost_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *AdDelta) GetName() string {
@@ -830,7 +900,7 @@ type WatchLeader struct {
 
 func (x *WatchLeader) Reset() {
 	*x = WatchLeader{}
-	mi := &file_roost_proto_msgTypes[9]
+	mi := &file_roost_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -842,7 +912,7 @@ func (x *WatchLeader) String() string {
 func (*WatchLeader) ProtoMessage() {}
 
 func (x *WatchLeader) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[9]
+	mi := &file_roost_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -855,7 +925,7 @@ func (x *WatchLeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchLeader.ProtoReflect.Descriptor instead.
 func (*WatchLeader) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{9}
+	return file_roost_proto_rawDescGZIP(), []int{10}
 }
 
 // LeaderNews tells who leads, as this negotiator knows it. It is sent at once, at each
@@ -875,7 +945,7 @@ type LeaderNews struct {
 
 func (x *LeaderNews) Reset() {
 	*x = LeaderNews{}
-	mi := &file_roost_proto_msgTypes[10]
+	mi := &file_roost_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -887,7 +957,7 @@ func (x *LeaderNews) String() string {
 func (*LeaderNews) ProtoMessage() {}
 
 func (x *LeaderNews) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[10]
+	mi := &file_roost_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -900,7 +970,7 @@ func (x *LeaderNews) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaderNews.ProtoReflect.Descriptor instead.
 func (*LeaderNews) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{10}
+	return file_roost_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *LeaderNews) GetName() string {
@@ -959,7 +1029,7 @@ type FromSchedd struct {
 
 func (x *FromSchedd) Reset() {
 	*x = FromSchedd{}
-	mi := &file_roost_proto_msgTypes[11]
+	mi := &file_roost_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -971,7 +1041,7 @@ func (x *FromSchedd) String() string {
 func (*FromSchedd) ProtoMessage() {}
 
 func (x *FromSchedd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[11]
+	mi := &file_roost_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -984,7 +1054,7 @@ func (x *FromSchedd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromSchedd.ProtoReflect.Descriptor instead.
 func (*FromSchedd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{11}
+	return file_roost_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *FromSchedd) GetOf() isFromSchedd_Of {
@@ -1158,7 +1228,7 @@ type Told struct {
 
 func (x *Told) Reset() {
 	*x = Told{}
-	mi := &file_roost_proto_msgTypes[12]
+	mi := &file_roost_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1170,7 +1240,7 @@ func (x *Told) String() string {
 func (*Told) ProtoMessage() {}
 
 func (x *Told) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[12]
+	mi := &file_roost_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1183,7 +1253,7 @@ func (x *Told) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Told.ProtoReflect.Descriptor instead.
 func (*Told) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{12}
+	return file_roost_proto_rawDescGZIP(), []int{13}
 }
 
 // PolicySeen confirms a policy: this schedd now obeys it.
@@ -1196,7 +1266,7 @@ type PolicySeen struct {
 
 func (x *PolicySeen) Reset() {
 	*x = PolicySeen{}
-	mi := &file_roost_proto_msgTypes[13]
+	mi := &file_roost_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1208,7 +1278,7 @@ func (x *PolicySeen) String() string {
 func (*PolicySeen) ProtoMessage() {}
 
 func (x *PolicySeen) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[13]
+	mi := &file_roost_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1221,7 +1291,7 @@ func (x *PolicySeen) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PolicySeen.ProtoReflect.Descriptor instead.
 func (*PolicySeen) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{13}
+	return file_roost_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *PolicySeen) GetVersion() uint64 {
@@ -1248,7 +1318,7 @@ type ScheddHello struct {
 
 func (x *ScheddHello) Reset() {
 	*x = ScheddHello{}
-	mi := &file_roost_proto_msgTypes[14]
+	mi := &file_roost_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1260,7 +1330,7 @@ func (x *ScheddHello) String() string {
 func (*ScheddHello) ProtoMessage() {}
 
 func (x *ScheddHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[14]
+	mi := &file_roost_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1273,7 +1343,7 @@ func (x *ScheddHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScheddHello.ProtoReflect.Descriptor instead.
 func (*ScheddHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{14}
+	return file_roost_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ScheddHello) GetName() string {
@@ -1339,7 +1409,7 @@ type HeldGrant struct {
 
 func (x *HeldGrant) Reset() {
 	*x = HeldGrant{}
-	mi := &file_roost_proto_msgTypes[15]
+	mi := &file_roost_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1351,7 +1421,7 @@ func (x *HeldGrant) String() string {
 func (*HeldGrant) ProtoMessage() {}
 
 func (x *HeldGrant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[15]
+	mi := &file_roost_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1364,7 +1434,7 @@ func (x *HeldGrant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeldGrant.ProtoReflect.Descriptor instead.
 func (*HeldGrant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{15}
+	return file_roost_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *HeldGrant) GetGrant() uint64 {
@@ -1436,7 +1506,7 @@ type RequestUpdate struct {
 
 func (x *RequestUpdate) Reset() {
 	*x = RequestUpdate{}
-	mi := &file_roost_proto_msgTypes[16]
+	mi := &file_roost_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1448,7 +1518,7 @@ func (x *RequestUpdate) String() string {
 func (*RequestUpdate) ProtoMessage() {}
 
 func (x *RequestUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[16]
+	mi := &file_roost_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1461,7 +1531,7 @@ func (x *RequestUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestUpdate.ProtoReflect.Descriptor instead.
 func (*RequestUpdate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{16}
+	return file_roost_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *RequestUpdate) GetId() uint64 {
@@ -1637,7 +1707,7 @@ type Proposal struct {
 
 func (x *Proposal) Reset() {
 	*x = Proposal{}
-	mi := &file_roost_proto_msgTypes[17]
+	mi := &file_roost_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1649,7 +1719,7 @@ func (x *Proposal) String() string {
 func (*Proposal) ProtoMessage() {}
 
 func (x *Proposal) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[17]
+	mi := &file_roost_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1662,7 +1732,7 @@ func (x *Proposal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Proposal.ProtoReflect.Descriptor instead.
 func (*Proposal) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{17}
+	return file_roost_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Proposal) GetNode() string {
@@ -1700,7 +1770,7 @@ type GrantResult struct {
 
 func (x *GrantResult) Reset() {
 	*x = GrantResult{}
-	mi := &file_roost_proto_msgTypes[18]
+	mi := &file_roost_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1712,7 +1782,7 @@ func (x *GrantResult) String() string {
 func (*GrantResult) ProtoMessage() {}
 
 func (x *GrantResult) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[18]
+	mi := &file_roost_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1725,7 +1795,7 @@ func (x *GrantResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GrantResult.ProtoReflect.Descriptor instead.
 func (*GrantResult) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{18}
+	return file_roost_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *GrantResult) GetGrant() uint64 {
@@ -1788,7 +1858,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_roost_proto_msgTypes[19]
+	mi := &file_roost_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1800,7 +1870,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[19]
+	mi := &file_roost_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1813,7 +1883,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{19}
+	return file_roost_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Outcome) GetNode() string {
@@ -1883,7 +1953,7 @@ type WhyWaiting struct {
 
 func (x *WhyWaiting) Reset() {
 	*x = WhyWaiting{}
-	mi := &file_roost_proto_msgTypes[20]
+	mi := &file_roost_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1895,7 +1965,7 @@ func (x *WhyWaiting) String() string {
 func (*WhyWaiting) ProtoMessage() {}
 
 func (x *WhyWaiting) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[20]
+	mi := &file_roost_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1908,7 +1978,7 @@ func (x *WhyWaiting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyWaiting.ProtoReflect.Descriptor instead.
 func (*WhyWaiting) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{20}
+	return file_roost_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *WhyWaiting) GetRequest() uint64 {
@@ -1938,7 +2008,7 @@ type Demand struct {
 
 func (x *Demand) Reset() {
 	*x = Demand{}
-	mi := &file_roost_proto_msgTypes[21]
+	mi := &file_roost_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1950,7 +2020,7 @@ func (x *Demand) String() string {
 func (*Demand) ProtoMessage() {}
 
 func (x *Demand) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[21]
+	mi := &file_roost_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1963,7 +2033,7 @@ func (x *Demand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Demand.ProtoReflect.Descriptor instead.
 func (*Demand) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{21}
+	return file_roost_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Demand) GetOwner() string {
@@ -2049,7 +2119,7 @@ type Admit struct {
 
 func (x *Admit) Reset() {
 	*x = Admit{}
-	mi := &file_roost_proto_msgTypes[22]
+	mi := &file_roost_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2061,7 +2131,7 @@ func (x *Admit) String() string {
 func (*Admit) ProtoMessage() {}
 
 func (x *Admit) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[22]
+	mi := &file_roost_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2074,7 +2144,7 @@ func (x *Admit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Admit.ProtoReflect.Descriptor instead.
 func (*Admit) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{22}
+	return file_roost_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Admit) GetId() uint64 {
@@ -2109,7 +2179,7 @@ type Admitted struct {
 
 func (x *Admitted) Reset() {
 	*x = Admitted{}
-	mi := &file_roost_proto_msgTypes[23]
+	mi := &file_roost_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2121,7 +2191,7 @@ func (x *Admitted) String() string {
 func (*Admitted) ProtoMessage() {}
 
 func (x *Admitted) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[23]
+	mi := &file_roost_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2134,7 +2204,7 @@ func (x *Admitted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Admitted.ProtoReflect.Descriptor instead.
 func (*Admitted) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{23}
+	return file_roost_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Admitted) GetId() uint64 {
@@ -2187,7 +2257,7 @@ type Policy struct {
 
 func (x *Policy) Reset() {
 	*x = Policy{}
-	mi := &file_roost_proto_msgTypes[24]
+	mi := &file_roost_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2199,7 +2269,7 @@ func (x *Policy) String() string {
 func (*Policy) ProtoMessage() {}
 
 func (x *Policy) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[24]
+	mi := &file_roost_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2212,7 +2282,7 @@ func (x *Policy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Policy.ProtoReflect.Descriptor instead.
 func (*Policy) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{24}
+	return file_roost_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Policy) GetAdmission() bool {
@@ -2315,7 +2385,7 @@ type Names struct {
 
 func (x *Names) Reset() {
 	*x = Names{}
-	mi := &file_roost_proto_msgTypes[25]
+	mi := &file_roost_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2327,7 +2397,7 @@ func (x *Names) String() string {
 func (*Names) ProtoMessage() {}
 
 func (x *Names) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[25]
+	mi := &file_roost_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2340,7 +2410,7 @@ func (x *Names) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Names.ProtoReflect.Descriptor instead.
 func (*Names) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{25}
+	return file_roost_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Names) GetName() []string {
@@ -2381,7 +2451,7 @@ type JobQueue struct {
 
 func (x *JobQueue) Reset() {
 	*x = JobQueue{}
-	mi := &file_roost_proto_msgTypes[26]
+	mi := &file_roost_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2393,7 +2463,7 @@ func (x *JobQueue) String() string {
 func (*JobQueue) ProtoMessage() {}
 
 func (x *JobQueue) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[26]
+	mi := &file_roost_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2406,7 +2476,7 @@ func (x *JobQueue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobQueue.ProtoReflect.Descriptor instead.
 func (*JobQueue) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{26}
+	return file_roost_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *JobQueue) GetName() string {
@@ -2574,7 +2644,7 @@ type Roll struct {
 
 func (x *Roll) Reset() {
 	*x = Roll{}
-	mi := &file_roost_proto_msgTypes[27]
+	mi := &file_roost_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2586,7 +2656,7 @@ func (x *Roll) String() string {
 func (*Roll) ProtoMessage() {}
 
 func (x *Roll) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[27]
+	mi := &file_roost_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2599,7 +2669,7 @@ func (x *Roll) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Roll.ProtoReflect.Descriptor instead.
 func (*Roll) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{27}
+	return file_roost_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Roll) GetEntries() []string {
@@ -2628,7 +2698,7 @@ type Extent struct {
 
 func (x *Extent) Reset() {
 	*x = Extent{}
-	mi := &file_roost_proto_msgTypes[28]
+	mi := &file_roost_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2640,7 +2710,7 @@ func (x *Extent) String() string {
 func (*Extent) ProtoMessage() {}
 
 func (x *Extent) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[28]
+	mi := &file_roost_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2653,7 +2723,7 @@ func (x *Extent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Extent.ProtoReflect.Descriptor instead.
 func (*Extent) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{28}
+	return file_roost_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Extent) GetMilliCpus() int64 {
@@ -2724,7 +2794,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_roost_proto_msgTypes[29]
+	mi := &file_roost_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2736,7 +2806,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[29]
+	mi := &file_roost_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2749,7 +2819,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{29}
+	return file_roost_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Usage) GetOwner() string {
@@ -2791,7 +2861,7 @@ type ToSchedd struct {
 
 func (x *ToSchedd) Reset() {
 	*x = ToSchedd{}
-	mi := &file_roost_proto_msgTypes[30]
+	mi := &file_roost_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2803,7 +2873,7 @@ func (x *ToSchedd) String() string {
 func (*ToSchedd) ProtoMessage() {}
 
 func (x *ToSchedd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[30]
+	mi := &file_roost_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2816,7 +2886,7 @@ func (x *ToSchedd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToSchedd.ProtoReflect.Descriptor instead.
 func (*ToSchedd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{30}
+	return file_roost_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ToSchedd) GetOf() isToSchedd_Of {
@@ -2946,7 +3016,7 @@ type Room struct {
 
 func (x *Room) Reset() {
 	*x = Room{}
-	mi := &file_roost_proto_msgTypes[31]
+	mi := &file_roost_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2958,7 +3028,7 @@ func (x *Room) String() string {
 func (*Room) ProtoMessage() {}
 
 func (x *Room) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[31]
+	mi := &file_roost_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2971,7 +3041,7 @@ func (x *Room) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Room.ProtoReflect.Descriptor instead.
 func (*Room) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{31}
+	return file_roost_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Room) GetQueue() string {
@@ -2992,7 +3062,7 @@ type Kept struct {
 
 func (x *Kept) Reset() {
 	*x = Kept{}
-	mi := &file_roost_proto_msgTypes[32]
+	mi := &file_roost_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3004,7 +3074,7 @@ func (x *Kept) String() string {
 func (*Kept) ProtoMessage() {}
 
 func (x *Kept) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[32]
+	mi := &file_roost_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3017,7 +3087,7 @@ func (x *Kept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Kept.ProtoReflect.Descriptor instead.
 func (*Kept) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{32}
+	return file_roost_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Kept) GetNodes() []*KeptNode {
@@ -3039,7 +3109,7 @@ type KeptNode struct {
 
 func (x *KeptNode) Reset() {
 	*x = KeptNode{}
-	mi := &file_roost_proto_msgTypes[33]
+	mi := &file_roost_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3051,7 +3121,7 @@ func (x *KeptNode) String() string {
 func (*KeptNode) ProtoMessage() {}
 
 func (x *KeptNode) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[33]
+	mi := &file_roost_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3064,7 +3134,7 @@ func (x *KeptNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeptNode.ProtoReflect.Descriptor instead.
 func (*KeptNode) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{33}
+	return file_roost_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *KeptNode) GetNode() string {
@@ -3105,7 +3175,7 @@ type NegotiatorHello struct {
 
 func (x *NegotiatorHello) Reset() {
 	*x = NegotiatorHello{}
-	mi := &file_roost_proto_msgTypes[34]
+	mi := &file_roost_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3117,7 +3187,7 @@ func (x *NegotiatorHello) String() string {
 func (*NegotiatorHello) ProtoMessage() {}
 
 func (x *NegotiatorHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[34]
+	mi := &file_roost_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3130,7 +3200,7 @@ func (x *NegotiatorHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NegotiatorHello.ProtoReflect.Descriptor instead.
 func (*NegotiatorHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{34}
+	return file_roost_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *NegotiatorHello) GetEpoch() uint64 {
@@ -3178,7 +3248,7 @@ type Grant struct {
 
 func (x *Grant) Reset() {
 	*x = Grant{}
-	mi := &file_roost_proto_msgTypes[35]
+	mi := &file_roost_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3190,7 +3260,7 @@ func (x *Grant) String() string {
 func (*Grant) ProtoMessage() {}
 
 func (x *Grant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[35]
+	mi := &file_roost_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3203,7 +3273,7 @@ func (x *Grant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Grant.ProtoReflect.Descriptor instead.
 func (*Grant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{35}
+	return file_roost_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Grant) GetId() uint64 {
@@ -3338,7 +3408,7 @@ type Unplaced struct {
 
 func (x *Unplaced) Reset() {
 	*x = Unplaced{}
-	mi := &file_roost_proto_msgTypes[36]
+	mi := &file_roost_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3350,7 +3420,7 @@ func (x *Unplaced) String() string {
 func (*Unplaced) ProtoMessage() {}
 
 func (x *Unplaced) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[36]
+	mi := &file_roost_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3363,7 +3433,7 @@ func (x *Unplaced) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unplaced.ProtoReflect.Descriptor instead.
 func (*Unplaced) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{36}
+	return file_roost_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Unplaced) GetRequest() uint64 {
@@ -3396,7 +3466,7 @@ type CellQuestion struct {
 
 func (x *CellQuestion) Reset() {
 	*x = CellQuestion{}
-	mi := &file_roost_proto_msgTypes[37]
+	mi := &file_roost_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3408,7 +3478,7 @@ func (x *CellQuestion) String() string {
 func (*CellQuestion) ProtoMessage() {}
 
 func (x *CellQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[37]
+	mi := &file_roost_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3421,7 +3491,7 @@ func (x *CellQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellQuestion.ProtoReflect.Descriptor instead.
 func (*CellQuestion) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{37}
+	return file_roost_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *CellQuestion) GetPassed() bool {
@@ -3446,7 +3516,7 @@ type CellStatus struct {
 
 func (x *CellStatus) Reset() {
 	*x = CellStatus{}
-	mi := &file_roost_proto_msgTypes[38]
+	mi := &file_roost_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3458,7 +3528,7 @@ func (x *CellStatus) String() string {
 func (*CellStatus) ProtoMessage() {}
 
 func (x *CellStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[38]
+	mi := &file_roost_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3471,7 +3541,7 @@ func (x *CellStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellStatus.ProtoReflect.Descriptor instead.
 func (*CellStatus) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{38}
+	return file_roost_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *CellStatus) GetCell() string {
@@ -3541,7 +3611,7 @@ type CellMember struct {
 
 func (x *CellMember) Reset() {
 	*x = CellMember{}
-	mi := &file_roost_proto_msgTypes[39]
+	mi := &file_roost_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3553,7 +3623,7 @@ func (x *CellMember) String() string {
 func (*CellMember) ProtoMessage() {}
 
 func (x *CellMember) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[39]
+	mi := &file_roost_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3566,7 +3636,7 @@ func (x *CellMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellMember.ProtoReflect.Descriptor instead.
 func (*CellMember) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{39}
+	return file_roost_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *CellMember) GetId() string {
@@ -3647,7 +3717,7 @@ type CellChanged struct {
 
 func (x *CellChanged) Reset() {
 	*x = CellChanged{}
-	mi := &file_roost_proto_msgTypes[40]
+	mi := &file_roost_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3659,7 +3729,7 @@ func (x *CellChanged) String() string {
 func (*CellChanged) ProtoMessage() {}
 
 func (x *CellChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[40]
+	mi := &file_roost_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3672,7 +3742,7 @@ func (x *CellChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellChanged.ProtoReflect.Descriptor instead.
 func (*CellChanged) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{40}
+	return file_roost_proto_rawDescGZIP(), []int{41}
 }
 
 // ReplicaBytes is a message on a connection of the replicated log. The first message of
@@ -3689,7 +3759,7 @@ type ReplicaBytes struct {
 
 func (x *ReplicaBytes) Reset() {
 	*x = ReplicaBytes{}
-	mi := &file_roost_proto_msgTypes[41]
+	mi := &file_roost_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3701,7 +3771,7 @@ func (x *ReplicaBytes) String() string {
 func (*ReplicaBytes) ProtoMessage() {}
 
 func (x *ReplicaBytes) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[41]
+	mi := &file_roost_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3714,7 +3784,7 @@ func (x *ReplicaBytes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaBytes.ProtoReflect.Descriptor instead.
 func (*ReplicaBytes) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{41}
+	return file_roost_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ReplicaBytes) GetData() []byte {
@@ -3757,7 +3827,7 @@ type ReplicaHello struct {
 
 func (x *ReplicaHello) Reset() {
 	*x = ReplicaHello{}
-	mi := &file_roost_proto_msgTypes[42]
+	mi := &file_roost_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3769,7 +3839,7 @@ func (x *ReplicaHello) String() string {
 func (*ReplicaHello) ProtoMessage() {}
 
 func (x *ReplicaHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[42]
+	mi := &file_roost_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3782,7 +3852,7 @@ func (x *ReplicaHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaHello.ProtoReflect.Descriptor instead.
 func (*ReplicaHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{42}
+	return file_roost_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ReplicaHello) GetId() string {
@@ -3836,7 +3906,7 @@ type ReplicaState struct {
 
 func (x *ReplicaState) Reset() {
 	*x = ReplicaState{}
-	mi := &file_roost_proto_msgTypes[43]
+	mi := &file_roost_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3848,7 +3918,7 @@ func (x *ReplicaState) String() string {
 func (*ReplicaState) ProtoMessage() {}
 
 func (x *ReplicaState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[43]
+	mi := &file_roost_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3861,7 +3931,7 @@ func (x *ReplicaState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaState.ProtoReflect.Descriptor instead.
 func (*ReplicaState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{43}
+	return file_roost_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ReplicaState) GetId() string {
@@ -3979,7 +4049,7 @@ type ReplicaMember struct {
 
 func (x *ReplicaMember) Reset() {
 	*x = ReplicaMember{}
-	mi := &file_roost_proto_msgTypes[44]
+	mi := &file_roost_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3991,7 +4061,7 @@ func (x *ReplicaMember) String() string {
 func (*ReplicaMember) ProtoMessage() {}
 
 func (x *ReplicaMember) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[44]
+	mi := &file_roost_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4004,7 +4074,7 @@ func (x *ReplicaMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaMember.ProtoReflect.Descriptor instead.
 func (*ReplicaMember) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{44}
+	return file_roost_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ReplicaMember) GetId() string {
@@ -4047,7 +4117,7 @@ type ToStartd struct {
 
 func (x *ToStartd) Reset() {
 	*x = ToStartd{}
-	mi := &file_roost_proto_msgTypes[45]
+	mi := &file_roost_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4059,7 +4129,7 @@ func (x *ToStartd) String() string {
 func (*ToStartd) ProtoMessage() {}
 
 func (x *ToStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[45]
+	mi := &file_roost_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4072,7 +4142,7 @@ func (x *ToStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToStartd.ProtoReflect.Descriptor instead.
 func (*ToStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{45}
+	return file_roost_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ToStartd) GetOf() isToStartd_Of {
@@ -4329,7 +4399,7 @@ type SessionHello struct {
 
 func (x *SessionHello) Reset() {
 	*x = SessionHello{}
-	mi := &file_roost_proto_msgTypes[46]
+	mi := &file_roost_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4341,7 +4411,7 @@ func (x *SessionHello) String() string {
 func (*SessionHello) ProtoMessage() {}
 
 func (x *SessionHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[46]
+	mi := &file_roost_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4354,7 +4424,7 @@ func (x *SessionHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionHello.ProtoReflect.Descriptor instead.
 func (*SessionHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{46}
+	return file_roost_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *SessionHello) GetSchedd() string {
@@ -4425,7 +4495,7 @@ type ClaimRequest struct {
 
 func (x *ClaimRequest) Reset() {
 	*x = ClaimRequest{}
-	mi := &file_roost_proto_msgTypes[47]
+	mi := &file_roost_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4437,7 +4507,7 @@ func (x *ClaimRequest) String() string {
 func (*ClaimRequest) ProtoMessage() {}
 
 func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[47]
+	mi := &file_roost_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4450,7 +4520,7 @@ func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimRequest.ProtoReflect.Descriptor instead.
 func (*ClaimRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{47}
+	return file_roost_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *ClaimRequest) GetGrant() uint64 {
@@ -4594,7 +4664,7 @@ type Activate struct {
 
 func (x *Activate) Reset() {
 	*x = Activate{}
-	mi := &file_roost_proto_msgTypes[48]
+	mi := &file_roost_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4606,7 +4676,7 @@ func (x *Activate) String() string {
 func (*Activate) ProtoMessage() {}
 
 func (x *Activate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[48]
+	mi := &file_roost_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4619,7 +4689,7 @@ func (x *Activate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Activate.ProtoReflect.Descriptor instead.
 func (*Activate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{48}
+	return file_roost_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Activate) GetClaim() uint64 {
@@ -4659,7 +4729,7 @@ type Launch struct {
 
 func (x *Launch) Reset() {
 	*x = Launch{}
-	mi := &file_roost_proto_msgTypes[49]
+	mi := &file_roost_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4671,7 +4741,7 @@ func (x *Launch) String() string {
 func (*Launch) ProtoMessage() {}
 
 func (x *Launch) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[49]
+	mi := &file_roost_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4684,7 +4754,7 @@ func (x *Launch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Launch.ProtoReflect.Descriptor instead.
 func (*Launch) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{49}
+	return file_roost_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Launch) GetAttempt() *scheddapi.AttemptRef {
@@ -4705,7 +4775,7 @@ type TakeCheckpoint struct {
 
 func (x *TakeCheckpoint) Reset() {
 	*x = TakeCheckpoint{}
-	mi := &file_roost_proto_msgTypes[50]
+	mi := &file_roost_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4717,7 +4787,7 @@ func (x *TakeCheckpoint) String() string {
 func (*TakeCheckpoint) ProtoMessage() {}
 
 func (x *TakeCheckpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[50]
+	mi := &file_roost_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4730,7 +4800,7 @@ func (x *TakeCheckpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeCheckpoint.ProtoReflect.Descriptor instead.
 func (*TakeCheckpoint) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{50}
+	return file_roost_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *TakeCheckpoint) GetAttempt() *scheddapi.AttemptRef {
@@ -4760,7 +4830,7 @@ type CheckpointKept struct {
 
 func (x *CheckpointKept) Reset() {
 	*x = CheckpointKept{}
-	mi := &file_roost_proto_msgTypes[51]
+	mi := &file_roost_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4772,7 +4842,7 @@ func (x *CheckpointKept) String() string {
 func (*CheckpointKept) ProtoMessage() {}
 
 func (x *CheckpointKept) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[51]
+	mi := &file_roost_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4785,7 +4855,7 @@ func (x *CheckpointKept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointKept.ProtoReflect.Descriptor instead.
 func (*CheckpointKept) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{51}
+	return file_roost_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *CheckpointKept) GetAttempt() *scheddapi.AttemptRef {
@@ -4820,7 +4890,7 @@ type Freeze struct {
 
 func (x *Freeze) Reset() {
 	*x = Freeze{}
-	mi := &file_roost_proto_msgTypes[52]
+	mi := &file_roost_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4832,7 +4902,7 @@ func (x *Freeze) String() string {
 func (*Freeze) ProtoMessage() {}
 
 func (x *Freeze) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[52]
+	mi := &file_roost_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4845,7 +4915,7 @@ func (x *Freeze) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Freeze.ProtoReflect.Descriptor instead.
 func (*Freeze) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{52}
+	return file_roost_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *Freeze) GetAttempt() *scheddapi.AttemptRef {
@@ -4874,7 +4944,7 @@ type Signal struct {
 
 func (x *Signal) Reset() {
 	*x = Signal{}
-	mi := &file_roost_proto_msgTypes[53]
+	mi := &file_roost_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4886,7 +4956,7 @@ func (x *Signal) String() string {
 func (*Signal) ProtoMessage() {}
 
 func (x *Signal) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[53]
+	mi := &file_roost_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4899,7 +4969,7 @@ func (x *Signal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Signal.ProtoReflect.Descriptor instead.
 func (*Signal) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{53}
+	return file_roost_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Signal) GetAttempt() *scheddapi.AttemptRef {
@@ -4928,7 +4998,7 @@ type Limit struct {
 
 func (x *Limit) Reset() {
 	*x = Limit{}
-	mi := &file_roost_proto_msgTypes[54]
+	mi := &file_roost_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4940,7 +5010,7 @@ func (x *Limit) String() string {
 func (*Limit) ProtoMessage() {}
 
 func (x *Limit) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[54]
+	mi := &file_roost_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4953,7 +5023,7 @@ func (x *Limit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limit.ProtoReflect.Descriptor instead.
 func (*Limit) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{54}
+	return file_roost_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Limit) GetAttempt() *scheddapi.AttemptRef {
@@ -4989,7 +5059,7 @@ type HostFiles struct {
 
 func (x *HostFiles) Reset() {
 	*x = HostFiles{}
-	mi := &file_roost_proto_msgTypes[55]
+	mi := &file_roost_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5001,7 +5071,7 @@ func (x *HostFiles) String() string {
 func (*HostFiles) ProtoMessage() {}
 
 func (x *HostFiles) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[55]
+	mi := &file_roost_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5014,7 +5084,7 @@ func (x *HostFiles) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostFiles.ProtoReflect.Descriptor instead.
 func (*HostFiles) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{55}
+	return file_roost_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *HostFiles) GetAttempt() *scheddapi.AttemptRef {
@@ -5051,7 +5121,7 @@ type Message struct {
 
 func (x *Message) Reset() {
 	*x = Message{}
-	mi := &file_roost_proto_msgTypes[56]
+	mi := &file_roost_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5063,7 +5133,7 @@ func (x *Message) String() string {
 func (*Message) ProtoMessage() {}
 
 func (x *Message) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[56]
+	mi := &file_roost_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5076,7 +5146,7 @@ func (x *Message) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Message.ProtoReflect.Descriptor instead.
 func (*Message) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{56}
+	return file_roost_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *Message) GetAttempt() *scheddapi.AttemptRef {
@@ -5156,7 +5226,7 @@ type Program struct {
 
 func (x *Program) Reset() {
 	*x = Program{}
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5168,7 +5238,7 @@ func (x *Program) String() string {
 func (*Program) ProtoMessage() {}
 
 func (x *Program) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5181,7 +5251,7 @@ func (x *Program) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Program.ProtoReflect.Descriptor instead.
 func (*Program) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{57}
+	return file_roost_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *Program) GetExecutable() string {
@@ -5425,7 +5495,7 @@ type Bounds struct {
 
 func (x *Bounds) Reset() {
 	*x = Bounds{}
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5437,7 +5507,7 @@ func (x *Bounds) String() string {
 func (*Bounds) ProtoMessage() {}
 
 func (x *Bounds) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5450,7 +5520,7 @@ func (x *Bounds) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bounds.ProtoReflect.Descriptor instead.
 func (*Bounds) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{58}
+	return file_roost_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *Bounds) GetCpuNs() int64 {
@@ -5527,7 +5597,7 @@ type CheckpointPolicy struct {
 
 func (x *CheckpointPolicy) Reset() {
 	*x = CheckpointPolicy{}
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5539,7 +5609,7 @@ func (x *CheckpointPolicy) String() string {
 func (*CheckpointPolicy) ProtoMessage() {}
 
 func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5552,7 +5622,7 @@ func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointPolicy.ProtoReflect.Descriptor instead.
 func (*CheckpointPolicy) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{59}
+	return file_roost_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *CheckpointPolicy) GetMethod() CheckpointPolicy_Method {
@@ -5650,7 +5720,7 @@ type Image struct {
 
 func (x *Image) Reset() {
 	*x = Image{}
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5662,7 +5732,7 @@ func (x *Image) String() string {
 func (*Image) ProtoMessage() {}
 
 func (x *Image) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5675,7 +5745,7 @@ func (x *Image) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Image.ProtoReflect.Descriptor instead.
 func (*Image) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{60}
+	return file_roost_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *Image) GetSequence() uint64 {
@@ -5788,7 +5858,7 @@ type FetchImageRequest struct {
 
 func (x *FetchImageRequest) Reset() {
 	*x = FetchImageRequest{}
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5800,7 +5870,7 @@ func (x *FetchImageRequest) String() string {
 func (*FetchImageRequest) ProtoMessage() {}
 
 func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5813,7 +5883,7 @@ func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchImageRequest.ProtoReflect.Descriptor instead.
 func (*FetchImageRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{61}
+	return file_roost_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *FetchImageRequest) GetSchedd() string {
@@ -5859,7 +5929,7 @@ type ImageRight struct {
 
 func (x *ImageRight) Reset() {
 	*x = ImageRight{}
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5871,7 +5941,7 @@ func (x *ImageRight) String() string {
 func (*ImageRight) ProtoMessage() {}
 
 func (x *ImageRight) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5884,7 +5954,7 @@ func (x *ImageRight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImageRight.ProtoReflect.Descriptor instead.
 func (*ImageRight) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{62}
+	return file_roost_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *ImageRight) GetSchedd() string {
@@ -5935,7 +6005,7 @@ type SignedImageRight struct {
 
 func (x *SignedImageRight) Reset() {
 	*x = SignedImageRight{}
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5947,7 +6017,7 @@ func (x *SignedImageRight) String() string {
 func (*SignedImageRight) ProtoMessage() {}
 
 func (x *SignedImageRight) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5960,7 +6030,7 @@ func (x *SignedImageRight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignedImageRight.ProtoReflect.Descriptor instead.
 func (*SignedImageRight) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{63}
+	return file_roost_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *SignedImageRight) GetRight() []byte {
@@ -5993,7 +6063,7 @@ type RemoveImageReply struct {
 
 func (x *RemoveImageReply) Reset() {
 	*x = RemoveImageReply{}
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6005,7 +6075,7 @@ func (x *RemoveImageReply) String() string {
 func (*RemoveImageReply) ProtoMessage() {}
 
 func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6018,7 +6088,7 @@ func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveImageReply.ProtoReflect.Descriptor instead.
 func (*RemoveImageReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{64}
+	return file_roost_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *RemoveImageReply) GetRemoved() bool {
@@ -6040,7 +6110,7 @@ type Vacate struct {
 
 func (x *Vacate) Reset() {
 	*x = Vacate{}
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6052,7 +6122,7 @@ func (x *Vacate) String() string {
 func (*Vacate) ProtoMessage() {}
 
 func (x *Vacate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6065,7 +6135,7 @@ func (x *Vacate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vacate.ProtoReflect.Descriptor instead.
 func (*Vacate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{65}
+	return file_roost_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *Vacate) GetAttempt() *scheddapi.AttemptRef {
@@ -6105,7 +6175,7 @@ type Acknowledge struct {
 
 func (x *Acknowledge) Reset() {
 	*x = Acknowledge{}
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6117,7 +6187,7 @@ func (x *Acknowledge) String() string {
 func (*Acknowledge) ProtoMessage() {}
 
 func (x *Acknowledge) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6130,7 +6200,7 @@ func (x *Acknowledge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Acknowledge.ProtoReflect.Descriptor instead.
 func (*Acknowledge) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{66}
+	return file_roost_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *Acknowledge) GetAttempts() []*scheddapi.AttemptRef {
@@ -6149,7 +6219,7 @@ type ReleaseClaim struct {
 
 func (x *ReleaseClaim) Reset() {
 	*x = ReleaseClaim{}
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6161,7 +6231,7 @@ func (x *ReleaseClaim) String() string {
 func (*ReleaseClaim) ProtoMessage() {}
 
 func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6174,7 +6244,7 @@ func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseClaim.ProtoReflect.Descriptor instead.
 func (*ReleaseClaim) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{67}
+	return file_roost_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *ReleaseClaim) GetClaim() uint64 {
@@ -6199,7 +6269,7 @@ type RenewLeases struct {
 
 func (x *RenewLeases) Reset() {
 	*x = RenewLeases{}
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6211,7 +6281,7 @@ func (x *RenewLeases) String() string {
 func (*RenewLeases) ProtoMessage() {}
 
 func (x *RenewLeases) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6224,7 +6294,7 @@ func (x *RenewLeases) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewLeases.ProtoReflect.Descriptor instead.
 func (*RenewLeases) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{68}
+	return file_roost_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *RenewLeases) GetHeard() uint64 {
@@ -6271,7 +6341,7 @@ type FromStartd struct {
 
 func (x *FromStartd) Reset() {
 	*x = FromStartd{}
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6283,7 +6353,7 @@ func (x *FromStartd) String() string {
 func (*FromStartd) ProtoMessage() {}
 
 func (x *FromStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6296,7 +6366,7 @@ func (x *FromStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromStartd.ProtoReflect.Descriptor instead.
 func (*FromStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{69}
+	return file_roost_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *FromStartd) GetOf() isFromStartd_Of {
@@ -6502,7 +6572,7 @@ type ReachWanted struct {
 
 func (x *ReachWanted) Reset() {
 	*x = ReachWanted{}
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6514,7 +6584,7 @@ func (x *ReachWanted) String() string {
 func (*ReachWanted) ProtoMessage() {}
 
 func (x *ReachWanted) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6527,7 +6597,7 @@ func (x *ReachWanted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachWanted.ProtoReflect.Descriptor instead.
 func (*ReachWanted) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{70}
+	return file_roost_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *ReachWanted) GetAttempt() *scheddapi.AttemptRef {
@@ -6557,7 +6627,7 @@ type ReachCall struct {
 
 func (x *ReachCall) Reset() {
 	*x = ReachCall{}
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6569,7 +6639,7 @@ func (x *ReachCall) String() string {
 func (*ReachCall) ProtoMessage() {}
 
 func (x *ReachCall) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6582,7 +6652,7 @@ func (x *ReachCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachCall.ProtoReflect.Descriptor instead.
 func (*ReachCall) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{71}
+	return file_roost_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *ReachCall) GetCommand() []string {
@@ -6633,7 +6703,7 @@ type ReachOutput struct {
 
 func (x *ReachOutput) Reset() {
 	*x = ReachOutput{}
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6645,7 +6715,7 @@ func (x *ReachOutput) String() string {
 func (*ReachOutput) ProtoMessage() {}
 
 func (x *ReachOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6658,7 +6728,7 @@ func (x *ReachOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachOutput.ProtoReflect.Descriptor instead.
 func (*ReachOutput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{72}
+	return file_roost_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *ReachOutput) GetAttempt() *scheddapi.AttemptRef {
@@ -6746,7 +6816,7 @@ type SessionWelcome struct {
 
 func (x *SessionWelcome) Reset() {
 	*x = SessionWelcome{}
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6758,7 +6828,7 @@ func (x *SessionWelcome) String() string {
 func (*SessionWelcome) ProtoMessage() {}
 
 func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6771,7 +6841,7 @@ func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionWelcome.ProtoReflect.Descriptor instead.
 func (*SessionWelcome) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{73}
+	return file_roost_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *SessionWelcome) GetNode() string {
@@ -6828,7 +6898,7 @@ type ClaimState struct {
 
 func (x *ClaimState) Reset() {
 	*x = ClaimState{}
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6840,7 +6910,7 @@ func (x *ClaimState) String() string {
 func (*ClaimState) ProtoMessage() {}
 
 func (x *ClaimState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6853,7 +6923,7 @@ func (x *ClaimState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimState.ProtoReflect.Descriptor instead.
 func (*ClaimState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{74}
+	return file_roost_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *ClaimState) GetClaim() uint64 {
@@ -6945,7 +7015,7 @@ type ClaimReady struct {
 
 func (x *ClaimReady) Reset() {
 	*x = ClaimReady{}
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6957,7 +7027,7 @@ func (x *ClaimReady) String() string {
 func (*ClaimReady) ProtoMessage() {}
 
 func (x *ClaimReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6970,7 +7040,7 @@ func (x *ClaimReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReady.ProtoReflect.Descriptor instead.
 func (*ClaimReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{75}
+	return file_roost_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *ClaimReady) GetClaim() uint64 {
@@ -7000,7 +7070,7 @@ type Suspended struct {
 
 func (x *Suspended) Reset() {
 	*x = Suspended{}
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7012,7 +7082,7 @@ func (x *Suspended) String() string {
 func (*Suspended) ProtoMessage() {}
 
 func (x *Suspended) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7025,7 +7095,7 @@ func (x *Suspended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Suspended.ProtoReflect.Descriptor instead.
 func (*Suspended) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{76}
+	return file_roost_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *Suspended) GetAttempt() *scheddapi.AttemptRef {
@@ -7069,7 +7139,7 @@ type ClaimReply struct {
 
 func (x *ClaimReply) Reset() {
 	*x = ClaimReply{}
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7081,7 +7151,7 @@ func (x *ClaimReply) String() string {
 func (*ClaimReply) ProtoMessage() {}
 
 func (x *ClaimReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7094,7 +7164,7 @@ func (x *ClaimReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReply.ProtoReflect.Descriptor instead.
 func (*ClaimReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{77}
+	return file_roost_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *ClaimReply) GetGrant() uint64 {
@@ -7180,7 +7250,7 @@ type InputReady struct {
 
 func (x *InputReady) Reset() {
 	*x = InputReady{}
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7192,7 +7262,7 @@ func (x *InputReady) String() string {
 func (*InputReady) ProtoMessage() {}
 
 func (x *InputReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7205,7 +7275,7 @@ func (x *InputReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputReady.ProtoReflect.Descriptor instead.
 func (*InputReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{78}
+	return file_roost_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *InputReady) GetAttempt() *scheddapi.AttemptRef {
@@ -7246,7 +7316,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7258,7 +7328,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7271,7 +7341,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{79}
+	return file_roost_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *Started) GetAttempt() *scheddapi.AttemptRef {
@@ -7312,7 +7382,7 @@ type Exited struct {
 
 func (x *Exited) Reset() {
 	*x = Exited{}
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7324,7 +7394,7 @@ func (x *Exited) String() string {
 func (*Exited) ProtoMessage() {}
 
 func (x *Exited) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7337,7 +7407,7 @@ func (x *Exited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exited.ProtoReflect.Descriptor instead.
 func (*Exited) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{80}
+	return file_roost_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *Exited) GetAttempt() *scheddapi.AttemptRef {
@@ -7425,7 +7495,7 @@ type CheckpointTaken struct {
 
 func (x *CheckpointTaken) Reset() {
 	*x = CheckpointTaken{}
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7437,7 +7507,7 @@ func (x *CheckpointTaken) String() string {
 func (*CheckpointTaken) ProtoMessage() {}
 
 func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7450,7 +7520,7 @@ func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointTaken.ProtoReflect.Descriptor instead.
 func (*CheckpointTaken) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{81}
+	return file_roost_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *CheckpointTaken) GetAttempt() *scheddapi.AttemptRef {
@@ -7497,7 +7567,7 @@ type UsageReport struct {
 
 func (x *UsageReport) Reset() {
 	*x = UsageReport{}
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7509,7 +7579,7 @@ func (x *UsageReport) String() string {
 func (*UsageReport) ProtoMessage() {}
 
 func (x *UsageReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7522,7 +7592,7 @@ func (x *UsageReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageReport.ProtoReflect.Descriptor instead.
 func (*UsageReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{82}
+	return file_roost_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *UsageReport) GetAttempts() []*AttemptUsage {
@@ -7546,7 +7616,7 @@ type AttemptUsage struct {
 
 func (x *AttemptUsage) Reset() {
 	*x = AttemptUsage{}
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7558,7 +7628,7 @@ func (x *AttemptUsage) String() string {
 func (*AttemptUsage) ProtoMessage() {}
 
 func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7571,7 +7641,7 @@ func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptUsage.ProtoReflect.Descriptor instead.
 func (*AttemptUsage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{83}
+	return file_roost_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *AttemptUsage) GetAttempt() *scheddapi.AttemptRef {
@@ -7612,7 +7682,7 @@ type ClaimLost struct {
 
 func (x *ClaimLost) Reset() {
 	*x = ClaimLost{}
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7624,7 +7694,7 @@ func (x *ClaimLost) String() string {
 func (*ClaimLost) ProtoMessage() {}
 
 func (x *ClaimLost) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7637,7 +7707,7 @@ func (x *ClaimLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimLost.ProtoReflect.Descriptor instead.
 func (*ClaimLost) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{84}
+	return file_roost_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *ClaimLost) GetClaim() uint64 {
@@ -7663,7 +7733,7 @@ type LeasesRenewed struct {
 
 func (x *LeasesRenewed) Reset() {
 	*x = LeasesRenewed{}
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7675,7 +7745,7 @@ func (x *LeasesRenewed) String() string {
 func (*LeasesRenewed) ProtoMessage() {}
 
 func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7688,7 +7758,7 @@ func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeasesRenewed.ProtoReflect.Descriptor instead.
 func (*LeasesRenewed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{85}
+	return file_roost_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *LeasesRenewed) GetWord() uint64 {
@@ -7711,7 +7781,7 @@ type FileEntry struct {
 
 func (x *FileEntry) Reset() {
 	*x = FileEntry{}
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7723,7 +7793,7 @@ func (x *FileEntry) String() string {
 func (*FileEntry) ProtoMessage() {}
 
 func (x *FileEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7736,7 +7806,7 @@ func (x *FileEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileEntry.ProtoReflect.Descriptor instead.
 func (*FileEntry) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{86}
+	return file_roost_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *FileEntry) GetName() string {
@@ -7796,7 +7866,7 @@ type FileChunk struct {
 
 func (x *FileChunk) Reset() {
 	*x = FileChunk{}
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7808,7 +7878,7 @@ func (x *FileChunk) String() string {
 func (*FileChunk) ProtoMessage() {}
 
 func (x *FileChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7821,7 +7891,7 @@ func (x *FileChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileChunk.ProtoReflect.Descriptor instead.
 func (*FileChunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{87}
+	return file_roost_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *FileChunk) GetSchedd() string {
@@ -7905,7 +7975,7 @@ type TransferTotals struct {
 
 func (x *TransferTotals) Reset() {
 	*x = TransferTotals{}
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7917,7 +7987,7 @@ func (x *TransferTotals) String() string {
 func (*TransferTotals) ProtoMessage() {}
 
 func (x *TransferTotals) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7930,7 +8000,7 @@ func (x *TransferTotals) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferTotals.ProtoReflect.Descriptor instead.
 func (*TransferTotals) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{88}
+	return file_roost_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *TransferTotals) GetFiles() uint64 {
@@ -7957,7 +8027,7 @@ type PutReply struct {
 
 func (x *PutReply) Reset() {
 	*x = PutReply{}
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7969,7 +8039,7 @@ func (x *PutReply) String() string {
 func (*PutReply) ProtoMessage() {}
 
 func (x *PutReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7982,7 +8052,7 @@ func (x *PutReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutReply.ProtoReflect.Descriptor instead.
 func (*PutReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{89}
+	return file_roost_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *PutReply) GetFiles() uint32 {
@@ -8011,7 +8081,7 @@ type FetchRequest struct {
 
 func (x *FetchRequest) Reset() {
 	*x = FetchRequest{}
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8023,7 +8093,7 @@ func (x *FetchRequest) String() string {
 func (*FetchRequest) ProtoMessage() {}
 
 func (x *FetchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8036,7 +8106,7 @@ func (x *FetchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchRequest.ProtoReflect.Descriptor instead.
 func (*FetchRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{90}
+	return file_roost_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *FetchRequest) GetSchedd() string {
@@ -8080,7 +8150,7 @@ type TailRequest struct {
 
 func (x *TailRequest) Reset() {
 	*x = TailRequest{}
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8092,7 +8162,7 @@ func (x *TailRequest) String() string {
 func (*TailRequest) ProtoMessage() {}
 
 func (x *TailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8105,7 +8175,7 @@ func (x *TailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailRequest.ProtoReflect.Descriptor instead.
 func (*TailRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{91}
+	return file_roost_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *TailRequest) GetSchedd() string {
@@ -8181,7 +8251,7 @@ type GuardSigns struct {
 
 func (x *GuardSigns) Reset() {
 	*x = GuardSigns{}
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8193,7 +8263,7 @@ func (x *GuardSigns) String() string {
 func (*GuardSigns) ProtoMessage() {}
 
 func (x *GuardSigns) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8206,7 +8276,7 @@ func (x *GuardSigns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardSigns.ProtoReflect.Descriptor instead.
 func (*GuardSigns) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{92}
+	return file_roost_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *GuardSigns) GetSequence() uint64 {
@@ -8349,7 +8419,7 @@ type IdleSource struct {
 
 func (x *IdleSource) Reset() {
 	*x = IdleSource{}
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8361,7 +8431,7 @@ func (x *IdleSource) String() string {
 func (*IdleSource) ProtoMessage() {}
 
 func (x *IdleSource) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8374,7 +8444,7 @@ func (x *IdleSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IdleSource.ProtoReflect.Descriptor instead.
 func (*IdleSource) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{93}
+	return file_roost_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *IdleSource) GetName() string {
@@ -8424,7 +8494,7 @@ type Pause struct {
 
 func (x *Pause) Reset() {
 	*x = Pause{}
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8436,7 +8506,7 @@ func (x *Pause) String() string {
 func (*Pause) ProtoMessage() {}
 
 func (x *Pause) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8449,7 +8519,7 @@ func (x *Pause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pause.ProtoReflect.Descriptor instead.
 func (*Pause) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{94}
+	return file_roost_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *Pause) GetUntil() int64 {
@@ -8500,7 +8570,7 @@ type GuardReport struct {
 
 func (x *GuardReport) Reset() {
 	*x = GuardReport{}
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8512,7 +8582,7 @@ func (x *GuardReport) String() string {
 func (*GuardReport) ProtoMessage() {}
 
 func (x *GuardReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8525,7 +8595,7 @@ func (x *GuardReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardReport.ProtoReflect.Descriptor instead.
 func (*GuardReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{95}
+	return file_roost_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *GuardReport) GetStartd() string {
@@ -8603,7 +8673,7 @@ type OwnerFreeze struct {
 
 func (x *OwnerFreeze) Reset() {
 	*x = OwnerFreeze{}
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8615,7 +8685,7 @@ func (x *OwnerFreeze) String() string {
 func (*OwnerFreeze) ProtoMessage() {}
 
 func (x *OwnerFreeze) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8628,7 +8698,7 @@ func (x *OwnerFreeze) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerFreeze.ProtoReflect.Descriptor instead.
 func (*OwnerFreeze) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{96}
+	return file_roost_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *OwnerFreeze) GetAt() int64 {
@@ -8668,7 +8738,7 @@ type Tenant struct {
 
 func (x *Tenant) Reset() {
 	*x = Tenant{}
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8680,7 +8750,7 @@ func (x *Tenant) String() string {
 func (*Tenant) ProtoMessage() {}
 
 func (x *Tenant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8693,7 +8763,7 @@ func (x *Tenant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tenant.ProtoReflect.Descriptor instead.
 func (*Tenant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{97}
+	return file_roost_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *Tenant) GetTask() string {
@@ -8762,7 +8832,7 @@ type PauseRequest struct {
 
 func (x *PauseRequest) Reset() {
 	*x = PauseRequest{}
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8774,7 +8844,7 @@ func (x *PauseRequest) String() string {
 func (*PauseRequest) ProtoMessage() {}
 
 func (x *PauseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8787,7 +8857,7 @@ func (x *PauseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseRequest.ProtoReflect.Descriptor instead.
 func (*PauseRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{98}
+	return file_roost_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *PauseRequest) GetUntil() int64 {
@@ -8812,7 +8882,7 @@ type ResumeRequest struct {
 
 func (x *ResumeRequest) Reset() {
 	*x = ResumeRequest{}
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8824,7 +8894,7 @@ func (x *ResumeRequest) String() string {
 func (*ResumeRequest) ProtoMessage() {}
 
 func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8837,7 +8907,7 @@ func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{99}
+	return file_roost_proto_rawDescGZIP(), []int{100}
 }
 
 type OwnerReply struct {
@@ -8851,7 +8921,7 @@ type OwnerReply struct {
 
 func (x *OwnerReply) Reset() {
 	*x = OwnerReply{}
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8863,7 +8933,7 @@ func (x *OwnerReply) String() string {
 func (*OwnerReply) ProtoMessage() {}
 
 func (x *OwnerReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8876,7 +8946,7 @@ func (x *OwnerReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerReply.ProtoReflect.Descriptor instead.
 func (*OwnerReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{100}
+	return file_roost_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *OwnerReply) GetPause() *Pause {
@@ -8908,7 +8978,7 @@ type MineRequest struct {
 
 func (x *MineRequest) Reset() {
 	*x = MineRequest{}
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8920,7 +8990,7 @@ func (x *MineRequest) String() string {
 func (*MineRequest) ProtoMessage() {}
 
 func (x *MineRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8933,7 +9003,7 @@ func (x *MineRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineRequest.ProtoReflect.Descriptor instead.
 func (*MineRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{101}
+	return file_roost_proto_rawDescGZIP(), []int{102}
 }
 
 type MineReply struct {
@@ -8947,7 +9017,7 @@ type MineReply struct {
 
 func (x *MineReply) Reset() {
 	*x = MineReply{}
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8959,7 +9029,7 @@ func (x *MineReply) String() string {
 func (*MineReply) ProtoMessage() {}
 
 func (x *MineReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8972,7 +9042,7 @@ func (x *MineReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineReply.ProtoReflect.Descriptor instead.
 func (*MineReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{102}
+	return file_roost_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *MineReply) GetSigns() *GuardSigns {
@@ -9010,7 +9080,7 @@ type PresentRequest struct {
 
 func (x *PresentRequest) Reset() {
 	*x = PresentRequest{}
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9022,7 +9092,7 @@ func (x *PresentRequest) String() string {
 func (*PresentRequest) ProtoMessage() {}
 
 func (x *PresentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9035,7 +9105,7 @@ func (x *PresentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentRequest.ProtoReflect.Descriptor instead.
 func (*PresentRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{103}
+	return file_roost_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *PresentRequest) GetInput() int64 {
@@ -9074,7 +9144,7 @@ type PresentReply struct {
 
 func (x *PresentReply) Reset() {
 	*x = PresentReply{}
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9086,7 +9156,7 @@ func (x *PresentReply) String() string {
 func (*PresentReply) ProtoMessage() {}
 
 func (x *PresentReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9099,7 +9169,7 @@ func (x *PresentReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentReply.ProtoReflect.Descriptor instead.
 func (*PresentReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{104}
+	return file_roost_proto_rawDescGZIP(), []int{105}
 }
 
 type GreetRequest struct {
@@ -9110,7 +9180,7 @@ type GreetRequest struct {
 
 func (x *GreetRequest) Reset() {
 	*x = GreetRequest{}
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9122,7 +9192,7 @@ func (x *GreetRequest) String() string {
 func (*GreetRequest) ProtoMessage() {}
 
 func (x *GreetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9135,7 +9205,7 @@ func (x *GreetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetRequest.ProtoReflect.Descriptor instead.
 func (*GreetRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{105}
+	return file_roost_proto_rawDescGZIP(), []int{106}
 }
 
 type GreetReply struct {
@@ -9148,7 +9218,7 @@ type GreetReply struct {
 
 func (x *GreetReply) Reset() {
 	*x = GreetReply{}
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9160,7 +9230,7 @@ func (x *GreetReply) String() string {
 func (*GreetReply) ProtoMessage() {}
 
 func (x *GreetReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9173,7 +9243,7 @@ func (x *GreetReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetReply.ProtoReflect.Descriptor instead.
 func (*GreetReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{106}
+	return file_roost_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *GreetReply) GetPool() string {
@@ -9205,7 +9275,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9217,7 +9287,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9230,7 +9300,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{107}
+	return file_roost_proto_rawDescGZIP(), []int{108}
 }
 
 func (x *JoinRequest) GetSecret() []byte {
@@ -9286,7 +9356,7 @@ type JoinReply struct {
 
 func (x *JoinReply) Reset() {
 	*x = JoinReply{}
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9298,7 +9368,7 @@ func (x *JoinReply) String() string {
 func (*JoinReply) ProtoMessage() {}
 
 func (x *JoinReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9311,7 +9381,7 @@ func (x *JoinReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinReply.ProtoReflect.Descriptor instead.
 func (*JoinReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{108}
+	return file_roost_proto_rawDescGZIP(), []int{109}
 }
 
 func (x *JoinReply) GetCertificate() []byte {
@@ -9393,7 +9463,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9405,7 +9475,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9418,7 +9488,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{109}
+	return file_roost_proto_rawDescGZIP(), []int{110}
 }
 
 func (x *RenewRequest) GetRequest() []byte {
@@ -9437,7 +9507,7 @@ type RenewReply struct {
 
 func (x *RenewReply) Reset() {
 	*x = RenewReply{}
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9449,7 +9519,7 @@ func (x *RenewReply) String() string {
 func (*RenewReply) ProtoMessage() {}
 
 func (x *RenewReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9462,7 +9532,7 @@ func (x *RenewReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewReply.ProtoReflect.Descriptor instead.
 func (*RenewReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{110}
+	return file_roost_proto_rawDescGZIP(), []int{111}
 }
 
 func (x *RenewReply) GetCertificate() []byte {
@@ -9480,7 +9550,7 @@ type LeaveRequest struct {
 
 func (x *LeaveRequest) Reset() {
 	*x = LeaveRequest{}
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9492,7 +9562,7 @@ func (x *LeaveRequest) String() string {
 func (*LeaveRequest) ProtoMessage() {}
 
 func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9505,7 +9575,7 @@ func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveRequest.ProtoReflect.Descriptor instead.
 func (*LeaveRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{111}
+	return file_roost_proto_rawDescGZIP(), []int{112}
 }
 
 type LeaveReply struct {
@@ -9516,7 +9586,7 @@ type LeaveReply struct {
 
 func (x *LeaveReply) Reset() {
 	*x = LeaveReply{}
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9528,7 +9598,7 @@ func (x *LeaveReply) String() string {
 func (*LeaveReply) ProtoMessage() {}
 
 func (x *LeaveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9541,7 +9611,7 @@ func (x *LeaveReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveReply.ProtoReflect.Descriptor instead.
 func (*LeaveReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{112}
+	return file_roost_proto_rawDescGZIP(), []int{113}
 }
 
 type RevokedRequest struct {
@@ -9553,7 +9623,7 @@ type RevokedRequest struct {
 
 func (x *RevokedRequest) Reset() {
 	*x = RevokedRequest{}
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9565,7 +9635,7 @@ func (x *RevokedRequest) String() string {
 func (*RevokedRequest) ProtoMessage() {}
 
 func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9578,7 +9648,7 @@ func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedRequest.ProtoReflect.Descriptor instead.
 func (*RevokedRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{113}
+	return file_roost_proto_rawDescGZIP(), []int{114}
 }
 
 func (x *RevokedRequest) GetNumber() int64 {
@@ -9597,7 +9667,7 @@ type RevokedReply struct {
 
 func (x *RevokedReply) Reset() {
 	*x = RevokedReply{}
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9609,7 +9679,7 @@ func (x *RevokedReply) String() string {
 func (*RevokedReply) ProtoMessage() {}
 
 func (x *RevokedReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9622,7 +9692,7 @@ func (x *RevokedReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedReply.ProtoReflect.Descriptor instead.
 func (*RevokedReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{114}
+	return file_roost_proto_rawDescGZIP(), []int{115}
 }
 
 func (x *RevokedReply) GetList() []byte {
@@ -9643,7 +9713,7 @@ type MakeTokenRequest struct {
 
 func (x *MakeTokenRequest) Reset() {
 	*x = MakeTokenRequest{}
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9655,7 +9725,7 @@ func (x *MakeTokenRequest) String() string {
 func (*MakeTokenRequest) ProtoMessage() {}
 
 func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9668,7 +9738,7 @@ func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenRequest.ProtoReflect.Descriptor instead.
 func (*MakeTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{115}
+	return file_roost_proto_rawDescGZIP(), []int{116}
 }
 
 func (x *MakeTokenRequest) GetPart() string {
@@ -9703,7 +9773,7 @@ type MakeTokenReply struct {
 
 func (x *MakeTokenReply) Reset() {
 	*x = MakeTokenReply{}
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9715,7 +9785,7 @@ func (x *MakeTokenReply) String() string {
 func (*MakeTokenReply) ProtoMessage() {}
 
 func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9728,7 +9798,7 @@ func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenReply.ProtoReflect.Descriptor instead.
 func (*MakeTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{116}
+	return file_roost_proto_rawDescGZIP(), []int{117}
 }
 
 func (x *MakeTokenReply) GetToken() string {
@@ -9768,7 +9838,7 @@ type TokenInfo struct {
 
 func (x *TokenInfo) Reset() {
 	*x = TokenInfo{}
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9780,7 +9850,7 @@ func (x *TokenInfo) String() string {
 func (*TokenInfo) ProtoMessage() {}
 
 func (x *TokenInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9793,7 +9863,7 @@ func (x *TokenInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenInfo.ProtoReflect.Descriptor instead.
 func (*TokenInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{117}
+	return file_roost_proto_rawDescGZIP(), []int{118}
 }
 
 func (x *TokenInfo) GetId() string {
@@ -9861,7 +9931,7 @@ type RemoveTokenRequest struct {
 
 func (x *RemoveTokenRequest) Reset() {
 	*x = RemoveTokenRequest{}
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9873,7 +9943,7 @@ func (x *RemoveTokenRequest) String() string {
 func (*RemoveTokenRequest) ProtoMessage() {}
 
 func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9886,7 +9956,7 @@ func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenRequest.ProtoReflect.Descriptor instead.
 func (*RemoveTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{118}
+	return file_roost_proto_rawDescGZIP(), []int{119}
 }
 
 func (x *RemoveTokenRequest) GetId() string {
@@ -9905,7 +9975,7 @@ type RemoveTokenReply struct {
 
 func (x *RemoveTokenReply) Reset() {
 	*x = RemoveTokenReply{}
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[120]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9917,7 +9987,7 @@ func (x *RemoveTokenReply) String() string {
 func (*RemoveTokenReply) ProtoMessage() {}
 
 func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[120]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9930,7 +10000,7 @@ func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenReply.ProtoReflect.Descriptor instead.
 func (*RemoveTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{119}
+	return file_roost_proto_rawDescGZIP(), []int{120}
 }
 
 func (x *RemoveTokenReply) GetRemoved() *TokenInfo {
@@ -9948,7 +10018,7 @@ type MembersRequest struct {
 
 func (x *MembersRequest) Reset() {
 	*x = MembersRequest{}
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[121]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9960,7 +10030,7 @@ func (x *MembersRequest) String() string {
 func (*MembersRequest) ProtoMessage() {}
 
 func (x *MembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[121]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9973,7 +10043,7 @@ func (x *MembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersRequest.ProtoReflect.Descriptor instead.
 func (*MembersRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{120}
+	return file_roost_proto_rawDescGZIP(), []int{121}
 }
 
 type MembersReply struct {
@@ -9986,7 +10056,7 @@ type MembersReply struct {
 
 func (x *MembersReply) Reset() {
 	*x = MembersReply{}
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[122]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9998,7 +10068,7 @@ func (x *MembersReply) String() string {
 func (*MembersReply) ProtoMessage() {}
 
 func (x *MembersReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[122]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10011,7 +10081,7 @@ func (x *MembersReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersReply.ProtoReflect.Descriptor instead.
 func (*MembersReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{121}
+	return file_roost_proto_rawDescGZIP(), []int{122}
 }
 
 func (x *MembersReply) GetTokens() []*TokenInfo {
@@ -10044,7 +10114,7 @@ type MemberInfo struct {
 
 func (x *MemberInfo) Reset() {
 	*x = MemberInfo{}
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[123]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10056,7 +10126,7 @@ func (x *MemberInfo) String() string {
 func (*MemberInfo) ProtoMessage() {}
 
 func (x *MemberInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[123]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10069,7 +10139,7 @@ func (x *MemberInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberInfo.ProtoReflect.Descriptor instead.
 func (*MemberInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{122}
+	return file_roost_proto_rawDescGZIP(), []int{123}
 }
 
 func (x *MemberInfo) GetName() string {
@@ -10138,7 +10208,7 @@ type RevokeRequest struct {
 
 func (x *RevokeRequest) Reset() {
 	*x = RevokeRequest{}
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[124]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10150,7 +10220,7 @@ func (x *RevokeRequest) String() string {
 func (*RevokeRequest) ProtoMessage() {}
 
 func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[124]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10163,7 +10233,7 @@ func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeRequest.ProtoReflect.Descriptor instead.
 func (*RevokeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{123}
+	return file_roost_proto_rawDescGZIP(), []int{124}
 }
 
 func (x *RevokeRequest) GetName() string {
@@ -10189,7 +10259,7 @@ type RevokeReply struct {
 
 func (x *RevokeReply) Reset() {
 	*x = RevokeReply{}
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[125]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10201,7 +10271,7 @@ func (x *RevokeReply) String() string {
 func (*RevokeReply) ProtoMessage() {}
 
 func (x *RevokeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[125]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10214,7 +10284,7 @@ func (x *RevokeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeReply.ProtoReflect.Descriptor instead.
 func (*RevokeReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{124}
+	return file_roost_proto_rawDescGZIP(), []int{125}
 }
 
 func (x *RevokeReply) GetCertificates() uint32 {
@@ -10232,7 +10302,7 @@ type FeedRunning struct {
 
 func (x *FeedRunning) Reset() {
 	*x = FeedRunning{}
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[126]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10244,7 +10314,7 @@ func (x *FeedRunning) String() string {
 func (*FeedRunning) ProtoMessage() {}
 
 func (x *FeedRunning) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[126]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10257,7 +10327,7 @@ func (x *FeedRunning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedRunning.ProtoReflect.Descriptor instead.
 func (*FeedRunning) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{125}
+	return file_roost_proto_rawDescGZIP(), []int{126}
 }
 
 // FeedRequest is a message of the accountant.
@@ -10272,7 +10342,7 @@ type FeedRequest struct {
 
 func (x *FeedRequest) Reset() {
 	*x = FeedRequest{}
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[127]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10284,7 +10354,7 @@ func (x *FeedRequest) String() string {
 func (*FeedRequest) ProtoMessage() {}
 
 func (x *FeedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[127]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10297,7 +10367,7 @@ func (x *FeedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedRequest.ProtoReflect.Descriptor instead.
 func (*FeedRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{126}
+	return file_roost_proto_rawDescGZIP(), []int{127}
 }
 
 func (x *FeedRequest) GetHello() *FeedHello {
@@ -10331,7 +10401,7 @@ type SpentBudgets struct {
 
 func (x *SpentBudgets) Reset() {
 	*x = SpentBudgets{}
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[128]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10343,7 +10413,7 @@ func (x *SpentBudgets) String() string {
 func (*SpentBudgets) ProtoMessage() {}
 
 func (x *SpentBudgets) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[128]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10356,7 +10426,7 @@ func (x *SpentBudgets) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpentBudgets.ProtoReflect.Descriptor instead.
 func (*SpentBudgets) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{127}
+	return file_roost_proto_rawDescGZIP(), []int{128}
 }
 
 func (x *SpentBudgets) GetSpent() []*SpentBudget {
@@ -10381,7 +10451,7 @@ type SpentBudget struct {
 
 func (x *SpentBudget) Reset() {
 	*x = SpentBudget{}
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[129]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10393,7 +10463,7 @@ func (x *SpentBudget) String() string {
 func (*SpentBudget) ProtoMessage() {}
 
 func (x *SpentBudget) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[129]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10406,7 +10476,7 @@ func (x *SpentBudget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpentBudget.ProtoReflect.Descriptor instead.
 func (*SpentBudget) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{128}
+	return file_roost_proto_rawDescGZIP(), []int{129}
 }
 
 func (x *SpentBudget) GetProject() string {
@@ -10460,7 +10530,7 @@ type FeedHello struct {
 
 func (x *FeedHello) Reset() {
 	*x = FeedHello{}
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[130]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10472,7 +10542,7 @@ func (x *FeedHello) String() string {
 func (*FeedHello) ProtoMessage() {}
 
 func (x *FeedHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[130]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10485,7 +10555,7 @@ func (x *FeedHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedHello.ProtoReflect.Descriptor instead.
 func (*FeedHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{129}
+	return file_roost_proto_rawDescGZIP(), []int{130}
 }
 
 func (x *FeedHello) GetAddress() string {
@@ -10504,7 +10574,7 @@ type FeedWalk struct {
 
 func (x *FeedWalk) Reset() {
 	*x = FeedWalk{}
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[131]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10516,7 +10586,7 @@ func (x *FeedWalk) String() string {
 func (*FeedWalk) ProtoMessage() {}
 
 func (x *FeedWalk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[131]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10529,7 +10599,7 @@ func (x *FeedWalk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedWalk.ProtoReflect.Descriptor instead.
 func (*FeedWalk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{130}
+	return file_roost_proto_rawDescGZIP(), []int{131}
 }
 
 func (x *FeedWalk) GetSince() int64 {
@@ -10557,7 +10627,7 @@ type FeedBatch struct {
 
 func (x *FeedBatch) Reset() {
 	*x = FeedBatch{}
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[132]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10569,7 +10639,7 @@ func (x *FeedBatch) String() string {
 func (*FeedBatch) ProtoMessage() {}
 
 func (x *FeedBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[132]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10582,7 +10652,7 @@ func (x *FeedBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedBatch.ProtoReflect.Descriptor instead.
 func (*FeedBatch) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{131}
+	return file_roost_proto_rawDescGZIP(), []int{132}
 }
 
 func (x *FeedBatch) GetSource() []byte {
@@ -10632,7 +10702,12 @@ var File_roost_proto protoreflect.FileDescriptor
 const file_roost_proto_rawDesc = "" +
 	"\n" +
 	"\vroost.proto\x12\n" +
-	"roost.wire\x1a\x16scheddapi/schedd.proto\"~\n" +
+	"roost.wire\x1a\x16scheddapi/schedd.proto\"z\n" +
+	"\rNeighbourLogs\x12\x12\n" +
+	"\x04user\x18\x01 \x01(\tR\x04user\x12\x10\n" +
+	"\x03uid\x18\x02 \x01(\rR\x03uid\x12\x10\n" +
+	"\x03gid\x18\x03 \x01(\rR\x03gid\x121\n" +
+	"\arequest\x18\x04 \x01(\v2\x17.roost.wire.LogsRequestR\arequest\"~\n" +
 	"\x0fNeighbourSubmit\x12\x12\n" +
 	"\x04user\x18\x01 \x01(\tR\x04user\x12\x10\n" +
 	"\x03uid\x18\x02 \x01(\rR\x03uid\x12\x10\n" +
@@ -11565,13 +11640,14 @@ const file_roost_proto_rawDesc = "" +
 	"BeginLogin\x12\x1d.roost.wire.BeginLoginRequest\x1a\x1b.roost.wire.BeginLoginReply\x129\n" +
 	"\x05Login\x12\x18.roost.wire.LoginRequest\x1a\x16.roost.wire.LoginReply\x12<\n" +
 	"\x06Logins\x12\x19.roost.wire.LoginsRequest\x1a\x17.roost.wire.LoginsReply\x12:\n" +
-	"\x06Logout\x12\x19.roost.wire.LogoutRequest\x1a\x15.roost.wire.LoginInfo2\xb2\x02\n" +
+	"\x06Logout\x12\x19.roost.wire.LogoutRequest\x1a\x15.roost.wire.LoginInfo2\xed\x02\n" +
 	"\tNeighbour\x12<\n" +
 	"\x05Query\x12\x1a.roost.wire.NeighbourQuery\x1a\x15.roost.wire.JobStatus0\x01\x123\n" +
 	"\x03Why\x12\x16.roost.wire.WhyRequest\x1a\x14.roost.wire.WhyReply\x12;\n" +
 	"\x06Events\x12\x19.roost.wire.EventsRequest\x1a\x14.roost.wire.JobEvent0\x01\x125\n" +
 	"\x03Act\x12\x18.roost.wire.NeighbourAct\x1a\x14.roost.wire.ActReply\x12>\n" +
-	"\x06Submit\x12\x1b.roost.wire.NeighbourSubmit\x1a\x17.roost.wire.SubmitReply2W\n" +
+	"\x06Submit\x12\x1b.roost.wire.NeighbourSubmit\x1a\x17.roost.wire.SubmitReply\x129\n" +
+	"\x04Logs\x12\x19.roost.wire.NeighbourLogs\x1a\x14.roost.wire.LogChunk0\x012W\n" +
 	"\tCellQueue\x12J\n" +
 	"\aHistory\x12\x1e.roost.wire.CellHistoryRequest\x1a\x1d.roost.wire.CellHistoryRecord0\x012\xaf\x01\n" +
 	"\tCollector\x128\n" +
@@ -11642,489 +11718,493 @@ func file_roost_proto_rawDescGZIP() []byte {
 }
 
 var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 136)
+var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 137)
 var file_roost_proto_goTypes = []any{
 	(RequestUpdate_Counting)(0),             // 0: roost.wire.RequestUpdate.Counting
 	(Outcome_Verdict)(0),                    // 1: roost.wire.Outcome.Verdict
 	(CheckpointPolicy_Method)(0),            // 2: roost.wire.CheckpointPolicy.Method
 	(IdleSource_Health)(0),                  // 3: roost.wire.IdleSource.Health
-	(*NeighbourSubmit)(nil),                 // 4: roost.wire.NeighbourSubmit
-	(*CellHistoryRequest)(nil),              // 5: roost.wire.CellHistoryRequest
-	(*CellHistoryRecord)(nil),               // 6: roost.wire.CellHistoryRecord
-	(*NeighbourAct)(nil),                    // 7: roost.wire.NeighbourAct
-	(*NeighbourQuery)(nil),                  // 8: roost.wire.NeighbourQuery
-	(*AdUpdate)(nil),                        // 9: roost.wire.AdUpdate
-	(*AdAck)(nil),                           // 10: roost.wire.AdAck
-	(*WatchAds)(nil),                        // 11: roost.wire.WatchAds
-	(*AdDelta)(nil),                         // 12: roost.wire.AdDelta
-	(*WatchLeader)(nil),                     // 13: roost.wire.WatchLeader
-	(*LeaderNews)(nil),                      // 14: roost.wire.LeaderNews
-	(*FromSchedd)(nil),                      // 15: roost.wire.FromSchedd
-	(*Told)(nil),                            // 16: roost.wire.Told
-	(*PolicySeen)(nil),                      // 17: roost.wire.PolicySeen
-	(*ScheddHello)(nil),                     // 18: roost.wire.ScheddHello
-	(*HeldGrant)(nil),                       // 19: roost.wire.HeldGrant
-	(*RequestUpdate)(nil),                   // 20: roost.wire.RequestUpdate
-	(*Proposal)(nil),                        // 21: roost.wire.Proposal
-	(*GrantResult)(nil),                     // 22: roost.wire.GrantResult
-	(*Outcome)(nil),                         // 23: roost.wire.Outcome
-	(*WhyWaiting)(nil),                      // 24: roost.wire.WhyWaiting
-	(*Demand)(nil),                          // 25: roost.wire.Demand
-	(*Admit)(nil),                           // 26: roost.wire.Admit
-	(*Admitted)(nil),                        // 27: roost.wire.Admitted
-	(*Policy)(nil),                          // 28: roost.wire.Policy
-	(*Names)(nil),                           // 29: roost.wire.Names
-	(*JobQueue)(nil),                        // 30: roost.wire.JobQueue
-	(*Roll)(nil),                            // 31: roost.wire.Roll
-	(*Extent)(nil),                          // 32: roost.wire.Extent
-	(*Usage)(nil),                           // 33: roost.wire.Usage
-	(*ToSchedd)(nil),                        // 34: roost.wire.ToSchedd
-	(*Room)(nil),                            // 35: roost.wire.Room
-	(*Kept)(nil),                            // 36: roost.wire.Kept
-	(*KeptNode)(nil),                        // 37: roost.wire.KeptNode
-	(*NegotiatorHello)(nil),                 // 38: roost.wire.NegotiatorHello
-	(*Grant)(nil),                           // 39: roost.wire.Grant
-	(*Unplaced)(nil),                        // 40: roost.wire.Unplaced
-	(*CellQuestion)(nil),                    // 41: roost.wire.CellQuestion
-	(*CellStatus)(nil),                      // 42: roost.wire.CellStatus
-	(*CellMember)(nil),                      // 43: roost.wire.CellMember
-	(*CellChanged)(nil),                     // 44: roost.wire.CellChanged
-	(*ReplicaBytes)(nil),                    // 45: roost.wire.ReplicaBytes
-	(*ReplicaHello)(nil),                    // 46: roost.wire.ReplicaHello
-	(*ReplicaState)(nil),                    // 47: roost.wire.ReplicaState
-	(*ReplicaMember)(nil),                   // 48: roost.wire.ReplicaMember
-	(*ToStartd)(nil),                        // 49: roost.wire.ToStartd
-	(*SessionHello)(nil),                    // 50: roost.wire.SessionHello
-	(*ClaimRequest)(nil),                    // 51: roost.wire.ClaimRequest
-	(*Activate)(nil),                        // 52: roost.wire.Activate
-	(*Launch)(nil),                          // 53: roost.wire.Launch
-	(*TakeCheckpoint)(nil),                  // 54: roost.wire.TakeCheckpoint
-	(*CheckpointKept)(nil),                  // 55: roost.wire.CheckpointKept
-	(*Freeze)(nil),                          // 56: roost.wire.Freeze
-	(*Signal)(nil),                          // 57: roost.wire.Signal
-	(*Limit)(nil),                           // 58: roost.wire.Limit
-	(*HostFiles)(nil),                       // 59: roost.wire.HostFiles
-	(*Message)(nil),                         // 60: roost.wire.Message
-	(*Program)(nil),                         // 61: roost.wire.Program
-	(*Bounds)(nil),                          // 62: roost.wire.Bounds
-	(*CheckpointPolicy)(nil),                // 63: roost.wire.CheckpointPolicy
-	(*Image)(nil),                           // 64: roost.wire.Image
-	(*FetchImageRequest)(nil),               // 65: roost.wire.FetchImageRequest
-	(*ImageRight)(nil),                      // 66: roost.wire.ImageRight
-	(*SignedImageRight)(nil),                // 67: roost.wire.SignedImageRight
-	(*RemoveImageReply)(nil),                // 68: roost.wire.RemoveImageReply
-	(*Vacate)(nil),                          // 69: roost.wire.Vacate
-	(*Acknowledge)(nil),                     // 70: roost.wire.Acknowledge
-	(*ReleaseClaim)(nil),                    // 71: roost.wire.ReleaseClaim
-	(*RenewLeases)(nil),                     // 72: roost.wire.RenewLeases
-	(*FromStartd)(nil),                      // 73: roost.wire.FromStartd
-	(*ReachWanted)(nil),                     // 74: roost.wire.ReachWanted
-	(*ReachCall)(nil),                       // 75: roost.wire.ReachCall
-	(*ReachOutput)(nil),                     // 76: roost.wire.ReachOutput
-	(*SessionWelcome)(nil),                  // 77: roost.wire.SessionWelcome
-	(*ClaimState)(nil),                      // 78: roost.wire.ClaimState
-	(*ClaimReady)(nil),                      // 79: roost.wire.ClaimReady
-	(*Suspended)(nil),                       // 80: roost.wire.Suspended
-	(*ClaimReply)(nil),                      // 81: roost.wire.ClaimReply
-	(*InputReady)(nil),                      // 82: roost.wire.InputReady
-	(*Started)(nil),                         // 83: roost.wire.Started
-	(*Exited)(nil),                          // 84: roost.wire.Exited
-	(*CheckpointTaken)(nil),                 // 85: roost.wire.CheckpointTaken
-	(*UsageReport)(nil),                     // 86: roost.wire.UsageReport
-	(*AttemptUsage)(nil),                    // 87: roost.wire.AttemptUsage
-	(*ClaimLost)(nil),                       // 88: roost.wire.ClaimLost
-	(*LeasesRenewed)(nil),                   // 89: roost.wire.LeasesRenewed
-	(*FileEntry)(nil),                       // 90: roost.wire.FileEntry
-	(*FileChunk)(nil),                       // 91: roost.wire.FileChunk
-	(*TransferTotals)(nil),                  // 92: roost.wire.TransferTotals
-	(*PutReply)(nil),                        // 93: roost.wire.PutReply
-	(*FetchRequest)(nil),                    // 94: roost.wire.FetchRequest
-	(*TailRequest)(nil),                     // 95: roost.wire.TailRequest
-	(*GuardSigns)(nil),                      // 96: roost.wire.GuardSigns
-	(*IdleSource)(nil),                      // 97: roost.wire.IdleSource
-	(*Pause)(nil),                           // 98: roost.wire.Pause
-	(*GuardReport)(nil),                     // 99: roost.wire.GuardReport
-	(*OwnerFreeze)(nil),                     // 100: roost.wire.OwnerFreeze
-	(*Tenant)(nil),                          // 101: roost.wire.Tenant
-	(*PauseRequest)(nil),                    // 102: roost.wire.PauseRequest
-	(*ResumeRequest)(nil),                   // 103: roost.wire.ResumeRequest
-	(*OwnerReply)(nil),                      // 104: roost.wire.OwnerReply
-	(*MineRequest)(nil),                     // 105: roost.wire.MineRequest
-	(*MineReply)(nil),                       // 106: roost.wire.MineReply
-	(*PresentRequest)(nil),                  // 107: roost.wire.PresentRequest
-	(*PresentReply)(nil),                    // 108: roost.wire.PresentReply
-	(*GreetRequest)(nil),                    // 109: roost.wire.GreetRequest
-	(*GreetReply)(nil),                      // 110: roost.wire.GreetReply
-	(*JoinRequest)(nil),                     // 111: roost.wire.JoinRequest
-	(*JoinReply)(nil),                       // 112: roost.wire.JoinReply
-	(*RenewRequest)(nil),                    // 113: roost.wire.RenewRequest
-	(*RenewReply)(nil),                      // 114: roost.wire.RenewReply
-	(*LeaveRequest)(nil),                    // 115: roost.wire.LeaveRequest
-	(*LeaveReply)(nil),                      // 116: roost.wire.LeaveReply
-	(*RevokedRequest)(nil),                  // 117: roost.wire.RevokedRequest
-	(*RevokedReply)(nil),                    // 118: roost.wire.RevokedReply
-	(*MakeTokenRequest)(nil),                // 119: roost.wire.MakeTokenRequest
-	(*MakeTokenReply)(nil),                  // 120: roost.wire.MakeTokenReply
-	(*TokenInfo)(nil),                       // 121: roost.wire.TokenInfo
-	(*RemoveTokenRequest)(nil),              // 122: roost.wire.RemoveTokenRequest
-	(*RemoveTokenReply)(nil),                // 123: roost.wire.RemoveTokenReply
-	(*MembersRequest)(nil),                  // 124: roost.wire.MembersRequest
-	(*MembersReply)(nil),                    // 125: roost.wire.MembersReply
-	(*MemberInfo)(nil),                      // 126: roost.wire.MemberInfo
-	(*RevokeRequest)(nil),                   // 127: roost.wire.RevokeRequest
-	(*RevokeReply)(nil),                     // 128: roost.wire.RevokeReply
-	(*FeedRunning)(nil),                     // 129: roost.wire.FeedRunning
-	(*FeedRequest)(nil),                     // 130: roost.wire.FeedRequest
-	(*SpentBudgets)(nil),                    // 131: roost.wire.SpentBudgets
-	(*SpentBudget)(nil),                     // 132: roost.wire.SpentBudget
-	(*FeedHello)(nil),                       // 133: roost.wire.FeedHello
-	(*FeedWalk)(nil),                        // 134: roost.wire.FeedWalk
-	(*FeedBatch)(nil),                       // 135: roost.wire.FeedBatch
-	nil,                                     // 136: roost.wire.AdUpdate.PrivateEntry
-	nil,                                     // 137: roost.wire.AdDelta.PrivateEntry
-	nil,                                     // 138: roost.wire.Extent.WordsEntry
-	nil,                                     // 139: roost.wire.Extent.OthersEntry
-	(*scheddapi.SubmitRequest)(nil),         // 140: roost.wire.SubmitRequest
-	(*scheddapi.ActRequest)(nil),            // 141: roost.wire.ActRequest
-	(*scheddapi.QueryRequest)(nil),          // 142: roost.wire.QueryRequest
-	(*scheddapi.Resources)(nil),             // 143: roost.wire.Resources
-	(*scheddapi.Explanation)(nil),           // 144: roost.wire.Explanation
-	(*scheddapi.AttemptRef)(nil),            // 145: roost.wire.AttemptRef
-	(scheddapi.Cause)(0),                    // 146: roost.wire.Cause
-	(*scheddapi.Placed)(nil),                // 147: roost.wire.Placed
-	(*scheddapi.PreemptionParty)(nil),       // 148: roost.wire.PreemptionParty
-	(*scheddapi.ExitStatus)(nil),            // 149: roost.wire.ExitStatus
-	(*scheddapi.UsageWindow)(nil),           // 150: roost.wire.UsageWindow
-	(*scheddapi.TaskUsage)(nil),             // 151: roost.wire.TaskUsage
-	(*scheddapi.SubmitPart)(nil),            // 152: roost.wire.SubmitPart
-	(*scheddapi.ScriptChunk)(nil),           // 153: roost.wire.ScriptChunk
-	(*scheddapi.WatchRequest)(nil),          // 154: roost.wire.WatchRequest
-	(*scheddapi.LogsRequest)(nil),           // 155: roost.wire.LogsRequest
-	(*scheddapi.WhyRequest)(nil),            // 156: roost.wire.WhyRequest
-	(*scheddapi.EventsRequest)(nil),         // 157: roost.wire.EventsRequest
-	(*scheddapi.AdQuery)(nil),               // 158: roost.wire.AdQuery
-	(*scheddapi.HealthRequest)(nil),         // 159: roost.wire.HealthRequest
-	(*scheddapi.ShellInput)(nil),            // 160: roost.wire.ShellInput
-	(*scheddapi.CellRequest)(nil),           // 161: roost.wire.CellRequest
-	(*scheddapi.CheckpointCellRequest)(nil), // 162: roost.wire.CheckpointCellRequest
-	(*scheddapi.PoolQuery)(nil),             // 163: roost.wire.PoolQuery
-	(*scheddapi.AccountingQuery)(nil),       // 164: roost.wire.AccountingQuery
-	(*scheddapi.AccountingChange)(nil),      // 165: roost.wire.AccountingChange
-	(*scheddapi.LoginTokenRequest)(nil),     // 166: roost.wire.LoginTokenRequest
-	(*scheddapi.BeginLoginRequest)(nil),     // 167: roost.wire.BeginLoginRequest
-	(*scheddapi.LoginRequest)(nil),          // 168: roost.wire.LoginRequest
-	(*scheddapi.LoginsRequest)(nil),         // 169: roost.wire.LoginsRequest
-	(*scheddapi.LogoutRequest)(nil),         // 170: roost.wire.LogoutRequest
-	(*scheddapi.SubmitReply)(nil),           // 171: roost.wire.SubmitReply
-	(*scheddapi.ScriptReply)(nil),           // 172: roost.wire.ScriptReply
-	(*scheddapi.JobStatus)(nil),             // 173: roost.wire.JobStatus
-	(*scheddapi.ActReply)(nil),              // 174: roost.wire.ActReply
-	(*scheddapi.WatchEvent)(nil),            // 175: roost.wire.WatchEvent
-	(*scheddapi.LogChunk)(nil),              // 176: roost.wire.LogChunk
-	(*scheddapi.WhyReply)(nil),              // 177: roost.wire.WhyReply
-	(*scheddapi.JobEvent)(nil),              // 178: roost.wire.JobEvent
-	(*scheddapi.AdText)(nil),                // 179: roost.wire.AdText
-	(*scheddapi.HealthReply)(nil),           // 180: roost.wire.HealthReply
-	(*scheddapi.ShellOutput)(nil),           // 181: roost.wire.ShellOutput
-	(*scheddapi.CellReply)(nil),             // 182: roost.wire.CellReply
-	(*scheddapi.CheckpointPiece)(nil),       // 183: roost.wire.CheckpointPiece
-	(*scheddapi.PoolRow)(nil),               // 184: roost.wire.PoolRow
-	(*scheddapi.AccountingPiece)(nil),       // 185: roost.wire.AccountingPiece
-	(*scheddapi.AccountingResult)(nil),      // 186: roost.wire.AccountingResult
-	(*scheddapi.LoginTokenReply)(nil),       // 187: roost.wire.LoginTokenReply
-	(*scheddapi.BeginLoginReply)(nil),       // 188: roost.wire.BeginLoginReply
-	(*scheddapi.LoginReply)(nil),            // 189: roost.wire.LoginReply
-	(*scheddapi.LoginsReply)(nil),           // 190: roost.wire.LoginsReply
-	(*scheddapi.LoginInfo)(nil),             // 191: roost.wire.LoginInfo
+	(*NeighbourLogs)(nil),                   // 4: roost.wire.NeighbourLogs
+	(*NeighbourSubmit)(nil),                 // 5: roost.wire.NeighbourSubmit
+	(*CellHistoryRequest)(nil),              // 6: roost.wire.CellHistoryRequest
+	(*CellHistoryRecord)(nil),               // 7: roost.wire.CellHistoryRecord
+	(*NeighbourAct)(nil),                    // 8: roost.wire.NeighbourAct
+	(*NeighbourQuery)(nil),                  // 9: roost.wire.NeighbourQuery
+	(*AdUpdate)(nil),                        // 10: roost.wire.AdUpdate
+	(*AdAck)(nil),                           // 11: roost.wire.AdAck
+	(*WatchAds)(nil),                        // 12: roost.wire.WatchAds
+	(*AdDelta)(nil),                         // 13: roost.wire.AdDelta
+	(*WatchLeader)(nil),                     // 14: roost.wire.WatchLeader
+	(*LeaderNews)(nil),                      // 15: roost.wire.LeaderNews
+	(*FromSchedd)(nil),                      // 16: roost.wire.FromSchedd
+	(*Told)(nil),                            // 17: roost.wire.Told
+	(*PolicySeen)(nil),                      // 18: roost.wire.PolicySeen
+	(*ScheddHello)(nil),                     // 19: roost.wire.ScheddHello
+	(*HeldGrant)(nil),                       // 20: roost.wire.HeldGrant
+	(*RequestUpdate)(nil),                   // 21: roost.wire.RequestUpdate
+	(*Proposal)(nil),                        // 22: roost.wire.Proposal
+	(*GrantResult)(nil),                     // 23: roost.wire.GrantResult
+	(*Outcome)(nil),                         // 24: roost.wire.Outcome
+	(*WhyWaiting)(nil),                      // 25: roost.wire.WhyWaiting
+	(*Demand)(nil),                          // 26: roost.wire.Demand
+	(*Admit)(nil),                           // 27: roost.wire.Admit
+	(*Admitted)(nil),                        // 28: roost.wire.Admitted
+	(*Policy)(nil),                          // 29: roost.wire.Policy
+	(*Names)(nil),                           // 30: roost.wire.Names
+	(*JobQueue)(nil),                        // 31: roost.wire.JobQueue
+	(*Roll)(nil),                            // 32: roost.wire.Roll
+	(*Extent)(nil),                          // 33: roost.wire.Extent
+	(*Usage)(nil),                           // 34: roost.wire.Usage
+	(*ToSchedd)(nil),                        // 35: roost.wire.ToSchedd
+	(*Room)(nil),                            // 36: roost.wire.Room
+	(*Kept)(nil),                            // 37: roost.wire.Kept
+	(*KeptNode)(nil),                        // 38: roost.wire.KeptNode
+	(*NegotiatorHello)(nil),                 // 39: roost.wire.NegotiatorHello
+	(*Grant)(nil),                           // 40: roost.wire.Grant
+	(*Unplaced)(nil),                        // 41: roost.wire.Unplaced
+	(*CellQuestion)(nil),                    // 42: roost.wire.CellQuestion
+	(*CellStatus)(nil),                      // 43: roost.wire.CellStatus
+	(*CellMember)(nil),                      // 44: roost.wire.CellMember
+	(*CellChanged)(nil),                     // 45: roost.wire.CellChanged
+	(*ReplicaBytes)(nil),                    // 46: roost.wire.ReplicaBytes
+	(*ReplicaHello)(nil),                    // 47: roost.wire.ReplicaHello
+	(*ReplicaState)(nil),                    // 48: roost.wire.ReplicaState
+	(*ReplicaMember)(nil),                   // 49: roost.wire.ReplicaMember
+	(*ToStartd)(nil),                        // 50: roost.wire.ToStartd
+	(*SessionHello)(nil),                    // 51: roost.wire.SessionHello
+	(*ClaimRequest)(nil),                    // 52: roost.wire.ClaimRequest
+	(*Activate)(nil),                        // 53: roost.wire.Activate
+	(*Launch)(nil),                          // 54: roost.wire.Launch
+	(*TakeCheckpoint)(nil),                  // 55: roost.wire.TakeCheckpoint
+	(*CheckpointKept)(nil),                  // 56: roost.wire.CheckpointKept
+	(*Freeze)(nil),                          // 57: roost.wire.Freeze
+	(*Signal)(nil),                          // 58: roost.wire.Signal
+	(*Limit)(nil),                           // 59: roost.wire.Limit
+	(*HostFiles)(nil),                       // 60: roost.wire.HostFiles
+	(*Message)(nil),                         // 61: roost.wire.Message
+	(*Program)(nil),                         // 62: roost.wire.Program
+	(*Bounds)(nil),                          // 63: roost.wire.Bounds
+	(*CheckpointPolicy)(nil),                // 64: roost.wire.CheckpointPolicy
+	(*Image)(nil),                           // 65: roost.wire.Image
+	(*FetchImageRequest)(nil),               // 66: roost.wire.FetchImageRequest
+	(*ImageRight)(nil),                      // 67: roost.wire.ImageRight
+	(*SignedImageRight)(nil),                // 68: roost.wire.SignedImageRight
+	(*RemoveImageReply)(nil),                // 69: roost.wire.RemoveImageReply
+	(*Vacate)(nil),                          // 70: roost.wire.Vacate
+	(*Acknowledge)(nil),                     // 71: roost.wire.Acknowledge
+	(*ReleaseClaim)(nil),                    // 72: roost.wire.ReleaseClaim
+	(*RenewLeases)(nil),                     // 73: roost.wire.RenewLeases
+	(*FromStartd)(nil),                      // 74: roost.wire.FromStartd
+	(*ReachWanted)(nil),                     // 75: roost.wire.ReachWanted
+	(*ReachCall)(nil),                       // 76: roost.wire.ReachCall
+	(*ReachOutput)(nil),                     // 77: roost.wire.ReachOutput
+	(*SessionWelcome)(nil),                  // 78: roost.wire.SessionWelcome
+	(*ClaimState)(nil),                      // 79: roost.wire.ClaimState
+	(*ClaimReady)(nil),                      // 80: roost.wire.ClaimReady
+	(*Suspended)(nil),                       // 81: roost.wire.Suspended
+	(*ClaimReply)(nil),                      // 82: roost.wire.ClaimReply
+	(*InputReady)(nil),                      // 83: roost.wire.InputReady
+	(*Started)(nil),                         // 84: roost.wire.Started
+	(*Exited)(nil),                          // 85: roost.wire.Exited
+	(*CheckpointTaken)(nil),                 // 86: roost.wire.CheckpointTaken
+	(*UsageReport)(nil),                     // 87: roost.wire.UsageReport
+	(*AttemptUsage)(nil),                    // 88: roost.wire.AttemptUsage
+	(*ClaimLost)(nil),                       // 89: roost.wire.ClaimLost
+	(*LeasesRenewed)(nil),                   // 90: roost.wire.LeasesRenewed
+	(*FileEntry)(nil),                       // 91: roost.wire.FileEntry
+	(*FileChunk)(nil),                       // 92: roost.wire.FileChunk
+	(*TransferTotals)(nil),                  // 93: roost.wire.TransferTotals
+	(*PutReply)(nil),                        // 94: roost.wire.PutReply
+	(*FetchRequest)(nil),                    // 95: roost.wire.FetchRequest
+	(*TailRequest)(nil),                     // 96: roost.wire.TailRequest
+	(*GuardSigns)(nil),                      // 97: roost.wire.GuardSigns
+	(*IdleSource)(nil),                      // 98: roost.wire.IdleSource
+	(*Pause)(nil),                           // 99: roost.wire.Pause
+	(*GuardReport)(nil),                     // 100: roost.wire.GuardReport
+	(*OwnerFreeze)(nil),                     // 101: roost.wire.OwnerFreeze
+	(*Tenant)(nil),                          // 102: roost.wire.Tenant
+	(*PauseRequest)(nil),                    // 103: roost.wire.PauseRequest
+	(*ResumeRequest)(nil),                   // 104: roost.wire.ResumeRequest
+	(*OwnerReply)(nil),                      // 105: roost.wire.OwnerReply
+	(*MineRequest)(nil),                     // 106: roost.wire.MineRequest
+	(*MineReply)(nil),                       // 107: roost.wire.MineReply
+	(*PresentRequest)(nil),                  // 108: roost.wire.PresentRequest
+	(*PresentReply)(nil),                    // 109: roost.wire.PresentReply
+	(*GreetRequest)(nil),                    // 110: roost.wire.GreetRequest
+	(*GreetReply)(nil),                      // 111: roost.wire.GreetReply
+	(*JoinRequest)(nil),                     // 112: roost.wire.JoinRequest
+	(*JoinReply)(nil),                       // 113: roost.wire.JoinReply
+	(*RenewRequest)(nil),                    // 114: roost.wire.RenewRequest
+	(*RenewReply)(nil),                      // 115: roost.wire.RenewReply
+	(*LeaveRequest)(nil),                    // 116: roost.wire.LeaveRequest
+	(*LeaveReply)(nil),                      // 117: roost.wire.LeaveReply
+	(*RevokedRequest)(nil),                  // 118: roost.wire.RevokedRequest
+	(*RevokedReply)(nil),                    // 119: roost.wire.RevokedReply
+	(*MakeTokenRequest)(nil),                // 120: roost.wire.MakeTokenRequest
+	(*MakeTokenReply)(nil),                  // 121: roost.wire.MakeTokenReply
+	(*TokenInfo)(nil),                       // 122: roost.wire.TokenInfo
+	(*RemoveTokenRequest)(nil),              // 123: roost.wire.RemoveTokenRequest
+	(*RemoveTokenReply)(nil),                // 124: roost.wire.RemoveTokenReply
+	(*MembersRequest)(nil),                  // 125: roost.wire.MembersRequest
+	(*MembersReply)(nil),                    // 126: roost.wire.MembersReply
+	(*MemberInfo)(nil),                      // 127: roost.wire.MemberInfo
+	(*RevokeRequest)(nil),                   // 128: roost.wire.RevokeRequest
+	(*RevokeReply)(nil),                     // 129: roost.wire.RevokeReply
+	(*FeedRunning)(nil),                     // 130: roost.wire.FeedRunning
+	(*FeedRequest)(nil),                     // 131: roost.wire.FeedRequest
+	(*SpentBudgets)(nil),                    // 132: roost.wire.SpentBudgets
+	(*SpentBudget)(nil),                     // 133: roost.wire.SpentBudget
+	(*FeedHello)(nil),                       // 134: roost.wire.FeedHello
+	(*FeedWalk)(nil),                        // 135: roost.wire.FeedWalk
+	(*FeedBatch)(nil),                       // 136: roost.wire.FeedBatch
+	nil,                                     // 137: roost.wire.AdUpdate.PrivateEntry
+	nil,                                     // 138: roost.wire.AdDelta.PrivateEntry
+	nil,                                     // 139: roost.wire.Extent.WordsEntry
+	nil,                                     // 140: roost.wire.Extent.OthersEntry
+	(*scheddapi.LogsRequest)(nil),           // 141: roost.wire.LogsRequest
+	(*scheddapi.SubmitRequest)(nil),         // 142: roost.wire.SubmitRequest
+	(*scheddapi.ActRequest)(nil),            // 143: roost.wire.ActRequest
+	(*scheddapi.QueryRequest)(nil),          // 144: roost.wire.QueryRequest
+	(*scheddapi.Resources)(nil),             // 145: roost.wire.Resources
+	(*scheddapi.Explanation)(nil),           // 146: roost.wire.Explanation
+	(*scheddapi.AttemptRef)(nil),            // 147: roost.wire.AttemptRef
+	(scheddapi.Cause)(0),                    // 148: roost.wire.Cause
+	(*scheddapi.Placed)(nil),                // 149: roost.wire.Placed
+	(*scheddapi.PreemptionParty)(nil),       // 150: roost.wire.PreemptionParty
+	(*scheddapi.ExitStatus)(nil),            // 151: roost.wire.ExitStatus
+	(*scheddapi.UsageWindow)(nil),           // 152: roost.wire.UsageWindow
+	(*scheddapi.TaskUsage)(nil),             // 153: roost.wire.TaskUsage
+	(*scheddapi.SubmitPart)(nil),            // 154: roost.wire.SubmitPart
+	(*scheddapi.ScriptChunk)(nil),           // 155: roost.wire.ScriptChunk
+	(*scheddapi.WatchRequest)(nil),          // 156: roost.wire.WatchRequest
+	(*scheddapi.WhyRequest)(nil),            // 157: roost.wire.WhyRequest
+	(*scheddapi.EventsRequest)(nil),         // 158: roost.wire.EventsRequest
+	(*scheddapi.AdQuery)(nil),               // 159: roost.wire.AdQuery
+	(*scheddapi.HealthRequest)(nil),         // 160: roost.wire.HealthRequest
+	(*scheddapi.ShellInput)(nil),            // 161: roost.wire.ShellInput
+	(*scheddapi.CellRequest)(nil),           // 162: roost.wire.CellRequest
+	(*scheddapi.CheckpointCellRequest)(nil), // 163: roost.wire.CheckpointCellRequest
+	(*scheddapi.PoolQuery)(nil),             // 164: roost.wire.PoolQuery
+	(*scheddapi.AccountingQuery)(nil),       // 165: roost.wire.AccountingQuery
+	(*scheddapi.AccountingChange)(nil),      // 166: roost.wire.AccountingChange
+	(*scheddapi.LoginTokenRequest)(nil),     // 167: roost.wire.LoginTokenRequest
+	(*scheddapi.BeginLoginRequest)(nil),     // 168: roost.wire.BeginLoginRequest
+	(*scheddapi.LoginRequest)(nil),          // 169: roost.wire.LoginRequest
+	(*scheddapi.LoginsRequest)(nil),         // 170: roost.wire.LoginsRequest
+	(*scheddapi.LogoutRequest)(nil),         // 171: roost.wire.LogoutRequest
+	(*scheddapi.SubmitReply)(nil),           // 172: roost.wire.SubmitReply
+	(*scheddapi.ScriptReply)(nil),           // 173: roost.wire.ScriptReply
+	(*scheddapi.JobStatus)(nil),             // 174: roost.wire.JobStatus
+	(*scheddapi.ActReply)(nil),              // 175: roost.wire.ActReply
+	(*scheddapi.WatchEvent)(nil),            // 176: roost.wire.WatchEvent
+	(*scheddapi.LogChunk)(nil),              // 177: roost.wire.LogChunk
+	(*scheddapi.WhyReply)(nil),              // 178: roost.wire.WhyReply
+	(*scheddapi.JobEvent)(nil),              // 179: roost.wire.JobEvent
+	(*scheddapi.AdText)(nil),                // 180: roost.wire.AdText
+	(*scheddapi.HealthReply)(nil),           // 181: roost.wire.HealthReply
+	(*scheddapi.ShellOutput)(nil),           // 182: roost.wire.ShellOutput
+	(*scheddapi.CellReply)(nil),             // 183: roost.wire.CellReply
+	(*scheddapi.CheckpointPiece)(nil),       // 184: roost.wire.CheckpointPiece
+	(*scheddapi.PoolRow)(nil),               // 185: roost.wire.PoolRow
+	(*scheddapi.AccountingPiece)(nil),       // 186: roost.wire.AccountingPiece
+	(*scheddapi.AccountingResult)(nil),      // 187: roost.wire.AccountingResult
+	(*scheddapi.LoginTokenReply)(nil),       // 188: roost.wire.LoginTokenReply
+	(*scheddapi.BeginLoginReply)(nil),       // 189: roost.wire.BeginLoginReply
+	(*scheddapi.LoginReply)(nil),            // 190: roost.wire.LoginReply
+	(*scheddapi.LoginsReply)(nil),           // 191: roost.wire.LoginsReply
+	(*scheddapi.LoginInfo)(nil),             // 192: roost.wire.LoginInfo
 }
 var file_roost_proto_depIdxs = []int32{
-	140, // 0: roost.wire.NeighbourSubmit.request:type_name -> roost.wire.SubmitRequest
-	141, // 1: roost.wire.NeighbourAct.act:type_name -> roost.wire.ActRequest
-	142, // 2: roost.wire.NeighbourQuery.query:type_name -> roost.wire.QueryRequest
-	136, // 3: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
-	137, // 4: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
-	18,  // 5: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
-	20,  // 6: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
-	22,  // 7: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
-	33,  // 8: roost.wire.FromSchedd.usage:type_name -> roost.wire.Usage
-	24,  // 9: roost.wire.FromSchedd.why:type_name -> roost.wire.WhyWaiting
-	25,  // 10: roost.wire.FromSchedd.demand:type_name -> roost.wire.Demand
-	26,  // 11: roost.wire.FromSchedd.admit:type_name -> roost.wire.Admit
-	23,  // 12: roost.wire.FromSchedd.outcome:type_name -> roost.wire.Outcome
-	16,  // 13: roost.wire.FromSchedd.told:type_name -> roost.wire.Told
-	17,  // 14: roost.wire.FromSchedd.policy_seen:type_name -> roost.wire.PolicySeen
-	19,  // 15: roost.wire.ScheddHello.grants:type_name -> roost.wire.HeldGrant
-	143, // 16: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
-	0,   // 17: roost.wire.RequestUpdate.counting:type_name -> roost.wire.RequestUpdate.Counting
-	21,  // 18: roost.wire.RequestUpdate.proposals:type_name -> roost.wire.Proposal
-	1,   // 19: roost.wire.Outcome.verdict:type_name -> roost.wire.Outcome.Verdict
-	143, // 20: roost.wire.Demand.held:type_name -> roost.wire.Resources
-	143, // 21: roost.wire.Demand.open_held:type_name -> roost.wire.Resources
-	25,  // 22: roost.wire.Admit.asks:type_name -> roost.wire.Demand
-	30,  // 23: roost.wire.Policy.queues:type_name -> roost.wire.JobQueue
-	29,  // 24: roost.wire.Policy.groups:type_name -> roost.wire.Names
-	29,  // 25: roost.wire.Policy.reservations:type_name -> roost.wire.Names
-	29,  // 26: roost.wire.Policy.limits:type_name -> roost.wire.Names
-	30,  // 27: roost.wire.Policy.all:type_name -> roost.wire.JobQueue
-	32,  // 28: roost.wire.JobQueue.default:type_name -> roost.wire.Extent
-	32,  // 29: roost.wire.JobQueue.least:type_name -> roost.wire.Extent
-	32,  // 30: roost.wire.JobQueue.most:type_name -> roost.wire.Extent
-	32,  // 31: roost.wire.JobQueue.chunk:type_name -> roost.wire.Extent
-	31,  // 32: roost.wire.JobQueue.user_roll:type_name -> roost.wire.Roll
-	31,  // 33: roost.wire.JobQueue.group_roll:type_name -> roost.wire.Roll
-	31,  // 34: roost.wire.JobQueue.host_roll:type_name -> roost.wire.Roll
-	138, // 35: roost.wire.Extent.words:type_name -> roost.wire.Extent.WordsEntry
-	139, // 36: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
-	143, // 37: roost.wire.Usage.held:type_name -> roost.wire.Resources
-	39,  // 38: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
-	40,  // 39: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
-	38,  // 40: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
-	27,  // 41: roost.wire.ToSchedd.admitted:type_name -> roost.wire.Admitted
-	28,  // 42: roost.wire.ToSchedd.policy:type_name -> roost.wire.Policy
-	36,  // 43: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
-	35,  // 44: roost.wire.ToSchedd.room:type_name -> roost.wire.Room
-	37,  // 45: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
-	143, // 46: roost.wire.Grant.resources:type_name -> roost.wire.Resources
-	144, // 47: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
-	43,  // 48: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
-	48,  // 49: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
-	50,  // 50: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
-	51,  // 51: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
-	52,  // 52: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
-	69,  // 53: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
-	70,  // 54: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
-	71,  // 55: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
-	72,  // 56: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
-	53,  // 57: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
-	54,  // 58: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
-	55,  // 59: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
-	56,  // 60: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
-	57,  // 61: roost.wire.ToStartd.signal:type_name -> roost.wire.Signal
-	60,  // 62: roost.wire.ToStartd.message:type_name -> roost.wire.Message
-	58,  // 63: roost.wire.ToStartd.limit:type_name -> roost.wire.Limit
-	59,  // 64: roost.wire.ToStartd.host_files:type_name -> roost.wire.HostFiles
-	143, // 65: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
-	145, // 66: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
-	61,  // 67: roost.wire.Activate.program:type_name -> roost.wire.Program
-	145, // 68: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
-	145, // 69: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
-	145, // 70: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
-	145, // 71: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
-	145, // 72: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
-	145, // 73: roost.wire.Limit.attempt:type_name -> roost.wire.AttemptRef
-	145, // 74: roost.wire.HostFiles.attempt:type_name -> roost.wire.AttemptRef
-	145, // 75: roost.wire.Message.attempt:type_name -> roost.wire.AttemptRef
-	63,  // 76: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
-	64,  // 77: roost.wire.Program.restore:type_name -> roost.wire.Image
-	62,  // 78: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
-	2,   // 79: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
-	2,   // 80: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
-	145, // 81: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
-	145, // 82: roost.wire.ImageRight.attempt:type_name -> roost.wire.AttemptRef
-	145, // 83: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
-	146, // 84: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
-	145, // 85: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
-	77,  // 86: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
-	81,  // 87: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
-	83,  // 88: roost.wire.FromStartd.started:type_name -> roost.wire.Started
-	84,  // 89: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
-	88,  // 90: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
-	89,  // 91: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
-	82,  // 92: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
-	85,  // 93: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
-	86,  // 94: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
-	79,  // 95: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
-	80,  // 96: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
-	74,  // 97: roost.wire.FromStartd.reach:type_name -> roost.wire.ReachWanted
-	145, // 98: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
-	145, // 99: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
-	78,  // 100: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
-	143, // 101: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
-	145, // 102: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
-	84,  // 103: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
-	147, // 104: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
-	147, // 105: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
-	145, // 106: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
-	147, // 107: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
-	148, // 108: roost.wire.ClaimReply.displaced:type_name -> roost.wire.PreemptionParty
-	145, // 109: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
-	145, // 110: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
-	145, // 111: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
-	149, // 112: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
-	90,  // 113: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
-	85,  // 114: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
-	150, // 115: roost.wire.Exited.windows:type_name -> roost.wire.UsageWindow
-	145, // 116: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
-	64,  // 117: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
-	87,  // 118: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
-	145, // 119: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
-	151, // 120: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
-	150, // 121: roost.wire.AttemptUsage.windows:type_name -> roost.wire.UsageWindow
-	145, // 122: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
-	90,  // 123: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
-	92,  // 124: roost.wire.FileChunk.totals:type_name -> roost.wire.TransferTotals
-	145, // 125: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
-	145, // 126: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
-	97,  // 127: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
-	98,  // 128: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
-	3,   // 129: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
-	101, // 130: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
-	100, // 131: roost.wire.GuardReport.freezes:type_name -> roost.wire.OwnerFreeze
-	98,  // 132: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
-	96,  // 133: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
-	99,  // 134: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
-	121, // 135: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
-	121, // 136: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
-	121, // 137: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
-	126, // 138: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
-	133, // 139: roost.wire.FeedRequest.hello:type_name -> roost.wire.FeedHello
-	131, // 140: roost.wire.FeedRequest.budgets:type_name -> roost.wire.SpentBudgets
-	132, // 141: roost.wire.SpentBudgets.spent:type_name -> roost.wire.SpentBudget
-	140, // 142: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
-	152, // 143: roost.wire.Schedd.SubmitParts:input_type -> roost.wire.SubmitPart
-	153, // 144: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
-	142, // 145: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
-	141, // 146: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
-	154, // 147: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
-	155, // 148: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
-	156, // 149: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
-	157, // 150: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
-	158, // 151: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
-	159, // 152: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
-	160, // 153: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
-	161, // 154: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
-	162, // 155: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	163, // 156: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
-	164, // 157: roost.wire.Schedd.Accounting:input_type -> roost.wire.AccountingQuery
-	165, // 158: roost.wire.Schedd.ChangeAccounts:input_type -> roost.wire.AccountingChange
-	166, // 159: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
-	167, // 160: roost.wire.Schedd.BeginLogin:input_type -> roost.wire.BeginLoginRequest
-	168, // 161: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
-	169, // 162: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
-	170, // 163: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
-	8,   // 164: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
-	156, // 165: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
-	157, // 166: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
-	7,   // 167: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
-	4,   // 168: roost.wire.Neighbour.Submit:input_type -> roost.wire.NeighbourSubmit
-	5,   // 169: roost.wire.CellQueue.History:input_type -> roost.wire.CellHistoryRequest
-	9,   // 170: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
-	11,  // 171: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
-	158, // 172: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
-	15,  // 173: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
-	13,  // 174: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
-	161, // 175: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
-	162, // 176: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	45,  // 177: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
-	46,  // 178: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
-	41,  // 179: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
-	43,  // 180: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
-	43,  // 181: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
-	49,  // 182: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
-	91,  // 183: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
-	94,  // 184: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
-	95,  // 185: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
-	65,  // 186: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
-	91,  // 187: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
-	160, // 188: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
-	76,  // 189: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
-	91,  // 190: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
-	65,  // 191: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
-	65,  // 192: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
-	99,  // 193: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
-	102, // 194: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
-	103, // 195: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
-	105, // 196: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
-	107, // 197: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
-	109, // 198: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
-	111, // 199: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
-	113, // 200: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
-	115, // 201: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
-	117, // 202: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
-	119, // 203: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
-	122, // 204: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
-	124, // 205: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
-	127, // 206: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
-	130, // 207: roost.wire.Feed.Pull:input_type -> roost.wire.FeedRequest
-	134, // 208: roost.wire.Feed.Walk:input_type -> roost.wire.FeedWalk
-	129, // 209: roost.wire.Feed.Running:input_type -> roost.wire.FeedRunning
-	164, // 210: roost.wire.Accountant.Report:input_type -> roost.wire.AccountingQuery
-	165, // 211: roost.wire.Accountant.Change:input_type -> roost.wire.AccountingChange
-	171, // 212: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	171, // 213: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
-	172, // 214: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
-	173, // 215: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	174, // 216: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	175, // 217: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	176, // 218: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	177, // 219: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	178, // 220: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	179, // 221: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	180, // 222: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	181, // 223: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
-	182, // 224: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
-	183, // 225: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	184, // 226: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
-	185, // 227: roost.wire.Schedd.Accounting:output_type -> roost.wire.AccountingPiece
-	186, // 228: roost.wire.Schedd.ChangeAccounts:output_type -> roost.wire.AccountingResult
-	187, // 229: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
-	188, // 230: roost.wire.Schedd.BeginLogin:output_type -> roost.wire.BeginLoginReply
-	189, // 231: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
-	190, // 232: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
-	191, // 233: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
-	173, // 234: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
-	177, // 235: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
-	178, // 236: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
-	174, // 237: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
-	171, // 238: roost.wire.Neighbour.Submit:output_type -> roost.wire.SubmitReply
-	6,   // 239: roost.wire.CellQueue.History:output_type -> roost.wire.CellHistoryRecord
-	10,  // 240: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	12,  // 241: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	179, // 242: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	34,  // 243: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	14,  // 244: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
-	182, // 245: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
-	183, // 246: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	45,  // 247: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
-	47,  // 248: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
-	42,  // 249: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
-	44,  // 250: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
-	44,  // 251: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
-	73,  // 252: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	93,  // 253: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	91,  // 254: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	176, // 255: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	91,  // 256: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
-	93,  // 257: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
-	181, // 258: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
-	75,  // 259: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
-	93,  // 260: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
-	91,  // 261: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
-	68,  // 262: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
-	96,  // 263: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
-	104, // 264: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
-	104, // 265: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
-	106, // 266: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
-	108, // 267: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
-	110, // 268: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
-	112, // 269: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
-	114, // 270: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
-	116, // 271: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
-	118, // 272: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
-	120, // 273: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
-	123, // 274: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
-	125, // 275: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
-	128, // 276: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
-	135, // 277: roost.wire.Feed.Pull:output_type -> roost.wire.FeedBatch
-	135, // 278: roost.wire.Feed.Walk:output_type -> roost.wire.FeedBatch
-	135, // 279: roost.wire.Feed.Running:output_type -> roost.wire.FeedBatch
-	185, // 280: roost.wire.Accountant.Report:output_type -> roost.wire.AccountingPiece
-	186, // 281: roost.wire.Accountant.Change:output_type -> roost.wire.AccountingResult
-	212, // [212:282] is the sub-list for method output_type
-	142, // [142:212] is the sub-list for method input_type
-	142, // [142:142] is the sub-list for extension type_name
-	142, // [142:142] is the sub-list for extension extendee
-	0,   // [0:142] is the sub-list for field type_name
+	141, // 0: roost.wire.NeighbourLogs.request:type_name -> roost.wire.LogsRequest
+	142, // 1: roost.wire.NeighbourSubmit.request:type_name -> roost.wire.SubmitRequest
+	143, // 2: roost.wire.NeighbourAct.act:type_name -> roost.wire.ActRequest
+	144, // 3: roost.wire.NeighbourQuery.query:type_name -> roost.wire.QueryRequest
+	137, // 4: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
+	138, // 5: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
+	19,  // 6: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
+	21,  // 7: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
+	23,  // 8: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
+	34,  // 9: roost.wire.FromSchedd.usage:type_name -> roost.wire.Usage
+	25,  // 10: roost.wire.FromSchedd.why:type_name -> roost.wire.WhyWaiting
+	26,  // 11: roost.wire.FromSchedd.demand:type_name -> roost.wire.Demand
+	27,  // 12: roost.wire.FromSchedd.admit:type_name -> roost.wire.Admit
+	24,  // 13: roost.wire.FromSchedd.outcome:type_name -> roost.wire.Outcome
+	17,  // 14: roost.wire.FromSchedd.told:type_name -> roost.wire.Told
+	18,  // 15: roost.wire.FromSchedd.policy_seen:type_name -> roost.wire.PolicySeen
+	20,  // 16: roost.wire.ScheddHello.grants:type_name -> roost.wire.HeldGrant
+	145, // 17: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
+	0,   // 18: roost.wire.RequestUpdate.counting:type_name -> roost.wire.RequestUpdate.Counting
+	22,  // 19: roost.wire.RequestUpdate.proposals:type_name -> roost.wire.Proposal
+	1,   // 20: roost.wire.Outcome.verdict:type_name -> roost.wire.Outcome.Verdict
+	145, // 21: roost.wire.Demand.held:type_name -> roost.wire.Resources
+	145, // 22: roost.wire.Demand.open_held:type_name -> roost.wire.Resources
+	26,  // 23: roost.wire.Admit.asks:type_name -> roost.wire.Demand
+	31,  // 24: roost.wire.Policy.queues:type_name -> roost.wire.JobQueue
+	30,  // 25: roost.wire.Policy.groups:type_name -> roost.wire.Names
+	30,  // 26: roost.wire.Policy.reservations:type_name -> roost.wire.Names
+	30,  // 27: roost.wire.Policy.limits:type_name -> roost.wire.Names
+	31,  // 28: roost.wire.Policy.all:type_name -> roost.wire.JobQueue
+	33,  // 29: roost.wire.JobQueue.default:type_name -> roost.wire.Extent
+	33,  // 30: roost.wire.JobQueue.least:type_name -> roost.wire.Extent
+	33,  // 31: roost.wire.JobQueue.most:type_name -> roost.wire.Extent
+	33,  // 32: roost.wire.JobQueue.chunk:type_name -> roost.wire.Extent
+	32,  // 33: roost.wire.JobQueue.user_roll:type_name -> roost.wire.Roll
+	32,  // 34: roost.wire.JobQueue.group_roll:type_name -> roost.wire.Roll
+	32,  // 35: roost.wire.JobQueue.host_roll:type_name -> roost.wire.Roll
+	139, // 36: roost.wire.Extent.words:type_name -> roost.wire.Extent.WordsEntry
+	140, // 37: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
+	145, // 38: roost.wire.Usage.held:type_name -> roost.wire.Resources
+	40,  // 39: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
+	41,  // 40: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
+	39,  // 41: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
+	28,  // 42: roost.wire.ToSchedd.admitted:type_name -> roost.wire.Admitted
+	29,  // 43: roost.wire.ToSchedd.policy:type_name -> roost.wire.Policy
+	37,  // 44: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
+	36,  // 45: roost.wire.ToSchedd.room:type_name -> roost.wire.Room
+	38,  // 46: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
+	145, // 47: roost.wire.Grant.resources:type_name -> roost.wire.Resources
+	146, // 48: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
+	44,  // 49: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
+	49,  // 50: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
+	51,  // 51: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
+	52,  // 52: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
+	53,  // 53: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
+	70,  // 54: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
+	71,  // 55: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
+	72,  // 56: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
+	73,  // 57: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
+	54,  // 58: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
+	55,  // 59: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
+	56,  // 60: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
+	57,  // 61: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
+	58,  // 62: roost.wire.ToStartd.signal:type_name -> roost.wire.Signal
+	61,  // 63: roost.wire.ToStartd.message:type_name -> roost.wire.Message
+	59,  // 64: roost.wire.ToStartd.limit:type_name -> roost.wire.Limit
+	60,  // 65: roost.wire.ToStartd.host_files:type_name -> roost.wire.HostFiles
+	145, // 66: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
+	147, // 67: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
+	62,  // 68: roost.wire.Activate.program:type_name -> roost.wire.Program
+	147, // 69: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
+	147, // 70: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
+	147, // 71: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
+	147, // 72: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
+	147, // 73: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
+	147, // 74: roost.wire.Limit.attempt:type_name -> roost.wire.AttemptRef
+	147, // 75: roost.wire.HostFiles.attempt:type_name -> roost.wire.AttemptRef
+	147, // 76: roost.wire.Message.attempt:type_name -> roost.wire.AttemptRef
+	64,  // 77: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
+	65,  // 78: roost.wire.Program.restore:type_name -> roost.wire.Image
+	63,  // 79: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
+	2,   // 80: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
+	2,   // 81: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
+	147, // 82: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
+	147, // 83: roost.wire.ImageRight.attempt:type_name -> roost.wire.AttemptRef
+	147, // 84: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
+	148, // 85: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
+	147, // 86: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
+	78,  // 87: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
+	82,  // 88: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
+	84,  // 89: roost.wire.FromStartd.started:type_name -> roost.wire.Started
+	85,  // 90: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
+	89,  // 91: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
+	90,  // 92: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
+	83,  // 93: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
+	86,  // 94: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
+	87,  // 95: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
+	80,  // 96: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
+	81,  // 97: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
+	75,  // 98: roost.wire.FromStartd.reach:type_name -> roost.wire.ReachWanted
+	147, // 99: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
+	147, // 100: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
+	79,  // 101: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
+	145, // 102: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
+	147, // 103: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
+	85,  // 104: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
+	149, // 105: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
+	149, // 106: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
+	147, // 107: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
+	149, // 108: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
+	150, // 109: roost.wire.ClaimReply.displaced:type_name -> roost.wire.PreemptionParty
+	147, // 110: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
+	147, // 111: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
+	147, // 112: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
+	151, // 113: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
+	91,  // 114: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
+	86,  // 115: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
+	152, // 116: roost.wire.Exited.windows:type_name -> roost.wire.UsageWindow
+	147, // 117: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
+	65,  // 118: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
+	88,  // 119: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
+	147, // 120: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
+	153, // 121: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
+	152, // 122: roost.wire.AttemptUsage.windows:type_name -> roost.wire.UsageWindow
+	147, // 123: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
+	91,  // 124: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
+	93,  // 125: roost.wire.FileChunk.totals:type_name -> roost.wire.TransferTotals
+	147, // 126: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
+	147, // 127: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
+	98,  // 128: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
+	99,  // 129: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
+	3,   // 130: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
+	102, // 131: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
+	101, // 132: roost.wire.GuardReport.freezes:type_name -> roost.wire.OwnerFreeze
+	99,  // 133: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
+	97,  // 134: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
+	100, // 135: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
+	122, // 136: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
+	122, // 137: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
+	122, // 138: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
+	127, // 139: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
+	134, // 140: roost.wire.FeedRequest.hello:type_name -> roost.wire.FeedHello
+	132, // 141: roost.wire.FeedRequest.budgets:type_name -> roost.wire.SpentBudgets
+	133, // 142: roost.wire.SpentBudgets.spent:type_name -> roost.wire.SpentBudget
+	142, // 143: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
+	154, // 144: roost.wire.Schedd.SubmitParts:input_type -> roost.wire.SubmitPart
+	155, // 145: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
+	144, // 146: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
+	143, // 147: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
+	156, // 148: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
+	141, // 149: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
+	157, // 150: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
+	158, // 151: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
+	159, // 152: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
+	160, // 153: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
+	161, // 154: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
+	162, // 155: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
+	163, // 156: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	164, // 157: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
+	165, // 158: roost.wire.Schedd.Accounting:input_type -> roost.wire.AccountingQuery
+	166, // 159: roost.wire.Schedd.ChangeAccounts:input_type -> roost.wire.AccountingChange
+	167, // 160: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
+	168, // 161: roost.wire.Schedd.BeginLogin:input_type -> roost.wire.BeginLoginRequest
+	169, // 162: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
+	170, // 163: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
+	171, // 164: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
+	9,   // 165: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
+	157, // 166: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
+	158, // 167: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
+	8,   // 168: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
+	5,   // 169: roost.wire.Neighbour.Submit:input_type -> roost.wire.NeighbourSubmit
+	4,   // 170: roost.wire.Neighbour.Logs:input_type -> roost.wire.NeighbourLogs
+	6,   // 171: roost.wire.CellQueue.History:input_type -> roost.wire.CellHistoryRequest
+	10,  // 172: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
+	12,  // 173: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
+	159, // 174: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
+	16,  // 175: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
+	14,  // 176: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
+	162, // 177: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
+	163, // 178: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	46,  // 179: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
+	47,  // 180: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
+	42,  // 181: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
+	44,  // 182: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
+	44,  // 183: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
+	50,  // 184: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
+	92,  // 185: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
+	95,  // 186: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
+	96,  // 187: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
+	66,  // 188: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
+	92,  // 189: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
+	161, // 190: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
+	77,  // 191: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
+	92,  // 192: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
+	66,  // 193: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
+	66,  // 194: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
+	100, // 195: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
+	103, // 196: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
+	104, // 197: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
+	106, // 198: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
+	108, // 199: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
+	110, // 200: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
+	112, // 201: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
+	114, // 202: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
+	116, // 203: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
+	118, // 204: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
+	120, // 205: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
+	123, // 206: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
+	125, // 207: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
+	128, // 208: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
+	131, // 209: roost.wire.Feed.Pull:input_type -> roost.wire.FeedRequest
+	135, // 210: roost.wire.Feed.Walk:input_type -> roost.wire.FeedWalk
+	130, // 211: roost.wire.Feed.Running:input_type -> roost.wire.FeedRunning
+	165, // 212: roost.wire.Accountant.Report:input_type -> roost.wire.AccountingQuery
+	166, // 213: roost.wire.Accountant.Change:input_type -> roost.wire.AccountingChange
+	172, // 214: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	172, // 215: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
+	173, // 216: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
+	174, // 217: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	175, // 218: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	176, // 219: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	177, // 220: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	178, // 221: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	179, // 222: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	180, // 223: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	181, // 224: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	182, // 225: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	183, // 226: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
+	184, // 227: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	185, // 228: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
+	186, // 229: roost.wire.Schedd.Accounting:output_type -> roost.wire.AccountingPiece
+	187, // 230: roost.wire.Schedd.ChangeAccounts:output_type -> roost.wire.AccountingResult
+	188, // 231: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
+	189, // 232: roost.wire.Schedd.BeginLogin:output_type -> roost.wire.BeginLoginReply
+	190, // 233: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
+	191, // 234: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
+	192, // 235: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
+	174, // 236: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
+	178, // 237: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
+	179, // 238: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
+	175, // 239: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
+	172, // 240: roost.wire.Neighbour.Submit:output_type -> roost.wire.SubmitReply
+	177, // 241: roost.wire.Neighbour.Logs:output_type -> roost.wire.LogChunk
+	7,   // 242: roost.wire.CellQueue.History:output_type -> roost.wire.CellHistoryRecord
+	11,  // 243: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	13,  // 244: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	180, // 245: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	35,  // 246: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	15,  // 247: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
+	183, // 248: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
+	184, // 249: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	46,  // 250: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
+	48,  // 251: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
+	43,  // 252: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
+	45,  // 253: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
+	45,  // 254: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
+	74,  // 255: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	94,  // 256: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	92,  // 257: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	177, // 258: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	92,  // 259: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	94,  // 260: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	182, // 261: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	76,  // 262: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
+	94,  // 263: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
+	92,  // 264: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
+	69,  // 265: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
+	97,  // 266: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
+	105, // 267: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
+	105, // 268: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
+	107, // 269: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
+	109, // 270: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
+	111, // 271: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
+	113, // 272: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
+	115, // 273: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
+	117, // 274: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
+	119, // 275: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
+	121, // 276: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
+	124, // 277: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
+	126, // 278: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
+	129, // 279: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
+	136, // 280: roost.wire.Feed.Pull:output_type -> roost.wire.FeedBatch
+	136, // 281: roost.wire.Feed.Walk:output_type -> roost.wire.FeedBatch
+	136, // 282: roost.wire.Feed.Running:output_type -> roost.wire.FeedBatch
+	186, // 283: roost.wire.Accountant.Report:output_type -> roost.wire.AccountingPiece
+	187, // 284: roost.wire.Accountant.Change:output_type -> roost.wire.AccountingResult
+	214, // [214:285] is the sub-list for method output_type
+	143, // [143:214] is the sub-list for method input_type
+	143, // [143:143] is the sub-list for extension type_name
+	143, // [143:143] is the sub-list for extension extendee
+	0,   // [0:143] is the sub-list for field type_name
 }
 
 func init() { file_roost_proto_init() }
@@ -12132,7 +12212,7 @@ func file_roost_proto_init() {
 	if File_roost_proto != nil {
 		return
 	}
-	file_roost_proto_msgTypes[11].OneofWrappers = []any{
+	file_roost_proto_msgTypes[12].OneofWrappers = []any{
 		(*FromSchedd_Hello)(nil),
 		(*FromSchedd_Request)(nil),
 		(*FromSchedd_Result)(nil),
@@ -12144,10 +12224,10 @@ func file_roost_proto_init() {
 		(*FromSchedd_Told)(nil),
 		(*FromSchedd_PolicySeen)(nil),
 	}
-	file_roost_proto_msgTypes[16].OneofWrappers = []any{}
-	file_roost_proto_msgTypes[26].OneofWrappers = []any{}
-	file_roost_proto_msgTypes[28].OneofWrappers = []any{}
-	file_roost_proto_msgTypes[30].OneofWrappers = []any{
+	file_roost_proto_msgTypes[17].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[27].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[29].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[31].OneofWrappers = []any{
 		(*ToSchedd_Grant)(nil),
 		(*ToSchedd_Unplaced)(nil),
 		(*ToSchedd_Hello)(nil),
@@ -12156,7 +12236,7 @@ func file_roost_proto_init() {
 		(*ToSchedd_Kept)(nil),
 		(*ToSchedd_Room)(nil),
 	}
-	file_roost_proto_msgTypes[45].OneofWrappers = []any{
+	file_roost_proto_msgTypes[46].OneofWrappers = []any{
 		(*ToStartd_Hello)(nil),
 		(*ToStartd_Claim)(nil),
 		(*ToStartd_Activate)(nil),
@@ -12173,7 +12253,7 @@ func file_roost_proto_init() {
 		(*ToStartd_Limit)(nil),
 		(*ToStartd_HostFiles)(nil),
 	}
-	file_roost_proto_msgTypes[69].OneofWrappers = []any{
+	file_roost_proto_msgTypes[70].OneofWrappers = []any{
 		(*FromStartd_Welcome)(nil),
 		(*FromStartd_Claim)(nil),
 		(*FromStartd_Started)(nil),
@@ -12187,14 +12267,14 @@ func file_roost_proto_init() {
 		(*FromStartd_Suspended)(nil),
 		(*FromStartd_Reach)(nil),
 	}
-	file_roost_proto_msgTypes[86].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[87].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roost_proto_rawDesc), len(file_roost_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   136,
+			NumMessages:   137,
 			NumExtensions: 0,
 			NumServices:   12,
 		},

@@ -937,6 +937,7 @@ const (
 	Neighbour_Events_FullMethodName = "/roost.wire.Neighbour/Events"
 	Neighbour_Act_FullMethodName    = "/roost.wire.Neighbour/Act"
 	Neighbour_Submit_FullMethodName = "/roost.wire.Neighbour/Submit"
+	Neighbour_Logs_FullMethodName   = "/roost.wire.Neighbour/Logs"
 )
 
 // NeighbourClient is the client API for Neighbour service.
@@ -951,6 +952,7 @@ type NeighbourClient interface {
 	Events(ctx context.Context, in *scheddapi.EventsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[scheddapi.JobEvent], error)
 	Act(ctx context.Context, in *NeighbourAct, opts ...grpc.CallOption) (*scheddapi.ActReply, error)
 	Submit(ctx context.Context, in *NeighbourSubmit, opts ...grpc.CallOption) (*scheddapi.SubmitReply, error)
+	Logs(ctx context.Context, in *NeighbourLogs, opts ...grpc.CallOption) (grpc.ServerStreamingClient[scheddapi.LogChunk], error)
 }
 
 type neighbourClient struct {
@@ -1029,6 +1031,25 @@ func (c *neighbourClient) Submit(ctx context.Context, in *NeighbourSubmit, opts 
 	return out, nil
 }
 
+func (c *neighbourClient) Logs(ctx context.Context, in *NeighbourLogs, opts ...grpc.CallOption) (grpc.ServerStreamingClient[scheddapi.LogChunk], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Neighbour_ServiceDesc.Streams[2], Neighbour_Logs_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[NeighbourLogs, scheddapi.LogChunk]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Neighbour_LogsClient = grpc.ServerStreamingClient[scheddapi.LogChunk]
+
 // NeighbourServer is the server API for Neighbour service.
 // All implementations must embed UnimplementedNeighbourServer
 // for forward compatibility.
@@ -1041,6 +1062,7 @@ type NeighbourServer interface {
 	Events(*scheddapi.EventsRequest, grpc.ServerStreamingServer[scheddapi.JobEvent]) error
 	Act(context.Context, *NeighbourAct) (*scheddapi.ActReply, error)
 	Submit(context.Context, *NeighbourSubmit) (*scheddapi.SubmitReply, error)
+	Logs(*NeighbourLogs, grpc.ServerStreamingServer[scheddapi.LogChunk]) error
 	mustEmbedUnimplementedNeighbourServer()
 }
 
@@ -1065,6 +1087,9 @@ func (UnimplementedNeighbourServer) Act(context.Context, *NeighbourAct) (*schedd
 }
 func (UnimplementedNeighbourServer) Submit(context.Context, *NeighbourSubmit) (*scheddapi.SubmitReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Submit not implemented")
+}
+func (UnimplementedNeighbourServer) Logs(*NeighbourLogs, grpc.ServerStreamingServer[scheddapi.LogChunk]) error {
+	return status.Error(codes.Unimplemented, "method Logs not implemented")
 }
 func (UnimplementedNeighbourServer) mustEmbedUnimplementedNeighbourServer() {}
 func (UnimplementedNeighbourServer) testEmbeddedByValue()                   {}
@@ -1163,6 +1188,17 @@ func _Neighbour_Submit_Handler(srv interface{}, ctx context.Context, dec func(in
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Neighbour_Logs_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(NeighbourLogs)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(NeighbourServer).Logs(m, &grpc.GenericServerStream[NeighbourLogs, scheddapi.LogChunk]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Neighbour_LogsServer = grpc.ServerStreamingServer[scheddapi.LogChunk]
+
 // Neighbour_ServiceDesc is the grpc.ServiceDesc for Neighbour service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -1192,6 +1228,11 @@ var Neighbour_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "Events",
 			Handler:       _Neighbour_Events_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "Logs",
+			Handler:       _Neighbour_Logs_Handler,
 			ServerStreams: true,
 		},
 	},

@@ -59,8 +59,9 @@ func (s *Service) removeHistoryJob(ctx context.Context, who queue.CallerIdentity
 	if err != nil {
 		return fmt.Errorf("%v: %w: there is no such job here", t, roost.NotFound)
 	}
-	if st, _ := past.Status(t.Job.Seq); !who.Admin && !who.Owns(st.Owner, st.UID) {
-		return fmt.Errorf("%v: %w: it belongs to %s", t, roost.PermissionDenied, st.Owner)
+	st, _ := past.Status(t.Job.Seq)
+	if err := who.CheckOwner(t, st.Owner, st.UID); err != nil {
+		return err
 	}
 	if err := s.transfers.SpoolFiles.RemoveJob(t.Job.Seq); err != nil {
 		return fmt.Errorf("%v: its output: %w", t, err)

@@ -36,12 +36,17 @@ func (s *Service) Act(ctx context.Context, req *wire.ActRequest) (*wire.ActReply
 }
 
 // splitAct cuts an act into one for each row of jobs of one schedd. The name of this
-// schedd is empty. What a user may not do elsewhere stays here, where it is refused.
+// schedd is empty. Every user has jobs in the queue of the cell. What a user may not do
+// elsewhere stays here, where it is refused.
 func (s *Service) splitAct(req *wire.ActRequest, who queue.CallerIdentity) (nodes []string, parts []*wire.ActRequest) {
-	if !s.admins.IsAdmin(who.User, s.node.Name) || req.GetVerb() == wire.ActRequest_ORDER {
+	cell := s.node.CellQueueName()
+	if req.GetVerb() == wire.ActRequest_ORDER {
 		return []string{""}, []*wire.ActRequest{req}
 	}
-	return s.peerSchedds.SplitAct(req)
+	isAdmin := s.admins.IsAdmin(who.User, s.node.Name)
+	return s.peerSchedds.SplitAct(req, func(host string) bool {
+		return isAdmin || who.User != "" && host == cell
+	})
 }
 
 // ActOnJobs acts on jobs of this schedd.
@@ -236,7 +241,8 @@ func (v *jobView) mustBeQueued(t queue.TaskSelector) error {
 	}
 	if t.Job.Host != v.node.Name && v.peerSchedds.HasPeer(t.Job.Host) {
 		return fmt.Errorf("job %v: %w: it is in %s's queue: on %s run roost token --user, then here the line that "+
-			"it prints", t, roost.Unauthenticated, t.Job.Host, t.Job.Host)
+			"it prints; or have root on a central manager give you the capability \"jobs\", see roost-admin(1)", t,
+			roost.Unauthenticated, t.Job.Host, t.Job.Host)
 	}
 	if past, _, err := v.history.Job(t.Job.Seq); err == nil && t.Job.Host == v.node.Name {
 		if _, err := past.LocateTasks(t); err != nil {

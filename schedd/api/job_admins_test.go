@@ -14,14 +14,15 @@ import (
 )
 
 // TestActParts checks that an administrator's act on jobs of several schedds is split by
-// schedd. The parts have the order of the words. For other users the act stays in one
-// part, and this schedd refuses it.
+// schedd. The parts have the order of the words. For other users only jobs in the queue
+// of the cell are passed on, and this schedd refuses the rest.
 func TestActParts(t *testing.T) {
-	s := New(Config{Node: &config.Node{Name: "n1", Schedd: &config.ScheddSettings{}},
+	s := New(Config{Node: &config.Node{Name: "n1", Pool: "physics", Schedd: &config.ScheddSettings{}},
 		Peers: peers.New("n1", nil, slog.New(slog.DiscardHandler)), Admins: new(peers.JobAdmins)})
-	s.peerSchedds.OnAdChanged(time.Unix(0, 0), []adclient.AdChange{{Name: "n2", Ad: "[]"}})
+	s.peerSchedds.OnAdChanged(time.Unix(0, 0), []adclient.AdChange{{Name: "n2", Ad: "[]"},
+		{Name: "physics", Ad: "[]"}})
 	s.admins.Set([]string{"ann@n1", "bob"})
-	words := []string{"1", "2.n1", "3.n2", "4[7].n2", "@name", "5.n3"}
+	words := []string{"1", "2.n1", "3.n2", "4[7].n2", "@name", "5.n3", "6.physics"}
 	parts := func(user string, verb wire.ActRequest_Verb) string {
 		nodes, parts := s.splitAct(&wire.ActRequest{Verb: verb, Selection: &wire.Selection{Selectors: words}},
 			queue.CallerIdentity{User: user, Host: "n1"})
@@ -31,14 +32,18 @@ func TestActParts(t *testing.T) {
 		}
 		return text
 	}
-	const here, apart = "[1 2.n1 3.n2 4[7].n2 @name 5.n3] ", "[1 2.n1] n2[3.n2 4[7].n2] [@name 5.n3] "
+	const (
+		here  = "[1 2.n1 3.n2 4[7].n2 @name 5.n3 6.physics] "
+		own   = "[1 2.n1 3.n2 4[7].n2 @name 5.n3] physics[6.physics] "
+		apart = "[1 2.n1] n2[3.n2 4[7].n2] [@name 5.n3] physics[6.physics] "
+	)
 	for _, c := range []struct {
 		user string
 		verb wire.ActRequest_Verb
 		want string
 	}{
 		{"ann", wire.ActRequest_HOLD, apart}, {"bob", wire.ActRequest_REMOVE, apart},
-		{"cat", wire.ActRequest_HOLD, here}, {"", wire.ActRequest_HOLD, here},
+		{"cat", wire.ActRequest_HOLD, own}, {"", wire.ActRequest_HOLD, here},
 		{"ann", wire.ActRequest_ORDER, here},
 	} {
 		if got := parts(c.user, c.verb); got != c.want {

@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -30,12 +29,22 @@ const logPoll = 100 * time.Millisecond
 // Logs sends what a task wrote. While the task runs the node is asked; afterwards, the
 // spool or the file where the job wanted its output.
 func (s *Service) Logs(req *wire.LogsRequest, stream grpc.ServerStreamingServer[wire.LogChunk]) error {
-	ctx := stream.Context()
-	who, err := s.callerOf(ctx)
+	who, err := s.callerOf(stream.Context())
 	if err != nil {
 		return err
 	}
-	reader := &logReader{Service: s, req: req, user: who, to: stream, offset: req.GetOffset()}
+	if host, there := s.peerSchedds.RemoteHost(req.GetId()); there &&
+		(host == s.node.CellQueueName() || s.admins.IsAdmin(who.User, s.node.Name)) {
+		return s.peerSchedds.PeerLogs(stream.Context(), host, &wire.NeighbourLogs{User: who.User, Uid: who.UID,
+			Gid: who.GID, Request: req}, stream.Send)
+	}
+	return SendLogs(stream.Context(), s, req, who, stream.Send)
+}
+
+// SendLogs is Logs for a user whom this schedd or another one knows.
+func SendLogs(ctx context.Context, s *Service, req *wire.LogsRequest, who queue.CallerIdentity,
+	to func(*wire.LogChunk) error) error {
+	reader := &logReader{Service: s, req: req, user: who, to: to, offset: req.GetOffset()}
 	var w *jobWatch
 	for {
 		more, err := reader.sendStep(ctx)
@@ -67,7 +76,7 @@ func (r *logReader) send(data []byte) error {
 		return nil
 	}
 	r.offset += int64(len(data))
-	return r.to.Send(&wire.LogChunk{Data: data, Stderr: r.req.GetStderr(), Attempt: uint32(r.attempt)})
+	return r.to(&wire.LogChunk{Data: data, Stderr: r.req.GetStderr(), Attempt: uint32(r.attempt)})
 }
 
 // copyFile sends what a file holds beyond the offset.
@@ -134,7 +143,7 @@ type logReader struct {
 	*Service
 	req     *wire.LogsRequest
 	user    queue.CallerIdentity
-	to      grpc.ServerStreamingServer[wire.LogChunk]
+	to      func(*wire.LogChunk) error
 	task    roost.TaskID
 	attempt roost.AttemptNumber
 	offset  int64
@@ -164,8 +173,8 @@ func (r *logReader) locateStream(ctx context.Context) (o queue.TaskOutput, p *tr
 			scratch = true // where it was does not matter any more: a file that was named is at its place
 		}
 	}
-	if err == nil && !r.user.Admin && !r.user.Owns(o.Owner, o.UID) {
-		err = fmt.Errorf("%v: %w: it belongs to %s", r.task, roost.PermissionDenied, o.Owner)
+	if err == nil {
+		err = r.user.CheckOwner(r.task, o.Owner, o.UID)
 	}
 	return o, p, scratch, err
 }

@@ -134,6 +134,15 @@ func (n *Peers) PeerEvents(ctx context.Context, host string, req *wire.EventsReq
 	})
 }
 
+// PeerLogs passes on the output of a task of a peer's job.
+func (n *Peers) PeerLogs(ctx context.Context, host string, req *wire.NeighbourLogs,
+	to func(*wire.LogChunk) error) error {
+	return n.callPeer(ctx, host, func(ctx context.Context, client wire.NeighbourClient) error {
+		stream, err := client.Logs(ctx, req)
+		return forwardStream(stream, err, to)
+	})
+}
+
 // SubmitTo passes a submission on to the queue of the cell.
 func (n *Peers) SubmitTo(ctx context.Context, name string, req *wire.NeighbourSubmit) (reply *wire.SubmitReply,
 	err error) {
@@ -165,11 +174,12 @@ func (n *Peers) ActOnPeer(ctx context.Context, host string, req *wire.ActRequest
 }
 
 // SplitAct cuts an act into one for each row of jobs of one schedd. The name of this
-// schedd is empty.
-func (n *Peers) SplitAct(req *wire.ActRequest) (nodes []string, parts []*wire.ActRequest) {
+// schedd is empty, and has the jobs of hosts that are not passed on to.
+func (n *Peers) SplitAct(req *wire.ActRequest, passTo func(host string) bool) (nodes []string,
+	parts []*wire.ActRequest) {
 	for _, word := range req.GetSelection().GetSelectors() {
 		host, there := n.RemoteHost(word)
-		if !there || !n.HasPeer(host) {
+		if !there || !n.HasPeer(host) || !passTo(host) {
 			host = ""
 		}
 		if len(nodes) == 0 || nodes[len(nodes)-1] != host {

@@ -40,6 +40,9 @@ type Service struct {
 	// of the cell, which has the jobs of users of all submit nodes. Each node vouches for
 	// its own users.
 	SubmitFor func(ctx context.Context, req *wire.SubmitRequest, who queue.CallerIdentity) (*wire.SubmitReply, error)
+	// LogsFor sends the output of a task, if the user may read it.
+	LogsFor func(ctx context.Context, req *wire.LogsRequest, who queue.CallerIdentity,
+		to func(*wire.LogChunk) error) error
 	// Trust lists the users that submit nodes may name to it; empty: all may name all.
 	Trust config.TrustList
 }
@@ -108,20 +111,40 @@ func (n *Service) Events(req *wire.EventsRequest, stream grpc.ServerStreamingSer
 	return n.local.ListEvents(stream.Context(), req.GetId(), n.remoteSubmitter(""), stream.Send)
 }
 
-// Act implements wire.NeighbourServer. The node in the certificate is the user's: a
-// schedd speaks for its own users only.
+// Act implements wire.NeighbourServer.
 func (n *Service) Act(ctx context.Context, req *wire.NeighbourAct) (*wire.ActReply, error) {
-	p, ok := peer.FromContext(ctx)
-	isAdmin := ok && !p.Local && n.admins.IsAdmin(req.GetUser(), p.Name)
-	if who, cell := n.userOfOrigin(ctx, req.GetUser(), req.GetUid(), req.GetGid()); cell && !isAdmin {
-		return n.local.ActOnJobs(ctx, req.GetAct(), who)
+	who, err := n.actingUser(ctx, req.GetUser(), req.GetUid(), req.GetGid())
+	if err != nil {
+		return nil, err
 	}
-	if !ok || p.Local || !n.admins.IsAdmin(req.GetUser(), p.Name) {
-		return nil, fmt.Errorf("%w: %s@%s lacks the capability %q here; root on a central manager gives it with: "+
-			"roost admin give %s@%s %s",
-			roost.PermissionDenied, req.GetUser(), p.Name, "jobs", req.GetUser(), p.Name, "jobs")
-	}
-	who := queue.CallerIdentity{User: req.GetUser() + "@" + p.Name, UID: math.MaxUint32, GID: math.MaxUint32,
-		Host: n.localName, Admin: true}
 	return n.local.ActOnJobs(ctx, req.GetAct(), who)
+}
+
+// Logs implements wire.NeighbourServer.
+func (n *Service) Logs(req *wire.NeighbourLogs, stream grpc.ServerStreamingServer[wire.LogChunk]) error {
+	who, err := n.actingUser(stream.Context(), req.GetUser(), req.GetUid(), req.GetGid())
+	if err != nil {
+		return err
+	}
+	return n.LogsFor(stream.Context(), req.GetRequest(), who, stream.Send)
+}
+
+// actingUser returns the user for whom another schedd acts. The node in the certificate
+// is the user's: a schedd speaks for its own users only. Whether that user has the
+// capability for the jobs of everybody, the leader has told this schedd. Without it users
+// have their own jobs in the queue of the cell, and nothing in other queues.
+func (n *Service) actingUser(ctx context.Context, name string, uid, gid uint32) (queue.CallerIdentity, error) {
+	p, ok := peer.FromContext(ctx)
+	isAdmin := ok && !p.Local && n.admins.IsAdmin(name, p.Name)
+	if who, cell := n.userOfOrigin(ctx, name, uid, gid); cell {
+		who.Admin = isAdmin
+		return who, nil
+	}
+	if !isAdmin {
+		return queue.CallerIdentity{}, fmt.Errorf("%w: %s@%s lacks the capability %q here; root on a central manager "+
+			"gives it with: roost admin give %s@%s %s",
+			roost.PermissionDenied, name, p.Name, "jobs", name, p.Name, "jobs")
+	}
+	return queue.CallerIdentity{User: name + "@" + p.Name, UID: math.MaxUint32, GID: math.MaxUint32,
+		Host: n.localName, Admin: true}, nil
 }

@@ -3,8 +3,10 @@ package peers
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 
+	"google.golang.org/grpc"
 	grpcpeer "google.golang.org/grpc/peer"
 
 	"github.com/roost-batch/roost"
@@ -52,6 +54,38 @@ func TestActForUsersOfOtherNodes(t *testing.T) {
 	}
 }
 
+// TestOutputForUsersOfOtherNodes checks that the output of tasks goes to users of other
+// nodes with the capability, and to no others.
+func TestOutputForUsersOfOtherNodes(t *testing.T) {
+	admins := new(JobAdmins)
+	admins.Set([]string{"ann@n1"})
+	s := NewService(stoppedSchedd{}, "n2", admins)
+	var sent []string
+	s.LogsFor = func(_ context.Context, req *wire.LogsRequest, who queue.CallerIdentity,
+		_ func(*wire.LogChunk) error) error {
+		sent = append(sent, req.GetId()+" "+who.User)
+		return nil
+	}
+	for _, node := range []string{"n1", "n3"} {
+		p := peer.Peer{Name: node, Certified: []peer.Role{peer.Schedd}}
+		stream := &logStream{ctx: grpcpeer.NewContext(t.Context(), &grpcpeer.Peer{AuthInfo: p})}
+		err := s.Logs(&wire.NeighbourLogs{User: "ann", Request: &wire.LogsRequest{Id: node}}, stream)
+		if (err == nil) != (node == "n1") || err != nil && rpc.KindOf(err) != roost.PermissionDenied {
+			t.Errorf("for ann of %s: %v", node, err)
+		}
+	}
+	if want := []string{"n1 ann@n1"}; !slices.Equal(sent, want) {
+		t.Errorf("sent %q, want %q", sent, want)
+	}
+}
+
+type logStream struct {
+	grpc.ServerStreamingServer[wire.LogChunk]
+	ctx context.Context
+}
+
+func (s *logStream) Context() context.Context { return s.ctx }
+
 // TestUsersOfCellQueue checks for which users submit nodes may submit to the queue of the
 // cell, and act there. Nobody can submit to another schedd.
 func TestUsersOfCellQueue(t *testing.T) {
@@ -83,6 +117,18 @@ func TestUsersOfCellQueue(t *testing.T) {
 	if !who.Owns("ann", 1000) || who.Owns("bob", 1000) || who.Owns("ann", 1001) {
 		t.Error("another's job with the same uid or name is ann's")
 	}
+	s.admins.Set([]string{"ann@n2", "bob@n1"})
+	who, err = submit(n2, "ann", 1000) // the last identity is that of the act
+	if err != nil || !seen.Admin || seen.User != "ann" || seen.Origin != "n2" || !seen.Owns("ann", 1000) {
+		t.Errorf("an administrator acts as %+v, %+v, %v", seen, who, err)
+	}
+	if _, err = submit(n1, "ann", 1000); err != nil || seen.Admin {
+		t.Errorf("another node's user of the name of an administrator acts as %+v, %v", seen, err)
+	}
+	if _, err = submit(n1, "ann@n2", 1000); err != nil || seen.Admin {
+		t.Errorf("a node that names another node's administrator acts as %+v, %v", seen, err)
+	}
+	s.admins.Set(nil)
 	s.Trust = config.TrustList{{Node: "n1", Users: []string{"ann", "2000-2999"}}}
 	for _, tt := range []struct {
 		node peer.Peer

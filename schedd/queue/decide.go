@@ -17,7 +17,7 @@ type taskDecisions struct{ *jobTable }
 func (q taskDecisions) HoldTasks(now time.Time, who CallerIdentity, t TaskSelector,
 	reason string) ([]eventlog.JobEvent, error) {
 	if reason == "" {
-		reason = "by " + who.User
+		reason = "by " + q.requester(who, t)
 	}
 	return q.decideChange(now, who, t, eventlog.JobEvent{Type: eventlog.Held, Reason: reason},
 		func(s roost.TaskState) bool {
@@ -53,7 +53,7 @@ func (q taskDecisions) ReleaseTasks(now time.Time, who CallerIdentity, t TaskSel
 func (q taskDecisions) RemoveTasks(now time.Time, who CallerIdentity, t TaskSelector, reason string,
 	force bool) ([]eventlog.JobEvent, error) {
 	if reason == "" {
-		reason = "by " + who.User
+		reason = "by " + q.requester(who, t)
 	}
 	events, err := q.decideChange(now, who, t, eventlog.JobEvent{Type: eventlog.RemovalRequested, Reason: reason,
 		Force: force},
@@ -109,8 +109,8 @@ func (q taskDecisions) decideEach(now time.Time, who CallerIdentity, t TaskSelec
 	if j == nil {
 		return nil, fmt.Errorf("%v: %w: there is no such job", t, roost.NotFound)
 	}
-	if !who.Admin && !who.Owns(j.submission.owner, j.submission.uid) {
-		return nil, fmt.Errorf("%v: %w: it belongs to %s", t, roost.PermissionDenied, j.submission.owner)
+	if err := who.CheckOwner(t, j.submission.owner, j.submission.uid); err != nil {
+		return nil, err
 	}
 	if bad, ok := t.firstMissingIndex(len(j.state)); ok {
 		return nil, fmt.Errorf("%v: %w: the job has %d tasks, and none of number %d", t, ErrNoSubjob, len(j.state), bad)
@@ -129,8 +129,16 @@ func (q taskDecisions) decideEach(now time.Time, who CallerIdentity, t TaskSelec
 	case !any:
 		return nil, fmt.Errorf("%v: %w: it is %s", t, roost.Conflict, q.describeState(j, t))
 	}
-	e.Time, e.Job, e.RequestedBy, e.Ranges = now.UnixNano(), j.seq, who.User, t.Ranges
+	e.Time, e.Job, e.RequestedBy, e.Ranges = now.UnixNano(), j.seq, q.requester(who, t), t.Ranges
 	return []eventlog.JobEvent{e}, nil
+}
+
+// requester names who asked for a change of a target, for its events.
+func (q taskDecisions) requester(who CallerIdentity, t TaskSelector) string {
+	if j := q.jobs[t.Job.Seq]; j != nil {
+		return who.requester(j.submission.owner, j.submission.uid)
+	}
+	return who.User
 }
 
 // describeState names the state of a target's first task.

@@ -20,7 +20,7 @@ func (q taskDecisions) LockTasks(now time.Time, who CallerIdentity, t TaskSelect
 		return nil, lockAdminError(t)
 	}
 	if reason == "" {
-		reason = "by " + who.User
+		reason = "by " + q.requester(who, t)
 	}
 	return q.decideEach(now, who, t, eventlog.JobEvent{Type: eventlog.Held, Reason: reason, Force: true},
 		func(j *job, i int) bool {

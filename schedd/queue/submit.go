@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/roost-batch/roost"
@@ -41,6 +42,29 @@ type CallerIdentity struct {
 // uid to different people, so there the names must be the same too.
 func (c CallerIdentity) Owns(owner string, uid uint32) bool {
 	return c.UID == uid && (c.Origin == "" || c.User == owner)
+}
+
+// requester names the caller in the events of a job of that owner. A user of another
+// submit node is USER@NODE there, unless the job is the user's own.
+func (c CallerIdentity) requester(owner string, uid uint32) string {
+	if c.Origin == "" || c.Owns(owner, uid) {
+		return c.User
+	}
+	return c.User + "@" + c.Origin
+}
+
+// CheckOwner returns roost.PermissionDenied unless the caller may act on an owner's jobs.
+// Besides the owner, root may, and who has the capability for the jobs of everybody.
+func (c CallerIdentity) CheckOwner(subject fmt.Stringer, owner string, uid uint32) error {
+	if c.Admin || c.Owns(owner, uid) {
+		return nil
+	}
+	name := c.User
+	if node := cmp.Or(c.Origin, c.Host); node != "" && !strings.Contains(name, "@") {
+		name += "@" + node
+	}
+	return fmt.Errorf("%v: %w: it belongs to %s, and %s lacks the capability \"jobs\"; root on a central manager "+
+		"gives it with: roost admin give %s jobs", subject, roost.PermissionDenied, owner, name, name)
 }
 
 // SubmitLimits bound what a queue takes, and answer for jobs that have left it.

@@ -37,8 +37,8 @@ func (q *submissionIndex) ReturnFromHistory(now time.Time, who CallerIdentity, p
 		return nil, fmt.Errorf("%v: %w", t, err)
 	}
 	snapshot, _ := past.Snapshot(j.seq)
-	returned := eventlog.JobEvent{Type: eventlog.Returned, Time: now.UnixNano(), Job: j.seq, RequestedBy: who.User,
-		Snapshot: snapshot}
+	returned := eventlog.JobEvent{Type: eventlog.Returned, Time: now.UnixNano(), Job: j.seq,
+		RequestedBy: who.requester(j.submission.owner, j.submission.uid), Snapshot: snapshot}
 	return append([]eventlog.JobEvent{returned}, events...), nil
 }
 

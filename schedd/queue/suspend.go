@@ -11,7 +11,7 @@ import (
 func (q taskDecisions) SuspendTasks(now time.Time, who CallerIdentity, t TaskSelector,
 	reason string) ([]eventlog.JobEvent, error) {
 	if reason == "" {
-		reason = "by " + who.User
+		reason = "by " + q.requester(who, t)
 	}
 	e := eventlog.JobEvent{Type: eventlog.Suspended, Reason: reason}
 	return q.decideEach(now, who, t, e, func(j *job, i int) bool {

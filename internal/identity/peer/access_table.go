@@ -55,6 +55,7 @@ func scheddAccess() AccessTable {
 		peerSchedd + "Why":    {Schedd},
 		peerSchedd + "Events": {Schedd},
 		peerSchedd + "Act":    {Schedd}, // the schedd checks the rights of the user for whom the caller acts
+		peerSchedd + "Logs":   {Schedd}, // as Act
 		peerSchedd + "Submit": {Schedd}, // only the queue of the cell takes jobs from other nodes
 
 		feed + "Pull":    {Accountant},
