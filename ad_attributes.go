@@ -262,6 +262,21 @@ const (
 	AttrCheckpointFiles   = "TransferCheckpoint" // a list of the files of a self-checkpoint
 	AttrCheckpointVacate  = "CheckpointOnVacate"
 	AttrCheckpointAtLimit = "CheckpointBeforeWalltime"
+
+	AttrService = "Service" // of a service: an ad with the attributes below
+	AttrChecks  = "Checks"  // of a service: a list of ads, its health checks
+)
+
+// Attributes of the ad AttrService. Absent ones have their defaults.
+const (
+	// seconds without news of a task's machine after which a replacement may start
+	AttrLostAfter = "LostAfter"
+	AttrOverlap   = "Overlap"  // a replacement may start while the old attempt may still run
+	AttrRestarts  = "Restarts" // the most restarts on one machine within AttrWindow
+	AttrWindow    = "Window"   // seconds
+	// seconds before the first restart of a task that ended early; doubled for each next
+	AttrBackoffFirst = "BackoffFirst"
+	AttrBackoffMax   = "BackoffMax" // seconds: the longest wait before a restart
 )
 
 // The defaults of a request for what the job does not state.

@@ -32,6 +32,7 @@ func packageOrders() []packageOrder {
 		{"schedd/queue/update", true},
 		{"schedd/queue/jobad", true},
 		{"schedd/queue/adtext", true},
+		{"schedd/queue/indexset", true},
 		{"schedd/queue/eventlog", true},
 		{"schedd/queue", true},
 		{"schedd/table", true},

@@ -26,6 +26,9 @@ var jobSettings = []string{
 	"run_count", "mail_on", "mail_to", "empty_output", "remove_output",
 }
 
+// jobBlocks are the blocks that may be in a job.
+var jobBlocks = []string{"override", "checkpoint", "service"}
+
 // jobBuilder makes one job of a block.
 type jobBuilder struct {
 	parser           *fileParser
@@ -55,7 +58,7 @@ func (b *jobBuilder) reportProblem(at hcl.Range, summary, detail string) {
 // buildJob reads the block into the ad. The order matters: columns need the tasks, and
 // paths need the directory.
 func (b *jobBuilder) buildJob() {
-	b.parser.refuseUnknown(b.block, "a job", jobSettings, []string{"override", "checkpoint"})
+	b.parser.refuseUnknown(b.block, "a job", jobSettings, jobBlocks)
 	b.taskReader().readTasks()
 	b.ad.SetString(roost.AttrMyType, "Job")
 	b.ad.SetString(roost.AttrJobName, EscapeLiteral(b.name))
@@ -72,6 +75,7 @@ func (b *jobBuilder) buildJob() {
 	b.resourceReader().readLimits()
 	b.readMail()
 	b.readCheckpoint()
+	b.readService()
 	b.readDependsOn()
 	b.taskReader().readOverrides()
 }

@@ -83,4 +83,7 @@ func (b resourceReader) readAppClass() {
 	case s == roost.AppStream:
 		b.ad.SetString(roost.AttrAppClass, s)
 	}
+	if !ok && b.isService() {
+		b.ad.SetString(roost.AttrAppClass, roost.AppStream)
+	}
 }

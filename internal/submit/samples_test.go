@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -31,6 +32,12 @@ func TestSamples(t *testing.T) {
 	}
 }
 
+// allSettings lists all functions and settings.
+func allSettings(p *fileParser) []string {
+	return slices.Concat(functionNames(p.functions()), jobSettings, checkpointSettings, serviceSettings,
+		backoffSettings)
+}
+
 // TestManual compares roost-job(5) with the settings and functions.
 func TestManual(t *testing.T) {
 	page, err := os.ReadFile("../../man/roost-job.5")
@@ -42,13 +49,12 @@ func TestManual(t *testing.T) {
 	for _, w := range regexp.MustCompile(`[a-z_]+`).FindAllString(string(page), -1) {
 		words[w] = true
 	}
-	for _, name := range append(append(functionNames(p.functions()), jobSettings...), checkpointSettings...) {
+	for _, name := range allSettings(p) {
 		if !words[name] {
 			t.Errorf("roost-job(5) does not tell of %s", name)
 		}
 	}
-	known := strings.Join(append(append(functionNames(p.functions()), jobSettings...), checkpointSettings...),
-		" ") + " "
+	known := strings.Join(allSettings(p), " ") + " "
 	for _, m := range regexp.MustCompile(`(?m)^\.BI ([a-z_]+) |"\\fR, \\fP" ([a-z_]+)`).
 		FindAllStringSubmatch(string(page), -1) {
 		if name := m[1] + m[2]; !strings.Contains(known, name+" ") {

@@ -204,7 +204,8 @@ func isAction(t queue.EventType) bool {
 	case eventlog.Held, eventlog.Released, eventlog.RemovalRequested, eventlog.Dropped, eventlog.Retried,
 		eventlog.CheckpointFailed, eventlog.CheckpointBad, eventlog.Checkpointed, eventlog.Suspended,
 		eventlog.Resumed, eventlog.OwnerSuspended, eventlog.OwnerResumed, eventlog.Requeued, eventlog.Altered,
-		eventlog.Returned, eventlog.RunRequested, eventlog.RunDenied, eventlog.NodesReleased:
+		eventlog.Returned, eventlog.RunRequested, eventlog.RunDenied, eventlog.NodesReleased,
+		eventlog.BecameReady, eventlog.BecameUnready:
 		return true
 	}
 	return false
@@ -215,7 +216,7 @@ func jobActions(job accounting.JobKey, e *queue.JobEvent) []accounting.JobAction
 		By: e.RequestedBy, Reason: e.Reason}
 	switch e.Type {
 	case eventlog.Checkpointed, eventlog.CheckpointFailed, eventlog.CheckpointBad, eventlog.OwnerSuspended,
-		eventlog.OwnerResumed:
+		eventlog.OwnerResumed, eventlog.BecameReady, eventlog.BecameUnready:
 		a.Index = e.Index
 		if e.Image != nil && a.Reason == "" {
 			a.Reason = e.Image.Describe()

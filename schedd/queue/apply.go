@@ -37,6 +37,7 @@ func (q *Queue) Apply(e eventlog.JobEvent) {
 			j.firstStarted = e.Time
 		}
 		q.setTaskState(j, e.Index, roost.Running)
+		serviceTasks{j}.start(e.Index, r, e.Time)
 		q.markToResolve(j)
 	case eventlog.OwnerSuspended, eventlog.OwnerResumed:
 		q.applyOwnerSuspension(j, e)
@@ -67,6 +68,8 @@ func (q *Queue) Apply(e eventlog.JobEvent) {
 		q.runDenied(j, e)
 	case eventlog.NodesReleased:
 		q.applyNodesReleased(j, e)
+	case eventlog.BecameReady, eventlog.BecameUnready:
+		q.applyHealth(j, e)
 	case eventlog.Purged:
 		q.applyPurged(j)
 		return

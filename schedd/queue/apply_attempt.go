@@ -31,6 +31,7 @@ func (q *Queue) applyAssigned(j *job, e eventlog.JobEvent) {
 	r.Placement, r.OwnerReason, r.AlsoByUser, r.RequeueWanted = "", "", false, false
 	r.Assigned, r.Started, r.Ended, r.Exit = e.Time, 0, 0, nil
 	setOrigin(r, e.Image)
+	serviceTasks{j}.beginAttempt(e.Index, r, e.Time)
 	j.active++
 	q.setTaskState(j, e.Index, roost.Starting)
 	q.updateMaxRunning(j)
@@ -44,6 +45,7 @@ func (q *Queue) endAttempt(j *job, e eventlog.JobEvent) *eventlog.TaskRecord {
 		q.dropAllImages(j, e.Index)
 	}
 	r.OwnerReason, r.AlsoByUser = "", false
+	serviceTasks{j}.setState(e.Index, r, roost.NoServiceState, e.Time)
 	j.active--
 	return r
 }

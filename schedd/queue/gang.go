@@ -8,6 +8,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/schedd/queue/eventlog"
+	"github.com/roost-batch/roost/schedd/queue/indexset"
 )
 
 // The tasks of a gang start together or not at all: the first so many tasks of a job are
@@ -25,12 +26,12 @@ import (
 // gangState is how the gangs of a job stand. The zero value is that of a job without.
 type gangState struct {
 	size           int
-	firstStartOnly bool     // only their first start is together
-	idleTasks      []int32  // by gang: of its tasks
-	openTasks      []int32  // by gang: of its tasks, not final
-	wholeCount     indexSet // of gangs
-	splitCount     indexSet // of gangs: those whose tasks were told to end
-	userView       userView // how gangs stand that are a task of an array to their user
+	firstStartOnly bool         // only their first start is together
+	idleTasks      []int32      // by gang: of its tasks
+	openTasks      []int32      // by gang: of its tasks, not final
+	wholeCount     indexset.Set // of gangs
+	splitCount     indexset.Set // of gangs: those whose tasks were told to end
+	userView       userView     // how gangs stand that are a task of an array to their user
 }
 
 // formGangs parts the tasks of a new job, whose states are set, into gangs.
@@ -57,12 +58,12 @@ func (g *gangState) taskMoved(i int, from, to roost.TaskState) {
 	g.idleTasks[n] += boolToInt(to == roost.Idle) - boolToInt(from == roost.Idle)
 	g.openTasks[n] += boolToInt(!to.IsFinal()) - boolToInt(!from.IsFinal())
 	if g.idleTasks[n] > 0 && g.idleTasks[n] == g.openTasks[n] {
-		g.wholeCount.set(n)
-		if g.splitCount.has(n) {
-			g.splitCount.clear(n)
+		g.wholeCount.Add(n)
+		if g.splitCount.Has(n) {
+			g.splitCount.Remove(n)
 		}
-	} else if g.wholeCount.has(n) {
-		g.wholeCount.clear(n)
+	} else if g.wholeCount.Has(n) {
+		g.wholeCount.Remove(n)
 	}
 }
 
@@ -78,9 +79,9 @@ func boolToInt(b bool) int32 {
 func (j *job) nextGang(r *Request) (tasks []int) {
 	n := -1
 	if j.gangs.size > 0 {
-		n = j.gangs.wholeCount.first()
+		n = j.gangs.wholeCount.First()
 	}
-	if j.spec.MPIGang && !j.gangs.wholeCount.has(r.mpiGang) || n < 0 {
+	if j.spec.MPIGang && !j.gangs.wholeCount.Has(r.mpiGang) || n < 0 {
 		return nil
 	}
 	if j.spec.MPIGang {
@@ -88,7 +89,7 @@ func (j *job) nextGang(r *Request) (tasks []int) {
 	}
 	// some gangs are asked for by another request than the rest
 	for !j.spec.MPIGang && len(j.urgent) > 0 && j.idleIn(n, r) == 0 {
-		if n = j.gangs.wholeCount.after(n); n < 0 {
+		if n = j.gangs.wholeCount.After(n); n < 0 {
 			return nil
 		}
 	}
@@ -117,13 +118,13 @@ func (q *Queue) gang() gangChanges { return gangChanges{q} }
 
 // requeueRestOfGang ends the others of a gang of which a task has to be made again.
 func (q gangChanges) requeueRestOfGang(j *job, i int) {
-	if j.gangs.size == 0 || j.gangs.firstStartOnly || j.gangs.splitCount.has(i/j.gangs.size) {
+	if j.gangs.size == 0 || j.gangs.firstStartOnly || j.gangs.splitCount.Has(i/j.gangs.size) {
 		return
 	}
 	first := i / j.gangs.size * j.gangs.size
 	for k := first; k < first+j.gangs.size; k++ {
 		if r := j.records.Own(k); k != i && r != nil && r.Live {
-			j.gangs.splitCount.set(i / j.gangs.size)
+			j.gangs.splitCount.Add(i / j.gangs.size)
 			q.vacates = append(q.vacates, VacateAttempt{
 				Attempt: q.attemptOf(j, k), Checkpoint: j.spec.Checkpoints != nil && j.spec.Checkpoints.OnVacate,
 				Reason: fmt.Sprintf("task %d of its gang has to start again, and they start together", i%j.gangs.size),
@@ -298,11 +299,11 @@ func checkGangs(j *job) {
 	again.formGangs()
 	for n := range j.gangs.idleTasks {
 		if j.gangs.idleTasks[n] != again.gangs.idleTasks[n] || j.gangs.openTasks[n] != again.gangs.openTasks[n] ||
-			j.gangs.wholeCount.has(n) != again.gangs.wholeCount.has(n) {
+			j.gangs.wholeCount.Has(n) != again.gangs.wholeCount.Has(n) {
 			panic(fmt.Sprintf("queue: gang %d of job %d has %d tasks idle of %d, and says %d of %d, whole: %v",
 				n, j.seq,
 				again.gangs.idleTasks[n], again.gangs.openTasks[n], j.gangs.idleTasks[n], j.gangs.openTasks[n],
-				j.gangs.wholeCount.has(n)))
+				j.gangs.wholeCount.Has(n)))
 		}
 	}
 }

@@ -308,8 +308,8 @@ func TestMPIGangArrayOrder(t *testing.T) {
 		for n, open := 0, 0; n < 200; n++ {
 			j := q.jobs[1]
 			id := j.class(2 * n).request.ID
-			want := j.gangs.wholeCount.has(n) && open < maxRequestedGangs
-			if j.gangs.wholeCount.has(n) {
+			want := j.gangs.wholeCount.Has(n) && open < maxRequestedGangs
+			if j.gangs.wholeCount.Has(n) {
 				open++
 			}
 			if asked[id] != want {

@@ -28,7 +28,7 @@ func (q *requestIndex) WaitsForEarlierGang(id RequestID) bool {
 // waitsForEarlierGang reports whether so many whole gangs of the job come before one that
 // its turn is yet to come.
 func (j *job) waitsForEarlierGang(n int) bool {
-	return j.tasksPerIndex() > 1 && n >= maxRequestedGangs && j.gangs.wholeCount.below(n) >= maxRequestedGangs
+	return j.tasksPerIndex() > 1 && n >= maxRequestedGangs && j.gangs.wholeCount.Below(n) >= maxRequestedGangs
 }
 
 // earlierGangReason is why a gang waits whose turn is yet to come.
@@ -43,7 +43,7 @@ func (q *requestIndex) updateGangOrder(j *job, i int, from, to roost.TaskState) 
 		return
 	}
 	for _, k := range []int{maxRequestedGangs - 1, maxRequestedGangs} {
-		if n := j.gangs.wholeCount.nth(k); n >= 0 {
+		if n := j.gangs.wholeCount.Nth(k); n >= 0 {
 			for i := n * j.tasksPerIndex(); i < (n+1)*j.tasksPerIndex(); i++ {
 				q.markDirty(j.class(i).request)
 			}

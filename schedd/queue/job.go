@@ -7,6 +7,7 @@ import (
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/schedd/queue/adtext"
 	"github.com/roost-batch/roost/schedd/queue/eventlog"
+	"github.com/roost-batch/roost/schedd/queue/indexset"
 	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
@@ -59,6 +60,8 @@ type jobExtras struct {
 	// secondary tasks whose machines were given back while their gang ran, or runs
 	released map[int]bool
 	parsedAd *classad.Ad // of an array of which a task was run
+	// of a service: the tasks that had an attempt, by the state of the live one
+	serviceStates [roost.ServiceLost + 1]int32
 }
 
 // noExtras are the extras of a job that waits for nothing but machines.
@@ -211,7 +214,7 @@ type taskClass struct {
 	request *Request
 	share   *jobReady
 	spec    *jobad.JobSpec
-	ready   indexSet
+	ready   indexset.Set
 	count   int // bits set
 	open    int // tasks that are not final
 	// of one that was made later: the first that is the same but for the image that it

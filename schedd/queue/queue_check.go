@@ -56,6 +56,7 @@ func (q *jobTable) checkJob(j *job, ready map[RequestID]int) (open int) {
 			j.counts[roost.Idle], e))
 	}
 	checkGangs(j)
+	q.checkService(j)
 	q.checkDependencies(j)
 	var counts [roost.Removed + 1]int32
 	active, failed := 0, 0
@@ -72,7 +73,7 @@ func (q *jobTable) checkJob(j *job, ready map[RequestID]int) (open int) {
 		if s == roost.Completed && !j.records.HasSucceeded(i) {
 			failed++
 		}
-		if j.class(i).ready.has(i) != (s == roost.Idle) {
+		if j.class(i).ready.Has(i) != (s == roost.Idle) {
 			panic(fmt.Sprintf("queue: %v is %v, and ready: %v", j.id(q.host).Task(i), s, s != roost.Idle))
 		}
 		if !s.IsFinal() {

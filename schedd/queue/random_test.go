@@ -70,6 +70,9 @@ func (d *testQueue) checkSame(q *Queue) {
 		a, _ := d.queue.Status(seq)
 		b, _ := q.Status(seq)
 		a.Request, b.Request = 0, 0
+		if a.Service != nil && b.Service != nil && *a.Service == *b.Service {
+			b.Service = a.Service
+		}
 		if !bytes.Equal(got, want) || fmt.Sprintf("%+v", a) != fmt.Sprintf("%+v", b) && a.Task == nil {
 			d.Fatalf("job %d is %+v, want %+v\n%x\n%x", seq, b, a, got, want)
 		}
@@ -99,7 +102,8 @@ func (d *testQueue) randomStep(rng *rand.Rand) {
 		events, _ = d.queue.SwapOrder(d.now, alice, TaskSelector{Job: target.Job}, other)
 	case 0:
 		extra := []string{"", "MaxRetries = 1", "MaxRunning = 2", "Rerunnable = false", "HoldOnSubmit = true",
-			"DeferralTime = 1700000200", "PBS = []", "GangSize = 2"}[rng.IntN(8)]
+			"DeferralTime = 1700000200", "PBS = []", "GangSize = 2", "Service = []",
+			"Service = [Restarts = 1]; Checks = {[]}"}[rng.IntN(10)]
 		spec := jobad.SubmitSpec{Ad: parseTestAd(d, extra), Count: 1 + rng.IntN(5)}
 		if d.queue.jobs[seq] != nil && rng.IntN(3) == 0 {
 			spec.Ad.SetStrings(roost.AttrDependsOn, d.anyDependencies(rng))
@@ -145,7 +149,11 @@ func (d *testQueue) randomStep(rng *rand.Rand) {
 func (d *testQueue) advanceRandom(rng *rand.Rand) []eventlog.JobEvent {
 	if live := d.queue.ActiveAttempts(); len(live) > 0 && rng.IntN(2) == 0 {
 		a := live[rng.IntN(len(live))].Attempt
-		switch rng.IntN(6) {
+		switch rng.IntN(8) {
+		case 6, 7:
+			if e, ok := d.queue.RecordHealth(d.now, a, roost.ServiceState(1+rng.IntN(5)), "up", "no answer"); ok {
+				return []eventlog.JobEvent{e}
+			}
 		case 3:
 			if e, err := d.queue.RecordCheckpoint(d.now,
 				a, eventlog.CheckpointImage{Sequence: uint64(len(d.log)),

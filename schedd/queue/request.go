@@ -29,6 +29,7 @@ type Request struct {
 	Priority         int       // the highest among them
 	OldestSubmit     time.Time // submit time of the first of those
 	Now              bool      // an operator wants them to run now, out of turn
+	Service          bool      // they are to run always
 
 	key      string
 	gangSize int // how many tasks start together; 0: each for itself

@@ -8,6 +8,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/schedd/queue/indexset"
 	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
@@ -170,7 +171,7 @@ func (q *requestIndex) reclassify(j *job, was string) {
 
 // restoreClass adds a class again that a job had, without any task in it.
 func (q *requestIndex) restoreClass(j *job, c *taskClass) uint16 {
-	c.share, c.ready, c.count, c.open, c.twin = j.readyIn(c.request), indexSet{}, 0, 0, nil
+	c.share, c.ready, c.count, c.open, c.twin = j.readyIn(c.request), indexset.Set{}, 0, 0, nil
 	j.classes = append(j.classes, c)
 	return uint16(len(j.classes) - 1)
 }
@@ -242,7 +243,7 @@ func (q *requestIndex) pinOldClass(j *job, i int, before *oldAd) {
 
 // assignClass puts a task into a class of its job.
 func (q *requestIndex) assignClass(j *job, i int, to uint16) {
-	c, ready := j.class(i), j.class(i).ready.has(i)
+	c, ready := j.class(i), j.class(i).ready.Has(i)
 	q.setReady(j, i, false)
 	if !j.state[i].IsFinal() {
 		c.open--

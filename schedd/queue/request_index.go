@@ -101,8 +101,9 @@ func (q *requestIndex) joinRequest(s *jobSubmission, job roost.JobID, p *jobad.J
 		r = &Request{
 			ID: q.lastRequest, Owner: s.owner, UID: s.uid, GID: s.gid, Group: p.Group, Queue: p.Queue, Band: p.Band,
 			Resources: p.Resources, Class: p.AppClass, JobLease: p.Lease,
-			Now: p.Now != "", Walltime: p.Walltime, Reservation: p.Reservation, gangSize: size,
-			Ad: p.RequestAd(s.owner, s.uid, job), key: key,
+			Now: p.Now != "", Service: p.Service != nil, Walltime: p.Walltime, Reservation: p.Reservation,
+			gangSize: size,
+			Ad:       p.RequestAd(s.owner, s.uid, job), key: key,
 		}
 		if p.MPIGang {
 			r.mpiJob, r.mpiGang = job.Seq, p.ArrayMPIGang

@@ -23,11 +23,11 @@ func (q *requestIndex) NextTaskExcept(id RequestID, skip func(roost.TaskID) bool
 		return c.job.id(q.host).Task(c.job.nextGang(r)[0]), true // it is what is left of its gang
 	}
 	if skip == nil {
-		return c.job.id(q.host).Task(c.ready.first()), true
+		return c.job.id(q.host).Task(c.ready.First()), true
 	}
 	looked := 0
 	for _, c := range r.classes {
-		for i := c.ready.first(); i >= 0 && looked < maxSkippedTasks; i = c.ready.after(i) {
+		for i := c.ready.First(); i >= 0 && looked < maxSkippedTasks; i = c.ready.After(i) {
 			if t := c.job.id(q.host).Task(i); !skip(t) {
 				return t, true
 			}

@@ -2,7 +2,6 @@ package queue
 
 import (
 	"container/heap"
-	"math"
 )
 
 // updateHeap puts a class into its request's heap, or takes it out, as it has become.
@@ -33,14 +32,14 @@ func (q *requestIndex) updateReady(j *job, s *jobReady) {
 // setReady changes whether a task is among the ready of its class.
 func (q *requestIndex) setReady(j *job, i int, ready bool) {
 	c := j.class(i)
-	if c.ready.has(i) == ready {
+	if c.ready.Has(i) == ready {
 		return
 	}
 	step := 1
 	if ready {
-		c.ready.set(i)
+		c.ready.Add(i)
 	} else {
-		c.ready.clear(i)
+		c.ready.Remove(i)
 		step = -1
 	}
 	c.count += step
@@ -89,13 +88,7 @@ func (q *requestIndex) makeAllReady(j *job) {
 		return
 	}
 	c, n := j.classes[0], len(j.state)
-	c.ready.words = make([]uint64, (n+63)/64)
-	for w := range c.ready.words {
-		c.ready.words[w] = math.MaxUint64
-	}
-	if n%64 != 0 {
-		c.ready.words[n/64] = 1<<(n%64) - 1
-	}
+	c.ready.Fill(n)
 	c.count, c.share.count = n, n
 	q.updateHeap(c)
 	q.updateReady(j, c.share)

@@ -11,10 +11,11 @@ import (
 // HoldInfeasible decides that a stream job is held for which the cell found no room, with
 // what is missing. A service that waits for ever serves nobody, and whoever submitted it
 // thinks that it does. What has run before is not refused: it waits for its place as all
-// others do, for it is to run again after a failure with no hand laid on.
+// others do, for it is to run again after a failure with no hand laid on. A job with a
+// service block waits too: it is to run as soon as that is possible.
 func (q *requestIndex) HoldInfeasible(now time.Time, id RequestID, missing string) []eventlog.JobEvent {
 	r := q.requests[id]
-	if r == nil || r.Class != roost.AppStream || len(r.classes) == 0 {
+	if r == nil || r.Class != roost.AppStream || r.Service || len(r.classes) == 0 {
 		return nil
 	}
 	j := r.classes[0].job

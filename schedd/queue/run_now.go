@@ -79,7 +79,7 @@ func hostName(h string) bool {
 // with it do.
 func (j *job) mayRunNow(i int) bool {
 	return j.state[i] == roost.Idle && (j.gangs.size == 0 || j.gangs.firstStartOnly ||
-		j.gangs.wholeCount.has(i/j.gangs.size))
+		j.gangs.wholeCount.Has(i/j.gangs.size))
 }
 
 // runRequested folds in that tasks are to run now.

@@ -63,6 +63,7 @@ func (q *Queue) restoreJob(s *eventlog.JobSnapshot) {
 		j.ownExtras().restoreOrders(s.RunOrders)
 	}
 	j.release().restoreReleased(s.Released)
+	serviceTasks{j}.restore()
 	if s.OrderRank != 0 {
 		q.setOrderRank(j, s.OrderRank, s.OrderTime)
 	}

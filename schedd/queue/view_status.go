@@ -53,6 +53,7 @@ type JobStatus struct {
 	// gang, and what CPU time those used that have ended
 	Released      []int
 	ReleasedUsage eventlog.CPUUsage
+	Service       *ServiceStatus // nil: it ends by itself
 }
 
 // TaskPlacement is what a task holds, or is to hold, of a node.
@@ -76,9 +77,10 @@ type TaskStatus struct {
 	Reason      string
 	SuspendedBy string // Suspended: "owner" of its machine, "user", or both with a comma between them
 
-	ImageCount     int               // good checkpoints that are kept
-	LastCheckpoint int64             // when the last of them was taken, unix nanoseconds
-	EarlierUsage   eventlog.CPUUsage // of earlier attempts, that the last one went on from
+	ImageCount     int                // good checkpoints that are kept
+	LastCheckpoint int64              // when the last of them was taken, unix nanoseconds
+	EarlierUsage   eventlog.CPUUsage  // of earlier attempts, that the last one went on from
+	Service        *TaskServiceStatus // nil: not of a service, or it never had an attempt
 }
 
 // Status tells how a job stands.
@@ -101,7 +103,7 @@ func (q statusView) status(j *job) JobStatus {
 		EligibleSince: j.eligible.Since, WaitingSince: j.eligible.WaitingSince, Waited: j.eligible.Waited,
 	}
 	s.Tasks, s.Counts, s.Failed = j.userCounts()
-	s.RunNow = j.runNowStatus()
+	s.RunNow, s.Service = j.runNowStatus(), serviceTasks{j}.status()
 	if j.spec.MPIGang && j.spec.GangSize == len(j.state) {
 		q.mpiJobStatus(j, &s)
 		return s
@@ -271,7 +273,7 @@ func indexOfState(all []roost.TaskState, states ...roost.TaskState) int {
 func (q statusView) task(j *job, i int) TaskStatus {
 	t := TaskStatus{Index: i, UserIndex: q.UserIndex(j.id(q.host).Task(i)), State: j.state[i]}
 	if r := j.records.Get(i); r != nil {
-		t.Placement = r.Placement
+		t.Placement, t.Service = r.Placement, taskServiceStatus(r)
 		t.Attempt, t.Node, t.Started, t.Exit = r.Attempt, r.Node, r.Started, r.Exit
 		if t.State.IsFinal() {
 			t.Ended = r.Ended

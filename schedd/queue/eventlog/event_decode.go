@@ -58,6 +58,10 @@ func DecodeEvent(b []byte) (JobEvent, error) {
 		case fImage:
 			e.Image = &CheckpointImage{}
 			return e.Image.decode(f.bytes)
+		case fServiceState:
+			e.ServiceState = roost.ServiceState(f.value)
+		case fHealthCheck:
+			e.HealthCheck = string(f.bytes)
 		case fDisplaced:
 			p, err := decodeParty(f.bytes)
 			e.Displaced = append(e.Displaced, p)
@@ -65,7 +69,8 @@ func DecodeEvent(b []byte) (JobEvent, error) {
 		}
 		return nil
 	})
-	if err == nil && (e.Type == 0 || int(e.Type) >= len(eventTypeNames) || e.Index < 0) {
+	if err == nil && (e.Type == 0 || int(e.Type) >= len(eventTypeNames) || e.Index < 0 ||
+		e.ServiceState > roost.ServiceLost) {
 		err = fmt.Errorf("event of kind %d, index %d", e.Type, e.Index)
 	}
 	if err != nil {

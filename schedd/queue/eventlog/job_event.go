@@ -42,6 +42,8 @@ const (
 	RunRequested     // tasks that wait ask for a machine before all others
 	RunDenied        // and do not any more: none can take them now
 	NodesReleased    // a gang that runs gives machines back
+	BecameReady      // a task of a service: its checks pass, or it runs and has none
+	BecameUnready    // such a task is not ready any more; ServiceState says how it is
 )
 
 var eventTypeNames = [...]string{
@@ -54,6 +56,7 @@ var eventTypeNames = [...]string{
 	OwnerSuspended: "suspended", OwnerResumed: "resumed", Signalled: "signalled", Requeued: "requeued",
 	Altered: "altered", Ordered: "reordered", Returned: "returned",
 	RunRequested: "run-now", RunDenied: "run-denied", NodesReleased: "nodes-released",
+	BecameReady: "ready", BecameUnready: "unready",
 }
 
 func (w EventType) String() string {
@@ -72,8 +75,8 @@ type JobEvent struct {
 	// Requeued, RunRequested, RunDenied: which tasks; none means all; NodesReleased: the
 	// secondary tasks there
 	Ranges []IndexRange
-	// Assigned, Started, Ended, Lost, OwnerSuspended, OwnerResumed, and of checkpoints;
-	// NodesReleased: the primary task
+	// Assigned, Started, Ended, Lost, OwnerSuspended, OwnerResumed, BecameReady,
+	// BecameUnready, and of checkpoints; NodesReleased: the primary task
 	Index int
 	// Held: where the job's record was damaged, the highest number that an attempt of it
 	// may have had; 0 otherwise
@@ -101,7 +104,9 @@ type JobEvent struct {
 	// RunRequested: the only machines for it, none: any; NodesReleased: those given back
 	Hosts []string
 	// Started: whose attempts were told to end so that the claim had room
-	Displaced []roost.PreemptionParty
+	Displaced    []roost.PreemptionParty
+	ServiceState roost.ServiceState // BecameReady, BecameUnready
+	HealthCheck  string             // likewise: the name of the check that says so; empty for none
 }
 
 // The fields of an event on disk, as protobuf would lay them out: unknown ones are
@@ -128,6 +133,8 @@ const (
 	fSnapshot
 	fHosts
 	fDisplaced
+	fServiceState
+	fHealthCheck
 )
 
 // AppendEvent adds the event's form on disk to buf.
@@ -159,7 +166,7 @@ func AppendEvent(buf []byte, e *JobEvent) []byte {
 	for _, p := range e.Displaced {
 		buf = appendMessage(buf, fDisplaced, func(b []byte) []byte { return appendParty(b, p) })
 	}
-	return buf
+	return appendText(appendNumber(buf, fServiceState, uint64(e.ServiceState)), fHealthCheck, e.HealthCheck)
 }
 
 // appendHosts adds the machines that an event names.

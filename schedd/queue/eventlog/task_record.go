@@ -28,6 +28,7 @@ type TaskRecord struct {
 	Exit               *AttemptExit
 	Checkpoints        *CheckpointRecord // nil: no checkpoint of it was ever taken or tried
 	Suspended          *SuspendedSpans   // of the live attempt; nil: it was never suspended
+	Service            *ServiceRecord    // nil: the task is of no service, or never had an attempt
 }
 
 func (r *TaskRecord) append(b []byte) []byte {
@@ -60,6 +61,9 @@ func (r *TaskRecord) append(b []byte) []byte {
 	b = appendNumber(b, 25, uint64(r.LastMachineFailure))
 	if r.Suspended != nil {
 		b = appendMessage(b, 26, r.Suspended.append)
+	}
+	if r.Service != nil {
+		b = appendMessage(b, 27, r.Service.append)
 	}
 	return b
 }
@@ -126,6 +130,9 @@ func (r *TaskRecord) decodeWanted(f encodedField) error {
 	case 26:
 		r.Suspended = &SuspendedSpans{}
 		return r.Suspended.decode(f.bytes)
+	case 27:
+		r.Service = &ServiceRecord{}
+		return r.Service.decode(f.bytes)
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ func CheckGang(p *JobSpec, spec *SubmitSpec) error {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("attribute %s: %w: %s", roost.AttrGangSize, roost.Invalid, fmt.Sprintf(format, args...))
 	}
-	stream := p.AppClass == roost.AppStream && spec.Count > 1
+	stream := p.AppClass == roost.AppStream && spec.Count > 1 && p.Service == nil
 	switch {
 	case p.softConstraints.exclusive && p.AppClass == roost.AppStream:
 		return fmt.Errorf("attribute %s: %w: stream tasks share their machines with batch", roost.AttrExclusive,
@@ -80,12 +80,13 @@ func firstDifferingColumn(columns []TaskColumn) string {
 }
 
 // StartTogether is how many tasks of a job start together; 0 where each does for itself.
-// Stream jobs from before they did may be such that they cannot.
+// Stream jobs from before they did may be such that they cannot. The tasks of a service
+// are kept running one by one.
 func (p *JobSpec) StartTogether(count int, columns []TaskColumn) (size int, loose bool) {
 	switch {
 	case p.GangSize > 1:
 		return p.GangSize, false
-	case p.AppClass != roost.AppStream || count < 2 || count > MaxGangSize || p.MaxRunning > 0 ||
+	case p.Service != nil || p.AppClass != roost.AppStream || count < 2 || count > MaxGangSize || p.MaxRunning > 0 ||
 		firstDifferingColumn(columns) != "":
 		return 0, false
 	}

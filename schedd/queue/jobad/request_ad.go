@@ -22,17 +22,18 @@ func (p *JobSpec) RequestKey(owner string, uid, gid uint32, job roost.JobID) str
 
 // RequestIsOfJob reports whether jobs that ask for the same make a request each.
 func (p *JobSpec) RequestIsOfJob() bool {
-	return p.Now != "" || p.GangSize > 1 || p.AppClass == roost.AppStream || p.softConstraints.spread != ""
+	return p.Now != "" || p.GangSize > 1 || p.AppClass == roost.AppStream || p.Service != nil ||
+		p.softConstraints.spread != ""
 }
 
 // futureKey tells classes apart by what is known of their future. A job of gangs has a
-// request of its own, each gang that one of it leads has, and so has a stream job, which
-// is refused by itself.
+// request of its own, each gang that one of it leads has, a stream job, which is refused
+// by itself, and a service.
 func (p *JobSpec) futureKey(job roost.JobID) string {
 	if p.Now != "" {
 		return fmt.Sprintf(" %d %q %d %v %d now %s ", p.Walltime, p.Reservation, p.GangSize, job, p.ArrayMPIGang, p.Now)
 	}
-	if p.GangSize > 1 || p.AppClass == roost.AppStream {
+	if p.GangSize > 1 || p.AppClass == roost.AppStream || p.Service != nil {
 		return fmt.Sprintf(" %d %q %d %v %d", p.Walltime, p.Reservation, p.GangSize, job, p.ArrayMPIGang)
 	}
 	return fmt.Sprintf(" %d %q", p.Walltime, p.Reservation)

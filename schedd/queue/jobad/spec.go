@@ -58,6 +58,7 @@ type JobSpec struct {
 	RunCount          int          // attempts that are counted before the first; below 0: none are counted
 	FromQsub          bool         // it came by qsub
 	ScriptFile        string
+	Service           *ServiceSpec // nil: it ends by itself
 }
 
 // ReadSpec reads and checks an ad. Errors name the attribute.
@@ -75,7 +76,11 @@ func ReadSpec(ad *classad.Ad) (p JobSpec, err error) {
 		Disk: roost.Bytes(r.number(roost.AttrRequestDisk, 0, 0, 1<<42)) * roost.KiB,
 	}
 	p.Resources.GPUs, p.Resources.GPUMemory = r.gpus()
-	if p.AppClass = r.text(roost.AttrAppClass, roost.AppBatch); p.AppClass != roost.AppBatch &&
+	usual := roost.AppBatch
+	if p.Service = r.serviceSpec(); p.Service != nil {
+		usual = roost.AppStream
+	}
+	if p.AppClass = r.text(roost.AttrAppClass, usual); p.AppClass != roost.AppBatch &&
 		p.AppClass != roost.AppStream {
 		r.fail(roost.AttrAppClass, fmt.Sprintf("%q is none of %s, %s", p.AppClass, roost.AppBatch, roost.AppStream))
 	}

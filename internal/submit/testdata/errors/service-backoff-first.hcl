@@ -1,0 +1,8 @@
+job "hub" {
+  command = ["/bin/echo"]
+  service {
+    backoff {
+      first = "2m"
+    }
+  }
+}

@@ -1,0 +1,8 @@
+job "hub" {
+  command = ["/bin/echo"]
+  service {
+    backoff {
+      max = "2h"
+    }
+  }
+}

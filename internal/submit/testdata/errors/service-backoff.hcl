@@ -1,0 +1,9 @@
+job "hub" {
+  command = ["/bin/echo"]
+  service {
+    backoff {
+      first = "10s"
+      max   = "5s"
+    }
+  }
+}

@@ -1,0 +1,7 @@
+job "hub" {
+  command = ["/bin/echo"]
+  lease   = "2m"
+  service {
+    lease = "60s"
+  }
+}

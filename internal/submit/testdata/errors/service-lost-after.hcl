@@ -1,0 +1,7 @@
+job "hub" {
+  command = ["/bin/echo"]
+  service {
+    lease      = "60s"
+    lost_after = "30s"
+  }
+}

@@ -1,0 +1,5 @@
+job "hub" {
+  command = ["/bin/echo"]
+  retries = 3
+  service {}
+}

@@ -1,0 +1,6 @@
+job "hub" {
+  command = ["/bin/echo"]
+  service {
+    lost_afer = "30s"
+  }
+}

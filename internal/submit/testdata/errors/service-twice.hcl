@@ -1,0 +1,7 @@
+job "hub" {
+  command = ["/bin/echo"]
+  service {}
+  service {
+    overlap = true
+  }
+}

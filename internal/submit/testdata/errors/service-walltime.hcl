@@ -1,0 +1,5 @@
+job "hub" {
+  command  = ["/bin/echo"]
+  walltime = "1h"
+  service {}
+}

@@ -1,0 +1,163 @@
+package queue
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
+)
+
+// A service is a job whose tasks are to run always. The state of a task's live attempt
+// is what its machine says of its health:
+//
+//	Assigned ─▶ starting ─▶ ready ◀─▶ unready ─▶ (Ended, Lost)
+//	               └──────────┴─────────┴─▶ leaving, lost
+//
+// A task without checks is ready when its processes run.
+
+// RecordHealth decides that the health of a service's live attempt is another. It is
+// false for old news. The check and its words are those that the machine gave.
+func (q attemptDecisions) RecordHealth(now time.Time, a roost.AttemptID, s roost.ServiceState,
+	check, detail string) (eventlog.JobEvent, bool) {
+	if !q.IsLive(a) || q.jobs[a.Task.Job.Seq].spec.Service == nil {
+		return eventlog.JobEvent{}, false
+	}
+	r := q.jobs[a.Task.Job.Seq].records.Own(a.Task.Index).Service
+	if s == roost.NoServiceState || s > roost.ServiceLost || s == r.State && check == r.Check && detail == r.Detail {
+		return eventlog.JobEvent{}, false
+	}
+	what := eventlog.BecameUnready
+	if s == roost.ServiceReady {
+		what = eventlog.BecameReady
+	}
+	e := eventAbout(now, what, a)
+	e.ServiceState, e.HealthCheck, e.Reason = s, check, detail
+	return e, true
+}
+
+// applyHealth folds that in.
+func (q *Queue) applyHealth(j *job, e eventlog.JobEvent) {
+	r := q.liveRecord(j, e)
+	if r.Service == nil {
+		panic(fmt.Sprintf("queue: %v of %v, which is of no service", e.Type, j.id(q.host).Task(e.Index)))
+	}
+	r.Service.Check, r.Service.Detail = e.HealthCheck, e.Reason
+	serviceTasks{j}.setState(e.Index, r, e.ServiceState, e.Time)
+}
+
+// serviceTasks is a job as a service.
+type serviceTasks struct{ *job }
+
+// setState is the one place where the state of a service's task changes.
+func (j serviceTasks) setState(i int, r *eventlog.TaskRecord, to roost.ServiceState, at int64) {
+	s := r.Service
+	if s == nil || s.State == to {
+		return
+	}
+	x := j.ownExtras()
+	x.serviceStates[s.State]--
+	x.serviceStates[to]++
+	if s.State, s.Since, s.ReadySince = to, at, 0; to == roost.ServiceReady {
+		s.ReadySince = at
+	}
+	if to == roost.NoServiceState {
+		s.Check, s.Detail = "", ""
+	}
+}
+
+// beginAttempt is for a task of a service that gets an attempt.
+func (j serviceTasks) beginAttempt(i int, r *eventlog.TaskRecord, at int64) {
+	if j.spec.Service == nil {
+		return
+	}
+	if r.Service == nil {
+		r.Service = &eventlog.ServiceRecord{}
+		j.ownExtras().serviceStates[roost.NoServiceState]++
+	}
+	j.setState(i, r, roost.ServiceStarting, at)
+}
+
+// start is for a task of a service whose processes run.
+func (j serviceTasks) start(i int, r *eventlog.TaskRecord, at int64) {
+	if j.spec.Service != nil && !j.spec.Service.HasChecks && r.Service.State == roost.ServiceStarting {
+		j.setState(i, r, roost.ServiceReady, at)
+	}
+}
+
+// ServiceStatus is what is told of a service beyond the states of its tasks.
+type ServiceStatus struct {
+	HasChecks bool
+	Wanted    int // tasks that are to run
+	ByState   [roost.ServiceLost + 1]int
+}
+
+// TaskServiceStatus is what is told of one task of a service.
+type TaskServiceStatus struct {
+	State  roost.ServiceState
+	Since  int64 // when it came into that state, unix nanoseconds
+	Check  string
+	Detail string
+}
+
+// status tells how a service stands; nil for a job that is none.
+func (j serviceTasks) status() *ServiceStatus {
+	if j.spec.Service == nil {
+		return nil
+	}
+	s := &ServiceStatus{HasChecks: j.spec.Service.HasChecks,
+		Wanted: len(j.state) - int(j.counts[roost.Completed]+j.counts[roost.Removed]+j.counts[roost.Held])}
+	for state, n := range j.serviceStates {
+		s.ByState[state] = int(n)
+	}
+	s.ByState[roost.NoServiceState] = s.Wanted
+	for state := roost.ServiceStarting; state <= roost.ServiceLost; state++ {
+		s.ByState[roost.NoServiceState] -= s.ByState[state]
+	}
+	return s
+}
+
+// taskServiceStatus is what is told of a task; nil where its job is no service.
+func taskServiceStatus(r *eventlog.TaskRecord) *TaskServiceStatus {
+	if r == nil || r.Service == nil {
+		return nil
+	}
+	s := r.Service
+	return &TaskServiceStatus{State: s.State, Since: s.Since, Check: s.Check, Detail: s.Detail}
+}
+
+// restore counts the states of a restored job's tasks.
+func (j serviceTasks) restore() {
+	if j.spec.Service == nil {
+		return
+	}
+	for i := range j.state {
+		if r := j.records.Own(i); r != nil && r.Service != nil {
+			j.ownExtras().serviceStates[r.Service.State]++
+		}
+	}
+}
+
+// checkService panics when the states of a service's tasks contradict their attempts.
+func (q *jobTable) checkService(j *job) {
+	var states [roost.ServiceLost + 1]int32
+	for i := range j.state {
+		r := j.records.Own(i)
+		if r == nil || r.Service == nil {
+			if r != nil && r.Live && j.spec.Service != nil {
+				panic(fmt.Sprintf("queue: %v is of a service, and has no state of one", j.id(q.host).Task(i)))
+			}
+			continue
+		}
+		s := r.Service
+		states[s.State]++
+		if (s.State != roost.NoServiceState) != r.Live || (s.State == roost.ServiceReady) != (s.ReadySince != 0) {
+			panic(fmt.Sprintf("queue: %v is %v since %d, ready since %d, and its attempt is live: %v",
+				j.id(q.host).Task(i), s.State, s.Since, s.ReadySince, r.Live))
+		}
+	}
+	if states != j.serviceStates {
+		panic(fmt.Sprintf("queue: tasks of service %d are in the states %v, and %v are counted", j.seq, states,
+			j.serviceStates))
+	}
+}
