@@ -36,15 +36,17 @@ const maxArchiveBatch = 10_000
 // jobArchive moves final jobs from the queue to the history, and forgets old ones there.
 // What is below the line belongs to the loop.
 type jobArchive struct {
-	node      *config.Node
-	stateDir  string
-	log       *slog.Logger
-	history   *history.History
-	journal   *journal.Journal
-	service   *api.Service
-	transfers *transfer.FileTransfers
-	loop      loopAdapter
-	effects   effectRunner
+	node     *config.Node
+	stateDir string
+	log      *slog.Logger
+	history  *history.History
+	// removeHistory removes jobs from it, and from its copies on other hosts
+	removeHistory func(seqs ...uint64) error
+	journal       *journal.Journal
+	service       *api.Service
+	transfers     *transfer.FileTransfers
+	loop          loopAdapter
+	effects       effectRunner
 
 	// ---- owned by the loop ----
 	queue         *queue.Queue
@@ -231,7 +233,7 @@ func (j *jobArchive) sweepHistory(now time.Time) error {
 				return fmt.Errorf("spool: %w", err)
 			}
 		}
-		if err := j.history.Remove(old...); err != nil {
+		if err := j.removeHistory(old...); err != nil {
 			return err
 		}
 	}

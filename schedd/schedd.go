@@ -100,6 +100,8 @@ type ReplicatedLog struct {
 	Open func(journal.Observer) (*journal.Journal, *queue.Queue, error)
 	// History is that of this host, which the schedd does not close.
 	History *history.History
+	// RemoveHistory removes jobs from the histories of all hosts.
+	RemoveHistory func(seqs ...uint64) error
 	// Incarnation numbers this start of the schedd, above all before on any host. It has
 	// at most 40 bits.
 	Incarnation uint64
@@ -235,7 +237,7 @@ func (s *Schedd) assemble() {
 	})
 	s.service = api.New(api.Config{
 		Node: s.node, Identity: s.identity, Log: s.log, Started: s.started, Queue: s.queue, Dispatch: s.dispatch,
-		Journal: s.journal, History: s.history, Reserve: s.reserve, Loop: loop, Leader: s.leader,
+		Journal: s.journal, History: s.history, RemoveHistory: historyRemoval(s), Reserve: s.reserve, Loop: loop, Leader: s.leader,
 		Transfers: s.transfers, Peers: s.peerSchedds, Admins: &s.admins, Users: s.users, Table: &s.jobTable,
 		Metrics:      s.metrics.Schedd,
 		AddUsage:     func(a usagewindow.Attempt, u *accounting.UsageHour) { addUsage(s, a, u) },
@@ -248,9 +250,18 @@ func (s *Schedd) assemble() {
 		},
 	})
 	s.archive = &jobArchive{
-		node: s.node, stateDir: s.stateDir(), log: s.log, history: s.history, journal: s.journal, service: s.service,
+		node: s.node, stateDir: s.stateDir(), log: s.log, history: s.history, removeHistory: historyRemoval(s),
+		journal: s.journal, service: s.service,
 		transfers: s.transfers, loop: loop, effects: s.effects, queue: s.queue, archivingJobs: make(map[uint64]bool),
 	}
+}
+
+// historyRemoval returns what removes jobs from the history.
+func historyRemoval(s *Schedd) func(seqs ...uint64) error {
+	if s.replicated != nil {
+		return s.replicated.RemoveHistory
+	}
+	return s.history.Remove
 }
 
 // nextIncarnation numbers this start of the schedd.

@@ -66,7 +66,7 @@ func (s *Service) removeHistoryJob(ctx context.Context, who queue.CallerIdentity
 	if err := s.transfers.SpoolFiles.RemoveJob(t.Job.Seq); err != nil {
 		return fmt.Errorf("%v: its output: %w", t, err)
 	}
-	return s.history.Remove(t.Job.Seq)
+	return s.removeHistory(t.Job.Seq)
 }
 
 // waitForHistory waits until a job that has ended is in the queue no more.

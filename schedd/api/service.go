@@ -69,23 +69,25 @@ type Loop interface {
 
 // Config is what a Service needs.
 type Config struct {
-	Node      *config.Node
-	Identity  *rpc.Identity
-	Log       *slog.Logger
-	Started   time.Time
-	Queue     *queue.Queue
-	Dispatch  *dispatch.Dispatcher
-	Journal   *journal.Journal
-	History   *history.History
-	Reserve   *journal.DiskReserve
-	Loop      Loop
-	Leader    *negotiation.LeaderConn
-	Transfers *transfer.FileTransfers
-	Peers     *peers.Peers
-	Admins    *peers.JobAdmins
-	Users     *transfer.UserAgents
-	Table     *JobTable
-	Metrics   *metrics.Schedd
+	Node     *config.Node
+	Identity *rpc.Identity
+	Log      *slog.Logger
+	Started  time.Time
+	Queue    *queue.Queue
+	Dispatch *dispatch.Dispatcher
+	Journal  *journal.Journal
+	History  *history.History
+	// RemoveHistory removes jobs from it, and from its copies on other hosts.
+	RemoveHistory func(seqs ...uint64) error
+	Reserve       *journal.DiskReserve
+	Loop          Loop
+	Leader        *negotiation.LeaderConn
+	Transfers     *transfer.FileTransfers
+	Peers         *peers.Peers
+	Admins        *peers.JobAdmins
+	Users         *transfer.UserAgents
+	Table         *JobTable
+	Metrics       *metrics.Schedd
 
 	// AddUsage takes an hour of an attempt for the accounts. It fills in the key.
 	AddUsage     func(usagewindow.Attempt, *accounting.UsageHour)
@@ -129,6 +131,7 @@ type Service struct {
 	identity             *rpc.Identity
 	started              time.Time
 	journal              *journal.Journal
+	removeHistory        func(seqs ...uint64) error
 	reserve              *journal.DiskReserve // of the log's disk
 	admins               *peers.JobAdmins
 	metrics              *metrics.Schedd
@@ -151,7 +154,7 @@ func New(c Config) *Service {
 	}
 	return &Service{
 		jobActions: &jobActions{v}, identity: c.Identity, started: c.Started,
-		journal: c.Journal, reserve: c.Reserve, admins: c.Admins, users: c.Users, metrics: c.Metrics,
+		journal: c.Journal, removeHistory: c.RemoveHistory, reserve: c.Reserve, admins: c.Admins, users: c.Users, metrics: c.Metrics,
 		accountantAddress: c.AccountantAddress, spentBudgets: c.SpentBudgets,
 	}
 }

@@ -227,8 +227,19 @@ func (m *Member) StepDown() error {
 
 // propose has a batch committed by the members.
 func (m *Member) propose(number uint64, batch []byte) error {
+	return m.proposeEntry(appendEntry(nil, number, batch))
+}
+
+// RemoveHistory removes jobs from the histories of all members. Jobs that are not there
+// are skipped.
+func (m *Member) RemoveHistory(seqs ...uint64) error {
+	return m.proposeEntry(appendRemoval(nil, seqs))
+}
+
+// proposeEntry returns when this member has applied the entry.
+func (m *Member) proposeEntry(entry []byte) error {
 	answer := make(chan error, 1)
-	m.replica.Propose(appendEntry(nil, number, batch), func(result any, err error) {
+	m.replica.Propose(entry, func(result any, err error) {
 		if refused, _ := result.(error); err == nil {
 			err = refused
 		}
@@ -244,33 +255,34 @@ func (m *Member) Apply(_ uint64, entry []byte) any {
 	if !m.awaitJournal() {
 		return roost.Unavailable
 	}
+	removed, found, err := parseRemoval(entry)
+	if err == nil && found {
+		err = m.retryWhenFull(func() error { return m.history.Remove(removed...) })
+	}
+	if err != nil || found {
+		return m.failed(err)
+	}
 	number, batch, err := parseEntry(entry)
 	if err != nil {
-		m.fail(err)
-		return err
+		return m.failed(err)
 	}
 	if m.follower != nil && number == m.journal.NextBatch() {
 		if err := m.archivePurged(batch); err != nil {
-			m.fail(err)
-			return err
+			return m.failed(err)
 		}
 	}
 	switch err := m.retryWhenFull(func() error { return m.journal.AddBatch(number, batch) }); {
 	case errors.Is(err, journal.ErrStale):
 		if number > m.journal.NextBatch() {
 			err = errors.Join(err, os.WriteFile(m.markPath(), nil, 0o600))
-			m.fail(fmt.Errorf("%w; at the next start it is replaced by the last snapshot", err))
+			m.failed(fmt.Errorf("%w; at the next start it is replaced by the last snapshot", err))
 		}
 		return err
 	case err != nil:
-		m.fail(err)
-		return err
+		return m.failed(err)
 	}
 	if m.follower != nil {
-		if err := m.applyToCopy(batch); err != nil {
-			m.fail(err)
-			return err
-		}
+		return m.failed(m.applyToCopy(batch))
 	}
 	return nil
 }
@@ -363,9 +375,14 @@ func (m *Member) Restore(r io.Reader) error {
 	return m.follow()
 }
 
-// fail ends Run. The lock is held.
-func (m *Member) fail(err error) {
+// failed returns its error, which ends Run if it is one. The result is nil without an
+// error, as an any too. The lock is held.
+func (m *Member) failed(err error) any {
+	if err == nil {
+		return nil
+	}
 	m.replica.Fail(fmt.Errorf("the queue of %s: %w", m.config.Name, err))
+	return err
 }
 
 // retryWhenFull runs write until the disk has room for it, or the member ends.

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -322,6 +323,47 @@ func (c *testCell) checkEqual(with, jobs int) {
 				a.queue.LastSeq())
 		}
 		b.queue.Check()
+	}
+}
+
+// TestHistoryRemoval checks that jobs which are removed from the history go from that of
+// every member, of those too that were down.
+func TestHistoryRemoval(t *testing.T) {
+	c := newTestCell(t, 3, replica.SnapshotPolicy{})
+	keys := 0
+	with := c.leader()
+	s := c.lead(with, 5, &keys)
+	for range 120 {
+		if err := s.step(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.stop((with + 1) % 3)
+	ended, err := s.history.Recent(time.Unix(0, 0))
+	if err != nil || len(ended) < 4 {
+		t.Fatalf("%d jobs have ended, %v", len(ended), err)
+	}
+	if err := s.member.RemoveHistory(ended[1:]...); err != nil {
+		t.Fatal(err)
+	}
+	s.stepDown()
+	c.start((with + 1) % 3)
+	for i, r := range c.members {
+		left := func() []uint64 {
+			left, err := r.history.Recent(time.Unix(0, 0))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return left
+		}
+		for deadline := time.Now().Add(20 * time.Second); !slices.Equal(left(), ended[:1]); c.rest() {
+			if time.Now().After(deadline) {
+				t.Fatalf("member %d has the jobs %d, not %d alone", i, left(), ended[0])
+			}
+		}
+	}
+	if _, found, err := parseRemoval([]byte{removalFormat, 0x80}); !found || !errors.Is(err, roost.Invalid) {
+		t.Errorf("an entry that ends in the middle of a number: %v, %v", found, err)
 	}
 }
 

@@ -156,8 +156,9 @@ func (c *cell) startSchedd(ctx context.Context, term uint64) (*leadingSchedd, er
 	s := &leadingSchedd{cancel, make(chan error, 1)}
 	began := time.Now()
 	log := schedd.ReplicatedLog{
-		Open: c.member.OpenJournal, History: c.member.History(), Incarnation: c.lastIncarnation,
-		Confirm: c.member.Replica().Verify,
+		Open: c.member.OpenJournal, History: c.member.History(), RemoveHistory: c.member.RemoveHistory,
+		Incarnation: c.lastIncarnation,
+		Confirm:     c.member.Replica().Verify,
 		Serving: func() {
 			c.log.Info("this member acts for the queue", "queue", c.node.Name, "term", term, "took", time.Since(began))
 		},
