@@ -237,7 +237,8 @@ func (s *Schedd) assemble() {
 	})
 	s.service = api.New(api.Config{
 		Node: s.node, Identity: s.identity, Log: s.log, Started: s.started, Queue: s.queue, Dispatch: s.dispatch,
-		Journal: s.journal, History: s.history, RemoveHistory: historyRemoval(s), Reserve: s.reserve, Loop: loop, Leader: s.leader,
+		Journal: s.journal, History: s.history, RemoveHistory: historyRemoval(s), Reserve: s.reserve,
+		Loop: loop, Leader: s.leader,
 		Transfers: s.transfers, Peers: s.peerSchedds, Admins: &s.admins, Users: s.users, Table: &s.jobTable,
 		Metrics:      s.metrics.Schedd,
 		AddUsage:     func(a usagewindow.Attempt, u *accounting.UsageHour) { addUsage(s, a, u) },

@@ -154,7 +154,8 @@ func New(c Config) *Service {
 	}
 	return &Service{
 		jobActions: &jobActions{v}, identity: c.Identity, started: c.Started,
-		journal: c.Journal, removeHistory: c.RemoveHistory, reserve: c.Reserve, admins: c.Admins, users: c.Users, metrics: c.Metrics,
+		journal: c.Journal, removeHistory: c.RemoveHistory, reserve: c.Reserve, admins: c.Admins,
+		users: c.Users, metrics: c.Metrics,
 		accountantAddress: c.AccountantAddress, spentBudgets: c.SpentBudgets,
 	}
 }

@@ -42,7 +42,8 @@ const snapshotEntries = 50_000
 // Member is one of the central managers' replicas of the queue.
 type Member struct {
 	config  Config
-	replica *replica.Replica
+	replica *replica.Replica // nil while a lost majority is recovered from
+	onError func(error)      // called with what ends Run
 	log     *slog.Logger
 	ctx     context.Context // of Run
 
@@ -66,21 +67,9 @@ type follower struct {
 
 // Open opens the queue as a member that follows, and starts nothing.
 func Open(c Config) (*Member, error) {
-	if c.CheckpointBytes == 0 {
-		c.CheckpointBytes = defaultCheckpointBytes
-	}
-	m := &Member{config: c, log: c.Log, gapNoted: make(chan struct{}, 1)}
-	m.changed.L = &m.mu
-	err := os.MkdirAll(c.Dir, 0o700)
+	m, stored, err := openFiles(c)
 	if err != nil {
 		return nil, err
-	}
-	if m.history, err = history.Open(c.Dir, c.Name); err != nil {
-		return nil, err
-	}
-	stored, err := m.openStored()
-	if err != nil {
-		return nil, errors.Join(err, m.history.Close())
 	}
 	c.Replica.StoresState = stored
 	if c.Replica.Snapshots.Entries == 0 {
@@ -89,7 +78,28 @@ func Open(c Config) (*Member, error) {
 	if m.replica, err = replica.Open(c.Replica, m); err != nil {
 		return nil, errors.Join(err, m.close(), m.history.Close())
 	}
+	m.onError = m.replica.Fail
 	return m, nil
+}
+
+// openFiles opens the queue and its history, without a replica. Stored is as in
+// openStored.
+func openFiles(c Config) (m *Member, stored bool, err error) {
+	if c.CheckpointBytes == 0 {
+		c.CheckpointBytes = defaultCheckpointBytes
+	}
+	m = &Member{config: c, log: c.Log, ctx: context.Background(), gapNoted: make(chan struct{}, 1)}
+	m.changed.L = &m.mu
+	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
+		return nil, false, err
+	}
+	if m.history, err = history.Open(c.Dir, c.Name); err != nil {
+		return nil, false, err
+	}
+	if stored, err = m.openStored(); err != nil {
+		return nil, false, errors.Join(err, m.history.Close())
+	}
+	return m, stored, nil
 }
 
 // Replica returns the replica of the log below the queue.
@@ -381,7 +391,7 @@ func (m *Member) failed(err error) any {
 	if err == nil {
 		return nil
 	}
-	m.replica.Fail(fmt.Errorf("the queue of %s: %w", m.config.Name, err))
+	m.onError(fmt.Errorf("the queue of %s: %w", m.config.Name, err))
 	return err
 }
 

@@ -326,8 +326,8 @@ func (c *testCell) checkEqual(with, jobs int) {
 	}
 }
 
-// TestHistoryRemoval checks that jobs which are removed from the history go from that of
-// every member, of those too that were down.
+// TestHistoryRemoval checks that a removal of jobs from the history reaches every member,
+// also one that was down.
 func TestHistoryRemoval(t *testing.T) {
 	c := newTestCell(t, 3, replica.SnapshotPolicy{})
 	keys := 0

@@ -105,6 +105,56 @@ func damageJournal(t *testing.T, dir string, exported []byte) {
 	}
 }
 
+// TestRecover checks that a queue can be made of a single member when the others are lost
+// for good. Nothing is lost that this member has in its log.
+func TestRecover(t *testing.T) {
+	for name, snapshots := range map[string]replica.SnapshotPolicy{
+		"log": {}, "snapshots": {Entries: 25, Interval: 10 * time.Millisecond, Trailing: 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newTestCell(t, 3, snapshots)
+			keys := 0
+			with := c.leader()
+			s := c.lead(with, 9, &keys)
+			for range 100 {
+				if err := s.step(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s.stepDown()
+			next, last := s.member.nextBatch(), s.member.follower.queue.LastSeq()
+			config := s.member.config
+			for i := range c.members {
+				c.stop(i)
+			}
+			config.Replica.Snapshots = replica.SnapshotPolicy{}
+			if err := recoverMember(config); err != nil {
+				t.Fatal(err)
+			}
+			c.addresses = c.addresses[with : with+1]
+			c.members, c.dir = c.members[:1], filepath.Join(c.dir, "alone")
+			if err := errors.Join(os.Mkdir(c.dir, 0o700),
+				os.Rename(filepath.Dir(config.Dir), c.memberDir(0))); err != nil {
+				t.Fatal(err)
+			}
+			c.start(0)
+			if c.leader() != 0 || c.members[0].nextBatch() != next || c.members[0].follower.queue.LastSeq() != last {
+				t.Errorf("batch %d of %d, job %d of %d", c.members[0].nextBatch(), next,
+					c.members[0].follower.queue.LastSeq(), last)
+			}
+			if _, found := c.members[0].gap(); found {
+				t.Error("it has a gap in its history, which nobody can fill")
+			}
+			c.checkEqual(0, keys)
+			s = c.lead(0, 10, &keys)
+			if err := s.step(); err != nil {
+				t.Fatal(err)
+			}
+			s.stepDown()
+		})
+	}
+}
+
 // TestHistoryGap checks that a member which got a snapshot fetches from the others the
 // jobs that have ended meanwhile. A member with a gap of its own gives none.
 func TestHistoryGap(t *testing.T) {

@@ -43,12 +43,7 @@ func Run(ctx context.Context, node *config.Node, identity *rpc.Identity) error {
 	if err != nil {
 		return fmt.Errorf("cell queue: %w", err)
 	}
-	c.member, err = Open(Config{
-		Dir: filepath.Join(c.node.Dir, "schedd"), Name: c.node.Name, Log: log,
-		Replica: replica.Config{Dir: filepath.Join(c.node.Dir, "replica"), Name: node.Name, Address: q.Member,
-			Peers: q.Members, ElectionTimeout: node.Negotiator.Election, Identity: identity, Log: log},
-	})
-	if err != nil {
+	if c.member, err = Open(memberConfig(node, identity, log)); err != nil {
 		listener.Close()
 		return fmt.Errorf("cell queue: %w", err)
 	}
@@ -66,6 +61,16 @@ func Run(ctx context.Context, node *config.Node, identity *rpc.Identity) error {
 		return err
 	}
 	return nil
+}
+
+// memberConfig returns the configuration of a node's member.
+func memberConfig(node *config.Node, identity *rpc.Identity, log *slog.Logger) Config {
+	q, dir := node.CellQueue, node.CellQueueDir()
+	return Config{
+		Dir: filepath.Join(dir, "schedd"), Name: node.Pool, Log: log,
+		Replica: replica.Config{Dir: filepath.Join(dir, "replica"), Name: node.Name, Address: q.Member,
+			Peers: q.Members, ElectionTimeout: node.Negotiator.Election, Identity: identity, Log: log},
+	}
 }
 
 // runMember runs the replica, and the schedd while this member leads. The replica ends

@@ -35,6 +35,7 @@ func CellCommand(recoverCell func(*frame.Invocation) error) *frame.Command {
 			{Line: "roost cell", Description: "how the central managers stand, and how many more may fail"},
 			{Line: "roost cell add 10.0.0.4:9702", Description: "take in the negotiator on 10.0.0.4"},
 			{Line: "roost cell remove central2", Description: "go on without the one on central2"},
+			{Line: "roost cell --queue", Description: "the same for the queue of the cell"},
 			{Line: "roost cell recover --force",
 				Description: "go on with this one alone, its negotiator being stopped"},
 			{Line: "roost cell settings", Description: "all settings, with what they mean"},
@@ -46,6 +47,8 @@ func CellCommand(recoverCell func(*frame.Invocation) error) *frame.Command {
 		Flags: []ucli.Flag{
 			&ucli.StringFlag{Name: "config", Usage: "the `FILE` of this node, see roost-node(5), instead of the one " +
 				"of the pool in --dir or /etc/roost/node.hcl"},
+			&ucli.BoolFlag{Name: "queue", Usage: "with status, add, remove and recover: those who keep the queue of " +
+				"the cell, in place of the negotiators"},
 			&ucli.BoolFlag{Name: "force", Usage: "with recover: yes, the others are lost, or will never be started " +
 				"with what they have on disk; with checkpoint: write over the file"},
 			frame.JSONFlag(),

@@ -66,6 +66,8 @@ func TestCell(t *testing.T) {
 	says("roost limit set matlab 2", "", 0) // no schedd runs on this node
 	says("roost limit", "matlab", 0)
 	says("roost cell recover", "--force", 64)
+	says("roost cell --queue", "has no cell_queue block", 78)
+	says("roost cell recover --queue --force", "has no member of the cell's queue", 68)
 	says("roost cell recover --force", "stop the negotiator", 75)
 	cancel()
 	if err := <-ended; err != nil {

@@ -11,12 +11,14 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/cli/nodeaccess"
+	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
 // askAnyReplica asks the replica of this node, where it has one, or any other, until one
-// answers.
+// answers. The replicas are the negotiators, or with --queue the members of the cell's
+// queue.
 func askAnyReplica(c *frame.Invocation, patience time.Duration,
 	do func(ctx context.Context, r wire.ReplicaClient) error) error {
 	n, err := nodeaccess.ReadNodeFile(c)
@@ -27,19 +29,53 @@ func askAnyReplica(c *frame.Invocation, patience time.Duration,
 	if err != nil {
 		return err
 	}
-	addresses := slices.Clone(n.Negotiators)
-	if n.Negotiator != nil {
-		own := n.OwnNegotiator()
+	own, addresses, err := replicaAddresses(c, n)
+	if err != nil {
+		return err
+	}
+	if own != "" {
 		addresses = append([]string{own}, slices.DeleteFunc(addresses, func(a string) bool { return a == own })...)
 	}
-	err = fmt.Errorf("cell: %w: the node file of %s names no negotiators", roost.BadConfig, n.Name)
 	for _, addr := range addresses {
 		if err = nodeaccess.AskReplica(c.Context, addr, id, patience, do); !errors.Is(err, roost.Unavailable) ||
 			c.Context.Err() != nil {
 			return err
 		}
 	}
-	return frame.WithHint(err, "is the negotiator of this node running? see: roost doctor")
+	return frame.WithHint(err, "is the "+replicaNoun(c)+" of this node running? see: roost doctor")
+}
+
+// replicaAddresses returns the addresses of all replicas, and that of this node's.
+func replicaAddresses(c *frame.Invocation, n *config.Node) (own string, all []string, err error) {
+	switch q := n.CellQueue; {
+	case c.Flag("queue") && q == nil:
+		return "", nil, frame.WithHint(fmt.Errorf("cell: %w: the node file of %s has no cell_queue block",
+			roost.BadConfig, n.Name), "ask on a central manager that keeps the queue of the cell; roost-cell-queue(8) "+
+			"says how to set one up")
+	case c.Flag("queue"):
+		return q.Member, slices.Clone(q.Members), nil
+	case len(n.Negotiators) == 0 && n.Negotiator == nil:
+		return "", nil, fmt.Errorf("cell: %w: the node file of %s names no negotiators", roost.BadConfig, n.Name)
+	case n.Negotiator != nil:
+		own = n.OwnNegotiator()
+	}
+	return own, slices.Clone(n.Negotiators), nil
+}
+
+// replicaNoun is what the replicas in question are.
+func replicaNoun(c *frame.Invocation) string {
+	if c.Flag("queue") {
+		return "member of the cell's queue"
+	}
+	return "negotiator"
+}
+
+// replicaSetting is the setting of node files that has their addresses.
+func replicaSetting(c *frame.Invocation) string {
+	if c.Flag("queue") {
+		return "members of cell_queue"
+	}
+	return "negotiators"
 }
 
 // replicaRecord is a replica, for programs.
@@ -115,8 +151,8 @@ func cellAdd(c *frame.Invocation, addr string) error {
 	}); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.Stderr, "The negotiator at %s votes from now on. Put its address into negotiators in the node "+
-		"files of the pool.\n", addr)
+	fmt.Fprintf(c.Stderr, "The %s at %s votes from now on. Put its address into %s in the node files.\n",
+		replicaNoun(c), addr, replicaSetting(c))
 	return nil
 }
 
@@ -127,8 +163,8 @@ func cellRemove(c *frame.Invocation, name string) error {
 	}); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.Stderr, "%s is no member any more: stop its negotiator, and take its address out of the node files "+
-		"of the pool.\n", name)
+	fmt.Fprintf(c.Stderr, "%s is no member any more: stop its %s, and take its address out of %s in the node files.\n",
+		name, replicaNoun(c), replicaSetting(c))
 	return nil
 }
 

@@ -41,7 +41,7 @@ func TestJudgeCell(t *testing.T) {
 			"no vote yet"},
 	} {
 		worst, text := levelOK, ""
-		for _, f := range checkCell(n, tt.status) {
+		for _, f := range negotiatorReplicas(n).checkCell(tt.status) {
 			if f.Level == levelError || f.Level == levelWarning && worst == levelOK {
 				worst = f.Level
 			}
@@ -50,5 +50,10 @@ func TestJudgeCell(t *testing.T) {
 		if worst != tt.level || !strings.Contains(text, tt.want) {
 			t.Errorf("%s: %s, want %s and %q:\n%s", tt.name, worst, tt.level, tt.want, text)
 		}
+	}
+	n.CellQueue = &config.CellQueueSettings{Member: "a:7"}
+	if f := queueReplicas(n).checkCell(&wire.CellStatus{Says: "c1"}); f[0].Level != levelError ||
+		!strings.Contains(f[0].Hint, "roost cell add a:7 --queue") {
+		t.Errorf("a member of the cell's queue without others: %v", f)
 	}
 }

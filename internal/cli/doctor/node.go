@@ -46,7 +46,10 @@ func examineNode(c *frame.Invocation) (findings []checkResult, dir string, ok bo
 	}
 	findings = append(findings, examineCollectors(c, n, id)...)
 	if n.Negotiator != nil {
-		findings = append(findings, examineReplica(c, n, id)...)
+		findings = append(findings, negotiatorReplicas(n).examine(c, id)...)
+	}
+	if n.CellQueue != nil {
+		findings = append(findings, queueReplicas(n).examine(c, id)...)
 	}
 	return findings, n.Dir, true
 }
@@ -83,39 +86,57 @@ func checkCollector(c *frame.Invocation, addr string, id *rpc.Identity) error {
 	return rpc.FromStatus(err)
 }
 
-// examineReplica asks the negotiator of this node how the cell stands.
-func examineReplica(c *frame.Invocation, n *config.Node, id *rpc.Identity) []checkResult {
+// replicaGroup is the replicas of which a central manager has one.
+type replicaGroup struct {
+	check   string // as in results
+	own     string // the address of this node's
+	setting string // of node files, that names them
+	option  string // for roost cell
+	logFile string
+}
+
+func negotiatorReplicas(n *config.Node) replicaGroup {
+	return replicaGroup{check: "negotiator", own: n.OwnNegotiator(), setting: "negotiators",
+		logFile: n.Dir + "/log/negotiator.log"}
+}
+
+func queueReplicas(n *config.Node) replicaGroup {
+	return replicaGroup{check: "cell queue", own: n.CellQueue.Member, setting: "members of cell_queue",
+		option: " --queue", logFile: n.Dir + "/log/cell-queue.log"}
+}
+
+// examine asks the replica of this node how the cell stands.
+func (g replicaGroup) examine(c *frame.Invocation, id *rpc.Identity) []checkResult {
 	var s *wire.CellStatus
-	err := nodeaccess.AskReplica(c.Context, n.OwnNegotiator(), id, nodeaccess.CellTimeout,
+	err := nodeaccess.AskReplica(c.Context, g.own, id, nodeaccess.CellTimeout,
 		func(ctx context.Context, r wire.ReplicaClient) (err error) {
 			s, err = r.Status(ctx, &wire.CellQuestion{})
 			return err
 		})
 	if err != nil {
-		return []checkResult{{"negotiator", levelError,
-			fmt.Sprintf("that of this node, %s, does not answer: %s", n.OwnNegotiator(),
-				firstLine(frame.ErrorText(err))),
-			"is roost's master running here? if it is, look at negotiator.log in " + n.Dir + "/log"}}
+		return []checkResult{{g.check, levelError,
+			fmt.Sprintf("that of this node, %s, does not answer: %s", g.own, firstLine(frame.ErrorText(err))),
+			"is roost's master running here? if it is, look at " + g.logFile}}
 	}
-	return checkCell(n, s)
+	return g.checkCell(s)
 }
 
 // checkCell says what is wrong with a cell, and what to do.
-func checkCell(n *config.Node, s *wire.CellStatus) (findings []checkResult) {
-	here := checkResult{"negotiator", levelOK, "another leads, this one follows", ""}
+func (g replicaGroup) checkCell(s *wire.CellStatus) (findings []checkResult) {
+	here := checkResult{g.check, levelOK, "another leads, this one follows", ""}
 	switch {
 	case len(s.GetMembers()) == 0:
-		here = checkResult{"negotiator", levelError, cell.FaultToleranceText(s),
-			"start the others; they have to name the same negotiators in their node files. To join a cell that is " +
-				"there, say on a member: roost cell add " + n.OwnNegotiator()}
+		here = checkResult{g.check, levelError, cell.FaultToleranceText(s),
+			"start the others; they have to name the same " + g.setting + " in their node files. To join a cell that " +
+				"is there, say on a member: roost cell add " + g.own + g.option}
 	case s.GetSpare() < 0:
-		here = checkResult{"negotiator", levelError, cell.FaultToleranceText(s),
+		here = checkResult{g.check, levelError, cell.FaultToleranceText(s),
 			"see below who cannot be reached, and look at those hosts and the network between. If most are lost for " +
-				"good: roost cell recover, see roost-cell(1)"}
+				"good: roost cell recover" + g.option + ", see roost-cell(1)"}
 	case s.GetLeader() == "":
-		here = checkResult{"negotiator", levelWarning, cell.FaultToleranceText(s),
-			"ask again in a few seconds; if nobody leads then either, look at negotiator.log in " + n.Dir + "/log"}
-	case s.GetLeader() == n.OwnNegotiator():
+		here = checkResult{g.check, levelWarning, cell.FaultToleranceText(s),
+			"ask again in a few seconds; if nobody leads then either, look at " + g.logFile}
+	case s.GetLeader() == g.own:
 		here.Text = "this one leads"
 	}
 	findings = append(findings, here)
@@ -134,23 +155,25 @@ func checkCell(n *config.Node, s *wire.CellStatus) (findings []checkResult) {
 		}
 	}
 	if len(versions) > 1 {
-		findings = append(findings, checkResult{"version", levelWarning, "the negotiators are of different versions",
+		findings = append(findings, checkResult{"version", levelWarning,
+			"the replicas of " + g.check + " are of different versions",
 			"bring them all to " + roost.Version + ", one after another"})
 	}
 	if here.Level == levelOK {
-		findings = append(findings, checkReplicaCount(s))
+		findings = append(findings, g.checkReplicaCount(s))
 	}
 	return findings
 }
 
 // checkReplicaCount says what a cell of so many replicas can bear.
-func checkReplicaCount(s *wire.CellStatus) checkResult {
+func (g replicaGroup) checkReplicaCount(s *wire.CellStatus) checkResult {
 	if advice := cell.EvenVotersWarning(s); advice != "" {
 		return checkResult{"cell", levelWarning, cell.FaultToleranceText(s), advice}
 	}
 	if s.GetSpare() == 0 && len(s.GetMembers()) > 1 {
 		return checkResult{"cell", levelWarning, cell.FaultToleranceText(s),
-			"bring back those that cannot be reached, or replace them: roost cell add, roost cell remove"}
+			"bring back those that cannot be reached, or replace them: roost cell add, roost cell remove" +
+				g.option}
 	}
 	return checkResult{"cell", levelOK, cell.FaultToleranceText(s), ""}
 }
