@@ -54,7 +54,8 @@ type machineLoop struct {
 	runners  map[slot.ClaimID]*claim.Runner
 	exits    map[slot.ClaimID]*wire.Exited // of attempts that ended and are not forgotten
 	pids     map[slot.ClaimID]int64
-	programs map[slot.ClaimID]*wire.Activate // between the word and the start
+	health   map[slot.ClaimID]*wire.TaskHealth // of attempts of services that run
+	programs map[slot.ClaimID]*wire.Activate   // between the word and the start
 	// cores that a claim has to itself; entries of claims that hold nothing are dropped
 	// when one is made
 	pinned            map[slot.ClaimID][]int
@@ -78,7 +79,7 @@ type machineLoop struct {
 func newMachineLoop(m *startdHost, core *slot.ClaimTable) *machineLoop {
 	l := &machineLoop{
 		host: m, table: core, runners: make(map[slot.ClaimID]*claim.Runner), exits: make(map[slot.ClaimID]*wire.Exited),
-		pids:   make(map[slot.ClaimID]int64),
+		pids: make(map[slot.ClaimID]int64), health: make(map[slot.ClaimID]*wire.TaskHealth),
 		pinned: make(map[slot.ClaimID][]int), programs: make(map[slot.ClaimID]*wire.Activate),
 		firstAdSequence: make(map[slot.ClaimID]uint64), sessions: make(map[uint64]*scheddSession),
 		rights:  make(map[slot.ClaimID]userfiles.UserCredential),
@@ -196,7 +197,10 @@ func (l *machineLoop) handleEvent(update any) {
 	case claim.StartedEvent:
 		l.pids[n.Claim] = n.PID
 		l.table.Started(boottime.Now(), n.Claim, n.ID)
+	case claim.HealthEvent:
+		l.onHealthEvent(n)
 	case claim.EndedEvent:
+		delete(l.health, n.Claim)
 		l.exits[n.Claim] = n.Exited
 		l.metrics.countEnd(n.Exited)
 		l.table.Ended(boottime.Now(), n.Claim, n.ID)
@@ -214,6 +218,7 @@ func (l *machineLoop) handleEvent(update any) {
 		delete(l.spares.leaving, n.ID)
 	case claim.GoneEvent:
 		delete(l.runners, n.Claim)
+		delete(l.health, n.Claim)
 		delete(l.firstAdSequence, n.Claim)
 		l.metrics.setThrottled(n.Claim, false)
 	case gpusChanged:

@@ -31,6 +31,7 @@ import (
 	"github.com/roost-batch/roost/startd/claim"
 	"github.com/roost-batch/roost/startd/gpuwatch"
 	"github.com/roost-batch/roost/startd/meter"
+	"github.com/roost-batch/roost/startd/probe"
 	"github.com/roost-batch/roost/startd/slot"
 	"github.com/roost-batch/roost/startd/streams"
 )
@@ -68,6 +69,8 @@ type startdHost struct {
 	inbox             chan any
 	loopDone          chan struct{} // closed when the loop reads no more
 	exporter          *metrics.Exporter
+	prober            *probe.Prober         // of health checks
+	checkMetrics      *metrics.HealthChecks // of it; set before it runs
 }
 
 // Run runs the node's execute node of that name until ctx ends. Then its tasks are
@@ -199,10 +202,14 @@ func (m *startdHost) openState(starterPath string) (*machineLoop, error) {
 	if err := m.openCheckpoints(ad); err != nil {
 		return nil, err
 	}
+	if m.prober, err = m.newProber(); err != nil {
+		return nil, err
+	}
 	m.claims = claim.NewMachine(claim.Options{
 		Log: m.log, Settings: m.config, BootID: m.boot, StarterPath: starterPath, Sandboxed: m.sandboxed,
 		OutputLimit: disks.Output, Host: m, Agents: m.agents, Accounts: m.accounts, Cgroups: m.groups, GPUs: m.gpus,
 		Meters: m.meters, Checkpoints: m.checkpoints,
+		Prober: m.prober,
 	})
 	m.Server = streams.New(streams.Options{Log: m.log, Loop: m, Agents: m.agents, Checkpoints: m.checkpoints})
 	m.groups.Describe(ad)
@@ -220,6 +227,7 @@ func (m *startdHost) openState(starterPath string) (*machineLoop, error) {
 		return nil, err
 	}
 	l := newMachineLoop(m, core)
+	m.checkMetrics = l.metrics.Checks
 	if l.ownerState, err = l.newOwnerState(); err != nil {
 		return nil, err
 	}
@@ -252,7 +260,9 @@ func (m *startdHost) serveLoop(ctx context.Context, l *machineLoop, id *rpc.Iden
 	if l.ownerState != nil {
 		running.Go(func() { m.watchGuard(ctx) })
 	}
-	running.Go(func() { l.run(ctx); server.Stop() })
+	probing, stopProbing := context.WithCancel(context.WithoutCancel(ctx)) // tasks that leave say so at the end
+	running.Go(func() { m.runProber(probing) })
+	running.Go(func() { l.run(ctx); stopProbing(); server.Stop() })
 	running.Go(func() { m.meters.WatchUsage(ctx, m) })
 	running.Go(func() { m.meters.WatchDisks(ctx) })
 	running.Go(func() { m.meters.WatchLimits(ctx) })

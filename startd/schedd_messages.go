@@ -63,6 +63,10 @@ func (l *machineLoop) onScheddMessage(s *scheddSession, message *wire.ToStartd, 
 		l.sendToAttempt(s, m.HostFiles.GetAttempt(), func(id roost.AttemptID) any {
 			return claim.HostFilesCmd{ID: id, Nodes: m.HostFiles.GetNodeFile(), GPUs: m.HostFiles.GetGpuFile()}
 		})
+	case *wire.ToStartd_HoldChecks:
+		l.sendToAttempt(s, m.HoldChecks.GetAttempt(), func(id roost.AttemptID) any {
+			return claim.HoldChecksCmd{ID: id, For: time.Duration(m.HoldChecks.GetForNs())}
+		})
 	case *wire.ToStartd_Message:
 		if m := m.Message; len(m.GetLine()) <= claim.MaxOutputMessage {
 			l.sendToAttempt(s, m.GetAttempt(), func(id roost.AttemptID) any {

@@ -140,6 +140,7 @@ func (l *machineLoop) openSession(s *scheddSession, hello *wire.SessionHello) er
 	l.host.meters.ResendWindows(s.schedd)
 	sendHostileSession(s)
 	l.resendInputReady(s)
+	l.resendHealth(s)
 	for _, c := range l.table.ClaimsOf(s.schedd) {
 		l.sendCommand(c, claim.ResendPendingCmd{})
 	}

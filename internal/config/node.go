@@ -112,9 +112,12 @@ type StartdSettings struct {
 	Limits     LimitSettings
 	Policy     OwnerPolicy
 	StopNotice time.Duration // the longest notice period of tasks when the daemons are stopped
-	Spares     *int          // the number of spare starters; nil: SpareStarters selects it
-	Scripts    AttemptScripts
-	Accounts   TaskAccounts
+	// how long a preempted task may delay the one that takes its place: drain and notice
+	PreemptionDelay time.Duration
+
+	Spares   *int // the number of spare starters; nil: SpareStarters selects it
+	Scripts  AttemptScripts
+	Accounts TaskAccounts
 }
 
 // SpareStarters is how many starters are made before there are claims for them.

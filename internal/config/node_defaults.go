@@ -92,7 +92,7 @@ func (n *Node) fillDefaults(at, host string) {
 		d.Limits.fillDefaults()
 		d.Scripts.fillDefaults()
 		d.Accounts.fillDefaults(d.Policy.Preset)
-		setDefaultDuration(&d.StopNotice, defaultStopNotice(d.Policy.Preset))
+		d.fillNoticeDefaults()
 		fillListenAddress(&d.Listen, n.RunDir(), "startd-"+d.Name)
 	}
 	n.fillAuthorityDefaults(at)
@@ -254,6 +254,17 @@ func defaultStopNotice(policy string) time.Duration {
 	}
 	return 2 * time.Second
 }
+
+func (d *StartdSettings) fillNoticeDefaults() {
+	setDefaultDuration(&d.PreemptionDelay, defaultPreemptionDelay)
+	setDefaultDuration(&d.StopNotice, defaultStopNotice(d.Policy.Preset))
+}
+
+// The bounds of PreemptionDelay. A checkpoint on the way out may take as long.
+const (
+	defaultPreemptionDelay = 5 * time.Minute
+	maxPreemptionDelay     = 24 * time.Hour
+)
 
 // maxStopNotice leaves time for checkpoints and for the daemons, out of the 75 seconds
 // that the master waits.

@@ -288,6 +288,13 @@ func (s *blockReader) readStartds(n *Node) {
 			}
 			return err
 		})
+		t.readSetting("preemption_delay", `"1m"`, func(text string) (err error) {
+			if d.PreemptionDelay, err = roost.ParseDuration(text); err == nil &&
+				(d.PreemptionDelay < time.Second || d.PreemptionDelay > maxPreemptionDelay) {
+				err = fmt.Errorf("%s is not from 1s to %v", text, maxPreemptionDelay)
+			}
+			return err
+		})
 		t.readSetting("spare_starters", "2", func(text string) error {
 			n, err := strconv.Atoi(text)
 			if err != nil || n < 0 || n > MaxSpareStarters {

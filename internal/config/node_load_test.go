@@ -177,7 +177,7 @@ func fullNode() *Node {
 				Vacate: 5 * time.Minute},
 			Scripts: AttemptScripts{Prologue: "/etc/roost/prologue", Epilogue: "/etc/roost/epilogue",
 				Within: time.Minute},
-			StopNotice: 20 * time.Second, Spares: new(3),
+			StopNotice: 20 * time.Second, PreemptionDelay: time.Minute, Spares: new(3),
 			Accounts: TaskAccounts{Users: SlotUser, SlotUIDs: account.IDRange{First: 200_000, Last: 265_535},
 				Trust: []SubmitNodeTrust{{Node: "login*", Users: []string{"ann", "33000-33999"}}}},
 		}, {
@@ -185,7 +185,7 @@ func fullNode() *Node {
 			GPUs:   GPUSettings{None: true},
 			Limits: LimitSettings{Enforce: EnforceAuto, Sandbox: EnforceAuto, Processes: defaultProcesses},
 			Layout: gpu.LayoutConfig{CPUUnits: 2}, Pin: true, Queue: NodeQueue{Auto: true},
-			StopNotice: time.Second, Spares: new(0),
+			StopNotice: time.Second, PreemptionDelay: 30 * time.Second, Spares: new(0),
 			Accounts: TaskAccounts{Users: DirectoryUser},
 		}},
 	}

@@ -108,6 +108,7 @@ func (w fileWriter) writeStartd(d StartdSettings) {
 	b.writeText("rank", d.Rank)
 	b.writePolicy(d.Policy)
 	b.writeDuration("stop_notice", d.StopNotice)
+	b.writeDuration("preemption_delay", d.PreemptionDelay)
 	if d.Spares != nil {
 		b.to.setAttribute("spare_starters", strconv.Itoa(*d.Spares))
 	}

@@ -5,6 +5,7 @@ type Startd struct {
 	OOMKills      *Counter
 	LeasesExpired *Counter
 	FreezeTime    *Histogram
+	Checks        *HealthChecks
 	Snapshots     *Published[StartdSnapshot]
 }
 
@@ -26,6 +27,7 @@ func NewStartd(r *Registry) *Startd {
 		FreezeTime: r.Histogram("freeze_seconds",
 			"Time from the news that the owner needs the machine until its tasks stood still.", fastBuckets),
 	}
+	s.Checks = newHealthChecks(r)
 	s.Snapshots = newStartdSnapshots(r)
 	r.seal()
 	return s

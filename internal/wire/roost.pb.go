@@ -25,6 +25,62 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// HealthState is how an attempt of a service is.
+type HealthState int32
+
+const (
+	HealthState_HEALTH_STATE_STARTING HealthState = 0 // its checks have not all passed yet
+	HealthState_HEALTH_STATE_UNREADY  HealthState = 1
+	HealthState_HEALTH_STATE_READY    HealthState = 2
+	HealthState_HEALTH_STATE_FAILING  HealthState = 3 // a check for "live" has failed: it is to be ended, within the disruptions of its job
+	HealthState_HEALTH_STATE_LEAVING  HealthState = 4 // it is being stopped, and gets no new work
+)
+
+// Enum value maps for HealthState.
+var (
+	HealthState_name = map[int32]string{
+		0: "HEALTH_STATE_STARTING",
+		1: "HEALTH_STATE_UNREADY",
+		2: "HEALTH_STATE_READY",
+		3: "HEALTH_STATE_FAILING",
+		4: "HEALTH_STATE_LEAVING",
+	}
+	HealthState_value = map[string]int32{
+		"HEALTH_STATE_STARTING": 0,
+		"HEALTH_STATE_UNREADY":  1,
+		"HEALTH_STATE_READY":    2,
+		"HEALTH_STATE_FAILING":  3,
+		"HEALTH_STATE_LEAVING":  4,
+	}
+)
+
+func (x HealthState) Enum() *HealthState {
+	p := new(HealthState)
+	*p = x
+	return p
+}
+
+func (x HealthState) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (HealthState) Descriptor() protoreflect.EnumDescriptor {
+	return file_roost_proto_enumTypes[0].Descriptor()
+}
+
+func (HealthState) Type() protoreflect.EnumType {
+	return &file_roost_proto_enumTypes[0]
+}
+
+func (x HealthState) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use HealthState.Descriptor instead.
+func (HealthState) EnumDescriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{0}
+}
+
 // Counting selects how limits on running jobs count the claims.
 type RequestUpdate_Counting int32
 
@@ -59,11 +115,11 @@ func (x RequestUpdate_Counting) String() string {
 }
 
 func (RequestUpdate_Counting) Descriptor() protoreflect.EnumDescriptor {
-	return file_roost_proto_enumTypes[0].Descriptor()
+	return file_roost_proto_enumTypes[1].Descriptor()
 }
 
 func (RequestUpdate_Counting) Type() protoreflect.EnumType {
-	return &file_roost_proto_enumTypes[0]
+	return &file_roost_proto_enumTypes[1]
 }
 
 func (x RequestUpdate_Counting) Number() protoreflect.EnumNumber {
@@ -113,11 +169,11 @@ func (x Outcome_Verdict) String() string {
 }
 
 func (Outcome_Verdict) Descriptor() protoreflect.EnumDescriptor {
-	return file_roost_proto_enumTypes[1].Descriptor()
+	return file_roost_proto_enumTypes[2].Descriptor()
 }
 
 func (Outcome_Verdict) Type() protoreflect.EnumType {
-	return &file_roost_proto_enumTypes[1]
+	return &file_roost_proto_enumTypes[2]
 }
 
 func (x Outcome_Verdict) Number() protoreflect.EnumNumber {
@@ -127,6 +183,55 @@ func (x Outcome_Verdict) Number() protoreflect.EnumNumber {
 // Deprecated: Use Outcome_Verdict.Descriptor instead.
 func (Outcome_Verdict) EnumDescriptor() ([]byte, []int) {
 	return file_roost_proto_rawDescGZIP(), []int{20, 0}
+}
+
+type HealthCheck_Kind int32
+
+const (
+	HealthCheck_KIND_HTTP HealthCheck_Kind = 0
+	HealthCheck_KIND_TCP  HealthCheck_Kind = 1
+	HealthCheck_KIND_EXEC HealthCheck_Kind = 2
+)
+
+// Enum value maps for HealthCheck_Kind.
+var (
+	HealthCheck_Kind_name = map[int32]string{
+		0: "KIND_HTTP",
+		1: "KIND_TCP",
+		2: "KIND_EXEC",
+	}
+	HealthCheck_Kind_value = map[string]int32{
+		"KIND_HTTP": 0,
+		"KIND_TCP":  1,
+		"KIND_EXEC": 2,
+	}
+)
+
+func (x HealthCheck_Kind) Enum() *HealthCheck_Kind {
+	p := new(HealthCheck_Kind)
+	*p = x
+	return p
+}
+
+func (x HealthCheck_Kind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (HealthCheck_Kind) Descriptor() protoreflect.EnumDescriptor {
+	return file_roost_proto_enumTypes[3].Descriptor()
+}
+
+func (HealthCheck_Kind) Type() protoreflect.EnumType {
+	return &file_roost_proto_enumTypes[3]
+}
+
+func (x HealthCheck_Kind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use HealthCheck_Kind.Descriptor instead.
+func (HealthCheck_Kind) EnumDescriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{61, 0}
 }
 
 type CheckpointPolicy_Method int32
@@ -159,11 +264,11 @@ func (x CheckpointPolicy_Method) String() string {
 }
 
 func (CheckpointPolicy_Method) Descriptor() protoreflect.EnumDescriptor {
-	return file_roost_proto_enumTypes[2].Descriptor()
+	return file_roost_proto_enumTypes[4].Descriptor()
 }
 
 func (CheckpointPolicy_Method) Type() protoreflect.EnumType {
-	return &file_roost_proto_enumTypes[2]
+	return &file_roost_proto_enumTypes[4]
 }
 
 func (x CheckpointPolicy_Method) Number() protoreflect.EnumNumber {
@@ -172,7 +277,7 @@ func (x CheckpointPolicy_Method) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use CheckpointPolicy_Method.Descriptor instead.
 func (CheckpointPolicy_Method) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{60, 0}
+	return file_roost_proto_rawDescGZIP(), []int{63, 0}
 }
 
 type IdleSource_Health int32
@@ -208,11 +313,11 @@ func (x IdleSource_Health) String() string {
 }
 
 func (IdleSource_Health) Descriptor() protoreflect.EnumDescriptor {
-	return file_roost_proto_enumTypes[3].Descriptor()
+	return file_roost_proto_enumTypes[5].Descriptor()
 }
 
 func (IdleSource_Health) Type() protoreflect.EnumType {
-	return &file_roost_proto_enumTypes[3]
+	return &file_roost_proto_enumTypes[5]
 }
 
 func (x IdleSource_Health) Number() protoreflect.EnumNumber {
@@ -221,7 +326,7 @@ func (x IdleSource_Health) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use IdleSource_Health.Descriptor instead.
 func (IdleSource_Health) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{94, 0}
+	return file_roost_proto_rawDescGZIP(), []int{98, 0}
 }
 
 // NeighbourLogs asks for the output of a task for a user of the calling schedd. The user
@@ -4110,6 +4215,7 @@ type ToStartd struct {
 	//	*ToStartd_Message
 	//	*ToStartd_Limit
 	//	*ToStartd_HostFiles
+	//	*ToStartd_HoldChecks
 	Of            isToStartd_Of `protobuf_oneof:"of"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4287,6 +4393,15 @@ func (x *ToStartd) GetHostFiles() *HostFiles {
 	return nil
 }
 
+func (x *ToStartd) GetHoldChecks() *HoldChecks {
+	if x != nil {
+		if x, ok := x.Of.(*ToStartd_HoldChecks); ok {
+			return x.HoldChecks
+		}
+	}
+	return nil
+}
+
 type isToStartd_Of interface {
 	isToStartd_Of()
 }
@@ -4351,6 +4466,10 @@ type ToStartd_HostFiles struct {
 	HostFiles *HostFiles `protobuf:"bytes,15,opt,name=host_files,json=hostFiles,proto3,oneof"`
 }
 
+type ToStartd_HoldChecks struct {
+	HoldChecks *HoldChecks `protobuf:"bytes,16,opt,name=hold_checks,json=holdChecks,proto3,oneof"`
+}
+
 func (*ToStartd_Hello) isToStartd_Of() {}
 
 func (*ToStartd_Claim) isToStartd_Of() {}
@@ -4381,6 +4500,61 @@ func (*ToStartd_Limit) isToStartd_Of() {}
 
 func (*ToStartd_HostFiles) isToStartd_Of() {}
 
+func (*ToStartd_HoldChecks) isToStartd_Of() {}
+
+// HoldChecks has the checks of an attempt not run for a time.
+type HoldChecks struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Attempt       *scheddapi.AttemptRef  `protobuf:"bytes,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	ForNs         int64                  `protobuf:"varint,2,opt,name=for_ns,json=forNs,proto3" json:"for_ns,omitempty"` // from now on; 0: they are run again
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HoldChecks) Reset() {
+	*x = HoldChecks{}
+	mi := &file_roost_proto_msgTypes[47]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HoldChecks) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HoldChecks) ProtoMessage() {}
+
+func (x *HoldChecks) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[47]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HoldChecks.ProtoReflect.Descriptor instead.
+func (*HoldChecks) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{47}
+}
+
+func (x *HoldChecks) GetAttempt() *scheddapi.AttemptRef {
+	if x != nil {
+		return x.Attempt
+	}
+	return nil
+}
+
+func (x *HoldChecks) GetForNs() int64 {
+	if x != nil {
+		return x.ForNs
+	}
+	return 0
+}
+
 // SessionHello opens a session. A newer session of the same schedd ends the older one,
 // whose further messages are dropped.
 type SessionHello struct {
@@ -4399,7 +4573,7 @@ type SessionHello struct {
 
 func (x *SessionHello) Reset() {
 	*x = SessionHello{}
-	mi := &file_roost_proto_msgTypes[47]
+	mi := &file_roost_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4411,7 +4585,7 @@ func (x *SessionHello) String() string {
 func (*SessionHello) ProtoMessage() {}
 
 func (x *SessionHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[47]
+	mi := &file_roost_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4424,7 +4598,7 @@ func (x *SessionHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionHello.ProtoReflect.Descriptor instead.
 func (*SessionHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{47}
+	return file_roost_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *SessionHello) GetSchedd() string {
@@ -4495,7 +4669,7 @@ type ClaimRequest struct {
 
 func (x *ClaimRequest) Reset() {
 	*x = ClaimRequest{}
-	mi := &file_roost_proto_msgTypes[48]
+	mi := &file_roost_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4507,7 +4681,7 @@ func (x *ClaimRequest) String() string {
 func (*ClaimRequest) ProtoMessage() {}
 
 func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[48]
+	mi := &file_roost_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4520,7 +4694,7 @@ func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimRequest.ProtoReflect.Descriptor instead.
 func (*ClaimRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{48}
+	return file_roost_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ClaimRequest) GetGrant() uint64 {
@@ -4664,7 +4838,7 @@ type Activate struct {
 
 func (x *Activate) Reset() {
 	*x = Activate{}
-	mi := &file_roost_proto_msgTypes[49]
+	mi := &file_roost_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4676,7 +4850,7 @@ func (x *Activate) String() string {
 func (*Activate) ProtoMessage() {}
 
 func (x *Activate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[49]
+	mi := &file_roost_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4689,7 +4863,7 @@ func (x *Activate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Activate.ProtoReflect.Descriptor instead.
 func (*Activate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{49}
+	return file_roost_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Activate) GetClaim() uint64 {
@@ -4729,7 +4903,7 @@ type Launch struct {
 
 func (x *Launch) Reset() {
 	*x = Launch{}
-	mi := &file_roost_proto_msgTypes[50]
+	mi := &file_roost_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4741,7 +4915,7 @@ func (x *Launch) String() string {
 func (*Launch) ProtoMessage() {}
 
 func (x *Launch) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[50]
+	mi := &file_roost_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4754,7 +4928,7 @@ func (x *Launch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Launch.ProtoReflect.Descriptor instead.
 func (*Launch) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{50}
+	return file_roost_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Launch) GetAttempt() *scheddapi.AttemptRef {
@@ -4775,7 +4949,7 @@ type TakeCheckpoint struct {
 
 func (x *TakeCheckpoint) Reset() {
 	*x = TakeCheckpoint{}
-	mi := &file_roost_proto_msgTypes[51]
+	mi := &file_roost_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4787,7 +4961,7 @@ func (x *TakeCheckpoint) String() string {
 func (*TakeCheckpoint) ProtoMessage() {}
 
 func (x *TakeCheckpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[51]
+	mi := &file_roost_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4800,7 +4974,7 @@ func (x *TakeCheckpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeCheckpoint.ProtoReflect.Descriptor instead.
 func (*TakeCheckpoint) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{51}
+	return file_roost_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *TakeCheckpoint) GetAttempt() *scheddapi.AttemptRef {
@@ -4830,7 +5004,7 @@ type CheckpointKept struct {
 
 func (x *CheckpointKept) Reset() {
 	*x = CheckpointKept{}
-	mi := &file_roost_proto_msgTypes[52]
+	mi := &file_roost_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4842,7 +5016,7 @@ func (x *CheckpointKept) String() string {
 func (*CheckpointKept) ProtoMessage() {}
 
 func (x *CheckpointKept) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[52]
+	mi := &file_roost_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4855,7 +5029,7 @@ func (x *CheckpointKept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointKept.ProtoReflect.Descriptor instead.
 func (*CheckpointKept) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{52}
+	return file_roost_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *CheckpointKept) GetAttempt() *scheddapi.AttemptRef {
@@ -4890,7 +5064,7 @@ type Freeze struct {
 
 func (x *Freeze) Reset() {
 	*x = Freeze{}
-	mi := &file_roost_proto_msgTypes[53]
+	mi := &file_roost_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4902,7 +5076,7 @@ func (x *Freeze) String() string {
 func (*Freeze) ProtoMessage() {}
 
 func (x *Freeze) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[53]
+	mi := &file_roost_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4915,7 +5089,7 @@ func (x *Freeze) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Freeze.ProtoReflect.Descriptor instead.
 func (*Freeze) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{53}
+	return file_roost_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Freeze) GetAttempt() *scheddapi.AttemptRef {
@@ -4944,7 +5118,7 @@ type Signal struct {
 
 func (x *Signal) Reset() {
 	*x = Signal{}
-	mi := &file_roost_proto_msgTypes[54]
+	mi := &file_roost_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4956,7 +5130,7 @@ func (x *Signal) String() string {
 func (*Signal) ProtoMessage() {}
 
 func (x *Signal) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[54]
+	mi := &file_roost_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4969,7 +5143,7 @@ func (x *Signal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Signal.ProtoReflect.Descriptor instead.
 func (*Signal) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{54}
+	return file_roost_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Signal) GetAttempt() *scheddapi.AttemptRef {
@@ -4998,7 +5172,7 @@ type Limit struct {
 
 func (x *Limit) Reset() {
 	*x = Limit{}
-	mi := &file_roost_proto_msgTypes[55]
+	mi := &file_roost_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5010,7 +5184,7 @@ func (x *Limit) String() string {
 func (*Limit) ProtoMessage() {}
 
 func (x *Limit) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[55]
+	mi := &file_roost_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5023,7 +5197,7 @@ func (x *Limit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limit.ProtoReflect.Descriptor instead.
 func (*Limit) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{55}
+	return file_roost_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Limit) GetAttempt() *scheddapi.AttemptRef {
@@ -5059,7 +5233,7 @@ type HostFiles struct {
 
 func (x *HostFiles) Reset() {
 	*x = HostFiles{}
-	mi := &file_roost_proto_msgTypes[56]
+	mi := &file_roost_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5071,7 +5245,7 @@ func (x *HostFiles) String() string {
 func (*HostFiles) ProtoMessage() {}
 
 func (x *HostFiles) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[56]
+	mi := &file_roost_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5084,7 +5258,7 @@ func (x *HostFiles) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostFiles.ProtoReflect.Descriptor instead.
 func (*HostFiles) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{56}
+	return file_roost_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *HostFiles) GetAttempt() *scheddapi.AttemptRef {
@@ -5121,7 +5295,7 @@ type Message struct {
 
 func (x *Message) Reset() {
 	*x = Message{}
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5133,7 +5307,7 @@ func (x *Message) String() string {
 func (*Message) ProtoMessage() {}
 
 func (x *Message) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5146,7 +5320,7 @@ func (x *Message) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Message.ProtoReflect.Descriptor instead.
 func (*Message) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{57}
+	return file_roost_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *Message) GetAttempt() *scheddapi.AttemptRef {
@@ -5219,14 +5393,15 @@ type Program struct {
 	GpuFile       []string `protobuf:"bytes,31,rep,name=gpu_file,json=gpuFile,proto3" json:"gpu_file,omitempty"`                    // lines of the file named by PBS_GPUFILE
 	// with scratch: names or patterns of the files that Put sends, and no others; empty
 	// from a schedd that does not send them
-	Inputs        []string `protobuf:"bytes,33,rep,name=inputs,proto3" json:"inputs,omitempty"`
+	Inputs        []string        `protobuf:"bytes,33,rep,name=inputs,proto3" json:"inputs,omitempty"`
+	Service       *ServiceProgram `protobuf:"bytes,40,opt,name=service,proto3" json:"service,omitempty"` // absent: the task is not of a service
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Program) Reset() {
 	*x = Program{}
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5238,7 +5413,7 @@ func (x *Program) String() string {
 func (*Program) ProtoMessage() {}
 
 func (x *Program) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5251,7 +5426,7 @@ func (x *Program) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Program.ProtoReflect.Descriptor instead.
 func (*Program) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{58}
+	return file_roost_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *Program) GetExecutable() string {
@@ -5478,6 +5653,231 @@ func (x *Program) GetInputs() []string {
 	return nil
 }
 
+func (x *Program) GetService() *ServiceProgram {
+	if x != nil {
+		return x.Service
+	}
+	return nil
+}
+
+// ServiceProgram is what a task of a service has beside its program.
+type ServiceProgram struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Checks        []*HealthCheck         `protobuf:"bytes,1,rep,name=checks,proto3" json:"checks,omitempty"`
+	DrainNs       int64                  `protobuf:"varint,2,opt,name=drain_ns,json=drainNs,proto3" json:"drain_ns,omitempty"` // between "leaving" and SIGTERM
+	StopUrl       string                 `protobuf:"bytes,3,opt,name=stop_url,json=stopUrl,proto3" json:"stop_url,omitempty"`  // path of a POST before SIGTERM; empty: none
+	Revision      uint64                 `protobuf:"varint,4,opt,name=revision,proto3" json:"revision,omitempty"`
+	StopPort      string                 `protobuf:"bytes,5,opt,name=stop_port,json=stopPort,proto3" json:"stop_port,omitempty"` // name of the port for stop_url
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ServiceProgram) Reset() {
+	*x = ServiceProgram{}
+	mi := &file_roost_proto_msgTypes[60]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ServiceProgram) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ServiceProgram) ProtoMessage() {}
+
+func (x *ServiceProgram) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[60]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ServiceProgram.ProtoReflect.Descriptor instead.
+func (*ServiceProgram) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{60}
+}
+
+func (x *ServiceProgram) GetChecks() []*HealthCheck {
+	if x != nil {
+		return x.Checks
+	}
+	return nil
+}
+
+func (x *ServiceProgram) GetDrainNs() int64 {
+	if x != nil {
+		return x.DrainNs
+	}
+	return 0
+}
+
+func (x *ServiceProgram) GetStopUrl() string {
+	if x != nil {
+		return x.StopUrl
+	}
+	return ""
+}
+
+func (x *ServiceProgram) GetRevision() uint64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+func (x *ServiceProgram) GetStopPort() string {
+	if x != nil {
+		return x.StopPort
+	}
+	return ""
+}
+
+// HealthCheck is one check of a task, which its startd runs.
+type HealthCheck struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Kind          HealthCheck_Kind       `protobuf:"varint,2,opt,name=kind,proto3,enum=roost.wire.HealthCheck_Kind" json:"kind,omitempty"`
+	Path          string                 `protobuf:"bytes,3,opt,name=path,proto3" json:"path,omitempty"`       // KIND_HTTP
+	Port          string                 `protobuf:"bytes,4,opt,name=port,proto3" json:"port,omitempty"`       // name of the task's port
+	Command       [][]byte               `protobuf:"bytes,5,rep,name=command,proto3" json:"command,omitempty"` // KIND_EXEC
+	Live          bool                   `protobuf:"varint,6,opt,name=live,proto3" json:"live,omitempty"`      // failures end the attempt; else they only make it unready
+	EveryNs       int64                  `protobuf:"varint,7,opt,name=every_ns,json=everyNs,proto3" json:"every_ns,omitempty"`
+	TimeoutNs     int64                  `protobuf:"varint,8,opt,name=timeout_ns,json=timeoutNs,proto3" json:"timeout_ns,omitempty"`
+	Fails         uint32                 `protobuf:"varint,9,opt,name=fails,proto3" json:"fails,omitempty"`    // failures in a row after which it has failed
+	Passes        uint32                 `protobuf:"varint,10,opt,name=passes,proto3" json:"passes,omitempty"` // passes in a row after which it has passed
+	StartWithinNs int64                  `protobuf:"varint,11,opt,name=start_within_ns,json=startWithinNs,proto3" json:"start_within_ns,omitempty"`
+	Method        string                 `protobuf:"bytes,12,opt,name=method,proto3" json:"method,omitempty"`   // KIND_HTTP; empty: GET
+	Headers       []string               `protobuf:"bytes,13,rep,name=headers,proto3" json:"headers,omitempty"` // KIND_HTTP: "Name: value"
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HealthCheck) Reset() {
+	*x = HealthCheck{}
+	mi := &file_roost_proto_msgTypes[61]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HealthCheck) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HealthCheck) ProtoMessage() {}
+
+func (x *HealthCheck) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[61]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HealthCheck.ProtoReflect.Descriptor instead.
+func (*HealthCheck) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{61}
+}
+
+func (x *HealthCheck) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *HealthCheck) GetKind() HealthCheck_Kind {
+	if x != nil {
+		return x.Kind
+	}
+	return HealthCheck_KIND_HTTP
+}
+
+func (x *HealthCheck) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *HealthCheck) GetPort() string {
+	if x != nil {
+		return x.Port
+	}
+	return ""
+}
+
+func (x *HealthCheck) GetCommand() [][]byte {
+	if x != nil {
+		return x.Command
+	}
+	return nil
+}
+
+func (x *HealthCheck) GetLive() bool {
+	if x != nil {
+		return x.Live
+	}
+	return false
+}
+
+func (x *HealthCheck) GetEveryNs() int64 {
+	if x != nil {
+		return x.EveryNs
+	}
+	return 0
+}
+
+func (x *HealthCheck) GetTimeoutNs() int64 {
+	if x != nil {
+		return x.TimeoutNs
+	}
+	return 0
+}
+
+func (x *HealthCheck) GetFails() uint32 {
+	if x != nil {
+		return x.Fails
+	}
+	return 0
+}
+
+func (x *HealthCheck) GetPasses() uint32 {
+	if x != nil {
+		return x.Passes
+	}
+	return 0
+}
+
+func (x *HealthCheck) GetStartWithinNs() int64 {
+	if x != nil {
+		return x.StartWithinNs
+	}
+	return 0
+}
+
+func (x *HealthCheck) GetMethod() string {
+	if x != nil {
+		return x.Method
+	}
+	return ""
+}
+
+func (x *HealthCheck) GetHeaders() []string {
+	if x != nil {
+		return x.Headers
+	}
+	return nil
+}
+
 // Bounds are the limits of an attempt's processes beside walltime and memory; 0 is no
 // limit. What its checkpoint image has used is already subtracted.
 type Bounds struct {
@@ -5495,7 +5895,7 @@ type Bounds struct {
 
 func (x *Bounds) Reset() {
 	*x = Bounds{}
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5507,7 +5907,7 @@ func (x *Bounds) String() string {
 func (*Bounds) ProtoMessage() {}
 
 func (x *Bounds) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5520,7 +5920,7 @@ func (x *Bounds) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bounds.ProtoReflect.Descriptor instead.
 func (*Bounds) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{59}
+	return file_roost_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *Bounds) GetCpuNs() int64 {
@@ -5597,7 +5997,7 @@ type CheckpointPolicy struct {
 
 func (x *CheckpointPolicy) Reset() {
 	*x = CheckpointPolicy{}
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5609,7 +6009,7 @@ func (x *CheckpointPolicy) String() string {
 func (*CheckpointPolicy) ProtoMessage() {}
 
 func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5622,7 +6022,7 @@ func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointPolicy.ProtoReflect.Descriptor instead.
 func (*CheckpointPolicy) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{60}
+	return file_roost_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *CheckpointPolicy) GetMethod() CheckpointPolicy_Method {
@@ -5720,7 +6120,7 @@ type Image struct {
 
 func (x *Image) Reset() {
 	*x = Image{}
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5732,7 +6132,7 @@ func (x *Image) String() string {
 func (*Image) ProtoMessage() {}
 
 func (x *Image) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5745,7 +6145,7 @@ func (x *Image) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Image.ProtoReflect.Descriptor instead.
 func (*Image) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{61}
+	return file_roost_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *Image) GetSequence() uint64 {
@@ -5858,7 +6258,7 @@ type FetchImageRequest struct {
 
 func (x *FetchImageRequest) Reset() {
 	*x = FetchImageRequest{}
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5870,7 +6270,7 @@ func (x *FetchImageRequest) String() string {
 func (*FetchImageRequest) ProtoMessage() {}
 
 func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5883,7 +6283,7 @@ func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchImageRequest.ProtoReflect.Descriptor instead.
 func (*FetchImageRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{62}
+	return file_roost_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *FetchImageRequest) GetSchedd() string {
@@ -5929,7 +6329,7 @@ type ImageRight struct {
 
 func (x *ImageRight) Reset() {
 	*x = ImageRight{}
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5941,7 +6341,7 @@ func (x *ImageRight) String() string {
 func (*ImageRight) ProtoMessage() {}
 
 func (x *ImageRight) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5954,7 +6354,7 @@ func (x *ImageRight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImageRight.ProtoReflect.Descriptor instead.
 func (*ImageRight) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{63}
+	return file_roost_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *ImageRight) GetSchedd() string {
@@ -6005,7 +6405,7 @@ type SignedImageRight struct {
 
 func (x *SignedImageRight) Reset() {
 	*x = SignedImageRight{}
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6017,7 +6417,7 @@ func (x *SignedImageRight) String() string {
 func (*SignedImageRight) ProtoMessage() {}
 
 func (x *SignedImageRight) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6030,7 +6430,7 @@ func (x *SignedImageRight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignedImageRight.ProtoReflect.Descriptor instead.
 func (*SignedImageRight) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{64}
+	return file_roost_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *SignedImageRight) GetRight() []byte {
@@ -6063,7 +6463,7 @@ type RemoveImageReply struct {
 
 func (x *RemoveImageReply) Reset() {
 	*x = RemoveImageReply{}
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6075,7 +6475,7 @@ func (x *RemoveImageReply) String() string {
 func (*RemoveImageReply) ProtoMessage() {}
 
 func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6088,7 +6488,7 @@ func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveImageReply.ProtoReflect.Descriptor instead.
 func (*RemoveImageReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{65}
+	return file_roost_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *RemoveImageReply) GetRemoved() bool {
@@ -6110,7 +6510,7 @@ type Vacate struct {
 
 func (x *Vacate) Reset() {
 	*x = Vacate{}
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6122,7 +6522,7 @@ func (x *Vacate) String() string {
 func (*Vacate) ProtoMessage() {}
 
 func (x *Vacate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6135,7 +6535,7 @@ func (x *Vacate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vacate.ProtoReflect.Descriptor instead.
 func (*Vacate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{66}
+	return file_roost_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *Vacate) GetAttempt() *scheddapi.AttemptRef {
@@ -6175,7 +6575,7 @@ type Acknowledge struct {
 
 func (x *Acknowledge) Reset() {
 	*x = Acknowledge{}
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6187,7 +6587,7 @@ func (x *Acknowledge) String() string {
 func (*Acknowledge) ProtoMessage() {}
 
 func (x *Acknowledge) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6200,7 +6600,7 @@ func (x *Acknowledge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Acknowledge.ProtoReflect.Descriptor instead.
 func (*Acknowledge) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{67}
+	return file_roost_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *Acknowledge) GetAttempts() []*scheddapi.AttemptRef {
@@ -6219,7 +6619,7 @@ type ReleaseClaim struct {
 
 func (x *ReleaseClaim) Reset() {
 	*x = ReleaseClaim{}
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6231,7 +6631,7 @@ func (x *ReleaseClaim) String() string {
 func (*ReleaseClaim) ProtoMessage() {}
 
 func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6244,7 +6644,7 @@ func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseClaim.ProtoReflect.Descriptor instead.
 func (*ReleaseClaim) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{68}
+	return file_roost_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *ReleaseClaim) GetClaim() uint64 {
@@ -6269,7 +6669,7 @@ type RenewLeases struct {
 
 func (x *RenewLeases) Reset() {
 	*x = RenewLeases{}
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6281,7 +6681,7 @@ func (x *RenewLeases) String() string {
 func (*RenewLeases) ProtoMessage() {}
 
 func (x *RenewLeases) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6294,7 +6694,7 @@ func (x *RenewLeases) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewLeases.ProtoReflect.Descriptor instead.
 func (*RenewLeases) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{69}
+	return file_roost_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *RenewLeases) GetHeard() uint64 {
@@ -6333,6 +6733,7 @@ type FromStartd struct {
 	//	*FromStartd_Usage
 	//	*FromStartd_Ready
 	//	*FromStartd_Suspended
+	//	*FromStartd_Health
 	//	*FromStartd_Reach
 	Of            isFromStartd_Of `protobuf_oneof:"of"`
 	unknownFields protoimpl.UnknownFields
@@ -6341,7 +6742,7 @@ type FromStartd struct {
 
 func (x *FromStartd) Reset() {
 	*x = FromStartd{}
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6353,7 +6754,7 @@ func (x *FromStartd) String() string {
 func (*FromStartd) ProtoMessage() {}
 
 func (x *FromStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6366,7 +6767,7 @@ func (x *FromStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromStartd.ProtoReflect.Descriptor instead.
 func (*FromStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{70}
+	return file_roost_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *FromStartd) GetOf() isFromStartd_Of {
@@ -6475,6 +6876,15 @@ func (x *FromStartd) GetSuspended() *Suspended {
 	return nil
 }
 
+func (x *FromStartd) GetHealth() *TaskHealth {
+	if x != nil {
+		if x, ok := x.Of.(*FromStartd_Health); ok {
+			return x.Health
+		}
+	}
+	return nil
+}
+
 func (x *FromStartd) GetReach() *ReachWanted {
 	if x != nil {
 		if x, ok := x.Of.(*FromStartd_Reach); ok {
@@ -6532,6 +6942,10 @@ type FromStartd_Suspended struct {
 	Suspended *Suspended `protobuf:"bytes,11,opt,name=suspended,proto3,oneof"`
 }
 
+type FromStartd_Health struct {
+	Health *TaskHealth `protobuf:"bytes,12,opt,name=health,proto3,oneof"`
+}
+
 type FromStartd_Reach struct {
 	Reach *ReachWanted `protobuf:"bytes,20,opt,name=reach,proto3,oneof"`
 }
@@ -6558,7 +6972,95 @@ func (*FromStartd_Ready) isFromStartd_Of() {}
 
 func (*FromStartd_Suspended) isFromStartd_Of() {}
 
+func (*FromStartd_Health) isFromStartd_Of() {}
+
 func (*FromStartd_Reach) isFromStartd_Of() {}
+
+// TaskHealth is a change of an attempt's state. It is repeated at the beginning of a
+// session.
+type TaskHealth struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Attempt       *scheddapi.AttemptRef  `protobuf:"bytes,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	State         HealthState            `protobuf:"varint,2,opt,name=state,proto3,enum=roost.wire.HealthState" json:"state,omitempty"`
+	Check         string                 `protobuf:"bytes,3,opt,name=check,proto3" json:"check,omitempty"`            // name of the check that is the reason; empty: none is
+	Detail        string                 `protobuf:"bytes,4,opt,name=detail,proto3" json:"detail,omitempty"`          // what it last said
+	AtNs          int64                  `protobuf:"varint,5,opt,name=at_ns,json=atNs,proto3" json:"at_ns,omitempty"` // unix nanoseconds of the change
+	Failures      uint32                 `protobuf:"varint,6,opt,name=failures,proto3" json:"failures,omitempty"`     // failures of that check in a row
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TaskHealth) Reset() {
+	*x = TaskHealth{}
+	mi := &file_roost_proto_msgTypes[74]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TaskHealth) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TaskHealth) ProtoMessage() {}
+
+func (x *TaskHealth) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[74]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TaskHealth.ProtoReflect.Descriptor instead.
+func (*TaskHealth) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{74}
+}
+
+func (x *TaskHealth) GetAttempt() *scheddapi.AttemptRef {
+	if x != nil {
+		return x.Attempt
+	}
+	return nil
+}
+
+func (x *TaskHealth) GetState() HealthState {
+	if x != nil {
+		return x.State
+	}
+	return HealthState_HEALTH_STATE_STARTING
+}
+
+func (x *TaskHealth) GetCheck() string {
+	if x != nil {
+		return x.Check
+	}
+	return ""
+}
+
+func (x *TaskHealth) GetDetail() string {
+	if x != nil {
+		return x.Detail
+	}
+	return ""
+}
+
+func (x *TaskHealth) GetAtNs() int64 {
+	if x != nil {
+		return x.AtNs
+	}
+	return 0
+}
+
+func (x *TaskHealth) GetFailures() uint32 {
+	if x != nil {
+		return x.Failures
+	}
+	return 0
+}
 
 // ReachWanted means that a process of an attempt wants to run a command on its job's
 // machines: Reach returns the command.
@@ -6572,7 +7074,7 @@ type ReachWanted struct {
 
 func (x *ReachWanted) Reset() {
 	*x = ReachWanted{}
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6584,7 +7086,7 @@ func (x *ReachWanted) String() string {
 func (*ReachWanted) ProtoMessage() {}
 
 func (x *ReachWanted) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6597,7 +7099,7 @@ func (x *ReachWanted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachWanted.ProtoReflect.Descriptor instead.
 func (*ReachWanted) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{71}
+	return file_roost_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *ReachWanted) GetAttempt() *scheddapi.AttemptRef {
@@ -6627,7 +7129,7 @@ type ReachCall struct {
 
 func (x *ReachCall) Reset() {
 	*x = ReachCall{}
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6639,7 +7141,7 @@ func (x *ReachCall) String() string {
 func (*ReachCall) ProtoMessage() {}
 
 func (x *ReachCall) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6652,7 +7154,7 @@ func (x *ReachCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachCall.ProtoReflect.Descriptor instead.
 func (*ReachCall) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{72}
+	return file_roost_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *ReachCall) GetCommand() []string {
@@ -6703,7 +7205,7 @@ type ReachOutput struct {
 
 func (x *ReachOutput) Reset() {
 	*x = ReachOutput{}
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6715,7 +7217,7 @@ func (x *ReachOutput) String() string {
 func (*ReachOutput) ProtoMessage() {}
 
 func (x *ReachOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6728,7 +7230,7 @@ func (x *ReachOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachOutput.ProtoReflect.Descriptor instead.
 func (*ReachOutput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{73}
+	return file_roost_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *ReachOutput) GetAttempt() *scheddapi.AttemptRef {
@@ -6816,7 +7318,7 @@ type SessionWelcome struct {
 
 func (x *SessionWelcome) Reset() {
 	*x = SessionWelcome{}
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6828,7 +7330,7 @@ func (x *SessionWelcome) String() string {
 func (*SessionWelcome) ProtoMessage() {}
 
 func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6841,7 +7343,7 @@ func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionWelcome.ProtoReflect.Descriptor instead.
 func (*SessionWelcome) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{74}
+	return file_roost_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *SessionWelcome) GetNode() string {
@@ -6898,7 +7400,7 @@ type ClaimState struct {
 
 func (x *ClaimState) Reset() {
 	*x = ClaimState{}
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6910,7 +7412,7 @@ func (x *ClaimState) String() string {
 func (*ClaimState) ProtoMessage() {}
 
 func (x *ClaimState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6923,7 +7425,7 @@ func (x *ClaimState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimState.ProtoReflect.Descriptor instead.
 func (*ClaimState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{75}
+	return file_roost_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *ClaimState) GetClaim() uint64 {
@@ -7015,7 +7517,7 @@ type ClaimReady struct {
 
 func (x *ClaimReady) Reset() {
 	*x = ClaimReady{}
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7027,7 +7529,7 @@ func (x *ClaimReady) String() string {
 func (*ClaimReady) ProtoMessage() {}
 
 func (x *ClaimReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7040,7 +7542,7 @@ func (x *ClaimReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReady.ProtoReflect.Descriptor instead.
 func (*ClaimReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{76}
+	return file_roost_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *ClaimReady) GetClaim() uint64 {
@@ -7070,7 +7572,7 @@ type Suspended struct {
 
 func (x *Suspended) Reset() {
 	*x = Suspended{}
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7082,7 +7584,7 @@ func (x *Suspended) String() string {
 func (*Suspended) ProtoMessage() {}
 
 func (x *Suspended) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7095,7 +7597,7 @@ func (x *Suspended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Suspended.ProtoReflect.Descriptor instead.
 func (*Suspended) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{77}
+	return file_roost_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *Suspended) GetAttempt() *scheddapi.AttemptRef {
@@ -7139,7 +7641,7 @@ type ClaimReply struct {
 
 func (x *ClaimReply) Reset() {
 	*x = ClaimReply{}
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7151,7 +7653,7 @@ func (x *ClaimReply) String() string {
 func (*ClaimReply) ProtoMessage() {}
 
 func (x *ClaimReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7164,7 +7666,7 @@ func (x *ClaimReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReply.ProtoReflect.Descriptor instead.
 func (*ClaimReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{78}
+	return file_roost_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *ClaimReply) GetGrant() uint64 {
@@ -7250,7 +7752,7 @@ type InputReady struct {
 
 func (x *InputReady) Reset() {
 	*x = InputReady{}
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7262,7 +7764,7 @@ func (x *InputReady) String() string {
 func (*InputReady) ProtoMessage() {}
 
 func (x *InputReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7275,7 +7777,7 @@ func (x *InputReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputReady.ProtoReflect.Descriptor instead.
 func (*InputReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{79}
+	return file_roost_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *InputReady) GetAttempt() *scheddapi.AttemptRef {
@@ -7316,7 +7818,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7328,7 +7830,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7341,7 +7843,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{80}
+	return file_roost_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *Started) GetAttempt() *scheddapi.AttemptRef {
@@ -7382,7 +7884,7 @@ type Exited struct {
 
 func (x *Exited) Reset() {
 	*x = Exited{}
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7394,7 +7896,7 @@ func (x *Exited) String() string {
 func (*Exited) ProtoMessage() {}
 
 func (x *Exited) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7407,7 +7909,7 @@ func (x *Exited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exited.ProtoReflect.Descriptor instead.
 func (*Exited) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{81}
+	return file_roost_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *Exited) GetAttempt() *scheddapi.AttemptRef {
@@ -7495,7 +7997,7 @@ type CheckpointTaken struct {
 
 func (x *CheckpointTaken) Reset() {
 	*x = CheckpointTaken{}
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7507,7 +8009,7 @@ func (x *CheckpointTaken) String() string {
 func (*CheckpointTaken) ProtoMessage() {}
 
 func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7520,7 +8022,7 @@ func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointTaken.ProtoReflect.Descriptor instead.
 func (*CheckpointTaken) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{82}
+	return file_roost_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *CheckpointTaken) GetAttempt() *scheddapi.AttemptRef {
@@ -7567,7 +8069,7 @@ type UsageReport struct {
 
 func (x *UsageReport) Reset() {
 	*x = UsageReport{}
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7579,7 +8081,7 @@ func (x *UsageReport) String() string {
 func (*UsageReport) ProtoMessage() {}
 
 func (x *UsageReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7592,7 +8094,7 @@ func (x *UsageReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageReport.ProtoReflect.Descriptor instead.
 func (*UsageReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{83}
+	return file_roost_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *UsageReport) GetAttempts() []*AttemptUsage {
@@ -7616,7 +8118,7 @@ type AttemptUsage struct {
 
 func (x *AttemptUsage) Reset() {
 	*x = AttemptUsage{}
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7628,7 +8130,7 @@ func (x *AttemptUsage) String() string {
 func (*AttemptUsage) ProtoMessage() {}
 
 func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7641,7 +8143,7 @@ func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptUsage.ProtoReflect.Descriptor instead.
 func (*AttemptUsage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{84}
+	return file_roost_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *AttemptUsage) GetAttempt() *scheddapi.AttemptRef {
@@ -7682,7 +8184,7 @@ type ClaimLost struct {
 
 func (x *ClaimLost) Reset() {
 	*x = ClaimLost{}
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7694,7 +8196,7 @@ func (x *ClaimLost) String() string {
 func (*ClaimLost) ProtoMessage() {}
 
 func (x *ClaimLost) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7707,7 +8209,7 @@ func (x *ClaimLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimLost.ProtoReflect.Descriptor instead.
 func (*ClaimLost) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{85}
+	return file_roost_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *ClaimLost) GetClaim() uint64 {
@@ -7733,7 +8235,7 @@ type LeasesRenewed struct {
 
 func (x *LeasesRenewed) Reset() {
 	*x = LeasesRenewed{}
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7745,7 +8247,7 @@ func (x *LeasesRenewed) String() string {
 func (*LeasesRenewed) ProtoMessage() {}
 
 func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7758,7 +8260,7 @@ func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeasesRenewed.ProtoReflect.Descriptor instead.
 func (*LeasesRenewed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{86}
+	return file_roost_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *LeasesRenewed) GetWord() uint64 {
@@ -7781,7 +8283,7 @@ type FileEntry struct {
 
 func (x *FileEntry) Reset() {
 	*x = FileEntry{}
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7793,7 +8295,7 @@ func (x *FileEntry) String() string {
 func (*FileEntry) ProtoMessage() {}
 
 func (x *FileEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7806,7 +8308,7 @@ func (x *FileEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileEntry.ProtoReflect.Descriptor instead.
 func (*FileEntry) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{87}
+	return file_roost_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *FileEntry) GetName() string {
@@ -7866,7 +8368,7 @@ type FileChunk struct {
 
 func (x *FileChunk) Reset() {
 	*x = FileChunk{}
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7878,7 +8380,7 @@ func (x *FileChunk) String() string {
 func (*FileChunk) ProtoMessage() {}
 
 func (x *FileChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7891,7 +8393,7 @@ func (x *FileChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileChunk.ProtoReflect.Descriptor instead.
 func (*FileChunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{88}
+	return file_roost_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *FileChunk) GetSchedd() string {
@@ -7975,7 +8477,7 @@ type TransferTotals struct {
 
 func (x *TransferTotals) Reset() {
 	*x = TransferTotals{}
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7987,7 +8489,7 @@ func (x *TransferTotals) String() string {
 func (*TransferTotals) ProtoMessage() {}
 
 func (x *TransferTotals) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8000,7 +8502,7 @@ func (x *TransferTotals) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferTotals.ProtoReflect.Descriptor instead.
 func (*TransferTotals) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{89}
+	return file_roost_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *TransferTotals) GetFiles() uint64 {
@@ -8027,7 +8529,7 @@ type PutReply struct {
 
 func (x *PutReply) Reset() {
 	*x = PutReply{}
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8039,7 +8541,7 @@ func (x *PutReply) String() string {
 func (*PutReply) ProtoMessage() {}
 
 func (x *PutReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8052,7 +8554,7 @@ func (x *PutReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutReply.ProtoReflect.Descriptor instead.
 func (*PutReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{90}
+	return file_roost_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *PutReply) GetFiles() uint32 {
@@ -8081,7 +8583,7 @@ type FetchRequest struct {
 
 func (x *FetchRequest) Reset() {
 	*x = FetchRequest{}
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8093,7 +8595,7 @@ func (x *FetchRequest) String() string {
 func (*FetchRequest) ProtoMessage() {}
 
 func (x *FetchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8106,7 +8608,7 @@ func (x *FetchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchRequest.ProtoReflect.Descriptor instead.
 func (*FetchRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{91}
+	return file_roost_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *FetchRequest) GetSchedd() string {
@@ -8150,7 +8652,7 @@ type TailRequest struct {
 
 func (x *TailRequest) Reset() {
 	*x = TailRequest{}
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8162,7 +8664,7 @@ func (x *TailRequest) String() string {
 func (*TailRequest) ProtoMessage() {}
 
 func (x *TailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8175,7 +8677,7 @@ func (x *TailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailRequest.ProtoReflect.Descriptor instead.
 func (*TailRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{92}
+	return file_roost_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *TailRequest) GetSchedd() string {
@@ -8251,7 +8753,7 @@ type GuardSigns struct {
 
 func (x *GuardSigns) Reset() {
 	*x = GuardSigns{}
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8263,7 +8765,7 @@ func (x *GuardSigns) String() string {
 func (*GuardSigns) ProtoMessage() {}
 
 func (x *GuardSigns) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8276,7 +8778,7 @@ func (x *GuardSigns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardSigns.ProtoReflect.Descriptor instead.
 func (*GuardSigns) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{93}
+	return file_roost_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *GuardSigns) GetSequence() uint64 {
@@ -8419,7 +8921,7 @@ type IdleSource struct {
 
 func (x *IdleSource) Reset() {
 	*x = IdleSource{}
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8431,7 +8933,7 @@ func (x *IdleSource) String() string {
 func (*IdleSource) ProtoMessage() {}
 
 func (x *IdleSource) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8444,7 +8946,7 @@ func (x *IdleSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IdleSource.ProtoReflect.Descriptor instead.
 func (*IdleSource) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{94}
+	return file_roost_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *IdleSource) GetName() string {
@@ -8494,7 +8996,7 @@ type Pause struct {
 
 func (x *Pause) Reset() {
 	*x = Pause{}
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8506,7 +9008,7 @@ func (x *Pause) String() string {
 func (*Pause) ProtoMessage() {}
 
 func (x *Pause) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8519,7 +9021,7 @@ func (x *Pause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pause.ProtoReflect.Descriptor instead.
 func (*Pause) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{95}
+	return file_roost_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *Pause) GetUntil() int64 {
@@ -8570,7 +9072,7 @@ type GuardReport struct {
 
 func (x *GuardReport) Reset() {
 	*x = GuardReport{}
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8582,7 +9084,7 @@ func (x *GuardReport) String() string {
 func (*GuardReport) ProtoMessage() {}
 
 func (x *GuardReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8595,7 +9097,7 @@ func (x *GuardReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardReport.ProtoReflect.Descriptor instead.
 func (*GuardReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{96}
+	return file_roost_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *GuardReport) GetStartd() string {
@@ -8673,7 +9175,7 @@ type OwnerFreeze struct {
 
 func (x *OwnerFreeze) Reset() {
 	*x = OwnerFreeze{}
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8685,7 +9187,7 @@ func (x *OwnerFreeze) String() string {
 func (*OwnerFreeze) ProtoMessage() {}
 
 func (x *OwnerFreeze) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8698,7 +9200,7 @@ func (x *OwnerFreeze) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerFreeze.ProtoReflect.Descriptor instead.
 func (*OwnerFreeze) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{97}
+	return file_roost_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *OwnerFreeze) GetAt() int64 {
@@ -8738,7 +9240,7 @@ type Tenant struct {
 
 func (x *Tenant) Reset() {
 	*x = Tenant{}
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8750,7 +9252,7 @@ func (x *Tenant) String() string {
 func (*Tenant) ProtoMessage() {}
 
 func (x *Tenant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8763,7 +9265,7 @@ func (x *Tenant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tenant.ProtoReflect.Descriptor instead.
 func (*Tenant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{98}
+	return file_roost_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *Tenant) GetTask() string {
@@ -8832,7 +9334,7 @@ type PauseRequest struct {
 
 func (x *PauseRequest) Reset() {
 	*x = PauseRequest{}
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8844,7 +9346,7 @@ func (x *PauseRequest) String() string {
 func (*PauseRequest) ProtoMessage() {}
 
 func (x *PauseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8857,7 +9359,7 @@ func (x *PauseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseRequest.ProtoReflect.Descriptor instead.
 func (*PauseRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{99}
+	return file_roost_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *PauseRequest) GetUntil() int64 {
@@ -8882,7 +9384,7 @@ type ResumeRequest struct {
 
 func (x *ResumeRequest) Reset() {
 	*x = ResumeRequest{}
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8894,7 +9396,7 @@ func (x *ResumeRequest) String() string {
 func (*ResumeRequest) ProtoMessage() {}
 
 func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8907,7 +9409,7 @@ func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{100}
+	return file_roost_proto_rawDescGZIP(), []int{104}
 }
 
 type OwnerReply struct {
@@ -8921,7 +9423,7 @@ type OwnerReply struct {
 
 func (x *OwnerReply) Reset() {
 	*x = OwnerReply{}
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8933,7 +9435,7 @@ func (x *OwnerReply) String() string {
 func (*OwnerReply) ProtoMessage() {}
 
 func (x *OwnerReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8946,7 +9448,7 @@ func (x *OwnerReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerReply.ProtoReflect.Descriptor instead.
 func (*OwnerReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{101}
+	return file_roost_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *OwnerReply) GetPause() *Pause {
@@ -8978,7 +9480,7 @@ type MineRequest struct {
 
 func (x *MineRequest) Reset() {
 	*x = MineRequest{}
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8990,7 +9492,7 @@ func (x *MineRequest) String() string {
 func (*MineRequest) ProtoMessage() {}
 
 func (x *MineRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9003,7 +9505,7 @@ func (x *MineRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineRequest.ProtoReflect.Descriptor instead.
 func (*MineRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{102}
+	return file_roost_proto_rawDescGZIP(), []int{106}
 }
 
 type MineReply struct {
@@ -9017,7 +9519,7 @@ type MineReply struct {
 
 func (x *MineReply) Reset() {
 	*x = MineReply{}
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9029,7 +9531,7 @@ func (x *MineReply) String() string {
 func (*MineReply) ProtoMessage() {}
 
 func (x *MineReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9042,7 +9544,7 @@ func (x *MineReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineReply.ProtoReflect.Descriptor instead.
 func (*MineReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{103}
+	return file_roost_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *MineReply) GetSigns() *GuardSigns {
@@ -9080,7 +9582,7 @@ type PresentRequest struct {
 
 func (x *PresentRequest) Reset() {
 	*x = PresentRequest{}
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9092,7 +9594,7 @@ func (x *PresentRequest) String() string {
 func (*PresentRequest) ProtoMessage() {}
 
 func (x *PresentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9105,7 +9607,7 @@ func (x *PresentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentRequest.ProtoReflect.Descriptor instead.
 func (*PresentRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{104}
+	return file_roost_proto_rawDescGZIP(), []int{108}
 }
 
 func (x *PresentRequest) GetInput() int64 {
@@ -9144,7 +9646,7 @@ type PresentReply struct {
 
 func (x *PresentReply) Reset() {
 	*x = PresentReply{}
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9156,7 +9658,7 @@ func (x *PresentReply) String() string {
 func (*PresentReply) ProtoMessage() {}
 
 func (x *PresentReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9169,7 +9671,7 @@ func (x *PresentReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentReply.ProtoReflect.Descriptor instead.
 func (*PresentReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{105}
+	return file_roost_proto_rawDescGZIP(), []int{109}
 }
 
 type GreetRequest struct {
@@ -9180,7 +9682,7 @@ type GreetRequest struct {
 
 func (x *GreetRequest) Reset() {
 	*x = GreetRequest{}
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9192,7 +9694,7 @@ func (x *GreetRequest) String() string {
 func (*GreetRequest) ProtoMessage() {}
 
 func (x *GreetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9205,7 +9707,7 @@ func (x *GreetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetRequest.ProtoReflect.Descriptor instead.
 func (*GreetRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{106}
+	return file_roost_proto_rawDescGZIP(), []int{110}
 }
 
 type GreetReply struct {
@@ -9218,7 +9720,7 @@ type GreetReply struct {
 
 func (x *GreetReply) Reset() {
 	*x = GreetReply{}
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9230,7 +9732,7 @@ func (x *GreetReply) String() string {
 func (*GreetReply) ProtoMessage() {}
 
 func (x *GreetReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9243,7 +9745,7 @@ func (x *GreetReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetReply.ProtoReflect.Descriptor instead.
 func (*GreetReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{107}
+	return file_roost_proto_rawDescGZIP(), []int{111}
 }
 
 func (x *GreetReply) GetPool() string {
@@ -9275,7 +9777,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9287,7 +9789,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9300,7 +9802,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{108}
+	return file_roost_proto_rawDescGZIP(), []int{112}
 }
 
 func (x *JoinRequest) GetSecret() []byte {
@@ -9356,7 +9858,7 @@ type JoinReply struct {
 
 func (x *JoinReply) Reset() {
 	*x = JoinReply{}
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9368,7 +9870,7 @@ func (x *JoinReply) String() string {
 func (*JoinReply) ProtoMessage() {}
 
 func (x *JoinReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9381,7 +9883,7 @@ func (x *JoinReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinReply.ProtoReflect.Descriptor instead.
 func (*JoinReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{109}
+	return file_roost_proto_rawDescGZIP(), []int{113}
 }
 
 func (x *JoinReply) GetCertificate() []byte {
@@ -9463,7 +9965,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9475,7 +9977,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9488,7 +9990,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{110}
+	return file_roost_proto_rawDescGZIP(), []int{114}
 }
 
 func (x *RenewRequest) GetRequest() []byte {
@@ -9507,7 +10009,7 @@ type RenewReply struct {
 
 func (x *RenewReply) Reset() {
 	*x = RenewReply{}
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9519,7 +10021,7 @@ func (x *RenewReply) String() string {
 func (*RenewReply) ProtoMessage() {}
 
 func (x *RenewReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9532,7 +10034,7 @@ func (x *RenewReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewReply.ProtoReflect.Descriptor instead.
 func (*RenewReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{111}
+	return file_roost_proto_rawDescGZIP(), []int{115}
 }
 
 func (x *RenewReply) GetCertificate() []byte {
@@ -9550,7 +10052,7 @@ type LeaveRequest struct {
 
 func (x *LeaveRequest) Reset() {
 	*x = LeaveRequest{}
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9562,7 +10064,7 @@ func (x *LeaveRequest) String() string {
 func (*LeaveRequest) ProtoMessage() {}
 
 func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9575,7 +10077,7 @@ func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveRequest.ProtoReflect.Descriptor instead.
 func (*LeaveRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{112}
+	return file_roost_proto_rawDescGZIP(), []int{116}
 }
 
 type LeaveReply struct {
@@ -9586,7 +10088,7 @@ type LeaveReply struct {
 
 func (x *LeaveReply) Reset() {
 	*x = LeaveReply{}
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9598,7 +10100,7 @@ func (x *LeaveReply) String() string {
 func (*LeaveReply) ProtoMessage() {}
 
 func (x *LeaveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9611,7 +10113,7 @@ func (x *LeaveReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveReply.ProtoReflect.Descriptor instead.
 func (*LeaveReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{113}
+	return file_roost_proto_rawDescGZIP(), []int{117}
 }
 
 type RevokedRequest struct {
@@ -9623,7 +10125,7 @@ type RevokedRequest struct {
 
 func (x *RevokedRequest) Reset() {
 	*x = RevokedRequest{}
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9635,7 +10137,7 @@ func (x *RevokedRequest) String() string {
 func (*RevokedRequest) ProtoMessage() {}
 
 func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9648,7 +10150,7 @@ func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedRequest.ProtoReflect.Descriptor instead.
 func (*RevokedRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{114}
+	return file_roost_proto_rawDescGZIP(), []int{118}
 }
 
 func (x *RevokedRequest) GetNumber() int64 {
@@ -9667,7 +10169,7 @@ type RevokedReply struct {
 
 func (x *RevokedReply) Reset() {
 	*x = RevokedReply{}
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9679,7 +10181,7 @@ func (x *RevokedReply) String() string {
 func (*RevokedReply) ProtoMessage() {}
 
 func (x *RevokedReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9692,7 +10194,7 @@ func (x *RevokedReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedReply.ProtoReflect.Descriptor instead.
 func (*RevokedReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{115}
+	return file_roost_proto_rawDescGZIP(), []int{119}
 }
 
 func (x *RevokedReply) GetList() []byte {
@@ -9713,7 +10215,7 @@ type MakeTokenRequest struct {
 
 func (x *MakeTokenRequest) Reset() {
 	*x = MakeTokenRequest{}
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[120]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9725,7 +10227,7 @@ func (x *MakeTokenRequest) String() string {
 func (*MakeTokenRequest) ProtoMessage() {}
 
 func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[120]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9738,7 +10240,7 @@ func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenRequest.ProtoReflect.Descriptor instead.
 func (*MakeTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{116}
+	return file_roost_proto_rawDescGZIP(), []int{120}
 }
 
 func (x *MakeTokenRequest) GetPart() string {
@@ -9773,7 +10275,7 @@ type MakeTokenReply struct {
 
 func (x *MakeTokenReply) Reset() {
 	*x = MakeTokenReply{}
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[121]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9785,7 +10287,7 @@ func (x *MakeTokenReply) String() string {
 func (*MakeTokenReply) ProtoMessage() {}
 
 func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[121]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9798,7 +10300,7 @@ func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenReply.ProtoReflect.Descriptor instead.
 func (*MakeTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{117}
+	return file_roost_proto_rawDescGZIP(), []int{121}
 }
 
 func (x *MakeTokenReply) GetToken() string {
@@ -9838,7 +10340,7 @@ type TokenInfo struct {
 
 func (x *TokenInfo) Reset() {
 	*x = TokenInfo{}
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[122]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9850,7 +10352,7 @@ func (x *TokenInfo) String() string {
 func (*TokenInfo) ProtoMessage() {}
 
 func (x *TokenInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[122]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9863,7 +10365,7 @@ func (x *TokenInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenInfo.ProtoReflect.Descriptor instead.
 func (*TokenInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{118}
+	return file_roost_proto_rawDescGZIP(), []int{122}
 }
 
 func (x *TokenInfo) GetId() string {
@@ -9931,7 +10433,7 @@ type RemoveTokenRequest struct {
 
 func (x *RemoveTokenRequest) Reset() {
 	*x = RemoveTokenRequest{}
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[123]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9943,7 +10445,7 @@ func (x *RemoveTokenRequest) String() string {
 func (*RemoveTokenRequest) ProtoMessage() {}
 
 func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[123]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9956,7 +10458,7 @@ func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenRequest.ProtoReflect.Descriptor instead.
 func (*RemoveTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{119}
+	return file_roost_proto_rawDescGZIP(), []int{123}
 }
 
 func (x *RemoveTokenRequest) GetId() string {
@@ -9975,7 +10477,7 @@ type RemoveTokenReply struct {
 
 func (x *RemoveTokenReply) Reset() {
 	*x = RemoveTokenReply{}
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[124]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9987,7 +10489,7 @@ func (x *RemoveTokenReply) String() string {
 func (*RemoveTokenReply) ProtoMessage() {}
 
 func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[124]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10000,7 +10502,7 @@ func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenReply.ProtoReflect.Descriptor instead.
 func (*RemoveTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{120}
+	return file_roost_proto_rawDescGZIP(), []int{124}
 }
 
 func (x *RemoveTokenReply) GetRemoved() *TokenInfo {
@@ -10018,7 +10520,7 @@ type MembersRequest struct {
 
 func (x *MembersRequest) Reset() {
 	*x = MembersRequest{}
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[125]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10030,7 +10532,7 @@ func (x *MembersRequest) String() string {
 func (*MembersRequest) ProtoMessage() {}
 
 func (x *MembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[125]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10043,7 +10545,7 @@ func (x *MembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersRequest.ProtoReflect.Descriptor instead.
 func (*MembersRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{121}
+	return file_roost_proto_rawDescGZIP(), []int{125}
 }
 
 type MembersReply struct {
@@ -10056,7 +10558,7 @@ type MembersReply struct {
 
 func (x *MembersReply) Reset() {
 	*x = MembersReply{}
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[126]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10068,7 +10570,7 @@ func (x *MembersReply) String() string {
 func (*MembersReply) ProtoMessage() {}
 
 func (x *MembersReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[126]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10081,7 +10583,7 @@ func (x *MembersReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersReply.ProtoReflect.Descriptor instead.
 func (*MembersReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{122}
+	return file_roost_proto_rawDescGZIP(), []int{126}
 }
 
 func (x *MembersReply) GetTokens() []*TokenInfo {
@@ -10114,7 +10616,7 @@ type MemberInfo struct {
 
 func (x *MemberInfo) Reset() {
 	*x = MemberInfo{}
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[127]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10126,7 +10628,7 @@ func (x *MemberInfo) String() string {
 func (*MemberInfo) ProtoMessage() {}
 
 func (x *MemberInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[127]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10139,7 +10641,7 @@ func (x *MemberInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberInfo.ProtoReflect.Descriptor instead.
 func (*MemberInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{123}
+	return file_roost_proto_rawDescGZIP(), []int{127}
 }
 
 func (x *MemberInfo) GetName() string {
@@ -10208,7 +10710,7 @@ type RevokeRequest struct {
 
 func (x *RevokeRequest) Reset() {
 	*x = RevokeRequest{}
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[128]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10220,7 +10722,7 @@ func (x *RevokeRequest) String() string {
 func (*RevokeRequest) ProtoMessage() {}
 
 func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[128]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10233,7 +10735,7 @@ func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeRequest.ProtoReflect.Descriptor instead.
 func (*RevokeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{124}
+	return file_roost_proto_rawDescGZIP(), []int{128}
 }
 
 func (x *RevokeRequest) GetName() string {
@@ -10259,7 +10761,7 @@ type RevokeReply struct {
 
 func (x *RevokeReply) Reset() {
 	*x = RevokeReply{}
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[129]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10271,7 +10773,7 @@ func (x *RevokeReply) String() string {
 func (*RevokeReply) ProtoMessage() {}
 
 func (x *RevokeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[129]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10284,7 +10786,7 @@ func (x *RevokeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeReply.ProtoReflect.Descriptor instead.
 func (*RevokeReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{125}
+	return file_roost_proto_rawDescGZIP(), []int{129}
 }
 
 func (x *RevokeReply) GetCertificates() uint32 {
@@ -10302,7 +10804,7 @@ type FeedRunning struct {
 
 func (x *FeedRunning) Reset() {
 	*x = FeedRunning{}
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[130]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10314,7 +10816,7 @@ func (x *FeedRunning) String() string {
 func (*FeedRunning) ProtoMessage() {}
 
 func (x *FeedRunning) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[130]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10327,7 +10829,7 @@ func (x *FeedRunning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedRunning.ProtoReflect.Descriptor instead.
 func (*FeedRunning) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{126}
+	return file_roost_proto_rawDescGZIP(), []int{130}
 }
 
 // FeedRequest is a message of the accountant.
@@ -10342,7 +10844,7 @@ type FeedRequest struct {
 
 func (x *FeedRequest) Reset() {
 	*x = FeedRequest{}
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[131]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10354,7 +10856,7 @@ func (x *FeedRequest) String() string {
 func (*FeedRequest) ProtoMessage() {}
 
 func (x *FeedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[131]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10367,7 +10869,7 @@ func (x *FeedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedRequest.ProtoReflect.Descriptor instead.
 func (*FeedRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{127}
+	return file_roost_proto_rawDescGZIP(), []int{131}
 }
 
 func (x *FeedRequest) GetHello() *FeedHello {
@@ -10401,7 +10903,7 @@ type SpentBudgets struct {
 
 func (x *SpentBudgets) Reset() {
 	*x = SpentBudgets{}
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[132]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10413,7 +10915,7 @@ func (x *SpentBudgets) String() string {
 func (*SpentBudgets) ProtoMessage() {}
 
 func (x *SpentBudgets) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[132]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10426,7 +10928,7 @@ func (x *SpentBudgets) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpentBudgets.ProtoReflect.Descriptor instead.
 func (*SpentBudgets) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{128}
+	return file_roost_proto_rawDescGZIP(), []int{132}
 }
 
 func (x *SpentBudgets) GetSpent() []*SpentBudget {
@@ -10451,7 +10953,7 @@ type SpentBudget struct {
 
 func (x *SpentBudget) Reset() {
 	*x = SpentBudget{}
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[133]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10463,7 +10965,7 @@ func (x *SpentBudget) String() string {
 func (*SpentBudget) ProtoMessage() {}
 
 func (x *SpentBudget) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[133]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10476,7 +10978,7 @@ func (x *SpentBudget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpentBudget.ProtoReflect.Descriptor instead.
 func (*SpentBudget) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{129}
+	return file_roost_proto_rawDescGZIP(), []int{133}
 }
 
 func (x *SpentBudget) GetProject() string {
@@ -10530,7 +11032,7 @@ type FeedHello struct {
 
 func (x *FeedHello) Reset() {
 	*x = FeedHello{}
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[134]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10542,7 +11044,7 @@ func (x *FeedHello) String() string {
 func (*FeedHello) ProtoMessage() {}
 
 func (x *FeedHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[134]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10555,7 +11057,7 @@ func (x *FeedHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedHello.ProtoReflect.Descriptor instead.
 func (*FeedHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{130}
+	return file_roost_proto_rawDescGZIP(), []int{134}
 }
 
 func (x *FeedHello) GetAddress() string {
@@ -10574,7 +11076,7 @@ type FeedWalk struct {
 
 func (x *FeedWalk) Reset() {
 	*x = FeedWalk{}
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[135]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10586,7 +11088,7 @@ func (x *FeedWalk) String() string {
 func (*FeedWalk) ProtoMessage() {}
 
 func (x *FeedWalk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[135]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10599,7 +11101,7 @@ func (x *FeedWalk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedWalk.ProtoReflect.Descriptor instead.
 func (*FeedWalk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{131}
+	return file_roost_proto_rawDescGZIP(), []int{135}
 }
 
 func (x *FeedWalk) GetSince() int64 {
@@ -10627,7 +11129,7 @@ type FeedBatch struct {
 
 func (x *FeedBatch) Reset() {
 	*x = FeedBatch{}
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[136]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10639,7 +11141,7 @@ func (x *FeedBatch) String() string {
 func (*FeedBatch) ProtoMessage() {}
 
 func (x *FeedBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[136]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10652,7 +11154,7 @@ func (x *FeedBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedBatch.ProtoReflect.Descriptor instead.
 func (*FeedBatch) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{132}
+	return file_roost_proto_rawDescGZIP(), []int{136}
 }
 
 func (x *FeedBatch) GetSource() []byte {
@@ -11063,7 +11565,7 @@ const file_roost_proto_rawDesc = "" +
 	"\x06digest\x18\x0f \x01(\fR\x06digest\"9\n" +
 	"\rReplicaMember\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
-	"\aaddress\x18\x02 \x01(\tR\aaddress\"\x88\x06\n" +
+	"\aaddress\x18\x02 \x01(\tR\aaddress\"\xc3\x06\n" +
 	"\bToStartd\x120\n" +
 	"\x05hello\x18\x01 \x01(\v2\x18.roost.wire.SessionHelloH\x00R\x05hello\x120\n" +
 	"\x05claim\x18\x02 \x01(\v2\x18.roost.wire.ClaimRequestH\x00R\x05claim\x122\n" +
@@ -11083,8 +11585,14 @@ const file_roost_proto_rawDesc = "" +
 	"\amessage\x18\r \x01(\v2\x13.roost.wire.MessageH\x00R\amessage\x12)\n" +
 	"\x05limit\x18\x0e \x01(\v2\x11.roost.wire.LimitH\x00R\x05limit\x126\n" +
 	"\n" +
-	"host_files\x18\x0f \x01(\v2\x15.roost.wire.HostFilesH\x00R\thostFilesB\x04\n" +
-	"\x02of\"\xa6\x01\n" +
+	"host_files\x18\x0f \x01(\v2\x15.roost.wire.HostFilesH\x00R\thostFiles\x129\n" +
+	"\vhold_checks\x18\x10 \x01(\v2\x16.roost.wire.HoldChecksH\x00R\n" +
+	"holdChecksB\x04\n" +
+	"\x02of\"U\n" +
+	"\n" +
+	"HoldChecks\x120\n" +
+	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12\x15\n" +
+	"\x06for_ns\x18\x02 \x01(\x03R\x05forNs\"\xa6\x01\n" +
 	"\fSessionHello\x12\x16\n" +
 	"\x06schedd\x18\x01 \x01(\tR\x06schedd\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x18\n" +
@@ -11147,7 +11655,7 @@ const file_roost_proto_rawDesc = "" +
 	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12\x12\n" +
 	"\x04line\x18\x02 \x01(\fR\x04line\x12\x10\n" +
 	"\x03out\x18\x03 \x01(\bR\x03out\x12\x10\n" +
-	"\x03err\x18\x04 \x01(\bR\x03err\"\x9e\a\n" +
+	"\x03err\x18\x04 \x01(\bR\x03err\"\xd4\a\n" +
 	"\aProgram\x12\x1e\n" +
 	"\n" +
 	"executable\x18\x01 \x01(\tR\n" +
@@ -11188,7 +11696,34 @@ const file_roost_proto_rawDesc = "" +
 	"\tnode_file\x18\x1e \x03(\tR\bnodeFile\x12%\n" +
 	"\x0escript_follows\x18  \x01(\bR\rscriptFollows\x12\x19\n" +
 	"\bgpu_file\x18\x1f \x03(\tR\agpuFile\x12\x16\n" +
-	"\x06inputs\x18! \x03(\tR\x06inputs\"\xd5\x01\n" +
+	"\x06inputs\x18! \x03(\tR\x06inputs\x124\n" +
+	"\aservice\x18( \x01(\v2\x1a.roost.wire.ServiceProgramR\aservice\"\xb0\x01\n" +
+	"\x0eServiceProgram\x12/\n" +
+	"\x06checks\x18\x01 \x03(\v2\x17.roost.wire.HealthCheckR\x06checks\x12\x19\n" +
+	"\bdrain_ns\x18\x02 \x01(\x03R\adrainNs\x12\x19\n" +
+	"\bstop_url\x18\x03 \x01(\tR\astopUrl\x12\x1a\n" +
+	"\brevision\x18\x04 \x01(\x04R\brevision\x12\x1b\n" +
+	"\tstop_port\x18\x05 \x01(\tR\bstopPort\"\x9f\x03\n" +
+	"\vHealthCheck\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x120\n" +
+	"\x04kind\x18\x02 \x01(\x0e2\x1c.roost.wire.HealthCheck.KindR\x04kind\x12\x12\n" +
+	"\x04path\x18\x03 \x01(\tR\x04path\x12\x12\n" +
+	"\x04port\x18\x04 \x01(\tR\x04port\x12\x18\n" +
+	"\acommand\x18\x05 \x03(\fR\acommand\x12\x12\n" +
+	"\x04live\x18\x06 \x01(\bR\x04live\x12\x19\n" +
+	"\bevery_ns\x18\a \x01(\x03R\aeveryNs\x12\x1d\n" +
+	"\n" +
+	"timeout_ns\x18\b \x01(\x03R\ttimeoutNs\x12\x14\n" +
+	"\x05fails\x18\t \x01(\rR\x05fails\x12\x16\n" +
+	"\x06passes\x18\n" +
+	" \x01(\rR\x06passes\x12&\n" +
+	"\x0fstart_within_ns\x18\v \x01(\x03R\rstartWithinNs\x12\x16\n" +
+	"\x06method\x18\f \x01(\tR\x06method\x12\x18\n" +
+	"\aheaders\x18\r \x03(\tR\aheaders\"2\n" +
+	"\x04Kind\x12\r\n" +
+	"\tKIND_HTTP\x10\x00\x12\f\n" +
+	"\bKIND_TCP\x10\x01\x12\r\n" +
+	"\tKIND_EXEC\x10\x02\"\xd5\x01\n" +
 	"\x06Bounds\x12\x15\n" +
 	"\x06cpu_ns\x18\x01 \x01(\x03R\x05cpuNs\x12\"\n" +
 	"\rprocess_cpu_s\x18\x02 \x01(\x03R\vprocessCpuS\x12\x18\n" +
@@ -11264,7 +11799,7 @@ const file_roost_proto_rawDesc = "" +
 	"\vRenewLeases\x12\x14\n" +
 	"\x05heard\x18\x01 \x01(\x04R\x05heard\x12\x17\n" +
 	"\alease_s\x18\x02 \x01(\rR\x06leaseS\x12\x19\n" +
-	"\bsince_ns\x18\x03 \x01(\x03R\asinceNs\"\xeb\x04\n" +
+	"\bsince_ns\x18\x03 \x01(\x03R\asinceNs\"\x9d\x05\n" +
 	"\n" +
 	"FromStartd\x126\n" +
 	"\awelcome\x18\x01 \x01(\v2\x1a.roost.wire.SessionWelcomeH\x00R\awelcome\x12.\n" +
@@ -11278,9 +11813,18 @@ const file_roost_proto_rawDesc = "" +
 	"\x05usage\x18\t \x01(\v2\x17.roost.wire.UsageReportH\x00R\x05usage\x12.\n" +
 	"\x05ready\x18\n" +
 	" \x01(\v2\x16.roost.wire.ClaimReadyH\x00R\x05ready\x125\n" +
-	"\tsuspended\x18\v \x01(\v2\x15.roost.wire.SuspendedH\x00R\tsuspended\x12/\n" +
+	"\tsuspended\x18\v \x01(\v2\x15.roost.wire.SuspendedH\x00R\tsuspended\x120\n" +
+	"\x06health\x18\f \x01(\v2\x16.roost.wire.TaskHealthH\x00R\x06health\x12/\n" +
 	"\x05reach\x18\x14 \x01(\v2\x17.roost.wire.ReachWantedH\x00R\x05reachB\x04\n" +
-	"\x02of\"W\n" +
+	"\x02of\"\xcc\x01\n" +
+	"\n" +
+	"TaskHealth\x120\n" +
+	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12-\n" +
+	"\x05state\x18\x02 \x01(\x0e2\x17.roost.wire.HealthStateR\x05state\x12\x14\n" +
+	"\x05check\x18\x03 \x01(\tR\x05check\x12\x16\n" +
+	"\x06detail\x18\x04 \x01(\tR\x06detail\x12\x13\n" +
+	"\x05at_ns\x18\x05 \x01(\x03R\x04atNs\x12\x1a\n" +
+	"\bfailures\x18\x06 \x01(\rR\bfailures\"W\n" +
 	"\vReachWanted\x120\n" +
 	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12\x16\n" +
 	"\x06ticket\x18\x02 \x01(\x04R\x06ticket\"q\n" +
@@ -11612,7 +12156,13 @@ const file_roost_proto_rawDesc = "" +
 	"\x05first\x18\x03 \x01(\x04R\x05first\x12\x18\n" +
 	"\aentries\x18\x04 \x03(\fR\aentries\x12\x10\n" +
 	"\x03gap\x18\x05 \x01(\bR\x03gap\x12\x1a\n" +
-	"\bcomplete\x18\x06 \x01(\x03R\bcomplete2\xf9\n" +
+	"\bcomplete\x18\x06 \x01(\x03R\bcomplete*\x8e\x01\n" +
+	"\vHealthState\x12\x19\n" +
+	"\x15HEALTH_STATE_STARTING\x10\x00\x12\x18\n" +
+	"\x14HEALTH_STATE_UNREADY\x10\x01\x12\x16\n" +
+	"\x12HEALTH_STATE_READY\x10\x02\x12\x18\n" +
+	"\x14HEALTH_STATE_FAILING\x10\x03\x12\x18\n" +
+	"\x14HEALTH_STATE_LEAVING\x10\x042\xf9\n" +
 	"\n" +
 	"\x06Schedd\x12<\n" +
 	"\x06Submit\x12\x19.roost.wire.SubmitRequest\x1a\x17.roost.wire.SubmitReply\x12@\n" +
@@ -11717,494 +12267,508 @@ func file_roost_proto_rawDescGZIP() []byte {
 	return file_roost_proto_rawDescData
 }
 
-var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 137)
+var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
+var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 141)
 var file_roost_proto_goTypes = []any{
-	(RequestUpdate_Counting)(0),             // 0: roost.wire.RequestUpdate.Counting
-	(Outcome_Verdict)(0),                    // 1: roost.wire.Outcome.Verdict
-	(CheckpointPolicy_Method)(0),            // 2: roost.wire.CheckpointPolicy.Method
-	(IdleSource_Health)(0),                  // 3: roost.wire.IdleSource.Health
-	(*NeighbourLogs)(nil),                   // 4: roost.wire.NeighbourLogs
-	(*NeighbourSubmit)(nil),                 // 5: roost.wire.NeighbourSubmit
-	(*CellHistoryRequest)(nil),              // 6: roost.wire.CellHistoryRequest
-	(*CellHistoryRecord)(nil),               // 7: roost.wire.CellHistoryRecord
-	(*NeighbourAct)(nil),                    // 8: roost.wire.NeighbourAct
-	(*NeighbourQuery)(nil),                  // 9: roost.wire.NeighbourQuery
-	(*AdUpdate)(nil),                        // 10: roost.wire.AdUpdate
-	(*AdAck)(nil),                           // 11: roost.wire.AdAck
-	(*WatchAds)(nil),                        // 12: roost.wire.WatchAds
-	(*AdDelta)(nil),                         // 13: roost.wire.AdDelta
-	(*WatchLeader)(nil),                     // 14: roost.wire.WatchLeader
-	(*LeaderNews)(nil),                      // 15: roost.wire.LeaderNews
-	(*FromSchedd)(nil),                      // 16: roost.wire.FromSchedd
-	(*Told)(nil),                            // 17: roost.wire.Told
-	(*PolicySeen)(nil),                      // 18: roost.wire.PolicySeen
-	(*ScheddHello)(nil),                     // 19: roost.wire.ScheddHello
-	(*HeldGrant)(nil),                       // 20: roost.wire.HeldGrant
-	(*RequestUpdate)(nil),                   // 21: roost.wire.RequestUpdate
-	(*Proposal)(nil),                        // 22: roost.wire.Proposal
-	(*GrantResult)(nil),                     // 23: roost.wire.GrantResult
-	(*Outcome)(nil),                         // 24: roost.wire.Outcome
-	(*WhyWaiting)(nil),                      // 25: roost.wire.WhyWaiting
-	(*Demand)(nil),                          // 26: roost.wire.Demand
-	(*Admit)(nil),                           // 27: roost.wire.Admit
-	(*Admitted)(nil),                        // 28: roost.wire.Admitted
-	(*Policy)(nil),                          // 29: roost.wire.Policy
-	(*Names)(nil),                           // 30: roost.wire.Names
-	(*JobQueue)(nil),                        // 31: roost.wire.JobQueue
-	(*Roll)(nil),                            // 32: roost.wire.Roll
-	(*Extent)(nil),                          // 33: roost.wire.Extent
-	(*Usage)(nil),                           // 34: roost.wire.Usage
-	(*ToSchedd)(nil),                        // 35: roost.wire.ToSchedd
-	(*Room)(nil),                            // 36: roost.wire.Room
-	(*Kept)(nil),                            // 37: roost.wire.Kept
-	(*KeptNode)(nil),                        // 38: roost.wire.KeptNode
-	(*NegotiatorHello)(nil),                 // 39: roost.wire.NegotiatorHello
-	(*Grant)(nil),                           // 40: roost.wire.Grant
-	(*Unplaced)(nil),                        // 41: roost.wire.Unplaced
-	(*CellQuestion)(nil),                    // 42: roost.wire.CellQuestion
-	(*CellStatus)(nil),                      // 43: roost.wire.CellStatus
-	(*CellMember)(nil),                      // 44: roost.wire.CellMember
-	(*CellChanged)(nil),                     // 45: roost.wire.CellChanged
-	(*ReplicaBytes)(nil),                    // 46: roost.wire.ReplicaBytes
-	(*ReplicaHello)(nil),                    // 47: roost.wire.ReplicaHello
-	(*ReplicaState)(nil),                    // 48: roost.wire.ReplicaState
-	(*ReplicaMember)(nil),                   // 49: roost.wire.ReplicaMember
-	(*ToStartd)(nil),                        // 50: roost.wire.ToStartd
-	(*SessionHello)(nil),                    // 51: roost.wire.SessionHello
-	(*ClaimRequest)(nil),                    // 52: roost.wire.ClaimRequest
-	(*Activate)(nil),                        // 53: roost.wire.Activate
-	(*Launch)(nil),                          // 54: roost.wire.Launch
-	(*TakeCheckpoint)(nil),                  // 55: roost.wire.TakeCheckpoint
-	(*CheckpointKept)(nil),                  // 56: roost.wire.CheckpointKept
-	(*Freeze)(nil),                          // 57: roost.wire.Freeze
-	(*Signal)(nil),                          // 58: roost.wire.Signal
-	(*Limit)(nil),                           // 59: roost.wire.Limit
-	(*HostFiles)(nil),                       // 60: roost.wire.HostFiles
-	(*Message)(nil),                         // 61: roost.wire.Message
-	(*Program)(nil),                         // 62: roost.wire.Program
-	(*Bounds)(nil),                          // 63: roost.wire.Bounds
-	(*CheckpointPolicy)(nil),                // 64: roost.wire.CheckpointPolicy
-	(*Image)(nil),                           // 65: roost.wire.Image
-	(*FetchImageRequest)(nil),               // 66: roost.wire.FetchImageRequest
-	(*ImageRight)(nil),                      // 67: roost.wire.ImageRight
-	(*SignedImageRight)(nil),                // 68: roost.wire.SignedImageRight
-	(*RemoveImageReply)(nil),                // 69: roost.wire.RemoveImageReply
-	(*Vacate)(nil),                          // 70: roost.wire.Vacate
-	(*Acknowledge)(nil),                     // 71: roost.wire.Acknowledge
-	(*ReleaseClaim)(nil),                    // 72: roost.wire.ReleaseClaim
-	(*RenewLeases)(nil),                     // 73: roost.wire.RenewLeases
-	(*FromStartd)(nil),                      // 74: roost.wire.FromStartd
-	(*ReachWanted)(nil),                     // 75: roost.wire.ReachWanted
-	(*ReachCall)(nil),                       // 76: roost.wire.ReachCall
-	(*ReachOutput)(nil),                     // 77: roost.wire.ReachOutput
-	(*SessionWelcome)(nil),                  // 78: roost.wire.SessionWelcome
-	(*ClaimState)(nil),                      // 79: roost.wire.ClaimState
-	(*ClaimReady)(nil),                      // 80: roost.wire.ClaimReady
-	(*Suspended)(nil),                       // 81: roost.wire.Suspended
-	(*ClaimReply)(nil),                      // 82: roost.wire.ClaimReply
-	(*InputReady)(nil),                      // 83: roost.wire.InputReady
-	(*Started)(nil),                         // 84: roost.wire.Started
-	(*Exited)(nil),                          // 85: roost.wire.Exited
-	(*CheckpointTaken)(nil),                 // 86: roost.wire.CheckpointTaken
-	(*UsageReport)(nil),                     // 87: roost.wire.UsageReport
-	(*AttemptUsage)(nil),                    // 88: roost.wire.AttemptUsage
-	(*ClaimLost)(nil),                       // 89: roost.wire.ClaimLost
-	(*LeasesRenewed)(nil),                   // 90: roost.wire.LeasesRenewed
-	(*FileEntry)(nil),                       // 91: roost.wire.FileEntry
-	(*FileChunk)(nil),                       // 92: roost.wire.FileChunk
-	(*TransferTotals)(nil),                  // 93: roost.wire.TransferTotals
-	(*PutReply)(nil),                        // 94: roost.wire.PutReply
-	(*FetchRequest)(nil),                    // 95: roost.wire.FetchRequest
-	(*TailRequest)(nil),                     // 96: roost.wire.TailRequest
-	(*GuardSigns)(nil),                      // 97: roost.wire.GuardSigns
-	(*IdleSource)(nil),                      // 98: roost.wire.IdleSource
-	(*Pause)(nil),                           // 99: roost.wire.Pause
-	(*GuardReport)(nil),                     // 100: roost.wire.GuardReport
-	(*OwnerFreeze)(nil),                     // 101: roost.wire.OwnerFreeze
-	(*Tenant)(nil),                          // 102: roost.wire.Tenant
-	(*PauseRequest)(nil),                    // 103: roost.wire.PauseRequest
-	(*ResumeRequest)(nil),                   // 104: roost.wire.ResumeRequest
-	(*OwnerReply)(nil),                      // 105: roost.wire.OwnerReply
-	(*MineRequest)(nil),                     // 106: roost.wire.MineRequest
-	(*MineReply)(nil),                       // 107: roost.wire.MineReply
-	(*PresentRequest)(nil),                  // 108: roost.wire.PresentRequest
-	(*PresentReply)(nil),                    // 109: roost.wire.PresentReply
-	(*GreetRequest)(nil),                    // 110: roost.wire.GreetRequest
-	(*GreetReply)(nil),                      // 111: roost.wire.GreetReply
-	(*JoinRequest)(nil),                     // 112: roost.wire.JoinRequest
-	(*JoinReply)(nil),                       // 113: roost.wire.JoinReply
-	(*RenewRequest)(nil),                    // 114: roost.wire.RenewRequest
-	(*RenewReply)(nil),                      // 115: roost.wire.RenewReply
-	(*LeaveRequest)(nil),                    // 116: roost.wire.LeaveRequest
-	(*LeaveReply)(nil),                      // 117: roost.wire.LeaveReply
-	(*RevokedRequest)(nil),                  // 118: roost.wire.RevokedRequest
-	(*RevokedReply)(nil),                    // 119: roost.wire.RevokedReply
-	(*MakeTokenRequest)(nil),                // 120: roost.wire.MakeTokenRequest
-	(*MakeTokenReply)(nil),                  // 121: roost.wire.MakeTokenReply
-	(*TokenInfo)(nil),                       // 122: roost.wire.TokenInfo
-	(*RemoveTokenRequest)(nil),              // 123: roost.wire.RemoveTokenRequest
-	(*RemoveTokenReply)(nil),                // 124: roost.wire.RemoveTokenReply
-	(*MembersRequest)(nil),                  // 125: roost.wire.MembersRequest
-	(*MembersReply)(nil),                    // 126: roost.wire.MembersReply
-	(*MemberInfo)(nil),                      // 127: roost.wire.MemberInfo
-	(*RevokeRequest)(nil),                   // 128: roost.wire.RevokeRequest
-	(*RevokeReply)(nil),                     // 129: roost.wire.RevokeReply
-	(*FeedRunning)(nil),                     // 130: roost.wire.FeedRunning
-	(*FeedRequest)(nil),                     // 131: roost.wire.FeedRequest
-	(*SpentBudgets)(nil),                    // 132: roost.wire.SpentBudgets
-	(*SpentBudget)(nil),                     // 133: roost.wire.SpentBudget
-	(*FeedHello)(nil),                       // 134: roost.wire.FeedHello
-	(*FeedWalk)(nil),                        // 135: roost.wire.FeedWalk
-	(*FeedBatch)(nil),                       // 136: roost.wire.FeedBatch
-	nil,                                     // 137: roost.wire.AdUpdate.PrivateEntry
-	nil,                                     // 138: roost.wire.AdDelta.PrivateEntry
-	nil,                                     // 139: roost.wire.Extent.WordsEntry
-	nil,                                     // 140: roost.wire.Extent.OthersEntry
-	(*scheddapi.LogsRequest)(nil),           // 141: roost.wire.LogsRequest
-	(*scheddapi.SubmitRequest)(nil),         // 142: roost.wire.SubmitRequest
-	(*scheddapi.ActRequest)(nil),            // 143: roost.wire.ActRequest
-	(*scheddapi.QueryRequest)(nil),          // 144: roost.wire.QueryRequest
-	(*scheddapi.Resources)(nil),             // 145: roost.wire.Resources
-	(*scheddapi.Explanation)(nil),           // 146: roost.wire.Explanation
-	(*scheddapi.AttemptRef)(nil),            // 147: roost.wire.AttemptRef
-	(scheddapi.Cause)(0),                    // 148: roost.wire.Cause
-	(*scheddapi.Placed)(nil),                // 149: roost.wire.Placed
-	(*scheddapi.PreemptionParty)(nil),       // 150: roost.wire.PreemptionParty
-	(*scheddapi.ExitStatus)(nil),            // 151: roost.wire.ExitStatus
-	(*scheddapi.UsageWindow)(nil),           // 152: roost.wire.UsageWindow
-	(*scheddapi.TaskUsage)(nil),             // 153: roost.wire.TaskUsage
-	(*scheddapi.SubmitPart)(nil),            // 154: roost.wire.SubmitPart
-	(*scheddapi.ScriptChunk)(nil),           // 155: roost.wire.ScriptChunk
-	(*scheddapi.WatchRequest)(nil),          // 156: roost.wire.WatchRequest
-	(*scheddapi.WhyRequest)(nil),            // 157: roost.wire.WhyRequest
-	(*scheddapi.EventsRequest)(nil),         // 158: roost.wire.EventsRequest
-	(*scheddapi.AdQuery)(nil),               // 159: roost.wire.AdQuery
-	(*scheddapi.HealthRequest)(nil),         // 160: roost.wire.HealthRequest
-	(*scheddapi.ShellInput)(nil),            // 161: roost.wire.ShellInput
-	(*scheddapi.CellRequest)(nil),           // 162: roost.wire.CellRequest
-	(*scheddapi.CheckpointCellRequest)(nil), // 163: roost.wire.CheckpointCellRequest
-	(*scheddapi.PoolQuery)(nil),             // 164: roost.wire.PoolQuery
-	(*scheddapi.AccountingQuery)(nil),       // 165: roost.wire.AccountingQuery
-	(*scheddapi.AccountingChange)(nil),      // 166: roost.wire.AccountingChange
-	(*scheddapi.LoginTokenRequest)(nil),     // 167: roost.wire.LoginTokenRequest
-	(*scheddapi.BeginLoginRequest)(nil),     // 168: roost.wire.BeginLoginRequest
-	(*scheddapi.LoginRequest)(nil),          // 169: roost.wire.LoginRequest
-	(*scheddapi.LoginsRequest)(nil),         // 170: roost.wire.LoginsRequest
-	(*scheddapi.LogoutRequest)(nil),         // 171: roost.wire.LogoutRequest
-	(*scheddapi.SubmitReply)(nil),           // 172: roost.wire.SubmitReply
-	(*scheddapi.ScriptReply)(nil),           // 173: roost.wire.ScriptReply
-	(*scheddapi.JobStatus)(nil),             // 174: roost.wire.JobStatus
-	(*scheddapi.ActReply)(nil),              // 175: roost.wire.ActReply
-	(*scheddapi.WatchEvent)(nil),            // 176: roost.wire.WatchEvent
-	(*scheddapi.LogChunk)(nil),              // 177: roost.wire.LogChunk
-	(*scheddapi.WhyReply)(nil),              // 178: roost.wire.WhyReply
-	(*scheddapi.JobEvent)(nil),              // 179: roost.wire.JobEvent
-	(*scheddapi.AdText)(nil),                // 180: roost.wire.AdText
-	(*scheddapi.HealthReply)(nil),           // 181: roost.wire.HealthReply
-	(*scheddapi.ShellOutput)(nil),           // 182: roost.wire.ShellOutput
-	(*scheddapi.CellReply)(nil),             // 183: roost.wire.CellReply
-	(*scheddapi.CheckpointPiece)(nil),       // 184: roost.wire.CheckpointPiece
-	(*scheddapi.PoolRow)(nil),               // 185: roost.wire.PoolRow
-	(*scheddapi.AccountingPiece)(nil),       // 186: roost.wire.AccountingPiece
-	(*scheddapi.AccountingResult)(nil),      // 187: roost.wire.AccountingResult
-	(*scheddapi.LoginTokenReply)(nil),       // 188: roost.wire.LoginTokenReply
-	(*scheddapi.BeginLoginReply)(nil),       // 189: roost.wire.BeginLoginReply
-	(*scheddapi.LoginReply)(nil),            // 190: roost.wire.LoginReply
-	(*scheddapi.LoginsReply)(nil),           // 191: roost.wire.LoginsReply
-	(*scheddapi.LoginInfo)(nil),             // 192: roost.wire.LoginInfo
+	(HealthState)(0),                        // 0: roost.wire.HealthState
+	(RequestUpdate_Counting)(0),             // 1: roost.wire.RequestUpdate.Counting
+	(Outcome_Verdict)(0),                    // 2: roost.wire.Outcome.Verdict
+	(HealthCheck_Kind)(0),                   // 3: roost.wire.HealthCheck.Kind
+	(CheckpointPolicy_Method)(0),            // 4: roost.wire.CheckpointPolicy.Method
+	(IdleSource_Health)(0),                  // 5: roost.wire.IdleSource.Health
+	(*NeighbourLogs)(nil),                   // 6: roost.wire.NeighbourLogs
+	(*NeighbourSubmit)(nil),                 // 7: roost.wire.NeighbourSubmit
+	(*CellHistoryRequest)(nil),              // 8: roost.wire.CellHistoryRequest
+	(*CellHistoryRecord)(nil),               // 9: roost.wire.CellHistoryRecord
+	(*NeighbourAct)(nil),                    // 10: roost.wire.NeighbourAct
+	(*NeighbourQuery)(nil),                  // 11: roost.wire.NeighbourQuery
+	(*AdUpdate)(nil),                        // 12: roost.wire.AdUpdate
+	(*AdAck)(nil),                           // 13: roost.wire.AdAck
+	(*WatchAds)(nil),                        // 14: roost.wire.WatchAds
+	(*AdDelta)(nil),                         // 15: roost.wire.AdDelta
+	(*WatchLeader)(nil),                     // 16: roost.wire.WatchLeader
+	(*LeaderNews)(nil),                      // 17: roost.wire.LeaderNews
+	(*FromSchedd)(nil),                      // 18: roost.wire.FromSchedd
+	(*Told)(nil),                            // 19: roost.wire.Told
+	(*PolicySeen)(nil),                      // 20: roost.wire.PolicySeen
+	(*ScheddHello)(nil),                     // 21: roost.wire.ScheddHello
+	(*HeldGrant)(nil),                       // 22: roost.wire.HeldGrant
+	(*RequestUpdate)(nil),                   // 23: roost.wire.RequestUpdate
+	(*Proposal)(nil),                        // 24: roost.wire.Proposal
+	(*GrantResult)(nil),                     // 25: roost.wire.GrantResult
+	(*Outcome)(nil),                         // 26: roost.wire.Outcome
+	(*WhyWaiting)(nil),                      // 27: roost.wire.WhyWaiting
+	(*Demand)(nil),                          // 28: roost.wire.Demand
+	(*Admit)(nil),                           // 29: roost.wire.Admit
+	(*Admitted)(nil),                        // 30: roost.wire.Admitted
+	(*Policy)(nil),                          // 31: roost.wire.Policy
+	(*Names)(nil),                           // 32: roost.wire.Names
+	(*JobQueue)(nil),                        // 33: roost.wire.JobQueue
+	(*Roll)(nil),                            // 34: roost.wire.Roll
+	(*Extent)(nil),                          // 35: roost.wire.Extent
+	(*Usage)(nil),                           // 36: roost.wire.Usage
+	(*ToSchedd)(nil),                        // 37: roost.wire.ToSchedd
+	(*Room)(nil),                            // 38: roost.wire.Room
+	(*Kept)(nil),                            // 39: roost.wire.Kept
+	(*KeptNode)(nil),                        // 40: roost.wire.KeptNode
+	(*NegotiatorHello)(nil),                 // 41: roost.wire.NegotiatorHello
+	(*Grant)(nil),                           // 42: roost.wire.Grant
+	(*Unplaced)(nil),                        // 43: roost.wire.Unplaced
+	(*CellQuestion)(nil),                    // 44: roost.wire.CellQuestion
+	(*CellStatus)(nil),                      // 45: roost.wire.CellStatus
+	(*CellMember)(nil),                      // 46: roost.wire.CellMember
+	(*CellChanged)(nil),                     // 47: roost.wire.CellChanged
+	(*ReplicaBytes)(nil),                    // 48: roost.wire.ReplicaBytes
+	(*ReplicaHello)(nil),                    // 49: roost.wire.ReplicaHello
+	(*ReplicaState)(nil),                    // 50: roost.wire.ReplicaState
+	(*ReplicaMember)(nil),                   // 51: roost.wire.ReplicaMember
+	(*ToStartd)(nil),                        // 52: roost.wire.ToStartd
+	(*HoldChecks)(nil),                      // 53: roost.wire.HoldChecks
+	(*SessionHello)(nil),                    // 54: roost.wire.SessionHello
+	(*ClaimRequest)(nil),                    // 55: roost.wire.ClaimRequest
+	(*Activate)(nil),                        // 56: roost.wire.Activate
+	(*Launch)(nil),                          // 57: roost.wire.Launch
+	(*TakeCheckpoint)(nil),                  // 58: roost.wire.TakeCheckpoint
+	(*CheckpointKept)(nil),                  // 59: roost.wire.CheckpointKept
+	(*Freeze)(nil),                          // 60: roost.wire.Freeze
+	(*Signal)(nil),                          // 61: roost.wire.Signal
+	(*Limit)(nil),                           // 62: roost.wire.Limit
+	(*HostFiles)(nil),                       // 63: roost.wire.HostFiles
+	(*Message)(nil),                         // 64: roost.wire.Message
+	(*Program)(nil),                         // 65: roost.wire.Program
+	(*ServiceProgram)(nil),                  // 66: roost.wire.ServiceProgram
+	(*HealthCheck)(nil),                     // 67: roost.wire.HealthCheck
+	(*Bounds)(nil),                          // 68: roost.wire.Bounds
+	(*CheckpointPolicy)(nil),                // 69: roost.wire.CheckpointPolicy
+	(*Image)(nil),                           // 70: roost.wire.Image
+	(*FetchImageRequest)(nil),               // 71: roost.wire.FetchImageRequest
+	(*ImageRight)(nil),                      // 72: roost.wire.ImageRight
+	(*SignedImageRight)(nil),                // 73: roost.wire.SignedImageRight
+	(*RemoveImageReply)(nil),                // 74: roost.wire.RemoveImageReply
+	(*Vacate)(nil),                          // 75: roost.wire.Vacate
+	(*Acknowledge)(nil),                     // 76: roost.wire.Acknowledge
+	(*ReleaseClaim)(nil),                    // 77: roost.wire.ReleaseClaim
+	(*RenewLeases)(nil),                     // 78: roost.wire.RenewLeases
+	(*FromStartd)(nil),                      // 79: roost.wire.FromStartd
+	(*TaskHealth)(nil),                      // 80: roost.wire.TaskHealth
+	(*ReachWanted)(nil),                     // 81: roost.wire.ReachWanted
+	(*ReachCall)(nil),                       // 82: roost.wire.ReachCall
+	(*ReachOutput)(nil),                     // 83: roost.wire.ReachOutput
+	(*SessionWelcome)(nil),                  // 84: roost.wire.SessionWelcome
+	(*ClaimState)(nil),                      // 85: roost.wire.ClaimState
+	(*ClaimReady)(nil),                      // 86: roost.wire.ClaimReady
+	(*Suspended)(nil),                       // 87: roost.wire.Suspended
+	(*ClaimReply)(nil),                      // 88: roost.wire.ClaimReply
+	(*InputReady)(nil),                      // 89: roost.wire.InputReady
+	(*Started)(nil),                         // 90: roost.wire.Started
+	(*Exited)(nil),                          // 91: roost.wire.Exited
+	(*CheckpointTaken)(nil),                 // 92: roost.wire.CheckpointTaken
+	(*UsageReport)(nil),                     // 93: roost.wire.UsageReport
+	(*AttemptUsage)(nil),                    // 94: roost.wire.AttemptUsage
+	(*ClaimLost)(nil),                       // 95: roost.wire.ClaimLost
+	(*LeasesRenewed)(nil),                   // 96: roost.wire.LeasesRenewed
+	(*FileEntry)(nil),                       // 97: roost.wire.FileEntry
+	(*FileChunk)(nil),                       // 98: roost.wire.FileChunk
+	(*TransferTotals)(nil),                  // 99: roost.wire.TransferTotals
+	(*PutReply)(nil),                        // 100: roost.wire.PutReply
+	(*FetchRequest)(nil),                    // 101: roost.wire.FetchRequest
+	(*TailRequest)(nil),                     // 102: roost.wire.TailRequest
+	(*GuardSigns)(nil),                      // 103: roost.wire.GuardSigns
+	(*IdleSource)(nil),                      // 104: roost.wire.IdleSource
+	(*Pause)(nil),                           // 105: roost.wire.Pause
+	(*GuardReport)(nil),                     // 106: roost.wire.GuardReport
+	(*OwnerFreeze)(nil),                     // 107: roost.wire.OwnerFreeze
+	(*Tenant)(nil),                          // 108: roost.wire.Tenant
+	(*PauseRequest)(nil),                    // 109: roost.wire.PauseRequest
+	(*ResumeRequest)(nil),                   // 110: roost.wire.ResumeRequest
+	(*OwnerReply)(nil),                      // 111: roost.wire.OwnerReply
+	(*MineRequest)(nil),                     // 112: roost.wire.MineRequest
+	(*MineReply)(nil),                       // 113: roost.wire.MineReply
+	(*PresentRequest)(nil),                  // 114: roost.wire.PresentRequest
+	(*PresentReply)(nil),                    // 115: roost.wire.PresentReply
+	(*GreetRequest)(nil),                    // 116: roost.wire.GreetRequest
+	(*GreetReply)(nil),                      // 117: roost.wire.GreetReply
+	(*JoinRequest)(nil),                     // 118: roost.wire.JoinRequest
+	(*JoinReply)(nil),                       // 119: roost.wire.JoinReply
+	(*RenewRequest)(nil),                    // 120: roost.wire.RenewRequest
+	(*RenewReply)(nil),                      // 121: roost.wire.RenewReply
+	(*LeaveRequest)(nil),                    // 122: roost.wire.LeaveRequest
+	(*LeaveReply)(nil),                      // 123: roost.wire.LeaveReply
+	(*RevokedRequest)(nil),                  // 124: roost.wire.RevokedRequest
+	(*RevokedReply)(nil),                    // 125: roost.wire.RevokedReply
+	(*MakeTokenRequest)(nil),                // 126: roost.wire.MakeTokenRequest
+	(*MakeTokenReply)(nil),                  // 127: roost.wire.MakeTokenReply
+	(*TokenInfo)(nil),                       // 128: roost.wire.TokenInfo
+	(*RemoveTokenRequest)(nil),              // 129: roost.wire.RemoveTokenRequest
+	(*RemoveTokenReply)(nil),                // 130: roost.wire.RemoveTokenReply
+	(*MembersRequest)(nil),                  // 131: roost.wire.MembersRequest
+	(*MembersReply)(nil),                    // 132: roost.wire.MembersReply
+	(*MemberInfo)(nil),                      // 133: roost.wire.MemberInfo
+	(*RevokeRequest)(nil),                   // 134: roost.wire.RevokeRequest
+	(*RevokeReply)(nil),                     // 135: roost.wire.RevokeReply
+	(*FeedRunning)(nil),                     // 136: roost.wire.FeedRunning
+	(*FeedRequest)(nil),                     // 137: roost.wire.FeedRequest
+	(*SpentBudgets)(nil),                    // 138: roost.wire.SpentBudgets
+	(*SpentBudget)(nil),                     // 139: roost.wire.SpentBudget
+	(*FeedHello)(nil),                       // 140: roost.wire.FeedHello
+	(*FeedWalk)(nil),                        // 141: roost.wire.FeedWalk
+	(*FeedBatch)(nil),                       // 142: roost.wire.FeedBatch
+	nil,                                     // 143: roost.wire.AdUpdate.PrivateEntry
+	nil,                                     // 144: roost.wire.AdDelta.PrivateEntry
+	nil,                                     // 145: roost.wire.Extent.WordsEntry
+	nil,                                     // 146: roost.wire.Extent.OthersEntry
+	(*scheddapi.LogsRequest)(nil),           // 147: roost.wire.LogsRequest
+	(*scheddapi.SubmitRequest)(nil),         // 148: roost.wire.SubmitRequest
+	(*scheddapi.ActRequest)(nil),            // 149: roost.wire.ActRequest
+	(*scheddapi.QueryRequest)(nil),          // 150: roost.wire.QueryRequest
+	(*scheddapi.Resources)(nil),             // 151: roost.wire.Resources
+	(*scheddapi.Explanation)(nil),           // 152: roost.wire.Explanation
+	(*scheddapi.AttemptRef)(nil),            // 153: roost.wire.AttemptRef
+	(scheddapi.Cause)(0),                    // 154: roost.wire.Cause
+	(*scheddapi.Placed)(nil),                // 155: roost.wire.Placed
+	(*scheddapi.PreemptionParty)(nil),       // 156: roost.wire.PreemptionParty
+	(*scheddapi.ExitStatus)(nil),            // 157: roost.wire.ExitStatus
+	(*scheddapi.UsageWindow)(nil),           // 158: roost.wire.UsageWindow
+	(*scheddapi.TaskUsage)(nil),             // 159: roost.wire.TaskUsage
+	(*scheddapi.SubmitPart)(nil),            // 160: roost.wire.SubmitPart
+	(*scheddapi.ScriptChunk)(nil),           // 161: roost.wire.ScriptChunk
+	(*scheddapi.WatchRequest)(nil),          // 162: roost.wire.WatchRequest
+	(*scheddapi.WhyRequest)(nil),            // 163: roost.wire.WhyRequest
+	(*scheddapi.EventsRequest)(nil),         // 164: roost.wire.EventsRequest
+	(*scheddapi.AdQuery)(nil),               // 165: roost.wire.AdQuery
+	(*scheddapi.HealthRequest)(nil),         // 166: roost.wire.HealthRequest
+	(*scheddapi.ShellInput)(nil),            // 167: roost.wire.ShellInput
+	(*scheddapi.CellRequest)(nil),           // 168: roost.wire.CellRequest
+	(*scheddapi.CheckpointCellRequest)(nil), // 169: roost.wire.CheckpointCellRequest
+	(*scheddapi.PoolQuery)(nil),             // 170: roost.wire.PoolQuery
+	(*scheddapi.AccountingQuery)(nil),       // 171: roost.wire.AccountingQuery
+	(*scheddapi.AccountingChange)(nil),      // 172: roost.wire.AccountingChange
+	(*scheddapi.LoginTokenRequest)(nil),     // 173: roost.wire.LoginTokenRequest
+	(*scheddapi.BeginLoginRequest)(nil),     // 174: roost.wire.BeginLoginRequest
+	(*scheddapi.LoginRequest)(nil),          // 175: roost.wire.LoginRequest
+	(*scheddapi.LoginsRequest)(nil),         // 176: roost.wire.LoginsRequest
+	(*scheddapi.LogoutRequest)(nil),         // 177: roost.wire.LogoutRequest
+	(*scheddapi.SubmitReply)(nil),           // 178: roost.wire.SubmitReply
+	(*scheddapi.ScriptReply)(nil),           // 179: roost.wire.ScriptReply
+	(*scheddapi.JobStatus)(nil),             // 180: roost.wire.JobStatus
+	(*scheddapi.ActReply)(nil),              // 181: roost.wire.ActReply
+	(*scheddapi.WatchEvent)(nil),            // 182: roost.wire.WatchEvent
+	(*scheddapi.LogChunk)(nil),              // 183: roost.wire.LogChunk
+	(*scheddapi.WhyReply)(nil),              // 184: roost.wire.WhyReply
+	(*scheddapi.JobEvent)(nil),              // 185: roost.wire.JobEvent
+	(*scheddapi.AdText)(nil),                // 186: roost.wire.AdText
+	(*scheddapi.HealthReply)(nil),           // 187: roost.wire.HealthReply
+	(*scheddapi.ShellOutput)(nil),           // 188: roost.wire.ShellOutput
+	(*scheddapi.CellReply)(nil),             // 189: roost.wire.CellReply
+	(*scheddapi.CheckpointPiece)(nil),       // 190: roost.wire.CheckpointPiece
+	(*scheddapi.PoolRow)(nil),               // 191: roost.wire.PoolRow
+	(*scheddapi.AccountingPiece)(nil),       // 192: roost.wire.AccountingPiece
+	(*scheddapi.AccountingResult)(nil),      // 193: roost.wire.AccountingResult
+	(*scheddapi.LoginTokenReply)(nil),       // 194: roost.wire.LoginTokenReply
+	(*scheddapi.BeginLoginReply)(nil),       // 195: roost.wire.BeginLoginReply
+	(*scheddapi.LoginReply)(nil),            // 196: roost.wire.LoginReply
+	(*scheddapi.LoginsReply)(nil),           // 197: roost.wire.LoginsReply
+	(*scheddapi.LoginInfo)(nil),             // 198: roost.wire.LoginInfo
 }
 var file_roost_proto_depIdxs = []int32{
-	141, // 0: roost.wire.NeighbourLogs.request:type_name -> roost.wire.LogsRequest
-	142, // 1: roost.wire.NeighbourSubmit.request:type_name -> roost.wire.SubmitRequest
-	143, // 2: roost.wire.NeighbourAct.act:type_name -> roost.wire.ActRequest
-	144, // 3: roost.wire.NeighbourQuery.query:type_name -> roost.wire.QueryRequest
-	137, // 4: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
-	138, // 5: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
-	19,  // 6: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
-	21,  // 7: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
-	23,  // 8: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
-	34,  // 9: roost.wire.FromSchedd.usage:type_name -> roost.wire.Usage
-	25,  // 10: roost.wire.FromSchedd.why:type_name -> roost.wire.WhyWaiting
-	26,  // 11: roost.wire.FromSchedd.demand:type_name -> roost.wire.Demand
-	27,  // 12: roost.wire.FromSchedd.admit:type_name -> roost.wire.Admit
-	24,  // 13: roost.wire.FromSchedd.outcome:type_name -> roost.wire.Outcome
-	17,  // 14: roost.wire.FromSchedd.told:type_name -> roost.wire.Told
-	18,  // 15: roost.wire.FromSchedd.policy_seen:type_name -> roost.wire.PolicySeen
-	20,  // 16: roost.wire.ScheddHello.grants:type_name -> roost.wire.HeldGrant
-	145, // 17: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
-	0,   // 18: roost.wire.RequestUpdate.counting:type_name -> roost.wire.RequestUpdate.Counting
-	22,  // 19: roost.wire.RequestUpdate.proposals:type_name -> roost.wire.Proposal
-	1,   // 20: roost.wire.Outcome.verdict:type_name -> roost.wire.Outcome.Verdict
-	145, // 21: roost.wire.Demand.held:type_name -> roost.wire.Resources
-	145, // 22: roost.wire.Demand.open_held:type_name -> roost.wire.Resources
-	26,  // 23: roost.wire.Admit.asks:type_name -> roost.wire.Demand
-	31,  // 24: roost.wire.Policy.queues:type_name -> roost.wire.JobQueue
-	30,  // 25: roost.wire.Policy.groups:type_name -> roost.wire.Names
-	30,  // 26: roost.wire.Policy.reservations:type_name -> roost.wire.Names
-	30,  // 27: roost.wire.Policy.limits:type_name -> roost.wire.Names
-	31,  // 28: roost.wire.Policy.all:type_name -> roost.wire.JobQueue
-	33,  // 29: roost.wire.JobQueue.default:type_name -> roost.wire.Extent
-	33,  // 30: roost.wire.JobQueue.least:type_name -> roost.wire.Extent
-	33,  // 31: roost.wire.JobQueue.most:type_name -> roost.wire.Extent
-	33,  // 32: roost.wire.JobQueue.chunk:type_name -> roost.wire.Extent
-	32,  // 33: roost.wire.JobQueue.user_roll:type_name -> roost.wire.Roll
-	32,  // 34: roost.wire.JobQueue.group_roll:type_name -> roost.wire.Roll
-	32,  // 35: roost.wire.JobQueue.host_roll:type_name -> roost.wire.Roll
-	139, // 36: roost.wire.Extent.words:type_name -> roost.wire.Extent.WordsEntry
-	140, // 37: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
-	145, // 38: roost.wire.Usage.held:type_name -> roost.wire.Resources
-	40,  // 39: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
-	41,  // 40: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
-	39,  // 41: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
-	28,  // 42: roost.wire.ToSchedd.admitted:type_name -> roost.wire.Admitted
-	29,  // 43: roost.wire.ToSchedd.policy:type_name -> roost.wire.Policy
-	37,  // 44: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
-	36,  // 45: roost.wire.ToSchedd.room:type_name -> roost.wire.Room
-	38,  // 46: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
-	145, // 47: roost.wire.Grant.resources:type_name -> roost.wire.Resources
-	146, // 48: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
-	44,  // 49: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
-	49,  // 50: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
-	51,  // 51: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
-	52,  // 52: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
-	53,  // 53: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
-	70,  // 54: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
-	71,  // 55: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
-	72,  // 56: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
-	73,  // 57: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
-	54,  // 58: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
-	55,  // 59: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
-	56,  // 60: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
-	57,  // 61: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
-	58,  // 62: roost.wire.ToStartd.signal:type_name -> roost.wire.Signal
-	61,  // 63: roost.wire.ToStartd.message:type_name -> roost.wire.Message
-	59,  // 64: roost.wire.ToStartd.limit:type_name -> roost.wire.Limit
-	60,  // 65: roost.wire.ToStartd.host_files:type_name -> roost.wire.HostFiles
-	145, // 66: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
-	147, // 67: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
-	62,  // 68: roost.wire.Activate.program:type_name -> roost.wire.Program
-	147, // 69: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
-	147, // 70: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
-	147, // 71: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
-	147, // 72: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
-	147, // 73: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
-	147, // 74: roost.wire.Limit.attempt:type_name -> roost.wire.AttemptRef
-	147, // 75: roost.wire.HostFiles.attempt:type_name -> roost.wire.AttemptRef
-	147, // 76: roost.wire.Message.attempt:type_name -> roost.wire.AttemptRef
-	64,  // 77: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
-	65,  // 78: roost.wire.Program.restore:type_name -> roost.wire.Image
-	63,  // 79: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
-	2,   // 80: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
-	2,   // 81: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
-	147, // 82: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
-	147, // 83: roost.wire.ImageRight.attempt:type_name -> roost.wire.AttemptRef
-	147, // 84: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
-	148, // 85: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
-	147, // 86: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
-	78,  // 87: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
-	82,  // 88: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
-	84,  // 89: roost.wire.FromStartd.started:type_name -> roost.wire.Started
-	85,  // 90: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
-	89,  // 91: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
-	90,  // 92: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
-	83,  // 93: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
-	86,  // 94: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
-	87,  // 95: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
-	80,  // 96: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
-	81,  // 97: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
-	75,  // 98: roost.wire.FromStartd.reach:type_name -> roost.wire.ReachWanted
-	147, // 99: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
-	147, // 100: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
-	79,  // 101: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
-	145, // 102: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
-	147, // 103: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
-	85,  // 104: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
-	149, // 105: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
-	149, // 106: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
-	147, // 107: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
-	149, // 108: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
-	150, // 109: roost.wire.ClaimReply.displaced:type_name -> roost.wire.PreemptionParty
-	147, // 110: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
-	147, // 111: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
-	147, // 112: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
-	151, // 113: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
-	91,  // 114: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
-	86,  // 115: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
-	152, // 116: roost.wire.Exited.windows:type_name -> roost.wire.UsageWindow
-	147, // 117: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
-	65,  // 118: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
-	88,  // 119: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
-	147, // 120: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
-	153, // 121: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
-	152, // 122: roost.wire.AttemptUsage.windows:type_name -> roost.wire.UsageWindow
-	147, // 123: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
-	91,  // 124: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
-	93,  // 125: roost.wire.FileChunk.totals:type_name -> roost.wire.TransferTotals
-	147, // 126: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
-	147, // 127: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
-	98,  // 128: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
-	99,  // 129: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
-	3,   // 130: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
-	102, // 131: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
-	101, // 132: roost.wire.GuardReport.freezes:type_name -> roost.wire.OwnerFreeze
-	99,  // 133: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
-	97,  // 134: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
-	100, // 135: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
-	122, // 136: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
-	122, // 137: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
-	122, // 138: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
-	127, // 139: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
-	134, // 140: roost.wire.FeedRequest.hello:type_name -> roost.wire.FeedHello
-	132, // 141: roost.wire.FeedRequest.budgets:type_name -> roost.wire.SpentBudgets
-	133, // 142: roost.wire.SpentBudgets.spent:type_name -> roost.wire.SpentBudget
-	142, // 143: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
-	154, // 144: roost.wire.Schedd.SubmitParts:input_type -> roost.wire.SubmitPart
-	155, // 145: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
-	144, // 146: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
-	143, // 147: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
-	156, // 148: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
-	141, // 149: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
-	157, // 150: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
-	158, // 151: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
-	159, // 152: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
-	160, // 153: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
-	161, // 154: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
-	162, // 155: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
-	163, // 156: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	164, // 157: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
-	165, // 158: roost.wire.Schedd.Accounting:input_type -> roost.wire.AccountingQuery
-	166, // 159: roost.wire.Schedd.ChangeAccounts:input_type -> roost.wire.AccountingChange
-	167, // 160: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
-	168, // 161: roost.wire.Schedd.BeginLogin:input_type -> roost.wire.BeginLoginRequest
-	169, // 162: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
-	170, // 163: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
-	171, // 164: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
-	9,   // 165: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
-	157, // 166: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
-	158, // 167: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
-	8,   // 168: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
-	5,   // 169: roost.wire.Neighbour.Submit:input_type -> roost.wire.NeighbourSubmit
-	4,   // 170: roost.wire.Neighbour.Logs:input_type -> roost.wire.NeighbourLogs
-	6,   // 171: roost.wire.CellQueue.History:input_type -> roost.wire.CellHistoryRequest
-	10,  // 172: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
-	12,  // 173: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
-	159, // 174: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
-	16,  // 175: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
-	14,  // 176: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
-	162, // 177: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
-	163, // 178: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	46,  // 179: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
-	47,  // 180: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
-	42,  // 181: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
-	44,  // 182: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
-	44,  // 183: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
-	50,  // 184: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
-	92,  // 185: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
-	95,  // 186: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
-	96,  // 187: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
-	66,  // 188: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
-	92,  // 189: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
-	161, // 190: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
-	77,  // 191: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
-	92,  // 192: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
-	66,  // 193: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
-	66,  // 194: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
-	100, // 195: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
-	103, // 196: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
-	104, // 197: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
-	106, // 198: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
-	108, // 199: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
-	110, // 200: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
-	112, // 201: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
-	114, // 202: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
-	116, // 203: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
-	118, // 204: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
-	120, // 205: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
-	123, // 206: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
-	125, // 207: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
-	128, // 208: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
-	131, // 209: roost.wire.Feed.Pull:input_type -> roost.wire.FeedRequest
-	135, // 210: roost.wire.Feed.Walk:input_type -> roost.wire.FeedWalk
-	130, // 211: roost.wire.Feed.Running:input_type -> roost.wire.FeedRunning
-	165, // 212: roost.wire.Accountant.Report:input_type -> roost.wire.AccountingQuery
-	166, // 213: roost.wire.Accountant.Change:input_type -> roost.wire.AccountingChange
-	172, // 214: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	172, // 215: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
-	173, // 216: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
-	174, // 217: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	175, // 218: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	176, // 219: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	177, // 220: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	178, // 221: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	179, // 222: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	180, // 223: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	181, // 224: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	182, // 225: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
-	183, // 226: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
-	184, // 227: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	185, // 228: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
-	186, // 229: roost.wire.Schedd.Accounting:output_type -> roost.wire.AccountingPiece
-	187, // 230: roost.wire.Schedd.ChangeAccounts:output_type -> roost.wire.AccountingResult
-	188, // 231: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
-	189, // 232: roost.wire.Schedd.BeginLogin:output_type -> roost.wire.BeginLoginReply
-	190, // 233: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
-	191, // 234: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
-	192, // 235: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
-	174, // 236: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
-	178, // 237: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
-	179, // 238: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
-	175, // 239: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
-	172, // 240: roost.wire.Neighbour.Submit:output_type -> roost.wire.SubmitReply
-	177, // 241: roost.wire.Neighbour.Logs:output_type -> roost.wire.LogChunk
-	7,   // 242: roost.wire.CellQueue.History:output_type -> roost.wire.CellHistoryRecord
-	11,  // 243: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	13,  // 244: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	180, // 245: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	35,  // 246: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	15,  // 247: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
-	183, // 248: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
-	184, // 249: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	46,  // 250: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
-	48,  // 251: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
-	43,  // 252: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
-	45,  // 253: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
-	45,  // 254: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
-	74,  // 255: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	94,  // 256: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	92,  // 257: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	177, // 258: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	92,  // 259: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
-	94,  // 260: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
-	182, // 261: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
-	76,  // 262: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
-	94,  // 263: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
-	92,  // 264: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
-	69,  // 265: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
-	97,  // 266: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
-	105, // 267: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
-	105, // 268: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
-	107, // 269: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
-	109, // 270: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
-	111, // 271: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
-	113, // 272: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
-	115, // 273: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
-	117, // 274: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
-	119, // 275: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
-	121, // 276: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
-	124, // 277: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
-	126, // 278: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
-	129, // 279: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
-	136, // 280: roost.wire.Feed.Pull:output_type -> roost.wire.FeedBatch
-	136, // 281: roost.wire.Feed.Walk:output_type -> roost.wire.FeedBatch
-	136, // 282: roost.wire.Feed.Running:output_type -> roost.wire.FeedBatch
-	186, // 283: roost.wire.Accountant.Report:output_type -> roost.wire.AccountingPiece
-	187, // 284: roost.wire.Accountant.Change:output_type -> roost.wire.AccountingResult
-	214, // [214:285] is the sub-list for method output_type
-	143, // [143:214] is the sub-list for method input_type
-	143, // [143:143] is the sub-list for extension type_name
-	143, // [143:143] is the sub-list for extension extendee
-	0,   // [0:143] is the sub-list for field type_name
+	147, // 0: roost.wire.NeighbourLogs.request:type_name -> roost.wire.LogsRequest
+	148, // 1: roost.wire.NeighbourSubmit.request:type_name -> roost.wire.SubmitRequest
+	149, // 2: roost.wire.NeighbourAct.act:type_name -> roost.wire.ActRequest
+	150, // 3: roost.wire.NeighbourQuery.query:type_name -> roost.wire.QueryRequest
+	143, // 4: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
+	144, // 5: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
+	21,  // 6: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
+	23,  // 7: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
+	25,  // 8: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
+	36,  // 9: roost.wire.FromSchedd.usage:type_name -> roost.wire.Usage
+	27,  // 10: roost.wire.FromSchedd.why:type_name -> roost.wire.WhyWaiting
+	28,  // 11: roost.wire.FromSchedd.demand:type_name -> roost.wire.Demand
+	29,  // 12: roost.wire.FromSchedd.admit:type_name -> roost.wire.Admit
+	26,  // 13: roost.wire.FromSchedd.outcome:type_name -> roost.wire.Outcome
+	19,  // 14: roost.wire.FromSchedd.told:type_name -> roost.wire.Told
+	20,  // 15: roost.wire.FromSchedd.policy_seen:type_name -> roost.wire.PolicySeen
+	22,  // 16: roost.wire.ScheddHello.grants:type_name -> roost.wire.HeldGrant
+	151, // 17: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
+	1,   // 18: roost.wire.RequestUpdate.counting:type_name -> roost.wire.RequestUpdate.Counting
+	24,  // 19: roost.wire.RequestUpdate.proposals:type_name -> roost.wire.Proposal
+	2,   // 20: roost.wire.Outcome.verdict:type_name -> roost.wire.Outcome.Verdict
+	151, // 21: roost.wire.Demand.held:type_name -> roost.wire.Resources
+	151, // 22: roost.wire.Demand.open_held:type_name -> roost.wire.Resources
+	28,  // 23: roost.wire.Admit.asks:type_name -> roost.wire.Demand
+	33,  // 24: roost.wire.Policy.queues:type_name -> roost.wire.JobQueue
+	32,  // 25: roost.wire.Policy.groups:type_name -> roost.wire.Names
+	32,  // 26: roost.wire.Policy.reservations:type_name -> roost.wire.Names
+	32,  // 27: roost.wire.Policy.limits:type_name -> roost.wire.Names
+	33,  // 28: roost.wire.Policy.all:type_name -> roost.wire.JobQueue
+	35,  // 29: roost.wire.JobQueue.default:type_name -> roost.wire.Extent
+	35,  // 30: roost.wire.JobQueue.least:type_name -> roost.wire.Extent
+	35,  // 31: roost.wire.JobQueue.most:type_name -> roost.wire.Extent
+	35,  // 32: roost.wire.JobQueue.chunk:type_name -> roost.wire.Extent
+	34,  // 33: roost.wire.JobQueue.user_roll:type_name -> roost.wire.Roll
+	34,  // 34: roost.wire.JobQueue.group_roll:type_name -> roost.wire.Roll
+	34,  // 35: roost.wire.JobQueue.host_roll:type_name -> roost.wire.Roll
+	145, // 36: roost.wire.Extent.words:type_name -> roost.wire.Extent.WordsEntry
+	146, // 37: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
+	151, // 38: roost.wire.Usage.held:type_name -> roost.wire.Resources
+	42,  // 39: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
+	43,  // 40: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
+	41,  // 41: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
+	30,  // 42: roost.wire.ToSchedd.admitted:type_name -> roost.wire.Admitted
+	31,  // 43: roost.wire.ToSchedd.policy:type_name -> roost.wire.Policy
+	39,  // 44: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
+	38,  // 45: roost.wire.ToSchedd.room:type_name -> roost.wire.Room
+	40,  // 46: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
+	151, // 47: roost.wire.Grant.resources:type_name -> roost.wire.Resources
+	152, // 48: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
+	46,  // 49: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
+	51,  // 50: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
+	54,  // 51: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
+	55,  // 52: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
+	56,  // 53: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
+	75,  // 54: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
+	76,  // 55: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
+	77,  // 56: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
+	78,  // 57: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
+	57,  // 58: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
+	58,  // 59: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
+	59,  // 60: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
+	60,  // 61: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
+	61,  // 62: roost.wire.ToStartd.signal:type_name -> roost.wire.Signal
+	64,  // 63: roost.wire.ToStartd.message:type_name -> roost.wire.Message
+	62,  // 64: roost.wire.ToStartd.limit:type_name -> roost.wire.Limit
+	63,  // 65: roost.wire.ToStartd.host_files:type_name -> roost.wire.HostFiles
+	53,  // 66: roost.wire.ToStartd.hold_checks:type_name -> roost.wire.HoldChecks
+	153, // 67: roost.wire.HoldChecks.attempt:type_name -> roost.wire.AttemptRef
+	151, // 68: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
+	153, // 69: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
+	65,  // 70: roost.wire.Activate.program:type_name -> roost.wire.Program
+	153, // 71: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
+	153, // 72: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
+	153, // 73: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
+	153, // 74: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
+	153, // 75: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
+	153, // 76: roost.wire.Limit.attempt:type_name -> roost.wire.AttemptRef
+	153, // 77: roost.wire.HostFiles.attempt:type_name -> roost.wire.AttemptRef
+	153, // 78: roost.wire.Message.attempt:type_name -> roost.wire.AttemptRef
+	69,  // 79: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
+	70,  // 80: roost.wire.Program.restore:type_name -> roost.wire.Image
+	68,  // 81: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
+	66,  // 82: roost.wire.Program.service:type_name -> roost.wire.ServiceProgram
+	67,  // 83: roost.wire.ServiceProgram.checks:type_name -> roost.wire.HealthCheck
+	3,   // 84: roost.wire.HealthCheck.kind:type_name -> roost.wire.HealthCheck.Kind
+	4,   // 85: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
+	4,   // 86: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
+	153, // 87: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
+	153, // 88: roost.wire.ImageRight.attempt:type_name -> roost.wire.AttemptRef
+	153, // 89: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
+	154, // 90: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
+	153, // 91: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
+	84,  // 92: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
+	88,  // 93: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
+	90,  // 94: roost.wire.FromStartd.started:type_name -> roost.wire.Started
+	91,  // 95: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
+	95,  // 96: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
+	96,  // 97: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
+	89,  // 98: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
+	92,  // 99: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
+	93,  // 100: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
+	86,  // 101: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
+	87,  // 102: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
+	80,  // 103: roost.wire.FromStartd.health:type_name -> roost.wire.TaskHealth
+	81,  // 104: roost.wire.FromStartd.reach:type_name -> roost.wire.ReachWanted
+	153, // 105: roost.wire.TaskHealth.attempt:type_name -> roost.wire.AttemptRef
+	0,   // 106: roost.wire.TaskHealth.state:type_name -> roost.wire.HealthState
+	153, // 107: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
+	153, // 108: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
+	85,  // 109: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
+	151, // 110: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
+	153, // 111: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
+	91,  // 112: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
+	155, // 113: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
+	155, // 114: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
+	153, // 115: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
+	155, // 116: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
+	156, // 117: roost.wire.ClaimReply.displaced:type_name -> roost.wire.PreemptionParty
+	153, // 118: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
+	153, // 119: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
+	153, // 120: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
+	157, // 121: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
+	97,  // 122: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
+	92,  // 123: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
+	158, // 124: roost.wire.Exited.windows:type_name -> roost.wire.UsageWindow
+	153, // 125: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
+	70,  // 126: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
+	94,  // 127: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
+	153, // 128: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
+	159, // 129: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
+	158, // 130: roost.wire.AttemptUsage.windows:type_name -> roost.wire.UsageWindow
+	153, // 131: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
+	97,  // 132: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
+	99,  // 133: roost.wire.FileChunk.totals:type_name -> roost.wire.TransferTotals
+	153, // 134: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
+	153, // 135: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
+	104, // 136: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
+	105, // 137: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
+	5,   // 138: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
+	108, // 139: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
+	107, // 140: roost.wire.GuardReport.freezes:type_name -> roost.wire.OwnerFreeze
+	105, // 141: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
+	103, // 142: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
+	106, // 143: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
+	128, // 144: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
+	128, // 145: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
+	128, // 146: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
+	133, // 147: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
+	140, // 148: roost.wire.FeedRequest.hello:type_name -> roost.wire.FeedHello
+	138, // 149: roost.wire.FeedRequest.budgets:type_name -> roost.wire.SpentBudgets
+	139, // 150: roost.wire.SpentBudgets.spent:type_name -> roost.wire.SpentBudget
+	148, // 151: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
+	160, // 152: roost.wire.Schedd.SubmitParts:input_type -> roost.wire.SubmitPart
+	161, // 153: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
+	150, // 154: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
+	149, // 155: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
+	162, // 156: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
+	147, // 157: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
+	163, // 158: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
+	164, // 159: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
+	165, // 160: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
+	166, // 161: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
+	167, // 162: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
+	168, // 163: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
+	169, // 164: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	170, // 165: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
+	171, // 166: roost.wire.Schedd.Accounting:input_type -> roost.wire.AccountingQuery
+	172, // 167: roost.wire.Schedd.ChangeAccounts:input_type -> roost.wire.AccountingChange
+	173, // 168: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
+	174, // 169: roost.wire.Schedd.BeginLogin:input_type -> roost.wire.BeginLoginRequest
+	175, // 170: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
+	176, // 171: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
+	177, // 172: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
+	11,  // 173: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
+	163, // 174: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
+	164, // 175: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
+	10,  // 176: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
+	7,   // 177: roost.wire.Neighbour.Submit:input_type -> roost.wire.NeighbourSubmit
+	6,   // 178: roost.wire.Neighbour.Logs:input_type -> roost.wire.NeighbourLogs
+	8,   // 179: roost.wire.CellQueue.History:input_type -> roost.wire.CellHistoryRequest
+	12,  // 180: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
+	14,  // 181: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
+	165, // 182: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
+	18,  // 183: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
+	16,  // 184: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
+	168, // 185: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
+	169, // 186: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	48,  // 187: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
+	49,  // 188: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
+	44,  // 189: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
+	46,  // 190: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
+	46,  // 191: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
+	52,  // 192: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
+	98,  // 193: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
+	101, // 194: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
+	102, // 195: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
+	71,  // 196: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
+	98,  // 197: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
+	167, // 198: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
+	83,  // 199: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
+	98,  // 200: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
+	71,  // 201: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
+	71,  // 202: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
+	106, // 203: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
+	109, // 204: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
+	110, // 205: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
+	112, // 206: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
+	114, // 207: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
+	116, // 208: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
+	118, // 209: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
+	120, // 210: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
+	122, // 211: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
+	124, // 212: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
+	126, // 213: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
+	129, // 214: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
+	131, // 215: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
+	134, // 216: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
+	137, // 217: roost.wire.Feed.Pull:input_type -> roost.wire.FeedRequest
+	141, // 218: roost.wire.Feed.Walk:input_type -> roost.wire.FeedWalk
+	136, // 219: roost.wire.Feed.Running:input_type -> roost.wire.FeedRunning
+	171, // 220: roost.wire.Accountant.Report:input_type -> roost.wire.AccountingQuery
+	172, // 221: roost.wire.Accountant.Change:input_type -> roost.wire.AccountingChange
+	178, // 222: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	178, // 223: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
+	179, // 224: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
+	180, // 225: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	181, // 226: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	182, // 227: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	183, // 228: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	184, // 229: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	185, // 230: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	186, // 231: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	187, // 232: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	188, // 233: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	189, // 234: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
+	190, // 235: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	191, // 236: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
+	192, // 237: roost.wire.Schedd.Accounting:output_type -> roost.wire.AccountingPiece
+	193, // 238: roost.wire.Schedd.ChangeAccounts:output_type -> roost.wire.AccountingResult
+	194, // 239: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
+	195, // 240: roost.wire.Schedd.BeginLogin:output_type -> roost.wire.BeginLoginReply
+	196, // 241: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
+	197, // 242: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
+	198, // 243: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
+	180, // 244: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
+	184, // 245: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
+	185, // 246: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
+	181, // 247: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
+	178, // 248: roost.wire.Neighbour.Submit:output_type -> roost.wire.SubmitReply
+	183, // 249: roost.wire.Neighbour.Logs:output_type -> roost.wire.LogChunk
+	9,   // 250: roost.wire.CellQueue.History:output_type -> roost.wire.CellHistoryRecord
+	13,  // 251: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	15,  // 252: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	186, // 253: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	37,  // 254: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	17,  // 255: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
+	189, // 256: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
+	190, // 257: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	48,  // 258: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
+	50,  // 259: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
+	45,  // 260: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
+	47,  // 261: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
+	47,  // 262: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
+	79,  // 263: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	100, // 264: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	98,  // 265: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	183, // 266: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	98,  // 267: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	100, // 268: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	188, // 269: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	82,  // 270: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
+	100, // 271: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
+	98,  // 272: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
+	74,  // 273: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
+	103, // 274: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
+	111, // 275: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
+	111, // 276: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
+	113, // 277: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
+	115, // 278: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
+	117, // 279: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
+	119, // 280: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
+	121, // 281: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
+	123, // 282: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
+	125, // 283: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
+	127, // 284: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
+	130, // 285: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
+	132, // 286: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
+	135, // 287: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
+	142, // 288: roost.wire.Feed.Pull:output_type -> roost.wire.FeedBatch
+	142, // 289: roost.wire.Feed.Walk:output_type -> roost.wire.FeedBatch
+	142, // 290: roost.wire.Feed.Running:output_type -> roost.wire.FeedBatch
+	192, // 291: roost.wire.Accountant.Report:output_type -> roost.wire.AccountingPiece
+	193, // 292: roost.wire.Accountant.Change:output_type -> roost.wire.AccountingResult
+	222, // [222:293] is the sub-list for method output_type
+	151, // [151:222] is the sub-list for method input_type
+	151, // [151:151] is the sub-list for extension type_name
+	151, // [151:151] is the sub-list for extension extendee
+	0,   // [0:151] is the sub-list for field type_name
 }
 
 func init() { file_roost_proto_init() }
@@ -12252,8 +12816,9 @@ func file_roost_proto_init() {
 		(*ToStartd_Message)(nil),
 		(*ToStartd_Limit)(nil),
 		(*ToStartd_HostFiles)(nil),
+		(*ToStartd_HoldChecks)(nil),
 	}
-	file_roost_proto_msgTypes[70].OneofWrappers = []any{
+	file_roost_proto_msgTypes[73].OneofWrappers = []any{
 		(*FromStartd_Welcome)(nil),
 		(*FromStartd_Claim)(nil),
 		(*FromStartd_Started)(nil),
@@ -12265,16 +12830,17 @@ func file_roost_proto_init() {
 		(*FromStartd_Usage)(nil),
 		(*FromStartd_Ready)(nil),
 		(*FromStartd_Suspended)(nil),
+		(*FromStartd_Health)(nil),
 		(*FromStartd_Reach)(nil),
 	}
-	file_roost_proto_msgTypes[87].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[91].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roost_proto_rawDesc), len(file_roost_proto_rawDesc)),
-			NumEnums:      4,
-			NumMessages:   137,
+			NumEnums:      6,
+			NumMessages:   141,
 			NumExtensions: 0,
 			NumServices:   12,
 		},

@@ -192,6 +192,8 @@ func (f *Adopted) Resume() slot.Claim {
 		h.watchGPUs(h.attempt.id)
 		h.awaitTerminal(h.attempt)
 		h.reopenSpawnSocket(h.attempt)
+		h.attempt.isStill.Store(h.attempt.record.Still)
+		h.service().startChecks(h.attempt, int(f.State.PID))
 	}
 	return claim
 }

@@ -49,6 +49,9 @@ type Attempt struct {
 	users          sync.WaitGroup
 	closed         bool
 
+	service serviceState // the runner's
+	isStill atomic.Bool  // it is suspended, or frozen for a checkpoint
+
 	leaseOverReason string // the runner's: why its lease is over, once its end was ordered for that
 }
 

@@ -38,6 +38,7 @@ func (h *Runner) onExit(a *Attempt, status *wire.ExitStatus) {
 		status.Reason = h.machine.gpus.FailureReason(h.id)
 	}
 	h.checkpointer().stopCheckpoints(a)
+	h.service().stopChecks(a)
 	h.writeKillMessage(a, status)
 	a.recordedExit = &wire.Exited{Attempt: wire.FromAttempt(a.id), Status: status, Unkept: a.checkpoint.unstored,
 		Windows: windows}

@@ -48,6 +48,9 @@ func (h launcher) prepareAttempt(a *Attempt) error {
 	r.Bounds, r.Scripts = meter.LimitsOf(p.GetBounds()), h.siteScripts().newPrologueContext(p)
 	r.Walltime, r.Expected, r.Once = time.Duration(p.GetWalltimeNs()), time.Duration(p.GetExpectedNs()), p.GetOnce()
 	r.Interactive, r.PBS = p.GetInteractive(), isQsubJob(p)
+	if service := p.GetService(); service != nil {
+		r.Service = encodeReport(service)
+	}
 	if policy := p.GetCheckpoint(); policy != nil {
 		a.checkpoint.policy = policy
 		r.Policy, r.Next = encodeReport(policy), policy.GetNext()

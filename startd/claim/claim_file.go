@@ -83,6 +83,9 @@ type attemptRecord struct {
 	Interactive bool `json:",omitempty"` // it waits for its terminal
 	PBS         bool `json:",omitempty"` // it is a job of qsub
 
+	Service []byte `json:",omitempty"` // what its program has of a service, as it came; empty: it is of none
+	Health  uint8  `json:",omitempty"` // the last state of its checks, a number of package health
+
 	Known string `json:",omitempty"` // of a task of an array the id, with the index that users know it by
 
 	Reaches bool `json:",omitempty"` // it can have something run on all machines of its job

@@ -9,6 +9,7 @@ import (
 	"github.com/roost-batch/roost/checkpoint/criu"
 	"github.com/roost-batch/roost/gpu"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/startd/health"
 	"github.com/roost-batch/roost/startd/slot"
 	"github.com/roost-batch/roost/startd/starterclient"
 )
@@ -108,6 +109,13 @@ type (
 		Frozen bool
 	}
 
+	// HoldChecksCmd has the health checks of an attempt not run for a time; 0: they run
+	// again.
+	HoldChecksCmd struct {
+		ID  roost.AttemptID
+		For time.Duration
+	}
+
 	// ResendPendingCmd asks to report again what the schedd may not have heard.
 	ResendPendingCmd struct{}
 
@@ -125,6 +133,15 @@ type (
 	// leaseOverdue says that the starter has had time enough to end an attempt whose
 	// lease is over.
 	leaseOverdue struct{ id roost.AttemptID }
+
+	// healthChanged is the news of the prober.
+	healthChanged struct {
+		id     roost.AttemptID
+		report health.Report
+	}
+
+	// drained says that an attempt of a service is to be stopped now that it has left.
+	drained struct{ id roost.AttemptID }
 
 	// checkpointDue says that the time of a checkpoint may have come.
 	checkpointDue struct{ id roost.AttemptID }
@@ -184,6 +201,13 @@ type (
 		Claim slot.ClaimID
 		ID    roost.AttemptID
 		PID   int64
+	}
+
+	// HealthEvent says how an attempt of a service is now.
+	HealthEvent struct {
+		Claim  slot.ClaimID
+		ID     roost.AttemptID
+		Health *wire.TaskHealth
 	}
 
 	// EndedEvent says how an attempt has ended.

@@ -9,6 +9,7 @@ import (
 	"github.com/roost-batch/roost/internal/userfiles"
 	"github.com/roost-batch/roost/startd/gpuwatch"
 	"github.com/roost-batch/roost/startd/meter"
+	"github.com/roost-batch/roost/startd/probe"
 	"github.com/roost-batch/roost/startd/slot"
 )
 
@@ -40,6 +41,7 @@ type Options struct {
 	GPUs        *gpuwatch.Monitor
 	Meters      *meter.Meters
 	Checkpoints *Checkpoints
+	Prober      *probe.Prober
 }
 
 // Machine is what the claims of a startd share. It does not change while they run.
@@ -58,6 +60,7 @@ type Machine struct {
 	gpus        *gpuwatch.Monitor
 	meters      *meter.Meters
 	checkpoints *Checkpoints
+	prober      *probe.Prober
 }
 
 // NewMachine returns a machine without claims.
@@ -66,6 +69,7 @@ func NewMachine(o Options) *Machine {
 		log: o.Log, config: o.Settings, dirs: Dirs(o.Settings.Dir), boot: o.BootID, starterPath: o.StarterPath,
 		sandboxed: o.Sandboxed, outputLimit: o.OutputLimit, host: o.Host, agents: o.Agents, accounts: o.Accounts,
 		groups: o.Cgroups, gpus: o.GPUs, meters: o.Meters, checkpoints: o.Checkpoints,
+		prober: o.Prober,
 	}
 }
 

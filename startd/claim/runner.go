@@ -140,6 +140,12 @@ func (h *Runner) handle(order any) {
 		}
 	case TrimMemoryCmd:
 		h.trimMemory()
+	case HoldChecksCmd:
+		h.service().holdChecks(o)
+	case healthChanged:
+		h.service().onHealthChanged(o)
+	case drained:
+		h.service().onDrained(o)
 	case prologueDone:
 		h.siteScripts().onPrologueDone(o)
 	case epilogueDone:
@@ -284,6 +290,9 @@ func (h *Runner) vacateAttempt(o VacateCmd) {
 		h.onExit(h.attempt, &wire.ExitStatus{Cause: o.Cause, Reason: o.Reason})
 		return
 	}
+	if h.service().beginLeaving(h.attempt, o) {
+		return // drained follows
+	}
 	if !h.checkpointer().vacateWithCheckpoint(h.attempt, o) {
 		h.stopAttempt(h.attempt, o)
 	}
@@ -297,6 +306,10 @@ func (h *Runner) stopAttempt(a *Attempt, o VacateCmd) {
 	if o.Notice > 0 {
 		notice = min(notice, o.Notice)
 	}
+	if o.Cause == wire.Cause_CAUSE_PREEMPTED {
+		notice = min(notice, h.machine.config.PreemptionDelay)
+	}
+	o.Fast = o.Fast || o.Cause == wire.Cause_CAUSE_LEASE && a.service.program != nil
 	a.checkpoint.packingAborted = a.checkpoint.packingAborted || o.Fast || notice <= 0
 	stop := starterclient.StopCmd{Attempt: a.ref, Cause: proto.EndCause(o.Cause), Fast: o.Fast, Notice: int64(notice),
 		Reason: o.Reason}
@@ -318,6 +331,7 @@ func (h *Runner) setSuspended(o FreezeCmd) {
 		return
 	}
 	h.attempt.checkpoint.suspended, h.attempt.record.Still = o.Frozen, o.Frozen
+	h.attempt.isStill.Store(o.Frozen)
 	h.writeRecord(h.attempt)
 	switch {
 	case o.Frozen:
@@ -426,6 +440,7 @@ func (h *Runner) onStarterEvent(event starterclient.Event) {
 			h.checkpointer().startCheckpoints(h.attempt, e.PID)
 			h.awaitTerminal(h.attempt)
 			h.attempt.onProgramStarted()
+			h.service().startChecks(h.attempt, e.PID)
 		}
 	case starterclient.TaskExited:
 		h.ownerSuspension.startConfirmed()
@@ -475,18 +490,4 @@ func (h *Runner) onStarterDied(e starterclient.ProcessDied) {
 		reason = e.Err.Error()
 	}
 	h.machine.host.Post(FailedEvent{h.id, reason})
-}
-
-// Processes are where an attempt's processes are.
-type Processes struct {
-	Starter int                // process id of the claim's starter; 0: there is none
-	Group   *cgroup.ClaimGroup // nil: there is none
-}
-
-func (h *Runner) onProcessesCmd(o ProcessesCmd) {
-	p := Processes{Group: h.group}
-	if h.hasAttempt(o.ID) && h.starter != nil {
-		p.Starter = h.starter.PID()
-	}
-	o.Reply <- p
 }

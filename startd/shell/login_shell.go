@@ -19,6 +19,9 @@ func (o StartOptions) agentRequest(t *TaskHandle) *agentRequest {
 		})
 		environment = append(environment, "TERM="+o.Term)
 	}
+	if o.Variable != "" {
+		environment = append(slices.Clone(environment), o.Variable)
+	}
 	return &agentRequest{
 		Parent: os.Getpid(), Joined: t.namespaceFlags, Root: t.root != nil, Change: o.changesUser(), UID: o.UID,
 		GID: o.GID, Groups: o.Groups,

@@ -25,6 +25,7 @@ type StartOptions struct {
 	Terminal   bool                // use a terminal; false: three pipes
 	Term       string              // the kind of terminal, TERM
 	Rows, Cols uint16              // its size, 0 for unknown
+	Variable   string              // NAME=value, added to the environment; empty: none
 	Join       func(pid int) error // moves a process into the task's cgroups; nil: there are none
 }
 

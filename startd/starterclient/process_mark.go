@@ -34,7 +34,17 @@ func Sweep(cookie, sandbox string) (killed int, err error) {
 	if cookie == "" {
 		return 0, fmt.Errorf("sweep: %w: no cookie", roost.Invalid)
 	}
-	mark := processMark{[]byte(CookieEnvVar + "=" + cookie), mountPathOf(sandbox)}
+	return sweepMarked(processMark{[]byte(CookieEnvVar + "=" + cookie), mountPathOf(sandbox)})
+}
+
+// SweepVariable kills every process with a variable in its environment until none is
+// left, and returns how many it killed. The variable is a secret of the caller, as
+// NAME=value. A process that hides its environment is not found.
+func SweepVariable(variable string) (killed int, err error) {
+	return sweepMarked(processMark{variable: []byte(variable)})
+}
+
+func sweepMarked(mark processMark) (killed int, err error) {
 	for range killRounds {
 		pids, err := markedCmd(mark)
 		if err != nil {
@@ -49,8 +59,8 @@ func Sweep(cookie, sandbox string) (killed int, err error) {
 			}
 		}
 	}
-	return killed, fmt.Errorf("sweep: %w: processes of claim %s are still there after %d rounds", roost.Unavailable,
-		cookie, killRounds)
+	return killed, fmt.Errorf("sweep: %w: processes with %s are still there after %d rounds", roost.Unavailable,
+		mark.variable, killRounds)
 }
 
 // processMark identifies the processes of a claim.

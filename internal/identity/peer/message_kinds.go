@@ -161,6 +161,7 @@ func startdMessages() []MessageKind {
 		{"ToStartd.message", schedds, session},
 		{"ToStartd.limit", schedds, session},
 		{"ToStartd.host_files", schedds, session},
+		{"ToStartd.hold_checks", schedds, session},
 
 		{"FromStartd.welcome", startds, "node with the machine that was wanted, whose node is in the certificate; " +
 			"each claim and attempt with those of that node"},
@@ -174,6 +175,7 @@ func startdMessages() []MessageKind {
 		{"FromStartd.usage", startds, node},
 		{"FromStartd.ready", startds, claim},
 		{"FromStartd.suspended", startds, node},
+		{"FromStartd.health", startds, node},
 		{"FromStartd.reach", startds, node},
 	}
 }

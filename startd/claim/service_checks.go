@@ -1,0 +1,253 @@
+package claim
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/cgroup"
+	"github.com/roost-batch/roost/internal/userfiles"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/startd/health"
+	"github.com/roost-batch/roost/startd/probe"
+	"github.com/roost-batch/roost/startd/shell"
+	"github.com/roost-batch/roost/startd/starterclient"
+)
+
+// Bounds on the checks of an attempt. They hold for what a schedd sends, whatever it has
+// checked itself.
+const (
+	maxChecks      = 16
+	maxCheckText   = 4 << 10 // bytes of a path, a header or a word of a command
+	maxCheckWords  = 256     // of a command, or headers
+	minCheckEvery  = time.Second
+	maxCheckPeriod = 24 * time.Hour
+	maxCheckCount  = 1000 // of passes or failures in a row
+	// bytes of what the command of an exec check writes that are looked at
+	maxCheckOutput = 4 << 10
+)
+
+// serviceState is what a runner knows of an attempt of a service.
+type serviceState struct {
+	program  *wire.ServiceProgram // nil: the attempt is not of a service
+	watch    *probe.Watch         // nil: it is not checked
+	report   health.Report        // the last one
+	draining *VacateCmd           // how it is stopped when it is drained; nil: it is not leaving
+	drain    context.CancelFunc   // ends the drain at once; nil: there is none
+}
+
+// serviceRunner is the runner of a claim as far as it checks tasks of services and stops
+// them in order.
+type serviceRunner struct{ *Runner }
+
+func (h *Runner) service() serviceRunner { return serviceRunner{h} }
+
+// serviceProgram returns what the record of an attempt has of its service; nil for a task
+// of none.
+func serviceProgram(encoded []byte) *wire.ServiceProgram {
+	p := &wire.ServiceProgram{}
+	if len(encoded) == 0 || proto.Unmarshal(encoded, p) != nil {
+		return nil
+	}
+	return p
+}
+
+// startChecks begins to check the attempt, whose program runs. It is ready at once if it
+// has no checks. After a restart of the startd it goes on from its last state.
+func (h serviceRunner) startChecks(a *Attempt, pid int) {
+	if a.service.program = serviceProgram(a.record.Service); a.service.program == nil {
+		return
+	}
+	run := &checkCommand{host: h.machine, attempt: a, group: h.group, starter: h.starter.PID(), pid: pid}
+	suspension := &h.ownerSuspension
+	a.service.watch = h.machine.prober.Start(probe.Target{
+		Checks: healthChecks(a.service.program), Ports: h.portAddresses(),
+		Last: health.State(min(a.record.Health, uint8(health.Leaving))), Exec: run.execute,
+		Suspended: func() bool { return a.isStill.Load() || suspension.reason() != "" },
+		Report:    func(r health.Report) { h.queue.Put(healthChanged{a.id, r}) },
+	})
+}
+
+// stopChecks ends the checks of an attempt that has ended.
+func (h serviceRunner) stopChecks(a *Attempt) {
+	if a.service.drain != nil {
+		a.service.drain()
+	}
+	if a.service.watch != nil {
+		a.service.watch.Stop()
+		a.service.watch = nil
+	}
+}
+
+// onHealthChanged passes on a change of the state. It is written down first, so that a
+// restart of the startd knows it.
+func (h serviceRunner) onHealthChanged(n healthChanged) {
+	if !h.hasAttempt(n.id) || h.attempt.recordedExit != nil || h.attempt.service.watch == nil {
+		return
+	}
+	a := h.attempt
+	if state := uint8(n.report.State); a.record.Health != state {
+		a.record.Health = state
+		h.writeRecord(a)
+	}
+	if n.report.State == health.Failing || n.report.State == health.Unready {
+		h.machine.log.Info("health", "attempt", a.Label(), "state", n.report)
+	}
+	a.service.report = n.report
+	h.machine.host.Post(HealthEvent{h.id, a.id, &wire.TaskHealth{
+		Attempt: wire.FromAttempt(a.id), State: wireHealth(n.report.State), Check: n.report.Check,
+		Detail: n.report.Detail, Failures: uint32(n.report.Failures), AtNs: time.Now().UnixNano(),
+	}})
+}
+
+// wireHealth is a state in the words of the wire.
+func wireHealth(s health.State) wire.HealthState {
+	return [...]wire.HealthState{
+		health.Starting: wire.HealthState_HEALTH_STATE_STARTING, health.Unready: wire.HealthState_HEALTH_STATE_UNREADY,
+		health.Ready: wire.HealthState_HEALTH_STATE_READY, health.Failing: wire.HealthState_HEALTH_STATE_FAILING,
+		health.Leaving: wire.HealthState_HEALTH_STATE_LEAVING,
+	}[s]
+}
+
+// holdChecks has the checks of an attempt not run for a time.
+func (h serviceRunner) holdChecks(o HoldChecksCmd) {
+	if h.hasAttempt(o.ID) && h.attempt.service.watch != nil {
+		h.attempt.service.watch.Hold(min(max(o.For, 0), maxCheckPeriod))
+	}
+}
+
+// healthChecks are the checks of a program, within bounds.
+func healthChecks(p *wire.ServiceProgram) []health.Check {
+	all := p.GetChecks()
+	list := make([]health.Check, 0, len(all))
+	for _, c := range all[:min(len(all), maxChecks)] {
+		every := min(max(time.Duration(c.GetEveryNs()), minCheckEvery), maxCheckPeriod)
+		check := health.Check{
+			Name: checkText(c.GetName()), Kind: checkKind(c.GetKind()), IsLive: c.GetLive(), Every: every,
+			Timeout:     min(max(time.Duration(c.GetTimeoutNs()), time.Millisecond), every),
+			Fails:       int(min(max(c.GetFails(), 1), maxCheckCount)),
+			Passes:      int(min(max(c.GetPasses(), 1), maxCheckCount)),
+			StartWithin: min(max(time.Duration(c.GetStartWithinNs()), 0), maxCheckPeriod),
+			Port:        c.GetPort(), Path: checkText(c.GetPath()), Method: checkText(c.GetMethod()),
+			Command: programTexts(c.GetCommand()[:min(len(c.GetCommand()), maxCheckWords)]),
+		}
+		for _, header := range c.GetHeaders()[:min(len(c.GetHeaders()), maxCheckWords)] {
+			check.Headers = append(check.Headers, checkText(header))
+		}
+		list = append(list, check)
+	}
+	return list
+}
+
+// checkText returns a text of a check that may be written into a request: on one line,
+// and not endless.
+func checkText(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return -1
+		}
+		return r
+	}, s[:min(len(s), maxCheckText)])
+}
+
+func checkKind(k wire.HealthCheck_Kind) health.CheckKind {
+	switch k {
+	case wire.HealthCheck_KIND_TCP:
+		return health.TCPCheck
+	case wire.HealthCheck_KIND_EXEC:
+		return health.ExecCheck
+	}
+	return health.HTTPCheck
+}
+
+// checkCommand runs the commands of an attempt's exec checks in its sandbox, beside the
+// runner. Their CPU time is the task's.
+type checkCommand struct {
+	host    *Machine
+	attempt *Attempt
+	group   *cgroup.ClaimGroup // nil: there is none
+	starter int                // its pid
+	pid     int                // of the task's first process
+}
+
+// execute implements Target.Exec of package probe.
+func (c *checkCommand) execute(ctx context.Context, command []string) (fault string, err error) {
+	if c.group != nil && c.group.Frozen() {
+		return "", fmt.Errorf("%w: the task stands still", roost.Conflict)
+	}
+	cred := c.attempt.cred
+	task, err := shell.OpenTask(c.pid, c.starter, cred.UID)
+	if err != nil {
+		return "", err
+	}
+	mark := "ROOST_CHECK=" + rand.Text()
+	o := shell.StartOptions{Program: userfiles.SelfExecutable, UID: cred.UID, GID: cred.GID, Groups: cred.Groups,
+		Command: command, Variable: mark}
+	if c.group != nil {
+		o.Join = c.group.AddTask
+	}
+	s, err := shell.Start(task, o)
+	task.Close()
+	if err != nil {
+		return "", err
+	}
+	s.CloseInput()
+	output := make(chan []byte, 2)
+	go readCheckOutput(s.Out, output)
+	go readCheckOutput(s.Err, output)
+	select {
+	case <-s.Ended():
+	case <-ctx.Done():
+	case <-c.attempt.ended:
+	}
+	s.Kill()
+	<-s.Ended()
+	if ctx.Err() != nil { // what has left its session is found by its environment
+		if _, err := starterclient.SweepVariable(mark); err != nil {
+			c.host.log.Warn("processes of a check are left", "attempt", c.attempt.Label(), "err", err)
+		}
+	}
+	s.Close() // the readers end, though another process has the pipe
+	text := slices.Concat(<-output, <-output)
+	code, signal := s.Status()
+	switch {
+	case ctx.Err() != nil:
+		return "", ctx.Err()
+	case c.attempt.HasEnded():
+		return "", fmt.Errorf("%w: the task has ended", roost.Finished)
+	case signal != 0:
+		return fmt.Sprintf("signal %d", signal), nil
+	case code != 0:
+		return strings.TrimSuffix(fmt.Sprintf("exit code %d: %s", code, lastLine(text)), ": "), nil
+	}
+	return "", nil
+}
+
+// readCheckOutput reads what a command writes, and gives its last bytes.
+func readCheckOutput(from io.Reader, to chan<- []byte) {
+	var last []byte
+	buffer := make([]byte, maxCheckOutput)
+	for {
+		n, err := from.Read(buffer)
+		last = append(last, buffer[:n]...)
+		last = last[max(len(last)-maxCheckOutput, 0):]
+		if err != nil {
+			to <- last
+			return
+		}
+	}
+}
+
+// lastLine returns the last line of a text that is not empty.
+func lastLine(text []byte) string {
+	text = bytes.TrimSpace(text)
+	return string(bytes.TrimSpace(text[bytes.LastIndexByte(text, '\n')+1:]))
+}
