@@ -118,7 +118,7 @@ func (f *accountsFeed) newAttempt(job *accounting.JobEntry, index int, attempt r
 	wall := f.random.Int64N(int64(accounting.HourMillis)) << f.random.IntN(3)
 	a := &accounting.AttemptEntry{
 		AttemptKey: accounting.AttemptKey{JobKey: job.JobKey, Index: index, Attempt: attempt},
-		Node:       fmt.Sprintf("node%d", node), Class: fmt.Sprintf("class%d", node%4), Assigned: started - 1000,
+		Node:       fmt.Sprintf("node%d", node), AppClass: "batch", Assigned: started - 1000,
 		Started: started, Ended: started + accounting.Millis(wall), Held: job.Request, Wall: wall, UserCPU: wall,
 		SystemCPU: wall / 50, Useful: wall, Peak: roost.Resources{Memory: roost.GiB}, Read: 1 << 30, Written: 1 << 20,
 		Cause: accounting.EndedExit, ExitCode: int32(f.random.IntN(20) / 19),

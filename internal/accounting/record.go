@@ -72,7 +72,8 @@ type JobEntry struct {
 type AttemptEntry struct {
 	AttemptKey
 	Node      string
-	Class     string // app class and kind of the machine, as the startd names it; empty: unknown
+	AppClass  string // batch or stream, as the job asked for
+	Class     string // of the machine when it started; the store finds it, no feed has it; empty: unknown
 	Assigned  Millis
 	Started   Millis
 	Ended     Millis          // 0: it runs

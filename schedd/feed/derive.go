@@ -101,7 +101,7 @@ func millis(nanoseconds int64) accounting.Millis { return accounting.Millis(nano
 func attemptEntry(job accounting.JobKey, e *queue.JobEvent, a *queue.AccountedAttempt) *accounting.AttemptEntry {
 	entry := &accounting.AttemptEntry{
 		AttemptKey: accounting.AttemptKey{JobKey: job, Index: e.Index, Attempt: a.Attempt},
-		Node:       a.Node, Class: a.AppClass, Assigned: millis(a.Assigned), Started: millis(a.Started),
+		Node:       a.Node, AppClass: a.AppClass, Assigned: millis(a.Assigned), Started: millis(a.Started),
 		Ended: millis(e.Time), Held: a.Resources,
 	}
 	if x := e.Exit; x != nil {

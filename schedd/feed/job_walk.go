@@ -55,7 +55,7 @@ func (w *JobWalk) AddRunning(q *queue.Queue, seq uint64) error {
 		a := live[index]
 		drafts = append(drafts, Draft{FeedEntry: accounting.FeedEntry{Attempt: &accounting.AttemptEntry{
 			AttemptKey: accounting.AttemptKey{JobKey: key, Index: index, Attempt: a.Attempt}, Node: a.Node,
-			Class: a.AppClass, Assigned: millis(a.Assigned), Started: millis(a.Started), Held: a.Resources}}})
+			AppClass: a.AppClass, Assigned: millis(a.Assigned), Started: millis(a.Started), Held: a.Resources}}})
 	}
 	return w.addDrafts(drafts)
 }

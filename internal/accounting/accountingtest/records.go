@@ -35,7 +35,7 @@ func Job(seq uint64) *accounting.JobEntry {
 func Attempt(job *accounting.JobEntry, index int, number roost.AttemptNumber) *accounting.AttemptEntry {
 	return &accounting.AttemptEntry{
 		AttemptKey: accounting.AttemptKey{JobKey: job.JobKey, Index: index, Attempt: number}, Node: "node7.pool",
-		Class: "linux-x86_64", Assigned: Begin + 59*second, Started: Begin + 60*second + 125,
+		AppClass: "batch", Class: "linux-x86_64", Assigned: Begin + 59*second, Started: Begin + 60*second + 125,
 		Ended: Begin + hour - 5*second, Held: roost.Resources{CPU: 1500, Memory: 4 * roost.GiB, Disk: roost.GiB},
 		Wall: 3534_875, UserCPU: 5000_123, SystemCPU: 61_456, Useful: 3534_875,
 		Peak: roost.Resources{Memory: 3*roost.GiB + 1, Disk: roost.MiB}, Read: 123_456_789, Written: 4096,
@@ -109,7 +109,7 @@ func WithNames(text string) *accounting.AttemptRecord {
 	j.Name, j.Owner, j.UnixGroup, j.Group, j.Project, j.Queue = text, text, text, text, text, text
 	j.Arguments, j.WorkDir, j.Host = text, text, text
 	a := Attempt(j, 0, 1)
-	a.Node, a.Class, a.Reason = text, text, text
+	a.Node, a.AppClass, a.Class, a.Reason = text, text, text, text
 	return &accounting.AttemptRecord{AttemptEntry: *a, Job: j}
 }
 

@@ -36,7 +36,7 @@ func decodeKey(f encodedField, k *accounting.AttemptKey) (is bool, err error) {
 
 func appendAttempt(b []byte, a *accounting.AttemptEntry) []byte {
 	b = appendKey(b, &a.AttemptKey)
-	b = appendText(appendText(b, 4, cutText(a.Node)), 5, cutText(a.Class))
+	b = appendText(appendText(b, 4, cutText(a.Node)), 5, cutText(a.AppClass))
 	b = appendNumber(appendNumber(appendNumber(b, 6, a.Assigned), 7, a.Started), 8, a.Ended)
 	b = appendResources(b, 9, &a.Held)
 	b = appendNumber(appendNumber(appendNumber(b, 10, a.Wall), 11, a.UserCPU), 12, a.SystemCPU)
@@ -63,7 +63,7 @@ func decodeAttempt(b []byte, a *accounting.AttemptEntry) error {
 		case 4:
 			a.Node = string(f.bytes)
 		case 5:
-			a.Class = string(f.bytes)
+			a.AppClass = string(f.bytes)
 		case 6:
 			a.Assigned = accounting.Millis(f.value)
 		case 7:

@@ -55,6 +55,9 @@ func TestRoundTrip(t *testing.T) {
 		fill(rng, v)
 		want.Number = 77
 		v.Elem().FieldByName("Source").Set(reflect.ValueOf(testOrigin.Source))
+		if want.Attempt != nil {
+			want.Attempt.Class = "" // of the machine: no feed has it
+		}
 		if want.Job != nil {
 			want.Job.Host, want.Job.Month = testOrigin.Host, accounting.MonthOf(want.Job.Submitted)
 		}

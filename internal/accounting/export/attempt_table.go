@@ -116,6 +116,7 @@ func attemptColumns() []Column[accounting.AttemptRecord] {
 		{"exit_code", "exit code of the program", func(a *record) cell { return integerOf(a.ExitCode) }},
 		{"signal", "signal that ended the program; 0: none", func(a *record) cell { return integerOf(a.Signal) }},
 		{"reason", "in words, why it did not succeed", func(a *record) cell { return textOf(a.Reason) }},
+		{"app_class", "batch or stream, as the job asked for", func(a *record) cell { return textOf(a.AppClass) }},
 	})
 }
 

@@ -172,7 +172,8 @@ func (r *recordReader) attempt() *accounting.AttemptRecord {
 	a := accounting.AttemptEntry{
 		AttemptKey: accounting.AttemptKey{JobKey: j.JobKey, Index: int(r.integer("index")),
 			Attempt: roost.AttemptNumber(r.integer("attempt"))},
-		Node: r.values["node"], Class: r.values["class"], Assigned: r.millis("assigned"), Started: r.millis("started"),
+		Node: r.values["node"], Class: r.values["class"], AppClass: r.values["app_class"],
+		Assigned: r.millis("assigned"), Started: r.millis("started"),
 		Ended: r.millis("ended"), Held: r.resources("held_"), Wall: r.thousandths("wall_seconds"),
 		UserCPU: r.thousandths("user_cpu_seconds"), SystemCPU: r.thousandths("system_cpu_seconds"),
 		Suspended: r.thousandths("suspended_seconds"), Useful: r.thousandths("useful_seconds"),

@@ -53,7 +53,7 @@ func (f *benchFeed) next(n int) []accounting.FeedEntry {
 		start := f.job.Submitted + accounting.Millis(f.random.Int64N(600_000))
 		add(accounting.FeedEntry{Attempt: &accounting.AttemptEntry{
 			AttemptKey: accounting.AttemptKey{JobKey: f.job.JobKey, Index: f.index, Attempt: 1},
-			Node:       fmt.Sprintf("node%d", f.random.IntN(1000)), Class: "cpu", Assigned: start - 1000,
+			Node:       fmt.Sprintf("node%d", f.random.IntN(1000)), AppClass: "batch", Assigned: start - 1000,
 			Started: start,
 			Ended:   start + accounting.Millis(wall), Held: f.job.Request, Wall: wall, UserCPU: wall,
 			SystemCPU: wall / 50,

@@ -42,8 +42,8 @@ CROSS JOIN LATERAL (`
 	ofArrayKey = ` WHERE a.month = k.month AND a.source = k.source AND a.seq = k.seq AND a.idx = k.idx
  AND a.attempt = k.attempt`
 
-	selectCharged = `SELECT a.month, a.source, a.seq, a.idx, a.attempt, a.started, a.ended, a.class, a.cpu, a.mem, a.gpus,
- a.gpu_mem, a.wall, a.suspended, a.useful, a.cause, a.segments, coalesce(j.owner, 0) AS owner, coalesce(j.grp, 0) AS grp,
+	selectCharged = `SELECT a.month, a.source, a.seq, a.idx, a.attempt, a.assigned, a.started, a.ended, a.node, a.cpu, a.mem,
+ a.gpus, a.gpu_mem, a.wall, a.suspended, a.useful, a.cause, a.segments, coalesce(j.owner, 0) AS owner, coalesce(j.grp, 0) AS grp,
  coalesce(j.project, 0) AS project, coalesce(j.queue, 0) AS queue, coalesce(j.band, 0) AS band
 FROM attempt a LEFT JOIN job j ON j.month = a.month AND j.source = a.source AND j.seq = a.seq`
 	selectAllCharged = `SELECT c.*` + keyArraysJoin + selectCharged + ofArrayKey + ` LIMIT 1) AS c`
@@ -111,13 +111,13 @@ func (c *charger) read(ctx context.Context, due []dueCharge) error {
 func (c *charger) readRow(rows *sql.Rows) error {
 	var k attemptKey
 	var a accounting.AttemptEntry
-	var class int64
+	var node int64
 	var segments []byte
 	var n chargeName
 	h := &a.Held
-	err := rows.Scan(&k.month, &k.source, &k.seq, &k.index, &k.attempt, &a.Started, &a.Ended, &class, &h.CPU, &h.Memory,
-		&h.GPUs, &h.GPUMemory, &a.Wall, &a.Suspended, &a.Useful, &a.Cause, &segments, &n.owner, &n.group, &n.project,
-		&n.queue, &n.band)
+	err := rows.Scan(&k.month, &k.source, &k.seq, &k.index, &k.attempt, &a.Assigned, &a.Started, &a.Ended, &node,
+		&h.CPU, &h.Memory, &h.GPUs, &h.GPUMemory, &a.Wall, &a.Suspended, &a.Useful, &a.Cause, &segments, &n.owner,
+		&n.group, &n.project, &n.queue, &n.band)
 	if err != nil {
 		return err
 	}
@@ -125,7 +125,7 @@ func (c *charger) readRow(rows *sql.Rows) error {
 		return fmt.Errorf("attempt %v: %w", k, err)
 	}
 	a.Attempt = roost.AttemptNumber(k.attempt)
-	a.Class = c.store.names.text(class)
+	a.Class = c.store.attemptClass(node, &a)
 	job := accounting.JobEntry{Group: c.store.names.text(n.group)}
 	job.Band = bandOf(n.band)
 	wanted := chargeAmounts{}

@@ -1,8 +1,6 @@
 package store
 
 import (
-	"cmp"
-
 	"github.com/roost-batch/roost/internal/accounting"
 )
 
@@ -105,9 +103,8 @@ func (s *hourSums) capacityLine(hour accounting.Millis, class string) *accountin
 // rolledAttempt is what a roll-up reads of an attempt.
 type rolledAttempt struct {
 	accounting.AttemptEntry
-	node  int64
-	class string
-	job   jobNames
+	node int64
+	job  jobNames
 }
 
 // add adds an attempt to the hours in which it ran. One of a job that has ended does not
@@ -135,8 +132,7 @@ func (s *hourSums) add(a *rolledAttempt, jobEnded accounting.Millis) {
 
 func (s *hourSums) addCapacity(hour accounting.Millis, a *rolledAttempt, part *accounting.Amounts) {
 	machine := s.machine(a.node, hour)
-	// what an attempt held counts where its machine does; its own class is another name
-	c := entry(s.capacity, capacitySumKey{hour, cmp.Or(machine.class, a.class)})
+	c := entry(s.capacity, capacitySumKey{hour, machine.class})
 	c.Held += part.HeldCPU
 	c.Used += part.UsedCPU
 	c.HeldGPU += part.HeldGPU

@@ -28,7 +28,10 @@ ON CONFLICT (node, at, what) DO UPDATE SET cpu = excluded.cpu, mem = excluded.me
 func (s *Store) IngestMachines(ctx context.Context, events []accounting.MachineEvent) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	names, marks := s.names.draft(), s.newMarkSet()
+	if err := s.refresh(ctx); err != nil {
+		return s.engine.explain(err)
+	}
+	names, marks, classes := s.names.draft(), s.newMarkSet(), s.newClassDraft()
 	err := s.inTx(ctx, func(tx *sql.Tx) error {
 		for i := range events {
 			e := &events[i]
@@ -37,14 +40,15 @@ func (s *Store) IngestMachines(ctx context.Context, events []accounting.MachineE
 					e.Node,
 					roost.Invalid)
 			}
-			c := boundedResources(e.Capacity)
-			_, err := tx.ExecContext(ctx, upsertMachine, names.id(nodeName, e.Node), int64(e.Time), int64(e.What),
-				int64(c.CPU),
-				int64(c.Memory), int64(c.Disk), int64(c.GPUs), names.id(className, e.Class),
-				cleanText(e.Reason, maxTextBytes), names.id(personName, e.By))
+			c, isKnown := boundedResources(e.Capacity), s.names.find(nodeName, cleanText(e.Node, maxNameBytes)) > 0
+			node, class := names.id(nodeName, e.Node), names.id(className, e.Class)
+			_, err := tx.ExecContext(ctx, upsertMachine, node, int64(e.Time), int64(e.What), int64(c.CPU),
+				int64(c.Memory), int64(c.Disk), int64(c.GPUs), class, cleanText(e.Reason, maxTextBytes),
+				names.id(personName, e.By))
 			if err != nil {
 				return err
 			}
+			classes.add(node, class, isKnown, e)
 			if s.rolled != 0 {
 				marks.addHours(e.Time, s.rolled)
 			}
@@ -55,12 +59,16 @@ func (s *Store) IngestMachines(ctx context.Context, events []accounting.MachineE
 		if err := names.store(ctx, tx); err != nil {
 			return err
 		}
+		if err := classes.write(ctx, tx, &marks); err != nil {
+			return err
+		}
 		return s.storeMarks(ctx, tx, &marks, true)
 	})
 	if err != nil {
 		return err
 	}
 	names.commit()
+	classes.commit()
 	return nil
 }
 

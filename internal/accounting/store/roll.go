@@ -165,7 +165,7 @@ func (s *Store) rollRun(ctx context.Context, dirty []dirtyHour, now accounting.M
 	return err
 }
 
-const selectRolled = `SELECT a.attempt, a.started, a.ended, a.node, a.class, a.cpu, a.mem, a.gpus, a.wall, a.user_cpu,
+const selectRolled = `SELECT a.attempt, a.started, a.ended, a.node, a.cpu, a.mem, a.gpus, a.wall, a.user_cpu,
  a.system_cpu, a.suspended, a.useful, a.peak_mem, a.cause, a.exit_code, a.signal, a.segments, a.owner,
  coalesce(j.grp, 0), coalesce(j.project, 0), coalesce(j.queue, 0), coalesce(j.band, 0), coalesce(j.eligible, 0),
  coalesce(j.ended, 0)
@@ -199,11 +199,9 @@ func (s *Store) addAttempts(ctx context.Context, sums *hourSums) error {
 // addRow adds a row of selectRolled.
 func (s *Store) addRow(rows *sql.Rows, sums *hourSums) error {
 	var a rolledAttempt
-	var class int64
 	var segments []byte
 	var jobEnded accounting.Millis
-	err := rows.Scan(&a.Attempt, &a.Started, &a.Ended, &a.node, &class, &a.Held.CPU, &a.Held.Memory, &a.Held.GPUs,
-		&a.Wall,
+	err := rows.Scan(&a.Attempt, &a.Started, &a.Ended, &a.node, &a.Held.CPU, &a.Held.Memory, &a.Held.GPUs, &a.Wall,
 		&a.UserCPU, &a.SystemCPU, &a.Suspended, &a.Useful, &a.Peak.Memory, &a.Cause, &a.ExitCode, &a.Signal, &segments,
 		&a.job.owner, &a.job.group, &a.job.project, &a.job.queue, &a.job.band, &a.job.eligible, &jobEnded)
 	if err != nil {
@@ -212,7 +210,6 @@ func (s *Store) addRow(rows *sql.Rows, sums *hourSums) error {
 	if a.Segments, err = unpackSegments(segments); err != nil {
 		return err
 	}
-	a.class = s.names.text(class)
 	sums.add(&a, jobEnded)
 	return nil
 }

@@ -120,7 +120,7 @@ func boundAttempt(a *accounting.AttemptEntry) accounting.AttemptEntry {
 	b.UserCPU, b.SystemCPU = bounded(a.UserCPU, 1<<50), bounded(a.SystemCPU, 1<<50)
 	b.Suspended, b.Useful = bounded(a.Suspended, b.Wall), bounded(a.Useful, b.Wall)
 	b.Read, b.Written = bounded(a.Read, 1<<62), bounded(a.Written, 1<<62)
-	b.Node, b.Class = cleanText(a.Node, maxNameBytes), cleanText(a.Class, maxNameBytes)
+	b.Node, b.AppClass = cleanText(a.Node, maxNameBytes), cleanText(a.AppClass, maxNameBytes)
 	b.Reason = cleanText(a.Reason, maxTextBytes)
 	b.Segments = append([]accounting.Segment(nil), a.Segments[:min(len(a.Segments), maxSegments)]...)
 	for i := range b.Segments {
@@ -151,7 +151,7 @@ func encodeAttempt(entry *accounting.AttemptEntry, key attemptKey, number int64,
 	}
 	return &attemptRow{attemptKey: key, number: number, placed: place, values: []any{
 		int64(key.month), key.source, key.seq, key.index, key.attempt, number, int64(0),
-		names.id(nodeName, a.Node), names.id(className, a.Class),
+		names.id(nodeName, a.Node), names.id(className, a.AppClass),
 		int64(a.Assigned), int64(a.Started), int64(a.Ended),
 		int64(a.Held.CPU), int64(a.Held.Memory), int64(a.Held.Disk), int64(a.Held.GPUs), int64(a.Held.GPUMemory),
 		a.Wall, a.UserCPU, a.SystemCPU, a.Suspended, a.Useful,

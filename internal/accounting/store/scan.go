@@ -114,7 +114,7 @@ func (v *rowValues) attempt(store *Store) (a accounting.AttemptEntry, source int
 				Seq: uint64(n(2))},
 			Index: int(n(3)), Attempt: roost.AttemptNumber(n(4)),
 		},
-		Node: store.names.text(n(5)), Class: store.names.text(n(6)), Assigned: accounting.Millis(n(7)),
+		Node: store.names.text(n(5)), AppClass: store.names.text(n(6)), Assigned: accounting.Millis(n(7)),
 		Started: accounting.Millis(n(8)), Ended: accounting.Millis(n(9)),
 		Held: roost.Resources{
 			CPU: roost.MilliCPU(n(10)), Memory: roost.Bytes(n(11)), Disk: roost.Bytes(n(12)), GPUs: int(n(13)),
@@ -125,6 +125,7 @@ func (v *rowValues) attempt(store *Store) (a accounting.AttemptEntry, source int
 		Read: n(23), Written: n(24), Cause: accounting.EndCause(n(25)), ExitCode: int32(n(26)), Signal: int32(n(27)),
 		Reason: v.text(28),
 	}
+	a.Class = store.attemptClass(n(5), &a)
 	a.Segments, err = unpackSegments(v.bytes(29))
 	return a, source, cmp.Or(err, v.err())
 }

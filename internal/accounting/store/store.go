@@ -19,9 +19,10 @@ type Options struct {
 // Store is the accounting of a pool. Its methods may be called by many goroutines; those
 // that write wait for each other.
 type Store struct {
-	engine engine
-	names  nameTable
-	summed summedMonths
+	engine  engine
+	names   nameTable
+	classes machineClasses
+	summed  summedMonths
 
 	mu      sync.Mutex // of those that write
 	stale   bool       // a write failed: what is in memory may be older than the database
@@ -81,6 +82,9 @@ func (s *Store) load(ctx context.Context) error {
 	s.machines = machineCache{}
 	db := s.engine.reader()
 	if err := s.names.load(ctx, db); err != nil {
+		return err
+	}
+	if err := s.classes.load(ctx, db); err != nil {
 		return err
 	}
 	if err := s.sources.load(ctx, db); err != nil {

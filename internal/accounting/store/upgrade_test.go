@@ -98,7 +98,8 @@ func TestUpgrade(t *testing.T) {
 func leaveSecondSchema(t *testing.T, o Options) {
 	t.Helper()
 	texts := []string{`DELETE FROM rollup WHERE step = 3`, `ALTER TABLE rollup DROP COLUMN days`,
-		`DROP TABLE summed_month`, `DROP TABLE ledger_sample`, `DROP TABLE ledger_use`, `DROP TABLE ledger_comparison`}
+		`DROP TABLE summed_month`, `DROP TABLE ledger_sample`, `DROP TABLE ledger_use`, `DROP TABLE ledger_comparison`,
+		`DROP TABLE machine_class`}
 	var db *sql.DB
 	if o.Postgres != "" {
 		server, err := testServer()

@@ -85,7 +85,7 @@ func (m *feedMaker) task(job *accounting.JobEntry, index int) accounting.Millis 
 	for attempt := roost.AttemptNumber(1); ; attempt++ {
 		a := accounting.AttemptEntry{
 			AttemptKey: accounting.AttemptKey{JobKey: job.JobKey, Index: index, Attempt: attempt},
-			Node:       fmt.Sprintf("node%d", m.random.IntN(8)), Class: m.pick("cpu", "gpu", ""),
+			Node:       fmt.Sprintf("node%d", m.random.IntN(8)), AppClass: m.pick("batch", "stream", ""),
 			Assigned: at + m.millis(600_000),
 			Held:     job.Request,
 		}
