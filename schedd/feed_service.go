@@ -196,41 +196,38 @@ func (v feedService) Walk(req *wire.FeedWalk, stream grpc.ServerStreamingServer[
 	return w.Flush()
 }
 
-// Running sends the jobs that have live attempts, and these.
-func (v feedService) Running(_ *wire.FeedRunning, stream grpc.ServerStreamingServer[wire.FeedBatch]) error {
+// Running sends the jobs that have live attempts, and these. The loop only gathers them.
+func (v feedService) Running(req *wire.FeedRunning, stream grpc.ServerStreamingServer[wire.FeedBatch]) error {
 	ctx, cancel := v.callContext(stream.Context())
 	defer cancel(nil)
 	if err := stream.Send(v.greeting()); err != nil {
 		return err
 	}
-	var batches []*wire.FeedBatch
 	w := feed.NewJobWalk(v.schedd.feed, func(entries [][]byte) error {
-		batches = append(batches, &wire.FeedBatch{Entries: entries})
-		return nil
+		return stream.Send(&wire.FeedBatch{Entries: entries})
 	})
 	seqs, err := v.queuedJobs(ctx)
 	if err != nil {
 		return err
 	}
+	options := feed.RunningOptions{WithIdle: req.GetWaiting()}
 	for part := range slices.Chunk(seqs, walkJobs) {
-		if lerr := v.schedd.callLoop(ctx, func(time.Time) {
-			for _, seq := range part {
-				err = errors.Join(err, w.AddRunning(v.schedd.queue, seq))
+		var drafts []feed.Draft
+		if err := v.schedd.callLoop(ctx, func(now time.Time) {
+			if req.GetProgress() {
+				options.Now = now
 			}
-		}); lerr != nil || err != nil {
-			return errors.Join(lerr, err)
-		}
-		if err := w.Flush(); err != nil {
+			for _, seq := range part {
+				drafts = append(drafts, w.RunningDrafts(v.schedd.queue, seq, options)...)
+			}
+		}); err != nil {
 			return err
 		}
-		for _, m := range batches {
-			if err := stream.Send(m); err != nil {
-				return err
-			}
+		if err := w.AddDrafts(drafts); err != nil {
+			return err
 		}
-		batches = nil
 	}
-	return nil
+	return w.Flush()
 }
 
 // walkJobs is how many jobs of the queue are read at once.

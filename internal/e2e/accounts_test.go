@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/roost-batch/roost/internal/wire"
 )
 
 // TestAccounts sets a rate, charges jobs by it, adjusts the statement, and refuses jobs
@@ -30,6 +32,7 @@ func TestAccounts(t *testing.T) {
 	if out := s.command(0, "sacct", "--json"); !strings.Contains(out, `"current":["COMPLETED"]`) {
 		t.Errorf("sacct prints\n%s", out)
 	}
+	s.checkLiveAttempts()
 	if out := s.command(0, "sacct", "--helpformat"); !strings.Contains(out, "MaxRSS") {
 		t.Errorf("sacct lists the fields\n%s", out)
 	}
@@ -53,6 +56,36 @@ func TestAccounts(t *testing.T) {
 	if err := s.pool.Stop(); err != nil {
 		t.Errorf("stop: %v", err)
 	}
+}
+
+// checkLiveAttempts holds that sacct lists a task that runs and a job that waits. Neither
+// counts as one that ended.
+func (s *accountedPool) checkLiveAttempts() {
+	s.Helper()
+	runs, _, _ := strings.Cut(s.submitCommand("sleep", "1000"), ".")
+	_, err := s.pool.Client.Submit(s.ctx, &wire.SubmitRequest{Key: "waits", Jobs: []*wire.JobSpec{{Count: 3,
+		Ad: `[Cmd = "/bin/true"; Iwd = "/"; RequestMemory = 1; RequestCpus = 64]`}}})
+	if err != nil {
+		s.Fatal(err)
+	}
+	var out string
+	for s.ctx.Err() == nil {
+		out = s.command(0, "sacct", "-n", "-P", "--state", "R,PENDING", "-o", "JobIDRaw,State,NNodes,Attempt")
+		if strings.Contains(out, runs+"|RUNNING|1|1\n") && strings.Contains(out, "|PENDING|0|0\n") {
+			break
+		}
+		waitReal(s.ctx, time.Second)
+	}
+	if strings.Count(out, "\n") != 2 {
+		s.Errorf("sacct lists what runs and what waits as\n%s", out)
+	}
+	if out := s.command(0, "sacct", "-n", "-P", "-o", "JobIDRaw,State"); !strings.HasSuffix(out, runs+"|RUNNING\n") {
+		s.Errorf("sacct lists\n%s", out)
+	}
+	if out := s.command(0, "sacct", "-n", "-P", "--state", "completed", "-o", "JobIDRaw"); strings.Contains(out, runs) {
+		s.Errorf("sacct lists as completed\n%s", out)
+	}
+	s.command(64, "sacct", "--state", "asleep")
 }
 
 // command runs a command that ends with a code, and returns what it printed.

@@ -10798,6 +10798,8 @@ func (x *RevokeReply) GetCertificates() uint32 {
 
 type FeedRunning struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
+	Progress      bool                   `protobuf:"varint,1,opt,name=progress,proto3" json:"progress,omitempty"` // attempts have how long they have run, and when they were suspended
+	Waiting       bool                   `protobuf:"varint,2,opt,name=waiting,proto3" json:"waiting,omitempty"`   // jobs with tasks that wait, too, each with an attempt 0 of its first such task
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -10830,6 +10832,20 @@ func (x *FeedRunning) ProtoReflect() protoreflect.Message {
 // Deprecated: Use FeedRunning.ProtoReflect.Descriptor instead.
 func (*FeedRunning) Descriptor() ([]byte, []int) {
 	return file_roost_proto_rawDescGZIP(), []int{130}
+}
+
+func (x *FeedRunning) GetProgress() bool {
+	if x != nil {
+		return x.Progress
+	}
+	return false
+}
+
+func (x *FeedRunning) GetWaiting() bool {
+	if x != nil {
+		return x.Waiting
+	}
+	return false
 }
 
 // FeedRequest is a message of the accountant.
@@ -12131,8 +12147,10 @@ const file_roost_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"1\n" +
 	"\vRevokeReply\x12\"\n" +
-	"\fcertificates\x18\x01 \x01(\rR\fcertificates\"\r\n" +
-	"\vFeedRunning\"\x82\x01\n" +
+	"\fcertificates\x18\x01 \x01(\rR\fcertificates\"C\n" +
+	"\vFeedRunning\x12\x1a\n" +
+	"\bprogress\x18\x01 \x01(\bR\bprogress\x12\x18\n" +
+	"\awaiting\x18\x02 \x01(\bR\awaiting\"\x82\x01\n" +
 	"\vFeedRequest\x12+\n" +
 	"\x05hello\x18\x01 \x01(\v2\x15.roost.wire.FeedHelloR\x05hello\x12\x12\n" +
 	"\x04next\x18\x02 \x01(\x04R\x04next\x122\n" +

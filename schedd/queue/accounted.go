@@ -112,6 +112,20 @@ func (q *jobTable) LiveAttempts(seq uint64) map[int]AccountedAttempt {
 	return all
 }
 
+// FirstWaitingTask returns the first task of a job that neither runs nor has ended.
+func (q *jobTable) FirstWaitingTask(seq uint64) (index int, waits bool) {
+	j := q.jobs[seq]
+	if j == nil || j.isFinal() {
+		return 0, false
+	}
+	for i, state := range j.state {
+		if !state.IsFinal() && !state.IsActive() {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
 // TaskResources returns what a task of a job asks for, and its application class.
 func (q *jobTable) TaskResources(seq uint64, index int) (r roost.Resources, appClass string) {
 	if j := q.jobs[seq]; j != nil && index >= 0 && index < len(j.state) {

@@ -24,7 +24,8 @@ func (s *reportService) Report(req *wire.AccountingQuery,
 		return err
 	}
 	w := lineWriter{send: func(lines []byte) error { return stream.Send(&wire.AccountingPiece{Lines: lines}) }}
-	if err := q.Answer(s.store.Reader(ctx), s.store.Reporter(ctx), s.states(), w.add); err != nil {
+	now := query.Now{Sources: s.states(), Live: s.live.get}
+	if err := q.Answer(s.store.Reader(ctx), s.store.Reporter(ctx), &now, w.add); err != nil {
 		return err
 	}
 	return w.flush()

@@ -93,6 +93,7 @@ type accountant struct {
 	schedds  scheddSet
 	budgets  spentBudgets
 	ledger   ledgerReconciler
+	live     liveCache
 	exporter *metrics.Exporter
 	metrics  *metrics.Accountant
 }
@@ -108,6 +109,7 @@ func (a *accountant) serve(ctx context.Context, listeners []net.Listener) error 
 		metrics: a.metrics}
 	a.ledger = ledgerReconciler{store: a.store, log: a.log, every: a.node.Accountant.ReconcileEvery,
 		shares: a.ledgerShares, running: a.schedds.runningAttempts}
+	a.live.list = a.schedds.liveAttempts
 	machines := machineWatch{node: a.node, identity: a.identity, store: a.store, log: a.log, metrics: a.metrics}
 	sums := upkeep{store: a.store, log: a.log, budgets: &a.budgets, metrics: a.metrics}
 	running.Go(func() { a.schedds.watch(ctx) })

@@ -21,10 +21,17 @@ type SourceLine struct {
 	Error    string            `json:"error,omitempty"` // why the feed cannot be read now
 }
 
-// AttemptLine is an attempt with its job.
+// AttemptLine is an attempt with its job, or says why attempts that run are missing.
 type AttemptLine struct {
 	Job     accounting.JobEntry     `json:"job"`
 	Attempt accounting.AttemptEntry `json:"attempt"`
+	Missing string                  `json:"missing,omitempty"`
+}
+
+// Now is what the accountant knows beyond what is stored.
+type Now struct {
+	Sources []SourceLine                     // how it follows each schedd
+	Live    func(waiting bool) *LiveAttempts // what runs, and what waits if wanted
 }
 
 // UsageLine is a line of the report usage.
@@ -38,15 +45,14 @@ type UsageLine struct {
 }
 
 // Answer answers a question. It calls emit with each line, which is JSON.
-func (q *Query) Answer(r accounting.Reader, p accounting.Reporter, following []SourceLine,
-	emit func(line []byte) error) error {
+func (q *Query) Answer(r accounting.Reader, p accounting.Reporter, now *Now, emit func(line []byte) error) error {
 	filter, err := q.filter()
 	if err != nil {
 		return err
 	}
 	switch q.Report {
 	case Attempts:
-		return q.attempts(r, filter, emit)
+		return q.attempts(r, filter, now, emit)
 	case Timeline, Bands:
 		return q.timeline(p, filter, emit)
 	case Waste:
@@ -62,7 +68,7 @@ func (q *Query) Answer(r accounting.Reader, p accounting.Reporter, following []S
 	case Usage:
 		return q.usage(p, filter, emit)
 	case Sources:
-		return q.sources(p, following, emit)
+		return q.sources(p, now.Sources, emit)
 	case Ends:
 		lines, err := p.EndLines(q.timeRange(), q.Owner, len(q.By) > 0)
 		return emitAll(lines, err, q.limit(), emit)
@@ -125,33 +131,6 @@ func (q *Query) usage(p accounting.Reporter, filter accounting.Filter, emit func
 	return emitAll(lines, err, q.limit(), emit)
 }
 
-// attempts emits the attempts of a selection, or those of one job.
-func (q *Query) attempts(r accounting.Reader, filter accounting.Filter, emit func(line []byte) error) error {
-	if q.Job != 0 {
-		return q.jobAttempts(r, filter, emit)
-	}
-	by := accounting.ByEnd
-	switch q.Time {
-	case ByStart:
-		by = accounting.ByStart
-	case BySubmit:
-		by = accounting.BySubmit
-	}
-	n := 0
-	for a, err := range r.Attempts(accounting.Selection{Range: q.timeRange(), By: by, Filter: filter}) {
-		if err != nil {
-			return err
-		}
-		if n++; n > q.limit() {
-			return nil
-		}
-		if err := emitLine(&AttemptLine{Job: *a.Job, Attempt: a.AttemptEntry}, emit); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // job returns the job of the question, if the filter lets it pass.
 func (q *Query) job(r accounting.Reader, filter accounting.Filter) (accounting.JobEntry, error) {
 	job, err := r.Job(q.Host, q.Job)
@@ -169,26 +148,6 @@ func (q *Query) jobs(r accounting.Reader, filter accounting.Filter, emit func(li
 			err = emitLine(&j, emit)
 		}
 		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (q *Query) jobAttempts(r accounting.Reader, filter accounting.Filter, emit func(line []byte) error) error {
-	job, err := q.job(r, filter)
-	if err != nil {
-		return err
-	}
-	n := 0
-	for a, err := range r.JobAttempts(job.JobKey) {
-		if err != nil {
-			return err
-		}
-		if n++; n > q.limit() {
-			return nil
-		}
-		if err := emitLine(&AttemptLine{Job: job, Attempt: a}, emit); err != nil {
 			return err
 		}
 	}

@@ -24,11 +24,13 @@ type Query struct {
 	Band    string            `json:"band,omitempty"`
 	Host    string            `json:"host,omitempty"` // of the schedd
 	Node    string            `json:"node,omitempty"`
-	Job     uint64            `json:"job,omitempty"`   // number of a job of Host
-	Task    *int              `json:"task,omitempty"`  // of windows: number of a task of the job, from 0
-	Payer   *Payer            `json:"payer,omitempty"` // of statements, adjustments and budgets; nil: all
-	Time    string            `json:"time,omitempty"`  // of attempts: ByStart or BySubmit; empty: by their end
-	Step    string            `json:"step,omitempty"`  // of timeline and bands: StepDay, which is the default, or StepHour
+	Job     uint64            `json:"job,omitempty"`     // number of a job of Host
+	Task    *int              `json:"task,omitempty"`    // of windows: number of a task of the job, from 0
+	Payer   *Payer            `json:"payer,omitempty"`   // of statements, adjustments and budgets; nil: all
+	Time    string            `json:"time,omitempty"`    // of attempts: ByStart or BySubmit; empty: by their end
+	Step    string            `json:"step,omitempty"`    // of timeline and bands: StepDay, which is the default, or StepHour
+	Live    string            `json:"live,omitempty"`    // of attempts: LiveToo or LiveOnly; empty: none that runs
+	Waiting bool              `json:"waiting,omitempty"` // with Live: jobs with tasks that wait, too
 	// ByEnd counts an attempt as a whole in the hour in which it ended
 	ByEnd bool `json:"by_end,omitempty"`
 	Limit int  `json:"limit,omitempty"` // lines; 0: DefaultLimit
@@ -42,6 +44,12 @@ const Self = "."
 const (
 	ByStart  = "start"
 	BySubmit = "submit"
+)
+
+// Which attempts are listed that have not ended: after those that have, or alone.
+const (
+	LiveToo  = "too"
+	LiveOnly = "only"
 )
 
 // The bounds of an answer in lines.
@@ -111,6 +119,8 @@ func Parse(text []byte) (q Query, err error) {
 	case q.Time != "" && q.Time != ByStart && q.Time != BySubmit:
 		return q, fmt.Errorf("report by the time %.40q: %w: it is %s, %s, or empty", q.Time, roost.Invalid, ByStart,
 			BySubmit)
+	case q.Live != "" && (q.Report != Attempts || q.Live != LiveToo && q.Live != LiveOnly):
+		return q, fmt.Errorf("report: %w: live is %s or %s, and of attempts", roost.Invalid, LiveToo, LiveOnly)
 	case q.Step != "" && q.Step != StepDay && q.Step != StepHour:
 		return q, fmt.Errorf("report: %w: a step is %s or %s", roost.Invalid, StepDay, StepHour)
 	case q.Job != 0 && q.Host == "":

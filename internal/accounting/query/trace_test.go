@@ -53,7 +53,7 @@ func (traceReader) Machines(accounting.TimeRange) iter.Seq2[accounting.MachineEv
 func TestTrace(t *testing.T) {
 	var machines []accounting.MachineEvent
 	q := Query{Report: Machines, From: 5, To: 9}
-	if err := q.Answer(traceReader{}, nil, nil, func(line []byte) error {
+	if err := q.Answer(traceReader{}, nil, &Now{}, func(line []byte) error {
 		machines = append(machines, accounting.MachineEvent{})
 		return json.Unmarshal(line, &machines[len(machines)-1])
 	}); err != nil {
@@ -67,7 +67,7 @@ func TestTrace(t *testing.T) {
 	}
 	var hours []HoursLine
 	q.Report = Hours
-	if err := q.Answer(traceReader{}, nil, nil, func(line []byte) error {
+	if err := q.Answer(traceReader{}, nil, &Now{}, func(line []byte) error {
 		hours = append(hours, HoursLine{})
 		return json.Unmarshal(line, &hours[len(hours)-1])
 	}); err != nil {

@@ -39,7 +39,7 @@ func TestWaste(t *testing.T) {
 		attempt("plot", 4000, 3_600_000, 1_800_000, 100*roost.MiB, 0), attempt("plot", 2000, 0, 0, 900*roost.MiB, 1)}}
 	var got []WasteLine
 	q := Query{Report: Waste}
-	if err := q.Answer(r, nil, nil, func(text []byte) error {
+	if err := q.Answer(r, nil, &Now{}, func(text []byte) error {
 		var l WasteLine
 		err := json.Unmarshal(text, &l)
 		got = append(got, l)

@@ -1,8 +1,13 @@
 package sacct
 
 import (
+	"fmt"
+	"maps"
 	"math"
+	"slices"
+	"strings"
 
+	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/accounting"
 )
 
@@ -41,6 +46,54 @@ func State(r *accounting.AttemptRecord) string {
 		return "BOOT_FAIL"
 	}
 	return "FAILED"
+}
+
+// StateSet is states by their names. The empty set is all of them.
+type StateSet map[string]bool
+
+// stateNames are the states by Slurm's short names.
+func stateNames() map[string]string {
+	return map[string]string{"BF": "BOOT_FAIL", "CA": "CANCELLED", "CD": "COMPLETED", "F": "FAILED", "NF": "NODE_FAIL",
+		"OOM": "OUT_OF_MEMORY", "PD": "PENDING", "PR": "PREEMPTED", "R": "RUNNING", "S": "SUSPENDED", "TO": "TIMEOUT"}
+}
+
+// ParseStates reads names of states with commas between, in any case. Short ones count,
+// too. Nothing is the empty set.
+func ParseStates(text string) (StateSet, error) {
+	if text == "" {
+		return nil, nil
+	}
+	set, names := StateSet{}, stateNames()
+	long := slices.Sorted(maps.Values(names))
+	for name := range strings.SplitSeq(text, ",") {
+		name = strings.ToUpper(strings.TrimSpace(name))
+		if full, short := names[name]; short {
+			name = full
+		}
+		if !slices.Contains(long, name) {
+			return nil, fmt.Errorf("state %.40q: %w: it is one of %s", name, roost.Invalid, strings.Join(long, ", "))
+		}
+		set[name] = true
+	}
+	return set, nil
+}
+
+// liveStates are the states that are no ends.
+func liveStates() []string { return []string{"PENDING", "RUNNING", "SUSPENDED"} }
+
+// HasLive reports whether a state of the set is no end.
+func (s StateSet) HasLive() bool {
+	return slices.ContainsFunc(liveStates(), func(name string) bool { return s[name] })
+}
+
+// HasEnd reports whether a state of the set is an end.
+func (s StateSet) HasEnd() bool {
+	for name := range s {
+		if !slices.Contains(liveStates(), name) {
+			return true
+		}
+	}
+	return false
 }
 
 // ElapsedSeconds is the time that an attempt ran, in whole seconds. As in Slurm, time for

@@ -96,11 +96,21 @@ func newExportMeter(c *frame.Invocation, q *query.Query, format string) *progres
 	return progressbar.NewWorkMeter(c, "export", n, progressbar.Count)
 }
 
-// attemptRecords are the attempts of an answer as they come.
+// attemptRecords are the attempts of an answer as they come. Why attempts that run are
+// missing goes to standard error.
 func attemptRecords(c *frame.Invocation, q *query.Query) iter.Seq2[accounting.AttemptRecord, error] {
-	return answerLines(c, q, "attempts", func(l *query.AttemptLine) accounting.AttemptRecord {
-		return accounting.AttemptRecord{AttemptEntry: l.Attempt, Job: &l.Job}
-	})
+	lines := answerLines(c, q, "attempts", func(l *query.AttemptLine) query.AttemptLine { return *l })
+	return func(yield func(accounting.AttemptRecord, error) bool) {
+		for l, err := range lines {
+			if l.Missing != "" {
+				fmt.Fprintln(c.Stderr, l.Missing)
+				continue
+			}
+			if !yield(accounting.AttemptRecord{AttemptEntry: l.Attempt, Job: &l.Job}, err) {
+				return
+			}
+		}
+	}
 }
 
 // exportPBS writes an accounting log of PBS for each day into a directory. The names of

@@ -17,13 +17,15 @@ import (
 // SacctCommand returns roost sacct: attempts of jobs in the form of Slurm's sacct.
 func SacctCommand() *frame.Command {
 	return &frame.Command{
-		Name: "sacct", Group: frame.GroupSee, Summary: "attempts of ended jobs, in the form of Slurm's sacct",
+		Name: "sacct", Group: frame.GroupSee, Summary: "attempts of jobs, in the form of Slurm's sacct",
 		Synopsis: "[JOB]", MaxOperands: 1, Run: printSacct,
-		Description: "Prints a line for each attempt that has ended, with Slurm's names of fields and states, from " +
-			"the accounts of the pool. Times are UTC. Without a job it lists your attempts of the last day.",
+		Description: "Prints a line for each attempt, with Slurm's names of fields and states, from the accounts of " +
+			"the pool. Times are UTC. Without a job it lists your attempts that ended within the last day, and then " +
+			"those that run.",
 		Examples: []frame.Example{
 			{Line: "roost sacct 12.host", Description: "all attempts of a job"},
 			{Line: "roost sacct --since 7d -n -P --format JobID,State%20,Elapsed", Description: "for a program"},
+			{Line: "roost sacct --state RUNNING,PENDING", Description: "what runs and what waits"},
 			{Line: "roost sacct --all --since 1d --export xdmod", Description: "a day for Open XDMoD"},
 			{Line: "roost sacct --all --month 2026-03 --export pbs --to logs", Description: "a file for each day of " +
 				"March"},
@@ -38,6 +40,8 @@ func sacctFlags() []ucli.Flag {
 	})
 	return append(all,
 		&ucli.IntFlag{Name: "limit", Usage: "at most `N` lines", Value: query.DefaultLimit},
+		&ucli.StringFlag{Name: "state", Aliases: []string{"s"},
+			Usage: "only attempts in these `STATES`, with commas between, as RUNNING or R; PENDING lists what waits"},
 		&ucli.StringFlag{Name: "format", Aliases: []string{"o"}, Value: sacct.DefaultFormat,
 			Usage: "these `FIELDS`, with commas between; a width as in State%20"},
 		&ucli.BoolFlag{Name: "helpformat", Aliases: []string{"e"}, Usage: "list the fields"},
@@ -72,21 +76,47 @@ func printSacct(c *frame.Invocation) error {
 		q.Job, q.Host = id.Seq, id.Host
 	}
 	if format := c.StringFlag("export"); format != "" {
+		if c.IsFlagSet("state") {
+			return frame.UsageErrorf("--state: an export has all attempts that ended")
+		}
 		return exportAttempts(c, q, format)
+	}
+	states, err := sacct.ParseStates(c.StringFlag("state"))
+	if err != nil {
+		return frame.UsageErrorf("--state: %v", err)
 	}
 	p, err := sacctPrinter(c)
 	if err != nil {
 		return err
 	}
-	for a, err := range attemptRecords(c, q) {
-		if err == nil {
-			err = p.Print(&a)
-		}
-		if err != nil {
-			return errors.Join(err, p.Close())
+	return errors.Join(printAttempts(c, q, states, p), p.Close())
+}
+
+// printAttempts prints the attempts in some states, and at most as many as are wanted.
+func printAttempts(c *frame.Invocation, q *query.Query, states sacct.StateSet, p sacct.Printer) error {
+	left := q.Limit
+	if q.Live = query.LiveToo; len(states) > 0 {
+		if q.Limit, q.Waiting = query.MaxLimit, states["PENDING"]; !states.HasEnd() {
+			q.Live = query.LiveOnly
+		} else if !states.HasLive() {
+			q.Live = ""
 		}
 	}
-	return p.Close()
+	for a, err := range attemptRecords(c, q) {
+		if err != nil {
+			return err
+		}
+		if len(states) > 0 && !states[sacct.State(&a)] {
+			continue
+		}
+		if left--; left < 0 {
+			break
+		}
+		if err := p.Print(&a); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // sacctPrinter returns the printer that the flags ask for.
