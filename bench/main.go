@@ -12,8 +12,9 @@
 // the PBS commands, how fast qsub is in a shell, what qstat costs with 100,000 jobs and
 // with an array of a million tasks, what 100,000 queued jobs cost in memory, how soon a
 // schedd with them answers after it was killed, and whether a thousand clients that poll
-// their jobs slow down the running ones; and of the accounts, how fast attempts are
-// stored, and how long reports, pages and exports take.
+// their jobs slow down the running ones; what submits and short jobs notice of browsers,
+// of scripts, and of a web daemon and an accountant that hang; and of the accounts, how
+// fast attempts are stored, and how long reports, pages and exports take.
 package main
 
 import (
@@ -26,6 +27,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/roost-batch/roost/internal/daemon"
 	"github.com/roost-batch/roost/internal/e2e"
@@ -45,6 +47,7 @@ func main() {
 		"number of attempts in the measurement accounts; 10000000 is the aim of SQLite, 100000000 that of PostgreSQL")
 	database := flag.String("database", "",
 		"empty PostgreSQL database of the measurement accounts, as `ADDRESS`; without it SQLite is measured")
+	span := flag.Duration("span", 20*time.Second, "`TIME` of each part of the measurement beside; 10m is the aim")
 	flag.Parse()
 	all := &resultList{out: os.Stdout}
 	if *asJSON {
@@ -54,7 +57,7 @@ func main() {
 	defer stop()
 	// finished results are written even after an error
 	err := run(ctx, all, *only, runFlags{keepFiles: *keepFiles, profileDir: *profiles,
-		sessions: *sessions, accounts: *accounts, database: *database})
+		sessions: *sessions, accounts: *accounts, database: *database, span: *span})
 	if err := errors.Join(err, all.writeResults(*table, *asJSON)); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
@@ -94,6 +97,7 @@ func measurements() []measurementCase {
 		{name: "poll", nodes: 2, cpus: 16, run: (*poolBencher).measurePolling},
 		{name: "web", nodes: 1, cpus: 2, web: true,
 			run: func(b *poolBencher) error { return webBencher{b}.measure() }},
+		{name: "beside", nodes: 1, cpus: 4, web: true, run: measureBeside},
 		{name: "accounts", run: measureAccounts},
 		{name: "array", nodes: 1, cpus: 1, run: (*poolBencher).measureArray},
 	}
@@ -110,10 +114,11 @@ func measurementNames() []string {
 // runFlags are those of the command line that each measurement follows.
 type runFlags struct {
 	keepFiles  bool
-	profileDir string // "": no profiles
-	sessions   int    // of the measurement scale
-	accounts   int    // attempts of the measurement accounts
-	database   string // of it; "": SQLite
+	profileDir string        // "": no profiles
+	sessions   int           // of the measurement scale
+	accounts   int           // attempts of the measurement accounts
+	database   string        // of it; "": SQLite
+	span       time.Duration // of a part of the measurement beside
 }
 
 func run(ctx context.Context, all *resultList, only string, how runFlags) error {

@@ -143,17 +143,19 @@ type webReaderGroup struct {
 	failed error
 }
 
-func startWebReaders(ctx context.Context, clients []*webClient, paths []string) *webReaderGroup {
+// startWebReaders starts some readers, each of which begins a read after an interval.
+func startWebReaders(ctx context.Context, clients []*webClient, paths []string, readers int,
+	interval time.Duration) *webReaderGroup {
 	ctx, cancel := context.WithCancel(ctx)
 	g := &webReaderGroup{cancel: cancel}
-	for i := range webReaders {
+	for i := range readers {
 		g.all.Go(func() {
-			err := sleepContext(ctx, webReadInterval*time.Duration(i)/webReaders)
-			for n := i * len(paths) / webReaders; err == nil; n++ {
+			err := sleepContext(ctx, interval*time.Duration(i)/time.Duration(readers))
+			for n := i * len(paths) / readers; err == nil; n++ {
 				var a webAnswer
 				if a, err = clients[i%len(clients)].get(ctx, paths[n%len(paths)]); err == nil {
 					g.add(a.took)
-					err = sleepContext(ctx, webReadInterval-a.took)
+					err = sleepContext(ctx, interval-a.took)
 				}
 			}
 			if ctx.Err() == nil {

@@ -259,7 +259,7 @@ func (b webBencher) measureWebReaders(clients []*webClient, pages []webPage) err
 			return err
 		}
 		alone = append(alone, took...)
-		readers := startWebReaders(b.ctx, clients, paths)
+		readers := startWebReaders(b.ctx, clients, paths, webReaders, webReadInterval)
 		took, err = b.timeCommits()
 		read, rerr := readers.stop()
 		if err == nil {

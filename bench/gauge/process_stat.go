@@ -31,7 +31,7 @@ const maxComm = 15
 // IsDaemon reports whether the process is Roost's daemon of a role, or, as up, the master
 // of a pool. Releases before roost-daemon ran them in roost.
 func (p ProcessStat) IsDaemon(role string) bool {
-	programs := []string{"roost-daemon", "roost-negotiator", "roost-web", "roost"}
+	programs := []string{"roost-daemon", "roost-negotiator", "roost-web", "roost-accountant", "roost"}
 	isStarted := func(program string) bool { return strings.Contains(p.Args, program+" "+role+" ") }
 	comm := func(program string) bool { return p.Command == program[:min(len(program), maxComm)] }
 	return slices.ContainsFunc(programs, comm) && slices.ContainsFunc(programs, isStarted)
