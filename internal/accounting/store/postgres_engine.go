@@ -66,10 +66,12 @@ func openPostgresEngine(ctx context.Context, address string) (e *postgresEngine,
 }
 
 // writerConfig has the server look up the rows of a batch by their keys. Without
-// statistics of a partition that grows fast it would rather read all of the table.
+// statistics of a partition that grows fast it would rather read all of the table. It
+// estimates that a plan costs a great deal that needs what is off here, and would compile
+// it to machine code (jit), which takes a hundred times longer than the statement.
 func writerConfig(config *pgx.ConnConfig) *pgx.ConnConfig {
 	c := config.Copy()
-	for _, name := range []string{"enable_seqscan", "enable_hashjoin", "enable_mergejoin"} {
+	for _, name := range []string{"enable_seqscan", "enable_hashjoin", "enable_mergejoin", "jit"} {
 		c.RuntimeParams[name] = "off"
 	}
 	return c
