@@ -31,6 +31,7 @@ type follower struct {
 	budgets  *spentBudgets
 	metrics  *metrics.Accountant
 
+	progressed bool          // since the last attempt to follow the schedd
 	advancedAt time.Time     // when the store was last told that the feed is complete
 	advance    time.Duration // how often it is told so
 }
@@ -55,9 +56,10 @@ func (f *follower) run(ctx context.Context) {
 		if f.state.setError(err) {
 			f.log.Warn("the feed of a schedd cannot be read; jobs are not affected", "schedd", f.host, "error", err)
 		}
-		if time.Since(began) > maxRetry {
+		if f.progressed || time.Since(began) > maxRetry { // a schedd that is restarted is soon back
 			retry = minRetry
 		}
+		f.progressed = false
 		select {
 		case <-ctx.Done():
 		case <-time.After(retry):
@@ -116,6 +118,7 @@ func (f *follower) pull(ctx context.Context) error {
 			return err
 		}
 		f.state.setError(nil)
+		f.progressed = true
 	}
 }
 
