@@ -15,6 +15,7 @@ import (
 // TestAccounts sets a rate, charges jobs by it, adjusts the statement, and refuses jobs
 // when a hard budget is spent.
 func TestAccounts(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	s := &accountedPool{T: t, ctx: ctx}

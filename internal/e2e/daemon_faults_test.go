@@ -54,6 +54,7 @@ type faultPool struct {
 // TestKilledAtRandom checks every guarantee of DESIGN §5 about crashes. It kills daemons
 // at random, as often as ROOST_KILLS says, and at every failpoint.
 func TestKilledAtRandom(t *testing.T) {
+	t.Parallel()
 	kills := 60
 	if n, err := strconv.Atoi(os.Getenv("ROOST_KILLS")); err == nil {
 		kills = n

@@ -49,6 +49,7 @@ func TestAttacks(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("SKIPPED: NOT ROOT, so there is no other user to be; attacks are not tried")
 	}
+	t.Parallel()
 	a := startAttacked(t)
 	for _, part := range []struct {
 		name string

@@ -104,30 +104,38 @@ func (a *attackedPool) floodConnections() {
 			return firstStreamError(s, err)
 		},
 	}
+	var honestCalls sync.WaitGroup
 	for name, ask := range asks {
-		var took []time.Duration
-		tick := time.NewTicker(honestInterval)
-		for range floodCalls {
-			<-tick.C
-			one, done := context.WithTimeout(ctx, awaitTimeout)
-			began := time.Now()
-			if err := ask(one); err != nil {
-				a.Errorf("%s does not answer an honest client: %v", name, err)
-			}
-			took = append(took, time.Since(began))
-			done()
-		}
-		tick.Stop()
-		slices.Sort(took)
-		a.Logf("%s: half of the answers within %v, nine of ten within %v, all within %v; %d calls of the flood so far",
-			name, took[len(took)/2], took[len(took)*9/10], took[len(took)-1], floods.Load())
-		if took[len(took)*9/10] > maxHonestDelay {
-			a.Errorf("%s keeps an honest client waiting: %v", name, took)
-		}
+		honestCalls.Go(func() { a.callDuringFlood(ctx, name, ask, &floods) })
 	}
+	honestCalls.Wait()
 	a.awaitLogged("central", "closed a connection that had not identified itself")
 	if n := strings.Count(a.nodes["submit"].logText(), "/Act REMOVE"); n > 10 {
 		a.Errorf("a user has filled the log with %d lines", n)
+	}
+}
+
+// callDuringFlood calls a daemon as an honest client, and checks how long it waits.
+func (a *attackedPool) callDuringFlood(ctx context.Context, name string, ask func(context.Context) error,
+	floods *atomic.Int64) {
+	var took []time.Duration
+	tick := time.NewTicker(honestInterval)
+	defer tick.Stop()
+	for range floodCalls {
+		<-tick.C
+		one, done := context.WithTimeout(ctx, awaitTimeout)
+		began := time.Now()
+		if err := ask(one); err != nil {
+			a.Errorf("%s does not answer an honest client: %v", name, err)
+		}
+		took = append(took, time.Since(began))
+		done()
+	}
+	slices.Sort(took)
+	a.Logf("%s: half of the answers within %v, nine of ten within %v, all within %v; %d calls of the flood so far",
+		name, took[len(took)/2], took[len(took)*9/10], took[len(took)-1], floods.Load())
+	if took[len(took)*9/10] > maxHonestDelay {
+		a.Errorf("%s keeps an honest client waiting: %v", name, took)
 	}
 }
 

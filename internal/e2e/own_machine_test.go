@@ -16,6 +16,7 @@ import (
 // TestOwnMachinePage opens the page of a desktop's owner, pauses the machine and resumes
 // it. It works with the daemons of the pool stopped, and ends with its command.
 func TestOwnMachinePage(t *testing.T) {
+	t.Parallel()
 	b := openBrowser(t)
 	p, err := Start(t.Context(), PoolOptions{Roost: program(t), Dir: filepath.Join(openDir(t), "pool"), Nodes: 1,
 		CPUs: 2, Desktop: true})

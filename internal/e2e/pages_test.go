@@ -61,6 +61,7 @@ func (p *Pool) nodeNames(t *testing.T) (names []string) {
 // TestPages opens every page as a reader does. It has a heading, the browser reports
 // nothing, and nothing is wider than the window.
 func TestPages(t *testing.T) {
+	t.Parallel()
 	b := openBrowser(t)
 	p := webPool(t)
 	file := filepath.Join(openDir(t), "sweep.hcl")

@@ -27,6 +27,7 @@ const pasteText = `(text => {
 // TestTerminalPage types commands into a shell in a running task and reads their answers.
 // The shell has the task's environment, and ends when its login is revoked.
 func TestTerminalPage(t *testing.T) {
+	t.Parallel()
 	b := openBrowser(t)
 	p := webPool(t)
 	link := p.webLink(t)

@@ -30,6 +30,7 @@ type taskUsage struct {
 // short. Its usage can be read while it runs, also after the schedd was killed, and from
 // the accounts when it has ended. A task that is shorter than a window has no windows.
 func TestUsageOverTime(t *testing.T) {
+	t.Parallel()
 	roost := program(t, "faults")
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()

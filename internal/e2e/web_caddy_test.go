@@ -74,6 +74,7 @@ func startCaddy(t *testing.T, dir, port, socket string) {
 
 // TestWebBehindCaddy is TestWebBehindNginx with the sample for Caddy.
 func TestWebBehindCaddy(t *testing.T) {
+	t.Parallel()
 	findCaddy(t)
 	useWebBehind(t, startCaddy)
 }

@@ -21,6 +21,7 @@ import (
 // has no capability, no way to new rights, and a filter of system calls, and no key of
 // the pool is open. The socket that it uses gives nothing to a process without a login.
 func TestW21WebConfined(t *testing.T) {
+	t.Parallel()
 	if missing := confine.Missing(); len(missing) > 0 {
 		t.Skipf("SKIPPED: this kernel lacks %v", missing)
 	}

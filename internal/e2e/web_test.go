@@ -62,6 +62,7 @@ func (b *webBrowser) call(method, path string, body, into any, header ...string)
 // nothing. A user logs in by the link, submits, looks, changes and makes a token. With
 // the web daemon dead, jobs are submitted and run as before.
 func TestWeb(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	pool, err := Start(ctx, PoolOptions{Roost: program(t), Dir: t.TempDir(), Nodes: 1, CPUs: 2, Web: true})
