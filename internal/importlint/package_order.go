@@ -18,6 +18,7 @@ func packageOrders() []packageOrder {
 		{"internal/mutant", true},
 		{"internal/filesum", true},
 		{"internal/damage", false},
+		{"internal/memorydir", false},
 		{"internal/attack", false},
 		{"gpu", true},
 		{"checkpoint", true},

@@ -25,6 +25,7 @@ func (c *crashCopies) onPoint(name string) {
 // The queue must be the one before the batch or the one after it, and the one after it
 // once the batch is synced. All events must be there, once.
 func TestCrashPoints(t *testing.T) {
+	t.Parallel()
 	c := &crashCopies{t, t.TempDir(), map[string][]map[string][]byte{}}
 	j, q, err := openAt(c.dir, host, nil, c.onPoint)
 	if err != nil {

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roost-batch/roost/internal/memorydir"
+
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/schedd/queue"
 )
@@ -23,6 +25,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, appendForever(dir))
 		os.Exit(1)
 	}
+	memorydir.Use()
 	os.Exit(m.Run())
 }
 

@@ -154,6 +154,7 @@ func TestMissingFiles(t *testing.T) {
 // TestDamagedPages checks that a damaged page gives a clear error or a queue, never a
 // panic.
 func TestDamagedPages(t *testing.T) {
+	t.Parallel()
 	files := writtenLog(t)
 	rng := rand.New(rand.NewPCG(1, 2))
 	for i := range 90 {

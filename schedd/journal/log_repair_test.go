@@ -113,6 +113,7 @@ func damagedFiles(rng *rand.Rand, files map[string][]byte, trial int) (what stri
 // with a name or give the acknowledged queue. After the repair it must open, each job in
 // it must be unchanged, held or ended, and the missing ones must be named.
 func TestRepairs(t *testing.T) {
+	t.Parallel()
 	dir, files, want := acknowledgedLog(t)
 	rng := rand.New(rand.NewPCG(5, 6))
 	trials, refused, same, held, out := damage.TrialCount(t, 100), 0, 0, 0, 0
@@ -233,6 +234,7 @@ func flipWordBits(t testing.TB, path, words string, bits byte) {
 // It must correct what has one flipped bit and leave all others unchanged. A dry run must
 // change nothing.
 func TestRepairNames(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	j, q := open(t, dir)
 	s := newRandomWorkload(1, q)

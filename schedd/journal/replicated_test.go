@@ -75,6 +75,7 @@ func (r *replicatedJournals) otherCheckpoint() {
 // TestReplicated checks that a replica that follows has the leader's queue. There are
 // checkpoints of either, restarts, and replacements by an export.
 func TestReplicated(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(6) {
 		r, q := newReplicated(t)
 		s := newRandomWorkload(seed, q)

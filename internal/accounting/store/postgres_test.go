@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roost-batch/roost/internal/memorydir"
+
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 )
@@ -207,6 +209,7 @@ var testServer = sync.OnceValues(func() (*postgresServer, error) { return startP
 var serverAsked sync.Once
 
 func TestMain(m *testing.M) {
+	memorydir.Use()
 	code := m.Run()
 	asked := true
 	serverAsked.Do(func() { asked = false })
