@@ -13,6 +13,7 @@ import (
 // TestConcurrentUse stores two feeds at once, while roll-ups, charges and readers run.
 // The marks of an hour that changes during its roll-up must remain.
 func TestConcurrentUse(t *testing.T) {
+	t.Parallel()
 	const jobs = 50
 	want := cleanDigest(t, Options{Directory: t.TempDir()}, jobs)
 	onEngines(t, func(t *testing.T, options func() Options) {

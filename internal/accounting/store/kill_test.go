@@ -115,6 +115,7 @@ func buildChild(t *testing.T) string {
 // TestKilledAccountant kills an accountant at each point between its commits, twice. Then
 // its store equals that of one that was left alone.
 func TestKilledAccountant(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("SKIPPED: it builds a program")
 	}

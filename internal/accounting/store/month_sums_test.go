@@ -52,6 +52,7 @@ func TestMonthRanges(t *testing.T) {
 // the entries. Feeds come in random pieces, again and late, jobs move to other projects,
 // roll-ups come between, and a month is closed.
 func TestLevelsOfSums(t *testing.T) {
+	t.Parallel()
 	const jobs = 20
 	onEngines(t, func(t *testing.T, options func() Options) {
 		for seed := range uint64(2) {
@@ -138,6 +139,7 @@ func holdMonthReports(t *testing.T, s *Store) {
 
 // TestWrongSums holds that Check finds sums that are not those of what they sum up.
 func TestWrongSums(t *testing.T) {
+	t.Parallel()
 	onEngines(t, func(t *testing.T, options func() Options) {
 		for change, want := range map[string]string{
 			`UPDATE rollup SET wall = wall + 1 WHERE step = 3`:              "sums of month 2026-10",

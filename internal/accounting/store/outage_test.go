@@ -46,6 +46,7 @@ func ingestThrough(t *testing.T, s *Store, size int, before func(round int), fai
 // TestServerGoesAway stops the server in transactions and starts it again. The same store
 // goes on, and what it has in the end is that of a store without outages.
 func TestServerGoesAway(t *testing.T) {
+	t.Parallel()
 	server, err := startPostgres("off")
 	if err != nil {
 		t.Skipf("SKIPPED: PostgreSQL: %v", err)
@@ -83,6 +84,7 @@ func TestServerGoesAway(t *testing.T) {
 // TestDiskFillsAndEmpties fills the file system of a store while it takes entries, and
 // makes space again, several times. The same store goes on, and nothing is lost.
 func TestDiskFillsAndEmpties(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	if err := syscall.Mount("roost-test", dir, "tmpfs", 0, "size=96m"); err != nil {
 		t.Skipf("SKIPPED: a small file system cannot be mounted: %v", err)
@@ -166,6 +168,7 @@ func (s *brokenSession) commit(ctx context.Context, first, last func(*sql.Tx) er
 // TestBrokenCommits holds that a store knows what a failed commit has done. Names that it
 // added have their numbers, and entries that it stored come no more.
 func TestBrokenCommits(t *testing.T) {
+	t.Parallel()
 	want := cleanDigest(t, Options{Directory: t.TempDir()}, outageJobs)
 	onEngines(t, func(t *testing.T, options func() Options) {
 		for _, loseReply := range []bool{false, true} {

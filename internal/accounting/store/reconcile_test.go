@@ -133,6 +133,7 @@ func compareAll(t *testing.T, o Options, feed []accounting.FeedEntry, samples []
 // dominates some, machines come, and samples are seconds or many hours apart. Then it
 // holds that an attempt that is missing, or charged to somebody else, is found.
 func TestReconcile(t *testing.T) {
+	t.Parallel()
 	feed := testFeed(1, 60)
 	times := []accounting.Millis{workloadStart + 12345}
 	for _, pause := range []time.Duration{time.Hour, 7 * time.Minute, 26 * time.Hour, time.Second, 20 * time.Hour} {

@@ -128,6 +128,7 @@ func checkCounts(t *testing.T, r accounting.Reporter, attempts map[accounting.At
 
 // TestSelections holds each selection, read in pages, against sorted entries.
 func TestSelections(t *testing.T) {
+	t.Parallel()
 	feeds := [][]accounting.FeedEntry{testFeed(1, 30), testFeed(2, 30)}
 	attempts, jobs := finals(feeds...)
 	onEngines(t, func(t *testing.T, options func() Options) {

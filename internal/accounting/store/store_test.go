@@ -116,6 +116,7 @@ func equalDigests(t testing.TB, got, want []string) {
 // of sources, the size of batches, entries that come twice, roll-ups between them,
 // restarts and the engine do not.
 func TestDigestOfDisturbedFeeds(t *testing.T) {
+	t.Parallel()
 	const jobs = 50
 	want := cleanDigest(t, Options{Directory: t.TempDir()}, jobs)
 	onEngines(t, func(t *testing.T, options func() Options) {
@@ -151,6 +152,7 @@ func TestDigestOfDisturbedFeeds(t *testing.T) {
 // TestRestoreFromHistories holds that what was lost of a feed comes back from the final
 // records that histories have.
 func TestRestoreFromHistories(t *testing.T) {
+	t.Parallel()
 	const jobs = 40
 	want := cleanDigest(t, Options{Directory: t.TempDir()}, jobs)
 	onEngines(t, func(t *testing.T, options func() Options) {
@@ -187,6 +189,7 @@ func TestRestoreFromHistories(t *testing.T) {
 // TestRebuildFromHistories makes a store that was lost again, from the final records of
 // all jobs in any order.
 func TestRebuildFromHistories(t *testing.T) {
+	t.Parallel()
 	jobs := testJobs(40)
 	want := cleanDigest(t, Options{Directory: t.TempDir()}, jobs)
 	onEngines(t, func(t *testing.T, options func() Options) {
@@ -279,6 +282,7 @@ func TestRefusedEntries(t *testing.T) {
 
 // TestOneWriter holds that a second accountant is refused.
 func TestOneWriter(t *testing.T) {
+	t.Parallel()
 	onEngines(t, func(t *testing.T, options func() Options) {
 		o := options()
 		s := openStore(t, o)

@@ -69,6 +69,7 @@ func writeFirstSchema(t *testing.T, o Options) {
 // TestUpgrade opens a store of the first release and goes on with it. What it had is
 // there and has digests, and new entries give the digest of a new store.
 func TestUpgrade(t *testing.T) {
+	t.Parallel()
 	want := cleanDigest(t, Options{Directory: t.TempDir()}, 50)
 	onEngines(t, func(t *testing.T, options func() Options) {
 		o := options()
