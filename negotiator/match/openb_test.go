@@ -231,11 +231,11 @@ func runOpenB(tb testing.TB, pods []tracePod, seeds int, by ScorePolicy) (o plac
 
 // TestOpenB fills the machines of the trace with its tasks. The paper's own scheduler
 // allocates 95.23 % of the GPUs, best fit 92.91 %. Of equally good machines the one with
-// the first name is taken.
+// the first name is taken. ROOST_OPENB_SEEDS says how many orders of the tasks are tried.
 func TestOpenB(t *testing.T) {
-	seeds := 10
-	if testing.Short() {
-		seeds = 2
+	seeds := 3
+	if n, err := strconv.Atoi(os.Getenv("ROOST_OPENB_SEEDS")); err == nil {
+		seeds = n
 	}
 	o := runOpenB(t, openBPods(t, "default"), seeds, Hybrid)
 	t.Log("default: ", o)
