@@ -223,6 +223,7 @@ const (
 	// the concurrency limits that each claim takes, in the form that ParseLimitRequests
 	// reads
 	AttrLimits = "ConcurrencyLimits"
+	AttrPorts = "Ports" // ports that each task of a job needs, a list of ads with AttrName
 	// name of a machine attribute: tasks are spread over machines with different values
 	// of it
 	AttrSpread = "Spread"
@@ -277,6 +278,26 @@ const (
 	// seconds before the first restart of a task that ended early; doubled for each next
 	AttrBackoffFirst = "BackoffFirst"
 	AttrBackoffMax   = "BackoffMax" // seconds: the longest wait before a restart
+	AttrDrain        = "Drain"      // seconds between "leaving" and SIGTERM
+	AttrStopURL      = "StopURL"    // path of a POST before SIGTERM
+	AttrStopPort     = "StopPort"   // name of the port for it
+)
+
+// Attributes of an ad in AttrChecks, beside AttrName. Absent ones have their defaults.
+const (
+	AttrCheckKind    = "Kind" // "http", "tcp" or "exec"
+	AttrCheckFor     = "For"  // CheckForReady or CheckForLive
+	AttrCheckPort    = "Port" // the name of a port of the job
+	AttrCheckPath    = "Path"
+	AttrCheckMethod  = "Method"
+	AttrCheckHeaders = "Headers" // a list of "Name: value"
+	AttrCheckCommand = "Command" // a list: the program and its arguments
+	AttrCheckEvery   = "Every"   // seconds, as the next two
+	AttrCheckTimeout = "Timeout"
+	// failures that come sooner after the start do not count
+	AttrCheckStartWithin = "StartWithin"
+	AttrCheckFails       = "Fails"  // in a row, after which the task does not work
+	AttrCheckPasses      = "Passes" // in a row, after which it works
 )
 
 // The defaults of a request for what the job does not state.

@@ -166,6 +166,9 @@ func (s *Schedd) react(now time.Time) {
 	for events := s.queue.Followups(now); len(events) > 0; events = s.queue.Followups(now) {
 		s.commitEvents(events...)
 	}
+	for events := s.queue.HealthRestarts(now); len(events) > 0; events = s.queue.HealthRestarts(now) {
+		s.commitEvents(events...)
+	}
 	s.leader.RouteWaitingJobs(now)
 	for dirty := s.queue.TakeDirtyRequests(); len(dirty) > 0; dirty = s.queue.TakeDirtyRequests() {
 		for _, r := range dirty {

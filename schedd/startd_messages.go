@@ -95,6 +95,8 @@ func (s *Schedd) onStartdMessage(p *nodeConn, m *wire.FromStartd, now time.Time)
 		s.service.OnUsageReport(p.Name, m.Usage)
 	case *wire.FromStartd_Suspended:
 		s.onOwnerSuspension(p, m.Suspended, now)
+	case *wire.FromStartd_Health:
+		recordHealth(s, p, m.Health, now)
 	case *wire.FromStartd_Reach:
 		s.onSpawnRequest(p, m.Reach)
 	case *wire.FromStartd_Taken:

@@ -79,6 +79,8 @@ func TestANodeSpeaksOfItsOwn(t *testing.T) {
 			Attempts: []*wire.AttemptUsage{{Attempt: theirs, Usage: &wire.TaskUsage{Memory: 1}}},
 		}}},
 		"suspended": {Of: &wire.FromStartd_Suspended{Suspended: &wire.Suspended{Attempt: theirs, Frozen: true}}},
+		"health": {Of: &wire.FromStartd_Health{Health: &wire.TaskHealth{Attempt: theirs,
+			State: wire.HealthState_HEALTH_STATE_FAILING}}},
 		"taken": {Of: &wire.FromStartd_Taken{Taken: &wire.CheckpointTaken{Attempt: theirs,
 			Image: &wire.Image{Attempt: theirs.Attempt, Sequence: 1}}}},
 		"reach": {Of: &wire.FromStartd_Reach{Reach: &wire.ReachWanted{Attempt: theirs, Ticket: 1}}},

@@ -27,7 +27,7 @@ var jobSettings = []string{
 }
 
 // jobBlocks are the blocks that may be in a job.
-var jobBlocks = []string{"override", "checkpoint", "service"}
+var jobBlocks = []string{"override", "checkpoint", "service", "check"}
 
 // jobBuilder makes one job of a block.
 type jobBuilder struct {
@@ -76,6 +76,7 @@ func (b *jobBuilder) buildJob() {
 	b.readMail()
 	b.readCheckpoint()
 	b.readService()
+	b.readChecks()
 	b.readDependsOn()
 	b.taskReader().readOverrides()
 }

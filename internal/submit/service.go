@@ -14,7 +14,8 @@ import (
 // serviceSettings and backoffSettings are the settings of a service block, and of the
 // backoff block in it.
 var (
-	serviceSettings = []string{"lease", "lost_after", "overlap", "restarts", "window"}
+	serviceSettings = []string{"lease", "lost_after", "overlap", "restarts", "window", "drain", "stop_url",
+		"stop_port"}
 	backoffSettings = []string{"first", "max"}
 )
 
@@ -95,6 +96,7 @@ func (b *jobBuilder) readService() {
 		ad.SetReal(roost.AttrWindow, d.Seconds())
 	}
 	inner.readBackoff(ad)
+	inner.readStop(b, ad)
 	b.ad.SetAd(roost.AttrService, ad)
 }
 

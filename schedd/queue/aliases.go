@@ -13,6 +13,8 @@ type (
 	TaskColumn = jobad.TaskColumn
 	// UniformTasks counts tasks of a job that ask for the same.
 	UniformTasks = jobad.UniformTasks
+	// ServiceSpec is what a job says of being a service.
+	ServiceSpec = jobad.ServiceSpec
 	// ProcessLimits are what the processes of a task may use.
 	ProcessLimits = jobad.ProcessLimits
 	// CheckpointPolicy is what a machine does about checkpoints of an attempt.

@@ -16,7 +16,8 @@ type pendingEffects struct {
 	unsavedJobs   map[uint64]bool // since the last checkpoint
 	finalJobs     map[uint64]bool
 	vacates       []VacateAttempt
-	changedHosts  []roost.AttemptID // attempts whose job has given machines back
+	failing       map[roost.AttemptID]bool // whose checks for "live" have failed
+	changedHosts  []roost.AttemptID        // attempts whose job has given machines back
 	freezes       []FreezeAttempt
 	changedLimits []AttemptLimits
 	droppedImages []StoredImage // images that no attempt goes on from any more
@@ -24,7 +25,7 @@ type pendingEffects struct {
 
 func newPendingEffects(jobs *jobTable) *pendingEffects {
 	return &pendingEffects{jobTable: jobs, changedJobs: map[uint64]bool{}, unsavedJobs: map[uint64]bool{},
-		finalJobs: map[uint64]bool{}}
+		finalJobs: map[uint64]bool{}, failing: map[roost.AttemptID]bool{}}
 }
 
 // VacateAttempt asks that an active attempt be ended.

@@ -58,8 +58,9 @@ type TaskProgram struct {
 	// of its job's processes, in the order of the file of nodes; none: it has no such
 	// file
 	Hosts       []HostProcesses
-	FromQsub    bool // its job came by qsub
-	IsSecondary bool // it holds what it has for the first of its gang
+	FromQsub    bool               // its job came by qsub
+	Service     *jobad.ServiceSpec // nil: its job is no service
+	IsSecondary bool               // it holds what it has for the first of its gang
 }
 
 // HostProcesses is so many processes that a task of a job is to have on a node.
@@ -89,6 +90,7 @@ func (q programBuilder) Program(a roost.AttemptID) (TaskProgram, error) {
 		PredictedRuntime: q.predictedRuntime(j.class(a.Task.Index).request), NotRerunnable: !j.spec.Rerunnable,
 		NoticePeriod: j.spec.NoticePeriod, Transfer: j.spec.Transfer, Domain: j.spec.Domain, Name: j.texts.name(),
 		FromQsub: j.spec.FromQsub, Owner: j.submission.owner, UID: j.submission.uid, GID: j.submission.gid,
+		Service: j.spec.Service,
 	}
 	p.Script, _ = m.Ad.Str(roost.AttrScript)
 	p.ScriptFile, _ = m.Ad.Str(roost.AttrScriptFile)

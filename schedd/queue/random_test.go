@@ -103,7 +103,7 @@ func (d *testQueue) randomStep(rng *rand.Rand) {
 	case 0:
 		extra := []string{"", "MaxRetries = 1", "MaxRunning = 2", "Rerunnable = false", "HoldOnSubmit = true",
 			"DeferralTime = 1700000200", "PBS = []", "GangSize = 2", "Service = []",
-			"Service = [Restarts = 1]; Checks = {[]}"}[rng.IntN(10)]
+			"Service = [Restarts = 1]; Checks = {[Name = \"up\"; Kind = \"exec\"; Command = {\"true\"}]}"}[rng.IntN(10)]
 		spec := jobad.SubmitSpec{Ad: parseTestAd(d, extra), Count: 1 + rng.IntN(5)}
 		if d.queue.jobs[seq] != nil && rng.IntN(3) == 0 {
 			spec.Ad.SetStrings(roost.AttrDependsOn, d.anyDependencies(rng))

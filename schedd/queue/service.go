@@ -44,6 +44,9 @@ func (q *Queue) applyHealth(j *job, e eventlog.JobEvent) {
 	}
 	r.Service.Check, r.Service.Detail = e.HealthCheck, e.Reason
 	serviceTasks{j}.setState(e.Index, r, e.ServiceState, e.Time)
+	if e.Force {
+		q.restartForHealth(j, e.Index, r, e.Reason)
+	}
 }
 
 // serviceTasks is a job as a service.
@@ -59,7 +62,9 @@ func (j serviceTasks) setState(i int, r *eventlog.TaskRecord, to roost.ServiceSt
 	x.serviceStates[s.State]--
 	x.serviceStates[to]++
 	if s.State, s.Since, s.ReadySince = to, at, 0; to == roost.ServiceReady {
-		s.ReadySince = at
+		if s.ReadySince = at; r.Attempt > s.RestartOf {
+			s.RestartOf = 0
+		}
 	}
 	if to == roost.NoServiceState {
 		s.Check, s.Detail = "", ""

@@ -67,7 +67,7 @@ func TestServiceStates(t *testing.T) {
 	d.checkServices(plain, "running ready, running ready; 2 of 2")
 
 	d = newTestQueue(t)
-	checked := d.submit(1, "Service = []; Checks = {[Name = \"up\"]}")
+	checked := d.submit(1, "Service = []; Checks = {[Name = \"up\"; Kind = \"exec\"; Command = {\"true\"}]}")
 	a = d.run()
 	d.checkServices(checked, "running starting; 0 of 1")
 	if !d.health(a, roost.ServiceUnready, "up", "connection refused") ||
@@ -103,7 +103,7 @@ func TestServiceSpec(t *testing.T) {
 		"Service = [Restarts = -1]":        "attribute Restarts",
 		"Service = [BackoffMax = 0.5]":     "attribute BackoffMax",
 		"Service = [BackoffFirst = 7200]":  "attribute BackoffFirst",
-		"Service = []; Checks = 1":         "attribute Checks: invalid request: a list is wanted",
+		"Service = []; Checks = 1":         "attribute Checks: invalid request: a list of at most 16 ads is wanted",
 		"Service = []; Walltime = 60":      "attribute Walltime",
 		"Service = []; MaxRetries = 1":     "attribute MaxRetries",
 		"Service = []; GangSize = 2":       "attribute GangSize",

@@ -109,6 +109,8 @@ func (q *Queue) restoreStates(j *job, states []roost.TaskState) {
 			} else if r.HoldWanted {
 				q.vacates = append(q.vacates, VacateAttempt{Attempt: q.attemptOf(j, i),
 					Checkpoint: j.spec.Checkpoints != nil && j.spec.Checkpoints.OnVacate, Reason: r.HoldReason})
+			} else if s := r.Service; s != nil && s.RestartOf == r.Attempt {
+				q.vacates = append(q.vacates, healthVacate(q.attemptOf(j, i), s.Detail))
 			} else if j.released[i] {
 				q.vacates = append(q.vacates, VacateAttempt{Attempt: q.attemptOf(j, i), Reason: releasedReason})
 			}

@@ -92,7 +92,7 @@ type JobEvent struct {
 	Reason      string
 	// RemovalRequested: without notice; Held: also what is held already, see LockTasks;
 	// Ended, Lost: a task that may not be run twice ends with its attempt, and is not
-	// held
+	// held; BecameUnready: the attempt is ended for that
 	Force bool
 	// Submitted; Altered: what changes, and as an ad of changes, and counts of 0 for what
 	// does not

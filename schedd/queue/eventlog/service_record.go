@@ -14,6 +14,8 @@ type ServiceRecord struct {
 	ReadySince int64              // since when the live attempt is ready without a break; 0: it is not
 	Check      string             // the check that said so last; empty for none
 	Detail     string             // what that said
+	// the last attempt that was ended for a check, until a later one is ready; 0: none
+	RestartOf roost.AttemptNumber
 }
 
 func (s *ServiceRecord) append(b []byte) []byte {
@@ -21,7 +23,8 @@ func (s *ServiceRecord) append(b []byte) []byte {
 	b = appendNumber(b, 2, uint64(s.Since))
 	b = appendNumber(b, 3, uint64(s.ReadySince))
 	b = appendText(b, 4, s.Check)
-	return appendText(b, 5, s.Detail)
+	b = appendText(b, 5, s.Detail)
+	return appendNumber(b, 6, uint64(s.RestartOf))
 }
 
 func (s *ServiceRecord) decode(b []byte) error {
@@ -39,6 +42,8 @@ func (s *ServiceRecord) decode(b []byte) error {
 			s.Check = string(f.bytes)
 		case 5:
 			s.Detail = string(f.bytes)
+		case 6:
+			s.RestartOf = roost.AttemptNumber(f.value)
 		}
 		return nil
 	})

@@ -16,6 +16,8 @@ type ServiceSpec struct {
 	Window       time.Duration
 	BackoffFirst time.Duration
 	BackoffMax   time.Duration
+	Checks       []HealthCheck
+	Stop         StopOrder
 }
 
 // serviceSpec reads what the ad says of a service; nil for a job that is none.
@@ -29,7 +31,8 @@ func (r *adReader) serviceSpec() *ServiceSpec {
 		return nil
 	}
 	in := adReader{ad: ad}
-	s := &ServiceSpec{HasChecks: r.hasElements(roost.AttrChecks)}
+	s := &ServiceSpec{Checks: r.healthChecks(), Stop: r.stopOrder(ad)}
+	s.HasChecks = len(s.Checks) > 0
 	if s.Overlap = in.boolean(roost.AttrOverlap, false); s.Overlap {
 		s.LostAfter = roost.OverlapLostAfter
 	}
@@ -79,16 +82,4 @@ func (r *adReader) duration(name string, otherwise, low, high time.Duration) tim
 		return otherwise
 	}
 	return time.Duration(n * float64(time.Second))
-}
-
-// hasElements reports whether an attribute is a list that is not empty.
-func (r *adReader) hasElements(name string) bool {
-	if !r.has(name) {
-		return false
-	}
-	list, ok := r.ad.Eval(name, nil).Elements(nil)
-	if !ok {
-		r.fail(name, "a list is wanted")
-	}
-	return len(list) > 0
 }

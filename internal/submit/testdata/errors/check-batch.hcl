@@ -1,0 +1,4 @@
+job "hub" {
+  command = ["/bin/echo"]
+  check "up" { exec = ["true"] }
+}

@@ -1,0 +1,8 @@
+job "hub" {
+  command = ["/bin/echo"]
+  service {}
+  check "up" {
+    exec  = ["true"]
+    fails = 0
+  }
+}

@@ -1,0 +1,4 @@
+job "hub" {
+  command = ["/bin/echo"]
+  service { drain = "1h" }
+}

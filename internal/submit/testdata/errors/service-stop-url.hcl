@@ -1,0 +1,4 @@
+job "hub" {
+  command = ["/bin/echo"]
+  service { stop_url = "/quit" }
+}

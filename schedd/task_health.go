@@ -1,0 +1,28 @@
+package schedd
+
+import (
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/api"
+	"github.com/roost-batch/roost/schedd/codec"
+)
+
+// recordHealth takes in how an attempt of a service is. A node speaks of its own attempts
+// only, and its words are cut to a line.
+func recordHealth(s *Schedd, p *nodeConn, h *wire.TaskHealth, now time.Time) {
+	a := codec.AttemptID(s.node.Name, h.GetAttempt())
+	if s.queue.NodeOf(a) != p.Name {
+		return
+	}
+	check := h.GetCheck()
+	if roost.CheckCheckName(check) != nil {
+		check = ""
+	}
+	state, failing := codec.ServiceState(h.GetState())
+	if e, ok := s.queue.RecordHealth(now, a, state, check, api.SanitizeSentence(h.GetDetail())); ok {
+		s.commitEventsLazily(e)
+	}
+	s.queue.NoteFailing(a, failing)
+}
