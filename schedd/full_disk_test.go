@@ -100,7 +100,9 @@ func TestFullDisk(t *testing.T) {
 		done := make(chan error, 1)
 		go func() { done <- Run(ctx, p.node, nil) }()
 		if _, err := p.client.Health(p.ctx(), &wire.HealthRequest{}, grpc.WaitForReady(true)); err != nil {
-			t.Fatal(err)
+			cancel()
+			t.Fatalf("round %d: %v; the schedd ended with: %v", round, err,
+				receiveNext(t, done, "the end of the schedd"))
 		}
 		for _, id := range acknowledged {
 			if rows := p.query(&wire.QueryRequest{Selection: &wire.Selection{Selectors: []string{id}}}); len(rows) !=

@@ -296,6 +296,11 @@ func firstSuspended(a, b *wire.Suspended) *wire.Suspended {
 // awaitExit is exited, whatever else is told before.
 func (s *fakeSchedd) awaitExit(a *wire.AttemptRef) *wire.Exited {
 	s.t.Helper()
+	for _, claim := range s.welcome.GetClaims() { // it ended before the session began
+		if x := claim.GetExited(); x.GetAttempt().GetJob() == a.Job && claim.GetAttempt().GetJob() == a.Job {
+			return x
+		}
+	}
 	for {
 		if x := s.nextMessage("an exit").GetExited(); x.GetAttempt().GetJob() == a.Job {
 			return x
