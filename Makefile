@@ -55,7 +55,7 @@ check: ## what CI runs: format, vet, staticcheck, layout, generated code, tests
 	@scripts/setup.sh go tests
 	@$(MAKE) --no-print-directory build
 	@scripts/check.sh
-	@scripts/test.sh
+	@GOFLAGS="$$GOFLAGS -vet=off" scripts/test.sh
 
 .PHONY: bench
 bench: build ## measure latency, throughput, memory, an execute node, checkpoints, the matching of ads, the job log, the replicated log, the accounting store, and the simulator; FLAGS="-csv FILE" keeps it as a table

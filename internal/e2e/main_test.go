@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -13,8 +14,13 @@ import (
 	"github.com/roost-batch/roost/internal/cli"
 )
 
-// TestMain removes the programs that tests have built.
+// TestMain removes the programs that tests have built. A shell that runs the tests in the
+// background has them ignore Ctrl-C, and all programs that they start would do so, too.
 func TestMain(m *testing.M) {
+	if signal.Ignored(os.Interrupt) {
+		interrupts := make(chan os.Signal, 1) // nobody reads it, which ignores them here
+		signal.Notify(interrupts, os.Interrupt)
+	}
 	code := m.Run()
 	if dir, err := programDir(); err == nil {
 		os.RemoveAll(dir)
