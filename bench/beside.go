@@ -16,7 +16,7 @@ const (
 	besideBrowserInterval = 2 * time.Second // between two pages of a browser
 	besideScriptInterval  = time.Second     // between two lists of a script
 	besideRounds          = 3
-	besideJobs            = 2000 // that wait in the queue
+	besideJobs            = 2000 // that are held in the queue
 	besideTarget          = 1.1  // of the time with nobody beside
 )
 
@@ -46,7 +46,7 @@ func measureBeside(p *poolBencher) (err error) {
 	if b.clients, err = b.openWebClients(); err != nil {
 		return err
 	}
-	if err := b.fillQueue(0, besideJobs); err != nil {
+	if err := b.fillQueue(0, besideJobs, "-h"); err != nil {
 		return err
 	}
 	if b.job, err = b.submitJob(unmatchableJob(100)); err != nil {
