@@ -32,6 +32,7 @@ const (
 	AttrBootID           = "BootId"           // the kernel's boot id, which each boot changes
 	AttrUpdateSequence   = "UpdateSequenceNumber"
 	AttrNumClaims        = "NumClaims"
+	AttrEndpoints        = "Endpoints" // list of ads: where the tasks of services on the machine are reached
 	AttrNumRunning       = "NumRunning"
 	AttrNumTasks         = "NumTasks"      // of a schedd: tasks that have not ended
 	AttrCgroupVersion    = "CgroupVersion" // 1 or 2; 0: no control groups, so tasks are not limited

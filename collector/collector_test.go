@@ -15,6 +15,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/collector/adstore"
+	"github.com/roost-batch/roost/collector/names"
 	"github.com/roost-batch/roost/internal/adclient"
 	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
@@ -31,7 +32,7 @@ func startCollector(t testing.TB, addr string) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		s := &grpcService{storeLoop: newStoreLoop(adstore.DefaultLimits())}
+		s := &grpcService{storeLoop: newStoreLoop(adstore.DefaultLimits(), testNames())}
 		ended <- s.serve(ctx, rpc.NewServer(nil, peer.MethodAccess(), grpc.WaitForHandlers(true)), []net.Listener{l},
 			func() {})
 	}()
@@ -230,3 +231,6 @@ func TestPrivate(t *testing.T) {
 		t.Errorf("a negotiator sees %v", m.GetPrivate())
 	}
 }
+
+// testNames configures names for tests.
+func testNames() names.Config { return names.Config{Domain: "roost.internal", Cell: "test"} }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/collector/adstore"
+	"github.com/roost-batch/roost/collector/dns"
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/daemon"
 	"github.com/roost-batch/roost/internal/identity/peer"
@@ -42,11 +43,26 @@ func Run(ctx context.Context, node *config.Node, id *rpc.Identity) error {
 		listeners = append(listeners, l)
 	}
 	log.Info("serving", "addresses", node.Collector.Listen)
+	closeAll := func() {
+		for _, l := range listeners {
+			l.Close()
+		}
+		exporter.Close()
+	}
 	server := rpc.NewServer(id, peer.MethodAccess(), grpc.WaitForHandlers(true))
-	s := &grpcService{storeLoop: newStoreLoop(adstore.DefaultLimits()), exporter: exporter}
+	s := &grpcService{storeLoop: newStoreLoop(adstore.DefaultLimits(), nameConfig(node)), exporter: exporter}
+	s.storeLoop.log = log
 	s.storeLoop.metrics = metrics.NewCollector(exporter.Registry())
 	if id != nil {
 		s.isRevoked = id.IsRevoked
+	}
+	if d := node.Collector.DNS; d != nil {
+		if s.dns, err = dns.Listen(dns.Config{Zone: s.storeLoop.names, Rate: d.Rate, Log: log,
+			Counted: func(outcome int) { s.storeLoop.metrics.Queries.Inc(outcome) }}, d.Listen); err != nil {
+			closeAll()
+			return fmt.Errorf("collector: %w", err)
+		}
+		log.Info("serving DNS", "addresses", s.dns.Addresses(), "zone", s.storeLoop.names.Origin())
 	}
 	return s.serve(ctx, server, listeners, daemon.ReportReady)
 }
@@ -62,7 +78,14 @@ func (s *grpcService) serve(ctx context.Context, server *rpc.Server, listeners [
 	running.Go(func() { s.storeLoop.run(ctx) })
 	running.Go(func() { s.storeLoop.publishMetrics(ctx) })
 	running.Go(func() { s.exporter.Run(ctx) })
-	broken := make(chan error, len(listeners))
+	broken := make(chan error, len(listeners)+1)
+	if s.dns != nil {
+		running.Go(func() {
+			if err := s.dns.Run(ctx); err != nil {
+				broken <- err
+			}
+		})
+	}
 	for _, l := range listeners {
 		running.Go(func() { broken <- server.Serve(l) })
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/collector/adstore"
+	"github.com/roost-batch/roost/collector/dns"
 	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/metrics"
 	"github.com/roost-batch/roost/internal/rpc"
@@ -25,6 +26,7 @@ type grpcService struct {
 	storeLoop *storeLoop
 	isRevoked func(serial string) bool // whether the certificate with a serial number is revoked; nil: none is
 	exporter  *metrics.Exporter
+	dns       *dns.Server // nil: none
 }
 
 // Advertise accepts updates until the stream ends. The ads then stay until their leases
@@ -45,8 +47,9 @@ func (s *grpcService) Advertise(stream grpc.BidiStreamingServer[wire.AdUpdate, w
 		}
 		u := adstore.AdUpdate{
 			Type: m.GetType(), Name: m.GetName(), Sequence: m.GetSequence(), Started: m.GetStarted(),
-			Node: caller.Name, Serial: caller.Serial, Lease: time.Duration(m.GetLeaseMs()) * time.Millisecond,
-			Ad: m.GetAd(), Private: m.GetPrivate(), Invalidate: m.GetInvalidate(),
+			Node: caller.Name, Serial: caller.Serial, From: senderAddress(ctx),
+			Lease: time.Duration(m.GetLeaseMs()) * time.Millisecond,
+			Ad:    m.GetAd(), Private: m.GetPrivate(), Invalidate: m.GetInvalidate(),
 		}
 		if caller.CellQueue != "" && u.Name == caller.CellQueue {
 			u.Node = caller.CellQueue // the ad of the cell's queue comes from whichever member leads
@@ -79,6 +82,7 @@ func (s *grpcService) applyUpdate(ctx context.Context, caller peer.Peer,
 			s.storeLoop.store.ReleaseName(u.Node)
 		}
 		outcome, err = s.storeLoop.store.Update(time.Now(), u)
+		s.storeLoop.renewNames(u, outcome)
 	}); derr != nil {
 		return outcome, derr
 	}

@@ -2,10 +2,12 @@ package collector
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/collector/adstore"
+	"github.com/roost-batch/roost/collector/names"
 	"github.com/roost-batch/roost/internal/metrics"
 )
 
@@ -23,6 +25,10 @@ type storeLoop struct {
 	done    chan struct{} // closed when the owner has ended
 	waiting map[*adstore.TypeFeed]chan<- feedReply
 	metrics *metrics.Collector
+
+	log      *slog.Logger
+	names    *nameTable
+	machines *adstore.TypeFeed // of machine ads, for the names
 }
 
 // feedReply is the answer to a watcher.
@@ -31,12 +37,14 @@ type feedReply struct {
 	err    error
 }
 
-func newStoreLoop(limits adstore.SizeLimits) *storeLoop {
-	return &storeLoop{
+func newStoreLoop(limits adstore.SizeLimits, table names.Config) *storeLoop {
+	o := &storeLoop{
 		store: adstore.New(limits), inbox: make(chan func(), inboxSize),
 		done: make(chan struct{}), waiting: map[*adstore.TypeFeed]chan<- feedReply{},
-		metrics: metrics.NewCollector(nil),
+		log: slog.New(slog.DiscardHandler), metrics: metrics.NewCollector(nil), names: newNameTable(table),
 	}
+	o.machines, _ = o.store.StartFeed("Machine") // an empty store has room for a type
+	return o
 }
 
 // run runs events until ctx ends. It runs all waiting events before it answers the
@@ -46,7 +54,7 @@ func (o *storeLoop) run(ctx context.Context) {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
-		if at, ok := o.store.NextWake(); ok {
+		if at, ok := o.nextWake(); ok {
 			timer.Reset(time.Until(at))
 		}
 		select {
@@ -60,6 +68,7 @@ func (o *storeLoop) run(ctx context.Context) {
 		case <-timer.C:
 		}
 		o.metrics.Expired.Add(float64(o.store.Expire(time.Now())))
+		o.updateNames(time.Now())
 		o.answerWaiting()
 	}
 }

@@ -37,9 +37,10 @@ func (s *updateStream) Recv() (*wire.AdUpdate, error) {
 // TestRevokedNodeLosesAds checks that the ads of a revoked node are removed when its
 // stream is cut. Ads of others, and of the node after it has joined again, stay.
 func TestRevokedNodeLosesAds(t *testing.T) {
-	s := &grpcService{storeLoop: newStoreLoop(adstore.DefaultLimits()), isRevoked: func(serial string) bool {
-		return serial == "bad"
-	}}
+	s := &grpcService{storeLoop: newStoreLoop(adstore.DefaultLimits(), testNames()),
+		isRevoked: func(serial string) bool {
+			return serial == "bad"
+		}}
 	background(t, func(ctx context.Context) error { s.storeLoop.run(ctx); return nil })
 	advertise := func(node, serial string, started int64) {
 		t.Helper()
@@ -75,9 +76,10 @@ func TestRevokedNodeLosesAds(t *testing.T) {
 // node. A new node may use one after the other node was revoked, and not before.
 func TestANameInOtherLettersIsFree(t *testing.T) {
 	caught := false
-	s := &grpcService{storeLoop: newStoreLoop(adstore.DefaultLimits()), isRevoked: func(serial string) bool {
-		return caught && serial == "first"
-	}}
+	s := &grpcService{storeLoop: newStoreLoop(adstore.DefaultLimits(), testNames()),
+		isRevoked: func(serial string) bool {
+			return caught && serial == "first"
+		}}
 	background(t, func(ctx context.Context) error { s.storeLoop.run(ctx); return nil })
 	advertise := func(node, serial string) error {
 		p := peer.Peer{Name: node, Serial: serial, Certified: []peer.Role{peer.Startd}}

@@ -17,6 +17,7 @@ import (
 	"container/heap"
 	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -44,8 +45,9 @@ func DefaultLimits() SizeLimits {
 // AdUpdate is a daemon's update of its ad.
 type AdUpdate struct {
 	Type, Name string
-	Node       string // the node in the certificate of the sender; "": none, and not counted
-	Serial     string // serial number of the certificate
+	Node       string     // the node in the certificate of the sender; "": none, and not counted
+	Serial     string     // serial number of the certificate
+	From       netip.Addr // address of the sender; invalid: a daemon on this host
 	Sequence   uint64
 	Started    int64 // start of the daemon, in unix nanoseconds
 	Lease      time.Duration

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"net/netip"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -15,7 +16,8 @@ import (
 // StoredAd is one ad as it was advertised. It never changes.
 type StoredAd struct {
 	Type, Name string
-	Node       string // node of the certificate with which it came; "": without a certificate
+	Node       string     // node of the certificate with which it came; "": without a certificate
+	From       netip.Addr // address of the sender; invalid: a daemon on this host
 	Text       string
 	Ad         *classad.Ad
 	Private    map[string]string // not part of Ad, and only for peers that may see it
@@ -47,7 +49,7 @@ func newEntry(u AdUpdate, limits SizeLimits) (*StoredAd, error) {
 		return nil, fmt.Errorf("ad of %s %q: %w", u.Type, u.Name, err)
 	}
 	return &StoredAd{
-		Type: u.Type, Name: u.Name, Node: u.Node, Text: u.Ad, Ad: ad,
+		Type: u.Type, Name: u.Name, Node: u.Node, From: u.From, Text: u.Ad, Ad: ad,
 		Private: maps.Clone(u.Private), Sequence: u.Sequence, Started: u.Started,
 	}, nil
 }

@@ -19,6 +19,10 @@ tls {
 
 collector {
   listen = ["10.0.0.1:9701"]
+  # the names of services over DNS, see roost-collector(8)
+  #dns {
+  #  listen = ["10.0.0.1:53"]
+  #}
 }
 
 negotiator {

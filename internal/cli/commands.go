@@ -11,6 +11,7 @@ import (
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/cli/jobfile"
 	"github.com/roost-batch/roost/internal/cli/jobs"
+	"github.com/roost-batch/roost/internal/cli/names"
 	"github.com/roost-batch/roost/internal/cli/nodeaccess"
 	"github.com/roost-batch/roost/internal/cli/pbs"
 	"github.com/roost-batch/roost/internal/cli/pbs/jobnodes"
@@ -43,6 +44,7 @@ func entries() []frame.CommandEntry {
 		nodeEntry("pause", frame.GroupOwner, "keep the pool off your machine"),
 		nodeEntry("mine", frame.GroupOwner, "what the pool does on your machine"),
 		nodeEntry("session-agent", frame.GroupOwner, "tell the guard of this machine that you are there"),
+		frame.Entry("names", names.NamesCommand),
 		frame.Entry("nodes", pool.NodesCommand), frame.Entry("ads", pool.AdsCommand),
 		nodeEntry("doctor", frame.GroupPool, "check that the pool and this machine are well"),
 		frame.Entry("cell", func() *frame.Command { return cell.CellCommand(execNodeProgram) }),

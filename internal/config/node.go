@@ -49,7 +49,10 @@ type Node struct {
 type TLSFiles struct{ CA, Certificate, Key string }
 
 // CollectorSettings configures the collector on this node.
-type CollectorSettings struct{ Listen []string }
+type CollectorSettings struct {
+	Listen []string
+	DNS    *DNSSettings // nil: names of services are not served over DNS
+}
 
 // NegotiatorSettings configures the negotiator on this node.
 type NegotiatorSettings struct {

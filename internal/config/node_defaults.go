@@ -46,8 +46,7 @@ func (n *Node) fillDefaults(at, host string) {
 		run, mode = n.RunDir(), 0o600
 	}
 	if c := n.Collector; c != nil {
-		fillListenAddress(&c.Listen, n.RunDir(), "collector")
-		n.Collectors = advertisedOrDefault(n.Collectors, c.Listen)
+		c.fillDefaults(n)
 	}
 	if g := n.Negotiator; g != nil {
 		fillListenAddress(&g.Listen, n.RunDir(), "negotiator")

@@ -141,9 +141,7 @@ func readNode(p *problemList, body *hclsyntax.Body) *Node {
 	}
 	if b := s.singleBlock("collector"); b != nil {
 		n.Collector = &CollectorSettings{}
-		c := s.innerBlock(b)
-		c.readAddresses("listen", &n.Collector.Listen)
-		c.reportUnknown()
+		s.readCollector(b, n.Collector)
 	}
 	if b := s.singleBlock("negotiator"); b != nil {
 		n.Negotiator = &NegotiatorSettings{}

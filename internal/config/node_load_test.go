@@ -126,8 +126,9 @@ func fullNode() *Node {
 	return &Node{
 		Name: "n1", Pool: "lab ${x} \"q\"", Dir: "/srv/roost", FileSystemDomain: "lab",
 		Collectors: []string{"10.0.0.1:9701"}, Negotiators: []string{"10.0.0.1:9702", "10.0.0.2:9702"},
-		TLS:       &TLSFiles{CA: "/etc/roost/ca.pem", Certificate: "/etc/roost/node.pem", Key: "/etc/roost/node.key"},
-		Collector: &CollectorSettings{Listen: []string{"10.0.0.1:9701"}},
+		TLS: &TLSFiles{CA: "/etc/roost/ca.pem", Certificate: "/etc/roost/node.pem", Key: "/etc/roost/node.key"},
+		Collector: &CollectorSettings{Listen: []string{"10.0.0.1:9701"},
+			DNS: &DNSSettings{Listen: []string{"10.0.0.1:53"}, Domain: "lab.internal", Cell: "physics", Rate: 500}},
 		Negotiator: &NegotiatorSettings{Listen: []string{"unix:/run/roost/n.sock", "10.0.0.1:9702"},
 			Cycle: 1500 * time.Millisecond, Election: 500 * time.Millisecond},
 		CellQueue: &CellQueueSettings{Listen: []string{"10.0.0.1:9726"}, Member: "10.0.0.1:9727",

@@ -32,9 +32,7 @@ func Write(n *Node) []byte {
 	}
 	w.writeAuthority(n.Authority)
 	w.writeWeb(n.Web)
-	if c := n.Collector; c != nil {
-		w.writeBlock("collector").writeList("listen", c.Listen)
-	}
+	w.writeCollector(n.Collector)
 	if g := n.Negotiator; g != nil {
 		b := w.writeBlock("negotiator")
 		b.writeList("listen", g.Listen)

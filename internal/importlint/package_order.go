@@ -24,6 +24,7 @@ func packageOrders() []packageOrder {
 		{"checkpoint", true},
 
 		{"collector/adstore", true},
+		{"collector/names", true},
 		{"negotiator/fairshare", true},
 		{"negotiator/timeline", true},
 		{"negotiator/ledger", true},
@@ -150,6 +151,7 @@ func packageOrders() []packageOrder {
 		{"startd/desktop/idle", false},
 		{"startd/desktop/guard", false},
 
+		{"collector/dns", false},
 		{"collector", false},
 		{"negotiator", false},
 		{"schedd", false},
@@ -174,6 +176,7 @@ func packageOrders() []packageOrder {
 		{"internal/cli/clitest", false},
 		{"internal/cli/admin", false},
 		{"internal/cli/pool", false},
+		{"internal/cli/names", false},
 		{"internal/cli/cell", false},
 		{"internal/cli/owner", false},
 		{"internal/cli/jobs", false},
@@ -240,7 +243,7 @@ func libraries() map[string][]string {
 		"go.etcd.io/bbolt": {"internal/boltfile", "schedd/journal", "schedd/history",
 			"negotiator", "internal/identity/ca"},
 		"github.com/urfave/cli/v2": {"internal/cli/frame", "internal/cli/accounts",
-			"internal/cli/admin", "internal/cli/pool",
+			"internal/cli/admin", "internal/cli/pool", "internal/cli/names",
 			"internal/cli/owner", "internal/cli/jobs", "internal/cli/terminal", "internal/cli/node",
 			"internal/cli/doctor", "internal/cli/classad", "internal/cli/sim", "internal/cli/daemons",
 			"internal/cli/pbs/pbsframe", "internal/cli/pbs/reservation", "internal/cli/pbs", "internal/cli",
@@ -251,6 +254,7 @@ func libraries() map[string][]string {
 		// frames and headers of HTTP/2, for calls over sockets; a bound on connections
 		"golang.org/x/net":  {"internal/rpc", "internal/rpc/localrpc", "internal/web"},
 		"golang.org/x/term": {"internal/cli/frame", "internal/cli/jobs", "internal/cli/terminal"},
+		"github.com/miekg/dns":              {"collector/dns"},
 		"golang.org/x/time": {"internal/adclient", "collector", "negotiator",
 			"schedd", "startd", "internal/web/route"},
 		"golang.org/x/sync": {"internal/rpc", "internal/accounting/accountant", "internal/adclient", "collector",

@@ -11,6 +11,9 @@ type Collector struct {
 	Expired    *Counter
 	UpdateTime *Histogram
 	Snapshots  *Published[CollectorSnapshot]
+
+	EndpointsRefused *Counter // endpoints in machine ads that were refused
+	Queries          *Counter // DNS queries by outcome, in the order of package collector/dns
 }
 
 // NodeStateCount is the number of states of nodes, see NodeState.
@@ -50,6 +53,10 @@ func NewCollector(r *Registry) *Collector {
 		UpdateTime: r.Histogram("update_seconds",
 			"Time from the arrival of an ad to its answer, the wait for the collector included.", fastBuckets),
 	}
+	c.EndpointsRefused = r.Counter("endpoints_refused_total",
+		"Endpoints in machine ads that were refused, because they were not in order or not of the machine.")
+	c.Queries = r.Counter("dns_queries_total", "DNS queries by what happened to them.", Label{Name: "outcome",
+		Values: []string{"answered", "no_data", "no_name", "refused", "limited"}})
 	c.Snapshots = newCollectorSnapshots(r)
 	r.seal()
 	return c

@@ -126,6 +126,7 @@ func scheddSizes() map[string]int {
 		schedd + "Login":          smallMessageSize,
 		schedd + "Logins":         smallMessageSize,
 		schedd + "Logout":         smallMessageSize,
+		schedd + "Names":          smallMessageSize,
 
 		"/roost.wire.CellQueue/History": smallMessageSize,
 
@@ -155,6 +156,7 @@ func cellSizes() map[string]int {
 		collector + "Advertise": ordinaryMessageSize, // an ad of 1 MiB with private attributes of 1 MiB
 		collector + "Watch":     smallMessageSize,
 		collector + "Query":     ordinaryMessageSize,
+		collector + "Names":     smallMessageSize,
 
 		negotiator + "Negotiate":      sessionMessageSize,
 		negotiator + "Watch":          smallMessageSize,

@@ -12180,8 +12180,7 @@ const file_roost_proto_rawDesc = "" +
 	"\x14HEALTH_STATE_UNREADY\x10\x01\x12\x16\n" +
 	"\x12HEALTH_STATE_READY\x10\x02\x12\x18\n" +
 	"\x14HEALTH_STATE_FAILING\x10\x03\x12\x18\n" +
-	"\x14HEALTH_STATE_LEAVING\x10\x042\xf9\n" +
-	"\n" +
+	"\x14HEALTH_STATE_LEAVING\x10\x042\xb5\v\n" +
 	"\x06Schedd\x12<\n" +
 	"\x06Submit\x12\x19.roost.wire.SubmitRequest\x1a\x17.roost.wire.SubmitReply\x12@\n" +
 	"\vSubmitParts\x12\x16.roost.wire.SubmitPart\x1a\x17.roost.wire.SubmitReply(\x01\x12@\n" +
@@ -12208,7 +12207,8 @@ const file_roost_proto_rawDesc = "" +
 	"BeginLogin\x12\x1d.roost.wire.BeginLoginRequest\x1a\x1b.roost.wire.BeginLoginReply\x129\n" +
 	"\x05Login\x12\x18.roost.wire.LoginRequest\x1a\x16.roost.wire.LoginReply\x12<\n" +
 	"\x06Logins\x12\x19.roost.wire.LoginsRequest\x1a\x17.roost.wire.LoginsReply\x12:\n" +
-	"\x06Logout\x12\x19.roost.wire.LogoutRequest\x1a\x15.roost.wire.LoginInfo2\xed\x02\n" +
+	"\x06Logout\x12\x19.roost.wire.LogoutRequest\x1a\x15.roost.wire.LoginInfo\x12:\n" +
+	"\x05Names\x12\x16.roost.wire.NamesQuery\x1a\x17.roost.wire.NamesUpdate0\x012\xed\x02\n" +
 	"\tNeighbour\x12<\n" +
 	"\x05Query\x12\x1a.roost.wire.NeighbourQuery\x1a\x15.roost.wire.JobStatus0\x01\x123\n" +
 	"\x03Why\x12\x16.roost.wire.WhyRequest\x1a\x14.roost.wire.WhyReply\x12;\n" +
@@ -12217,11 +12217,12 @@ const file_roost_proto_rawDesc = "" +
 	"\x06Submit\x12\x1b.roost.wire.NeighbourSubmit\x1a\x17.roost.wire.SubmitReply\x129\n" +
 	"\x04Logs\x12\x19.roost.wire.NeighbourLogs\x1a\x14.roost.wire.LogChunk0\x012W\n" +
 	"\tCellQueue\x12J\n" +
-	"\aHistory\x12\x1e.roost.wire.CellHistoryRequest\x1a\x1d.roost.wire.CellHistoryRecord0\x012\xaf\x01\n" +
+	"\aHistory\x12\x1e.roost.wire.CellHistoryRequest\x1a\x1d.roost.wire.CellHistoryRecord0\x012\xeb\x01\n" +
 	"\tCollector\x128\n" +
 	"\tAdvertise\x12\x14.roost.wire.AdUpdate\x1a\x11.roost.wire.AdAck(\x010\x01\x124\n" +
 	"\x05Watch\x12\x14.roost.wire.WatchAds\x1a\x13.roost.wire.AdDelta0\x01\x122\n" +
-	"\x05Query\x12\x13.roost.wire.AdQuery\x1a\x12.roost.wire.AdText0\x012\x93\x02\n" +
+	"\x05Query\x12\x13.roost.wire.AdQuery\x1a\x12.roost.wire.AdText0\x01\x12:\n" +
+	"\x05Names\x12\x16.roost.wire.NamesQuery\x1a\x17.roost.wire.NamesUpdate0\x012\x93\x02\n" +
 	"\n" +
 	"Negotiator\x12=\n" +
 	"\tNegotiate\x12\x16.roost.wire.FromSchedd\x1a\x14.roost.wire.ToSchedd(\x010\x01\x12:\n" +
@@ -12466,27 +12467,29 @@ var file_roost_proto_goTypes = []any{
 	(*scheddapi.LoginRequest)(nil),          // 175: roost.wire.LoginRequest
 	(*scheddapi.LoginsRequest)(nil),         // 176: roost.wire.LoginsRequest
 	(*scheddapi.LogoutRequest)(nil),         // 177: roost.wire.LogoutRequest
-	(*scheddapi.SubmitReply)(nil),           // 178: roost.wire.SubmitReply
-	(*scheddapi.ScriptReply)(nil),           // 179: roost.wire.ScriptReply
-	(*scheddapi.JobStatus)(nil),             // 180: roost.wire.JobStatus
-	(*scheddapi.ActReply)(nil),              // 181: roost.wire.ActReply
-	(*scheddapi.WatchEvent)(nil),            // 182: roost.wire.WatchEvent
-	(*scheddapi.LogChunk)(nil),              // 183: roost.wire.LogChunk
-	(*scheddapi.WhyReply)(nil),              // 184: roost.wire.WhyReply
-	(*scheddapi.JobEvent)(nil),              // 185: roost.wire.JobEvent
-	(*scheddapi.AdText)(nil),                // 186: roost.wire.AdText
-	(*scheddapi.HealthReply)(nil),           // 187: roost.wire.HealthReply
-	(*scheddapi.ShellOutput)(nil),           // 188: roost.wire.ShellOutput
-	(*scheddapi.CellReply)(nil),             // 189: roost.wire.CellReply
-	(*scheddapi.CheckpointPiece)(nil),       // 190: roost.wire.CheckpointPiece
-	(*scheddapi.PoolRow)(nil),               // 191: roost.wire.PoolRow
-	(*scheddapi.AccountingPiece)(nil),       // 192: roost.wire.AccountingPiece
-	(*scheddapi.AccountingResult)(nil),      // 193: roost.wire.AccountingResult
-	(*scheddapi.LoginTokenReply)(nil),       // 194: roost.wire.LoginTokenReply
-	(*scheddapi.BeginLoginReply)(nil),       // 195: roost.wire.BeginLoginReply
-	(*scheddapi.LoginReply)(nil),            // 196: roost.wire.LoginReply
-	(*scheddapi.LoginsReply)(nil),           // 197: roost.wire.LoginsReply
-	(*scheddapi.LoginInfo)(nil),             // 198: roost.wire.LoginInfo
+	(*scheddapi.NamesQuery)(nil),            // 178: roost.wire.NamesQuery
+	(*scheddapi.SubmitReply)(nil),           // 179: roost.wire.SubmitReply
+	(*scheddapi.ScriptReply)(nil),           // 180: roost.wire.ScriptReply
+	(*scheddapi.JobStatus)(nil),             // 181: roost.wire.JobStatus
+	(*scheddapi.ActReply)(nil),              // 182: roost.wire.ActReply
+	(*scheddapi.WatchEvent)(nil),            // 183: roost.wire.WatchEvent
+	(*scheddapi.LogChunk)(nil),              // 184: roost.wire.LogChunk
+	(*scheddapi.WhyReply)(nil),              // 185: roost.wire.WhyReply
+	(*scheddapi.JobEvent)(nil),              // 186: roost.wire.JobEvent
+	(*scheddapi.AdText)(nil),                // 187: roost.wire.AdText
+	(*scheddapi.HealthReply)(nil),           // 188: roost.wire.HealthReply
+	(*scheddapi.ShellOutput)(nil),           // 189: roost.wire.ShellOutput
+	(*scheddapi.CellReply)(nil),             // 190: roost.wire.CellReply
+	(*scheddapi.CheckpointPiece)(nil),       // 191: roost.wire.CheckpointPiece
+	(*scheddapi.PoolRow)(nil),               // 192: roost.wire.PoolRow
+	(*scheddapi.AccountingPiece)(nil),       // 193: roost.wire.AccountingPiece
+	(*scheddapi.AccountingResult)(nil),      // 194: roost.wire.AccountingResult
+	(*scheddapi.LoginTokenReply)(nil),       // 195: roost.wire.LoginTokenReply
+	(*scheddapi.BeginLoginReply)(nil),       // 196: roost.wire.BeginLoginReply
+	(*scheddapi.LoginReply)(nil),            // 197: roost.wire.LoginReply
+	(*scheddapi.LoginsReply)(nil),           // 198: roost.wire.LoginsReply
+	(*scheddapi.LoginInfo)(nil),             // 199: roost.wire.LoginInfo
+	(*scheddapi.NamesUpdate)(nil),           // 200: roost.wire.NamesUpdate
 }
 var file_roost_proto_depIdxs = []int32{
 	147, // 0: roost.wire.NeighbourLogs.request:type_name -> roost.wire.LogsRequest
@@ -12662,128 +12665,132 @@ var file_roost_proto_depIdxs = []int32{
 	175, // 170: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
 	176, // 171: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
 	177, // 172: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
-	11,  // 173: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
-	163, // 174: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
-	164, // 175: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
-	10,  // 176: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
-	7,   // 177: roost.wire.Neighbour.Submit:input_type -> roost.wire.NeighbourSubmit
-	6,   // 178: roost.wire.Neighbour.Logs:input_type -> roost.wire.NeighbourLogs
-	8,   // 179: roost.wire.CellQueue.History:input_type -> roost.wire.CellHistoryRequest
-	12,  // 180: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
-	14,  // 181: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
-	165, // 182: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
-	18,  // 183: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
-	16,  // 184: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
-	168, // 185: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
-	169, // 186: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	48,  // 187: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
-	49,  // 188: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
-	44,  // 189: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
-	46,  // 190: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
-	46,  // 191: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
-	52,  // 192: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
-	98,  // 193: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
-	101, // 194: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
-	102, // 195: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
-	71,  // 196: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
-	98,  // 197: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
-	167, // 198: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
-	83,  // 199: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
-	98,  // 200: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
-	71,  // 201: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
-	71,  // 202: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
-	106, // 203: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
-	109, // 204: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
-	110, // 205: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
-	112, // 206: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
-	114, // 207: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
-	116, // 208: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
-	118, // 209: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
-	120, // 210: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
-	122, // 211: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
-	124, // 212: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
-	126, // 213: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
-	129, // 214: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
-	131, // 215: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
-	134, // 216: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
-	137, // 217: roost.wire.Feed.Pull:input_type -> roost.wire.FeedRequest
-	141, // 218: roost.wire.Feed.Walk:input_type -> roost.wire.FeedWalk
-	136, // 219: roost.wire.Feed.Running:input_type -> roost.wire.FeedRunning
-	171, // 220: roost.wire.Accountant.Report:input_type -> roost.wire.AccountingQuery
-	172, // 221: roost.wire.Accountant.Change:input_type -> roost.wire.AccountingChange
-	178, // 222: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	178, // 223: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
-	179, // 224: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
-	180, // 225: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	181, // 226: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	182, // 227: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	183, // 228: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	184, // 229: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	185, // 230: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	186, // 231: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	187, // 232: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	188, // 233: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
-	189, // 234: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
-	190, // 235: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	191, // 236: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
-	192, // 237: roost.wire.Schedd.Accounting:output_type -> roost.wire.AccountingPiece
-	193, // 238: roost.wire.Schedd.ChangeAccounts:output_type -> roost.wire.AccountingResult
-	194, // 239: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
-	195, // 240: roost.wire.Schedd.BeginLogin:output_type -> roost.wire.BeginLoginReply
-	196, // 241: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
-	197, // 242: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
-	198, // 243: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
-	180, // 244: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
-	184, // 245: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
-	185, // 246: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
-	181, // 247: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
-	178, // 248: roost.wire.Neighbour.Submit:output_type -> roost.wire.SubmitReply
-	183, // 249: roost.wire.Neighbour.Logs:output_type -> roost.wire.LogChunk
-	9,   // 250: roost.wire.CellQueue.History:output_type -> roost.wire.CellHistoryRecord
-	13,  // 251: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	15,  // 252: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	186, // 253: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	37,  // 254: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	17,  // 255: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
-	189, // 256: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
-	190, // 257: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	48,  // 258: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
-	50,  // 259: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
-	45,  // 260: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
-	47,  // 261: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
-	47,  // 262: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
-	79,  // 263: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	100, // 264: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	98,  // 265: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	183, // 266: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	98,  // 267: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
-	100, // 268: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
-	188, // 269: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
-	82,  // 270: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
-	100, // 271: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
-	98,  // 272: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
-	74,  // 273: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
-	103, // 274: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
-	111, // 275: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
-	111, // 276: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
-	113, // 277: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
-	115, // 278: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
-	117, // 279: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
-	119, // 280: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
-	121, // 281: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
-	123, // 282: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
-	125, // 283: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
-	127, // 284: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
-	130, // 285: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
-	132, // 286: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
-	135, // 287: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
-	142, // 288: roost.wire.Feed.Pull:output_type -> roost.wire.FeedBatch
-	142, // 289: roost.wire.Feed.Walk:output_type -> roost.wire.FeedBatch
-	142, // 290: roost.wire.Feed.Running:output_type -> roost.wire.FeedBatch
-	192, // 291: roost.wire.Accountant.Report:output_type -> roost.wire.AccountingPiece
-	193, // 292: roost.wire.Accountant.Change:output_type -> roost.wire.AccountingResult
-	222, // [222:293] is the sub-list for method output_type
-	151, // [151:222] is the sub-list for method input_type
+	178, // 173: roost.wire.Schedd.Names:input_type -> roost.wire.NamesQuery
+	11,  // 174: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
+	163, // 175: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
+	164, // 176: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
+	10,  // 177: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
+	7,   // 178: roost.wire.Neighbour.Submit:input_type -> roost.wire.NeighbourSubmit
+	6,   // 179: roost.wire.Neighbour.Logs:input_type -> roost.wire.NeighbourLogs
+	8,   // 180: roost.wire.CellQueue.History:input_type -> roost.wire.CellHistoryRequest
+	12,  // 181: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
+	14,  // 182: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
+	165, // 183: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
+	178, // 184: roost.wire.Collector.Names:input_type -> roost.wire.NamesQuery
+	18,  // 185: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
+	16,  // 186: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
+	168, // 187: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
+	169, // 188: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	48,  // 189: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
+	49,  // 190: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
+	44,  // 191: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
+	46,  // 192: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
+	46,  // 193: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
+	52,  // 194: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
+	98,  // 195: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
+	101, // 196: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
+	102, // 197: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
+	71,  // 198: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
+	98,  // 199: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
+	167, // 200: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
+	83,  // 201: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
+	98,  // 202: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
+	71,  // 203: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
+	71,  // 204: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
+	106, // 205: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
+	109, // 206: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
+	110, // 207: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
+	112, // 208: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
+	114, // 209: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
+	116, // 210: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
+	118, // 211: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
+	120, // 212: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
+	122, // 213: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
+	124, // 214: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
+	126, // 215: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
+	129, // 216: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
+	131, // 217: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
+	134, // 218: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
+	137, // 219: roost.wire.Feed.Pull:input_type -> roost.wire.FeedRequest
+	141, // 220: roost.wire.Feed.Walk:input_type -> roost.wire.FeedWalk
+	136, // 221: roost.wire.Feed.Running:input_type -> roost.wire.FeedRunning
+	171, // 222: roost.wire.Accountant.Report:input_type -> roost.wire.AccountingQuery
+	172, // 223: roost.wire.Accountant.Change:input_type -> roost.wire.AccountingChange
+	179, // 224: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	179, // 225: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
+	180, // 226: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
+	181, // 227: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	182, // 228: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	183, // 229: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	184, // 230: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	185, // 231: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	186, // 232: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	187, // 233: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	188, // 234: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	189, // 235: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	190, // 236: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
+	191, // 237: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	192, // 238: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
+	193, // 239: roost.wire.Schedd.Accounting:output_type -> roost.wire.AccountingPiece
+	194, // 240: roost.wire.Schedd.ChangeAccounts:output_type -> roost.wire.AccountingResult
+	195, // 241: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
+	196, // 242: roost.wire.Schedd.BeginLogin:output_type -> roost.wire.BeginLoginReply
+	197, // 243: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
+	198, // 244: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
+	199, // 245: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
+	200, // 246: roost.wire.Schedd.Names:output_type -> roost.wire.NamesUpdate
+	181, // 247: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
+	185, // 248: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
+	186, // 249: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
+	182, // 250: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
+	179, // 251: roost.wire.Neighbour.Submit:output_type -> roost.wire.SubmitReply
+	184, // 252: roost.wire.Neighbour.Logs:output_type -> roost.wire.LogChunk
+	9,   // 253: roost.wire.CellQueue.History:output_type -> roost.wire.CellHistoryRecord
+	13,  // 254: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	15,  // 255: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	187, // 256: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	200, // 257: roost.wire.Collector.Names:output_type -> roost.wire.NamesUpdate
+	37,  // 258: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	17,  // 259: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
+	190, // 260: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
+	191, // 261: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	48,  // 262: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
+	50,  // 263: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
+	45,  // 264: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
+	47,  // 265: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
+	47,  // 266: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
+	79,  // 267: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	100, // 268: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	98,  // 269: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	184, // 270: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	98,  // 271: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	100, // 272: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	189, // 273: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	82,  // 274: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
+	100, // 275: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
+	98,  // 276: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
+	74,  // 277: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
+	103, // 278: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
+	111, // 279: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
+	111, // 280: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
+	113, // 281: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
+	115, // 282: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
+	117, // 283: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
+	119, // 284: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
+	121, // 285: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
+	123, // 286: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
+	125, // 287: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
+	127, // 288: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
+	130, // 289: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
+	132, // 290: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
+	135, // 291: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
+	142, // 292: roost.wire.Feed.Pull:output_type -> roost.wire.FeedBatch
+	142, // 293: roost.wire.Feed.Walk:output_type -> roost.wire.FeedBatch
+	142, // 294: roost.wire.Feed.Running:output_type -> roost.wire.FeedBatch
+	193, // 295: roost.wire.Accountant.Report:output_type -> roost.wire.AccountingPiece
+	194, // 296: roost.wire.Accountant.Change:output_type -> roost.wire.AccountingResult
+	224, // [224:297] is the sub-list for method output_type
+	151, // [151:224] is the sub-list for method input_type
 	151, // [151:151] is the sub-list for extension type_name
 	151, // [151:151] is the sub-list for extension extendee
 	0,   // [0:151] is the sub-list for field type_name

@@ -45,6 +45,7 @@ const (
 	Schedd_Login_FullMethodName          = "/roost.wire.Schedd/Login"
 	Schedd_Logins_FullMethodName         = "/roost.wire.Schedd/Logins"
 	Schedd_Logout_FullMethodName         = "/roost.wire.Schedd/Logout"
+	Schedd_Names_FullMethodName          = "/roost.wire.Schedd/Names"
 )
 
 // ScheddClient is the client API for Schedd service.
@@ -75,6 +76,7 @@ type ScheddClient interface {
 	Login(ctx context.Context, in *scheddapi.LoginRequest, opts ...grpc.CallOption) (*scheddapi.LoginReply, error)
 	Logins(ctx context.Context, in *scheddapi.LoginsRequest, opts ...grpc.CallOption) (*scheddapi.LoginsReply, error)
 	Logout(ctx context.Context, in *scheddapi.LogoutRequest, opts ...grpc.CallOption) (*scheddapi.LoginInfo, error)
+	Names(ctx context.Context, in *scheddapi.NamesQuery, opts ...grpc.CallOption) (grpc.ServerStreamingClient[scheddapi.NamesUpdate], error)
 }
 
 type scheddClient struct {
@@ -386,6 +388,25 @@ func (c *scheddClient) Logout(ctx context.Context, in *scheddapi.LogoutRequest, 
 	return out, nil
 }
 
+func (c *scheddClient) Names(ctx context.Context, in *scheddapi.NamesQuery, opts ...grpc.CallOption) (grpc.ServerStreamingClient[scheddapi.NamesUpdate], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Schedd_ServiceDesc.Streams[11], Schedd_Names_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[scheddapi.NamesQuery, scheddapi.NamesUpdate]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Schedd_NamesClient = grpc.ServerStreamingClient[scheddapi.NamesUpdate]
+
 // ScheddServer is the server API for Schedd service.
 // All implementations must embed UnimplementedScheddServer
 // for forward compatibility.
@@ -414,6 +435,7 @@ type ScheddServer interface {
 	Login(context.Context, *scheddapi.LoginRequest) (*scheddapi.LoginReply, error)
 	Logins(context.Context, *scheddapi.LoginsRequest) (*scheddapi.LoginsReply, error)
 	Logout(context.Context, *scheddapi.LogoutRequest) (*scheddapi.LoginInfo, error)
+	Names(*scheddapi.NamesQuery, grpc.ServerStreamingServer[scheddapi.NamesUpdate]) error
 	mustEmbedUnimplementedScheddServer()
 }
 
@@ -489,6 +511,9 @@ func (UnimplementedScheddServer) Logins(context.Context, *scheddapi.LoginsReques
 }
 func (UnimplementedScheddServer) Logout(context.Context, *scheddapi.LogoutRequest) (*scheddapi.LoginInfo, error) {
 	return nil, status.Error(codes.Unimplemented, "method Logout not implemented")
+}
+func (UnimplementedScheddServer) Names(*scheddapi.NamesQuery, grpc.ServerStreamingServer[scheddapi.NamesUpdate]) error {
+	return status.Error(codes.Unimplemented, "method Names not implemented")
 }
 func (UnimplementedScheddServer) mustEmbedUnimplementedScheddServer() {}
 func (UnimplementedScheddServer) testEmbeddedByValue()                {}
@@ -818,6 +843,17 @@ func _Schedd_Logout_Handler(srv interface{}, ctx context.Context, dec func(inter
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Schedd_Names_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(scheddapi.NamesQuery)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(ScheddServer).Names(m, &grpc.GenericServerStream[scheddapi.NamesQuery, scheddapi.NamesUpdate]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Schedd_NamesServer = grpc.ServerStreamingServer[scheddapi.NamesUpdate]
+
 // Schedd_ServiceDesc is the grpc.ServiceDesc for Schedd service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -925,6 +961,11 @@ var Schedd_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "Accounting",
 			Handler:       _Schedd_Accounting_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "Names",
+			Handler:       _Schedd_Names_Handler,
 			ServerStreams: true,
 		},
 	},
@@ -1352,6 +1393,7 @@ const (
 	Collector_Advertise_FullMethodName = "/roost.wire.Collector/Advertise"
 	Collector_Watch_FullMethodName     = "/roost.wire.Collector/Watch"
 	Collector_Query_FullMethodName     = "/roost.wire.Collector/Query"
+	Collector_Names_FullMethodName     = "/roost.wire.Collector/Names"
 )
 
 // CollectorClient is the client API for Collector service.
@@ -1361,6 +1403,7 @@ type CollectorClient interface {
 	Advertise(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[AdUpdate, AdAck], error)
 	Watch(ctx context.Context, in *WatchAds, opts ...grpc.CallOption) (grpc.ServerStreamingClient[AdDelta], error)
 	Query(ctx context.Context, in *scheddapi.AdQuery, opts ...grpc.CallOption) (grpc.ServerStreamingClient[scheddapi.AdText], error)
+	Names(ctx context.Context, in *scheddapi.NamesQuery, opts ...grpc.CallOption) (grpc.ServerStreamingClient[scheddapi.NamesUpdate], error)
 }
 
 type collectorClient struct {
@@ -1422,6 +1465,25 @@ func (c *collectorClient) Query(ctx context.Context, in *scheddapi.AdQuery, opts
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Collector_QueryClient = grpc.ServerStreamingClient[scheddapi.AdText]
 
+func (c *collectorClient) Names(ctx context.Context, in *scheddapi.NamesQuery, opts ...grpc.CallOption) (grpc.ServerStreamingClient[scheddapi.NamesUpdate], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Collector_ServiceDesc.Streams[3], Collector_Names_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[scheddapi.NamesQuery, scheddapi.NamesUpdate]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Collector_NamesClient = grpc.ServerStreamingClient[scheddapi.NamesUpdate]
+
 // CollectorServer is the server API for Collector service.
 // All implementations must embed UnimplementedCollectorServer
 // for forward compatibility.
@@ -1429,6 +1491,7 @@ type CollectorServer interface {
 	Advertise(grpc.BidiStreamingServer[AdUpdate, AdAck]) error
 	Watch(*WatchAds, grpc.ServerStreamingServer[AdDelta]) error
 	Query(*scheddapi.AdQuery, grpc.ServerStreamingServer[scheddapi.AdText]) error
+	Names(*scheddapi.NamesQuery, grpc.ServerStreamingServer[scheddapi.NamesUpdate]) error
 	mustEmbedUnimplementedCollectorServer()
 }
 
@@ -1447,6 +1510,9 @@ func (UnimplementedCollectorServer) Watch(*WatchAds, grpc.ServerStreamingServer[
 }
 func (UnimplementedCollectorServer) Query(*scheddapi.AdQuery, grpc.ServerStreamingServer[scheddapi.AdText]) error {
 	return status.Error(codes.Unimplemented, "method Query not implemented")
+}
+func (UnimplementedCollectorServer) Names(*scheddapi.NamesQuery, grpc.ServerStreamingServer[scheddapi.NamesUpdate]) error {
+	return status.Error(codes.Unimplemented, "method Names not implemented")
 }
 func (UnimplementedCollectorServer) mustEmbedUnimplementedCollectorServer() {}
 func (UnimplementedCollectorServer) testEmbeddedByValue()                   {}
@@ -1498,6 +1564,17 @@ func _Collector_Query_Handler(srv interface{}, stream grpc.ServerStream) error {
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Collector_QueryServer = grpc.ServerStreamingServer[scheddapi.AdText]
 
+func _Collector_Names_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(scheddapi.NamesQuery)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(CollectorServer).Names(m, &grpc.GenericServerStream[scheddapi.NamesQuery, scheddapi.NamesUpdate]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Collector_NamesServer = grpc.ServerStreamingServer[scheddapi.NamesUpdate]
+
 // Collector_ServiceDesc is the grpc.ServiceDesc for Collector service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -1520,6 +1597,11 @@ var Collector_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "Query",
 			Handler:       _Collector_Query_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "Names",
+			Handler:       _Collector_Names_Handler,
 			ServerStreams: true,
 		},
 	},

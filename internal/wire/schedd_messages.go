@@ -81,6 +81,11 @@ type (
 	AccountingPiece       = scheddapi.AccountingPiece
 	AccountingChange      = scheddapi.AccountingChange
 	AccountingResult      = scheddapi.AccountingResult
+	NamesQuery            = scheddapi.NamesQuery
+	NamesUpdate           = scheddapi.NamesUpdate
+	EndpointKey           = scheddapi.EndpointKey
+	ServiceEndpoint       = scheddapi.ServiceEndpoint
+	EndpointPort          = scheddapi.EndpointPort
 	ActReply_Result       = scheddapi.ActReply_Result
 	Explanation_Reason    = scheddapi.Explanation_Reason
 	Explanation_Condition = scheddapi.Explanation_Condition

@@ -126,7 +126,8 @@ type jobActions struct{ *jobView }
 // Service answers users' calls. Each call runs in a goroutine of gRPC's and goes to
 // the loop for what belongs to it.
 type Service struct {
-	wire.UnimplementedScheddServer
+	unimplementedSchedd
+	*nameQueries
 	*jobActions
 	identity             *rpc.Identity
 	started              time.Time
@@ -153,7 +154,8 @@ func New(c Config) *Service {
 		liveUsage: make(liveUsage), usageWindows: usagewindow.NewLog(c.AddUsage), transfers: c.Transfers,
 	}
 	return &Service{
-		jobActions: &jobActions{v}, identity: c.Identity, started: c.Started,
+		jobActions: &jobActions{v}, nameQueries: &nameQueries{c.Node, c.Identity},
+		identity: c.Identity, started: c.Started,
 		journal: c.Journal, removeHistory: c.RemoveHistory, reserve: c.Reserve, admins: c.Admins,
 		users: c.Users, metrics: c.Metrics,
 		accountantAddress: c.AccountantAddress, spentBudgets: c.SpentBudgets,

@@ -48,6 +48,7 @@ func scheddAccess() AccessTable {
 		schedd + "Login":          {Anonymous}, // the schedd checks that the caller has a token or another proof
 		schedd + "Logins":         {User},
 		schedd + "Logout":         {User},
+		schedd + "Names":          {User},
 
 		// Answers to these calls are public. A schedd has no rights of its own over jobs,
 		// only those of the user for whom it acts.
@@ -81,6 +82,7 @@ func cellAccess() AccessTable {
 		collector + "Advertise": {Schedd, Startd, Negotiator},
 		collector + "Watch":     {Negotiator, Schedd, Accountant},
 		collector + "Query":     {Schedd, Startd, Negotiator, Collector, Accountant},
+		collector + "Names":     {Schedd},
 
 		negotiator + "Negotiate":      {Schedd},
 		negotiator + "Watch":          {Schedd, Negotiator},

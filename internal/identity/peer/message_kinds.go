@@ -49,6 +49,7 @@ func scheddMessages() []MessageKind {
 			"with the keys of its provider; a password with PAM; a statement with the key of a valid login"},
 		{"Schedd.Logins", users, "who calls: the caller's own logins"},
 		{"Schedd.Logout", users, "who calls: the caller's own logins"},
+		{"Schedd.Names", users, "nothing: names are public in the pool"},
 
 		{"Neighbour.Query", schedds, "nothing: it is told what everybody may read"},
 		{"Neighbour.Why", schedds, "nothing: it is told what everybody may read"},
@@ -88,6 +89,7 @@ func cellMessages() []MessageKind {
 				"the name is"},
 		{"Collector.Watch", []Role{Negotiator, Schedd, Accountant}, "the role: private attributes are for negotiators"},
 		{"Collector.Query", []Role{Schedd, Startd, Negotiator, Collector, Accountant}, "nothing: ads are public"},
+		{"Collector.Names", []Role{Schedd}, "nothing: names are public in the pool"},
 
 		{"Negotiator.Negotiate", schedds, "name in the hello with the certificate"},
 		{"Negotiator.Watch", []Role{Schedd, Negotiator}, "nothing: who leads is public"},

@@ -5697,6 +5697,381 @@ func (x *AccountingResult) GetDocument() []byte {
 	return nil
 }
 
+// NamesQuery asks for the endpoints of services. Empty fields match all.
+type NamesQuery struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Owner         string                 `protobuf:"bytes,1,opt,name=owner,proto3" json:"owner,omitempty"`
+	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`    // of the job
+	Job           string                 `protobuf:"bytes,3,opt,name=job,proto3" json:"job,omitempty"`      // "123.POOL"
+	Watch         bool                   `protobuf:"varint,4,opt,name=watch,proto3" json:"watch,omitempty"` // changes follow until the caller ends the call
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NamesQuery) Reset() {
+	*x = NamesQuery{}
+	mi := &file_scheddapi_schedd_proto_msgTypes[69]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NamesQuery) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NamesQuery) ProtoMessage() {}
+
+func (x *NamesQuery) ProtoReflect() protoreflect.Message {
+	mi := &file_scheddapi_schedd_proto_msgTypes[69]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NamesQuery.ProtoReflect.Descriptor instead.
+func (*NamesQuery) Descriptor() ([]byte, []int) {
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{69}
+}
+
+func (x *NamesQuery) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
+func (x *NamesQuery) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *NamesQuery) GetJob() string {
+	if x != nil {
+		return x.Job
+	}
+	return ""
+}
+
+func (x *NamesQuery) GetWatch() bool {
+	if x != nil {
+		return x.Watch
+	}
+	return false
+}
+
+// NamesUpdate is a part of an answer: first all endpoints, then changes. When the reader
+// is far behind, all endpoints are sent again.
+type NamesUpdate struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Version       uint64                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`    // of the collector; it starts again with each collector
+	Full          bool                   `protobuf:"varint,2,opt,name=full,proto3" json:"full,omitempty"`          // the first part of all endpoints: those before are gone
+	More          bool                   `protobuf:"varint,3,opt,name=more,proto3" json:"more,omitempty"`          // more parts follow, without which the state is not whole
+	Endpoints     []*ServiceEndpoint     `protobuf:"bytes,4,rep,name=endpoints,proto3" json:"endpoints,omitempty"` // new or changed
+	Removed       []*EndpointKey         `protobuf:"bytes,5,rep,name=removed,proto3" json:"removed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NamesUpdate) Reset() {
+	*x = NamesUpdate{}
+	mi := &file_scheddapi_schedd_proto_msgTypes[70]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NamesUpdate) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NamesUpdate) ProtoMessage() {}
+
+func (x *NamesUpdate) ProtoReflect() protoreflect.Message {
+	mi := &file_scheddapi_schedd_proto_msgTypes[70]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NamesUpdate.ProtoReflect.Descriptor instead.
+func (*NamesUpdate) Descriptor() ([]byte, []int) {
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{70}
+}
+
+func (x *NamesUpdate) GetVersion() uint64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *NamesUpdate) GetFull() bool {
+	if x != nil {
+		return x.Full
+	}
+	return false
+}
+
+func (x *NamesUpdate) GetMore() bool {
+	if x != nil {
+		return x.More
+	}
+	return false
+}
+
+func (x *NamesUpdate) GetEndpoints() []*ServiceEndpoint {
+	if x != nil {
+		return x.Endpoints
+	}
+	return nil
+}
+
+func (x *NamesUpdate) GetRemoved() []*EndpointKey {
+	if x != nil {
+		return x.Removed
+	}
+	return nil
+}
+
+type EndpointKey struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Owner         string                 `protobuf:"bytes,1,opt,name=owner,proto3" json:"owner,omitempty"`
+	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Job           string                 `protobuf:"bytes,3,opt,name=job,proto3" json:"job,omitempty"`
+	Index         uint32                 `protobuf:"varint,4,opt,name=index,proto3" json:"index,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EndpointKey) Reset() {
+	*x = EndpointKey{}
+	mi := &file_scheddapi_schedd_proto_msgTypes[71]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EndpointKey) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EndpointKey) ProtoMessage() {}
+
+func (x *EndpointKey) ProtoReflect() protoreflect.Message {
+	mi := &file_scheddapi_schedd_proto_msgTypes[71]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EndpointKey.ProtoReflect.Descriptor instead.
+func (*EndpointKey) Descriptor() ([]byte, []int) {
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{71}
+}
+
+func (x *EndpointKey) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
+func (x *EndpointKey) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *EndpointKey) GetJob() string {
+	if x != nil {
+		return x.Job
+	}
+	return ""
+}
+
+func (x *EndpointKey) GetIndex() uint32 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
+type ServiceEndpoint struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Key           *EndpointKey           `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	Attempt       uint32                 `protobuf:"varint,2,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Revision      uint64                 `protobuf:"varint,3,opt,name=revision,proto3" json:"revision,omitempty"`
+	State         string                 `protobuf:"bytes,4,opt,name=state,proto3" json:"state,omitempty"` // starting, unready, ready, leaving, lost
+	Weight        uint32                 `protobuf:"varint,5,opt,name=weight,proto3" json:"weight,omitempty"`
+	Address       string                 `protobuf:"bytes,6,opt,name=address,proto3" json:"address,omitempty"` // numeric
+	Ports         []*EndpointPort        `protobuf:"bytes,7,rep,name=ports,proto3" json:"ports,omitempty"`
+	Machine       string                 `protobuf:"bytes,8,opt,name=machine,proto3" json:"machine,omitempty"`                // name of the node
+	DnsName       string                 `protobuf:"bytes,9,opt,name=dns_name,json=dnsName,proto3" json:"dns_name,omitempty"` // with which the DNS of the collectors knows it
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ServiceEndpoint) Reset() {
+	*x = ServiceEndpoint{}
+	mi := &file_scheddapi_schedd_proto_msgTypes[72]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ServiceEndpoint) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ServiceEndpoint) ProtoMessage() {}
+
+func (x *ServiceEndpoint) ProtoReflect() protoreflect.Message {
+	mi := &file_scheddapi_schedd_proto_msgTypes[72]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ServiceEndpoint.ProtoReflect.Descriptor instead.
+func (*ServiceEndpoint) Descriptor() ([]byte, []int) {
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{72}
+}
+
+func (x *ServiceEndpoint) GetKey() *EndpointKey {
+	if x != nil {
+		return x.Key
+	}
+	return nil
+}
+
+func (x *ServiceEndpoint) GetAttempt() uint32 {
+	if x != nil {
+		return x.Attempt
+	}
+	return 0
+}
+
+func (x *ServiceEndpoint) GetRevision() uint64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+func (x *ServiceEndpoint) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *ServiceEndpoint) GetWeight() uint32 {
+	if x != nil {
+		return x.Weight
+	}
+	return 0
+}
+
+func (x *ServiceEndpoint) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *ServiceEndpoint) GetPorts() []*EndpointPort {
+	if x != nil {
+		return x.Ports
+	}
+	return nil
+}
+
+func (x *ServiceEndpoint) GetMachine() string {
+	if x != nil {
+		return x.Machine
+	}
+	return ""
+}
+
+func (x *ServiceEndpoint) GetDnsName() string {
+	if x != nil {
+		return x.DnsName
+	}
+	return ""
+}
+
+type EndpointPort struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Number        uint32                 `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EndpointPort) Reset() {
+	*x = EndpointPort{}
+	mi := &file_scheddapi_schedd_proto_msgTypes[73]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EndpointPort) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EndpointPort) ProtoMessage() {}
+
+func (x *EndpointPort) ProtoReflect() protoreflect.Message {
+	mi := &file_scheddapi_schedd_proto_msgTypes[73]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EndpointPort.ProtoReflect.Descriptor instead.
+func (*EndpointPort) Descriptor() ([]byte, []int) {
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{73}
+}
+
+func (x *EndpointPort) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *EndpointPort) GetNumber() uint32 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
 type ActReply_Result struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -5710,7 +6085,7 @@ type ActReply_Result struct {
 
 func (x *ActReply_Result) Reset() {
 	*x = ActReply_Result{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[70]
+	mi := &file_scheddapi_schedd_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5722,7 +6097,7 @@ func (x *ActReply_Result) String() string {
 func (*ActReply_Result) ProtoMessage() {}
 
 func (x *ActReply_Result) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[70]
+	mi := &file_scheddapi_schedd_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5784,7 +6159,7 @@ type Explanation_Reason struct {
 
 func (x *Explanation_Reason) Reset() {
 	*x = Explanation_Reason{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[71]
+	mi := &file_scheddapi_schedd_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5796,7 +6171,7 @@ func (x *Explanation_Reason) String() string {
 func (*Explanation_Reason) ProtoMessage() {}
 
 func (x *Explanation_Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[71]
+	mi := &file_scheddapi_schedd_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5849,7 +6224,7 @@ type Explanation_Condition struct {
 
 func (x *Explanation_Condition) Reset() {
 	*x = Explanation_Condition{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[72]
+	mi := &file_scheddapi_schedd_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5861,7 +6236,7 @@ func (x *Explanation_Condition) String() string {
 func (*Explanation_Condition) ProtoMessage() {}
 
 func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[72]
+	mi := &file_scheddapi_schedd_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5946,7 +6321,7 @@ type Placed_Gpu struct {
 
 func (x *Placed_Gpu) Reset() {
 	*x = Placed_Gpu{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[73]
+	mi := &file_scheddapi_schedd_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5958,7 +6333,7 @@ func (x *Placed_Gpu) String() string {
 func (*Placed_Gpu) ProtoMessage() {}
 
 func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[73]
+	mi := &file_scheddapi_schedd_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6545,7 +6920,37 @@ const file_scheddapi_schedd_proto_rawDesc = "" +
 	"\x03who\x18\x02 \x01(\tR\x03who\x12\x18\n" +
 	"\atrusted\x18\x03 \x01(\bR\atrusted\".\n" +
 	"\x10AccountingResult\x12\x1a\n" +
-	"\bdocument\x18\x01 \x01(\fR\bdocument*\xa3\x02\n" +
+	"\bdocument\x18\x01 \x01(\fR\bdocument\"^\n" +
+	"\n" +
+	"NamesQuery\x12\x14\n" +
+	"\x05owner\x18\x01 \x01(\tR\x05owner\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x10\n" +
+	"\x03job\x18\x03 \x01(\tR\x03job\x12\x14\n" +
+	"\x05watch\x18\x04 \x01(\bR\x05watch\"\xbd\x01\n" +
+	"\vNamesUpdate\x12\x18\n" +
+	"\aversion\x18\x01 \x01(\x04R\aversion\x12\x12\n" +
+	"\x04full\x18\x02 \x01(\bR\x04full\x12\x12\n" +
+	"\x04more\x18\x03 \x01(\bR\x04more\x129\n" +
+	"\tendpoints\x18\x04 \x03(\v2\x1b.roost.wire.ServiceEndpointR\tendpoints\x121\n" +
+	"\aremoved\x18\x05 \x03(\v2\x17.roost.wire.EndpointKeyR\aremoved\"_\n" +
+	"\vEndpointKey\x12\x14\n" +
+	"\x05owner\x18\x01 \x01(\tR\x05owner\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x10\n" +
+	"\x03job\x18\x03 \x01(\tR\x03job\x12\x14\n" +
+	"\x05index\x18\x04 \x01(\rR\x05index\"\x9f\x02\n" +
+	"\x0fServiceEndpoint\x12)\n" +
+	"\x03key\x18\x01 \x01(\v2\x17.roost.wire.EndpointKeyR\x03key\x12\x18\n" +
+	"\aattempt\x18\x02 \x01(\rR\aattempt\x12\x1a\n" +
+	"\brevision\x18\x03 \x01(\x04R\brevision\x12\x14\n" +
+	"\x05state\x18\x04 \x01(\tR\x05state\x12\x16\n" +
+	"\x06weight\x18\x05 \x01(\rR\x06weight\x12\x18\n" +
+	"\aaddress\x18\x06 \x01(\tR\aaddress\x12.\n" +
+	"\x05ports\x18\a \x03(\v2\x18.roost.wire.EndpointPortR\x05ports\x12\x18\n" +
+	"\amachine\x18\b \x01(\tR\amachine\x12\x19\n" +
+	"\bdns_name\x18\t \x01(\tR\adnsName\":\n" +
+	"\fEndpointPort\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
+	"\x06number\x18\x02 \x01(\rR\x06number*\xa3\x02\n" +
 	"\x05Cause\x12\x10\n" +
 	"\fCAUSE_EXITED\x10\x00\x12\x12\n" +
 	"\x0eCAUSE_WALLTIME\x10\x01\x12\x11\n" +
@@ -6578,7 +6983,7 @@ func file_scheddapi_schedd_proto_rawDescGZIP() []byte {
 }
 
 var file_scheddapi_schedd_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_scheddapi_schedd_proto_msgTypes = make([]protoimpl.MessageInfo, 74)
+var file_scheddapi_schedd_proto_msgTypes = make([]protoimpl.MessageInfo, 79)
 var file_scheddapi_schedd_proto_goTypes = []any{
 	(Cause)(0),                    // 0: roost.wire.Cause
 	(ActRequest_Verb)(0),          // 1: roost.wire.ActRequest.Verb
@@ -6652,11 +7057,16 @@ var file_scheddapi_schedd_proto_goTypes = []any{
 	(*AccountingPiece)(nil),       // 69: roost.wire.AccountingPiece
 	(*AccountingChange)(nil),      // 70: roost.wire.AccountingChange
 	(*AccountingResult)(nil),      // 71: roost.wire.AccountingResult
-	nil,                           // 72: roost.wire.JobStatus.CountsEntry
-	(*ActReply_Result)(nil),       // 73: roost.wire.ActReply.Result
-	(*Explanation_Reason)(nil),    // 74: roost.wire.Explanation.Reason
-	(*Explanation_Condition)(nil), // 75: roost.wire.Explanation.Condition
-	(*Placed_Gpu)(nil),            // 76: roost.wire.Placed.Gpu
+	(*NamesQuery)(nil),            // 72: roost.wire.NamesQuery
+	(*NamesUpdate)(nil),           // 73: roost.wire.NamesUpdate
+	(*EndpointKey)(nil),           // 74: roost.wire.EndpointKey
+	(*ServiceEndpoint)(nil),       // 75: roost.wire.ServiceEndpoint
+	(*EndpointPort)(nil),          // 76: roost.wire.EndpointPort
+	nil,                           // 77: roost.wire.JobStatus.CountsEntry
+	(*ActReply_Result)(nil),       // 78: roost.wire.ActReply.Result
+	(*Explanation_Reason)(nil),    // 79: roost.wire.Explanation.Reason
+	(*Explanation_Condition)(nil), // 80: roost.wire.Explanation.Condition
+	(*Placed_Gpu)(nil),            // 81: roost.wire.Placed.Gpu
 }
 var file_scheddapi_schedd_proto_depIdxs = []int32{
 	0,  // 0: roost.wire.ExitStatus.cause:type_name -> roost.wire.Cause
@@ -6674,7 +7084,7 @@ var file_scheddapi_schedd_proto_depIdxs = []int32{
 	28, // 12: roost.wire.JobSpec.columns:type_name -> roost.wire.Column
 	27, // 13: roost.wire.SubmitRequest.jobs:type_name -> roost.wire.JobSpec
 	34, // 14: roost.wire.QueryRequest.selection:type_name -> roost.wire.Selection
-	72, // 15: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
+	77, // 15: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
 	3,  // 16: roost.wire.JobStatus.request:type_name -> roost.wire.Resources
 	5,  // 17: roost.wire.JobStatus.exit:type_name -> roost.wire.ExitStatus
 	7,  // 18: roost.wire.JobStatus.usage:type_name -> roost.wire.TaskUsage
@@ -6691,27 +7101,31 @@ var file_scheddapi_schedd_proto_depIdxs = []int32{
 	43, // 29: roost.wire.ActRequest.alteration:type_name -> roost.wire.Alteration
 	42, // 30: roost.wire.ActRequest.node_release:type_name -> roost.wire.NodeRelease
 	28, // 31: roost.wire.Alteration.columns:type_name -> roost.wire.Column
-	73, // 32: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
+	78, // 32: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
 	34, // 33: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
 	37, // 34: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
 	37, // 35: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
 	37, // 36: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
 	51, // 37: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
-	74, // 38: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
-	75, // 39: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
+	79, // 38: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
+	80, // 39: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
 	5,  // 40: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
 	54, // 41: roost.wire.JobEvent.image:type_name -> roost.wire.CheckpointImage
 	6,  // 42: roost.wire.JobEvent.displaced:type_name -> roost.wire.PreemptionParty
 	57, // 43: roost.wire.HealthReply.waiting:type_name -> roost.wire.WaitReasonCount
 	58, // 44: roost.wire.HealthReply.oldest:type_name -> roost.wire.OldestWait
-	76, // 45: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
+	81, // 45: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
 	4,  // 46: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
-	2,  // 47: roost.wire.ActReply.Result.refusal:type_name -> roost.wire.ActReply.Refusal
-	48, // [48:48] is the sub-list for method output_type
-	48, // [48:48] is the sub-list for method input_type
-	48, // [48:48] is the sub-list for extension type_name
-	48, // [48:48] is the sub-list for extension extendee
-	0,  // [0:48] is the sub-list for field type_name
+	75, // 47: roost.wire.NamesUpdate.endpoints:type_name -> roost.wire.ServiceEndpoint
+	74, // 48: roost.wire.NamesUpdate.removed:type_name -> roost.wire.EndpointKey
+	74, // 49: roost.wire.ServiceEndpoint.key:type_name -> roost.wire.EndpointKey
+	76, // 50: roost.wire.ServiceEndpoint.ports:type_name -> roost.wire.EndpointPort
+	2,  // 51: roost.wire.ActReply.Result.refusal:type_name -> roost.wire.ActReply.Refusal
+	52, // [52:52] is the sub-list for method output_type
+	52, // [52:52] is the sub-list for method input_type
+	52, // [52:52] is the sub-list for extension type_name
+	52, // [52:52] is the sub-list for extension extendee
+	0,  // [0:52] is the sub-list for field type_name
 }
 
 func init() { file_scheddapi_schedd_proto_init() }
@@ -6730,7 +7144,7 @@ func file_scheddapi_schedd_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_scheddapi_schedd_proto_rawDesc), len(file_scheddapi_schedd_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   74,
+			NumMessages:   79,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -73,6 +73,11 @@ func (c *ScheddClient) Ads(ctx context.Context, req *AdQuery) (Receiver[AdText],
 	return query[AdText](ctx, c.conn, "Ads", req)
 }
 
+// Names is the method of that name.
+func (c *ScheddClient) Names(ctx context.Context, req *NamesQuery) (Receiver[NamesUpdate], error) {
+	return query[NamesUpdate](ctx, c.conn, "Names", req)
+}
+
 // Health is the method of that name.
 func (c *ScheddClient) Health(ctx context.Context, req *HealthRequest) (*HealthReply, error) {
 	return invoke[HealthReply](ctx, c.conn, "Health", req)
