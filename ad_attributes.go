@@ -200,9 +200,20 @@ const (
 	AttrDependsOn     = "DependsOn" // a list of "type:id"
 	AttrStartAfter    = "DeferralTime"
 	AttrLabels        = "Labels" // a nested ad
-	AttrRerunnable    = "Rerunnable"
-	AttrInteractive   = "Interactive" // the job runs on its submitter's terminal, and ends when that closes
-	AttrGangSize      = "GangSize"    // size of a gang: this number of tasks start together or not at all
+	// when runs of the job are made, a nested ad of the next four and AttrOverlap, which
+	// is a text there; the job itself never starts
+	AttrSchedule = "Schedule"
+	AttrCron     = "Cron"     // the five fields
+	AttrZone     = "Zone"     // of the IANA database
+	AttrMissed   = "Missed"   // which runs are made that were missed
+	AttrDeadline = "Deadline" // how late a run may be made, in seconds
+	// of a run that a schedule made: the instant, in unix seconds, and the job with the
+	// schedule
+	AttrScheduledAt = "ScheduledAt"
+	AttrScheduledBy = "ScheduledBy"
+	AttrRerunnable  = "Rerunnable"
+	AttrInteractive = "Interactive" // the job runs on its submitter's terminal, and ends when that closes
+	AttrGangSize    = "GangSize"    // size of a gang: this number of tasks start together or not at all
 	// an MPI gang: its primary task runs the program, the others only hold resources
 	AttrMPIGang = "GangLed"
 	AttrScatter = "Apart" // scatter: each task of a gang starts on a machine of its own

@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	github.com/NVIDIA/go-nvml v0.13.4-0
+	github.com/adhocore/gronx v1.20.4
 	github.com/anishathalye/porcupine v1.3.1
 	github.com/checkpoint-restore/go-criu/v7 v7.2.0
 	github.com/chromedp/cdproto v0.160.0

@@ -162,6 +162,7 @@ func (s *Schedd) handle(event any, now time.Time) {
 // react does what the changes of a turn ask for. It finds tasks for free claims, and
 // sends messages to nodes, to the negotiator and to watchers.
 func (s *Schedd) react(now time.Time) {
+	makeDueRuns(s, now)
 	s.leader.CheckDeferred(now)
 	for events := s.queue.Followups(now); len(events) > 0; events = s.queue.Followups(now) {
 		s.commitEvents(events...)

@@ -43,6 +43,13 @@ const (
 	mutantCount      = iota
 )
 
+// The bugs of schedules, which the random schedules of package schedd/queue find. They
+// violate S10: an instant of a schedule has one run.
+const (
+	RunDoubled = mutantCount + 1 + iota // nobody looks whether an instant has its run
+	RunLost                             // an instant is decided before its run is in the log
+)
+
 var mutantNames = [...]string{
 	AnsweredBeforeDurable: "answer-early", KeyForgotten: "key-forgotten", StaleExitAccepted: "old-news",
 	LeaseWithoutKillMargin: "no-drift", LeasesExpireOnRestart: "lost-lease", RenewalCountedOnReceipt: "late-renewal",
@@ -51,6 +58,7 @@ var mutantNames = [...]string{
 	LogUnchecked: "unchecked", HoldIgnored: "deaf-hold", LeaderNotUpdated: "unannounced",
 	LeaseAdded: "lease-added", EndBeforeOutput: "early-end", OutputUnchecked: "any-output",
 	ResumesOnRestart: "restless", IgnoresLostGuard: "trusting",
+	RunDoubled: "run-doubled", RunLost: "run-lost",
 }
 
 // guarantees lists the number of the guarantee that each bug violates. 12 is the

@@ -51,7 +51,8 @@ func TestAll(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if len(placed) != len(All()) {
-		t.Errorf("%d bugs have names, and there are places for %v", len(All()), placed)
+	const ofSchedules = 2 // RunDoubled and RunLost, which are not among All
+	if len(placed) != len(All())+ofSchedules {
+		t.Errorf("%d bugs have names, and there are places for %v", len(All())+ofSchedules, placed)
 	}
 }

@@ -27,7 +27,7 @@ var jobSettings = []string{
 }
 
 // jobBlocks are the blocks that may be in a job.
-var jobBlocks = []string{"override", "checkpoint", "service", "check"}
+var jobBlocks = []string{"override", "checkpoint", "service", "check", "schedule"}
 
 // jobBuilder makes one job of a block.
 type jobBuilder struct {
@@ -77,6 +77,7 @@ func (b *jobBuilder) buildJob() {
 	b.readCheckpoint()
 	b.readService()
 	b.readChecks()
+	b.readSchedule()
 	b.readDependsOn()
 	b.taskReader().readOverrides()
 }

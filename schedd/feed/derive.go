@@ -205,7 +205,8 @@ func isAction(t queue.EventType) bool {
 		eventlog.CheckpointFailed, eventlog.CheckpointBad, eventlog.Checkpointed, eventlog.Suspended,
 		eventlog.Resumed, eventlog.OwnerSuspended, eventlog.OwnerResumed, eventlog.Requeued, eventlog.Altered,
 		eventlog.Returned, eventlog.RunRequested, eventlog.RunDenied, eventlog.NodesReleased,
-		eventlog.BecameReady, eventlog.BecameUnready:
+		eventlog.BecameReady, eventlog.BecameUnready,
+		eventlog.Ticked, eventlog.TickSkipped:
 		return true
 	}
 	return false

@@ -55,7 +55,7 @@ func (q *Queue) Apply(e eventlog.JobEvent) {
 		q.changeTasks(j, e, q.taskChange(j, e))
 	case eventlog.Unblocked:
 		q.applyUnblocked(j)
-	case eventlog.Signalled: // a word to its processes, and none of ours
+	case eventlog.Ticked, eventlog.TickSkipped, eventlog.Signalled: // they change no task
 	case eventlog.Admitted:
 		delete(q.deferredJobs, j.seq)
 	case eventlog.Altered:
@@ -76,6 +76,7 @@ func (q *Queue) Apply(e eventlog.JobEvent) {
 	default:
 		panic(fmt.Sprintf("queue: event %v", e.Type))
 	}
+	q.advanceSchedule(j, e)
 	q.dependencies().updateRunOne(j)
 	q.markChanged(j)
 }
@@ -108,6 +109,7 @@ func (q *Queue) applySubmitted(e eventlog.JobEvent) {
 		q.deferredJobs[j.seq] = true
 	}
 	q.addKeyJob(j.texts.key(), j.seq)
+	q.addSchedule(j)
 	q.formClasses(j)
 	for i := range j.state {
 		j.class(i).open++
@@ -157,5 +159,6 @@ func (q *Queue) applyPurged(j *job) {
 	delete(q.finalJobs, j.seq)
 	q.unsavedJobs[j.seq] = true // its snapshot is to go, too
 	q.removeKeyJob(j.texts.key(), j.seq)
+	q.removeSchedule(j)
 	q.changedJobs[j.seq] = true
 }

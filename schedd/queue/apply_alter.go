@@ -60,6 +60,11 @@ func (q *Queue) applyAltered(j *job, e eventlog.JobEvent) {
 		q.dependencies().applyToOthers(j)
 	}
 	q.dependencies().updateDependencies(j, e)
+	if j.schedule != nil || j.spec.Schedule != nil {
+		q.removeSchedule(j)
+		q.addSchedule(j)
+		q.resumeSchedule(j, e.Time/1e9)
+	}
 	for i, s := range j.state {
 		if limited && s.IsActive() {
 			q.changedLimits = append(q.changedLimits, q.markLimits(j, i))

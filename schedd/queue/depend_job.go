@@ -34,6 +34,14 @@ func (j *jobWaits) waitsForTimeOnly() bool {
 }
 
 // blockedReason says what a blocked job waits for.
+func blockedReason(j *job) string {
+	if j.schedule != nil {
+		return j.schedule.waitReason(j)
+	}
+	return j.jobWaits.blockedReason()
+}
+
+// blockedReason says what a blocked job without a schedule waits for.
 func (j *jobWaits) blockedReason() string {
 	switch {
 	case len(j.dependencies) > 1:

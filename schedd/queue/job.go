@@ -62,6 +62,7 @@ type jobExtras struct {
 	parsedAd *classad.Ad // of an array of which a task was run
 	// of a service: the tasks that had an attempt, by the state of the live one
 	serviceStates [roost.ServiceLost + 1]int32
+	schedule      *jobSchedule // nil: it has none
 }
 
 // noExtras are the extras of a job that waits for nothing but machines.

@@ -14,9 +14,11 @@ import (
 
 // jobTable is the jobs of the queue by their numbers. All parts of the queue share it.
 type jobTable struct {
-	host    string
-	lastSeq uint64 // the highest number that was given to a job
-	jobs    map[uint64]*job
+	host      string
+	lastSeq   uint64 // the highest number that was given to a job
+	jobs      map[uint64]*job
+	schedules map[uint64]*jobSchedule // by their jobs
+	runs      map[uint64][]uint64     // those in the queue that schedules made, by the job of the schedule
 
 	// what jobs share
 	specs       *jobad.SpecReader
@@ -26,7 +28,8 @@ type jobTable struct {
 }
 
 func newJobTable(host string) *jobTable {
-	return &jobTable{host: host, jobs: map[uint64]*job{}, specs: jobad.NewSpecReader(), adTexts: adtext.NewPacker(),
+	return &jobTable{host: host, jobs: map[uint64]*job{}, schedules: map[uint64]*jobSchedule{},
+		runs: map[uint64][]uint64{}, specs: jobad.NewSpecReader(), adTexts: adtext.NewPacker(),
 		submissions: map[submissionKind]*jobSubmission{}, noExtras: noExtras()}
 }
 

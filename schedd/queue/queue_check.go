@@ -16,6 +16,7 @@ func (q *Queue) Check() {
 	ready := map[RequestID]int{}
 	q.checkDemands()
 	q.checkStateTotals()
+	q.checkSchedules()
 	open := map[uint32]int{}
 	for seq, j := range q.jobs {
 		n := q.checkJob(j, ready)
@@ -43,6 +44,37 @@ func (q *Queue) Check() {
 	for id, r := range q.requests {
 		if r.Ready != ready[id] {
 			panic(fmt.Sprintf("queue: request %d has %d tasks ready, and says %d", id, ready[id], r.Ready))
+		}
+	}
+}
+
+// checkSchedules checks that an instant of a schedule has one run in the queue (S10). A
+// job with a schedule does not run itself.
+func (q *jobTable) checkSchedules() {
+	runs := map[string]uint64{}
+	for seq, j := range q.jobs {
+		if j.schedule != q.schedules[seq] || (j.schedule != nil) != (j.spec.Schedule != nil) {
+			panic(fmt.Sprintf("queue: job %d has the schedule %v, and that is %v", seq, j.spec.Schedule, j.schedule))
+		}
+		if j.schedule != nil && (j.active > 0 || j.counts[roost.Idle] > 0 || j.firstStarted != 0) {
+			panic(fmt.Sprintf("queue: job %d has a schedule, and runs itself", seq))
+		}
+		by, _, ok := runOfKey(j.texts.key())
+		if !ok {
+			continue
+		}
+		if other := runs[j.texts.key()]; other != 0 {
+			panic(fmt.Sprintf("queue: jobs %d and %d are both the run %s", seq, other, j.texts.key()))
+		}
+		if runs[j.texts.key()] = seq; !slices.Contains(q.runs[by], seq) {
+			panic(fmt.Sprintf("queue: job %d is no run of %d", seq, by))
+		}
+	}
+	for by, list := range q.runs {
+		for _, seq := range list {
+			if q.jobs[seq] == nil {
+				panic(fmt.Sprintf("queue: job %d is a run of %d, and is not there", seq, by))
+			}
 		}
 	}
 }

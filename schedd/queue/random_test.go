@@ -87,7 +87,12 @@ func (d *testQueue) randomStep(rng *rand.Rand) {
 		target.Ranges = []eventlog.IndexRange{{First: 0, Last: rng.IntN(3)}}
 	}
 	var events []eventlog.JobEvent
-	switch rng.IntN(16) {
+	if rng.IntN(20) == 0 {
+		d.now = d.now.Add(time.Duration(rng.IntN(7200)-3600) * time.Second) // the clock is set
+	}
+	switch rng.IntN(18) {
+	case 16, 17:
+		events = d.queue.DueRuns(d.now, SubmitLimits{})
 	case 14, 15:
 		events = d.urge(rng, target)
 	case 12:
@@ -103,7 +108,9 @@ func (d *testQueue) randomStep(rng *rand.Rand) {
 	case 0:
 		extra := []string{"", "MaxRetries = 1", "MaxRunning = 2", "Rerunnable = false", "HoldOnSubmit = true",
 			"DeferralTime = 1700000200", "PBS = []", "GangSize = 2", "Service = []",
-			"Service = [Restarts = 1]; Checks = {[Name = \"up\"; Kind = \"exec\"; Command = {\"true\"}]}"}[rng.IntN(10)]
+			"Service = [Restarts = 1]; Checks = {[Name = \"up\"; Kind = \"exec\"; Command = {\"true\"}]}",
+			`Schedule = [Cron = "* * * * *"]`, `Schedule = [Cron = "*/2 * * * *"; Overlap = "replace"]`,
+			`Schedule = [Cron = "H * * * *"; Overlap = "allow"; Missed = "all"]`}[rng.IntN(13)]
 		spec := jobad.SubmitSpec{Ad: parseTestAd(d, extra), Count: 1 + rng.IntN(5)}
 		if d.queue.jobs[seq] != nil && rng.IntN(3) == 0 {
 			spec.Ad.SetStrings(roost.AttrDependsOn, d.anyDependencies(rng))

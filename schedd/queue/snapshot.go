@@ -28,6 +28,9 @@ func (q *Queue) Snapshot(seq uint64) ([]byte, bool) {
 			s.Resolved = append(s.Resolved, i)
 		}
 	}
+	if c := j.schedule; c != nil {
+		s.LastTick = c.last
+	}
 	if j.orderRank != j.seq {
 		s.OrderRank, s.OrderTime = j.orderRank, j.orderTime
 	}

@@ -43,6 +43,9 @@ func (q *Queue) restoreJob(s *eventlog.JobSnapshot) {
 	q.eventTime = s.Submitted.Time
 	q.applySubmitted(s.Submitted)
 	j := q.jobs[s.Submitted.Job]
+	if c := j.schedule; c != nil {
+		c.last = s.LastTick
+	}
 	if s.Unblocked {
 		q.applyUnblocked(j)
 	}

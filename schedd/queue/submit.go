@@ -213,6 +213,11 @@ func (q *submissionIndex) checkSubmission(now time.Time, who CallerIdentity, spe
 	if err := jobad.CheckIndexes(ad, spec.Count/p.TasksPerIndex()); err != nil {
 		return eventlog.JobEvent{}, err
 	}
+	if p.Schedule != nil {
+		if _, err := p.Schedule.Parse(who.User, p.Name); err != nil {
+			return eventlog.JobEvent{}, fmt.Errorf("attribute %s: %w", roost.AttrSchedule, err)
+		}
+	}
 	if p.Interactive && spec.Count > 1 && !p.MPIGang {
 		return eventlog.JobEvent{},
 			fmt.Errorf("attribute %s: %w: a job with a terminal has one task, and this one has %d",

@@ -141,7 +141,7 @@ func (j *job) startAndEnd() (started, ended int64, reason string) {
 		tasks, _, failed := j.userCounts()
 		reason = fmt.Sprintf("%d of %d tasks failed", failed, tasks)
 	case j.counts[roost.Blocked] > 0:
-		reason = j.blockedReason()
+		reason = blockedReason(j)
 	}
 	return j.firstStarted, ended, reason
 }
@@ -154,7 +154,7 @@ func (j *job) stateReason(i int) (why string) {
 	}
 	switch {
 	case j.state[i] == roost.Blocked:
-		return j.blockedReason()
+		return blockedReason(j)
 	case j.state[i] == roost.Held && why == "":
 		return "held when it was submitted"
 	}

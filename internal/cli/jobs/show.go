@@ -145,6 +145,9 @@ func showJSON(c *frame.Invocation, s *scheddapi.JobStatus, events []*scheddapi.J
 	if !chain.IsEmpty() {
 		d["preemption"] = chain
 	}
+	if schedule := document.ScheduleOf(s.GetAd(), s.GetOwner(), c.Now()); schedule != nil {
+		d["schedule"] = schedule
+	}
 	if hints := hints(c, s); len(hints) > 0 {
 		d["hints"] = hints
 	}
@@ -173,6 +176,7 @@ func showRecord(c *frame.Invocation, s *scheddapi.JobStatus, t *document.Checkpo
 	if s.GetState() == "" && (s.GetTasks() > 1 || s.GetArray()) {
 		row("tasks", fmt.Sprintf("%d: %s", s.GetTasks(), document.CountsText(s)))
 	}
+	showSchedule(c, s, row)
 	row("submitted", c.AgoText(s.GetSubmitted()))
 	if s.GetStarted() != 0 {
 		row("started", c.AgoText(s.GetStarted()))
@@ -213,6 +217,24 @@ func showRecord(c *frame.Invocation, s *scheddapi.JobStatus, t *document.Checkpo
 	}
 	for _, text := range hints(c, s) {
 		row("hint", text)
+	}
+}
+
+// showSchedule is when runs of a job are made, or of which schedule it is a run.
+func showSchedule(c *frame.Invocation, s *scheddapi.JobStatus, row func(head, text string)) {
+	if schedule := document.ScheduleOf(s.GetAd(), s.GetOwner(), c.Now()); schedule != nil {
+		row("schedule", document.PrintableText(schedule.Text()))
+		for _, at := range schedule.Next {
+			row("next", at)
+		}
+	}
+	ad, err := classad.Parse(s.GetAd())
+	if err != nil || s.GetAd() == "" {
+		return
+	}
+	if by, ok := ad.Str(roost.AttrScheduledBy); ok {
+		at, _ := ad.Int(roost.AttrScheduledAt)
+		row("run of", document.PrintableText(by)+", for "+time.Unix(at, 0).UTC().Format(time.RFC3339))
 	}
 }
 

@@ -58,14 +58,12 @@ func DecodeEvent(b []byte) (JobEvent, error) {
 		case fImage:
 			e.Image = &CheckpointImage{}
 			return e.Image.decode(f.bytes)
-		case fServiceState:
-			e.ServiceState = roost.ServiceState(f.value)
-		case fHealthCheck:
-			e.HealthCheck = string(f.bytes)
 		case fDisplaced:
 			p, err := decodeParty(f.bytes)
 			e.Displaced = append(e.Displaced, p)
 			return err
+		default:
+			e.decodeServiceField(f)
 		}
 		return nil
 	})
@@ -77,6 +75,20 @@ func DecodeEvent(b []byte) (JobEvent, error) {
 		return JobEvent{}, fmt.Errorf("event of the job log: %w: %w", roost.Invalid, err)
 	}
 	return e, nil
+}
+
+// decodeServiceField takes in a field of the events of services and schedules.
+func (e *JobEvent) decodeServiceField(f encodedField) {
+	switch f.number {
+	case fServiceState:
+		e.ServiceState = roost.ServiceState(f.value)
+	case fHealthCheck:
+		e.HealthCheck = string(f.bytes)
+	case fInstant:
+		e.Instant = int64(f.value)
+	case fRun:
+		e.Run = f.value
+	}
 }
 
 // EncodedJob finds the job of an encoded event without reading the rest. It is 0 for what

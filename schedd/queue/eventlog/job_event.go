@@ -44,6 +44,8 @@ const (
 	NodesReleased    // a gang that runs gives machines back
 	BecameReady      // a task of a service: its checks pass, or it runs and has none
 	BecameUnready    // such a task is not ready any more; ServiceState says how it is
+	Ticked           // a run of a schedule was made
+	TickSkipped      // or was not
 )
 
 var eventTypeNames = [...]string{
@@ -57,6 +59,7 @@ var eventTypeNames = [...]string{
 	Altered: "altered", Ordered: "reordered", Returned: "returned",
 	RunRequested: "run-now", RunDenied: "run-denied", NodesReleased: "nodes-released",
 	BecameReady: "ready", BecameUnready: "unready",
+	Ticked: "ticked", TickSkipped: "skipped",
 }
 
 func (w EventType) String() string {
@@ -107,6 +110,8 @@ type JobEvent struct {
 	Displaced    []roost.PreemptionParty
 	ServiceState roost.ServiceState // BecameReady, BecameUnready
 	HealthCheck  string             // likewise: the name of the check that says so; empty for none
+	Instant      int64              // Ticked, TickSkipped: the last instant that is decided, unix seconds
+	Run          uint64             // Ticked: the job that was made
 }
 
 // The fields of an event on disk, as protobuf would lay them out: unknown ones are
@@ -135,6 +140,8 @@ const (
 	fDisplaced
 	fServiceState
 	fHealthCheck
+	fInstant
+	fRun
 )
 
 // AppendEvent adds the event's form on disk to buf.
@@ -163,6 +170,7 @@ func AppendEvent(buf []byte, e *JobEvent) []byte {
 	buf = appendText(buf, fPlacement, e.Placement)
 	buf = appendNumber(appendNumber(buf, fRank, e.OrderRank), fSince, uint64(e.OrderTime))
 	buf = appendHosts(appendText(buf, fSnapshot, string(e.Snapshot)), e.Hosts)
+	buf = appendNumber(appendNumber(buf, fInstant, uint64(e.Instant)), fRun, e.Run)
 	for _, p := range e.Displaced {
 		buf = appendMessage(buf, fDisplaced, func(b []byte) []byte { return appendParty(b, p) })
 	}

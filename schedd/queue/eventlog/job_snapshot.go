@@ -28,6 +28,7 @@ type JobSnapshot struct {
 	Damage                  RecordDamage
 	RunOrders               []TaskRunOrder
 	RunDenied               string       // why the last request to run now was denied; empty: it was not
+	LastTick                int64        // up to when instants of its schedule are decided, unix seconds
 	Released                []IndexRange // secondary tasks whose machines were given back
 }
 
@@ -104,6 +105,7 @@ const (
 	sUrgent   // tasks that are to run now
 	sDenied   // why they could not
 	sReleased // secondary tasks whose machines were given back
+	sLastTick
 )
 
 // Append adds the snapshot's form on disk to b.
@@ -139,6 +141,7 @@ func (s *JobSnapshot) Append(b []byte) []byte {
 		})
 	}
 	b = appendText(b, sDenied, s.RunDenied)
+	b = appendNumber(b, sLastTick, uint64(s.LastTick))
 	for _, r := range s.Released {
 		b = appendMessage(b, sReleased, func(b []byte) []byte {
 			return appendNumber(appendNumber(b, 1, uint64(r.First)), 2, uint64(r.Last))
@@ -221,6 +224,8 @@ func (s *JobSnapshot) decodeField(f encodedField) (err error) {
 		s.RunOrders = append(s.RunOrders, o)
 	case sDenied:
 		s.RunDenied = string(f.bytes)
+	case sLastTick:
+		s.LastTick = int64(f.value)
 	case sReleased:
 		var r IndexRange
 		r, err = decodeTasks(f.bytes, s.taskCount(), " are given back")

@@ -42,7 +42,8 @@ type JobSpec struct {
 	Rerunnable        bool
 	Interactive       bool // it has a terminal, and ends with it
 	MaxRunning        int
-	StartAfter        int64 // unix seconds
+	StartAfter        int64             // unix seconds
+	Schedule          *ScheduleSettings // nil: the job runs once; else only its runs do
 	HoldOnSubmit      bool
 	Transfer          string
 	Domain            string // FileSystemDomain
@@ -100,6 +101,9 @@ func ReadSpec(ad *classad.Ad) (p JobSpec, err error) {
 	p.Array = r.boolean(AttrArray, false)
 	p.MaxRunning = int(r.number(roost.AttrMaxRunning, 0, 0, roost.MaxTasks))
 	p.StartAfter = r.number(roost.AttrStartAfter, 0, 0, math.MaxInt64/int64(time.Second))
+	if p.Schedule = r.schedule(); p.Schedule != nil {
+		p.StartAfter = NeverStarts
+	}
 	p.Rerunnable, p.HoldOnSubmit = r.boolean(roost.AttrRerunnable, true), r.boolean(roost.AttrHoldOnSubmit, false)
 	// whoever sat there sits there no more the second time
 	if p.Interactive = r.boolean(roost.AttrInteractive, false); p.Interactive {

@@ -1,0 +1,7 @@
+job "nightly" {
+  command = ["true"]
+  schedule {
+    cron = "@daily"
+    missed = 3
+  }
+}

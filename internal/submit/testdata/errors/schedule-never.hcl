@@ -1,0 +1,6 @@
+job "nightly" {
+  command = ["true"]
+  schedule {
+    cron = "0 0 30 2 *"
+  }
+}

@@ -1,0 +1,7 @@
+job "hub" {
+  command = ["true"]
+  service {}
+  schedule {
+    cron = "@daily"
+  }
+}

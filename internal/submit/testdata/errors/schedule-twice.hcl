@@ -1,0 +1,9 @@
+job "nightly" {
+  command = ["true"]
+  schedule {
+    cron = "@daily"
+  }
+  schedule {
+    cron = "@hourly"
+  }
+}

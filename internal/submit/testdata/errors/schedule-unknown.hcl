@@ -1,0 +1,6 @@
+job "nightly" {
+  command = ["true"]
+  schedule {
+    crom = "@daily"
+  }
+}

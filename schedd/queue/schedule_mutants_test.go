@@ -1,0 +1,37 @@
+//go:build plants
+
+package queue
+
+import (
+	"testing"
+
+	"github.com/roost-batch/roost/internal/mutant"
+)
+
+// TestScheduleMutants checks that the random schedules find a run that is doubled and one
+// that is lost.
+func TestScheduleMutants(t *testing.T) {
+	for _, b := range []mutant.Mutant{mutant.RunDoubled, mutant.RunLost} {
+		t.Run(b.String(), func(t *testing.T) {
+			mutant.Activate(b)
+			defer mutant.Activate(0)
+			for seed := range uint64(300) {
+				if problem := playUnchecked(t, seed); problem != "" {
+					t.Logf("found by seed %d: %s", seed, problem)
+					return
+				}
+			}
+			t.Error("not found")
+		})
+	}
+}
+
+// playUnchecked is playSchedule where a panic of the queue's own check counts, too.
+func playUnchecked(t *testing.T, seed uint64) (problem string) {
+	defer func() {
+		if r := recover(); r != nil {
+			problem = r.(string)
+		}
+	}()
+	return playSchedule(t, seed)
+}
