@@ -54,8 +54,8 @@ type machineLoop struct {
 	runners  map[slot.ClaimID]*claim.Runner
 	exits    map[slot.ClaimID]*wire.Exited // of attempts that ended and are not forgotten
 	pids     map[slot.ClaimID]int64
-	health   map[slot.ClaimID]*wire.TaskHealth // of attempts of services that run
-	programs map[slot.ClaimID]*wire.Activate   // between the word and the start
+	health   map[slot.ClaimID]claim.HealthEvent // of attempts of services that run
+	programs map[slot.ClaimID]*wire.Activate    // between the word and the start
 	// cores that a claim has to itself; entries of claims that hold nothing are dropped
 	// when one is made
 	pinned            map[slot.ClaimID][]int
@@ -79,7 +79,7 @@ type machineLoop struct {
 func newMachineLoop(m *startdHost, core *slot.ClaimTable) *machineLoop {
 	l := &machineLoop{
 		host: m, table: core, runners: make(map[slot.ClaimID]*claim.Runner), exits: make(map[slot.ClaimID]*wire.Exited),
-		pids: make(map[slot.ClaimID]int64), health: make(map[slot.ClaimID]*wire.TaskHealth),
+		pids: make(map[slot.ClaimID]int64), health: make(map[slot.ClaimID]claim.HealthEvent),
 		pinned: make(map[slot.ClaimID][]int), programs: make(map[slot.ClaimID]*wire.Activate),
 		firstAdSequence: make(map[slot.ClaimID]uint64), sessions: make(map[uint64]*scheddSession),
 		rights:  make(map[slot.ClaimID]userfiles.UserCredential),
@@ -248,6 +248,7 @@ func (l *machineLoop) publishAd(major bool) {
 		l.ownerState.Describe(ad)
 	}
 	l.table.DescribeClaims(ad, slot.ClockReading{Now: boottime.Now(), Wall: time.Now()}, l.host.meters.CheckpointInfo)
+	l.describeEndpoints(ad)
 	l.host.gpus.DescribeUsage(ad)
 	l.host.meters.Describe(ad)
 	ad.SetInt(roost.AttrUpdateSequence, int64(l.sequence+1))

@@ -16,15 +16,16 @@ func (l *machineLoop) onHealthEvent(n claim.HealthEvent) {
 	if !ok || c.ID != n.Claim || !c.Running {
 		return
 	}
-	l.health[n.Claim] = n.Health
+	l.health[n.Claim] = n
 	l.sendTo(c.Schedd, &wire.FromStartd{Of: &wire.FromStartd_Health{Health: n.Health}})
+	l.publishAd(true)
 }
 
 // resendHealth tells a schedd again how its tasks are. What was sent on an older session
 // may have been lost.
 func (l *machineLoop) resendHealth(s *scheddSession) {
 	for _, c := range l.table.ClaimsOf(s.schedd) {
-		if h := l.health[c.ID]; h != nil && h.GetAttempt().AttemptID(s.schedd) == c.Attempt {
+		if h := l.health[c.ID].Health; h != nil && h.GetAttempt().AttemptID(s.schedd) == c.Attempt {
 			s.queue.Put(&wire.FromStartd{Of: &wire.FromStartd_Health{Health: h}})
 		}
 	}

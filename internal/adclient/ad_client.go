@@ -32,6 +32,7 @@ type Client struct {
 
 	mu      sync.Mutex
 	current adVersion
+	renewal time.Duration // how often the lease is renewed
 	changed chan struct{} // closed and replaced by each Update
 }
 
@@ -50,7 +51,7 @@ func New(c ClientConfig) *Client {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Client{config: c, started: time.Now().UnixNano(), changed: make(chan struct{})}
+	return &Client{config: c, started: time.Now().UnixNano(), renewal: c.Lease / 3, changed: make(chan struct{})}
 }
 
 // Started returns the start time in the client's ads, in unix nanoseconds.
@@ -71,10 +72,25 @@ func (c *Client) Update(ad string, private map[string]string) (sequence uint64) 
 	return c.current.sequence
 }
 
-func (c *Client) currentVersion() (adVersion, <-chan struct{}) {
+// SetRenewal sets how often the lease is renewed, at most each third of it. Zero means
+// each third.
+func (c *Client) SetRenewal(every time.Duration) {
+	if every <= 0 || every > c.config.Lease/3 {
+		every = c.config.Lease / 3
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.current, c.changed
+	if c.renewal != every {
+		c.renewal = every
+		close(c.changed)
+		c.changed = make(chan struct{})
+	}
+}
+
+func (c *Client) currentVersion() (v adVersion, renewal time.Duration, changed <-chan struct{}) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.current, c.renewal, c.changed
 }
 
 // Run sends updates to the collectors until ctx ends. Then it withdraws the ad from the

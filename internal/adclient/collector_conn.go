@@ -139,12 +139,17 @@ func receive(ctx context.Context, stream grpc.BidiStreamingClient[wire.AdUpdate,
 // than the collector's answers are sent once.
 func (l collectorConn) exchange(ctx context.Context, stream grpc.BidiStreamingClient[wire.AdUpdate, wire.AdAck],
 	acks <-chan *wire.AdAck, broken <-chan error) error {
-	renew := time.NewTicker(l.client.config.Lease / 3)
+	_, every, _ := l.client.currentVersion()
+	renew := time.NewTicker(every)
 	defer renew.Stop()
 	var sent uint64 // sequence of the last whole ad sent to the collector
 	waiting := false
 	for {
-		current, changed := l.client.currentVersion()
+		current, renewal, changed := l.client.currentVersion()
+		if renewal != every {
+			every = renewal
+			renew.Reset(every)
+		}
 		if !waiting && current.sequence > sent {
 			if err := l.send(stream, current, true); err != nil {
 				return err
@@ -193,7 +198,7 @@ func (l collectorConn) send(stream grpc.BidiStreamingClient[wire.AdUpdate, wire.
 // answer.
 func (l collectorConn) withdrawAd(stream grpc.BidiStreamingClient[wire.AdUpdate, wire.AdAck], acks <-chan *wire.AdAck,
 	broken <-chan error) {
-	current, _ := l.client.currentVersion()
+	current, _, _ := l.client.currentVersion()
 	if current.sequence == 0 {
 		return
 	}

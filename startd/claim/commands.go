@@ -1,6 +1,7 @@
 package claim
 
 import (
+	"net/netip"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -205,9 +206,12 @@ type (
 
 	// HealthEvent says how an attempt of a service is now.
 	HealthEvent struct {
-		Claim  slot.ClaimID
-		ID     roost.AttemptID
-		Health *wire.TaskHealth
+		Claim    slot.ClaimID
+		ID       roost.AttemptID
+		Health   *wire.TaskHealth
+		Name     string                    // of the job
+		Revision uint64                    // of the job, from which the attempt was started
+		Ports    map[string]netip.AddrPort // the task's own, by name
 	}
 
 	// EndedEvent says how an attempt has ended.

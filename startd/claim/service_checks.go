@@ -102,10 +102,10 @@ func (h serviceRunner) onHealthChanged(n healthChanged) {
 		h.machine.log.Info("health", "attempt", a.Label(), "state", n.report)
 	}
 	a.service.report = n.report
-	h.machine.host.Post(HealthEvent{h.id, a.id, &wire.TaskHealth{
+	h.machine.host.Post(HealthEvent{Claim: h.id, ID: a.id, Health: &wire.TaskHealth{
 		Attempt: wire.FromAttempt(a.id), State: wireHealth(n.report.State), Check: n.report.Check,
 		Detail: n.report.Detail, Failures: uint32(n.report.Failures), AtNs: time.Now().UnixNano(),
-	}})
+	}, Name: a.JobName(), Revision: a.service.program.GetRevision(), Ports: h.portAddresses()})
 }
 
 // wireHealth is a state in the words of the wire.

@@ -1,0 +1,75 @@
+package startd
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/startd/claim"
+)
+
+const (
+	// collectors drop the names of a machine that is silent for 15 seconds
+	endpointRenewal = 4 * time.Second
+	maxEndpoints    = 1024 // the most that collectors take from one machine
+)
+
+// describeEndpoints says in the machine's ad where the tasks of services are reached. The
+// address is left out: collectors believe only the one from which the ad comes.
+func (l *machineLoop) describeEndpoints(ad *classad.Ad) {
+	var list []classad.Value
+	for _, id := range slices.Sorted(maps.Keys(l.health)) {
+		h := l.health[id]
+		c, ok := l.table.Find(h.ID)
+		if ok && c.ID == id && len(list) < maxEndpoints {
+			list = append(list, classad.AdOf(endpointAd(h, c.Schedd, c.Owner)))
+		}
+	}
+	if len(list) == 0 {
+		l.host.ads.SetRenewal(0)
+		return
+	}
+	ad.SetValue(roost.AttrEndpoints, classad.ListValue(list...))
+	l.host.ads.SetRenewal(endpointRenewal)
+}
+
+// endpointAd describes one attempt of a service.
+func endpointAd(h claim.HealthEvent, schedd, owner string) *classad.Ad {
+	ad := classad.New()
+	a := h.Health.GetAttempt()
+	ad.SetString("Job", fmt.Sprintf("%d.%s", a.GetJob(), schedd))
+	ad.SetString("Name", h.Name)
+	ad.SetString("Owner", owner)
+	ad.SetInt("Index", int64(a.GetIndex()))
+	ad.SetInt("Attempt", int64(a.GetAttempt()))
+	ad.SetInt("Revision", int64(h.Revision))
+	ad.SetString("State", endpointState(h.Health.GetState()))
+	if len(h.Ports) > 0 {
+		ports := classad.New()
+		for _, name := range slices.Sorted(maps.Keys(h.Ports)) {
+			// the name of an attribute has an underscore for the hyphen
+			ports.SetInt(strings.ReplaceAll(name, "-", "_"), int64(h.Ports[name].Port()))
+		}
+		ad.SetAd("Ports", ports)
+	}
+	return ad
+}
+
+// endpointState returns a state in the words of the ad. A task that is about to be ended
+// because a check for live has failed takes no connections, as any other unready one.
+func endpointState(s wire.HealthState) string {
+	switch s {
+	case wire.HealthState_HEALTH_STATE_READY:
+		return "ready"
+	case wire.HealthState_HEALTH_STATE_LEAVING:
+		return "leaving"
+	case wire.HealthState_HEALTH_STATE_UNREADY, wire.HealthState_HEALTH_STATE_FAILING:
+		return "unready"
+	}
+	return "starting"
+}
