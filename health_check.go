@@ -22,6 +22,7 @@ const (
 	maxCheckText        = 4 << 10 // bytes of a path or a header
 	DefaultDrain        = 5 * time.Second
 	MaxDrain            = 10 * time.Minute
+	MaxChecksHold       = 24 * time.Hour // health checks are not held longer at a time
 )
 
 // The values of AttrCheckFor.

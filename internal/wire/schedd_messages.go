@@ -125,6 +125,7 @@ const (
 	ActRequest_MESSAGE           = scheddapi.ActRequest_MESSAGE
 	ActRequest_RUN               = scheddapi.ActRequest_RUN
 	ActRequest_RELEASE_NODES     = scheddapi.ActRequest_RELEASE_NODES
+	ActRequest_HOLD_CHECKS       = scheddapi.ActRequest_HOLD_CHECKS
 	ActReply_REFUSAL_UNSPECIFIED = scheddapi.ActReply_REFUSAL_UNSPECIFIED
 	ActReply_UNKNOWN_SIGNAL      = scheddapi.ActReply_UNKNOWN_SIGNAL
 	ActReply_NOT_RERUNNABLE      = scheddapi.ActReply_NOT_RERUNNABLE

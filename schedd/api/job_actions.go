@@ -124,6 +124,9 @@ func (act *jobActions) applyVerb(req *wire.ActRequest, t selectionTarget, who qu
 		case wire.ActRequest_SIGNAL:
 			result.Id = t.TaskSelector.String()
 			result.Tasks, err = act.sendSignal(now, who, t.TaskSelector, req.GetSignal())
+		case wire.ActRequest_HOLD_CHECKS:
+			result.Id = t.TaskSelector.String()
+			result.Tasks, err = act.holdChecks(now, who, t.TaskSelector, time.Duration(req.GetHoldChecksNs()))
 		case wire.ActRequest_MESSAGE:
 			result.Id = t.TaskSelector.String()
 			result.Tasks, err = act.sendOutputMessage(now, who, t.TaskSelector, req)
@@ -141,7 +144,7 @@ func (act *jobActions) applyVerb(req *wire.ActRequest, t selectionTarget, who qu
 		return result
 	}
 	if v := req.GetVerb(); v == wire.ActRequest_CHECKPOINT || v == wire.ActRequest_SIGNAL ||
-		v == wire.ActRequest_MESSAGE {
+		v == wire.ActRequest_MESSAGE || v == wire.ActRequest_HOLD_CHECKS {
 		return result // that goes to nodes, and changes no state here
 	}
 	before := act.queue.ChangeCount()

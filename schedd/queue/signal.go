@@ -51,3 +51,16 @@ func (q taskDecisions) OutputMessageTargets(now time.Time, who CallerIdentity,
 	})
 	return list, nil
 }
+
+// CheckedAttempts lists the attempts of a target's running tasks with health checks,
+// which may be held for a time. That changes nothing here.
+func (q taskDecisions) CheckedAttempts(now time.Time, who CallerIdentity, t TaskSelector) ([]roost.AttemptID, error) {
+	list, err := q.OutputMessageTargets(now, who, t)
+	if err != nil {
+		return nil, err
+	}
+	if s := q.jobs[t.Job.Seq].spec.Service; s == nil || !s.HasChecks {
+		return nil, fmt.Errorf("%v: %w: the job has no health checks", t, roost.Invalid)
+	}
+	return list, nil
+}

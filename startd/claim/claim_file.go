@@ -85,6 +85,8 @@ type attemptRecord struct {
 
 	Service []byte `json:",omitempty"` // what its program has of a service, as it came; empty: it is of none
 	Health  uint8  `json:",omitempty"` // the last state of its checks, a number of package health
+	// until when its checks are held, since boot
+	HeldUntil roost.BootTime `json:",omitempty"`
 
 	Known string `json:",omitempty"` // of a task of an array the id, with the index that users know it by
 

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/boottime"
 	"github.com/roost-batch/roost/internal/cgroup"
 	"github.com/roost-batch/roost/internal/userfiles"
 	"github.com/roost-batch/roost/internal/wire"
@@ -74,6 +75,9 @@ func (h serviceRunner) startChecks(a *Attempt, pid int) {
 		Suspended: func() bool { return a.isStill.Load() || suspension.reason() != "" },
 		Report:    func(r health.Report) { h.queue.Put(healthChanged{a.id, r}) },
 	})
+	if left := a.record.HeldUntil - boottime.Now(); left > 0 {
+		a.service.watch.Hold(left)
+	}
 }
 
 // stopChecks ends the checks of an attempt that has ended.
@@ -120,7 +124,10 @@ func wireHealth(s health.State) wire.HealthState {
 // holdChecks has the checks of an attempt not run for a time.
 func (h serviceRunner) holdChecks(o HoldChecksCmd) {
 	if h.hasAttempt(o.ID) && h.attempt.service.watch != nil {
-		h.attempt.service.watch.Hold(min(max(o.For, 0), maxCheckPeriod))
+		period := min(max(o.For, 0), maxCheckPeriod)
+		h.attempt.record.HeldUntil = boottime.Now() + period
+		h.writeRecord(h.attempt)
+		h.attempt.service.watch.Hold(period)
 	}
 }
 

@@ -46,17 +46,47 @@ func RemoveCommand() *frame.Command {
 func HoldCommand() *frame.Command {
 	return &frame.Command{
 		Name: "hold", Group: frame.GroupChange, Summary: "keep jobs from starting", Synopsis: "JOB…", MinOperands: 1,
-		MaxOperands: -1, OperandName: "a job", Run: verbAction(scheddapi.ActRequest_HOLD, "held"),
+		MaxOperands: -1, OperandName: "a job", Run: holdJobs,
 		Description: "Holds jobs or single tasks: they stay in the queue and do not start until they are released. " +
-			"What runs is stopped and waits to run again. " + selectors,
+			"What runs is stopped and waits to run again. With --checks the tasks run on, and only the health " +
+			"checks of a service are held, for a time. " + selectors,
 		Examples: []frame.Example{
 			{Line: "roost hold 123", Description: "hold a job"},
+			{Line: "roost hold --checks 1h 123", Description: "look into a service without it being started again"},
 			{Line: "roost hold --reason 'wrong input' @sweep",
 				Description: "hold all your jobs of that name, and say why"},
 		},
 		Flags: append(selectionFlags(), yesFlag(),
+			&ucli.StringFlag{Name: "checks", Usage: "hold only the health checks, for that `DURATION`; 0s ends it"},
 			&ucli.StringFlag{Name: "reason", Usage: "a `TEXT` that is kept with the job"}, frame.JSONFlag()),
 	}
+}
+
+// holdJobs holds jobs, or with --checks only the health checks of their tasks.
+func holdJobs(c *frame.Invocation) error {
+	text := c.StringFlag("checks")
+	if text == "" {
+		return verbAction(scheddapi.ActRequest_HOLD, "held")(c)
+	}
+	period, err := roost.ParseDuration(text)
+	if err != nil || period < 0 || period > roost.MaxChecksHold {
+		return fmt.Errorf("--checks %s: %w: health checks are held for a time of at most %v, as in --checks 1h; "+
+			"--checks 0s has them run again", text, roost.Invalid, roost.MaxChecksHold)
+	}
+	sel, err := selection(c)
+	if err != nil {
+		return err
+	}
+	results, err := changeJobs(c, &scheddapi.ActRequest{Verb: scheddapi.ActRequest_HOLD_CHECKS, Selection: sel,
+		HoldChecksNs: int64(period)})
+	if err != nil {
+		return err
+	}
+	done := "without health checks for " + text
+	if period == 0 {
+		done = "checked again"
+	}
+	return reportChanges(c, results, done)
 }
 
 // ReleaseCommand returns roost release: let held jobs go on.

@@ -128,6 +128,7 @@ const (
 	ActRequest_MESSAGE          ActRequest_Verb = 13 // write a line into the output of running tasks
 	ActRequest_RUN              ActRequest_Verb = 14 // start waiting tasks now, out of turn; for who administers
 	ActRequest_RELEASE_NODES    ActRequest_Verb = 15 // a running job gives back machines that it needs no more
+	ActRequest_HOLD_CHECKS      ActRequest_Verb = 20 // the health checks of running tasks are not run for a time
 )
 
 // Enum value maps for ActRequest_Verb.
@@ -149,6 +150,7 @@ var (
 		13: "MESSAGE",
 		14: "RUN",
 		15: "RELEASE_NODES",
+		20: "HOLD_CHECKS",
 	}
 	ActRequest_Verb_value = map[string]int32{
 		"VERB_UNSPECIFIED": 0,
@@ -167,6 +169,7 @@ var (
 		"MESSAGE":          13,
 		"RUN":              14,
 		"RELEASE_NODES":    15,
+		"HOLD_CHECKS":      20,
 	}
 )
 
@@ -3371,9 +3374,10 @@ type ActRequest struct {
 	Message       []byte       `protobuf:"bytes,9,opt,name=message,proto3" json:"message,omitempty"`       // MESSAGE: the line, without a line break
 	Out           bool         `protobuf:"varint,10,opt,name=out,proto3" json:"out,omitempty"`             // MESSAGE: to standard output; err: to standard error
 	Err           bool         `protobuf:"varint,11,opt,name=err,proto3" json:"err,omitempty"`
-	Ended         bool         `protobuf:"varint,12,opt,name=ended,proto3" json:"ended,omitempty"`                               // REMOVE: jobs that have ended leave the history
-	Nodes         []string     `protobuf:"bytes,14,rep,name=nodes,proto3" json:"nodes,omitempty"`                                // RUN: the only machines for it; none: any
-	NodeRelease   *NodeRelease `protobuf:"bytes,15,opt,name=node_release,json=nodeRelease,proto3" json:"node_release,omitempty"` // RELEASE_NODES; absent: all but the first machine
+	Ended         bool         `protobuf:"varint,12,opt,name=ended,proto3" json:"ended,omitempty"`                                     // REMOVE: jobs that have ended leave the history
+	Nodes         []string     `protobuf:"bytes,14,rep,name=nodes,proto3" json:"nodes,omitempty"`                                      // RUN: the only machines for it; none: any
+	NodeRelease   *NodeRelease `protobuf:"bytes,15,opt,name=node_release,json=nodeRelease,proto3" json:"node_release,omitempty"`       // RELEASE_NODES; absent: all but the first machine
+	HoldChecksNs  int64        `protobuf:"varint,20,opt,name=hold_checks_ns,json=holdChecksNs,proto3" json:"hold_checks_ns,omitempty"` // HOLD_CHECKS: for how long; 0: they are run again
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3504,6 +3508,13 @@ func (x *ActRequest) GetNodeRelease() *NodeRelease {
 		return x.NodeRelease
 	}
 	return nil
+}
+
+func (x *ActRequest) GetHoldChecksNs() int64 {
+	if x != nil {
+		return x.HoldChecksNs
+	}
+	return 0
 }
 
 // Which machines a job gives back. Where nodes and chunks are empty: all but the first keep beside that of its first chunk.
@@ -6661,7 +6672,7 @@ const file_scheddapi_schedd_proto_rawDesc = "" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12/\n" +
 	"\arequest\x18\x02 \x01(\v2\x15.roost.wire.ResourcesR\arequest\x12*\n" +
 	"\x06placed\x18\x03 \x01(\v2\x12.roost.wire.PlacedR\x06placed\x12\x14\n" +
-	"\x05count\x18\x04 \x01(\rR\x05count\"\x98\x05\n" +
+	"\x05count\x18\x04 \x01(\rR\x05count\"\xcf\x05\n" +
 	"\n" +
 	"ActRequest\x12/\n" +
 	"\x04verb\x18\x01 \x01(\x0e2\x1b.roost.wire.ActRequest.VerbR\x04verb\x123\n" +
@@ -6680,7 +6691,8 @@ const file_scheddapi_schedd_proto_rawDesc = "" +
 	"\x03err\x18\v \x01(\bR\x03err\x12\x14\n" +
 	"\x05ended\x18\f \x01(\bR\x05ended\x12\x14\n" +
 	"\x05nodes\x18\x0e \x03(\tR\x05nodes\x12:\n" +
-	"\fnode_release\x18\x0f \x01(\v2\x17.roost.wire.NodeReleaseR\vnodeRelease\"\xd3\x01\n" +
+	"\fnode_release\x18\x0f \x01(\v2\x17.roost.wire.NodeReleaseR\vnodeRelease\x12$\n" +
+	"\x0ehold_checks_ns\x18\x14 \x01(\x03R\fholdChecksNs\"\xe4\x01\n" +
 	"\x04Verb\x12\x14\n" +
 	"\x10VERB_UNSPECIFIED\x10\x00\x12\b\n" +
 	"\x04HOLD\x10\x01\x12\v\n" +
@@ -6702,7 +6714,8 @@ const file_scheddapi_schedd_proto_rawDesc = "" +
 	"\x05ORDER\x10\f\x12\v\n" +
 	"\aMESSAGE\x10\r\x12\a\n" +
 	"\x03RUN\x10\x0e\x12\x11\n" +
-	"\rRELEASE_NODES\x10\x0f\"O\n" +
+	"\rRELEASE_NODES\x10\x0f\x12\x0f\n" +
+	"\vHOLD_CHECKS\x10\x14\"O\n" +
 	"\vNodeRelease\x12\x14\n" +
 	"\x05nodes\x18\x01 \x03(\tR\x05nodes\x12\x16\n" +
 	"\x06chunks\x18\x02 \x03(\rR\x06chunks\x12\x12\n" +
