@@ -222,8 +222,7 @@ func (c *checkCommand) execute(ctx context.Context, command []string) (fault str
 			c.host.log.Warn("processes of a check are left", "attempt", c.attempt.Label(), "err", err)
 		}
 	}
-	s.Close() // the readers end, though another process has the pipe
-	text := slices.Concat(<-output, <-output)
+	text := collectOutput(s, output)
 	code, signal := s.Status()
 	switch {
 	case ctx.Err() != nil:
@@ -236,6 +235,20 @@ func (c *checkCommand) execute(ctx context.Context, command []string) (fault str
 		return strings.TrimSuffix(fmt.Sprintf("exit code %d: %s", code, lastLine(text)), ": "), nil
 	}
 	return "", nil
+}
+
+// outputTime is how long what a command has written is waited for when it has ended.
+const outputTime = 200 * time.Millisecond
+
+// collectOutput returns what the two readers have read, and closes the streams. Another
+// process may have the pipe open, so that the readers would not end.
+func collectOutput(s *shell.Shell, output <-chan []byte) []byte {
+	late := time.AfterFunc(outputTime, s.Close)
+	text := slices.Concat(<-output, <-output)
+	if late.Stop() {
+		s.Close()
+	}
+	return text
 }
 
 // readCheckOutput reads what a command writes, and gives its last bytes.
