@@ -22,10 +22,22 @@ func (w jobQueueAdapter) ReadyTasks(id dispatch.RequestID) int {
 
 // Lease implements dispatch.JobQueue: what the job asks for, or what the schedd gives.
 func (w jobQueueAdapter) Lease(id dispatch.RequestID) time.Duration {
-	if r, ok := w.queue.Request(queue.RequestID(id)); ok && r.JobLease > 0 {
+	r, ok := w.queue.Request(queue.RequestID(id))
+	switch {
+	case ok && r.JobLease > 0:
 		return r.JobLease
+	case ok && r.Service != nil && w.node.Schedd.ServiceLease > 0:
+		return w.node.Schedd.ServiceLease
 	}
 	return w.node.Schedd.JobLease
+}
+
+// LostAfter implements dispatch.JobQueue.
+func (w jobQueueAdapter) LostAfter(id dispatch.RequestID) (time.Duration, bool) {
+	if r, ok := w.queue.Request(queue.RequestID(id)); ok && r.Service != nil {
+		return r.Service.LostAfter, r.Service.Overlap
+	}
+	return 0, false
 }
 
 // Assign implements dispatch.JobQueue.
@@ -42,6 +54,19 @@ func (w jobQueueAdapter) Assign(id dispatch.RequestID, node, address string, cla
 		panic(err) // Next gives only what can be assigned
 	}
 	w.leader.NoteRestarted(queue.RequestID(id))
+	w.commitEvents(e)
+	return a, true
+}
+
+// ReusesClaim implements dispatch.JobQueue.
+func (w jobQueueAdapter) ReusesClaim(t roost.TaskID) bool { return w.queue.ReusesClaim(t) }
+
+// AssignTask implements dispatch.JobQueue.
+func (w jobQueueAdapter) AssignTask(t roost.TaskID, node, address string, claim uint64) (roost.AttemptID, bool) {
+	e, a, err := w.queue.AssignNext(w.clock.now, t, node, address, claim)
+	if err != nil {
+		return roost.AttemptID{}, false
+	}
 	w.commitEvents(e)
 	return a, true
 }

@@ -170,6 +170,7 @@ func (s *Schedd) react(now time.Time) {
 	for events := s.queue.HealthRestarts(now); len(events) > 0; events = s.queue.HealthRestarts(now) {
 		s.commitEvents(events...)
 	}
+	restartTasks(s, now)
 	s.leader.RouteWaitingJobs(now)
 	for dirty := s.queue.TakeDirtyRequests(); len(dirty) > 0; dirty = s.queue.TakeDirtyRequests() {
 		for _, r := range dirty {
@@ -203,6 +204,17 @@ func (s *Schedd) react(now time.Time) {
 	s.leader.SendRequestUpdates(now)
 	s.leader.SendDemands(now)
 	s.service.SignalWatches()
+}
+
+// restartTasks starts the tasks of services again that have waited for that. Those whose
+// claims wait too come before all others who could have these claims.
+func restartTasks(s *Schedd, now time.Time) {
+	if events := s.queue.DueRestarts(now); len(events) > 0 {
+		s.commitEvents(events...)
+	}
+	for _, t := range s.queue.TakeReleasedRestarts() {
+		dispatch.RestartTask(s.dispatch, s.clock.boot, t)
+	}
 }
 
 // commitEvents folds events into the queue and puts them into the batch, which becomes
@@ -302,6 +314,9 @@ func (s *Schedd) tickDelay(from clockReading, wait time.Duration) time.Duration 
 		wait = min(wait, at-from.boot)
 	}
 	if at := s.queue.NextDue(); !at.IsZero() {
+		wait = min(wait, at.Sub(from.now))
+	}
+	if at := s.queue.NextRestart(); !at.IsZero() {
 		wait = min(wait, at.Sub(from.now))
 	}
 	return max(wait, minTick)

@@ -3,6 +3,7 @@ package config
 import (
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
@@ -68,6 +69,11 @@ func (n *Node) CellQueueName() string {
 	return n.Pool
 }
 
+// serviceLease is the lease of a service in the queue of the cell, whose next leader is
+// there within seconds. A longer one would only keep a replacement away from a task that
+// was lost with its machine.
+const serviceLease = time.Minute
+
 // CellQueueDir returns the directory of this node's member of the cell's queue.
 func (n *Node) CellQueueDir() string { return filepath.Join(n.Dir, "cell-queue") }
 
@@ -79,8 +85,8 @@ func (n *Node) CellQueueNode() *Node {
 	c.Web, c.Startds, c.Collector, c.Negotiator = nil, nil, nil, nil
 	c.Schedd = &ScheddSettings{
 		Socket: "unix:" + filepath.Join(n.RunDir(), "cell-queue-schedd.sock"), SocketMode: 0o600,
-		Listen: q.Listen, JobLease: q.JobLease, KeepHistory: q.KeepHistory, MaxQueued: q.MaxQueued,
-		MaxOfUser: q.MaxOfUser,
+		Listen: q.Listen, JobLease: q.JobLease, ServiceLease: serviceLease, KeepHistory: q.KeepHistory,
+		MaxQueued: q.MaxQueued, MaxOfUser: q.MaxOfUser,
 	}
 	if n.Schedd != nil {
 		c.Schedd.AllowRoot, c.Schedd.Notify = n.Schedd.AllowRoot, n.Schedd.Notify

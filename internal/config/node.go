@@ -84,13 +84,15 @@ type ScheddSettings struct {
 	SocketMode fs.FileMode // 0600 in a personal pool, 0666 in one for all users of the host
 	// addresses for the other schedds of the pool and for users who logged in; empty:
 	// none
-	Listen      []string
-	JobLease    time.Duration // how long running tasks live without a message from the schedd; 40 minutes by default
-	KeepHistory time.Duration // how long the history is stored; 0: for ever
-	AllowRoot   bool          // jobs of root and system users are accepted
-	MaxQueued   int           // the most tasks in the queue, of all users
-	MaxOfUser   int           // the most tasks in the queue, of one user; half of MaxQueued by default
-	Notify      NotifySettings
+	Listen   []string
+	JobLease time.Duration // how long running tasks live without a message from the schedd; 40 minutes by default
+	// likewise for services that state no lease; 0: JobLease
+	ServiceLease time.Duration
+	KeepHistory  time.Duration // how long the history is stored; 0: for ever
+	AllowRoot    bool          // jobs of root and system users are accepted
+	MaxQueued    int           // the most tasks in the queue, of all users
+	MaxOfUser    int           // the most tasks in the queue, of one user; half of MaxQueued by default
+	Notify       NotifySettings
 
 	Dialect       roost.PBSDialect // dialect of the users' PBS commands; OpenPBS by default
 	KeepCompleted time.Duration    // how long Torque's commands show jobs that have ended; 5 minutes by default

@@ -36,6 +36,7 @@ func packageOrders() []packageOrder {
 		{"schedd/queue/jobad", true},
 		{"schedd/queue/adtext", true},
 		{"schedd/queue/indexset", true},
+		{"schedd/queue/restart", true},
 		{"schedd/queue/eventlog", true},
 		{"schedd/queue", true},
 		{"schedd/table", true},

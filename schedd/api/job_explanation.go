@@ -170,6 +170,9 @@ func (v *jobView) explainState(reply *wire.WhyReply, st *queue.JobStatus) {
 		reply.Summary = "it has ended"
 	case state == roost.Removed:
 		reply.Summary = strings.TrimSuffix("it was removed: "+st.Reason, ": ")
+	case restartText(st, v.loop.Now()) != "":
+		reply.Summary = "it " + restartText(st, v.loop.Now()) + st.Reason
+		reply.Advice = append(reply.Advice, "see its output with: roost logs "+st.Job.String())
 	case st.Reason != "":
 		reply.Summary = fmt.Sprintf("it is %v: %s", state, st.Reason)
 	default:

@@ -126,7 +126,18 @@ func (v *jobView) addLocalStatus(m *wire.JobStatus, st *queue.JobStatus) *wire.J
 	if m.Reason == "" && st.Task != nil && st.Task.State == roost.Starting {
 		m.Reason = v.nodeWait(st)
 	}
+	m.Reason = restartText(st, v.loop.Now()) + m.Reason
 	return m
+}
+
+// restartText says when a task of a service is started again, as the begin of a reason.
+// It is "" where the task waits for no restart.
+func restartText(st *queue.JobStatus, now time.Time) string {
+	if st.Task == nil || st.Task.Service == nil || st.Task.Service.RestartAt == 0 {
+		return ""
+	}
+	wait := time.Unix(0, st.Task.Service.RestartAt).Sub(now).Round(time.Second)
+	return fmt.Sprintf("restarts in %v, ", max(wait, 0))
 }
 
 // waitsForMachine reports whether a row waits for nothing but a machine, so that the

@@ -71,7 +71,32 @@ func (d *Dispatcher) Finished(now roost.BootTime, a roost.AttemptID) {
 	}
 	delete(d.busy, a.Task)
 	d.emit(AcknowledgeExit{c.Node, a})
+	if d.jobQueue.ReusesClaim(a.Task) && d.nodes[c.Node].connected && !d.isAvailable(now, c) {
+		c.releaseAtEnd = false // of the failures that the queue counts itself
+		d.setState(now, c, Restarting)
+		d.restarting[a.Task] = c
+		RestartTask(d, now, a.Task)
+		return
+	}
 	d.assignNext(now, c)
+}
+
+// RestartTask puts the next attempt of a task on the claim that waits for it. A claim
+// whose task is not to run there any more becomes free.
+func RestartTask(d *Dispatcher, now roost.BootTime, t roost.TaskID) {
+	c := d.restarting[t]
+	if c == nil {
+		return
+	}
+	attempt, ok := d.jobQueue.AssignTask(t, c.Node, d.nodes[c.Node].address, c.ID)
+	switch {
+	case ok:
+		delete(d.restarting, t)
+		activate(d, now, c, attempt)
+	case !d.jobQueue.ReusesClaim(t):
+		delete(d.restarting, t)
+		d.assignNext(now, c)
+	}
 }
 
 // Failed notes that an attempt has failed, perhaps because of its machine. After most

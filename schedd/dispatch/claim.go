@@ -16,14 +16,15 @@ type ClaimState uint8
 
 // The states of a claim.
 const (
-	Requested ClaimState = iota // the startd was asked, or will be once it is connected
-	Idle                        // held, and nothing runs on it
-	Busy                        // an attempt was sent to it
-	Exited                      // its attempt has exited and waits to be recorded
+	Requested  ClaimState = iota // the startd was asked, or will be once it is connected
+	Idle                         // held, and nothing runs on it
+	Busy                         // an attempt was sent to it
+	Exited                       // its attempt has exited and waits to be recorded
+	Restarting                   // it waits for the next attempt of the task whose last one it ran
 )
 
 func (s ClaimState) String() string {
-	return [...]string{"asked", "idle", "busy", "returning"}[s]
+	return [...]string{"asked", "idle", "busy", "returning", "restarting"}[s]
 }
 
 // Grant is a negotiator's hint that a claim would succeed.
@@ -51,7 +52,7 @@ type Claim struct {
 	Resources roost.Resources
 	State     ClaimState
 	Running   bool            // Busy: its processes are known to run
-	Attempt   roost.AttemptID // Busy and Exited
+	Attempt   roost.AttemptID // Busy and Exited; Restarting: the last one
 	Lease     time.Duration
 	Placement string // see ClaimReply
 	MayWait   bool   // it may be accepted waiting
@@ -75,6 +76,8 @@ type Claim struct {
 	vacating        bool                    // Busy: a vacate was sent; sent again on a new session
 	withCheckpoint  bool                    // and with a checkpoint
 	displaced       []roost.PreemptionParty // see TakeDisplaced
+	lostAfter       time.Duration           // see JobQueue.LostAfter
+	overlap         bool                    // likewise
 }
 
 func (c *Claim) String() string {
@@ -88,6 +91,20 @@ func (c *Claim) leaseEnd(killGrace time.Duration) roost.BootTime {
 		return c.leaseSent + c.Lease
 	}
 	return leaseEnd(c.leaseSent, c.Lease, killGrace)
+}
+
+// lostAt returns the instant at which an attempt is given up whose node has been silent
+// since awaySince. Where a job allows two attempts at once, that may be before the lease
+// has ended.
+func (c *Claim) lostAt(awaySince roost.BootTime, killGrace time.Duration) roost.BootTime {
+	end := c.leaseEnd(killGrace)
+	switch {
+	case c.lostAfter == 0 || awaySince == 0:
+		return end
+	case c.overlap:
+		return awaySince + c.lostAfter
+	}
+	return max(end, awaySince+c.lostAfter)
 }
 
 // leaseEnd returns the instant after which no process under a lease can be alive. sent is

@@ -23,7 +23,12 @@ func (s *leasedQueue) ReadyTasks(r RequestID) int { return s.ready[r] }
 func (s *leasedQueue) Lease(r RequestID) time.Duration {
 	return [...]time.Duration{20 * time.Second, time.Minute, 8 * time.Minute, 40 * time.Minute}[r]
 }
-func (s *leasedQueue) IsMovable(roost.AttemptID) bool                 { return true }
+func (s *leasedQueue) IsMovable(roost.AttemptID) bool            { return true }
+func (s *leasedQueue) LostAfter(RequestID) (time.Duration, bool) { return 0, false }
+func (s *leasedQueue) ReusesClaim(roost.TaskID) bool             { return false }
+func (s *leasedQueue) AssignTask(roost.TaskID, string, string, uint64) (roost.AttemptID, bool) {
+	return roost.AttemptID{}, false
+}
 func (s *leasedQueue) RuntimeBound(RequestID) (time.Duration, string) { return 0, "" }
 func (s *leasedQueue) IsLive(a roost.AttemptID) bool                  { _, ok := s.live[a]; return ok }
 func (s *leasedQueue) GangRequest(r RequestID) (RequestID, bool)      { return r, false }

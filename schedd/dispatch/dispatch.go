@@ -27,11 +27,21 @@ type JobQueue interface {
 	AssignGang(request RequestID, seats []GangClaim) ([]roost.AttemptID, bool)
 	// RecordLost records that an attempt is gone without an exit status.
 	RecordLost(attempt roost.AttemptID, reason string)
+	// ReusesClaim reports whether the next attempt of a task that has ended is to run on
+	// the claim of the last one, now or later.
+	ReusesClaim(roost.TaskID) bool
+	// AssignTask records the next attempt of that task for a claim, and returns it; false
+	// when the task is not ready.
+	AssignTask(task roost.TaskID, node, address string, claim uint64) (roost.AttemptID, bool)
 	// IsLive reports whether the attempt is the present one of its task, and has no end
 	// recorded.
 	IsLive(roost.AttemptID) bool
 	// Lease returns how long a claim for the request lives without renewal.
 	Lease(RequestID) time.Duration
+	// LostAfter returns for how long the node of a task of the request must be silent
+	// before the task is given up; 0: until its lease has ended. With overlap that may be
+	// sooner: the job allows two attempts at once.
+	LostAfter(RequestID) (silence time.Duration, overlap bool)
 	// RuntimeBound returns how long a task of the request may run, 0 for any time, and
 	// the reservation that it names.
 	RuntimeBound(RequestID) (walltime time.Duration, reservation string)
@@ -85,6 +95,7 @@ type Dispatcher struct {
 	idle           map[RequestID][]*Claim
 	waiting        map[RequestID][]*Claim         // those that wait for their resources
 	busy           map[roost.TaskID]*Claim        // Busy and Exited
+	restarting     map[roost.TaskID]*Claim        // Restarting
 	gangs          map[roost.GrantID]*pendingGang // that are not there yet, or were given up a moment ago
 	unavailable    map[string][]UnavailableWindow // by node
 	effects        []Effect
@@ -104,6 +115,7 @@ func New(work JobQueue, opt TimerOptions) *Dispatcher {
 		unanswered: make(map[RequestID]int),
 		idle:       make(map[RequestID][]*Claim), waiting: make(map[RequestID][]*Claim),
 		busy:           make(map[roost.TaskID]*Claim),
+		restarting:     make(map[roost.TaskID]*Claim),
 		gangs:          make(map[roost.GrantID]*pendingGang),
 		shrunkRequests: make(map[RequestID]bool), totals: make(map[RequestID]RequestTotal),
 	}
@@ -156,6 +168,7 @@ func (d *Dispatcher) Granted(now roost.BootTime, g Grant) {
 		Lease: d.jobQueue.Lease(g.Request), MayWait: surplus > 0 && of == nil, stateSince: now, leaseSent: now,
 		gang: of,
 	}
+	c.lostAfter, c.overlap = d.jobQueue.LostAfter(g.Request)
 	if of != nil {
 		of.claims = append(of.claims, c)
 	}
@@ -256,6 +269,11 @@ func (d *Dispatcher) assignNext(now roost.BootTime, c *Claim) {
 		}
 		return
 	}
+	activate(d, now, c, attempt)
+}
+
+// activate sends an attempt to a claim.
+func activate(d *Dispatcher, now roost.BootTime, c *Claim, attempt roost.AttemptID) {
 	d.dropIdle(c)
 	c.reservedUntil = 0
 	c.Attempt, c.Running, c.vacating, c.withCheckpoint = attempt, false, false, false
@@ -309,6 +327,9 @@ func (d *Dispatcher) removeClaim(c *Claim) {
 	if d.busy[c.Attempt.Task] == c {
 		delete(d.busy, c.Attempt.Task)
 	}
+	if d.restarting[c.Attempt.Task] == c {
+		delete(d.restarting, c.Attempt.Task)
+	}
 	d.assembly().leaveGang(c)
 }
 
@@ -347,6 +368,11 @@ func (d *Dispatcher) Check() {
 	for task, c := range d.busy {
 		if (c.State != Busy && c.State != Exited) || c.Attempt.Task != task || d.nodes[c.Node].claims[c.ID] != c {
 			panic(fmt.Sprintf("dispatch: %v stands for task %v", c, task))
+		}
+	}
+	for task, c := range d.restarting {
+		if c.State != Restarting || c.Attempt.Task != task || d.nodes[c.Node].claims[c.ID] != c || d.busy[task] != nil {
+			panic(fmt.Sprintf("dispatch: %v waits for the restart of task %v", c, task))
 		}
 	}
 	for r, list := range d.waiting {

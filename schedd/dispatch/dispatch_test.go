@@ -3,6 +3,7 @@ package dispatch
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -18,6 +19,10 @@ type naiveJobQueue struct {
 	lost    int
 	done    map[int]bool
 	gang    int // tasks that start together; 0: each for itself
+	// tasks whose next attempt is to run on the claim of the last one
+	restarts   map[int]bool
+	lostAfter  time.Duration
+	mayOverlap bool
 
 	walltime    time.Duration
 	reservation string
@@ -35,6 +40,19 @@ func newNaiveJobQueue(t *testing.T, tasks int) *naiveJobQueue {
 func (b *naiveJobQueue) ReadyTasks(RequestID) int       { return len(b.ready) }
 func (b *naiveJobQueue) Lease(RequestID) time.Duration  { return time.Minute }
 func (b *naiveJobQueue) IsMovable(roost.AttemptID) bool { return true }
+func (b *naiveJobQueue) LostAfter(RequestID) (time.Duration, bool) {
+	return b.lostAfter, b.mayOverlap
+}
+func (b *naiveJobQueue) ReusesClaim(t roost.TaskID) bool { return b.restarts[t.Index] }
+func (b *naiveJobQueue) AssignTask(t roost.TaskID, node, _ string, claim uint64) (roost.AttemptID, bool) {
+	n := slices.Index(b.ready, t.Index)
+	if n < 0 {
+		return roost.AttemptID{}, false
+	}
+	b.ready = append([]int{t.Index}, slices.Delete(b.ready, n, n+1)...)
+	delete(b.restarts, t.Index)
+	return b.Assign(0, node, "", claim)
+}
 func (b *naiveJobQueue) RuntimeBound(RequestID) (time.Duration, string) {
 	return b.walltime, b.reservation
 }

@@ -14,6 +14,9 @@
 //	                     nothing is ready for its                (output on
 //	                     request, or it is too old               its way back)
 //
+// The claim of a task that is started again on the same machine is Restarting from the
+// end of one attempt to the start of the next (Finished, RestartTask).
+//
 // A claim may wait for its resources on its machine (wait.go): its first task is put on
 // it all the same, and so are those after it when it has passed its resources on to
 // another that waited.

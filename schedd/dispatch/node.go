@@ -31,6 +31,7 @@ func (d *Dispatcher) Adopt(now roost.BootTime, live []RecoveredAttempt) {
 			Attempt: l.Attempt,
 			Lease:   d.jobQueue.Lease(l.Request), acceptedAt: now, stateSince: now, leaseSent: now, adopted: true,
 		}
+		c.lostAfter, c.overlap = d.jobQueue.LostAfter(l.Request)
 		if mutant.Active(mutant.LeasesExpireOnRestart) {
 			c.leaseSent -= c.Lease
 		}
@@ -100,6 +101,8 @@ func (d *Dispatcher) reconcile(now roost.BootTime, n *nodeState, p ReportedClaim
 			d.emit(VacateAttempt{n.name, c.Attempt,
 				VacateOrder{Checkpoint: c.withCheckpoint, Reason: "asked for while the node was away"}})
 		}
+	case p.Attempt == (roost.AttemptID{}) && c.State == Restarting:
+		c.Placement, c.Grant.GrantID = p.Placement, p.Grant
 	case p.Attempt == (roost.AttemptID{}): // the activation never arrived
 		d.loseClaim(c, "it never reached the node")
 		d.emit(ReleaseClaim{n.name, p.Claim})
@@ -135,7 +138,7 @@ func (d *Dispatcher) Disconnected(now roost.BootTime, nodeName string) {
 	n.connected, n.awaySince = false, now
 	d.deadlines().scheduleNode(n)
 	for _, id := range slices.Sorted(maps.Keys(n.claims)) {
-		if c := n.claims[id]; c.State == Idle {
+		if c := n.claims[id]; c.State == Idle || c.State == Restarting {
 			d.removeClaim(c)
 		}
 	}
@@ -170,8 +173,12 @@ func (d *Dispatcher) expireLeases(now roost.BootTime, n *nodeState) {
 		return
 	}
 	for _, id := range slices.Sorted(maps.Keys(n.claims)) {
-		if c := n.claims[id]; now >= c.leaseEnd(d.options.KillGrace) {
-			d.loseClaim(c, "its node was away for longer than the lease")
+		if c := n.claims[id]; now >= c.lostAt(n.awaySince, d.options.KillGrace) {
+			why := "its node was away for longer than the lease"
+			if c.overlap && now < c.leaseEnd(d.options.KillGrace) {
+				why = "its node was silent for longer than lost_after, and may run it still"
+			}
+			d.loseClaim(c, why)
 		}
 	}
 }

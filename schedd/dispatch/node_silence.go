@@ -21,5 +21,5 @@ func (d *Dispatcher) NodeSilence(t roost.TaskID) (s NodeSilence, ok bool) {
 	if n.connected || n.awaySince == 0 {
 		return s, false
 	}
-	return NodeSilence{c.Node, n.awaySince, c.leaseEnd(d.options.KillGrace)}, true
+	return NodeSilence{c.Node, n.awaySince, c.lostAt(n.awaySince, d.options.KillGrace)}, true
 }

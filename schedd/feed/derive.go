@@ -205,7 +205,7 @@ func isAction(t queue.EventType) bool {
 		eventlog.CheckpointFailed, eventlog.CheckpointBad, eventlog.Checkpointed, eventlog.Suspended,
 		eventlog.Resumed, eventlog.OwnerSuspended, eventlog.OwnerResumed, eventlog.Requeued, eventlog.Altered,
 		eventlog.Returned, eventlog.RunRequested, eventlog.RunDenied, eventlog.NodesReleased,
-		eventlog.BecameReady, eventlog.BecameUnready,
+		eventlog.BecameReady, eventlog.BecameUnready, eventlog.BackoffEnded,
 		eventlog.Ticked, eventlog.TickSkipped:
 		return true
 	}
@@ -217,7 +217,8 @@ func jobActions(job accounting.JobKey, e *queue.JobEvent) []accounting.JobAction
 		By: e.RequestedBy, Reason: e.Reason}
 	switch e.Type {
 	case eventlog.Checkpointed, eventlog.CheckpointFailed, eventlog.CheckpointBad, eventlog.OwnerSuspended,
-		eventlog.OwnerResumed, eventlog.BecameReady, eventlog.BecameUnready:
+		eventlog.OwnerResumed, eventlog.BecameReady, eventlog.BecameUnready,
+		eventlog.BackoffEnded:
 		a.Index = e.Index
 		if e.Image != nil && a.Reason == "" {
 			a.Reason = e.Image.Describe()

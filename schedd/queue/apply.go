@@ -68,8 +68,8 @@ func (q *Queue) Apply(e eventlog.JobEvent) {
 		q.runDenied(j, e)
 	case eventlog.NodesReleased:
 		q.applyNodesReleased(j, e)
-	case eventlog.BecameReady, eventlog.BecameUnready:
-		q.applyHealth(j, e)
+	case eventlog.BecameReady, eventlog.BecameUnready, eventlog.BackoffEnded:
+		q.applyServiceEvent(j, e)
 	case eventlog.Purged:
 		q.applyPurged(j)
 		return

@@ -56,6 +56,10 @@ func (q *Queue) applyEnded(j *job, e eventlog.JobEvent) {
 	if q.gang().absorbEnded(j, e.Index, r) {
 		return
 	}
+	if j.spec.Service != nil && endsAnyTask(x, r) {
+		q.restartTask(j, e.Index, r)
+		return
+	}
 	switch x.Cause {
 	case eventlog.CauseExited, eventlog.CauseWalltime, eventlog.CauseMemory, eventlog.CauseGPUMemory,
 		eventlog.CauseDisk, eventlog.CauseCPUTime, eventlog.CauseVirtualMemory,

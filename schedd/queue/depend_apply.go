@@ -187,7 +187,7 @@ func (q dependencyChanges) updateBlocked(j *job) {
 	}
 	q.batchReady(j, func() {
 		for i := range j.state {
-			if j.state[i] == from {
+			if j.state[i] == from && !waitsForRestart(j, i) {
 				q.setTaskState(j, i, to)
 			}
 		}

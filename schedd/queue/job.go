@@ -61,8 +61,9 @@ type jobExtras struct {
 	released map[int]bool
 	parsedAd *classad.Ad // of an array of which a task was run
 	// of a service: the tasks that had an attempt, by the state of the live one
-	serviceStates [roost.ServiceLost + 1]int32
-	schedule      *jobSchedule // nil: it has none
+	serviceStates   [roost.ServiceLost + 1]int32
+	schedule        *jobSchedule // nil: it has none
+	waitingRestarts int32        // of a service: tasks that wait for their restart
 }
 
 // noExtras are the extras of a job that waits for nothing but machines.

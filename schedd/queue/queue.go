@@ -23,6 +23,7 @@ import (
 //	programBuilder     what an attempt runs
 //	quotaDemands       what is held against quotas
 //	pendingEffects     what the schedd is to do next
+//	restartSchedule    tasks of services that wait for their restart
 type Queue struct {
 	*jobTable
 	statusView
@@ -37,6 +38,7 @@ type Queue struct {
 	programBuilder
 	*quotaDemands
 	*pendingEffects
+	*restartSchedule
 
 	changes   int   // task states changed so far
 	eventTime int64 // when what is being applied happened, unix nanoseconds
@@ -55,7 +57,7 @@ func New(host string) *Queue {
 		requestIndex:     newRequestIndex(table, runtimes),
 		runtimePredictor: runtimes, programBuilder: programBuilder{table, runtimes},
 		quotaDemands:   newQuotaDemands(table),
-		pendingEffects: newPendingEffects(table),
+		pendingEffects: newPendingEffects(table), restartSchedule: &restartSchedule{jobTable: table},
 	}
 }
 
@@ -74,6 +76,9 @@ func (q *Queue) setTaskState(j *job, i int, to roost.TaskState) {
 		panic(fmt.Sprintf("queue: task %v goes from %v to %v", j.id(q.host).Task(i), from, to))
 	}
 	j.state[i] = to
+	if from == roost.Blocked && j.waitingRestarts > 0 {
+		q.endWait(j, i)
+	}
 	j.gangs.taskMoved(i, from, to)
 	q.updateGangOrder(j, i, from, to)
 	j.counts[from]--

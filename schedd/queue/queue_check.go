@@ -177,7 +177,7 @@ func (q *quotaDemands) checkDemands() {
 // checkDependencies checks that a job's tasks stand where what it waits for has them, and
 // that rivals know each other.
 func (q *jobTable) checkDependencies(j *job) {
-	if j.counts[roost.Blocked] > 0 && !j.isBlocked() || j.counts[roost.Idle] > 0 && j.isBlocked() {
+	if j.counts[roost.Blocked] > j.waitingRestarts && !j.isBlocked() || j.counts[roost.Idle] > 0 && j.isBlocked() {
 		panic(fmt.Sprintf("queue: job %d is blocked: %v, and counts %v", j.seq, j.isBlocked(), j.counts))
 	}
 	if j.expectedBefore < 0 || j.expectedSync < 0 {

@@ -150,6 +150,7 @@ func (d *testQueue) randomStep(rng *rand.Rand) {
 	}
 	d.apply(events...)
 	d.apply(d.queue.Followups(d.now)...)
+	d.apply(d.queue.DueRestarts(d.now)...)
 }
 
 // advanceRandom moves some task a step on.

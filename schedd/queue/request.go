@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
 // RequestID names a request within one start of the schedd.
@@ -26,10 +27,10 @@ type Request struct {
 	Walltime         time.Duration // of each; 0: none
 	PredictedRuntime time.Duration // how long one is expected to take; 0: nobody knows
 	Reservation      string
-	Priority         int       // the highest among them
-	OldestSubmit     time.Time // submit time of the first of those
-	Now              bool      // an operator wants them to run now, out of turn
-	Service          bool      // they are to run always
+	Priority         int                // the highest among them
+	OldestSubmit     time.Time          // submit time of the first of those
+	Now              bool               // an operator wants them to run now, out of turn
+	Service          *jobad.ServiceSpec // they are to run always; nil: they end
 
 	key      string
 	gangSize int // how many tasks start together; 0: each for itself

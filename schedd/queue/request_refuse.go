@@ -15,7 +15,7 @@ import (
 // service block waits too: it is to run as soon as that is possible.
 func (q *requestIndex) HoldInfeasible(now time.Time, id RequestID, missing string) []eventlog.JobEvent {
 	r := q.requests[id]
-	if r == nil || r.Class != roost.AppStream || r.Service || len(r.classes) == 0 {
+	if r == nil || r.Class != roost.AppStream || r.Service != nil || len(r.classes) == 0 {
 		return nil
 	}
 	j := r.classes[0].job

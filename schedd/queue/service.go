@@ -1,7 +1,11 @@
 package queue
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/roost-batch/roost"
@@ -36,7 +40,16 @@ func (q attemptDecisions) RecordHealth(now time.Time, a roost.AttemptID, s roost
 	return e, true
 }
 
-// applyHealth folds that in.
+// applyServiceEvent folds in what concerns tasks of services alone.
+func (q *Queue) applyServiceEvent(j *job, e eventlog.JobEvent) {
+	if e.Type == eventlog.BackoffEnded {
+		q.applyBackoffEnded(j, e)
+	} else {
+		q.applyHealth(j, e)
+	}
+}
+
+// applyHealth folds in what a machine says of an attempt's health.
 func (q *Queue) applyHealth(j *job, e eventlog.JobEvent) {
 	r := q.liveRecord(j, e)
 	if r.Service == nil {
@@ -61,13 +74,16 @@ func (j serviceTasks) setState(i int, r *eventlog.TaskRecord, to roost.ServiceSt
 	x := j.ownExtras()
 	x.serviceStates[s.State]--
 	x.serviceStates[to]++
-	if s.State, s.Since, s.ReadySince = to, at, 0; to == roost.ServiceReady {
+	s.State, s.Since = to, at
+	switch to {
+	case roost.NoServiceState: // for how long it was ready decides on its restart
+		s.Check, s.Detail = "", ""
+	case roost.ServiceReady:
 		if s.ReadySince = at; r.Attempt > s.RestartOf {
 			s.RestartOf = 0
 		}
-	}
-	if to == roost.NoServiceState {
-		s.Check, s.Detail = "", ""
+	default:
+		s.ReadySince = 0
 	}
 }
 
@@ -80,6 +96,7 @@ func (j serviceTasks) beginAttempt(i int, r *eventlog.TaskRecord, at int64) {
 		r.Service = &eventlog.ServiceRecord{}
 		j.ownExtras().serviceStates[roost.NoServiceState]++
 	}
+	r.Service.ReuseClaim = false
 	j.setState(i, r, roost.ServiceStarting, at)
 }
 
@@ -95,6 +112,7 @@ type ServiceStatus struct {
 	HasChecks bool
 	Wanted    int // tasks that are to run
 	ByState   [roost.ServiceLost + 1]int
+	Waiting   int // tasks that wait for their restart
 }
 
 // TaskServiceStatus is what is told of one task of a service.
@@ -103,6 +121,10 @@ type TaskServiceStatus struct {
 	Since  int64 // when it came into that state, unix nanoseconds
 	Check  string
 	Detail string
+	// how often it was started again, after ends that were no order of Roost; and since
+	// when in a row too early
+	Restarts, EarlyEnds int
+	RestartAt           int64 // when it is started again, unix nanoseconds; 0: it waits for no such time
 }
 
 // status tells how a service stands; nil for a job that is none.
@@ -115,6 +137,7 @@ func (j serviceTasks) status() *ServiceStatus {
 	for state, n := range j.serviceStates {
 		s.ByState[state] = int(n)
 	}
+	s.Waiting = int(j.waitingRestarts)
 	s.ByState[roost.NoServiceState] = s.Wanted
 	for state := roost.ServiceStarting; state <= roost.ServiceLost; state++ {
 		s.ByState[roost.NoServiceState] -= s.ByState[state]
@@ -128,7 +151,12 @@ func taskServiceStatus(r *eventlog.TaskRecord) *TaskServiceStatus {
 		return nil
 	}
 	s := r.Service
-	return &TaskServiceStatus{State: s.State, Since: s.Since, Check: s.Check, Detail: s.Detail}
+	t := &TaskServiceStatus{State: s.State, Since: s.Since, Check: s.Check, Detail: s.Detail, Restarts: s.Restarts,
+		EarlyEnds: s.EarlyEnds}
+	if s.Waits {
+		t.RestartAt = s.NotBefore
+	}
+	return t
 }
 
 // restore counts the states of a restored job's tasks.
@@ -146,6 +174,7 @@ func (j serviceTasks) restore() {
 // checkService panics when the states of a service's tasks contradict their attempts.
 func (q *jobTable) checkService(j *job) {
 	var states [roost.ServiceLost + 1]int32
+	waiting := int32(0)
 	for i := range j.state {
 		r := j.records.Own(i)
 		if r == nil || r.Service == nil {
@@ -156,13 +185,106 @@ func (q *jobTable) checkService(j *job) {
 		}
 		s := r.Service
 		states[s.State]++
-		if (s.State != roost.NoServiceState) != r.Live || (s.State == roost.ServiceReady) != (s.ReadySince != 0) {
+		waiting += boolToInt(s.Waits)
+		checkRestart(j, i, r)
+		if (s.State != roost.NoServiceState) != r.Live ||
+			r.Live && (s.State == roost.ServiceReady) != (s.ReadySince != 0) {
 			panic(fmt.Sprintf("queue: %v is %v since %d, ready since %d, and its attempt is live: %v",
 				j.id(q.host).Task(i), s.State, s.Since, s.ReadySince, r.Live))
 		}
 	}
-	if states != j.serviceStates {
-		panic(fmt.Sprintf("queue: tasks of service %d are in the states %v, and %v are counted", j.seq, states,
-			j.serviceStates))
+	if states != j.serviceStates || waiting != j.waitingRestarts {
+		panic(fmt.Sprintf("queue: tasks of service %d are in the states %v, %d wait, and %v and %d are counted",
+			j.seq, states, waiting, j.serviceStates, j.waitingRestarts))
 	}
 }
+
+// healthReason says how the live attempt of a task is.
+func healthReason(s *eventlog.ServiceRecord) string {
+	if s.Check == "" {
+		return s.State.String()
+	}
+	return strings.TrimSuffix(fmt.Sprintf("%v: check %s: %s", s.State, s.Check, s.Detail), ": ")
+}
+
+// A task whose check for "live" has failed is started again. That is a planned
+// disruption of its job: if all tasks fail at once, as when a database that all of them
+// need is away, only so many are started again at a time as may be down.
+
+// NoteFailing notes whether a live attempt's check for "live" has failed. Nothing of it
+// is in the log: a machine repeats it at the beginning of each session.
+func (q *pendingEffects) NoteFailing(a roost.AttemptID, failing bool) {
+	if failing && q.IsLive(a) && q.jobs[a.Task.Job.Seq].spec.Service != nil {
+		q.failing[a] = true
+	} else {
+		delete(q.failing, a)
+	}
+}
+
+// HealthRestarts decides which failing attempts are ended, one of each job at a time. It
+// is to be asked again until it decides nothing.
+func (q *Queue) HealthRestarts(now time.Time) (events []eventlog.JobEvent) {
+	if len(q.failing) == 0 {
+		return nil
+	}
+	decided := map[uint64]bool{}
+	for _, a := range slices.SortedFunc(maps.Keys(q.failing), compareAttempts) {
+		if !q.IsLive(a) {
+			delete(q.failing, a)
+			continue
+		}
+		j := q.jobs[a.Task.Job.Seq]
+		r := j.records.Own(a.Task.Index).Service
+		switch {
+		case r.RestartOf == a.Attempt:
+			delete(q.failing, a)
+		case decided[j.seq]:
+		case j.state[a.Task.Index] == roost.Suspended:
+		case serviceTasks{j}.healthRestarts() < serviceTasks{j}.maxHealthRestarts():
+			decided[j.seq] = true
+			e := eventAbout(now, eventlog.BecameUnready, a)
+			e.ServiceState, e.HealthCheck, e.Force = roost.ServiceLeaving, r.Check, true
+			e.Reason = fmt.Sprintf("live check %s failed: %s", r.Check, cmp.Or(r.Detail, "no reason was given"))
+			events = append(events, e)
+		default:
+			decided[j.seq] = true // its other tasks have to wait as well
+		}
+	}
+	return events
+}
+
+func compareAttempts(a, b roost.AttemptID) int {
+	return cmp.Or(cmp.Compare(a.Task.Job.Seq, b.Task.Job.Seq), cmp.Compare(a.Task.Index, b.Task.Index),
+		cmp.Compare(a.Attempt, b.Attempt))
+}
+
+// restartForHealth folds in that an attempt is ended for a check.
+func (q *Queue) restartForHealth(j *job, i int, r *eventlog.TaskRecord, reason string) {
+	r.Service.RestartOf = r.Attempt
+	if n, most := (serviceTasks{j}).healthRestarts(), (serviceTasks{j}).maxHealthRestarts(); n > most {
+		panic(fmt.Sprintf("queue: %d tasks of job %d are started again for their checks, and %d may be down", n,
+			j.seq, most))
+	}
+	q.vacates = append(q.vacates, healthVacate(q.attemptOf(j, i), reason))
+}
+
+func healthVacate(a roost.AttemptID, reason string) VacateAttempt {
+	return VacateAttempt{Attempt: a, Checkpoint: true, Reason: reason}
+}
+
+// healthRestarts counts the tasks that were ended for a check, and are not ready again.
+func (j serviceTasks) healthRestarts() (n int) {
+	for i, s := range j.state {
+		if s.IsFinal() || s == roost.Held {
+			continue
+		}
+		if r := j.records.Own(i); r != nil && r.Service != nil && r.Service.RestartOf != 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// maxHealthRestarts is how many tasks of the job may be down for that at once: one, or
+// one in twenty.
+func (j serviceTasks) maxHealthRestarts() int { return max(1, len(j.state)/20) }

@@ -125,3 +125,134 @@ func TestServiceSpec(t *testing.T) {
 		t.Error("a state that there is not was read")
 	}
 }
+
+// crash ends an attempt after a while, and has time pass until its task may start again.
+// It returns the wait.
+func (d *testQueue) crash(a roost.AttemptID, life time.Duration, code int32) (wait time.Duration) {
+	d.Helper()
+	d.now = d.now.Add(life)
+	d.end(a, eventlog.AttemptExit{Code: code})
+	if due := d.queue.NextRestart(); !due.IsZero() {
+		wait = due.Sub(d.now)
+		if d.apply(d.queue.DueRestarts(due.Add(-1))...); d.queue.NextRestart() != due {
+			d.Fatalf("started again %v early", due.Sub(d.now))
+		}
+		d.now = due
+		d.apply(d.queue.DueRestarts(d.now)...)
+	}
+	return wait
+}
+
+// TestCrashLoop checks the waits of a task that fails at once. It checks when its claim
+// is given up, too, and what is told of it.
+func TestCrashLoop(t *testing.T) {
+	d := newTestQueue(t)
+	id := d.submit(1, "Service = []")
+	for n, full := range []time.Duration{1, 2, 4, 8, 16, 32, 60, 60} {
+		a := d.run()
+		if a.Attempt != roost.AttemptNumber(n+1) {
+			t.Fatalf("attempt %d, want %d", a.Attempt, n+1)
+		}
+		d.now = d.now.Add(time.Second)
+		d.end(a, eventlog.AttemptExit{Code: 1})
+		s, _ := d.queue.Status(id.Seq)
+		if want := ordinal(n+1) + " restart, exit code 1"; s.Reason != want || s.Task.State != roost.Blocked {
+			t.Fatalf("%v: got %q, want %q", s.Task.State, s.Reason, want)
+		}
+		if got := s.Task.Service; got.Restarts != n+1 || got.EarlyEnds != n+1 || got.RestartAt == 0 ||
+			s.Service.Waiting != 1 {
+			t.Fatalf("got %+v", got)
+		}
+		if same := n != 5; d.queue.ReusesClaim(a.Task) != same {
+			t.Fatalf("restart %d: the claim is kept: %v, want %v", n+1, !same, same)
+		}
+		d.checkSame(d.restoredCopy())
+		due := d.queue.NextRestart()
+		if wait := due.Sub(d.now); wait > full*time.Second || wait < full*time.Second*3/4 {
+			t.Fatalf("restart %d waits %v, want about %v s", n+1, wait, int(full))
+		}
+		d.now = due
+		d.apply(d.queue.DueRestarts(d.now)...)
+		d.checkServices(id, "idle; 0 of 1")
+	}
+}
+
+// TestRestartOfSuccess checks that exit status 0 is no end either. A task that lived for
+// long starts at once, on its claim.
+func TestRestartOfSuccess(t *testing.T) {
+	d := newTestQueue(t)
+	id := d.submit(1, "Service = [BackoffFirst = 3; BackoffMax = 5]")
+	if wait := d.crash(d.run(), time.Minute, 0); wait <= 2*time.Second || wait > 3*time.Second {
+		t.Fatalf("waits %v, want about 3s", wait)
+	}
+	if wait := d.crash(d.run(), time.Minute, 0); wait <= 3*time.Second || wait > 5*time.Second {
+		t.Fatalf("waits %v, want about 5s", wait)
+	}
+	a := d.run()
+	if wait := d.crash(a, 10*time.Minute, 0); wait != 0 || !d.queue.ReusesClaim(a.Task) {
+		t.Fatalf("waits %v, keeps its claim: %v", wait, d.queue.ReusesClaim(a.Task))
+	}
+	d.checkServices(id, "idle; 0 of 1")
+	if wait := d.crash(d.run(), time.Second, 0); wait <= 2*time.Second || wait > 3*time.Second {
+		t.Fatalf("waits %v, want about 3s again", wait)
+	}
+}
+
+// TestNoWait checks that what Roost or a lost machine ends makes no wait.
+func TestNoWait(t *testing.T) {
+	for _, cause := range []eventlog.ExitCause{eventlog.CausePreemption, eventlog.CauseVacate, eventlog.CauseLease} {
+		d := newTestQueue(t)
+		id := d.submit(1, "Service = []")
+		a := d.run()
+		d.end(a, eventlog.AttemptExit{Cause: cause, Signal: 9})
+		d.checkServices(id, "idle; 0 of 1")
+		if s, _ := d.queue.Status(id.Seq); s.Task.Service.Restarts != 0 || d.queue.ReusesClaim(a.Task) {
+			t.Fatalf("cause %v counts: %+v", cause, s.Task.Service)
+		}
+		e, _ := d.queue.RecordLost(d.now, d.run(), "node gone")
+		d.apply(e)
+		d.checkServices(id, "idle; 0 of 1")
+	}
+	d := newTestQueue(t)
+	id := d.submit(1, "Service = []")
+	for range 2 * maxMachineFailures { // a batch task would be held
+		d.end(d.run(), eventlog.AttemptExit{Cause: eventlog.CauseMachine, Reason: "the disk is full"})
+		d.now = d.queue.NextRestart()
+		d.apply(d.queue.DueRestarts(d.now)...)
+	}
+	d.checkServices(id, "idle; 0 of 1")
+}
+
+// TestOrdersWhileWaiting checks what orders do to a task that waits for its restart. Its
+// claim does not wait any longer.
+func TestOrdersWhileWaiting(t *testing.T) {
+	d := newTestQueue(t)
+	id := d.submit(2, "Service = []")
+	one := TaskSelector{Job: id, Ranges: []eventlog.IndexRange{{First: 0, Last: 0}}}
+	first, second := d.run(), d.run()
+	d.end(first, eventlog.AttemptExit{Code: 1})
+	d.checkServices(id, "blocked, running ready; 1 of 2")
+	events, err := d.queue.HoldTasks(d.now, alice, one, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.apply(events...)
+	if got := d.queue.TakeReleasedRestarts(); len(got) != 1 || got[0] != first.Task || d.queue.ReusesClaim(first.Task) {
+		t.Fatalf("got %v, want task 0, which keeps no claim", got)
+	}
+	d.checkServices(id, "held, running ready; 1 of 1")
+	d.now = d.now.Add(time.Hour)
+	if e := d.queue.DueRestarts(d.now); len(e) != 0 || !d.queue.NextRestart().IsZero() {
+		t.Fatalf("got %v of a held task", e)
+	}
+	events, _ = d.queue.ReleaseTasks(d.now, alice, one)
+	d.apply(events...)
+	d.checkServices(id, "idle, running ready; 1 of 2")
+	d.run()
+	d.end(second, eventlog.AttemptExit{Code: 1})
+	events, _ = d.queue.RemoveTasks(d.now, alice, TaskSelector{Job: id}, "", false)
+	d.apply(events...)
+	d.checkServices(id, "running ready, removed; 1 of 1")
+	d.end(roost.AttemptID{Task: first.Task, Attempt: 2}, eventlog.AttemptExit{Code: 0})
+	d.checkState(id, "removed 2")
+}

@@ -101,6 +101,12 @@ func (q *Queue) restoreStates(j *job, states []roost.TaskState) {
 		}
 		q.restoreState(j, i, to)
 		q.updateRestoreClass(j, i)
+		if r != nil && r.Service != nil && r.Service.Waits {
+			if to != roost.Blocked || r.Exit == nil {
+				panic(fmt.Sprintf("task %d is %v, and waits for its restart", i, to))
+			}
+			q.addRestart(j, i, r.Service.NotBefore)
+		}
 		if to.IsActive() {
 			j.active++
 			if r.RemoveWanted {

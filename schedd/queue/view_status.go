@@ -140,6 +140,8 @@ func (j *job) startAndEnd() (started, ended int64, reason string) {
 	case j.failed > 0:
 		tasks, _, failed := j.userCounts()
 		reason = fmt.Sprintf("%d of %d tasks failed", failed, tasks)
+	case j.spec.Service != nil && !j.isBlocked():
+		reason = serviceTasks{j}.reason()
 	case j.counts[roost.Blocked] > 0:
 		reason = blockedReason(j)
 	}
@@ -153,6 +155,8 @@ func (j *job) stateReason(i int) (why string) {
 		why = recordReason(r, j.state[i])
 	}
 	switch {
+	case j.state[i] == roost.Blocked && waitsForRestart(j, i):
+		return restartReason(r)
 	case j.state[i] == roost.Blocked:
 		return blockedReason(j)
 	case j.state[i] == roost.Held && why == "":
@@ -298,6 +302,8 @@ func recordReason(r *eventlog.TaskRecord, s roost.TaskState) string {
 		return r.Reason
 	case s.IsActive() && r.RemoveWanted:
 		return "being removed: " + r.Reason
+	case s.IsActive() && r.Service != nil && !r.RemoveWanted && !r.HoldWanted && s != roost.Suspended:
+		return healthReason(r.Service)
 	case s.IsActive() && r.HoldWanted:
 		return "being held: " + r.HoldReason
 	case s == roost.Suspended && r.OwnerReason != "" && r.AlsoByUser:

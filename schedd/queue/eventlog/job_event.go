@@ -46,6 +46,7 @@ const (
 	BecameUnready    // such a task is not ready any more; ServiceState says how it is
 	Ticked           // a run of a schedule was made
 	TickSkipped      // or was not
+	BackoffEnded     // such a task has waited for its restart
 )
 
 var eventTypeNames = [...]string{
@@ -58,7 +59,7 @@ var eventTypeNames = [...]string{
 	OwnerSuspended: "suspended", OwnerResumed: "resumed", Signalled: "signalled", Requeued: "requeued",
 	Altered: "altered", Ordered: "reordered", Returned: "returned",
 	RunRequested: "run-now", RunDenied: "run-denied", NodesReleased: "nodes-released",
-	BecameReady: "ready", BecameUnready: "unready",
+	BecameReady: "ready", BecameUnready: "unready", BackoffEnded: "restart-due",
 	Ticked: "ticked", TickSkipped: "skipped",
 }
 
@@ -79,7 +80,7 @@ type JobEvent struct {
 	// secondary tasks there
 	Ranges []IndexRange
 	// Assigned, Started, Ended, Lost, OwnerSuspended, OwnerResumed, BecameReady,
-	// BecameUnready, and of checkpoints; NodesReleased: the primary task
+	// BecameUnready, BackoffEnded, and of checkpoints; NodesReleased: the primary task
 	Index int
 	// Held: where the job's record was damaged, the highest number that an attempt of it
 	// may have had; 0 otherwise

@@ -16,6 +16,13 @@ type ServiceRecord struct {
 	Detail     string             // what that said
 	// the last attempt that was ended for a check, until a later one is ready; 0: none
 	RestartOf roost.AttemptNumber
+	Restarts  int     // of the task, after ends that were no order of Roost
+	EarlyEnds int     // such ends in a row that came early, see package restart
+	Recent    []int64 // restarts on the present machine that still count
+	// since when another attempt may begin; 0: since ever
+	NotBefore  int64
+	Waits      bool // it waits for that
+	ReuseClaim bool // the next attempt is to run on the claim of the last
 }
 
 func (s *ServiceRecord) append(b []byte) []byte {
@@ -24,7 +31,14 @@ func (s *ServiceRecord) append(b []byte) []byte {
 	b = appendNumber(b, 3, uint64(s.ReadySince))
 	b = appendText(b, 4, s.Check)
 	b = appendText(b, 5, s.Detail)
-	return appendNumber(b, 6, uint64(s.RestartOf))
+	b = appendNumber(b, 6, uint64(s.RestartOf))
+	b = appendNumber(b, 7, uint64(s.Restarts))
+	b = appendNumber(b, 8, uint64(s.EarlyEnds))
+	for _, at := range s.Recent {
+		b = appendNumber(b, 9, uint64(at))
+	}
+	b = appendNumber(b, 10, uint64(s.NotBefore))
+	return appendBool(appendBool(b, 11, s.Waits), 12, s.ReuseClaim)
 }
 
 func (s *ServiceRecord) decode(b []byte) error {
@@ -44,6 +58,18 @@ func (s *ServiceRecord) decode(b []byte) error {
 			s.Detail = string(f.bytes)
 		case 6:
 			s.RestartOf = roost.AttemptNumber(f.value)
+		case 7:
+			s.Restarts = int(f.value)
+		case 8:
+			s.EarlyEnds = int(f.value)
+		case 9:
+			s.Recent = append(s.Recent, int64(f.value))
+		case 10:
+			s.NotBefore = int64(f.value)
+		case 11:
+			s.Waits = f.value != 0
+		case 12:
+			s.ReuseClaim = f.value != 0
 		}
 		return nil
 	})
