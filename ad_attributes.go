@@ -235,7 +235,7 @@ const (
 	// the concurrency limits that each claim takes, in the form that ParseLimitRequests
 	// reads
 	AttrLimits = "ConcurrencyLimits"
-	AttrPorts = "Ports" // ports that each task of a job needs, a list of ads with AttrName
+	AttrPorts  = "Ports" // ports that each task of a job needs, a list of ads with AttrName
 	// name of a machine attribute: tasks are spread over machines with different values
 	// of it
 	AttrSpread = "Spread"

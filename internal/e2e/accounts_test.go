@@ -16,10 +16,11 @@ import (
 // when a hard budget is spent.
 func TestAccounts(t *testing.T) {
 	t.Parallel()
+	programs := program(t, "faults") // which may take a minute
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	s := &accountedPool{T: t, ctx: ctx}
-	s.start(PoolOptions{Roost: program(t, "faults"), Dir: filepath.Join(t.TempDir(), "pool"), Nodes: 1, CPUs: 2})
+	s.start(PoolOptions{Roost: programs, Dir: filepath.Join(t.TempDir(), "pool"), Nodes: 1, CPUs: 2})
 	s.command(0, "rate", "set", "--rule", "sum", "--core-hour", "1000000", "--from", "2026-01-01")
 	s.submit(4)
 	s.awaitAttempts(nil)

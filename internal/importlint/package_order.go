@@ -254,9 +254,9 @@ func libraries() map[string][]string {
 		"github.com/prometheus/client_golang": {"internal/metrics"},
 		"github.com/vbauerster/mpb/v8":        {"internal/cli/progressbar", "internal/cli/sim"},
 		// frames and headers of HTTP/2, for calls over sockets; a bound on connections
-		"golang.org/x/net":  {"internal/rpc", "internal/rpc/localrpc", "internal/web"},
-		"golang.org/x/term": {"internal/cli/frame", "internal/cli/jobs", "internal/cli/terminal"},
-		"github.com/miekg/dns":              {"collector/dns"},
+		"golang.org/x/net":     {"internal/rpc", "internal/rpc/localrpc", "internal/web"},
+		"golang.org/x/term":    {"internal/cli/frame", "internal/cli/jobs", "internal/cli/terminal"},
+		"github.com/miekg/dns": {"collector/dns"},
 		"golang.org/x/time": {"internal/adclient", "collector", "negotiator",
 			"schedd", "startd", "internal/web/route"},
 		"golang.org/x/sync": {"internal/rpc", "internal/accounting/accountant", "internal/adclient", "collector",

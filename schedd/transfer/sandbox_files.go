@@ -90,9 +90,9 @@ func (t *FileTransfers) BuildProgram(a roost.AttemptID, node string) (w *wire.Pr
 		User: p.Owner, Scratch: pl.scratch,
 		Checkpoint: codec.WireCheckpointPolicy(p.Checkpoint, pl.scratch), Restore: codec.WireImage(p.Restore,
 			p.RestoreKey),
-		Bounds: codec.WireBounds(p.Bounds),
+		Bounds:  codec.WireBounds(p.Bounds),
 		Service: codec.WireService(p.Service),
-		PbsId:  p.PBS, Queue: p.Queue, Account: p.Account,
+		PbsId:   p.PBS, Queue: p.Queue, Account: p.Account,
 		NodeFile: pbsNodeFile(p.Hosts), GpuFile: t.pbsGPUFile(p.Hosts),
 	}
 	if pl.scratch {

@@ -46,7 +46,7 @@ type Policy struct {
 	AtOnce       Amount // tasks being replaced at one time
 	Surge        Amount // tasks beyond the count of the job, while it is updated
 	MaxDown      Amount // tasks that all planned causes together may take down
-	MaxDownSet  bool   // false: MaxDown is 1 or 5 %, the greater
+	MaxDownSet   bool   // false: MaxDown is 1 or 5 %, the greater
 	Settling     time.Duration
 	ReadyWithin  time.Duration
 	Progress     time.Duration // 0: an update may go on without progress
