@@ -2,7 +2,6 @@ package accounting
 
 import (
 	"encoding/hex"
-	"fmt"
 
 	"github.com/roost-batch/roost"
 )
@@ -17,15 +16,6 @@ type SourceID [16]byte
 
 // String returns the id in hexadecimal digits.
 func (s SourceID) String() string { return hex.EncodeToString(s[:]) }
-
-// ParseSourceID reads the form of String.
-func ParseSourceID(text string) (s SourceID, err error) {
-	b, err := hex.DecodeString(text)
-	if err != nil || len(b) != len(s) {
-		return s, fmt.Errorf("source %.40q: %w: an id has 32 hexadecimal digits", text, roost.Invalid)
-	}
-	return SourceID(b), nil
-}
 
 // JobKey is the natural key of a job in all sources. The month of the submission never
 // changes and is a part of each key, because the store is divided by it.

@@ -34,6 +34,7 @@ func TestAccounts(t *testing.T) {
 	if out := s.command(0, "sacct", "--json"); !strings.Contains(out, `"current":["COMPLETED"]`) {
 		t.Errorf("sacct prints\n%s", out)
 	}
+	s.checkTables()
 	s.checkLiveAttempts()
 	if out := s.command(0, "sacct", "--helpformat"); !strings.Contains(out, "MaxRSS") {
 		t.Errorf("sacct lists the fields\n%s", out)
@@ -58,6 +59,26 @@ func TestAccounts(t *testing.T) {
 	if err := s.pool.Stop(); err != nil {
 		t.Errorf("stop: %v", err)
 	}
+}
+
+// checkTables holds that each table has what the four attempts of one job give.
+func (s *accountedPool) checkTables() {
+	s.Helper()
+	for table, want := range map[string]struct {
+		head string
+		rows int // at least
+	}{"attempts": {"job,source,index,attempt,", 4}, "segments": {"job,source,index,attempt,from,", 0},
+		"jobs": {"job,source,name,", 1}, "usage": {"job,source,index,attempt,node,begin,", 0},
+		"machines": {"node,time,what,class,", 1}} {
+		csv := s.command(0, "sacct", "--all", "--export", "csv", "--table", table)
+		lines := s.command(0, "sacct", "--all", "--export", "jsonl", "--table", table)
+		rows := strings.Count(csv, "\n") - 1
+		if !strings.HasPrefix(csv, want.head) || rows < want.rows || strings.Count(lines, "\n") != rows {
+			s.Errorf("the table %s is\n%s\nand as lines of JSON\n%s", table, csv, lines)
+		}
+	}
+	s.command(64, "sacct", "--export", "csv", "--table", "actions")
+	s.command(64, "sacct", "--export", "swf", "--table", "jobs")
 }
 
 // checkLiveAttempts holds that sacct lists a task that runs and a job that waits. Neither

@@ -2,6 +2,7 @@ package export
 
 import (
 	"bytes"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -153,8 +154,10 @@ func (r *recordReader) resources(prefix string) roost.Resources {
 // attempt reads an attempt and its job back. The table has neither segments nor amounts
 // that peaks do not have.
 func (r *recordReader) attempt() *accounting.AttemptRecord {
-	source, err := accounting.ParseSourceID(r.values["source"])
+	id, err := hex.DecodeString(r.values["source"])
 	r.fail("source", err)
+	source := accounting.SourceID{}
+	copy(source[:], id)
 	seq, host, _ := strings.Cut(r.values["job"], ".")
 	number, err := strconv.ParseUint(seq, 10, 64)
 	r.fail("job", err)

@@ -37,6 +37,9 @@ func exportAttempts(c *frame.Invocation, q *query.Query, format string) error {
 	if c.IsFlagSet("key") && format != "borg" {
 		return frame.UsageErrorf("--key is for --export borg")
 	}
+	if c.IsFlagSet("table") && format != "csv" && format != "jsonl" {
+		return frame.UsageErrorf("--table is for --export csv and jsonl")
+	}
 	if !c.IsFlagSet("limit") {
 		q.Limit = query.MaxLimit
 	}
@@ -48,10 +51,8 @@ func exportAttempts(c *frame.Invocation, q *query.Query, format string) error {
 		err = exportXDMoD(c, attempts)
 	case "swf":
 		err = exportSWF(c, q, attempts)
-	case "csv":
-		_, err = export.Attempts().WriteCSV(c.Stdout, attempts)
-	case "jsonl":
-		_, err = export.Attempts().WriteJSONLines(c.Stdout, attempts)
+	case "csv", "jsonl":
+		err = exportTable(c, q, format, attempts)
 	case "pbs":
 		err = exportPBS(c, q, meter)
 	case "borg":

@@ -51,6 +51,8 @@ func sacctFlags() []ucli.Flag {
 		&ucli.BoolFlag{Name: "noheader", Aliases: []string{"n"}, Usage: "no line of headings"},
 		&ucli.StringFlag{Name: "export",
 			Usage: "write for another program, as xdmod, swf, csv, jsonl, pbs or borg: `FORMAT`"},
+		&ucli.StringFlag{Name: "table", Value: "attempts",
+			Usage: "of csv and jsonl: write this `TABLE`, as attempts, segments, jobs, usage or machines"},
 		&ucli.StringFlag{Name: "to", Usage: "of pbs and borg: write the files into this `DIRECTORY`"},
 		&ucli.StringFlag{Name: "key", Usage: "of borg: hash names with the key in this `FILE`, not with a random one"},
 		&ucli.StringFlag{Name: "cluster", Usage: "the `NAME` of the pool", Value: "roost"})
