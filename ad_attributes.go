@@ -235,7 +235,21 @@ const (
 	// the concurrency limits that each claim takes, in the form that ParseLimitRequests
 	// reads
 	AttrLimits = "ConcurrencyLimits"
-	AttrPorts  = "Ports" // ports that each task of a job needs, a list of ads with AttrName
+	// ports that each task of a job needs, a list of ads with AttrName, AttrPortStatic,
+	// AttrPortListen and AttrPortHost
+	AttrPorts      = "Ports"
+	AttrPortStatic = "Static"
+	AttrPortListen = "Listen"
+	AttrPortHost   = "Host"
+	// of a request: the numbers that its ports must have; of a machine: those that are
+	// taken
+	AttrStaticPorts = "StaticPorts"
+	AttrPortsTaken  = "PortsTaken"
+	// of a request: the capabilities that its owner needs for its ports
+	AttrPortCapabilities = "PortCapabilities"
+	// of a machine: numbers that only one job may have again for a while, a list of ads
+	// with AttrPortStatic and AttrJob
+	AttrPortsQuarantined = "PortsQuarantined"
 	// name of a machine attribute: tasks are spread over machines with different values
 	// of it
 	AttrSpread = "Spread"

@@ -135,6 +135,7 @@ func (c *leaderState) addGrant(now time.Time, r *scheddRequest, g match.Grant) *
 		Owner: r.Submitter.Owner, Group: r.Submitter.Group, Band: r.Band.String(),
 		Resources: wire.FromResources(g.Resources()), Waiting: g.Waiting, Victims: g.Victims, Why: g.EvictionReason,
 	}
+	message.PortRights = c.portRights(r)
 	claimBy := claimDeadline(now, m, r.Class.Limits)
 	message.ClaimBy = int64(claimBy)
 	if m.names {
@@ -147,7 +148,7 @@ func (c *leaderState) addGrant(now time.Time, r *scheddRequest, g match.Grant) *
 		band: r.Band, machine: m.Name,
 		resources: match.PendingGrant{Request: r.Key, Resources: g.Resources(), Class: r.Class.AppClass,
 			MayReclaim: !r.Band.IsProd(), Waiting: g.Waiting, Unit: g.Unit, WalltimeEnd: r.walltimeEnd(now),
-			Victims: g.Victims},
+			Victims: g.Victims, Ports: r.Class.StaticPorts},
 		message: message, started: m.Started, limitUse: r.Class.Limits,
 	}
 	c.pendingByID[p.id] = p

@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/negotiator/cellstate"
 	"github.com/roost-batch/roost/negotiator/ledger"
@@ -42,6 +43,8 @@ func (c *leaderState) broadcastPolicy() {
 			}
 			m.Limits = namesOf(l.Limits(), func(m ledger.ConcurrencyLimit) string { return m.Name })
 			m.JobAdmins = l.JobAdmins()
+			m.StaticPortUsers = l.Holders(roost.CapabilityStaticPorts)
+			m.PrivilegedPortUsers = l.Holders(roost.CapabilityPrivilegedPorts)
 			c.policyMessages = policyMessage{l.PolicyVersion() + 1, m}
 		}
 	})

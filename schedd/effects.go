@@ -113,7 +113,8 @@ func (s *Schedd) claimRequest(c *dispatch.Claim, r *queue.Request) *wire.ClaimRe
 	if attack.Is(attack.ImpossibleUID) {
 		m.Uid = 1<<32 - 1
 	}
-	if job, ok := s.queue.NextJob(r.ID); ok && len(m.Victims) > 0 {
+	m.Ports, m.PortRights = wire.FromPortRequests(r.Ports), c.Grant.PortRights
+	if job, ok := s.queue.NextJob(r.ID); ok && (len(m.Victims) > 0 || len(m.Ports) > 0) {
 		m.Job = job.String()
 	}
 	return m

@@ -37,9 +37,7 @@ func (l *machineLoop) performEffect(effect slot.Effect) {
 	case slot.CancelQueued:
 		l.recordCancelled(e)
 	case slot.StartAttempt:
-		a := l.programs[e.Claim.ID]
-		delete(l.programs, e.Claim.ID)
-		l.sendCommand(e.Claim, claim.StartCmd{ID: e.Attempt, Program: a.GetProgram(), AwaitInput: a.GetHoldForInput()})
+		l.startAttempt(e)
 	case slot.RejectActivation:
 		l.rejectActivation(e)
 	case slot.VacateAttempt:
@@ -100,7 +98,7 @@ func (l *machineLoop) createClaim(c *slot.Claim) {
 		ID: uint64(c.ID), Epoch: c.Grant.Epoch, Grant: c.Grant.ID, Schedd: c.Schedd, Owner: c.Owner, About: c.Info,
 		UID: c.UID, GID: c.GID, Rights: &as,
 		Class: c.Class, MayWait: c.CanQueue, Resources: c.Resources, Placed: l.savedPlacement(c),
-		Cores: l.boundCores(c), Lease: c.LeasePeriod, BootID: l.host.boot,
+		Cores: l.boundCores(c), Ports: c.Ports, PortJob: c.PortJob, Lease: c.LeasePeriod, BootID: l.host.boot,
 		Cookie: hex.EncodeToString(cookie),
 	}, l.spares.take(c.ID))
 	l.runners[c.ID] = h

@@ -69,6 +69,7 @@ type machineLoop struct {
 	advertisedRunning int         // attempts that it shows
 	ownerState        *ownerState // nil: the machine is nobody's
 	spares            *spareStarters
+	savedPorts        uint64        // version of the ports in quarantine that is on disk
 	maxNotice         time.Duration // the longest notice that is left to tasks; 0: their own
 
 	refusedFrom time.Duration // since boot: the second in which refusals are counted
@@ -152,6 +153,7 @@ func (l *machineLoop) performEffects() roost.BootTime {
 		for _, e := range effects {
 			l.performEffect(e)
 		}
+		l.savePorts()
 		if l.ownerState == nil || !l.ownerState.ClaimsChanged() {
 			return min(wake, next)
 		}

@@ -20,7 +20,7 @@ func (l *machineLoop) wirePlacement(c *slot.Claim) *wire.Placed {
 	if !c.HasResources() {
 		return nil
 	}
-	f, to := l.table.Free(), &wire.Placed{}
+	f, to := l.table.Free(), &wire.Placed{Ports: l.host.wirePorts(c)}
 	for _, core := range l.boundCores(c) {
 		to.Cores = append(to.Cores, uint32(core))
 	}

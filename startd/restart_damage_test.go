@@ -9,6 +9,7 @@ import (
 
 	"github.com/roost-batch/roost/checkpoint"
 	"github.com/roost-batch/roost/internal/damage"
+	"github.com/roost-batch/roost/startd/slot"
 )
 
 // TestDamage damages the small files of a startd. Their readers must get what was
@@ -25,9 +26,14 @@ func TestDamage(t *testing.T) {
 	if err := day.load(dir, noon); err != nil {
 		t.Fatal(err)
 	}
+	if err := writePortFile(filepath.Join(dir, "ports"), portFile{"boot", []slot.FreedPort{{Number: 80, Job: "7.n1",
+		Until: 4711}}}); err != nil {
+		t.Fatal(err)
+	}
 	day.addCPUTime(noon.Add(time.Minute), 4711)
 	for name, read := range map[string]func() (any, error){
 		"reliability": func() (any, error) { r, err := openReliability(dir, "boot"); return r.history, err },
+		"ports":       func() (any, error) { return readPortFile(filepath.Join(dir, "ports")) },
 		"today":       func() (any, error) { var d dailyStats; err := d.load(dir, noon); return d.now, err },
 	} {
 		t.Run(name, func(t *testing.T) {

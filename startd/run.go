@@ -54,7 +54,8 @@ type startdHost struct {
 	accounts          *claim.Accounts
 	claims            *claim.Machine
 	checkpoints       *claim.Checkpoints
-	sandboxed         bool // tasks run in sandboxes
+	ports             claim.PortAddress // of the tasks
+	sandboxed         bool              // tasks run in sandboxes
 	reliability       *reliabilityTracker
 	stats             dailyStats
 	groups            *claim.Cgroups
@@ -205,11 +206,12 @@ func (m *startdHost) openState(starterPath string) (*machineLoop, error) {
 	if m.prober, err = m.newProber(); err != nil {
 		return nil, err
 	}
+	m.ports = claim.NewPortAddress(config.AdvertisedAddress(m.config.Listen), lookUpHost)
 	m.claims = claim.NewMachine(claim.Options{
 		Log: m.log, Settings: m.config, BootID: m.boot, StarterPath: starterPath, Sandboxed: m.sandboxed,
 		OutputLimit: disks.Output, Host: m, Agents: m.agents, Accounts: m.accounts, Cgroups: m.groups, GPUs: m.gpus,
 		Meters: m.meters, Checkpoints: m.checkpoints,
-		Prober: m.prober,
+		Prober: m.prober, Ports: m.ports,
 	})
 	m.Server = streams.New(streams.Options{Log: m.log, Loop: m, Agents: m.agents, Checkpoints: m.checkpoints})
 	m.groups.Describe(ad)
@@ -231,6 +233,7 @@ func (m *startdHost) openState(starterPath string) (*machineLoop, error) {
 	if l.ownerState, err = l.newOwnerState(); err != nil {
 		return nil, err
 	}
+	l.restorePorts()
 	l.adoptAll(claims)
 	if l.ownerState != nil { // after the claims: those that have more than is lent leave, and are not turned away
 		l.reloadRules()

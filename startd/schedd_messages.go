@@ -109,6 +109,7 @@ func (l *machineLoop) requestClaim(s *scheddSession, r *wire.ClaimRequest, who a
 		Id: r.GetGrant(), Node: l.host.config.Name, Resources: r.GetResources(), Epoch: r.GetEpoch(),
 		Capability: r.GetCapability(), Owner: r.GetOwner(),
 		Group: r.GetGroup(), Band: r.GetBand(), Victims: r.GetVictims(), Why: r.GetWhy(), ClaimBy: r.GetClaimBy(),
+		PortRights: r.GetPortRights(),
 	}
 	claimReq := slot.ClaimRequest{
 		Session: s.id, Schedd: s.schedd, Grant: roost.GrantID{Epoch: r.GetEpoch(), ID: r.GetGrant()},
@@ -130,6 +131,9 @@ func (l *machineLoop) requestClaim(s *scheddSession, r *wire.ClaimRequest, who a
 		claimReq.Ad = ad
 	}
 	if claimReq.Info, err = claimInfo(r, claimReq.Ad); err != nil {
+		claimReq.AccountError = err
+	}
+	if claimReq.Ports, err = l.host.portNeeds(s.schedd, r); err != nil {
 		claimReq.AccountError = err
 	}
 	if claimReq.AccountError == nil {

@@ -85,5 +85,7 @@ func (m *loopMetrics) snapshotOf(l *machineLoop) (s metrics.StartdSnapshot) {
 		throttled += now - since
 	}
 	s.ThrottledSeconds = throttled.Seconds()
+	ports := slot.PortsOf(l.table).Table().Counts()
+	s.PortsHeld, s.PortsQuarantined, s.PortsBusy = ports.Held, ports.Quarantined, ports.Busy
 	return s
 }

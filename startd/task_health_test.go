@@ -1,6 +1,9 @@
 package startd
 
 import (
+	"fmt"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -46,7 +49,6 @@ func TestTaskHealth(t *testing.T) {
 	s := p.connect("host1", 1)
 	claim := s.claim()
 	a := s.activate(claim, s.checkedProgram(file, false), false)
-	s.awaitStarted(a)
 	s.awaitHealth(a, wire.HealthState_HEALTH_STATE_STARTING)
 	if h := s.awaitHealth(a, wire.HealthState_HEALTH_STATE_UNREADY); h.GetCheck() != "up" ||
 		h.GetDetail() != "exit code 3: no file" || h.GetFailures() != 1 || h.GetAtNs() == 0 {
@@ -83,7 +85,6 @@ func TestFastVacateIsNotDrained(t *testing.T) {
 	program := s.checkedProgram("/nonexistent", true)
 	program.Service.DrainNs = int64(maxTestDrain)
 	a := s.activate(s.claim(), program, false)
-	s.awaitStarted(a)
 	s.awaitHealth(a, wire.HealthState_HEALTH_STATE_FAILING)
 	s.vacate(a, false)
 	s.awaitHealth(a, wire.HealthState_HEALTH_STATE_LEAVING)
@@ -91,6 +92,54 @@ func TestFastVacateIsNotDrained(t *testing.T) {
 	s.vacate(a, true)
 	if x := s.awaitOnlyExit(a); x.GetStatus().GetSignal() != 9 || time.Since(began) > maxTestDrain/2 {
 		t.Errorf("after %v: %s", time.Since(began), exitText(x))
+	}
+}
+
+// TestHealthOfPorts checks that a check and the stop_url of a task find its port.
+func TestHealthOfPorts(t *testing.T) {
+	p := newTestStartd(t)
+	s := p.connect("host1", 1)
+	reply := s.withPorts(7, &wire.PortRequest{Name: "http"})
+	if reply.GetClaim() == 0 {
+		t.Fatal(reply.GetReason())
+	}
+	program := s.shell(`trap "echo stopped; exit 0" TERM; while :; do sleep 0.05; done`)
+	program.Service = &wire.ServiceProgram{StopUrl: "/quit", StopPort: "http", Checks: []*wire.HealthCheck{{
+		Name: "up", Kind: wire.HealthCheck_KIND_HTTP, Port: "http", Path: "/health", EveryNs: int64(time.Second),
+		TimeoutNs: int64(time.Second), Fails: 1, Passes: 1,
+	}}}
+	a := s.activate(reply.GetClaim(), program, false)
+	if h := s.awaitHealth(a, wire.HealthState_HEALTH_STATE_UNREADY); h.GetDetail() != "connection refused" {
+		t.Errorf("got %v", h)
+	}
+	server, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", reply.GetPlaced().GetPorts()[0].GetNumber()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stops := make(chan string, 1)
+	go http.Serve(server, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/quit":
+			stops <- r.Method
+		case "/health":
+		default:
+			w.WriteHeader(http.StatusNotFound)
+		}
+	}))
+	t.Cleanup(func() { server.Close() })
+	s.awaitHealth(a, wire.HealthState_HEALTH_STATE_READY)
+	s.vacate(a, false)
+	s.awaitHealth(a, wire.HealthState_HEALTH_STATE_LEAVING)
+	if x := s.awaitOnlyExit(a); string(x.GetStdout()) != "stopped\n" {
+		t.Errorf("got %s", exitText(x))
+	}
+	select {
+	case method := <-stops:
+		if method != http.MethodPost {
+			t.Errorf("/quit was asked for with %s", method)
+		}
+	default:
+		t.Error("the task ended without a request to its stop_url")
 	}
 }
 

@@ -53,6 +53,7 @@ func writtenFiles() map[string]string {
 		"startd/claim/claim_file.go":             sum,
 		"startd/reliability_tracker.go":          sum,
 		"startd/daily_stats.go":                  sum,
+		"startd/ports.go":                        sum,
 		"startd/claim/adopted_claim.go":          sum,
 		"startd/claim/runner.go":                 sum,
 		"startd/desktop/guard/owner_pause.go":    sum,

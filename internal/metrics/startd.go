@@ -16,6 +16,9 @@ type StartdSnapshot struct {
 	BatchTasks       int
 	StreamTasks      int
 	ThrottledSeconds float64 // of all claims since the start
+	PortsHeld        int
+	PortsQuarantined int
+	PortsBusy        uint64 // that something else on the machine was found to have, since the start
 }
 
 // NewStartd registers the metrics of a startd. With a nil registry nothing is counted.
@@ -40,6 +43,10 @@ func newStartdSnapshots(r *Registry) *Published[StartdSnapshot] {
 		Label{Name: "class", Values: []string{"batch", "stream"}})
 	throttled := r.ReadCounter("throttled_seconds_total",
 		"Seconds for which tasks in reclaimed room were held back for others.")
+	ports := r.Gauge("ports", "Ports that claims have, or that only the job before may have again.",
+		Label{Name: "state", Values: []string{"held", "quarantined"}})
+	busy := r.ReadCounter("port_probe_failures_total",
+		"Ports that were not given because something else on the machine had them.")
 	return newDaemonState(r, func(to *Reading, s *StartdSnapshot) {
 		for i := range AmountStates {
 			to.Set(cores, s.Cores[i], i)
@@ -48,5 +55,8 @@ func newStartdSnapshots(r *Registry) *Published[StartdSnapshot] {
 		to.Set(tasks, float64(s.BatchTasks), 0)
 		to.Set(tasks, float64(s.StreamTasks), 1)
 		to.Set(throttled, s.ThrottledSeconds)
+		to.Set(ports, float64(s.PortsHeld), 0)
+		to.Set(ports, float64(s.PortsQuarantined), 1)
+		to.Set(busy, float64(s.PortsBusy))
 	})
 }

@@ -27,7 +27,7 @@ var jobSettings = []string{
 }
 
 // jobBlocks are the blocks that may be in a job.
-var jobBlocks = []string{"override", "checkpoint", "service", "check", "schedule"}
+var jobBlocks = []string{"override", "checkpoint", "service", "port", "check", "schedule"}
 
 // jobBuilder makes one job of a block.
 type jobBuilder struct {
@@ -42,6 +42,7 @@ type jobBuilder struct {
 	workingDirectory taskText
 	inputs           []inputFile
 	dependencies     []jobDependency
+	ports            []portBlock
 	position         int // among the jobs of the file in their final order
 }
 
@@ -63,6 +64,7 @@ func (b *jobBuilder) buildJob() {
 	b.ad.SetString(roost.AttrMyType, "Job")
 	b.ad.SetString(roost.AttrJobName, EscapeLiteral(b.name))
 	b.ad.SetInt(roost.AttrTaskCount, int64(b.tasks.count))
+	b.readPorts()
 	b.programReader().readDirectory()
 	b.programReader().readProgram()
 	b.programReader().readEnvironment()

@@ -107,6 +107,7 @@ func (b *jobBuilder) readMethod() {
 		return
 	}
 	if s != "self" {
+		b.refuseSavedPorts(b.block)
 		for _, name := range []string{"signal", "exit_code", "files"} {
 			if a := b.body.Attributes[name]; a != nil {
 				b.reportProblem(a.NameRange, name+" is for programs that save their own state",

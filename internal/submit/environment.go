@@ -16,7 +16,7 @@ import (
 func (b programReader) readEnvironment() {
 	values := map[string]taskText{}
 	b.readGetenv(values)
-	if a, ok := b.attribute("environment", b.taskReader().taskRoots()...); ok {
+	if a, ok := b.attribute("environment", b.taskReader().taskRoots("port")...); ok {
 		set, ok := b.textMap(a.Expr, "environment")
 		if !ok {
 			return

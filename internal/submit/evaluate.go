@@ -158,6 +158,10 @@ func (p *fileParser) explainRoot(t hcl.Traversal, at *hcl.Range, roots []string)
 	case root == "task" || root == "each":
 		return newDiagnostic(at, fmt.Sprintf("%s is not known here", root),
 			"What is set here is the same for all tasks of a job, and cannot depend on one of them.")
+	case root == "port":
+		return newDiagnostic(at, "port is not known here",
+			"Ports of the job can be used in arguments, command and environment. A script reads them from its "+
+				"environment: $ROOST_PORT_HTTP.")
 	case root == "machine":
 		return newDiagnostic(at, "machine is not known here",
 			"The attributes of machines can only be used in requirements, rank and prefer.")
@@ -190,10 +194,10 @@ func containsName(list []string, name string) bool {
 	return false
 }
 
-// isPerTask reports whether an expression may differ between tasks.
+// isPerTask reports whether an expression may differ between tasks or their machines.
 func (p *fileParser) isPerTask(expr hclsyntax.Expression) bool {
 	for _, t := range p.freeReferences(expr) {
-		if r := t.RootName(); r == "task" || r == "each" {
+		if r := t.RootName(); r == "task" || r == "each" || r == "port" {
 			return true
 		}
 	}

@@ -37,7 +37,11 @@ func (b programReader) readProgram() {
 				set[0].Name))
 	}
 	arguments, _ := b.taskReader().textListSetting("arguments")
-	a, ok := b.attribute(set[0].Name, b.taskReader().taskRoots()...)
+	roots := b.taskReader().taskRoots()
+	if set[0].Name == "command" {
+		roots = append(roots, "port")
+	}
+	a, ok := b.attribute(set[0].Name, roots...)
 	if !ok {
 		return
 	}
@@ -69,7 +73,7 @@ func (b programReader) readProgram() {
 func (b programReader) setProgram(t taskText, arguments []taskText) {
 	b.setArguments(arguments)
 	name, fixed := t.fixedText()
-	if b.transferReader().refuseJobNumber(t, "a program") {
+	if b.transferReader().refuseJobNumber(t, "a program") || b.taskReader().refusePort(t, "a program") {
 		return
 	}
 	if !fixed {

@@ -172,7 +172,7 @@ func (b taskSetReader) taskScope(i int) *hcl.EvalContext {
 // forEachTask evaluates an expression for every task in order. It stops when use returns
 // false or there is no value.
 func (b taskSetReader) forEachTask(expr hclsyntax.Expression, use func(i int, v cty.Value) bool) bool {
-	if b.tasks.isInvalid || b.refuseComputedJobNumber(expr) {
+	if b.tasks.isInvalid || b.refuseComputedJobNumber(expr) || b.refuseComputedPort(expr) {
 		return false
 	}
 	for i := range b.tasks.count {

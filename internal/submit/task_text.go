@@ -136,6 +136,9 @@ func (b taskSetReader) readText(expr hclsyntax.Expression, what string) (taskTex
 // needs no computation.
 func (b taskSetReader) columnReference(e *hclsyntax.ScopeTraversalExpr, what string) (taskText, bool) {
 	first, _ := traversalStepName(e.Traversal, 1)
+	if e.Traversal.RootName() == "port" {
+		return b.portReference(e)
+	}
 	if e.Traversal.RootName() == "task" {
 		switch first {
 		case "count":

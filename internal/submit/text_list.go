@@ -10,7 +10,7 @@ import (
 
 // textListSetting reads a setting that is a list of texts.
 func (b taskSetReader) textListSetting(name string) ([]taskText, bool) {
-	a, ok := b.attribute(name, b.taskRoots()...)
+	a, ok := b.attribute(name, b.taskRoots("port")...)
 	if !ok {
 		return nil, false
 	}

@@ -19,6 +19,9 @@ func GrantText(g *Grant, schedd string) []byte {
 	if by := g.GetClaimBy(); by != 0 { // a startd that does not know the field gets none
 		text = fmt.Appendf(text, "claim_by %d\n", by)
 	}
+	if rights := g.GetPortRights(); len(rights) > 0 { // likewise
+		text = fmt.Appendf(text, "port_rights %q\n", rights)
+	}
 	if schedd != "" {
 		text = fmt.Appendf(text, "schedd %q\n", schedd)
 	}

@@ -231,7 +231,7 @@ func (x HealthCheck_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use HealthCheck_Kind.Descriptor instead.
 func (HealthCheck_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{61, 0}
+	return file_roost_proto_rawDescGZIP(), []int{62, 0}
 }
 
 type CheckpointPolicy_Method int32
@@ -277,7 +277,7 @@ func (x CheckpointPolicy_Method) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use CheckpointPolicy_Method.Descriptor instead.
 func (CheckpointPolicy_Method) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{63, 0}
+	return file_roost_proto_rawDescGZIP(), []int{64, 0}
 }
 
 type IdleSource_Health int32
@@ -326,7 +326,7 @@ func (x IdleSource_Health) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use IdleSource_Health.Descriptor instead.
 func (IdleSource_Health) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{98, 0}
+	return file_roost_proto_rawDescGZIP(), []int{99, 0}
 }
 
 // NeighbourLogs asks for the output of a task for a user of the calling schedd. The user
@@ -2354,10 +2354,13 @@ type Policy struct {
 	Deleting     []string  `protobuf:"bytes,29,rep,name=deleting,proto3" json:"deleting,omitempty"`         // reservations whose jobs must be removed
 	// who may act on all users' jobs: "ann@n1", or "ann" for a user of that name on any
 	// node
-	JobAdmins     []string `protobuf:"bytes,28,rep,name=job_admins,json=jobAdmins,proto3" json:"job_admins,omitempty"`
-	Version       uint64   `protobuf:"varint,30,opt,name=version,proto3" json:"version,omitempty"` // of this policy, for PolicySeen; it only grows during a session
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	JobAdmins []string `protobuf:"bytes,28,rep,name=job_admins,json=jobAdmins,proto3" json:"job_admins,omitempty"`
+	// likewise: who may have ports on all addresses of machines, and with low numbers
+	StaticPortUsers     []string `protobuf:"bytes,41,rep,name=static_port_users,json=staticPortUsers,proto3" json:"static_port_users,omitempty"`
+	PrivilegedPortUsers []string `protobuf:"bytes,42,rep,name=privileged_port_users,json=privilegedPortUsers,proto3" json:"privileged_port_users,omitempty"`
+	Version             uint64   `protobuf:"varint,30,opt,name=version,proto3" json:"version,omitempty"` // of this policy, for PolicySeen; it only grows during a session
+	unknownFields       protoimpl.UnknownFields
+	sizeCache           protoimpl.SizeCache
 }
 
 func (x *Policy) Reset() {
@@ -2470,6 +2473,20 @@ func (x *Policy) GetDeleting() []string {
 func (x *Policy) GetJobAdmins() []string {
 	if x != nil {
 		return x.JobAdmins
+	}
+	return nil
+}
+
+func (x *Policy) GetStaticPortUsers() []string {
+	if x != nil {
+		return x.StaticPortUsers
+	}
+	return nil
+}
+
+func (x *Policy) GetPrivilegedPortUsers() []string {
+	if x != nil {
+		return x.PrivilegedPortUsers
 	}
 	return nil
 }
@@ -3346,7 +3363,8 @@ type Grant struct {
 	ClaimBy int64 `protobuf:"varint,22,opt,name=claim_by,json=claimBy,proto3" json:"claim_by,omitempty"`
 	// node of the machine, from the certificate with which its ad came; empty: an old
 	// negotiator, and the node has the machine's name
-	Host          string `protobuf:"bytes,23,opt,name=host,proto3" json:"host,omitempty"`
+	Host          string   `protobuf:"bytes,23,opt,name=host,proto3" json:"host,omitempty"`
+	PortRights    []string `protobuf:"bytes,24,rep,name=port_rights,json=portRights,proto3" json:"port_rights,omitempty"` // capabilities over ports that the owner has, sorted
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3498,6 +3516,13 @@ func (x *Grant) GetHost() string {
 		return x.Host
 	}
 	return ""
+}
+
+func (x *Grant) GetPortRights() []string {
+	if x != nil {
+		return x.PortRights
+	}
+	return nil
 }
 
 type Unplaced struct {
@@ -4660,9 +4685,11 @@ type ClaimRequest struct {
 	Group         string                 `protobuf:"bytes,13,opt,name=group,proto3" json:"group,omitempty"`
 	Victims       []uint64               `protobuf:"varint,14,rep,packed,name=victims,proto3" json:"victims,omitempty"`
 	Why           string                 `protobuf:"bytes,15,opt,name=why,proto3" json:"why,omitempty"`
-	Job           string                 `protobuf:"bytes,16,opt,name=job,proto3" json:"job,omitempty"`                                     // the first job for the claim, for messages to the victims
+	Job           string                 `protobuf:"bytes,16,opt,name=job,proto3" json:"job,omitempty"`                                     // the first job for the claim, for messages to the victims, and for its ports
 	ClaimBy       int64                  `protobuf:"varint,20,opt,name=claim_by,json=claimBy,proto3" json:"claim_by,omitempty"`             // as in the grant
 	GroupChosen   bool                   `protobuf:"varint,21,opt,name=group_chosen,json=groupChosen,proto3" json:"group_chosen,omitempty"` // gid is not the user's primary group at the submit node: the job needs membership of it
+	Ports         []*PortRequest         `protobuf:"bytes,22,rep,name=ports,proto3" json:"ports,omitempty"`                                 // ports that the claim is to have; job is set then
+	PortRights    []string               `protobuf:"bytes,23,rep,name=port_rights,json=portRights,proto3" json:"port_rights,omitempty"`     // as in the grant
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4823,6 +4850,89 @@ func (x *ClaimRequest) GetGroupChosen() bool {
 	return false
 }
 
+func (x *ClaimRequest) GetPorts() []*PortRequest {
+	if x != nil {
+		return x.Ports
+	}
+	return nil
+}
+
+func (x *ClaimRequest) GetPortRights() []string {
+	if x != nil {
+		return x.PortRights
+	}
+	return nil
+}
+
+// PortRequest is a port that each task of a job needs on its machine.
+type PortRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Static        uint32                 `protobuf:"varint,2,opt,name=static,proto3" json:"static,omitempty"` // the number that it has on every machine; 0: any
+	Listen        bool                   `protobuf:"varint,3,opt,name=listen,proto3" json:"listen,omitempty"` // the startd binds it, and passes the socket to the task
+	Host          string                 `protobuf:"bytes,4,opt,name=host,proto3" json:"host,omitempty"`      // "": the machine's address; "*": all; "localhost"
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PortRequest) Reset() {
+	*x = PortRequest{}
+	mi := &file_roost_proto_msgTypes[50]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PortRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PortRequest) ProtoMessage() {}
+
+func (x *PortRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[50]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PortRequest.ProtoReflect.Descriptor instead.
+func (*PortRequest) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{50}
+}
+
+func (x *PortRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *PortRequest) GetStatic() uint32 {
+	if x != nil {
+		return x.Static
+	}
+	return 0
+}
+
+func (x *PortRequest) GetListen() bool {
+	if x != nil {
+		return x.Listen
+	}
+	return false
+}
+
+func (x *PortRequest) GetHost() string {
+	if x != nil {
+		return x.Host
+	}
+	return ""
+}
+
 // Activate starts an attempt on a claim. On a waiting claim the attempt starts when the
 // claim gets its resources; Started reports that. With hold_for_input the processes start
 // only after Launch, and Put sends the files before that.
@@ -4838,7 +4948,7 @@ type Activate struct {
 
 func (x *Activate) Reset() {
 	*x = Activate{}
-	mi := &file_roost_proto_msgTypes[50]
+	mi := &file_roost_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4850,7 +4960,7 @@ func (x *Activate) String() string {
 func (*Activate) ProtoMessage() {}
 
 func (x *Activate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[50]
+	mi := &file_roost_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4863,7 +4973,7 @@ func (x *Activate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Activate.ProtoReflect.Descriptor instead.
 func (*Activate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{50}
+	return file_roost_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Activate) GetClaim() uint64 {
@@ -4903,7 +5013,7 @@ type Launch struct {
 
 func (x *Launch) Reset() {
 	*x = Launch{}
-	mi := &file_roost_proto_msgTypes[51]
+	mi := &file_roost_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4915,7 +5025,7 @@ func (x *Launch) String() string {
 func (*Launch) ProtoMessage() {}
 
 func (x *Launch) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[51]
+	mi := &file_roost_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4928,7 +5038,7 @@ func (x *Launch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Launch.ProtoReflect.Descriptor instead.
 func (*Launch) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{51}
+	return file_roost_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Launch) GetAttempt() *scheddapi.AttemptRef {
@@ -4949,7 +5059,7 @@ type TakeCheckpoint struct {
 
 func (x *TakeCheckpoint) Reset() {
 	*x = TakeCheckpoint{}
-	mi := &file_roost_proto_msgTypes[52]
+	mi := &file_roost_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4961,7 +5071,7 @@ func (x *TakeCheckpoint) String() string {
 func (*TakeCheckpoint) ProtoMessage() {}
 
 func (x *TakeCheckpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[52]
+	mi := &file_roost_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4974,7 +5084,7 @@ func (x *TakeCheckpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeCheckpoint.ProtoReflect.Descriptor instead.
 func (*TakeCheckpoint) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{52}
+	return file_roost_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *TakeCheckpoint) GetAttempt() *scheddapi.AttemptRef {
@@ -5004,7 +5114,7 @@ type CheckpointKept struct {
 
 func (x *CheckpointKept) Reset() {
 	*x = CheckpointKept{}
-	mi := &file_roost_proto_msgTypes[53]
+	mi := &file_roost_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5016,7 +5126,7 @@ func (x *CheckpointKept) String() string {
 func (*CheckpointKept) ProtoMessage() {}
 
 func (x *CheckpointKept) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[53]
+	mi := &file_roost_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5029,7 +5139,7 @@ func (x *CheckpointKept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointKept.ProtoReflect.Descriptor instead.
 func (*CheckpointKept) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{53}
+	return file_roost_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *CheckpointKept) GetAttempt() *scheddapi.AttemptRef {
@@ -5064,7 +5174,7 @@ type Freeze struct {
 
 func (x *Freeze) Reset() {
 	*x = Freeze{}
-	mi := &file_roost_proto_msgTypes[54]
+	mi := &file_roost_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5076,7 +5186,7 @@ func (x *Freeze) String() string {
 func (*Freeze) ProtoMessage() {}
 
 func (x *Freeze) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[54]
+	mi := &file_roost_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5089,7 +5199,7 @@ func (x *Freeze) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Freeze.ProtoReflect.Descriptor instead.
 func (*Freeze) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{54}
+	return file_roost_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Freeze) GetAttempt() *scheddapi.AttemptRef {
@@ -5118,7 +5228,7 @@ type Signal struct {
 
 func (x *Signal) Reset() {
 	*x = Signal{}
-	mi := &file_roost_proto_msgTypes[55]
+	mi := &file_roost_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5130,7 +5240,7 @@ func (x *Signal) String() string {
 func (*Signal) ProtoMessage() {}
 
 func (x *Signal) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[55]
+	mi := &file_roost_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5143,7 +5253,7 @@ func (x *Signal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Signal.ProtoReflect.Descriptor instead.
 func (*Signal) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{55}
+	return file_roost_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Signal) GetAttempt() *scheddapi.AttemptRef {
@@ -5172,7 +5282,7 @@ type Limit struct {
 
 func (x *Limit) Reset() {
 	*x = Limit{}
-	mi := &file_roost_proto_msgTypes[56]
+	mi := &file_roost_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5184,7 +5294,7 @@ func (x *Limit) String() string {
 func (*Limit) ProtoMessage() {}
 
 func (x *Limit) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[56]
+	mi := &file_roost_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5197,7 +5307,7 @@ func (x *Limit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limit.ProtoReflect.Descriptor instead.
 func (*Limit) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{56}
+	return file_roost_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *Limit) GetAttempt() *scheddapi.AttemptRef {
@@ -5233,7 +5343,7 @@ type HostFiles struct {
 
 func (x *HostFiles) Reset() {
 	*x = HostFiles{}
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5245,7 +5355,7 @@ func (x *HostFiles) String() string {
 func (*HostFiles) ProtoMessage() {}
 
 func (x *HostFiles) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5258,7 +5368,7 @@ func (x *HostFiles) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostFiles.ProtoReflect.Descriptor instead.
 func (*HostFiles) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{57}
+	return file_roost_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *HostFiles) GetAttempt() *scheddapi.AttemptRef {
@@ -5295,7 +5405,7 @@ type Message struct {
 
 func (x *Message) Reset() {
 	*x = Message{}
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5307,7 +5417,7 @@ func (x *Message) String() string {
 func (*Message) ProtoMessage() {}
 
 func (x *Message) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5320,7 +5430,7 @@ func (x *Message) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Message.ProtoReflect.Descriptor instead.
 func (*Message) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{58}
+	return file_roost_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *Message) GetAttempt() *scheddapi.AttemptRef {
@@ -5401,7 +5511,7 @@ type Program struct {
 
 func (x *Program) Reset() {
 	*x = Program{}
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5413,7 +5523,7 @@ func (x *Program) String() string {
 func (*Program) ProtoMessage() {}
 
 func (x *Program) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5426,7 +5536,7 @@ func (x *Program) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Program.ProtoReflect.Descriptor instead.
 func (*Program) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{59}
+	return file_roost_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *Program) GetExecutable() string {
@@ -5674,7 +5784,7 @@ type ServiceProgram struct {
 
 func (x *ServiceProgram) Reset() {
 	*x = ServiceProgram{}
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5686,7 +5796,7 @@ func (x *ServiceProgram) String() string {
 func (*ServiceProgram) ProtoMessage() {}
 
 func (x *ServiceProgram) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5699,7 +5809,7 @@ func (x *ServiceProgram) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceProgram.ProtoReflect.Descriptor instead.
 func (*ServiceProgram) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{60}
+	return file_roost_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *ServiceProgram) GetChecks() []*HealthCheck {
@@ -5759,7 +5869,7 @@ type HealthCheck struct {
 
 func (x *HealthCheck) Reset() {
 	*x = HealthCheck{}
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5771,7 +5881,7 @@ func (x *HealthCheck) String() string {
 func (*HealthCheck) ProtoMessage() {}
 
 func (x *HealthCheck) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5784,7 +5894,7 @@ func (x *HealthCheck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthCheck.ProtoReflect.Descriptor instead.
 func (*HealthCheck) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{61}
+	return file_roost_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *HealthCheck) GetName() string {
@@ -5895,7 +6005,7 @@ type Bounds struct {
 
 func (x *Bounds) Reset() {
 	*x = Bounds{}
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5907,7 +6017,7 @@ func (x *Bounds) String() string {
 func (*Bounds) ProtoMessage() {}
 
 func (x *Bounds) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5920,7 +6030,7 @@ func (x *Bounds) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bounds.ProtoReflect.Descriptor instead.
 func (*Bounds) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{62}
+	return file_roost_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *Bounds) GetCpuNs() int64 {
@@ -5997,7 +6107,7 @@ type CheckpointPolicy struct {
 
 func (x *CheckpointPolicy) Reset() {
 	*x = CheckpointPolicy{}
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6009,7 +6119,7 @@ func (x *CheckpointPolicy) String() string {
 func (*CheckpointPolicy) ProtoMessage() {}
 
 func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6022,7 +6132,7 @@ func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointPolicy.ProtoReflect.Descriptor instead.
 func (*CheckpointPolicy) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{63}
+	return file_roost_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *CheckpointPolicy) GetMethod() CheckpointPolicy_Method {
@@ -6120,7 +6230,7 @@ type Image struct {
 
 func (x *Image) Reset() {
 	*x = Image{}
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6132,7 +6242,7 @@ func (x *Image) String() string {
 func (*Image) ProtoMessage() {}
 
 func (x *Image) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6145,7 +6255,7 @@ func (x *Image) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Image.ProtoReflect.Descriptor instead.
 func (*Image) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{64}
+	return file_roost_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *Image) GetSequence() uint64 {
@@ -6258,7 +6368,7 @@ type FetchImageRequest struct {
 
 func (x *FetchImageRequest) Reset() {
 	*x = FetchImageRequest{}
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6270,7 +6380,7 @@ func (x *FetchImageRequest) String() string {
 func (*FetchImageRequest) ProtoMessage() {}
 
 func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6283,7 +6393,7 @@ func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchImageRequest.ProtoReflect.Descriptor instead.
 func (*FetchImageRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{65}
+	return file_roost_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *FetchImageRequest) GetSchedd() string {
@@ -6329,7 +6439,7 @@ type ImageRight struct {
 
 func (x *ImageRight) Reset() {
 	*x = ImageRight{}
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6341,7 +6451,7 @@ func (x *ImageRight) String() string {
 func (*ImageRight) ProtoMessage() {}
 
 func (x *ImageRight) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6354,7 +6464,7 @@ func (x *ImageRight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImageRight.ProtoReflect.Descriptor instead.
 func (*ImageRight) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{66}
+	return file_roost_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *ImageRight) GetSchedd() string {
@@ -6405,7 +6515,7 @@ type SignedImageRight struct {
 
 func (x *SignedImageRight) Reset() {
 	*x = SignedImageRight{}
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6417,7 +6527,7 @@ func (x *SignedImageRight) String() string {
 func (*SignedImageRight) ProtoMessage() {}
 
 func (x *SignedImageRight) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6430,7 +6540,7 @@ func (x *SignedImageRight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignedImageRight.ProtoReflect.Descriptor instead.
 func (*SignedImageRight) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{67}
+	return file_roost_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *SignedImageRight) GetRight() []byte {
@@ -6463,7 +6573,7 @@ type RemoveImageReply struct {
 
 func (x *RemoveImageReply) Reset() {
 	*x = RemoveImageReply{}
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6475,7 +6585,7 @@ func (x *RemoveImageReply) String() string {
 func (*RemoveImageReply) ProtoMessage() {}
 
 func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6488,7 +6598,7 @@ func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveImageReply.ProtoReflect.Descriptor instead.
 func (*RemoveImageReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{68}
+	return file_roost_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *RemoveImageReply) GetRemoved() bool {
@@ -6510,7 +6620,7 @@ type Vacate struct {
 
 func (x *Vacate) Reset() {
 	*x = Vacate{}
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6522,7 +6632,7 @@ func (x *Vacate) String() string {
 func (*Vacate) ProtoMessage() {}
 
 func (x *Vacate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6535,7 +6645,7 @@ func (x *Vacate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vacate.ProtoReflect.Descriptor instead.
 func (*Vacate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{69}
+	return file_roost_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *Vacate) GetAttempt() *scheddapi.AttemptRef {
@@ -6575,7 +6685,7 @@ type Acknowledge struct {
 
 func (x *Acknowledge) Reset() {
 	*x = Acknowledge{}
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6587,7 +6697,7 @@ func (x *Acknowledge) String() string {
 func (*Acknowledge) ProtoMessage() {}
 
 func (x *Acknowledge) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6600,7 +6710,7 @@ func (x *Acknowledge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Acknowledge.ProtoReflect.Descriptor instead.
 func (*Acknowledge) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{70}
+	return file_roost_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *Acknowledge) GetAttempts() []*scheddapi.AttemptRef {
@@ -6619,7 +6729,7 @@ type ReleaseClaim struct {
 
 func (x *ReleaseClaim) Reset() {
 	*x = ReleaseClaim{}
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6631,7 +6741,7 @@ func (x *ReleaseClaim) String() string {
 func (*ReleaseClaim) ProtoMessage() {}
 
 func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6644,7 +6754,7 @@ func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseClaim.ProtoReflect.Descriptor instead.
 func (*ReleaseClaim) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{71}
+	return file_roost_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *ReleaseClaim) GetClaim() uint64 {
@@ -6669,7 +6779,7 @@ type RenewLeases struct {
 
 func (x *RenewLeases) Reset() {
 	*x = RenewLeases{}
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6681,7 +6791,7 @@ func (x *RenewLeases) String() string {
 func (*RenewLeases) ProtoMessage() {}
 
 func (x *RenewLeases) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6694,7 +6804,7 @@ func (x *RenewLeases) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewLeases.ProtoReflect.Descriptor instead.
 func (*RenewLeases) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{72}
+	return file_roost_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *RenewLeases) GetHeard() uint64 {
@@ -6742,7 +6852,7 @@ type FromStartd struct {
 
 func (x *FromStartd) Reset() {
 	*x = FromStartd{}
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6754,7 +6864,7 @@ func (x *FromStartd) String() string {
 func (*FromStartd) ProtoMessage() {}
 
 func (x *FromStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6767,7 +6877,7 @@ func (x *FromStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromStartd.ProtoReflect.Descriptor instead.
 func (*FromStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{73}
+	return file_roost_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *FromStartd) GetOf() isFromStartd_Of {
@@ -6992,7 +7102,7 @@ type TaskHealth struct {
 
 func (x *TaskHealth) Reset() {
 	*x = TaskHealth{}
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7004,7 +7114,7 @@ func (x *TaskHealth) String() string {
 func (*TaskHealth) ProtoMessage() {}
 
 func (x *TaskHealth) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7017,7 +7127,7 @@ func (x *TaskHealth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskHealth.ProtoReflect.Descriptor instead.
 func (*TaskHealth) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{74}
+	return file_roost_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *TaskHealth) GetAttempt() *scheddapi.AttemptRef {
@@ -7074,7 +7184,7 @@ type ReachWanted struct {
 
 func (x *ReachWanted) Reset() {
 	*x = ReachWanted{}
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7086,7 +7196,7 @@ func (x *ReachWanted) String() string {
 func (*ReachWanted) ProtoMessage() {}
 
 func (x *ReachWanted) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7099,7 +7209,7 @@ func (x *ReachWanted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachWanted.ProtoReflect.Descriptor instead.
 func (*ReachWanted) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{75}
+	return file_roost_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *ReachWanted) GetAttempt() *scheddapi.AttemptRef {
@@ -7129,7 +7239,7 @@ type ReachCall struct {
 
 func (x *ReachCall) Reset() {
 	*x = ReachCall{}
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7141,7 +7251,7 @@ func (x *ReachCall) String() string {
 func (*ReachCall) ProtoMessage() {}
 
 func (x *ReachCall) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7154,7 +7264,7 @@ func (x *ReachCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachCall.ProtoReflect.Descriptor instead.
 func (*ReachCall) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{76}
+	return file_roost_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *ReachCall) GetCommand() []string {
@@ -7205,7 +7315,7 @@ type ReachOutput struct {
 
 func (x *ReachOutput) Reset() {
 	*x = ReachOutput{}
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7217,7 +7327,7 @@ func (x *ReachOutput) String() string {
 func (*ReachOutput) ProtoMessage() {}
 
 func (x *ReachOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7230,7 +7340,7 @@ func (x *ReachOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachOutput.ProtoReflect.Descriptor instead.
 func (*ReachOutput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{77}
+	return file_roost_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *ReachOutput) GetAttempt() *scheddapi.AttemptRef {
@@ -7318,7 +7428,7 @@ type SessionWelcome struct {
 
 func (x *SessionWelcome) Reset() {
 	*x = SessionWelcome{}
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7330,7 +7440,7 @@ func (x *SessionWelcome) String() string {
 func (*SessionWelcome) ProtoMessage() {}
 
 func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7343,7 +7453,7 @@ func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionWelcome.ProtoReflect.Descriptor instead.
 func (*SessionWelcome) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{78}
+	return file_roost_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *SessionWelcome) GetNode() string {
@@ -7400,7 +7510,7 @@ type ClaimState struct {
 
 func (x *ClaimState) Reset() {
 	*x = ClaimState{}
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7412,7 +7522,7 @@ func (x *ClaimState) String() string {
 func (*ClaimState) ProtoMessage() {}
 
 func (x *ClaimState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7425,7 +7535,7 @@ func (x *ClaimState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimState.ProtoReflect.Descriptor instead.
 func (*ClaimState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{79}
+	return file_roost_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *ClaimState) GetClaim() uint64 {
@@ -7517,7 +7627,7 @@ type ClaimReady struct {
 
 func (x *ClaimReady) Reset() {
 	*x = ClaimReady{}
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7529,7 +7639,7 @@ func (x *ClaimReady) String() string {
 func (*ClaimReady) ProtoMessage() {}
 
 func (x *ClaimReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7542,7 +7652,7 @@ func (x *ClaimReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReady.ProtoReflect.Descriptor instead.
 func (*ClaimReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{80}
+	return file_roost_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *ClaimReady) GetClaim() uint64 {
@@ -7572,7 +7682,7 @@ type Suspended struct {
 
 func (x *Suspended) Reset() {
 	*x = Suspended{}
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7584,7 +7694,7 @@ func (x *Suspended) String() string {
 func (*Suspended) ProtoMessage() {}
 
 func (x *Suspended) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7597,7 +7707,7 @@ func (x *Suspended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Suspended.ProtoReflect.Descriptor instead.
 func (*Suspended) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{81}
+	return file_roost_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *Suspended) GetAttempt() *scheddapi.AttemptRef {
@@ -7641,7 +7751,7 @@ type ClaimReply struct {
 
 func (x *ClaimReply) Reset() {
 	*x = ClaimReply{}
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7653,7 +7763,7 @@ func (x *ClaimReply) String() string {
 func (*ClaimReply) ProtoMessage() {}
 
 func (x *ClaimReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7666,7 +7776,7 @@ func (x *ClaimReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReply.ProtoReflect.Descriptor instead.
 func (*ClaimReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{82}
+	return file_roost_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *ClaimReply) GetGrant() uint64 {
@@ -7752,7 +7862,7 @@ type InputReady struct {
 
 func (x *InputReady) Reset() {
 	*x = InputReady{}
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7764,7 +7874,7 @@ func (x *InputReady) String() string {
 func (*InputReady) ProtoMessage() {}
 
 func (x *InputReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7777,7 +7887,7 @@ func (x *InputReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputReady.ProtoReflect.Descriptor instead.
 func (*InputReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{83}
+	return file_roost_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *InputReady) GetAttempt() *scheddapi.AttemptRef {
@@ -7818,7 +7928,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7830,7 +7940,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7843,7 +7953,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{84}
+	return file_roost_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *Started) GetAttempt() *scheddapi.AttemptRef {
@@ -7884,7 +7994,7 @@ type Exited struct {
 
 func (x *Exited) Reset() {
 	*x = Exited{}
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7896,7 +8006,7 @@ func (x *Exited) String() string {
 func (*Exited) ProtoMessage() {}
 
 func (x *Exited) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7909,7 +8019,7 @@ func (x *Exited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exited.ProtoReflect.Descriptor instead.
 func (*Exited) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{85}
+	return file_roost_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *Exited) GetAttempt() *scheddapi.AttemptRef {
@@ -7997,7 +8107,7 @@ type CheckpointTaken struct {
 
 func (x *CheckpointTaken) Reset() {
 	*x = CheckpointTaken{}
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8009,7 +8119,7 @@ func (x *CheckpointTaken) String() string {
 func (*CheckpointTaken) ProtoMessage() {}
 
 func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8022,7 +8132,7 @@ func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointTaken.ProtoReflect.Descriptor instead.
 func (*CheckpointTaken) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{86}
+	return file_roost_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *CheckpointTaken) GetAttempt() *scheddapi.AttemptRef {
@@ -8069,7 +8179,7 @@ type UsageReport struct {
 
 func (x *UsageReport) Reset() {
 	*x = UsageReport{}
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8081,7 +8191,7 @@ func (x *UsageReport) String() string {
 func (*UsageReport) ProtoMessage() {}
 
 func (x *UsageReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8094,7 +8204,7 @@ func (x *UsageReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageReport.ProtoReflect.Descriptor instead.
 func (*UsageReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{87}
+	return file_roost_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *UsageReport) GetAttempts() []*AttemptUsage {
@@ -8118,7 +8228,7 @@ type AttemptUsage struct {
 
 func (x *AttemptUsage) Reset() {
 	*x = AttemptUsage{}
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8130,7 +8240,7 @@ func (x *AttemptUsage) String() string {
 func (*AttemptUsage) ProtoMessage() {}
 
 func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8143,7 +8253,7 @@ func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptUsage.ProtoReflect.Descriptor instead.
 func (*AttemptUsage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{88}
+	return file_roost_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *AttemptUsage) GetAttempt() *scheddapi.AttemptRef {
@@ -8184,7 +8294,7 @@ type ClaimLost struct {
 
 func (x *ClaimLost) Reset() {
 	*x = ClaimLost{}
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8196,7 +8306,7 @@ func (x *ClaimLost) String() string {
 func (*ClaimLost) ProtoMessage() {}
 
 func (x *ClaimLost) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8209,7 +8319,7 @@ func (x *ClaimLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimLost.ProtoReflect.Descriptor instead.
 func (*ClaimLost) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{89}
+	return file_roost_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *ClaimLost) GetClaim() uint64 {
@@ -8235,7 +8345,7 @@ type LeasesRenewed struct {
 
 func (x *LeasesRenewed) Reset() {
 	*x = LeasesRenewed{}
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8247,7 +8357,7 @@ func (x *LeasesRenewed) String() string {
 func (*LeasesRenewed) ProtoMessage() {}
 
 func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8260,7 +8370,7 @@ func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeasesRenewed.ProtoReflect.Descriptor instead.
 func (*LeasesRenewed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{90}
+	return file_roost_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *LeasesRenewed) GetWord() uint64 {
@@ -8283,7 +8393,7 @@ type FileEntry struct {
 
 func (x *FileEntry) Reset() {
 	*x = FileEntry{}
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8295,7 +8405,7 @@ func (x *FileEntry) String() string {
 func (*FileEntry) ProtoMessage() {}
 
 func (x *FileEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8308,7 +8418,7 @@ func (x *FileEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileEntry.ProtoReflect.Descriptor instead.
 func (*FileEntry) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{91}
+	return file_roost_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *FileEntry) GetName() string {
@@ -8368,7 +8478,7 @@ type FileChunk struct {
 
 func (x *FileChunk) Reset() {
 	*x = FileChunk{}
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8380,7 +8490,7 @@ func (x *FileChunk) String() string {
 func (*FileChunk) ProtoMessage() {}
 
 func (x *FileChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8393,7 +8503,7 @@ func (x *FileChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileChunk.ProtoReflect.Descriptor instead.
 func (*FileChunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{92}
+	return file_roost_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *FileChunk) GetSchedd() string {
@@ -8477,7 +8587,7 @@ type TransferTotals struct {
 
 func (x *TransferTotals) Reset() {
 	*x = TransferTotals{}
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8489,7 +8599,7 @@ func (x *TransferTotals) String() string {
 func (*TransferTotals) ProtoMessage() {}
 
 func (x *TransferTotals) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8502,7 +8612,7 @@ func (x *TransferTotals) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferTotals.ProtoReflect.Descriptor instead.
 func (*TransferTotals) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{93}
+	return file_roost_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *TransferTotals) GetFiles() uint64 {
@@ -8529,7 +8639,7 @@ type PutReply struct {
 
 func (x *PutReply) Reset() {
 	*x = PutReply{}
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8541,7 +8651,7 @@ func (x *PutReply) String() string {
 func (*PutReply) ProtoMessage() {}
 
 func (x *PutReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8554,7 +8664,7 @@ func (x *PutReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutReply.ProtoReflect.Descriptor instead.
 func (*PutReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{94}
+	return file_roost_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *PutReply) GetFiles() uint32 {
@@ -8583,7 +8693,7 @@ type FetchRequest struct {
 
 func (x *FetchRequest) Reset() {
 	*x = FetchRequest{}
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8595,7 +8705,7 @@ func (x *FetchRequest) String() string {
 func (*FetchRequest) ProtoMessage() {}
 
 func (x *FetchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8608,7 +8718,7 @@ func (x *FetchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchRequest.ProtoReflect.Descriptor instead.
 func (*FetchRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{95}
+	return file_roost_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *FetchRequest) GetSchedd() string {
@@ -8652,7 +8762,7 @@ type TailRequest struct {
 
 func (x *TailRequest) Reset() {
 	*x = TailRequest{}
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8664,7 +8774,7 @@ func (x *TailRequest) String() string {
 func (*TailRequest) ProtoMessage() {}
 
 func (x *TailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8677,7 +8787,7 @@ func (x *TailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailRequest.ProtoReflect.Descriptor instead.
 func (*TailRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{96}
+	return file_roost_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *TailRequest) GetSchedd() string {
@@ -8753,7 +8863,7 @@ type GuardSigns struct {
 
 func (x *GuardSigns) Reset() {
 	*x = GuardSigns{}
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8765,7 +8875,7 @@ func (x *GuardSigns) String() string {
 func (*GuardSigns) ProtoMessage() {}
 
 func (x *GuardSigns) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8778,7 +8888,7 @@ func (x *GuardSigns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardSigns.ProtoReflect.Descriptor instead.
 func (*GuardSigns) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{97}
+	return file_roost_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *GuardSigns) GetSequence() uint64 {
@@ -8921,7 +9031,7 @@ type IdleSource struct {
 
 func (x *IdleSource) Reset() {
 	*x = IdleSource{}
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8933,7 +9043,7 @@ func (x *IdleSource) String() string {
 func (*IdleSource) ProtoMessage() {}
 
 func (x *IdleSource) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8946,7 +9056,7 @@ func (x *IdleSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IdleSource.ProtoReflect.Descriptor instead.
 func (*IdleSource) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{98}
+	return file_roost_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *IdleSource) GetName() string {
@@ -8996,7 +9106,7 @@ type Pause struct {
 
 func (x *Pause) Reset() {
 	*x = Pause{}
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9008,7 +9118,7 @@ func (x *Pause) String() string {
 func (*Pause) ProtoMessage() {}
 
 func (x *Pause) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9021,7 +9131,7 @@ func (x *Pause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pause.ProtoReflect.Descriptor instead.
 func (*Pause) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{99}
+	return file_roost_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *Pause) GetUntil() int64 {
@@ -9072,7 +9182,7 @@ type GuardReport struct {
 
 func (x *GuardReport) Reset() {
 	*x = GuardReport{}
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9084,7 +9194,7 @@ func (x *GuardReport) String() string {
 func (*GuardReport) ProtoMessage() {}
 
 func (x *GuardReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9097,7 +9207,7 @@ func (x *GuardReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardReport.ProtoReflect.Descriptor instead.
 func (*GuardReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{100}
+	return file_roost_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *GuardReport) GetStartd() string {
@@ -9175,7 +9285,7 @@ type OwnerFreeze struct {
 
 func (x *OwnerFreeze) Reset() {
 	*x = OwnerFreeze{}
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9187,7 +9297,7 @@ func (x *OwnerFreeze) String() string {
 func (*OwnerFreeze) ProtoMessage() {}
 
 func (x *OwnerFreeze) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9200,7 +9310,7 @@ func (x *OwnerFreeze) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerFreeze.ProtoReflect.Descriptor instead.
 func (*OwnerFreeze) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{101}
+	return file_roost_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *OwnerFreeze) GetAt() int64 {
@@ -9240,7 +9350,7 @@ type Tenant struct {
 
 func (x *Tenant) Reset() {
 	*x = Tenant{}
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9252,7 +9362,7 @@ func (x *Tenant) String() string {
 func (*Tenant) ProtoMessage() {}
 
 func (x *Tenant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9265,7 +9375,7 @@ func (x *Tenant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tenant.ProtoReflect.Descriptor instead.
 func (*Tenant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{102}
+	return file_roost_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *Tenant) GetTask() string {
@@ -9334,7 +9444,7 @@ type PauseRequest struct {
 
 func (x *PauseRequest) Reset() {
 	*x = PauseRequest{}
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9346,7 +9456,7 @@ func (x *PauseRequest) String() string {
 func (*PauseRequest) ProtoMessage() {}
 
 func (x *PauseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9359,7 +9469,7 @@ func (x *PauseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseRequest.ProtoReflect.Descriptor instead.
 func (*PauseRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{103}
+	return file_roost_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *PauseRequest) GetUntil() int64 {
@@ -9384,7 +9494,7 @@ type ResumeRequest struct {
 
 func (x *ResumeRequest) Reset() {
 	*x = ResumeRequest{}
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9396,7 +9506,7 @@ func (x *ResumeRequest) String() string {
 func (*ResumeRequest) ProtoMessage() {}
 
 func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9409,7 +9519,7 @@ func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{104}
+	return file_roost_proto_rawDescGZIP(), []int{105}
 }
 
 type OwnerReply struct {
@@ -9423,7 +9533,7 @@ type OwnerReply struct {
 
 func (x *OwnerReply) Reset() {
 	*x = OwnerReply{}
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9435,7 +9545,7 @@ func (x *OwnerReply) String() string {
 func (*OwnerReply) ProtoMessage() {}
 
 func (x *OwnerReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9448,7 +9558,7 @@ func (x *OwnerReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerReply.ProtoReflect.Descriptor instead.
 func (*OwnerReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{105}
+	return file_roost_proto_rawDescGZIP(), []int{106}
 }
 
 func (x *OwnerReply) GetPause() *Pause {
@@ -9480,7 +9590,7 @@ type MineRequest struct {
 
 func (x *MineRequest) Reset() {
 	*x = MineRequest{}
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9492,7 +9602,7 @@ func (x *MineRequest) String() string {
 func (*MineRequest) ProtoMessage() {}
 
 func (x *MineRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9505,7 +9615,7 @@ func (x *MineRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineRequest.ProtoReflect.Descriptor instead.
 func (*MineRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{106}
+	return file_roost_proto_rawDescGZIP(), []int{107}
 }
 
 type MineReply struct {
@@ -9519,7 +9629,7 @@ type MineReply struct {
 
 func (x *MineReply) Reset() {
 	*x = MineReply{}
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9531,7 +9641,7 @@ func (x *MineReply) String() string {
 func (*MineReply) ProtoMessage() {}
 
 func (x *MineReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9544,7 +9654,7 @@ func (x *MineReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineReply.ProtoReflect.Descriptor instead.
 func (*MineReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{107}
+	return file_roost_proto_rawDescGZIP(), []int{108}
 }
 
 func (x *MineReply) GetSigns() *GuardSigns {
@@ -9582,7 +9692,7 @@ type PresentRequest struct {
 
 func (x *PresentRequest) Reset() {
 	*x = PresentRequest{}
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9594,7 +9704,7 @@ func (x *PresentRequest) String() string {
 func (*PresentRequest) ProtoMessage() {}
 
 func (x *PresentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9607,7 +9717,7 @@ func (x *PresentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentRequest.ProtoReflect.Descriptor instead.
 func (*PresentRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{108}
+	return file_roost_proto_rawDescGZIP(), []int{109}
 }
 
 func (x *PresentRequest) GetInput() int64 {
@@ -9646,7 +9756,7 @@ type PresentReply struct {
 
 func (x *PresentReply) Reset() {
 	*x = PresentReply{}
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9658,7 +9768,7 @@ func (x *PresentReply) String() string {
 func (*PresentReply) ProtoMessage() {}
 
 func (x *PresentReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9671,7 +9781,7 @@ func (x *PresentReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentReply.ProtoReflect.Descriptor instead.
 func (*PresentReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{109}
+	return file_roost_proto_rawDescGZIP(), []int{110}
 }
 
 type GreetRequest struct {
@@ -9682,7 +9792,7 @@ type GreetRequest struct {
 
 func (x *GreetRequest) Reset() {
 	*x = GreetRequest{}
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9694,7 +9804,7 @@ func (x *GreetRequest) String() string {
 func (*GreetRequest) ProtoMessage() {}
 
 func (x *GreetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9707,7 +9817,7 @@ func (x *GreetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetRequest.ProtoReflect.Descriptor instead.
 func (*GreetRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{110}
+	return file_roost_proto_rawDescGZIP(), []int{111}
 }
 
 type GreetReply struct {
@@ -9720,7 +9830,7 @@ type GreetReply struct {
 
 func (x *GreetReply) Reset() {
 	*x = GreetReply{}
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9732,7 +9842,7 @@ func (x *GreetReply) String() string {
 func (*GreetReply) ProtoMessage() {}
 
 func (x *GreetReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9745,7 +9855,7 @@ func (x *GreetReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetReply.ProtoReflect.Descriptor instead.
 func (*GreetReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{111}
+	return file_roost_proto_rawDescGZIP(), []int{112}
 }
 
 func (x *GreetReply) GetPool() string {
@@ -9777,7 +9887,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9789,7 +9899,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9802,7 +9912,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{112}
+	return file_roost_proto_rawDescGZIP(), []int{113}
 }
 
 func (x *JoinRequest) GetSecret() []byte {
@@ -9858,7 +9968,7 @@ type JoinReply struct {
 
 func (x *JoinReply) Reset() {
 	*x = JoinReply{}
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9870,7 +9980,7 @@ func (x *JoinReply) String() string {
 func (*JoinReply) ProtoMessage() {}
 
 func (x *JoinReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9883,7 +9993,7 @@ func (x *JoinReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinReply.ProtoReflect.Descriptor instead.
 func (*JoinReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{113}
+	return file_roost_proto_rawDescGZIP(), []int{114}
 }
 
 func (x *JoinReply) GetCertificate() []byte {
@@ -9965,7 +10075,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9977,7 +10087,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9990,7 +10100,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{114}
+	return file_roost_proto_rawDescGZIP(), []int{115}
 }
 
 func (x *RenewRequest) GetRequest() []byte {
@@ -10009,7 +10119,7 @@ type RenewReply struct {
 
 func (x *RenewReply) Reset() {
 	*x = RenewReply{}
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10021,7 +10131,7 @@ func (x *RenewReply) String() string {
 func (*RenewReply) ProtoMessage() {}
 
 func (x *RenewReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10034,7 +10144,7 @@ func (x *RenewReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewReply.ProtoReflect.Descriptor instead.
 func (*RenewReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{115}
+	return file_roost_proto_rawDescGZIP(), []int{116}
 }
 
 func (x *RenewReply) GetCertificate() []byte {
@@ -10052,7 +10162,7 @@ type LeaveRequest struct {
 
 func (x *LeaveRequest) Reset() {
 	*x = LeaveRequest{}
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10064,7 +10174,7 @@ func (x *LeaveRequest) String() string {
 func (*LeaveRequest) ProtoMessage() {}
 
 func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10077,7 +10187,7 @@ func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveRequest.ProtoReflect.Descriptor instead.
 func (*LeaveRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{116}
+	return file_roost_proto_rawDescGZIP(), []int{117}
 }
 
 type LeaveReply struct {
@@ -10088,7 +10198,7 @@ type LeaveReply struct {
 
 func (x *LeaveReply) Reset() {
 	*x = LeaveReply{}
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10100,7 +10210,7 @@ func (x *LeaveReply) String() string {
 func (*LeaveReply) ProtoMessage() {}
 
 func (x *LeaveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10113,7 +10223,7 @@ func (x *LeaveReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveReply.ProtoReflect.Descriptor instead.
 func (*LeaveReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{117}
+	return file_roost_proto_rawDescGZIP(), []int{118}
 }
 
 type RevokedRequest struct {
@@ -10125,7 +10235,7 @@ type RevokedRequest struct {
 
 func (x *RevokedRequest) Reset() {
 	*x = RevokedRequest{}
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10137,7 +10247,7 @@ func (x *RevokedRequest) String() string {
 func (*RevokedRequest) ProtoMessage() {}
 
 func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10150,7 +10260,7 @@ func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedRequest.ProtoReflect.Descriptor instead.
 func (*RevokedRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{118}
+	return file_roost_proto_rawDescGZIP(), []int{119}
 }
 
 func (x *RevokedRequest) GetNumber() int64 {
@@ -10169,7 +10279,7 @@ type RevokedReply struct {
 
 func (x *RevokedReply) Reset() {
 	*x = RevokedReply{}
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[120]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10181,7 +10291,7 @@ func (x *RevokedReply) String() string {
 func (*RevokedReply) ProtoMessage() {}
 
 func (x *RevokedReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[120]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10194,7 +10304,7 @@ func (x *RevokedReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedReply.ProtoReflect.Descriptor instead.
 func (*RevokedReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{119}
+	return file_roost_proto_rawDescGZIP(), []int{120}
 }
 
 func (x *RevokedReply) GetList() []byte {
@@ -10215,7 +10325,7 @@ type MakeTokenRequest struct {
 
 func (x *MakeTokenRequest) Reset() {
 	*x = MakeTokenRequest{}
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[121]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10227,7 +10337,7 @@ func (x *MakeTokenRequest) String() string {
 func (*MakeTokenRequest) ProtoMessage() {}
 
 func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[121]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10240,7 +10350,7 @@ func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenRequest.ProtoReflect.Descriptor instead.
 func (*MakeTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{120}
+	return file_roost_proto_rawDescGZIP(), []int{121}
 }
 
 func (x *MakeTokenRequest) GetPart() string {
@@ -10275,7 +10385,7 @@ type MakeTokenReply struct {
 
 func (x *MakeTokenReply) Reset() {
 	*x = MakeTokenReply{}
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[122]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10287,7 +10397,7 @@ func (x *MakeTokenReply) String() string {
 func (*MakeTokenReply) ProtoMessage() {}
 
 func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[122]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10300,7 +10410,7 @@ func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenReply.ProtoReflect.Descriptor instead.
 func (*MakeTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{121}
+	return file_roost_proto_rawDescGZIP(), []int{122}
 }
 
 func (x *MakeTokenReply) GetToken() string {
@@ -10340,7 +10450,7 @@ type TokenInfo struct {
 
 func (x *TokenInfo) Reset() {
 	*x = TokenInfo{}
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[123]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10352,7 +10462,7 @@ func (x *TokenInfo) String() string {
 func (*TokenInfo) ProtoMessage() {}
 
 func (x *TokenInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[123]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10365,7 +10475,7 @@ func (x *TokenInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenInfo.ProtoReflect.Descriptor instead.
 func (*TokenInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{122}
+	return file_roost_proto_rawDescGZIP(), []int{123}
 }
 
 func (x *TokenInfo) GetId() string {
@@ -10433,7 +10543,7 @@ type RemoveTokenRequest struct {
 
 func (x *RemoveTokenRequest) Reset() {
 	*x = RemoveTokenRequest{}
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[124]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10445,7 +10555,7 @@ func (x *RemoveTokenRequest) String() string {
 func (*RemoveTokenRequest) ProtoMessage() {}
 
 func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[124]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10458,7 +10568,7 @@ func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenRequest.ProtoReflect.Descriptor instead.
 func (*RemoveTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{123}
+	return file_roost_proto_rawDescGZIP(), []int{124}
 }
 
 func (x *RemoveTokenRequest) GetId() string {
@@ -10477,7 +10587,7 @@ type RemoveTokenReply struct {
 
 func (x *RemoveTokenReply) Reset() {
 	*x = RemoveTokenReply{}
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[125]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10489,7 +10599,7 @@ func (x *RemoveTokenReply) String() string {
 func (*RemoveTokenReply) ProtoMessage() {}
 
 func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[125]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10502,7 +10612,7 @@ func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenReply.ProtoReflect.Descriptor instead.
 func (*RemoveTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{124}
+	return file_roost_proto_rawDescGZIP(), []int{125}
 }
 
 func (x *RemoveTokenReply) GetRemoved() *TokenInfo {
@@ -10520,7 +10630,7 @@ type MembersRequest struct {
 
 func (x *MembersRequest) Reset() {
 	*x = MembersRequest{}
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[126]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10532,7 +10642,7 @@ func (x *MembersRequest) String() string {
 func (*MembersRequest) ProtoMessage() {}
 
 func (x *MembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[126]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10545,7 +10655,7 @@ func (x *MembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersRequest.ProtoReflect.Descriptor instead.
 func (*MembersRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{125}
+	return file_roost_proto_rawDescGZIP(), []int{126}
 }
 
 type MembersReply struct {
@@ -10558,7 +10668,7 @@ type MembersReply struct {
 
 func (x *MembersReply) Reset() {
 	*x = MembersReply{}
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[127]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10570,7 +10680,7 @@ func (x *MembersReply) String() string {
 func (*MembersReply) ProtoMessage() {}
 
 func (x *MembersReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[127]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10583,7 +10693,7 @@ func (x *MembersReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersReply.ProtoReflect.Descriptor instead.
 func (*MembersReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{126}
+	return file_roost_proto_rawDescGZIP(), []int{127}
 }
 
 func (x *MembersReply) GetTokens() []*TokenInfo {
@@ -10616,7 +10726,7 @@ type MemberInfo struct {
 
 func (x *MemberInfo) Reset() {
 	*x = MemberInfo{}
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[128]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10628,7 +10738,7 @@ func (x *MemberInfo) String() string {
 func (*MemberInfo) ProtoMessage() {}
 
 func (x *MemberInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[128]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10641,7 +10751,7 @@ func (x *MemberInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberInfo.ProtoReflect.Descriptor instead.
 func (*MemberInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{127}
+	return file_roost_proto_rawDescGZIP(), []int{128}
 }
 
 func (x *MemberInfo) GetName() string {
@@ -10710,7 +10820,7 @@ type RevokeRequest struct {
 
 func (x *RevokeRequest) Reset() {
 	*x = RevokeRequest{}
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[129]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10722,7 +10832,7 @@ func (x *RevokeRequest) String() string {
 func (*RevokeRequest) ProtoMessage() {}
 
 func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[129]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10735,7 +10845,7 @@ func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeRequest.ProtoReflect.Descriptor instead.
 func (*RevokeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{128}
+	return file_roost_proto_rawDescGZIP(), []int{129}
 }
 
 func (x *RevokeRequest) GetName() string {
@@ -10761,7 +10871,7 @@ type RevokeReply struct {
 
 func (x *RevokeReply) Reset() {
 	*x = RevokeReply{}
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[130]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10773,7 +10883,7 @@ func (x *RevokeReply) String() string {
 func (*RevokeReply) ProtoMessage() {}
 
 func (x *RevokeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[130]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10786,7 +10896,7 @@ func (x *RevokeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeReply.ProtoReflect.Descriptor instead.
 func (*RevokeReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{129}
+	return file_roost_proto_rawDescGZIP(), []int{130}
 }
 
 func (x *RevokeReply) GetCertificates() uint32 {
@@ -10806,7 +10916,7 @@ type FeedRunning struct {
 
 func (x *FeedRunning) Reset() {
 	*x = FeedRunning{}
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[131]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10818,7 +10928,7 @@ func (x *FeedRunning) String() string {
 func (*FeedRunning) ProtoMessage() {}
 
 func (x *FeedRunning) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[131]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10831,7 +10941,7 @@ func (x *FeedRunning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedRunning.ProtoReflect.Descriptor instead.
 func (*FeedRunning) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{130}
+	return file_roost_proto_rawDescGZIP(), []int{131}
 }
 
 func (x *FeedRunning) GetProgress() bool {
@@ -10860,7 +10970,7 @@ type FeedRequest struct {
 
 func (x *FeedRequest) Reset() {
 	*x = FeedRequest{}
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[132]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10872,7 +10982,7 @@ func (x *FeedRequest) String() string {
 func (*FeedRequest) ProtoMessage() {}
 
 func (x *FeedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[132]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10885,7 +10995,7 @@ func (x *FeedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedRequest.ProtoReflect.Descriptor instead.
 func (*FeedRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{131}
+	return file_roost_proto_rawDescGZIP(), []int{132}
 }
 
 func (x *FeedRequest) GetHello() *FeedHello {
@@ -10919,7 +11029,7 @@ type SpentBudgets struct {
 
 func (x *SpentBudgets) Reset() {
 	*x = SpentBudgets{}
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[133]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10931,7 +11041,7 @@ func (x *SpentBudgets) String() string {
 func (*SpentBudgets) ProtoMessage() {}
 
 func (x *SpentBudgets) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[133]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10944,7 +11054,7 @@ func (x *SpentBudgets) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpentBudgets.ProtoReflect.Descriptor instead.
 func (*SpentBudgets) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{132}
+	return file_roost_proto_rawDescGZIP(), []int{133}
 }
 
 func (x *SpentBudgets) GetSpent() []*SpentBudget {
@@ -10969,7 +11079,7 @@ type SpentBudget struct {
 
 func (x *SpentBudget) Reset() {
 	*x = SpentBudget{}
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[134]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10981,7 +11091,7 @@ func (x *SpentBudget) String() string {
 func (*SpentBudget) ProtoMessage() {}
 
 func (x *SpentBudget) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[134]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10994,7 +11104,7 @@ func (x *SpentBudget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpentBudget.ProtoReflect.Descriptor instead.
 func (*SpentBudget) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{133}
+	return file_roost_proto_rawDescGZIP(), []int{134}
 }
 
 func (x *SpentBudget) GetProject() string {
@@ -11048,7 +11158,7 @@ type FeedHello struct {
 
 func (x *FeedHello) Reset() {
 	*x = FeedHello{}
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[135]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11060,7 +11170,7 @@ func (x *FeedHello) String() string {
 func (*FeedHello) ProtoMessage() {}
 
 func (x *FeedHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[135]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11073,7 +11183,7 @@ func (x *FeedHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedHello.ProtoReflect.Descriptor instead.
 func (*FeedHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{134}
+	return file_roost_proto_rawDescGZIP(), []int{135}
 }
 
 func (x *FeedHello) GetAddress() string {
@@ -11092,7 +11202,7 @@ type FeedWalk struct {
 
 func (x *FeedWalk) Reset() {
 	*x = FeedWalk{}
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[136]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11104,7 +11214,7 @@ func (x *FeedWalk) String() string {
 func (*FeedWalk) ProtoMessage() {}
 
 func (x *FeedWalk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[136]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11117,7 +11227,7 @@ func (x *FeedWalk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedWalk.ProtoReflect.Descriptor instead.
 func (*FeedWalk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{135}
+	return file_roost_proto_rawDescGZIP(), []int{136}
 }
 
 func (x *FeedWalk) GetSince() int64 {
@@ -11145,7 +11255,7 @@ type FeedBatch struct {
 
 func (x *FeedBatch) Reset() {
 	*x = FeedBatch{}
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[137]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11157,7 +11267,7 @@ func (x *FeedBatch) String() string {
 func (*FeedBatch) ProtoMessage() {}
 
 func (x *FeedBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[137]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11170,7 +11280,7 @@ func (x *FeedBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedBatch.ProtoReflect.Descriptor instead.
 func (*FeedBatch) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{136}
+	return file_roost_proto_rawDescGZIP(), []int{137}
 }
 
 func (x *FeedBatch) GetSource() []byte {
@@ -11402,7 +11512,7 @@ const file_roost_proto_rawDesc = "" +
 	"\bAdmitted\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05error\x18\x02 \x01(\tR\x05error\x12\x14\n" +
-	"\x05queue\x18\x03 \x01(\tR\x05queue\"\xcf\x03\n" +
+	"\x05queue\x18\x03 \x01(\tR\x05queue\"\xaf\x04\n" +
 	"\x06Policy\x12\x1c\n" +
 	"\tadmission\x18\x01 \x01(\bR\tadmission\x12 \n" +
 	"\vdistributed\x18\x14 \x01(\bR\vdistributed\x12\x12\n" +
@@ -11416,7 +11526,9 @@ const file_roost_proto_rawDesc = "" +
 	"\x03all\x18\x1a \x01(\v2\x14.roost.wire.JobQueueR\x03all\x12\x1a\n" +
 	"\bdeleting\x18\x1d \x03(\tR\bdeleting\x12\x1d\n" +
 	"\n" +
-	"job_admins\x18\x1c \x03(\tR\tjobAdmins\x12\x18\n" +
+	"job_admins\x18\x1c \x03(\tR\tjobAdmins\x12*\n" +
+	"\x11static_port_users\x18) \x03(\tR\x0fstaticPortUsers\x122\n" +
+	"\x15privileged_port_users\x18* \x03(\tR\x13privilegedPortUsers\x12\x18\n" +
 	"\aversion\x18\x1e \x01(\x04R\aversion\"\x1b\n" +
 	"\x05Names\x12\x12\n" +
 	"\x04name\x18\x01 \x03(\tR\x04name\"\x81\x06\n" +
@@ -11501,7 +11613,7 @@ const file_roost_proto_rawDesc = "" +
 	"\vreservation\x18\x04 \x01(\tR\vreservation\";\n" +
 	"\x0fNegotiatorHello\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\"\xb0\x03\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\"\xd1\x03\n" +
 	"\x05Grant\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x18\n" +
 	"\arequest\x18\x02 \x01(\x04R\arequest\x12\x12\n" +
@@ -11522,7 +11634,9 @@ const file_roost_proto_rawDesc = "" +
 	"\x04gang\x18\x14 \x01(\x04R\x04gang\x12\x1b\n" +
 	"\tgang_size\x18\x15 \x01(\rR\bgangSize\x12\x19\n" +
 	"\bclaim_by\x18\x16 \x01(\x03R\aclaimBy\x12\x12\n" +
-	"\x04host\x18\x17 \x01(\tR\x04host\"y\n" +
+	"\x04host\x18\x17 \x01(\tR\x04host\x12\x1f\n" +
+	"\vport_rights\x18\x18 \x03(\tR\n" +
+	"portRights\"y\n" +
 	"\bUnplaced\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\x04R\arequest\x129\n" +
 	"\vexplanation\x18\x02 \x01(\v2\x17.roost.wire.ExplanationR\vexplanation\x12\x18\n" +
@@ -11615,7 +11729,7 @@ const file_roost_proto_rawDesc = "" +
 	"\astarted\x18\x03 \x01(\x03R\astarted\x12 \n" +
 	"\vincarnation\x18\x04 \x01(\x04R\vincarnation\x12\x14\n" +
 	"\x05parts\x18\x15 \x01(\bR\x05parts\x12\x12\n" +
-	"\x04node\x18\x05 \x01(\tR\x04node\"\xd0\x03\n" +
+	"\x04node\x18\x05 \x01(\tR\x04node\"\xa0\x04\n" +
 	"\fClaimRequest\x12\x14\n" +
 	"\x05grant\x18\x01 \x01(\x04R\x05grant\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x1e\n" +
@@ -11637,7 +11751,15 @@ const file_roost_proto_rawDesc = "" +
 	"\x03why\x18\x0f \x01(\tR\x03why\x12\x10\n" +
 	"\x03job\x18\x10 \x01(\tR\x03job\x12\x19\n" +
 	"\bclaim_by\x18\x14 \x01(\x03R\aclaimBy\x12!\n" +
-	"\fgroup_chosen\x18\x15 \x01(\bR\vgroupChosen\"\xa7\x01\n" +
+	"\fgroup_chosen\x18\x15 \x01(\bR\vgroupChosen\x12-\n" +
+	"\x05ports\x18\x16 \x03(\v2\x17.roost.wire.PortRequestR\x05ports\x12\x1f\n" +
+	"\vport_rights\x18\x17 \x03(\tR\n" +
+	"portRights\"e\n" +
+	"\vPortRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
+	"\x06static\x18\x02 \x01(\rR\x06static\x12\x16\n" +
+	"\x06listen\x18\x03 \x01(\bR\x06listen\x12\x12\n" +
+	"\x04host\x18\x04 \x01(\tR\x04host\"\xa7\x01\n" +
 	"\bActivate\x12\x14\n" +
 	"\x05claim\x18\x01 \x01(\x04R\x05claim\x120\n" +
 	"\aattempt\x18\x02 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12-\n" +
@@ -12287,7 +12409,7 @@ func file_roost_proto_rawDescGZIP() []byte {
 }
 
 var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 141)
+var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 142)
 var file_roost_proto_goTypes = []any{
 	(HealthState)(0),                        // 0: roost.wire.HealthState
 	(RequestUpdate_Counting)(0),             // 1: roost.wire.RequestUpdate.Counting
@@ -12345,159 +12467,160 @@ var file_roost_proto_goTypes = []any{
 	(*HoldChecks)(nil),                      // 53: roost.wire.HoldChecks
 	(*SessionHello)(nil),                    // 54: roost.wire.SessionHello
 	(*ClaimRequest)(nil),                    // 55: roost.wire.ClaimRequest
-	(*Activate)(nil),                        // 56: roost.wire.Activate
-	(*Launch)(nil),                          // 57: roost.wire.Launch
-	(*TakeCheckpoint)(nil),                  // 58: roost.wire.TakeCheckpoint
-	(*CheckpointKept)(nil),                  // 59: roost.wire.CheckpointKept
-	(*Freeze)(nil),                          // 60: roost.wire.Freeze
-	(*Signal)(nil),                          // 61: roost.wire.Signal
-	(*Limit)(nil),                           // 62: roost.wire.Limit
-	(*HostFiles)(nil),                       // 63: roost.wire.HostFiles
-	(*Message)(nil),                         // 64: roost.wire.Message
-	(*Program)(nil),                         // 65: roost.wire.Program
-	(*ServiceProgram)(nil),                  // 66: roost.wire.ServiceProgram
-	(*HealthCheck)(nil),                     // 67: roost.wire.HealthCheck
-	(*Bounds)(nil),                          // 68: roost.wire.Bounds
-	(*CheckpointPolicy)(nil),                // 69: roost.wire.CheckpointPolicy
-	(*Image)(nil),                           // 70: roost.wire.Image
-	(*FetchImageRequest)(nil),               // 71: roost.wire.FetchImageRequest
-	(*ImageRight)(nil),                      // 72: roost.wire.ImageRight
-	(*SignedImageRight)(nil),                // 73: roost.wire.SignedImageRight
-	(*RemoveImageReply)(nil),                // 74: roost.wire.RemoveImageReply
-	(*Vacate)(nil),                          // 75: roost.wire.Vacate
-	(*Acknowledge)(nil),                     // 76: roost.wire.Acknowledge
-	(*ReleaseClaim)(nil),                    // 77: roost.wire.ReleaseClaim
-	(*RenewLeases)(nil),                     // 78: roost.wire.RenewLeases
-	(*FromStartd)(nil),                      // 79: roost.wire.FromStartd
-	(*TaskHealth)(nil),                      // 80: roost.wire.TaskHealth
-	(*ReachWanted)(nil),                     // 81: roost.wire.ReachWanted
-	(*ReachCall)(nil),                       // 82: roost.wire.ReachCall
-	(*ReachOutput)(nil),                     // 83: roost.wire.ReachOutput
-	(*SessionWelcome)(nil),                  // 84: roost.wire.SessionWelcome
-	(*ClaimState)(nil),                      // 85: roost.wire.ClaimState
-	(*ClaimReady)(nil),                      // 86: roost.wire.ClaimReady
-	(*Suspended)(nil),                       // 87: roost.wire.Suspended
-	(*ClaimReply)(nil),                      // 88: roost.wire.ClaimReply
-	(*InputReady)(nil),                      // 89: roost.wire.InputReady
-	(*Started)(nil),                         // 90: roost.wire.Started
-	(*Exited)(nil),                          // 91: roost.wire.Exited
-	(*CheckpointTaken)(nil),                 // 92: roost.wire.CheckpointTaken
-	(*UsageReport)(nil),                     // 93: roost.wire.UsageReport
-	(*AttemptUsage)(nil),                    // 94: roost.wire.AttemptUsage
-	(*ClaimLost)(nil),                       // 95: roost.wire.ClaimLost
-	(*LeasesRenewed)(nil),                   // 96: roost.wire.LeasesRenewed
-	(*FileEntry)(nil),                       // 97: roost.wire.FileEntry
-	(*FileChunk)(nil),                       // 98: roost.wire.FileChunk
-	(*TransferTotals)(nil),                  // 99: roost.wire.TransferTotals
-	(*PutReply)(nil),                        // 100: roost.wire.PutReply
-	(*FetchRequest)(nil),                    // 101: roost.wire.FetchRequest
-	(*TailRequest)(nil),                     // 102: roost.wire.TailRequest
-	(*GuardSigns)(nil),                      // 103: roost.wire.GuardSigns
-	(*IdleSource)(nil),                      // 104: roost.wire.IdleSource
-	(*Pause)(nil),                           // 105: roost.wire.Pause
-	(*GuardReport)(nil),                     // 106: roost.wire.GuardReport
-	(*OwnerFreeze)(nil),                     // 107: roost.wire.OwnerFreeze
-	(*Tenant)(nil),                          // 108: roost.wire.Tenant
-	(*PauseRequest)(nil),                    // 109: roost.wire.PauseRequest
-	(*ResumeRequest)(nil),                   // 110: roost.wire.ResumeRequest
-	(*OwnerReply)(nil),                      // 111: roost.wire.OwnerReply
-	(*MineRequest)(nil),                     // 112: roost.wire.MineRequest
-	(*MineReply)(nil),                       // 113: roost.wire.MineReply
-	(*PresentRequest)(nil),                  // 114: roost.wire.PresentRequest
-	(*PresentReply)(nil),                    // 115: roost.wire.PresentReply
-	(*GreetRequest)(nil),                    // 116: roost.wire.GreetRequest
-	(*GreetReply)(nil),                      // 117: roost.wire.GreetReply
-	(*JoinRequest)(nil),                     // 118: roost.wire.JoinRequest
-	(*JoinReply)(nil),                       // 119: roost.wire.JoinReply
-	(*RenewRequest)(nil),                    // 120: roost.wire.RenewRequest
-	(*RenewReply)(nil),                      // 121: roost.wire.RenewReply
-	(*LeaveRequest)(nil),                    // 122: roost.wire.LeaveRequest
-	(*LeaveReply)(nil),                      // 123: roost.wire.LeaveReply
-	(*RevokedRequest)(nil),                  // 124: roost.wire.RevokedRequest
-	(*RevokedReply)(nil),                    // 125: roost.wire.RevokedReply
-	(*MakeTokenRequest)(nil),                // 126: roost.wire.MakeTokenRequest
-	(*MakeTokenReply)(nil),                  // 127: roost.wire.MakeTokenReply
-	(*TokenInfo)(nil),                       // 128: roost.wire.TokenInfo
-	(*RemoveTokenRequest)(nil),              // 129: roost.wire.RemoveTokenRequest
-	(*RemoveTokenReply)(nil),                // 130: roost.wire.RemoveTokenReply
-	(*MembersRequest)(nil),                  // 131: roost.wire.MembersRequest
-	(*MembersReply)(nil),                    // 132: roost.wire.MembersReply
-	(*MemberInfo)(nil),                      // 133: roost.wire.MemberInfo
-	(*RevokeRequest)(nil),                   // 134: roost.wire.RevokeRequest
-	(*RevokeReply)(nil),                     // 135: roost.wire.RevokeReply
-	(*FeedRunning)(nil),                     // 136: roost.wire.FeedRunning
-	(*FeedRequest)(nil),                     // 137: roost.wire.FeedRequest
-	(*SpentBudgets)(nil),                    // 138: roost.wire.SpentBudgets
-	(*SpentBudget)(nil),                     // 139: roost.wire.SpentBudget
-	(*FeedHello)(nil),                       // 140: roost.wire.FeedHello
-	(*FeedWalk)(nil),                        // 141: roost.wire.FeedWalk
-	(*FeedBatch)(nil),                       // 142: roost.wire.FeedBatch
-	nil,                                     // 143: roost.wire.AdUpdate.PrivateEntry
-	nil,                                     // 144: roost.wire.AdDelta.PrivateEntry
-	nil,                                     // 145: roost.wire.Extent.WordsEntry
-	nil,                                     // 146: roost.wire.Extent.OthersEntry
-	(*scheddapi.LogsRequest)(nil),           // 147: roost.wire.LogsRequest
-	(*scheddapi.SubmitRequest)(nil),         // 148: roost.wire.SubmitRequest
-	(*scheddapi.ActRequest)(nil),            // 149: roost.wire.ActRequest
-	(*scheddapi.QueryRequest)(nil),          // 150: roost.wire.QueryRequest
-	(*scheddapi.Resources)(nil),             // 151: roost.wire.Resources
-	(*scheddapi.Explanation)(nil),           // 152: roost.wire.Explanation
-	(*scheddapi.AttemptRef)(nil),            // 153: roost.wire.AttemptRef
-	(scheddapi.Cause)(0),                    // 154: roost.wire.Cause
-	(*scheddapi.Placed)(nil),                // 155: roost.wire.Placed
-	(*scheddapi.PreemptionParty)(nil),       // 156: roost.wire.PreemptionParty
-	(*scheddapi.ExitStatus)(nil),            // 157: roost.wire.ExitStatus
-	(*scheddapi.UsageWindow)(nil),           // 158: roost.wire.UsageWindow
-	(*scheddapi.TaskUsage)(nil),             // 159: roost.wire.TaskUsage
-	(*scheddapi.SubmitPart)(nil),            // 160: roost.wire.SubmitPart
-	(*scheddapi.ScriptChunk)(nil),           // 161: roost.wire.ScriptChunk
-	(*scheddapi.WatchRequest)(nil),          // 162: roost.wire.WatchRequest
-	(*scheddapi.WhyRequest)(nil),            // 163: roost.wire.WhyRequest
-	(*scheddapi.EventsRequest)(nil),         // 164: roost.wire.EventsRequest
-	(*scheddapi.AdQuery)(nil),               // 165: roost.wire.AdQuery
-	(*scheddapi.HealthRequest)(nil),         // 166: roost.wire.HealthRequest
-	(*scheddapi.ShellInput)(nil),            // 167: roost.wire.ShellInput
-	(*scheddapi.CellRequest)(nil),           // 168: roost.wire.CellRequest
-	(*scheddapi.CheckpointCellRequest)(nil), // 169: roost.wire.CheckpointCellRequest
-	(*scheddapi.PoolQuery)(nil),             // 170: roost.wire.PoolQuery
-	(*scheddapi.AccountingQuery)(nil),       // 171: roost.wire.AccountingQuery
-	(*scheddapi.AccountingChange)(nil),      // 172: roost.wire.AccountingChange
-	(*scheddapi.LoginTokenRequest)(nil),     // 173: roost.wire.LoginTokenRequest
-	(*scheddapi.BeginLoginRequest)(nil),     // 174: roost.wire.BeginLoginRequest
-	(*scheddapi.LoginRequest)(nil),          // 175: roost.wire.LoginRequest
-	(*scheddapi.LoginsRequest)(nil),         // 176: roost.wire.LoginsRequest
-	(*scheddapi.LogoutRequest)(nil),         // 177: roost.wire.LogoutRequest
-	(*scheddapi.NamesQuery)(nil),            // 178: roost.wire.NamesQuery
-	(*scheddapi.SubmitReply)(nil),           // 179: roost.wire.SubmitReply
-	(*scheddapi.ScriptReply)(nil),           // 180: roost.wire.ScriptReply
-	(*scheddapi.JobStatus)(nil),             // 181: roost.wire.JobStatus
-	(*scheddapi.ActReply)(nil),              // 182: roost.wire.ActReply
-	(*scheddapi.WatchEvent)(nil),            // 183: roost.wire.WatchEvent
-	(*scheddapi.LogChunk)(nil),              // 184: roost.wire.LogChunk
-	(*scheddapi.WhyReply)(nil),              // 185: roost.wire.WhyReply
-	(*scheddapi.JobEvent)(nil),              // 186: roost.wire.JobEvent
-	(*scheddapi.AdText)(nil),                // 187: roost.wire.AdText
-	(*scheddapi.HealthReply)(nil),           // 188: roost.wire.HealthReply
-	(*scheddapi.ShellOutput)(nil),           // 189: roost.wire.ShellOutput
-	(*scheddapi.CellReply)(nil),             // 190: roost.wire.CellReply
-	(*scheddapi.CheckpointPiece)(nil),       // 191: roost.wire.CheckpointPiece
-	(*scheddapi.PoolRow)(nil),               // 192: roost.wire.PoolRow
-	(*scheddapi.AccountingPiece)(nil),       // 193: roost.wire.AccountingPiece
-	(*scheddapi.AccountingResult)(nil),      // 194: roost.wire.AccountingResult
-	(*scheddapi.LoginTokenReply)(nil),       // 195: roost.wire.LoginTokenReply
-	(*scheddapi.BeginLoginReply)(nil),       // 196: roost.wire.BeginLoginReply
-	(*scheddapi.LoginReply)(nil),            // 197: roost.wire.LoginReply
-	(*scheddapi.LoginsReply)(nil),           // 198: roost.wire.LoginsReply
-	(*scheddapi.LoginInfo)(nil),             // 199: roost.wire.LoginInfo
-	(*scheddapi.NamesUpdate)(nil),           // 200: roost.wire.NamesUpdate
+	(*PortRequest)(nil),                     // 56: roost.wire.PortRequest
+	(*Activate)(nil),                        // 57: roost.wire.Activate
+	(*Launch)(nil),                          // 58: roost.wire.Launch
+	(*TakeCheckpoint)(nil),                  // 59: roost.wire.TakeCheckpoint
+	(*CheckpointKept)(nil),                  // 60: roost.wire.CheckpointKept
+	(*Freeze)(nil),                          // 61: roost.wire.Freeze
+	(*Signal)(nil),                          // 62: roost.wire.Signal
+	(*Limit)(nil),                           // 63: roost.wire.Limit
+	(*HostFiles)(nil),                       // 64: roost.wire.HostFiles
+	(*Message)(nil),                         // 65: roost.wire.Message
+	(*Program)(nil),                         // 66: roost.wire.Program
+	(*ServiceProgram)(nil),                  // 67: roost.wire.ServiceProgram
+	(*HealthCheck)(nil),                     // 68: roost.wire.HealthCheck
+	(*Bounds)(nil),                          // 69: roost.wire.Bounds
+	(*CheckpointPolicy)(nil),                // 70: roost.wire.CheckpointPolicy
+	(*Image)(nil),                           // 71: roost.wire.Image
+	(*FetchImageRequest)(nil),               // 72: roost.wire.FetchImageRequest
+	(*ImageRight)(nil),                      // 73: roost.wire.ImageRight
+	(*SignedImageRight)(nil),                // 74: roost.wire.SignedImageRight
+	(*RemoveImageReply)(nil),                // 75: roost.wire.RemoveImageReply
+	(*Vacate)(nil),                          // 76: roost.wire.Vacate
+	(*Acknowledge)(nil),                     // 77: roost.wire.Acknowledge
+	(*ReleaseClaim)(nil),                    // 78: roost.wire.ReleaseClaim
+	(*RenewLeases)(nil),                     // 79: roost.wire.RenewLeases
+	(*FromStartd)(nil),                      // 80: roost.wire.FromStartd
+	(*TaskHealth)(nil),                      // 81: roost.wire.TaskHealth
+	(*ReachWanted)(nil),                     // 82: roost.wire.ReachWanted
+	(*ReachCall)(nil),                       // 83: roost.wire.ReachCall
+	(*ReachOutput)(nil),                     // 84: roost.wire.ReachOutput
+	(*SessionWelcome)(nil),                  // 85: roost.wire.SessionWelcome
+	(*ClaimState)(nil),                      // 86: roost.wire.ClaimState
+	(*ClaimReady)(nil),                      // 87: roost.wire.ClaimReady
+	(*Suspended)(nil),                       // 88: roost.wire.Suspended
+	(*ClaimReply)(nil),                      // 89: roost.wire.ClaimReply
+	(*InputReady)(nil),                      // 90: roost.wire.InputReady
+	(*Started)(nil),                         // 91: roost.wire.Started
+	(*Exited)(nil),                          // 92: roost.wire.Exited
+	(*CheckpointTaken)(nil),                 // 93: roost.wire.CheckpointTaken
+	(*UsageReport)(nil),                     // 94: roost.wire.UsageReport
+	(*AttemptUsage)(nil),                    // 95: roost.wire.AttemptUsage
+	(*ClaimLost)(nil),                       // 96: roost.wire.ClaimLost
+	(*LeasesRenewed)(nil),                   // 97: roost.wire.LeasesRenewed
+	(*FileEntry)(nil),                       // 98: roost.wire.FileEntry
+	(*FileChunk)(nil),                       // 99: roost.wire.FileChunk
+	(*TransferTotals)(nil),                  // 100: roost.wire.TransferTotals
+	(*PutReply)(nil),                        // 101: roost.wire.PutReply
+	(*FetchRequest)(nil),                    // 102: roost.wire.FetchRequest
+	(*TailRequest)(nil),                     // 103: roost.wire.TailRequest
+	(*GuardSigns)(nil),                      // 104: roost.wire.GuardSigns
+	(*IdleSource)(nil),                      // 105: roost.wire.IdleSource
+	(*Pause)(nil),                           // 106: roost.wire.Pause
+	(*GuardReport)(nil),                     // 107: roost.wire.GuardReport
+	(*OwnerFreeze)(nil),                     // 108: roost.wire.OwnerFreeze
+	(*Tenant)(nil),                          // 109: roost.wire.Tenant
+	(*PauseRequest)(nil),                    // 110: roost.wire.PauseRequest
+	(*ResumeRequest)(nil),                   // 111: roost.wire.ResumeRequest
+	(*OwnerReply)(nil),                      // 112: roost.wire.OwnerReply
+	(*MineRequest)(nil),                     // 113: roost.wire.MineRequest
+	(*MineReply)(nil),                       // 114: roost.wire.MineReply
+	(*PresentRequest)(nil),                  // 115: roost.wire.PresentRequest
+	(*PresentReply)(nil),                    // 116: roost.wire.PresentReply
+	(*GreetRequest)(nil),                    // 117: roost.wire.GreetRequest
+	(*GreetReply)(nil),                      // 118: roost.wire.GreetReply
+	(*JoinRequest)(nil),                     // 119: roost.wire.JoinRequest
+	(*JoinReply)(nil),                       // 120: roost.wire.JoinReply
+	(*RenewRequest)(nil),                    // 121: roost.wire.RenewRequest
+	(*RenewReply)(nil),                      // 122: roost.wire.RenewReply
+	(*LeaveRequest)(nil),                    // 123: roost.wire.LeaveRequest
+	(*LeaveReply)(nil),                      // 124: roost.wire.LeaveReply
+	(*RevokedRequest)(nil),                  // 125: roost.wire.RevokedRequest
+	(*RevokedReply)(nil),                    // 126: roost.wire.RevokedReply
+	(*MakeTokenRequest)(nil),                // 127: roost.wire.MakeTokenRequest
+	(*MakeTokenReply)(nil),                  // 128: roost.wire.MakeTokenReply
+	(*TokenInfo)(nil),                       // 129: roost.wire.TokenInfo
+	(*RemoveTokenRequest)(nil),              // 130: roost.wire.RemoveTokenRequest
+	(*RemoveTokenReply)(nil),                // 131: roost.wire.RemoveTokenReply
+	(*MembersRequest)(nil),                  // 132: roost.wire.MembersRequest
+	(*MembersReply)(nil),                    // 133: roost.wire.MembersReply
+	(*MemberInfo)(nil),                      // 134: roost.wire.MemberInfo
+	(*RevokeRequest)(nil),                   // 135: roost.wire.RevokeRequest
+	(*RevokeReply)(nil),                     // 136: roost.wire.RevokeReply
+	(*FeedRunning)(nil),                     // 137: roost.wire.FeedRunning
+	(*FeedRequest)(nil),                     // 138: roost.wire.FeedRequest
+	(*SpentBudgets)(nil),                    // 139: roost.wire.SpentBudgets
+	(*SpentBudget)(nil),                     // 140: roost.wire.SpentBudget
+	(*FeedHello)(nil),                       // 141: roost.wire.FeedHello
+	(*FeedWalk)(nil),                        // 142: roost.wire.FeedWalk
+	(*FeedBatch)(nil),                       // 143: roost.wire.FeedBatch
+	nil,                                     // 144: roost.wire.AdUpdate.PrivateEntry
+	nil,                                     // 145: roost.wire.AdDelta.PrivateEntry
+	nil,                                     // 146: roost.wire.Extent.WordsEntry
+	nil,                                     // 147: roost.wire.Extent.OthersEntry
+	(*scheddapi.LogsRequest)(nil),           // 148: roost.wire.LogsRequest
+	(*scheddapi.SubmitRequest)(nil),         // 149: roost.wire.SubmitRequest
+	(*scheddapi.ActRequest)(nil),            // 150: roost.wire.ActRequest
+	(*scheddapi.QueryRequest)(nil),          // 151: roost.wire.QueryRequest
+	(*scheddapi.Resources)(nil),             // 152: roost.wire.Resources
+	(*scheddapi.Explanation)(nil),           // 153: roost.wire.Explanation
+	(*scheddapi.AttemptRef)(nil),            // 154: roost.wire.AttemptRef
+	(scheddapi.Cause)(0),                    // 155: roost.wire.Cause
+	(*scheddapi.Placed)(nil),                // 156: roost.wire.Placed
+	(*scheddapi.PreemptionParty)(nil),       // 157: roost.wire.PreemptionParty
+	(*scheddapi.ExitStatus)(nil),            // 158: roost.wire.ExitStatus
+	(*scheddapi.UsageWindow)(nil),           // 159: roost.wire.UsageWindow
+	(*scheddapi.TaskUsage)(nil),             // 160: roost.wire.TaskUsage
+	(*scheddapi.SubmitPart)(nil),            // 161: roost.wire.SubmitPart
+	(*scheddapi.ScriptChunk)(nil),           // 162: roost.wire.ScriptChunk
+	(*scheddapi.WatchRequest)(nil),          // 163: roost.wire.WatchRequest
+	(*scheddapi.WhyRequest)(nil),            // 164: roost.wire.WhyRequest
+	(*scheddapi.EventsRequest)(nil),         // 165: roost.wire.EventsRequest
+	(*scheddapi.AdQuery)(nil),               // 166: roost.wire.AdQuery
+	(*scheddapi.HealthRequest)(nil),         // 167: roost.wire.HealthRequest
+	(*scheddapi.ShellInput)(nil),            // 168: roost.wire.ShellInput
+	(*scheddapi.CellRequest)(nil),           // 169: roost.wire.CellRequest
+	(*scheddapi.CheckpointCellRequest)(nil), // 170: roost.wire.CheckpointCellRequest
+	(*scheddapi.PoolQuery)(nil),             // 171: roost.wire.PoolQuery
+	(*scheddapi.AccountingQuery)(nil),       // 172: roost.wire.AccountingQuery
+	(*scheddapi.AccountingChange)(nil),      // 173: roost.wire.AccountingChange
+	(*scheddapi.LoginTokenRequest)(nil),     // 174: roost.wire.LoginTokenRequest
+	(*scheddapi.BeginLoginRequest)(nil),     // 175: roost.wire.BeginLoginRequest
+	(*scheddapi.LoginRequest)(nil),          // 176: roost.wire.LoginRequest
+	(*scheddapi.LoginsRequest)(nil),         // 177: roost.wire.LoginsRequest
+	(*scheddapi.LogoutRequest)(nil),         // 178: roost.wire.LogoutRequest
+	(*scheddapi.NamesQuery)(nil),            // 179: roost.wire.NamesQuery
+	(*scheddapi.SubmitReply)(nil),           // 180: roost.wire.SubmitReply
+	(*scheddapi.ScriptReply)(nil),           // 181: roost.wire.ScriptReply
+	(*scheddapi.JobStatus)(nil),             // 182: roost.wire.JobStatus
+	(*scheddapi.ActReply)(nil),              // 183: roost.wire.ActReply
+	(*scheddapi.WatchEvent)(nil),            // 184: roost.wire.WatchEvent
+	(*scheddapi.LogChunk)(nil),              // 185: roost.wire.LogChunk
+	(*scheddapi.WhyReply)(nil),              // 186: roost.wire.WhyReply
+	(*scheddapi.JobEvent)(nil),              // 187: roost.wire.JobEvent
+	(*scheddapi.AdText)(nil),                // 188: roost.wire.AdText
+	(*scheddapi.HealthReply)(nil),           // 189: roost.wire.HealthReply
+	(*scheddapi.ShellOutput)(nil),           // 190: roost.wire.ShellOutput
+	(*scheddapi.CellReply)(nil),             // 191: roost.wire.CellReply
+	(*scheddapi.CheckpointPiece)(nil),       // 192: roost.wire.CheckpointPiece
+	(*scheddapi.PoolRow)(nil),               // 193: roost.wire.PoolRow
+	(*scheddapi.AccountingPiece)(nil),       // 194: roost.wire.AccountingPiece
+	(*scheddapi.AccountingResult)(nil),      // 195: roost.wire.AccountingResult
+	(*scheddapi.LoginTokenReply)(nil),       // 196: roost.wire.LoginTokenReply
+	(*scheddapi.BeginLoginReply)(nil),       // 197: roost.wire.BeginLoginReply
+	(*scheddapi.LoginReply)(nil),            // 198: roost.wire.LoginReply
+	(*scheddapi.LoginsReply)(nil),           // 199: roost.wire.LoginsReply
+	(*scheddapi.LoginInfo)(nil),             // 200: roost.wire.LoginInfo
+	(*scheddapi.NamesUpdate)(nil),           // 201: roost.wire.NamesUpdate
 }
 var file_roost_proto_depIdxs = []int32{
-	147, // 0: roost.wire.NeighbourLogs.request:type_name -> roost.wire.LogsRequest
-	148, // 1: roost.wire.NeighbourSubmit.request:type_name -> roost.wire.SubmitRequest
-	149, // 2: roost.wire.NeighbourAct.act:type_name -> roost.wire.ActRequest
-	150, // 3: roost.wire.NeighbourQuery.query:type_name -> roost.wire.QueryRequest
-	143, // 4: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
-	144, // 5: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
+	148, // 0: roost.wire.NeighbourLogs.request:type_name -> roost.wire.LogsRequest
+	149, // 1: roost.wire.NeighbourSubmit.request:type_name -> roost.wire.SubmitRequest
+	150, // 2: roost.wire.NeighbourAct.act:type_name -> roost.wire.ActRequest
+	151, // 3: roost.wire.NeighbourQuery.query:type_name -> roost.wire.QueryRequest
+	144, // 4: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
+	145, // 5: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
 	21,  // 6: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
 	23,  // 7: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
 	25,  // 8: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
@@ -12509,12 +12632,12 @@ var file_roost_proto_depIdxs = []int32{
 	19,  // 14: roost.wire.FromSchedd.told:type_name -> roost.wire.Told
 	20,  // 15: roost.wire.FromSchedd.policy_seen:type_name -> roost.wire.PolicySeen
 	22,  // 16: roost.wire.ScheddHello.grants:type_name -> roost.wire.HeldGrant
-	151, // 17: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
+	152, // 17: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
 	1,   // 18: roost.wire.RequestUpdate.counting:type_name -> roost.wire.RequestUpdate.Counting
 	24,  // 19: roost.wire.RequestUpdate.proposals:type_name -> roost.wire.Proposal
 	2,   // 20: roost.wire.Outcome.verdict:type_name -> roost.wire.Outcome.Verdict
-	151, // 21: roost.wire.Demand.held:type_name -> roost.wire.Resources
-	151, // 22: roost.wire.Demand.open_held:type_name -> roost.wire.Resources
+	152, // 21: roost.wire.Demand.held:type_name -> roost.wire.Resources
+	152, // 22: roost.wire.Demand.open_held:type_name -> roost.wire.Resources
 	28,  // 23: roost.wire.Admit.asks:type_name -> roost.wire.Demand
 	33,  // 24: roost.wire.Policy.queues:type_name -> roost.wire.JobQueue
 	32,  // 25: roost.wire.Policy.groups:type_name -> roost.wire.Names
@@ -12528,9 +12651,9 @@ var file_roost_proto_depIdxs = []int32{
 	34,  // 33: roost.wire.JobQueue.user_roll:type_name -> roost.wire.Roll
 	34,  // 34: roost.wire.JobQueue.group_roll:type_name -> roost.wire.Roll
 	34,  // 35: roost.wire.JobQueue.host_roll:type_name -> roost.wire.Roll
-	145, // 36: roost.wire.Extent.words:type_name -> roost.wire.Extent.WordsEntry
-	146, // 37: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
-	151, // 38: roost.wire.Usage.held:type_name -> roost.wire.Resources
+	146, // 36: roost.wire.Extent.words:type_name -> roost.wire.Extent.WordsEntry
+	147, // 37: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
+	152, // 38: roost.wire.Usage.held:type_name -> roost.wire.Resources
 	42,  // 39: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
 	43,  // 40: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
 	41,  // 41: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
@@ -12539,261 +12662,262 @@ var file_roost_proto_depIdxs = []int32{
 	39,  // 44: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
 	38,  // 45: roost.wire.ToSchedd.room:type_name -> roost.wire.Room
 	40,  // 46: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
-	151, // 47: roost.wire.Grant.resources:type_name -> roost.wire.Resources
-	152, // 48: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
+	152, // 47: roost.wire.Grant.resources:type_name -> roost.wire.Resources
+	153, // 48: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
 	46,  // 49: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
 	51,  // 50: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
 	54,  // 51: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
 	55,  // 52: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
-	56,  // 53: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
-	75,  // 54: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
-	76,  // 55: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
-	77,  // 56: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
-	78,  // 57: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
-	57,  // 58: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
-	58,  // 59: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
-	59,  // 60: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
-	60,  // 61: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
-	61,  // 62: roost.wire.ToStartd.signal:type_name -> roost.wire.Signal
-	64,  // 63: roost.wire.ToStartd.message:type_name -> roost.wire.Message
-	62,  // 64: roost.wire.ToStartd.limit:type_name -> roost.wire.Limit
-	63,  // 65: roost.wire.ToStartd.host_files:type_name -> roost.wire.HostFiles
+	57,  // 53: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
+	76,  // 54: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
+	77,  // 55: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
+	78,  // 56: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
+	79,  // 57: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
+	58,  // 58: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
+	59,  // 59: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
+	60,  // 60: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
+	61,  // 61: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
+	62,  // 62: roost.wire.ToStartd.signal:type_name -> roost.wire.Signal
+	65,  // 63: roost.wire.ToStartd.message:type_name -> roost.wire.Message
+	63,  // 64: roost.wire.ToStartd.limit:type_name -> roost.wire.Limit
+	64,  // 65: roost.wire.ToStartd.host_files:type_name -> roost.wire.HostFiles
 	53,  // 66: roost.wire.ToStartd.hold_checks:type_name -> roost.wire.HoldChecks
-	153, // 67: roost.wire.HoldChecks.attempt:type_name -> roost.wire.AttemptRef
-	151, // 68: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
-	153, // 69: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
-	65,  // 70: roost.wire.Activate.program:type_name -> roost.wire.Program
-	153, // 71: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
-	153, // 72: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
-	153, // 73: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
-	153, // 74: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
-	153, // 75: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
-	153, // 76: roost.wire.Limit.attempt:type_name -> roost.wire.AttemptRef
-	153, // 77: roost.wire.HostFiles.attempt:type_name -> roost.wire.AttemptRef
-	153, // 78: roost.wire.Message.attempt:type_name -> roost.wire.AttemptRef
-	69,  // 79: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
-	70,  // 80: roost.wire.Program.restore:type_name -> roost.wire.Image
-	68,  // 81: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
-	66,  // 82: roost.wire.Program.service:type_name -> roost.wire.ServiceProgram
-	67,  // 83: roost.wire.ServiceProgram.checks:type_name -> roost.wire.HealthCheck
-	3,   // 84: roost.wire.HealthCheck.kind:type_name -> roost.wire.HealthCheck.Kind
-	4,   // 85: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
-	4,   // 86: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
-	153, // 87: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
-	153, // 88: roost.wire.ImageRight.attempt:type_name -> roost.wire.AttemptRef
-	153, // 89: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
-	154, // 90: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
-	153, // 91: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
-	84,  // 92: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
-	88,  // 93: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
-	90,  // 94: roost.wire.FromStartd.started:type_name -> roost.wire.Started
-	91,  // 95: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
-	95,  // 96: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
-	96,  // 97: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
-	89,  // 98: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
-	92,  // 99: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
-	93,  // 100: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
-	86,  // 101: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
-	87,  // 102: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
-	80,  // 103: roost.wire.FromStartd.health:type_name -> roost.wire.TaskHealth
-	81,  // 104: roost.wire.FromStartd.reach:type_name -> roost.wire.ReachWanted
-	153, // 105: roost.wire.TaskHealth.attempt:type_name -> roost.wire.AttemptRef
-	0,   // 106: roost.wire.TaskHealth.state:type_name -> roost.wire.HealthState
-	153, // 107: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
-	153, // 108: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
-	85,  // 109: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
-	151, // 110: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
-	153, // 111: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
-	91,  // 112: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
-	155, // 113: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
-	155, // 114: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
-	153, // 115: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
-	155, // 116: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
-	156, // 117: roost.wire.ClaimReply.displaced:type_name -> roost.wire.PreemptionParty
-	153, // 118: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
-	153, // 119: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
-	153, // 120: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
-	157, // 121: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
-	97,  // 122: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
-	92,  // 123: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
-	158, // 124: roost.wire.Exited.windows:type_name -> roost.wire.UsageWindow
-	153, // 125: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
-	70,  // 126: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
-	94,  // 127: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
-	153, // 128: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
-	159, // 129: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
-	158, // 130: roost.wire.AttemptUsage.windows:type_name -> roost.wire.UsageWindow
-	153, // 131: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
-	97,  // 132: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
-	99,  // 133: roost.wire.FileChunk.totals:type_name -> roost.wire.TransferTotals
-	153, // 134: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
-	153, // 135: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
-	104, // 136: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
-	105, // 137: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
-	5,   // 138: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
-	108, // 139: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
-	107, // 140: roost.wire.GuardReport.freezes:type_name -> roost.wire.OwnerFreeze
-	105, // 141: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
-	103, // 142: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
-	106, // 143: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
-	128, // 144: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
-	128, // 145: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
-	128, // 146: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
-	133, // 147: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
-	140, // 148: roost.wire.FeedRequest.hello:type_name -> roost.wire.FeedHello
-	138, // 149: roost.wire.FeedRequest.budgets:type_name -> roost.wire.SpentBudgets
-	139, // 150: roost.wire.SpentBudgets.spent:type_name -> roost.wire.SpentBudget
-	148, // 151: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
-	160, // 152: roost.wire.Schedd.SubmitParts:input_type -> roost.wire.SubmitPart
-	161, // 153: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
-	150, // 154: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
-	149, // 155: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
-	162, // 156: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
-	147, // 157: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
-	163, // 158: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
-	164, // 159: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
-	165, // 160: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
-	166, // 161: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
-	167, // 162: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
-	168, // 163: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
-	169, // 164: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	170, // 165: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
-	171, // 166: roost.wire.Schedd.Accounting:input_type -> roost.wire.AccountingQuery
-	172, // 167: roost.wire.Schedd.ChangeAccounts:input_type -> roost.wire.AccountingChange
-	173, // 168: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
-	174, // 169: roost.wire.Schedd.BeginLogin:input_type -> roost.wire.BeginLoginRequest
-	175, // 170: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
-	176, // 171: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
-	177, // 172: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
-	178, // 173: roost.wire.Schedd.Names:input_type -> roost.wire.NamesQuery
-	11,  // 174: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
-	163, // 175: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
-	164, // 176: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
-	10,  // 177: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
-	7,   // 178: roost.wire.Neighbour.Submit:input_type -> roost.wire.NeighbourSubmit
-	6,   // 179: roost.wire.Neighbour.Logs:input_type -> roost.wire.NeighbourLogs
-	8,   // 180: roost.wire.CellQueue.History:input_type -> roost.wire.CellHistoryRequest
-	12,  // 181: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
-	14,  // 182: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
-	165, // 183: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
-	178, // 184: roost.wire.Collector.Names:input_type -> roost.wire.NamesQuery
-	18,  // 185: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
-	16,  // 186: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
-	168, // 187: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
-	169, // 188: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	48,  // 189: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
-	49,  // 190: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
-	44,  // 191: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
-	46,  // 192: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
-	46,  // 193: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
-	52,  // 194: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
-	98,  // 195: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
-	101, // 196: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
-	102, // 197: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
-	71,  // 198: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
-	98,  // 199: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
-	167, // 200: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
-	83,  // 201: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
-	98,  // 202: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
-	71,  // 203: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
-	71,  // 204: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
-	106, // 205: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
-	109, // 206: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
-	110, // 207: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
-	112, // 208: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
-	114, // 209: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
-	116, // 210: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
-	118, // 211: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
-	120, // 212: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
-	122, // 213: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
-	124, // 214: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
-	126, // 215: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
-	129, // 216: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
-	131, // 217: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
-	134, // 218: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
-	137, // 219: roost.wire.Feed.Pull:input_type -> roost.wire.FeedRequest
-	141, // 220: roost.wire.Feed.Walk:input_type -> roost.wire.FeedWalk
-	136, // 221: roost.wire.Feed.Running:input_type -> roost.wire.FeedRunning
-	171, // 222: roost.wire.Accountant.Report:input_type -> roost.wire.AccountingQuery
-	172, // 223: roost.wire.Accountant.Change:input_type -> roost.wire.AccountingChange
-	179, // 224: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	179, // 225: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
-	180, // 226: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
-	181, // 227: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	182, // 228: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	183, // 229: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	184, // 230: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	185, // 231: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	186, // 232: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	187, // 233: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	188, // 234: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	189, // 235: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
-	190, // 236: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
-	191, // 237: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	192, // 238: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
-	193, // 239: roost.wire.Schedd.Accounting:output_type -> roost.wire.AccountingPiece
-	194, // 240: roost.wire.Schedd.ChangeAccounts:output_type -> roost.wire.AccountingResult
-	195, // 241: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
-	196, // 242: roost.wire.Schedd.BeginLogin:output_type -> roost.wire.BeginLoginReply
-	197, // 243: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
-	198, // 244: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
-	199, // 245: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
-	200, // 246: roost.wire.Schedd.Names:output_type -> roost.wire.NamesUpdate
-	181, // 247: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
-	185, // 248: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
-	186, // 249: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
-	182, // 250: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
-	179, // 251: roost.wire.Neighbour.Submit:output_type -> roost.wire.SubmitReply
-	184, // 252: roost.wire.Neighbour.Logs:output_type -> roost.wire.LogChunk
-	9,   // 253: roost.wire.CellQueue.History:output_type -> roost.wire.CellHistoryRecord
-	13,  // 254: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	15,  // 255: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	187, // 256: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	200, // 257: roost.wire.Collector.Names:output_type -> roost.wire.NamesUpdate
-	37,  // 258: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	17,  // 259: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
-	190, // 260: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
-	191, // 261: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	48,  // 262: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
-	50,  // 263: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
-	45,  // 264: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
-	47,  // 265: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
-	47,  // 266: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
-	79,  // 267: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	100, // 268: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	98,  // 269: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	184, // 270: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	98,  // 271: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
-	100, // 272: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
-	189, // 273: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
-	82,  // 274: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
-	100, // 275: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
-	98,  // 276: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
-	74,  // 277: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
-	103, // 278: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
-	111, // 279: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
-	111, // 280: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
-	113, // 281: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
-	115, // 282: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
-	117, // 283: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
-	119, // 284: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
-	121, // 285: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
-	123, // 286: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
-	125, // 287: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
-	127, // 288: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
-	130, // 289: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
-	132, // 290: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
-	135, // 291: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
-	142, // 292: roost.wire.Feed.Pull:output_type -> roost.wire.FeedBatch
-	142, // 293: roost.wire.Feed.Walk:output_type -> roost.wire.FeedBatch
-	142, // 294: roost.wire.Feed.Running:output_type -> roost.wire.FeedBatch
-	193, // 295: roost.wire.Accountant.Report:output_type -> roost.wire.AccountingPiece
-	194, // 296: roost.wire.Accountant.Change:output_type -> roost.wire.AccountingResult
-	224, // [224:297] is the sub-list for method output_type
-	151, // [151:224] is the sub-list for method input_type
-	151, // [151:151] is the sub-list for extension type_name
-	151, // [151:151] is the sub-list for extension extendee
-	0,   // [0:151] is the sub-list for field type_name
+	154, // 67: roost.wire.HoldChecks.attempt:type_name -> roost.wire.AttemptRef
+	152, // 68: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
+	56,  // 69: roost.wire.ClaimRequest.ports:type_name -> roost.wire.PortRequest
+	154, // 70: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
+	66,  // 71: roost.wire.Activate.program:type_name -> roost.wire.Program
+	154, // 72: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
+	154, // 73: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
+	154, // 74: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
+	154, // 75: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
+	154, // 76: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
+	154, // 77: roost.wire.Limit.attempt:type_name -> roost.wire.AttemptRef
+	154, // 78: roost.wire.HostFiles.attempt:type_name -> roost.wire.AttemptRef
+	154, // 79: roost.wire.Message.attempt:type_name -> roost.wire.AttemptRef
+	70,  // 80: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
+	71,  // 81: roost.wire.Program.restore:type_name -> roost.wire.Image
+	69,  // 82: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
+	67,  // 83: roost.wire.Program.service:type_name -> roost.wire.ServiceProgram
+	68,  // 84: roost.wire.ServiceProgram.checks:type_name -> roost.wire.HealthCheck
+	3,   // 85: roost.wire.HealthCheck.kind:type_name -> roost.wire.HealthCheck.Kind
+	4,   // 86: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
+	4,   // 87: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
+	154, // 88: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
+	154, // 89: roost.wire.ImageRight.attempt:type_name -> roost.wire.AttemptRef
+	154, // 90: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
+	155, // 91: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
+	154, // 92: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
+	85,  // 93: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
+	89,  // 94: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
+	91,  // 95: roost.wire.FromStartd.started:type_name -> roost.wire.Started
+	92,  // 96: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
+	96,  // 97: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
+	97,  // 98: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
+	90,  // 99: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
+	93,  // 100: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
+	94,  // 101: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
+	87,  // 102: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
+	88,  // 103: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
+	81,  // 104: roost.wire.FromStartd.health:type_name -> roost.wire.TaskHealth
+	82,  // 105: roost.wire.FromStartd.reach:type_name -> roost.wire.ReachWanted
+	154, // 106: roost.wire.TaskHealth.attempt:type_name -> roost.wire.AttemptRef
+	0,   // 107: roost.wire.TaskHealth.state:type_name -> roost.wire.HealthState
+	154, // 108: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
+	154, // 109: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
+	86,  // 110: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
+	152, // 111: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
+	154, // 112: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
+	92,  // 113: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
+	156, // 114: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
+	156, // 115: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
+	154, // 116: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
+	156, // 117: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
+	157, // 118: roost.wire.ClaimReply.displaced:type_name -> roost.wire.PreemptionParty
+	154, // 119: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
+	154, // 120: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
+	154, // 121: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
+	158, // 122: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
+	98,  // 123: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
+	93,  // 124: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
+	159, // 125: roost.wire.Exited.windows:type_name -> roost.wire.UsageWindow
+	154, // 126: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
+	71,  // 127: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
+	95,  // 128: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
+	154, // 129: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
+	160, // 130: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
+	159, // 131: roost.wire.AttemptUsage.windows:type_name -> roost.wire.UsageWindow
+	154, // 132: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
+	98,  // 133: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
+	100, // 134: roost.wire.FileChunk.totals:type_name -> roost.wire.TransferTotals
+	154, // 135: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
+	154, // 136: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
+	105, // 137: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
+	106, // 138: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
+	5,   // 139: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
+	109, // 140: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
+	108, // 141: roost.wire.GuardReport.freezes:type_name -> roost.wire.OwnerFreeze
+	106, // 142: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
+	104, // 143: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
+	107, // 144: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
+	129, // 145: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
+	129, // 146: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
+	129, // 147: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
+	134, // 148: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
+	141, // 149: roost.wire.FeedRequest.hello:type_name -> roost.wire.FeedHello
+	139, // 150: roost.wire.FeedRequest.budgets:type_name -> roost.wire.SpentBudgets
+	140, // 151: roost.wire.SpentBudgets.spent:type_name -> roost.wire.SpentBudget
+	149, // 152: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
+	161, // 153: roost.wire.Schedd.SubmitParts:input_type -> roost.wire.SubmitPart
+	162, // 154: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
+	151, // 155: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
+	150, // 156: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
+	163, // 157: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
+	148, // 158: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
+	164, // 159: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
+	165, // 160: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
+	166, // 161: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
+	167, // 162: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
+	168, // 163: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
+	169, // 164: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
+	170, // 165: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	171, // 166: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
+	172, // 167: roost.wire.Schedd.Accounting:input_type -> roost.wire.AccountingQuery
+	173, // 168: roost.wire.Schedd.ChangeAccounts:input_type -> roost.wire.AccountingChange
+	174, // 169: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
+	175, // 170: roost.wire.Schedd.BeginLogin:input_type -> roost.wire.BeginLoginRequest
+	176, // 171: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
+	177, // 172: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
+	178, // 173: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
+	179, // 174: roost.wire.Schedd.Names:input_type -> roost.wire.NamesQuery
+	11,  // 175: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
+	164, // 176: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
+	165, // 177: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
+	10,  // 178: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
+	7,   // 179: roost.wire.Neighbour.Submit:input_type -> roost.wire.NeighbourSubmit
+	6,   // 180: roost.wire.Neighbour.Logs:input_type -> roost.wire.NeighbourLogs
+	8,   // 181: roost.wire.CellQueue.History:input_type -> roost.wire.CellHistoryRequest
+	12,  // 182: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
+	14,  // 183: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
+	166, // 184: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
+	179, // 185: roost.wire.Collector.Names:input_type -> roost.wire.NamesQuery
+	18,  // 186: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
+	16,  // 187: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
+	169, // 188: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
+	170, // 189: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	48,  // 190: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
+	49,  // 191: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
+	44,  // 192: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
+	46,  // 193: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
+	46,  // 194: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
+	52,  // 195: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
+	99,  // 196: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
+	102, // 197: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
+	103, // 198: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
+	72,  // 199: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
+	99,  // 200: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
+	168, // 201: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
+	84,  // 202: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
+	99,  // 203: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
+	72,  // 204: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
+	72,  // 205: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
+	107, // 206: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
+	110, // 207: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
+	111, // 208: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
+	113, // 209: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
+	115, // 210: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
+	117, // 211: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
+	119, // 212: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
+	121, // 213: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
+	123, // 214: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
+	125, // 215: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
+	127, // 216: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
+	130, // 217: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
+	132, // 218: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
+	135, // 219: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
+	138, // 220: roost.wire.Feed.Pull:input_type -> roost.wire.FeedRequest
+	142, // 221: roost.wire.Feed.Walk:input_type -> roost.wire.FeedWalk
+	137, // 222: roost.wire.Feed.Running:input_type -> roost.wire.FeedRunning
+	172, // 223: roost.wire.Accountant.Report:input_type -> roost.wire.AccountingQuery
+	173, // 224: roost.wire.Accountant.Change:input_type -> roost.wire.AccountingChange
+	180, // 225: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	180, // 226: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
+	181, // 227: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
+	182, // 228: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	183, // 229: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	184, // 230: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	185, // 231: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	186, // 232: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	187, // 233: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	188, // 234: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	189, // 235: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	190, // 236: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	191, // 237: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
+	192, // 238: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	193, // 239: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
+	194, // 240: roost.wire.Schedd.Accounting:output_type -> roost.wire.AccountingPiece
+	195, // 241: roost.wire.Schedd.ChangeAccounts:output_type -> roost.wire.AccountingResult
+	196, // 242: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
+	197, // 243: roost.wire.Schedd.BeginLogin:output_type -> roost.wire.BeginLoginReply
+	198, // 244: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
+	199, // 245: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
+	200, // 246: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
+	201, // 247: roost.wire.Schedd.Names:output_type -> roost.wire.NamesUpdate
+	182, // 248: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
+	186, // 249: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
+	187, // 250: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
+	183, // 251: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
+	180, // 252: roost.wire.Neighbour.Submit:output_type -> roost.wire.SubmitReply
+	185, // 253: roost.wire.Neighbour.Logs:output_type -> roost.wire.LogChunk
+	9,   // 254: roost.wire.CellQueue.History:output_type -> roost.wire.CellHistoryRecord
+	13,  // 255: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	15,  // 256: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	188, // 257: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	201, // 258: roost.wire.Collector.Names:output_type -> roost.wire.NamesUpdate
+	37,  // 259: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	17,  // 260: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
+	191, // 261: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
+	192, // 262: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	48,  // 263: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
+	50,  // 264: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
+	45,  // 265: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
+	47,  // 266: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
+	47,  // 267: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
+	80,  // 268: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	101, // 269: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	99,  // 270: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	185, // 271: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	99,  // 272: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	101, // 273: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	190, // 274: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	83,  // 275: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
+	101, // 276: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
+	99,  // 277: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
+	75,  // 278: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
+	104, // 279: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
+	112, // 280: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
+	112, // 281: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
+	114, // 282: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
+	116, // 283: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
+	118, // 284: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
+	120, // 285: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
+	122, // 286: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
+	124, // 287: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
+	126, // 288: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
+	128, // 289: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
+	131, // 290: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
+	133, // 291: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
+	136, // 292: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
+	143, // 293: roost.wire.Feed.Pull:output_type -> roost.wire.FeedBatch
+	143, // 294: roost.wire.Feed.Walk:output_type -> roost.wire.FeedBatch
+	143, // 295: roost.wire.Feed.Running:output_type -> roost.wire.FeedBatch
+	194, // 296: roost.wire.Accountant.Report:output_type -> roost.wire.AccountingPiece
+	195, // 297: roost.wire.Accountant.Change:output_type -> roost.wire.AccountingResult
+	225, // [225:298] is the sub-list for method output_type
+	152, // [152:225] is the sub-list for method input_type
+	152, // [152:152] is the sub-list for extension type_name
+	152, // [152:152] is the sub-list for extension extendee
+	0,   // [0:152] is the sub-list for field type_name
 }
 
 func init() { file_roost_proto_init() }
@@ -12843,7 +12967,7 @@ func file_roost_proto_init() {
 		(*ToStartd_HostFiles)(nil),
 		(*ToStartd_HoldChecks)(nil),
 	}
-	file_roost_proto_msgTypes[73].OneofWrappers = []any{
+	file_roost_proto_msgTypes[74].OneofWrappers = []any{
 		(*FromStartd_Welcome)(nil),
 		(*FromStartd_Claim)(nil),
 		(*FromStartd_Started)(nil),
@@ -12858,14 +12982,14 @@ func file_roost_proto_init() {
 		(*FromStartd_Health)(nil),
 		(*FromStartd_Reach)(nil),
 	}
-	file_roost_proto_msgTypes[91].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[92].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roost_proto_rawDesc), len(file_roost_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   141,
+			NumMessages:   142,
 			NumExtensions: 0,
 			NumServices:   12,
 		},

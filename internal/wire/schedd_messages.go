@@ -75,6 +75,7 @@ type (
 	CheckpointPiece       = scheddapi.CheckpointPiece
 	CellReply             = scheddapi.CellReply
 	Placed                = scheddapi.Placed
+	PortGiven             = scheddapi.PortGiven
 	ShellInput            = scheddapi.ShellInput
 	ShellOutput           = scheddapi.ShellOutput
 	AccountingQuery       = scheddapi.AccountingQuery

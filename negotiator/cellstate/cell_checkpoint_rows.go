@@ -244,18 +244,19 @@ type pendingGrantRow struct {
 	Unit        int          `json:"unit,omitempty"`
 	Victims     []uint64     `json:"victims,omitempty"`
 	WalltimeEnd int64        `json:"ends,omitempty"` // unix seconds
+	Ports       []uint16     `json:"ports,omitempty"`
 }
 
 func pendingGrantRowOf(machine string, p match.PendingGrant) pendingGrantRow {
 	return pendingGrantRow{machine, p.Request.Schedd, p.Request.ID, resourceRow(p.Resources), p.Class, p.MayReclaim,
-		p.Waiting, p.Unit, p.Victims, p.WalltimeEnd}
+		p.Waiting, p.Unit, p.Victims, p.WalltimeEnd, p.Ports}
 }
 
 func (r *pendingGrantRow) pendingGrant() match.PendingGrant {
 	return match.PendingGrant{
 		Request: match.RequestKey{Schedd: r.Schedd, ID: r.Request}, Resources: roost.Resources(r.Resources),
 		Class: r.Class, MayReclaim: r.MayReclaim, Waiting: r.Waiting, Unit: r.Unit,
-		Victims: r.Victims, WalltimeEnd: r.WalltimeEnd,
+		Victims: r.Victims, WalltimeEnd: r.WalltimeEnd, Ports: r.Ports,
 	}
 }
 

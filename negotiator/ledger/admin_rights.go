@@ -48,6 +48,8 @@ func Capabilities() []AdminCapability {
 		{CapabilityJobs, nil, "hold, release, remove, run again and change the jobs of all users, at all submit nodes"},
 		{CapabilityMembers, nil, "add and remove central managers"},
 		{CapabilityAccounts, nil, "set rates and budgets, adjust statements, close months, and read everybody's usage"},
+		{roost.CapabilityStaticPorts, nil, "have ports on all addresses of a machine (host = \"*\")"},
+		{roost.CapabilityPrivilegedPorts, nil, "have ports with numbers below 1024"},
 		{CapabilityAll, Kinds(), "do everything"},
 	}
 }
@@ -123,6 +125,16 @@ func (l *Ledger) JobAdmins() (names []string) {
 	for _, a := range l.Admins() {
 		has := func(capability string) bool { return slices.Contains(a.Capabilities, capability) }
 		if has(CapabilityAll) || has(CapabilityJobs) || has(CapabilityFor(KindQueue)) && has(CapabilityFor(KindDrain)) {
+			names = append(names, a.User)
+		}
+	}
+	return names
+}
+
+// Holders lists the users who have a capability, or that for everything.
+func (l *Ledger) Holders(capability string) (names []string) {
+	for _, a := range l.Admins() {
+		if slices.Contains(a.Capabilities, capability) || slices.Contains(a.Capabilities, CapabilityAll) {
 			names = append(names, a.User)
 		}
 	}

@@ -29,6 +29,7 @@ type negotiationCycle struct {
 	// limits that some request counts against, with their use at this point
 	limits map[string]*ConcurrencyLimit
 	poolTimeline
+	ports planPorts
 
 	submitters map[fairshare.Submitter]*submitterState
 	// the result of the last look-up: the next request often has the same submitter
@@ -299,7 +300,7 @@ func unitsPerTurn(slice, unit float64) int {
 // placeOnMachine gives up to n units of w to a machine, and returns how many fit. The
 // machine has room for at least one.
 func (p *negotiationCycle) placeOnMachine(w *requestState, at, n int) int {
-	if w.Class.Spread != "" || w.Class.Scatter || w.Class.Exclusive || p.Machines[at].Total.GPUs > 0 ||
+	if w.Class.Spread != "" || w.Class.Scatter || w.Class.takesMachineOnce() || p.Machines[at].Total.GPUs > 0 ||
 		p.Score.spreadsUnits() {
 		n = 1 // the next unit has to compare failure domains again, or may fit better elsewhere
 	}

@@ -58,10 +58,12 @@ const (
 	// it has room, but the request has reached a limit: licences, running tasks, a quota
 	OverLimit
 	PartOnly // it has room for a part of the request, which starts as a whole or not at all
+	PortTaken
 )
 
 var reasonKindNames = [...]string{"other", "no match", "policy", "owner active", "drained", "too small", "refused",
-	"kept apart", "reserved", "busy", "held", "limit", "gang"}
+	"kept apart", "reserved", "busy", "held", "limit", "gang",
+	"port"}
 
 // String returns a word for programs.
 func (k ReasonKind) String() string { return reasonKindNames[k] }
@@ -180,7 +182,8 @@ func (p startExplainer) explainRequest(w *requestState) *WaitExplanation {
 		e.Conflicts, e.Nearest = t.conflicts(), t.nearest(p.negotiationCycle)
 	}
 	e.StartEstimate = p.startEstimate(&t)
-	e.Summary = t.summary(e.Reasons) + p.preemption().noPreemptionReason(w) + p.backfill().outlookText(w)
+	e.Summary = t.summary(e.Reasons) + t.takenPortsText() +
+		p.preemption().noPreemptionReason(w) + p.backfill().outlookText(w)
 	if why := w.infeasibleReason(t.machines, t.capable); why != "" {
 		e.Summary = why + ": " + e.Summary
 	}
@@ -227,6 +230,9 @@ func (t *waitExplainer) countMachine(p *negotiationCycle, at int) ReasonKind {
 	}
 	t.capable++
 	t.capableMachines = append(t.capableMachines, at)
+	if port := p.portConflict(c, at); port != 0 {
+		return t.addReason(PortTaken, takenPortText(port))
+	}
 	if why, avoid := t.request.Avoid[m.Name]; avoid && strings.HasPrefix(why, AvoidPairPrefix) {
 		return t.addReason(AvoidedPair, why)
 	} else if avoid {

@@ -17,7 +17,8 @@ var reasonBriefs = []struct {
 	kind ReasonKind
 	word string
 }{
-	{OverLimit, "held back"}, {PartOnly, "with room for a part"}, {Busy, "busy"}, {ReservedForEarlier, "held"},
+	{OverLimit, "held back"}, {PartOnly, "with room for a part"}, {PortTaken, "without its port"},
+	{Busy, "busy"}, {ReservedForEarlier, "held"},
 	{Reserved, "reserved"}, {RecentlyRefused, "refusing it"}, {AvoidedPair, "kept apart"},
 	{OwnerActive, "used by their owners"}, {TooSmall, "too small"}, {NoMatch, "not matching"}, {OwnPolicy, "unwilling"},
 	{Drained, "drained"},

@@ -50,6 +50,8 @@ func (t *waitExplainer) machineStates() string {
 	switch t.capable {
 	case t.reasonCounts[RecentlyRefused]:
 		return "not tried again until something changes, after a refused claim"
+	case t.reasonCounts[PortTaken]:
+		return "without a port that it needs"
 	case t.reasonCounts[AvoidedPair]:
 		return "kept apart from its tasks, which keep failing there"
 	}

@@ -171,7 +171,7 @@ func (p gangPlanner) roomForPart(c *gangPart) (room int) {
 
 // unitsPerMachine returns how many of n units of a request may be on one machine.
 func (w *requestState) unitsPerMachine(n int) int {
-	if w.Class.Exclusive || w.Class.Scatter && w.Gang > 1 {
+	if w.Class.takesMachineOnce() || w.Class.Scatter && w.Gang > 1 {
 		return min(n, 1)
 	}
 	return n
@@ -227,4 +227,5 @@ func (p gangPlanner) rollBackGang(w *requestState) {
 		g.usage = u.groupUsage
 	}
 	p.poolFree, p.result.Grants = u.poolFree, p.result.Grants[:u.grants]
+	p.ports = planPorts{} // counted again when needed
 }

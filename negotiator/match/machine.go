@@ -40,6 +40,7 @@ type Machine struct {
 	rankPreempts    bool // its Rank may prefer a request to some of its claims
 	usesPredictions bool // some claims have no walltime but a predicted end
 
+	ports         *machinePorts                    // nil: none with a number of its own is taken
 	packages      []string                         // names of installed packages, sorted
 	units         *gpu.FreeResources               // nil: the ad does not describe resource units
 	streamFree    roost.MilliCPU                   // CPU that a stream task can get in one unit
@@ -66,6 +67,7 @@ func NewMachine(name string, started int64, sequence uint64, ad *classad.Ad) *Ma
 	m.Total = maxResources(m.Total, m.Free)
 	m.readUnits()
 	m.readPackages()
+	m.readPorts()
 	m.readClaims()
 	m.deriveFromClaims()
 	state, _ := ad.Str(roost.AttrState)

@@ -20,6 +20,7 @@ type PendingGrant struct {
 	Waiting     bool // it is a place in the node queue of Unit: the resources are not taken
 	Unit        int
 	Victims     []uint64 // claims that are evicted for it
+	Ports       []uint16 // with numbers of their own that it takes
 	WalltimeEnd int64    // unix seconds: when it ends if it is claimed; 0: unknown
 }
 
@@ -127,7 +128,7 @@ func (p *negotiationCycle) roomBySums(c *RequestClass, at int) roost.Resources {
 // lower is better.
 func (p *negotiationCycle) fitAndScore(c *RequestClass, at int) (badness float64, ok bool) {
 	f := p.unitsFreeAt(at)
-	if c.Exclusive && !p.isEmpty(at) {
+	if c.Exclusive && !p.isEmpty(at) || p.portConflict(c, at) != 0 {
 		return 0, false
 	}
 	if f == nil {

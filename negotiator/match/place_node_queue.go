@@ -101,8 +101,8 @@ func (p nodeQueuePlanner) queueBand(wants []*requestState, room []int) {
 	var queues [][]*requestState
 	var claimants []fairshare.WaitingSubmitter
 	for i, w := range wants {
-		if w.unitsLeft <= w.NoQueue || w.Now || w.Gang > 1 || w.Class.AppClass != gpu.BatchClass || w.Class.Exclusive ||
-			len(w.Class.Limits) > 0 {
+		if w.unitsLeft <= w.NoQueue || w.Now || w.Gang > 1 || w.Class.AppClass != gpu.BatchClass ||
+			w.Class.takesMachineOnce() || len(w.Class.Limits) > 0 {
 			continue
 		}
 		if n := len(queues); n > 0 && queues[n-1][0].Submitter == w.Submitter {

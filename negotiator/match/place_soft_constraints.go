@@ -16,9 +16,10 @@ import (
 
 // Bounds on the soft constraints of a request.
 const (
-	maxPrefer          = 16
-	maxPackages        = 64
-	maxPreferenceBytes = 4096 // bytes of one expression or package name
+	maxPrefer           = 16
+	maxPackages         = 64
+	maxPortCapabilities = 8
+	maxPreferenceBytes  = 4096 // bytes of one expression or package name
 )
 
 // readSoftConstraints reads limits, spread, exclusive use and preferences from the ad.
@@ -35,6 +36,10 @@ func (c *RequestClass) readSoftConstraints() (err error) {
 			roost.Invalid)
 	}
 	c.Job, _ = c.Ad.Str(roost.AttrJobID)
+	c.StaticPorts = portList(c.Ad, roost.AttrStaticPorts)
+	if c.PortCapabilities, err = c.stringList(roost.AttrPortCapabilities, maxPortCapabilities); err != nil {
+		return err
+	}
 	if c.PreferredPackages, err = c.stringList(roost.AttrPackages, maxPackages); err != nil {
 		return err
 	}

@@ -218,7 +218,7 @@ func (p preemptionPlanner) addPreemptionCandidate(w *requestState, at int, top r
 		}
 	}
 	m := p.Machines[at]
-	if s.state == infeasible || w.Avoid[m.Name] != "" || !p.unreserved(w, at) {
+	if s.state == infeasible || w.Avoid[m.Name] != "" || !p.unreserved(w, at) || p.portConflict(w.Class, at) != 0 {
 		return
 	}
 	if rank, ok := p.compiledQuery(w.Class).Match(m.row, &p.env); ok {

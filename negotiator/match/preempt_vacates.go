@@ -106,7 +106,8 @@ func (p preemptionPlanner) useVacatingRoom(w *requestState) bool {
 		if !p.vacatesByMachine[at].freesMoreThanAssigned() {
 			continue
 		}
-		if m := p.Machines[at]; m.drained || !p.unreserved(w, at) || w.Avoid[m.Name] != "" {
+		if m := p.Machines[at]; m.drained || !p.unreserved(w, at) || w.Avoid[m.Name] != "" ||
+			p.portConflict(w.Class, at) != 0 {
 			continue
 		}
 		sc, st := p.vacatesByMachine[at], p.newDryRunMachine(w.Class, at)

@@ -26,6 +26,8 @@ type RequestClass struct {
 	// machines, see gang_placement_set.go
 	PlacementSetAttr  string
 	Job               string         // the job whose units Spread counts, "12.host"
+	StaticPorts       []uint16       // numbers that its ports must have, sorted
+	PortCapabilities  []string       // capabilities that its owner needs for its ports
 	PreferredPackages []string       // packages that it prefers to find on the machine
 	Prefer            []classad.Expr // expressions that improve a machine's score if they hold
 
@@ -90,6 +92,9 @@ func NewClass(text string, owner fairshare.Submitter, band roost.PriorityBand,
 	}
 	return c, nil
 }
+
+// takesMachineOnce reports whether a machine has room for at most one unit.
+func (c *RequestClass) takesMachineOnce() bool { return c.Exclusive || len(c.StaticPorts) > 0 }
 
 func (c *RequestClass) deviceRequest() gpu.DeviceRequest {
 	return gpu.DeviceRequest{Resources: c.Resources, Class: c.AppClass, MayReclaim: c.mayReclaim}

@@ -348,10 +348,17 @@ func (c *scriptCell) addPending(lines []string) string {
 			Request: RequestKey{"s", uint64(c.number(pairs["of"]))}, Resources: c.resources(pairs, "",
 				roost.Resources{}), Class: c.class(pairs), MayReclaim: pairs["band"] == "batch",
 			Waiting: pairs["waiting"] != "", Unit: c.number(pairs["waiting"]),
-			Victims: c.numbers(pairs["victims"]),
+			Victims: c.numbers(pairs["victims"]), Ports: c.ports(pairs["ports"]),
 		})
 	}
 	return "ok"
+}
+
+func (c *scriptCell) ports(text string) (list []uint16) {
+	for _, n := range c.numbers(text) {
+		list = append(list, uint16(n))
+	}
+	return list
 }
 
 func (c *scriptCell) addLimits(lines []string) string {

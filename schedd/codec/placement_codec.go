@@ -13,7 +13,8 @@ const sharedUnit = "shared"
 // EncodePlacement encodes what a claim was given of its machine, for logs. It returns ""
 // where there is nothing to report.
 func EncodePlacement(p *wire.Placed) string {
-	if p == nil || len(p.GetCores()) == 0 && len(p.GetGpus()) == 0 && len(p.GetUnits()) == 1 &&
+	if p == nil || len(p.GetCores()) == 0 && len(p.GetGpus()) == 0 && len(p.GetPorts()) == 0 &&
+		len(p.GetUnits()) == 1 &&
 		p.GetUnits()[0] == sharedUnit {
 		return ""
 	}

@@ -40,6 +40,7 @@ type Grant struct {
 	MayWait      bool           // the machine has no room now: the claim would wait there
 	Victims      []uint64       // claims that have to go for it, as the startd numbers them
 	VictimReason string         // they have to
+	PortRights   []string       // capabilities over ports that its owner has
 	ClaimBy      roost.BootTime // not 0: it takes licences, and its machine takes it until its own clock shows this
 }
 

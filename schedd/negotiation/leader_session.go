@@ -246,7 +246,8 @@ func (l *LeaderConn) onNegotiatorMessage(m *wire.ToSchedd) {
 			GrantID: roost.GrantID{Epoch: g.GetEpoch(), ID: g.GetId()}, Request: dispatch.RequestID(g.GetRequest()),
 			Node:    g.GetNode(),
 			Address: where, Resources: g.GetResources().Vector(), Token: g.GetCapability(),
-			ClaimBy: time.Duration(g.GetClaimBy()), MayWait: g.GetWaiting(), GangID: g.GetGang(),
+			PortRights: g.GetPortRights(),
+			ClaimBy:    time.Duration(g.GetClaimBy()), MayWait: g.GetWaiting(), GangID: g.GetGang(),
 			GangSize: int(g.GetGangSize()), Victims: g.GetVictims(), VictimReason: g.GetWhy(),
 		})
 	case *wire.ToSchedd_Admitted:

@@ -119,6 +119,9 @@ func (l *LeaderConn) requestAdmissionFor(ctx context.Context, e *admission.Queue
 		}
 		e.Policy = n.admission.policy
 		if err = admission.CheckReferences(e.Policy, specs); err == nil {
+			err = admission.CheckPorts(e.Policy, e.Submitter.User, l.host, specs)
+		}
+		if err == nil {
 			err = e.AdmitJobs(specs)
 		}
 		if err == nil && e.Policy.GetAdmission() {

@@ -3,6 +3,7 @@ package queue
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -203,6 +204,10 @@ func (m *taskSubstituter) valueOf(name string) string {
 		return m.attempt.Task.Job.Host
 	case "Attempt":
 		return strconv.Itoa(int(m.attempt.Attempt))
+	}
+	if port, ok := strings.CutPrefix(name, "port."); ok && slices.ContainsFunc(m.job.spec.Ports,
+		func(p roost.PortRequest) bool { return p.Name == port }) {
+		return roost.PortReference(port) // the machine knows its number
 	}
 	if c := m.job.columns[name]; c != nil {
 		return c.at(m.attempt.Task.Index)

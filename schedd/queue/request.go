@@ -27,8 +27,9 @@ type Request struct {
 	Walltime         time.Duration // of each; 0: none
 	PredictedRuntime time.Duration // how long one is expected to take; 0: nobody knows
 	Reservation      string
-	Priority         int                // the highest among them
-	OldestSubmit     time.Time          // submit time of the first of those
+	Priority         int       // the highest among them
+	OldestSubmit     time.Time // submit time of the first of those
+	Ports            []roost.PortRequest
 	Now              bool               // an operator wants them to run now, out of turn
 	Service          *jobad.ServiceSpec // they are to run always; nil: they end
 

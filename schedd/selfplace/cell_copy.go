@@ -133,7 +133,7 @@ func (c *CellCopy) Granted(now time.Time, g LeaderGrant) {
 	p.PendingGrant = match.PendingGrant{Request: match.RequestKey{ID: g.Request}, Resources: g.Resources,
 		Waiting: g.Waiting, Unit: -1}
 	if r := c.requests[g.Request]; r != nil && r.class != nil {
-		p.Class, p.MayReclaim = r.class.AppClass, !r.band.IsProd()
+		p.Class, p.MayReclaim, p.Ports = r.class.AppClass, !r.band.IsProd(), r.class.StaticPorts
 	}
 	if m := c.machines[g.Machine]; m != nil {
 		p.machineStarted = m.Started

@@ -77,6 +77,7 @@ func (c *CellCopy) Propose(now time.Time, updates []RequestUpdate) [][]match.Sel
 			PendingGrant: match.PendingGrant{
 				Request: g.Request.Key, Resources: g.Request.Class.Resources, Class: g.Request.Class.AppClass,
 				MayReclaim: !g.Request.Band.IsProd(), Waiting: g.Waiting, Unit: g.Unit,
+				Ports: g.Request.Class.StaticPorts,
 			},
 		})
 	}

@@ -270,6 +270,8 @@ func (a *Attempt) launchError(x starterclient.TaskExit) string {
 		return "fork: " + cause
 	case proto.MakeSandbox:
 		return "its box could not be made: " + cause
+	case proto.BindPort:
+		return "a port of the claim could not be bound: " + cause
 	case proto.FromImage:
 		return "its checkpoint could not be restored: " + cause
 	}

@@ -163,13 +163,14 @@ func (h launcher) startCmd(a *Attempt) starterclient.StartCmd {
 		arguments = append(arguments, a.sandboxPath(filepath.Join(r.IO, scriptName)))
 	}
 	o := starterclient.StartCmd{
-		Attempt: a.ref, Executable: arguments[0], Arguments: append(arguments, programTexts(p.GetArguments())...),
+		Attempt: a.ref, Executable: arguments[0],
+		Arguments:   h.fillPorts(append(arguments, programTexts(p.GetArguments())...)),
 		Environment: h.environment(a), Cwd: a.sandboxPath(r.Cwd), Stdin: p.GetStdin(), Stdout: r.Stdout,
 		Stderr: r.Stderr, Join: r.Join,
 		Umask: p.GetUmask(), UID: h.cred.UID, GID: h.cred.GID, Groups: h.cred.Groups, Walltime: p.GetWalltimeNs(),
 		Notice: p.GetNoticeNs(),
 		IO:     r.IO, Sandbox: h.sandboxOf(a), Append: a.restoresImage(), OOMScore: h.oomScore(),
-		Limits: r.Bounds.PerProcess(),
+		Limits: r.Bounds.PerProcess(), Sockets: h.sockets(),
 	}
 	if r.Interactive {
 		o.Arguments = waitForTerminal(a)
@@ -228,7 +229,8 @@ func (h launcher) environment(a *Attempt) []string {
 	if a.record.OwnTemp {
 		own = append(own, "TMPDIR="+proto.SandboxTempDir)
 	}
-	given := programTexts(a.program.GetEnvironment())
+	given := h.fillPorts(programTexts(a.program.GetEnvironment()))
+	own = append(own, h.portVariables()...)
 	if isQsubJob(a.program) {
 		own = append(own, h.pbsVariables(a)...)
 	}

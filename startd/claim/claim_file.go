@@ -36,6 +36,8 @@ type File struct {
 	Resources roost.Resources
 	Placed    *gpu.SavedPlacement `json:",omitempty"` // what it holds; none: it waits
 	Cores     []int               `json:",omitempty"` // that its tasks are bound to
+	Ports     []roost.ClaimPort   `json:",omitempty"`
+	PortJob   string              `json:",omitempty"` // that they are for, with its schedd
 	Lease     time.Duration
 	BootID    string
 	Cookie    string // of the claim's processes, in their environment

@@ -25,7 +25,12 @@ type (
 		ID         roost.AttemptID
 		Program    *wire.Program
 		AwaitInput bool
+		PortError  error // why the attempt cannot have its ports; nil: it can
 	}
+
+	// PortsCmd replaces the ports of the claim: something else on the machine has taken
+	// one of them.
+	PortsCmd struct{ Ports []roost.ClaimPort }
 
 	// PlacementCmd is what the claim holds now that has waited.
 	PlacementCmd struct {

@@ -42,6 +42,7 @@ type Options struct {
 	Meters      *meter.Meters
 	Checkpoints *Checkpoints
 	Prober      *probe.Prober
+	Ports       PortAddress
 }
 
 // Machine is what the claims of a startd share. It does not change while they run.
@@ -61,6 +62,7 @@ type Machine struct {
 	meters      *meter.Meters
 	checkpoints *Checkpoints
 	prober      *probe.Prober
+	ports       PortAddress // on which tasks have their ports
 }
 
 // NewMachine returns a machine without claims.
@@ -69,7 +71,7 @@ func NewMachine(o Options) *Machine {
 		log: o.Log, config: o.Settings, dirs: Dirs(o.Settings.Dir), boot: o.BootID, starterPath: o.StarterPath,
 		sandboxed: o.Sandboxed, outputLimit: o.OutputLimit, host: o.Host, agents: o.Agents, accounts: o.Accounts,
 		groups: o.Cgroups, gpus: o.GPUs, meters: o.Meters, checkpoints: o.Checkpoints,
-		prober: o.Prober,
+		prober: o.Prober, ports: o.Ports,
 	}
 }
 

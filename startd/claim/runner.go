@@ -100,6 +100,8 @@ func (h *Runner) handle(order any) {
 		h.startAttempt(o)
 	case PlacementCmd:
 		h.recordPlacement(o)
+	case PortsCmd:
+		h.recordPorts(o)
 	case ThrottleCmd:
 		h.throttleCPU(o)
 	case InputReadyCmd:
@@ -229,7 +231,10 @@ func (h *Runner) startAttempt(o StartCmd) {
 	a := h.machine.newAttempt(o.ID, h.cred, o.Program)
 	a.disk = h.file.Resources.Disk
 	h.attempt = a
-	err := h.launcher().prepareAttempt(a)
+	err := o.PortError
+	if err == nil {
+		err = h.launcher().prepareAttempt(a)
+	}
 	a.mustAwaitInput = o.AwaitInput && err == nil
 	h.sharedAttempt.Store(a)
 	if err != nil {

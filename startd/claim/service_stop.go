@@ -2,7 +2,6 @@ package claim
 
 import (
 	"context"
-	"net/netip"
 	"time"
 
 	"github.com/roost-batch/roost/internal/wire"
@@ -127,7 +126,3 @@ func sleepContext(ctx context.Context, d time.Duration) {
 	case <-timer.C:
 	}
 }
-
-// portAddresses returns where the ports of the claim's tasks are, by name. Those of other
-// tasks are none of its business.
-func (h serviceRunner) portAddresses() map[string]netip.AddrPort { return nil }

@@ -41,6 +41,7 @@ func (c *ClaimTable) Adopt(now roost.BootTime, claim Claim) error {
 	c.now, c.adoptedStart = now, now
 	own.adBytes = own.maxAdBytes()
 	c.addClaim(&own)
+	PortsOf(c).adopt(&own)
 	switch {
 	case holds && mutant.Active(mutant.RoomForgottenOnRestart):
 	case holds:

@@ -79,6 +79,7 @@ func (c invariants) check() {
 		panic(fmt.Sprintf("claims may take %d bytes of the ad, and %d are counted", described, c.claimsAdBytes))
 	}
 	c.checkUnitSizes()
+	c.checkPorts()
 }
 
 // checkUnitSizes panics when a unit is smaller than its owner lends, or larger while

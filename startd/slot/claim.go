@@ -93,6 +93,11 @@ type Claim struct {
 	// with its lease
 	releaseAt roost.BootTime
 
+	Ports         []roost.ClaimPort // that it has on the machine
+	PortJob       string            // that they are for, with its schedd
+	portsBound    bool              // an attempt was started with them, so those with Listen are bound
+	portsReleased bool              // they are its no more
+
 	preemptor       *Claim        // of a victim: whom it makes room for
 	victims         []*Claim      // of an heir: those that have not gone yet
 	target          gpu.Placement // of an heir: what it gets when they have,

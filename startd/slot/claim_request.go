@@ -26,6 +26,7 @@ type ClaimRequest struct {
 	Victims       PreemptionReason // who has to go for it; nobody does if it has room anyway
 	GrantDeadline roost.BootTime   // when the grant ends, which takes licences; 0: it does not
 	Lease         time.Duration
+	Ports         PortNeeds
 
 	TokenValid   bool             // the capability was made with this machine's key, for exactly this grant
 	AccountError error            // why tasks of that user cannot run here; nil: they can
@@ -51,6 +52,10 @@ func (c *ClaimTable) DecideClaim(now roost.BootTime, r ClaimRequest) (*Claim, er
 	// nobody would know of its licences.
 	r.CanQueue = r.CanQueue && r.Info.Limits == "" && !r.Info.Alone
 	plan, err := c.admission().placeRequest(&r)
+	var ports []roost.ClaimPort
+	if err == nil {
+		ports, err = c.admission().findPorts(r.Ports)
+	}
 	if err != nil {
 		c.addEffect(RejectClaim{r.Session, r.Grant, err.Error()})
 		return nil, err
@@ -64,6 +69,7 @@ func (c *ClaimTable) DecideClaim(now roost.BootTime, r ClaimRequest) (*Claim, er
 		adBytes: r.adBytes,
 	}
 	c.addClaim(claim)
+	PortsOf(c).hold(claim, r.Ports.Job, ports)
 	c.nextDeadline = min(c.nextDeadline, claim.Lease)
 	c.addEffect(CreateClaim{claim})
 	switch {

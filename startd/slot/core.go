@@ -23,6 +23,7 @@ type TableOptions struct {
 	Ad            *classad.Ad
 	FirstID       ClaimID       // of the first new claim; those below may have been used
 	ExitRetention time.Duration // how long an exit is kept after the lease of its claim is over
+	Ports         PortSettings
 }
 
 // ClaimTable holds the books of one machine.
@@ -36,6 +37,7 @@ type ClaimTable struct {
 	claims            claimSet
 	tasks             map[roost.TaskID]*Claim        // those with an attempt on them
 	deferred          map[ClaimID]deferredActivation // on their way to them
+	ports             *PortTable
 	sessions          sessionTable
 	epoch             uint64          // highest seen
 	usedGrants        map[uint64]bool // grants of that epoch that became claims
@@ -64,6 +66,7 @@ func New(opt TableOptions) *ClaimTable {
 		sessions: make(sessionTable),
 		deferred: make(map[ClaimID]deferredActivation), usedGrants: make(map[uint64]bool),
 		ids:          ClaimIDs{next: max(opt.FirstID, 1)},
+		ports:        newPortTable(opt.Ports),
 		nextDeadline: noDeadline, version: 1,
 	}
 	c.free, c.queues, c.runtimes = gpu.NewFree(opt.Units, opt.Disk), make([]nodeQueue, len(opt.Units)),
@@ -112,6 +115,9 @@ func (c *ClaimTable) Todo(now roost.BootTime) (effects []Effect, wake roost.Boot
 	c.ownerBounds().enforceOwnerLimits()
 	c.nodeQueues().placeQueued()
 	c.reclaimer().reclaimUnit()
+	if c.ports.updateQuarantines(now) {
+		c.version++
+	}
 	effects, c.effects = c.effects, nil
 	return effects, c.nextDeadline
 }
@@ -129,6 +135,9 @@ func (c *ClaimTable) takeResources(claim *Claim) {
 }
 
 func (c *ClaimTable) releaseResources(claim *Claim) {
+	if claim.endReason != "" {
+		PortsOf(c).release(claim)
+	}
 	if claim.hasPlacement {
 		c.free.ReturnPlacement(claim.Placement)
 		claim.hasPlacement = false
@@ -155,6 +164,7 @@ func (c *ClaimTable) dropClaim(claim *Claim, reason string) {
 	}
 	c.nodeQueues().leaveQueue(claim)
 	c.releaseResources(claim)
+	PortsOf(c).release(claim)
 	c.removeClaim(claim)
 	claim.setState(Gone)
 	c.version++

@@ -26,6 +26,7 @@ func (c adWriter) ad(f *gpu.FreeResources) *classad.Ad {
 	describe(ad, f.Total(), roost.AttrTotalCpus, roost.AttrTotalMemory, roost.AttrTotalDisk, roost.AttrTotalGpus)
 	describe(ad, f.LeftForBatch(), roost.AttrCpus, roost.AttrMemory, roost.AttrDisk, roost.AttrGpus)
 	f.Describe(ad)
+	c.ports.describe(ad)
 	state := "Unclaimed"
 	switch {
 	case c.drainReason != "":

@@ -40,10 +40,19 @@ func (s *starterProcess) startTask(o *proto.StartCmd) {
 		s.failTask(startError{step: proto.Journal, errno: err})
 		return
 	}
+	changed, why := s.sockets.bind(o)
+	if why.step != proto.StepNone {
+		s.failTask(why)
+		return
+	}
+	if changed {
+		s.stopServer() // it has those that were bound before
+	}
 	failpoint.Point(failpoint.StarterBeforeFork)
 	tasktrace.Mark(tasktrace.Forking, s.tracedTask())
 	s.setForkDeadline()
-	pid, pidfd, why := s.launchTask(o)
+	var pid, pidfd int
+	pid, pidfd, why = s.launchTask(o)
 	s.armLeaseTimers()
 	if why.step != proto.StepNone {
 		s.failTask(why)
@@ -150,12 +159,14 @@ func (s *starterProcess) launchTask(o *proto.StartCmd) (pid, pidfd int, why star
 	if why.step != proto.StepNone {
 		return 0, -1, why
 	}
-	return forkTask(o, program, &files, s.group)
+	addListenVariables(o, 0) // the process itself knows its pid
+	return forkTask(o, program, &files, s.group, s.sockets)
 }
 
 // forkTask starts the program. In the child, package syscall sets the user's ids before
 // it changes the directory, and any failure on the way makes ForkExec fail.
-func forkTask(o *proto.StartCmd, program string, files *[3]int, g taskCgroup) (pid, pidfd int, why startError) {
+func forkTask(o *proto.StartCmd, program string, files *[3]int, g taskCgroup,
+	sockets claimSockets) (pid, pidfd int, why startError) {
 	attr := &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL, PidFD: &pidfd,
 		UseCgroupFD: g.canCloneInto(), CgroupFD: g.fd}
 	foreign := o.UID != uint32(syscall.Geteuid())
@@ -170,7 +181,7 @@ func forkTask(o *proto.StartCmd, program string, files *[3]int, g taskCgroup) (p
 		Dir: o.Cwd, Env: environment(o), Files: []uintptr{uintptr(files[0]), uintptr(files[1]), uintptr(stderr)},
 		Sys: attr,
 	}
-	arguments, bound, e := newRlimitPipe(o, &program, how)
+	arguments, bound, e := newRlimitPipe(o, &program, how, sockets)
 	if e != 0 {
 		return 0, -1, startError{proto.Fork, e, ""}
 	}

@@ -19,6 +19,10 @@ func (s *starterProcess) launchSandboxed(o *proto.StartCmd) (pid, pidfd int, why
 	if why = makeIOFiles(o); why.step != proto.StepNone {
 		return 0, -1, why
 	}
+	if why = raiseSetup(s); why.step != proto.StepNone {
+		return 0, -1, why
+	}
+	addListenVariables(o, firstChild)
 	if isWrapped(o) {
 		pid, pidfd, why = s.launchByServer(o)
 	} else {
@@ -88,7 +92,8 @@ func (s *starterProcess) launchDirectly(o *proto.StartCmd) (pid, pidfd int, why 
 		return 0, -1, startError{proto.MakeSandbox, errno(err), "its report"}
 	}
 	defer syscall.Close(pipe[1])
-	pid, err := s.forkSetup([]uintptr{0, 1, 2, uintptr(list), uintptr(pipe[1]), uintptr(s.mountNamespace)},
+	files := []uintptr{0, 1, 2, uintptr(list), uintptr(pipe[1]), uintptr(s.mountNamespace)}
+	pid, err := s.forkSetup(s.sockets.appendTo(files, socketsFD),
 		&syscall.SysProcAttr{Cloneflags: sandboxNamespaces, UseCgroupFD: s.group.canCloneInto(), CgroupFD: s.group.fd,
 			PidFD: &pidfd})
 	if err == nil && pidfd < 0 {

@@ -58,7 +58,7 @@ func (s *starterProcess) startServer() startError {
 		return startError{}
 	}
 	s.stopServer()
-	steps := serverSteps(s.dir + stagedRoot)
+	steps := serverSteps(s.dir+stagedRoot, len(s.sockets))
 	v := sandboxServer{start: len(steps.calls)}
 	list, why := steps.write()
 	if why.step != proto.StepNone {
@@ -76,7 +76,7 @@ func (s *starterProcess) startServer() startError {
 	}()
 	if err == nil {
 		everybody := []syscall.SysProcIDMap{{Size: 1<<32 - 1}}
-		v.pid, err = s.forkSetup(files, &syscall.SysProcAttr{
+		v.pid, err = s.forkSetup(s.sockets.appendTo(files, socketsFD), &syscall.SysProcAttr{
 			Cloneflags: syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL,
 			UidMappings: everybody, GidMappings: everybody, GidMappingsEnableSetgroups: true,
 		})
@@ -210,7 +210,7 @@ func exchange(to, from int, message *[serverMessage / 8]uint64) bool {
 // serverSteps lists what a server does. Its last call is the one with which a child
 // takes on the list of its task: the child goes on there with the call of the next
 // index.
-func serverSteps(root string) *syscallList {
+func serverSteps(root string, sockets int) *syscallList {
 	l := newSyscallList()
 	l.must(proto.MakeSandbox, "its server", syscall.SYS_DUP3, serverTasksFD, listFD, 0)
 	l.try(syscall.SYS_PRCTL, syscall.PR_SET_NAME, l.text(proto.SandboxServer))
@@ -218,6 +218,7 @@ func serverSteps(root string) *syscallList {
 	for fd := uint64(sandboxReportFD); fd <= serverGroupFD; fd++ { // a program has none of them
 		l.try(syscall.SYS_FCNTL, fd, syscall.F_SETFD, syscall.FD_CLOEXEC)
 	}
+	l.hideSockets(sockets)
 	received := l.words(0)
 	retry, reply, child, born, ended, into := l.label(), l.label(), l.label(), l.label(), l.label(), l.label()
 	again := l.here()

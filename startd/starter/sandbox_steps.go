@@ -35,6 +35,7 @@ func sandboxSteps(start int, group taskCgroup, o *proto.StartCmd) *syscallList {
 		l.try(syscall.SYS_CLOSE, serverRepliesFD) // the end of a server must be seen
 	} else {
 		l.must(proto.MakeSandbox, "its report", syscall.SYS_FCNTL, sandboxReportFD, syscall.F_SETFD, syscall.FD_CLOEXEC)
+		l.hideSockets(len(o.Sockets))
 	}
 	l.try(syscall.SYS_CLOSE, listFD)
 	if group.dir != "" && !group.canCloneInto() {
@@ -165,11 +166,14 @@ func (l *syscallList) mount(source, below, target, fs string, flags uint64, data
 		options)
 }
 
+// firstChild is the pid of the first child in a PID namespace that has its first process
+// only.
+const firstChild = 2
+
 // becomeInit is what the first process does once the program runs. It reports that the
 // program runs, and becomes the small program that reaps. That program has the file for
 // the status as descriptor 3, and no other descriptors.
 func (l *syscallList) becomeInit() {
-	const firstChild = 2 // of a PID namespace that has its first process only
 	ended, known, open := l.label(), l.label(), l.label()
 	l.jumpIf(wordFailed, ^uint64(0), reportSize, ended) // the child has reported, and is gone
 	l.jumpIf(wordChild, ^uint64(0), firstChild, known)
@@ -214,6 +218,7 @@ func (l *syscallList) startProgram(o *proto.StartCmd) {
 		l.try(syscall.SYS_PRCTL, unix.PR_SET_DUMPABLE, 0) // nobody traces it before it is the program
 	}
 	l.setLimits(&o.Limits)
+	l.placeSockets(len(o.Sockets))
 	l.execProgram(o, program, chosen)
 }
 

@@ -44,6 +44,7 @@ type starterProcess struct {
 	sandboxReport   int
 	reportDue       int64           // when it is read at the latest, see reportDelay
 	sandboxFailures sandboxFailures // what its reports mean
+	sockets         claimSockets    // that listen on the claim's ports
 	setup           int             // descriptor of roost-setup, once the root of boxes is there
 	oomScore        oomScore
 	server          sandboxServer

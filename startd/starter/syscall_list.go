@@ -60,6 +60,7 @@ type syscallList struct {
 	failures []listedFailure
 	programs []listedProgram
 	failed   listLabel  // where a call goes that must not fail
+	moved    listLabel  // the same before the report was moved; 0: it was not
 	invalid  startError // what cannot be listed
 }
 
@@ -223,10 +224,11 @@ func (l *syscallList) write() (fd int, why startError) {
 
 // finish ends the list.
 func (l *syscallList) finish() (why startError) {
-	l.place(l.failed)
-	report := l.call(0, syscall.SYS_WRITE, sandboxReportFD, wordFailure, reportSize)
-	l.calls[report].result = wordFailed
-	l.exit()
+	if l.moved != 0 {
+		l.reportFailure(l.failed, movedReportFD)
+		l.failed = l.moved
+	}
+	l.reportFailure(l.failed, sandboxReportFD)
 	if len(l.calls) > maxCalls {
 		l.invalid = startError{proto.MakeSandbox, syscall.E2BIG, "its list"}
 	}
@@ -241,6 +243,20 @@ func (l *syscallList) finish() (why startError) {
 		l.calls[i].target = l.addressOf(next)
 	}
 	return startError{}
+}
+
+// reportFailure places a label before what reports a failure and ends the process.
+func (l *syscallList) reportFailure(label listLabel, fd uint64) {
+	l.place(label)
+	report := l.call(0, syscall.SYS_WRITE, fd, wordFailure, reportSize)
+	l.calls[report].result = wordFailed
+	l.exit()
+}
+
+// moveReport moves the pipe of the report, for the calls that follow.
+func (l *syscallList) moveReport() {
+	l.must(proto.Fork, "", syscall.SYS_DUP3, sandboxReportFD, movedReportFD, syscall.O_CLOEXEC)
+	l.moved, l.failed = l.failed, l.label()
 }
 
 // storeIn stores the list in a file.

@@ -166,6 +166,7 @@ var stepMessage = [...]string{
 	proto.VerifyRights: "the program ran with rights that are not the user's, and was killed",
 	proto.MakeSandbox:  "the box of the task cannot be made: ",
 	proto.FromImage:    "the task cannot be restored: ",
+	proto.BindPort:     "cannot listen on port ",
 }
 
 // isMachineFault reports whether another attempt, here or elsewhere, may not have the

@@ -14,10 +14,14 @@ import (
 )
 
 // TestMain builds the real program once and sets $ROOST_STARTER_BINARY to its path. With
-// ROOST_TEST_BE=client the test binary acts as a startd that is to be killed.
+// ROOST_TEST_BE=client the test binary acts as a startd that is to be killed, with
+// ROOST_TEST_BE=listener as a task that serves connections.
 func TestMain(m *testing.M) {
 	if os.Getenv("ROOST_TEST_BE") == "client" {
 		runClient()
+	}
+	if os.Getenv("ROOST_TEST_BE") == "listener" {
+		runListener()
 	}
 	os.Exit(run(m))
 }

@@ -32,6 +32,15 @@ func placedText(p *scheddapi.Placed) string {
 	return document.PrintableText(strings.Join(parts, ", "))
 }
 
+// portsText says which ports a task has: "http n1:20001, ssh n1:2222".
+func portsText(p *scheddapi.Placed) string {
+	var parts []string
+	for _, port := range p.GetPorts() {
+		parts = append(parts, port.GetName()+" "+document.PortAddressText(port))
+	}
+	return document.PrintableText(strings.Join(parts, ", "))
+}
+
 // rangeText writes rising numbers as "0-3,8".
 func rangeText(list []uint32) string {
 	var parts []string

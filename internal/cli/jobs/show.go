@@ -194,6 +194,7 @@ func showRecord(c *frame.Invocation, s *scheddapi.JobStatus, t *document.Checkpo
 		row("node", s.GetNode())
 	}
 	row("placed", placedText(s.GetPlaced()))
+	row("ports", portsText(s.GetPlaced()))
 	row("ending", document.EndText(s.GetExit()))
 	if e := s.GetExit(); e.GetMaxRss() > 0 || e.GetUserCpu() > 0 {
 		row("used", usageText(e))

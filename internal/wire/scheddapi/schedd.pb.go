@@ -5213,6 +5213,7 @@ type Placed struct {
 	Units         []string               `protobuf:"bytes,1,rep,name=units,proto3" json:"units,omitempty"`         // names of resource units
 	Cores         []uint32               `protobuf:"varint,2,rep,packed,name=cores,proto3" json:"cores,omitempty"` // kernel numbers of the cores that its tasks are bound to; empty: not bound
 	Gpus          []*Placed_Gpu          `protobuf:"bytes,3,rep,name=gpus,proto3" json:"gpus,omitempty"`
+	Ports         []*PortGiven           `protobuf:"bytes,4,rep,name=ports,proto3" json:"ports,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5268,6 +5269,90 @@ func (x *Placed) GetGpus() []*Placed_Gpu {
 	return nil
 }
 
+func (x *Placed) GetPorts() []*PortGiven {
+	if x != nil {
+		return x.Ports
+	}
+	return nil
+}
+
+// PortGiven is a port that a claim has.
+type PortGiven struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Number        uint32                 `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"`
+	Host          string                 `protobuf:"bytes,3,opt,name=host,proto3" json:"host,omitempty"`       // as in the job: "" for the machine's address, "*" for all, "localhost"
+	Address       string                 `protobuf:"bytes,4,opt,name=address,proto3" json:"address,omitempty"` // by which clients reach it, without the number
+	Listen        bool                   `protobuf:"varint,5,opt,name=listen,proto3" json:"listen,omitempty"`  // the machine binds it
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PortGiven) Reset() {
+	*x = PortGiven{}
+	mi := &file_scheddapi_schedd_proto_msgTypes[63]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PortGiven) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PortGiven) ProtoMessage() {}
+
+func (x *PortGiven) ProtoReflect() protoreflect.Message {
+	mi := &file_scheddapi_schedd_proto_msgTypes[63]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PortGiven.ProtoReflect.Descriptor instead.
+func (*PortGiven) Descriptor() ([]byte, []int) {
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{63}
+}
+
+func (x *PortGiven) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *PortGiven) GetNumber() uint32 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *PortGiven) GetHost() string {
+	if x != nil {
+		return x.Host
+	}
+	return ""
+}
+
+func (x *PortGiven) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *PortGiven) GetListen() bool {
+	if x != nil {
+		return x.Listen
+	}
+	return false
+}
+
 // ShellInput is a message of the client of a shell inside a running task. The first one
 // names the task; data and sizes follow. A session accepts them only after its shell is
 // ready.
@@ -5292,7 +5377,7 @@ type ShellInput struct {
 
 func (x *ShellInput) Reset() {
 	*x = ShellInput{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[63]
+	mi := &file_scheddapi_schedd_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5304,7 +5389,7 @@ func (x *ShellInput) String() string {
 func (*ShellInput) ProtoMessage() {}
 
 func (x *ShellInput) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[63]
+	mi := &file_scheddapi_schedd_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5317,7 +5402,7 @@ func (x *ShellInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellInput.ProtoReflect.Descriptor instead.
 func (*ShellInput) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{63}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *ShellInput) GetTask() string {
@@ -5425,7 +5510,7 @@ type ShellOutput struct {
 
 func (x *ShellOutput) Reset() {
 	*x = ShellOutput{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[64]
+	mi := &file_scheddapi_schedd_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5437,7 +5522,7 @@ func (x *ShellOutput) String() string {
 func (*ShellOutput) ProtoMessage() {}
 
 func (x *ShellOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[64]
+	mi := &file_scheddapi_schedd_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5450,7 +5535,7 @@ func (x *ShellOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellOutput.ProtoReflect.Descriptor instead.
 func (*ShellOutput) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{64}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *ShellOutput) GetData() []byte {
@@ -5509,7 +5594,7 @@ type AccountingQuery struct {
 
 func (x *AccountingQuery) Reset() {
 	*x = AccountingQuery{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[65]
+	mi := &file_scheddapi_schedd_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5521,7 +5606,7 @@ func (x *AccountingQuery) String() string {
 func (*AccountingQuery) ProtoMessage() {}
 
 func (x *AccountingQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[65]
+	mi := &file_scheddapi_schedd_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5534,7 +5619,7 @@ func (x *AccountingQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountingQuery.ProtoReflect.Descriptor instead.
 func (*AccountingQuery) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{65}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *AccountingQuery) GetQuery() []byte {
@@ -5568,7 +5653,7 @@ type AccountingPiece struct {
 
 func (x *AccountingPiece) Reset() {
 	*x = AccountingPiece{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[66]
+	mi := &file_scheddapi_schedd_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5580,7 +5665,7 @@ func (x *AccountingPiece) String() string {
 func (*AccountingPiece) ProtoMessage() {}
 
 func (x *AccountingPiece) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[66]
+	mi := &file_scheddapi_schedd_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5593,7 +5678,7 @@ func (x *AccountingPiece) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountingPiece.ProtoReflect.Descriptor instead.
 func (*AccountingPiece) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{66}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *AccountingPiece) GetLines() []byte {
@@ -5615,7 +5700,7 @@ type AccountingChange struct {
 
 func (x *AccountingChange) Reset() {
 	*x = AccountingChange{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[67]
+	mi := &file_scheddapi_schedd_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5627,7 +5712,7 @@ func (x *AccountingChange) String() string {
 func (*AccountingChange) ProtoMessage() {}
 
 func (x *AccountingChange) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[67]
+	mi := &file_scheddapi_schedd_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5640,7 +5725,7 @@ func (x *AccountingChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountingChange.ProtoReflect.Descriptor instead.
 func (*AccountingChange) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{67}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *AccountingChange) GetChange() []byte {
@@ -5673,7 +5758,7 @@ type AccountingResult struct {
 
 func (x *AccountingResult) Reset() {
 	*x = AccountingResult{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[68]
+	mi := &file_scheddapi_schedd_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5685,7 +5770,7 @@ func (x *AccountingResult) String() string {
 func (*AccountingResult) ProtoMessage() {}
 
 func (x *AccountingResult) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[68]
+	mi := &file_scheddapi_schedd_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5698,7 +5783,7 @@ func (x *AccountingResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountingResult.ProtoReflect.Descriptor instead.
 func (*AccountingResult) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{68}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *AccountingResult) GetDocument() []byte {
@@ -5721,7 +5806,7 @@ type NamesQuery struct {
 
 func (x *NamesQuery) Reset() {
 	*x = NamesQuery{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[69]
+	mi := &file_scheddapi_schedd_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5733,7 +5818,7 @@ func (x *NamesQuery) String() string {
 func (*NamesQuery) ProtoMessage() {}
 
 func (x *NamesQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[69]
+	mi := &file_scheddapi_schedd_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5746,7 +5831,7 @@ func (x *NamesQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NamesQuery.ProtoReflect.Descriptor instead.
 func (*NamesQuery) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{69}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *NamesQuery) GetOwner() string {
@@ -5792,7 +5877,7 @@ type NamesUpdate struct {
 
 func (x *NamesUpdate) Reset() {
 	*x = NamesUpdate{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[70]
+	mi := &file_scheddapi_schedd_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5804,7 +5889,7 @@ func (x *NamesUpdate) String() string {
 func (*NamesUpdate) ProtoMessage() {}
 
 func (x *NamesUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[70]
+	mi := &file_scheddapi_schedd_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5817,7 +5902,7 @@ func (x *NamesUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NamesUpdate.ProtoReflect.Descriptor instead.
 func (*NamesUpdate) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{70}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *NamesUpdate) GetVersion() uint64 {
@@ -5867,7 +5952,7 @@ type EndpointKey struct {
 
 func (x *EndpointKey) Reset() {
 	*x = EndpointKey{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[71]
+	mi := &file_scheddapi_schedd_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5879,7 +5964,7 @@ func (x *EndpointKey) String() string {
 func (*EndpointKey) ProtoMessage() {}
 
 func (x *EndpointKey) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[71]
+	mi := &file_scheddapi_schedd_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5892,7 +5977,7 @@ func (x *EndpointKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndpointKey.ProtoReflect.Descriptor instead.
 func (*EndpointKey) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{71}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *EndpointKey) GetOwner() string {
@@ -5940,7 +6025,7 @@ type ServiceEndpoint struct {
 
 func (x *ServiceEndpoint) Reset() {
 	*x = ServiceEndpoint{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[72]
+	mi := &file_scheddapi_schedd_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5952,7 +6037,7 @@ func (x *ServiceEndpoint) String() string {
 func (*ServiceEndpoint) ProtoMessage() {}
 
 func (x *ServiceEndpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[72]
+	mi := &file_scheddapi_schedd_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5965,7 +6050,7 @@ func (x *ServiceEndpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceEndpoint.ProtoReflect.Descriptor instead.
 func (*ServiceEndpoint) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{72}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *ServiceEndpoint) GetKey() *EndpointKey {
@@ -6041,7 +6126,7 @@ type EndpointPort struct {
 
 func (x *EndpointPort) Reset() {
 	*x = EndpointPort{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[73]
+	mi := &file_scheddapi_schedd_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6053,7 +6138,7 @@ func (x *EndpointPort) String() string {
 func (*EndpointPort) ProtoMessage() {}
 
 func (x *EndpointPort) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[73]
+	mi := &file_scheddapi_schedd_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6066,7 +6151,7 @@ func (x *EndpointPort) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndpointPort.ProtoReflect.Descriptor instead.
 func (*EndpointPort) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{73}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *EndpointPort) GetName() string {
@@ -6096,7 +6181,7 @@ type ActReply_Result struct {
 
 func (x *ActReply_Result) Reset() {
 	*x = ActReply_Result{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[75]
+	mi := &file_scheddapi_schedd_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6108,7 +6193,7 @@ func (x *ActReply_Result) String() string {
 func (*ActReply_Result) ProtoMessage() {}
 
 func (x *ActReply_Result) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[75]
+	mi := &file_scheddapi_schedd_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6170,7 +6255,7 @@ type Explanation_Reason struct {
 
 func (x *Explanation_Reason) Reset() {
 	*x = Explanation_Reason{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[76]
+	mi := &file_scheddapi_schedd_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6182,7 +6267,7 @@ func (x *Explanation_Reason) String() string {
 func (*Explanation_Reason) ProtoMessage() {}
 
 func (x *Explanation_Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[76]
+	mi := &file_scheddapi_schedd_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6235,7 +6320,7 @@ type Explanation_Condition struct {
 
 func (x *Explanation_Condition) Reset() {
 	*x = Explanation_Condition{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[77]
+	mi := &file_scheddapi_schedd_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6247,7 +6332,7 @@ func (x *Explanation_Condition) String() string {
 func (*Explanation_Condition) ProtoMessage() {}
 
 func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[77]
+	mi := &file_scheddapi_schedd_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6332,7 +6417,7 @@ type Placed_Gpu struct {
 
 func (x *Placed_Gpu) Reset() {
 	*x = Placed_Gpu{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[78]
+	mi := &file_scheddapi_schedd_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6344,7 +6429,7 @@ func (x *Placed_Gpu) String() string {
 func (*Placed_Gpu) ProtoMessage() {}
 
 func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[78]
+	mi := &file_scheddapi_schedd_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6888,17 +6973,24 @@ const file_scheddapi_schedd_proto_rawDesc = "" +
 	"\x04data\x18\x01 \x01(\fR\x04data\"?\n" +
 	"\tCellReply\x12\x1a\n" +
 	"\bdocument\x18\x01 \x01(\fR\bdocument\x12\x16\n" +
-	"\x06digest\x18\x02 \x01(\fR\x06digest\"\xd5\x01\n" +
+	"\x06digest\x18\x02 \x01(\fR\x06digest\"\x82\x02\n" +
 	"\x06Placed\x12\x14\n" +
 	"\x05units\x18\x01 \x03(\tR\x05units\x12\x14\n" +
 	"\x05cores\x18\x02 \x03(\rR\x05cores\x12*\n" +
-	"\x04gpus\x18\x03 \x03(\v2\x16.roost.wire.Placed.GpuR\x04gpus\x1as\n" +
+	"\x04gpus\x18\x03 \x03(\v2\x16.roost.wire.Placed.GpuR\x04gpus\x12+\n" +
+	"\x05ports\x18\x04 \x03(\v2\x15.roost.wire.PortGivenR\x05ports\x1as\n" +
 	"\x03Gpu\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\rR\x05index\x12\x14\n" +
 	"\x05model\x18\x03 \x01(\tR\x05model\x12\x16\n" +
 	"\x06memory\x18\x04 \x01(\x03R\x06memory\x12\x14\n" +
-	"\x05whole\x18\x05 \x01(\bR\x05whole\"\xcf\x02\n" +
+	"\x05whole\x18\x05 \x01(\bR\x05whole\"}\n" +
+	"\tPortGiven\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
+	"\x06number\x18\x02 \x01(\rR\x06number\x12\x12\n" +
+	"\x04host\x18\x03 \x01(\tR\x04host\x12\x18\n" +
+	"\aaddress\x18\x04 \x01(\tR\aaddress\x12\x16\n" +
+	"\x06listen\x18\x05 \x01(\bR\x06listen\"\xcf\x02\n" +
 	"\n" +
 	"ShellInput\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x16\n" +
@@ -6996,7 +7088,7 @@ func file_scheddapi_schedd_proto_rawDescGZIP() []byte {
 }
 
 var file_scheddapi_schedd_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_scheddapi_schedd_proto_msgTypes = make([]protoimpl.MessageInfo, 79)
+var file_scheddapi_schedd_proto_msgTypes = make([]protoimpl.MessageInfo, 80)
 var file_scheddapi_schedd_proto_goTypes = []any{
 	(Cause)(0),                    // 0: roost.wire.Cause
 	(ActRequest_Verb)(0),          // 1: roost.wire.ActRequest.Verb
@@ -7064,22 +7156,23 @@ var file_scheddapi_schedd_proto_goTypes = []any{
 	(*CheckpointPiece)(nil),       // 63: roost.wire.CheckpointPiece
 	(*CellReply)(nil),             // 64: roost.wire.CellReply
 	(*Placed)(nil),                // 65: roost.wire.Placed
-	(*ShellInput)(nil),            // 66: roost.wire.ShellInput
-	(*ShellOutput)(nil),           // 67: roost.wire.ShellOutput
-	(*AccountingQuery)(nil),       // 68: roost.wire.AccountingQuery
-	(*AccountingPiece)(nil),       // 69: roost.wire.AccountingPiece
-	(*AccountingChange)(nil),      // 70: roost.wire.AccountingChange
-	(*AccountingResult)(nil),      // 71: roost.wire.AccountingResult
-	(*NamesQuery)(nil),            // 72: roost.wire.NamesQuery
-	(*NamesUpdate)(nil),           // 73: roost.wire.NamesUpdate
-	(*EndpointKey)(nil),           // 74: roost.wire.EndpointKey
-	(*ServiceEndpoint)(nil),       // 75: roost.wire.ServiceEndpoint
-	(*EndpointPort)(nil),          // 76: roost.wire.EndpointPort
-	nil,                           // 77: roost.wire.JobStatus.CountsEntry
-	(*ActReply_Result)(nil),       // 78: roost.wire.ActReply.Result
-	(*Explanation_Reason)(nil),    // 79: roost.wire.Explanation.Reason
-	(*Explanation_Condition)(nil), // 80: roost.wire.Explanation.Condition
-	(*Placed_Gpu)(nil),            // 81: roost.wire.Placed.Gpu
+	(*PortGiven)(nil),             // 66: roost.wire.PortGiven
+	(*ShellInput)(nil),            // 67: roost.wire.ShellInput
+	(*ShellOutput)(nil),           // 68: roost.wire.ShellOutput
+	(*AccountingQuery)(nil),       // 69: roost.wire.AccountingQuery
+	(*AccountingPiece)(nil),       // 70: roost.wire.AccountingPiece
+	(*AccountingChange)(nil),      // 71: roost.wire.AccountingChange
+	(*AccountingResult)(nil),      // 72: roost.wire.AccountingResult
+	(*NamesQuery)(nil),            // 73: roost.wire.NamesQuery
+	(*NamesUpdate)(nil),           // 74: roost.wire.NamesUpdate
+	(*EndpointKey)(nil),           // 75: roost.wire.EndpointKey
+	(*ServiceEndpoint)(nil),       // 76: roost.wire.ServiceEndpoint
+	(*EndpointPort)(nil),          // 77: roost.wire.EndpointPort
+	nil,                           // 78: roost.wire.JobStatus.CountsEntry
+	(*ActReply_Result)(nil),       // 79: roost.wire.ActReply.Result
+	(*Explanation_Reason)(nil),    // 80: roost.wire.Explanation.Reason
+	(*Explanation_Condition)(nil), // 81: roost.wire.Explanation.Condition
+	(*Placed_Gpu)(nil),            // 82: roost.wire.Placed.Gpu
 }
 var file_scheddapi_schedd_proto_depIdxs = []int32{
 	0,  // 0: roost.wire.ExitStatus.cause:type_name -> roost.wire.Cause
@@ -7097,7 +7190,7 @@ var file_scheddapi_schedd_proto_depIdxs = []int32{
 	28, // 12: roost.wire.JobSpec.columns:type_name -> roost.wire.Column
 	27, // 13: roost.wire.SubmitRequest.jobs:type_name -> roost.wire.JobSpec
 	34, // 14: roost.wire.QueryRequest.selection:type_name -> roost.wire.Selection
-	77, // 15: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
+	78, // 15: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
 	3,  // 16: roost.wire.JobStatus.request:type_name -> roost.wire.Resources
 	5,  // 17: roost.wire.JobStatus.exit:type_name -> roost.wire.ExitStatus
 	7,  // 18: roost.wire.JobStatus.usage:type_name -> roost.wire.TaskUsage
@@ -7114,31 +7207,32 @@ var file_scheddapi_schedd_proto_depIdxs = []int32{
 	43, // 29: roost.wire.ActRequest.alteration:type_name -> roost.wire.Alteration
 	42, // 30: roost.wire.ActRequest.node_release:type_name -> roost.wire.NodeRelease
 	28, // 31: roost.wire.Alteration.columns:type_name -> roost.wire.Column
-	78, // 32: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
+	79, // 32: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
 	34, // 33: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
 	37, // 34: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
 	37, // 35: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
 	37, // 36: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
 	51, // 37: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
-	79, // 38: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
-	80, // 39: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
+	80, // 38: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
+	81, // 39: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
 	5,  // 40: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
 	54, // 41: roost.wire.JobEvent.image:type_name -> roost.wire.CheckpointImage
 	6,  // 42: roost.wire.JobEvent.displaced:type_name -> roost.wire.PreemptionParty
 	57, // 43: roost.wire.HealthReply.waiting:type_name -> roost.wire.WaitReasonCount
 	58, // 44: roost.wire.HealthReply.oldest:type_name -> roost.wire.OldestWait
-	81, // 45: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
-	4,  // 46: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
-	75, // 47: roost.wire.NamesUpdate.endpoints:type_name -> roost.wire.ServiceEndpoint
-	74, // 48: roost.wire.NamesUpdate.removed:type_name -> roost.wire.EndpointKey
-	74, // 49: roost.wire.ServiceEndpoint.key:type_name -> roost.wire.EndpointKey
-	76, // 50: roost.wire.ServiceEndpoint.ports:type_name -> roost.wire.EndpointPort
-	2,  // 51: roost.wire.ActReply.Result.refusal:type_name -> roost.wire.ActReply.Refusal
-	52, // [52:52] is the sub-list for method output_type
-	52, // [52:52] is the sub-list for method input_type
-	52, // [52:52] is the sub-list for extension type_name
-	52, // [52:52] is the sub-list for extension extendee
-	0,  // [0:52] is the sub-list for field type_name
+	82, // 45: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
+	66, // 46: roost.wire.Placed.ports:type_name -> roost.wire.PortGiven
+	4,  // 47: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
+	76, // 48: roost.wire.NamesUpdate.endpoints:type_name -> roost.wire.ServiceEndpoint
+	75, // 49: roost.wire.NamesUpdate.removed:type_name -> roost.wire.EndpointKey
+	75, // 50: roost.wire.ServiceEndpoint.key:type_name -> roost.wire.EndpointKey
+	77, // 51: roost.wire.ServiceEndpoint.ports:type_name -> roost.wire.EndpointPort
+	2,  // 52: roost.wire.ActReply.Result.refusal:type_name -> roost.wire.ActReply.Refusal
+	53, // [53:53] is the sub-list for method output_type
+	53, // [53:53] is the sub-list for method input_type
+	53, // [53:53] is the sub-list for extension type_name
+	53, // [53:53] is the sub-list for extension extendee
+	0,  // [0:53] is the sub-list for field type_name
 }
 
 func init() { file_scheddapi_schedd_proto_init() }
@@ -7157,7 +7251,7 @@ func file_scheddapi_schedd_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_scheddapi_schedd_proto_rawDesc), len(file_scheddapi_schedd_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   79,
+			NumMessages:   80,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

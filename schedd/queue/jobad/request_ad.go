@@ -22,19 +22,21 @@ func (p *JobSpec) RequestKey(owner string, uid, gid uint32, job roost.JobID) str
 
 // RequestIsOfJob reports whether jobs that ask for the same make a request each.
 func (p *JobSpec) RequestIsOfJob() bool {
-	return p.Now != "" || p.GangSize > 1 || p.AppClass == roost.AppStream || p.Service != nil ||
+	return p.Now != "" || p.GangSize > 1 || p.AppClass == roost.AppStream || p.Service != nil || len(p.Ports) > 0 ||
 		p.softConstraints.spread != ""
 }
 
 // futureKey tells classes apart by what is known of their future. A job of gangs has a
 // request of its own, each gang that one of it leads has, a stream job, which is refused
-// by itself, and a service.
+// by itself, a service, and a job with ports, which has them again where it had them.
 func (p *JobSpec) futureKey(job roost.JobID) string {
 	if p.Now != "" {
-		return fmt.Sprintf(" %d %q %d %v %d now %s ", p.Walltime, p.Reservation, p.GangSize, job, p.ArrayMPIGang, p.Now)
+		return fmt.Sprintf(" %d %q %d %v %d now %s ", p.Walltime, p.Reservation, p.GangSize, job, p.ArrayMPIGang,
+			p.Now) + portKey(p.Ports)
 	}
-	if p.GangSize > 1 || p.AppClass == roost.AppStream || p.Service != nil {
-		return fmt.Sprintf(" %d %q %d %v %d", p.Walltime, p.Reservation, p.GangSize, job, p.ArrayMPIGang)
+	if p.GangSize > 1 || p.AppClass == roost.AppStream || p.Service != nil || len(p.Ports) > 0 {
+		return fmt.Sprintf(" %d %q %d %v %d", p.Walltime, p.Reservation, p.GangSize, job, p.ArrayMPIGang) +
+			portKey(p.Ports)
 	}
 	return fmt.Sprintf(" %d %q", p.Walltime, p.Reservation)
 }
@@ -70,6 +72,7 @@ func (p *JobSpec) RequestAd(owner string, uid uint32, job roost.JobID) string {
 	if p.Reservation != "" {
 		ad.SetString(roost.AttrReservation, p.Reservation)
 	}
+	describePorts(ad, p.Ports, job)
 	if p.GangSize > 1 {
 		ad.SetInt(roost.AttrGangSize, int64(p.GangSize))
 	}

@@ -34,7 +34,8 @@ type JobSpec struct {
 	Walltime          time.Duration
 	GangSize          int  // so many tasks start together; below 2: each for itself
 	MPIGang           bool // by the first of them
-	Processes         int  // of a task, in the file of nodes; below 0: there is none
+	Ports             []roost.PortRequest
+	Processes         int // of a task, in the file of nodes; below 0: there is none
 	Reservation       string
 	NoticePeriod      time.Duration
 	Lease             time.Duration
@@ -114,8 +115,11 @@ func ReadSpec(ad *classad.Ad) (p JobSpec, err error) {
 	if !slices.Contains([]string{"auto", "always", "never"}, p.Transfer) {
 		r.fail(roost.AttrTransfer, fmt.Sprintf("%q is none of auto, always, never", p.Transfer))
 	}
+	p.Ports = r.ports()
 	if p.Checkpoints = r.checkpointSettings(); p.Interactive {
 		p.Checkpoints = nil // neither the terminal nor what runs on it could be brought back
+	} else if hasSockets(p.Ports) && p.Checkpoints != nil && !p.Checkpoints.Self {
+		p.Checkpoints = nil // the machine still has the socket that an image would bring back
 	} else if p.GangSize > 1 && p.Checkpoints != nil && (p.MPIGang || !p.Checkpoints.Self) {
 		p.Checkpoints = nil // images of processes that talk to each other would be of different moments
 	}

@@ -97,6 +97,12 @@ func (r *bodyReader) startCmd(o *StartCmd) {
 	if len(r.buffer) > 0 { // an older startd does not send them
 		o.Limits = ProcessLimits{CPU: r.signed(), AddressSpace: r.signed(), File: r.signed(), Nice: int32(r.signed())}
 	}
+	if len(r.buffer) == 0 {
+		return
+	}
+	for n := r.num(); n > 0 && !r.failed && len(o.Sockets) < MaxSockets; n-- {
+		o.Sockets = append(o.Sockets, ListenSocket{Name: r.text(), Address: r.text(), Port: r.small()})
+	}
 }
 
 func (r *bodyReader) taskExit() TaskExit {

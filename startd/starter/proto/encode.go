@@ -136,6 +136,15 @@ func (w *bodyWriter) startCmd(o *StartCmd) {
 	w.signed(o.Limits.AddressSpace)
 	w.signed(o.Limits.File)
 	w.signed(int64(o.Limits.Nice))
+	if len(o.Sockets) == 0 { // an older starter knows none
+		return
+	}
+	w.num(uint64(len(o.Sockets)))
+	for _, s := range o.Sockets {
+		w.text(s.Name)
+		w.text(s.Address)
+		w.num(uint64(s.Port))
+	}
 }
 
 func (w *bodyWriter) taskExit(e *TaskExit) {

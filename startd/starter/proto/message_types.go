@@ -49,7 +49,20 @@ type StartCmd struct {
 	// to 1000 (oom_score_adj)
 	OOMScore int32
 	Limits   ProcessLimits
+	// sockets that listen, which the starter has bound for the claim and passes to the
+	// task as sd_listen_fds(3) says
+	Sockets []ListenSocket
 }
+
+// ListenSocket is a socket that listens on a TCP port.
+type ListenSocket struct {
+	Name    string
+	Address string // the bytes of an IP address; empty: all addresses
+	Port    uint32
+}
+
+// MaxSockets bounds the sockets of a claim.
+const MaxSockets = 64
 
 // ProcessLimits are the kernel limits of each process of a task (setrlimit(2),
 // setpriority(2)). The zero value sets none.
@@ -132,6 +145,7 @@ const (
 	VerifyRights                  // it ran with ids other than the user's, and was killed
 	MakeSandbox                   // the namespaces could not be set up
 	FromImage                     // the checkpoint could not be restored
+	BindPort                      // a port could not be bound
 )
 
 // TaskExit is the outcome of a task. A task that could not be started has Step and Errno

@@ -1,0 +1,6 @@
+job "hub" {
+  command = ["/bin/echo"]
+  port "http" {}
+  service {}
+  check "up" { http = "health" }
+}

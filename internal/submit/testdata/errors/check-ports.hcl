@@ -1,0 +1,7 @@
+job "hub" {
+  command = ["/bin/echo"]
+  port "http" {}
+  port "db" {}
+  service {}
+  check "up" { http = "/" }
+}

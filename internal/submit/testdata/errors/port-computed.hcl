@@ -1,0 +1,5 @@
+job "web" {
+  command = ["serve", "--port=${port.http + 1}"]
+  port "http" {}
+  service {}
+}

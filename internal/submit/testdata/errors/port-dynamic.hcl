@@ -1,0 +1,5 @@
+job "web" {
+  command = ["true"]
+  port "http" { static = 20001 }
+  service {}
+}

@@ -1,0 +1,6 @@
+job "web" {
+  command = ["true"]
+  port "http" { listen = true }
+  checkpoint { every = "1h" }
+  service {}
+}

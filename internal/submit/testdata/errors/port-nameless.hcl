@@ -1,0 +1,5 @@
+job "web" {
+  command = ["true"]
+  port {}
+  service {}
+}

@@ -1,0 +1,4 @@
+job "web" {
+  command = ["true"]
+  port "http" {}
+}

@@ -1,0 +1,5 @@
+job "web" {
+  command = ["serve-${port.http}"]
+  port "http" {}
+  service {}
+}

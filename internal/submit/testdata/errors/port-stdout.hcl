@@ -1,0 +1,6 @@
+job "web" {
+  command = ["true"]
+  stdout  = "out.${port.http}"
+  port "http" {}
+  service {}
+}

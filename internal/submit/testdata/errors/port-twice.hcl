@@ -1,0 +1,6 @@
+job "web" {
+  command = ["true"]
+  port "http" {}
+  port "http" {}
+  service {}
+}

@@ -1,0 +1,5 @@
+job "web" {
+  command = ["serve", "--port=${port.htp}"]
+  port "http" {}
+  service {}
+}

@@ -1,0 +1,5 @@
+job "hub" {
+  command = ["/bin/echo"]
+  port "http" {}
+  service { stop_url = "quit" }
+}

@@ -1,0 +1,8 @@
+job "hub" {
+  command = ["/bin/echo"]
+  port "http" {}
+  service {
+    stop_url  = "/quit"
+    stop_port = "htp"
+  }
+}
