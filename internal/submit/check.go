@@ -249,12 +249,11 @@ func (b *jobBuilder) portNames() (names []string) {
 
 // readTimes reads when a check is run, and how long it may take.
 func (b checkReader) readTimes() {
-	every, timeout := roost.DefaultCheckEvery, roost.DefaultCheckTimeout
+	every := roost.DefaultCheckEvery
 	if d, _, ok := b.resourceReader().constantDuration("every", roost.MinCheckEvery); ok {
 		every = d
 		b.check.SetReal(roost.AttrCheckEvery, d.Seconds())
 	}
-	timeout = min(timeout, every)
 	if d, at, ok := b.resourceReader().constantDuration("timeout", roost.MinCheckTimeout); ok {
 		if d > every {
 			b.reportProblem(at, "timeout is longer than every",

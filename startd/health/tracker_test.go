@@ -13,8 +13,7 @@ import (
 type checkDriver struct {
 	*testing.T
 	*Tracker
-	now     roost.BootTime
-	reports []Report
+	now roost.BootTime
 }
 
 func newDriver(t *testing.T, c Check) *checkDriver {

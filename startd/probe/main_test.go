@@ -67,13 +67,6 @@ func startServer(t testing.TB) netip.AddrPort {
 	return netip.MustParseAddrPort(strings.TrimSpace(string(line[:n])))
 }
 
-// observed is what a prober's observer was given.
-type observed struct {
-	kind    health.CheckKind
-	outcome health.Outcome
-	took    time.Duration
-}
-
 // startProber runs a prober until the test ends.
 func startProber(t testing.TB, observe Observer) *Prober {
 	t.Helper()
