@@ -292,6 +292,7 @@ const (
 
 	AttrService = "Service" // of a service: an ad with the attributes below
 	AttrChecks  = "Checks"  // of a service: a list of ads, its health checks
+	AttrUpdate  = "Update"  // of a service: an ad that says how it is updated
 )
 
 // Attributes of the ad AttrService. Absent ones have their defaults.
@@ -324,6 +325,23 @@ const (
 	AttrCheckStartWithin = "StartWithin"
 	AttrCheckFails       = "Fails"  // in a row, after which the task does not work
 	AttrCheckPasses      = "Passes" // in a row, after which it works
+)
+
+// Attributes of the ad AttrUpdate. Absent ones have their defaults. Amounts are texts, a
+// number of tasks or a part of them such as "10%"; times are seconds.
+const (
+	AttrAtOnce       = "AtOnce"
+	AttrMaxDown      = "MaxDown"
+	AttrSettling     = "MinReady" // for how long a task is ready before it counts
+	AttrReadyWithin  = "ReadyWithin"
+	AttrProgress     = "Progress"
+	AttrFailures     = "Failures"
+	AttrOnFailure    = "OnFailure" // "undo", "pause", "keep"
+	AttrCanary       = "Canary"
+	AttrPromoteAfter = "PromoteAfter" // absent: a user promotes
+	AttrDisruptions  = "Disruptions"
+	AttrPulse        = "Pulse"
+	AttrUpdateTasks  = "Tasks" // as in "0-9,12"; absent: all
 )
 
 // The defaults of a request for what the job does not state.

@@ -36,6 +36,7 @@ func entries() []frame.CommandEntry {
 		frame.Entry("shares", admin.SharesCommand),
 		frame.Entry("rm", jobs.RemoveCommand, "remove", "cancel"), frame.Entry("hold", jobs.HoldCommand),
 		frame.Entry("release", jobs.ReleaseCommand), frame.Entry("retry", jobs.RetryCommand),
+		frame.Entry("update", jobfile.UpdateCommand), frame.Entry("restart", jobfile.RestartCommand),
 		frame.Entry("checkpoint", jobs.CheckpointCommand), frame.Entry("suspend", jobs.SuspendCommand),
 		frame.Entry("resume", func() *frame.Command { return jobs.ResumeCommand(execNodeProgram) }),
 		nodeEntry("login", frame.GroupChange, "act on your jobs at another node from this machine"),

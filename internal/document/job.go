@@ -37,6 +37,7 @@ type Job struct {
 	SuspendBy      string            `json:"suspended_by,omitempty"`
 	RunNow         *RunNow           `json:"run_now,omitempty"`
 	Transfers      []FileTransfer    `json:"transfers,omitempty"`
+	Update         *Update           `json:"update,omitempty"`
 }
 
 // RunNow is how a request to run a job now, out of turn, stands.
@@ -114,7 +115,7 @@ func JobOf(s *scheddapi.JobStatus, task bool) Job {
 		Usage: UsageOf(s.GetUsage()), Dumpable: s.GetDumpable(),
 		Checkpoints: s.GetCheckpoints(), CheckpointedAt: Timestamp(s.GetCheckpointed()),
 		Suspended: s.GetSuspended(),
-		SuspendBy: s.GetSuspendedBy(), RunNow: runNowOf(s.GetRunNow()),
+		SuspendBy: s.GetSuspendedBy(), RunNow: runNowOf(s.GetRunNow()), Update: UpdateOf(s.GetUpdate()),
 		Transfers: FileTransfersOf(s),
 	}
 	if r.Counts == nil {

@@ -27,7 +27,7 @@ var jobSettings = []string{
 }
 
 // jobBlocks are the blocks that may be in a job.
-var jobBlocks = []string{"override", "checkpoint", "service", "port", "check", "schedule"}
+var jobBlocks = []string{"override", "checkpoint", "service", "port", "check", "schedule", "update"}
 
 // jobBuilder makes one job of a block.
 type jobBuilder struct {
@@ -80,6 +80,7 @@ func (b *jobBuilder) buildJob() {
 	b.readService()
 	b.readChecks()
 	b.readSchedule()
+	b.readUpdate()
 	b.readDependsOn()
 	b.taskReader().readOverrides()
 }

@@ -2,6 +2,7 @@ package submit
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/hcl/v2"
@@ -67,10 +68,18 @@ func (b *jobBuilder) onlyBlock(kind, example string, settings, blocks []string) 
 		block = inner
 	}
 	if block == nil || !b.parser.refuseLabels(block, example) ||
-		!b.parser.refuseUnknown(block, fmt.Sprintf("a %s block", kind), settings, blocks) {
+		!b.parser.refuseUnknown(block, withArticle(kind)+" block", settings, blocks) {
 		return nil
 	}
 	return block
+}
+
+// withArticle puts a or an before a word.
+func withArticle(word string) string {
+	if strings.ContainsAny(word[:1], "aeiou") {
+		return "an " + word
+	}
+	return "a " + word
 }
 
 // readService reads the service block: the tasks of the job are to run always.

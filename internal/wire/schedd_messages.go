@@ -52,6 +52,8 @@ type (
 	Chunk                 = scheddapi.Chunk
 	ActRequest            = scheddapi.ActRequest
 	NodeRelease           = scheddapi.NodeRelease
+	UpdateOrder           = scheddapi.UpdateOrder
+	UpdateProgress        = scheddapi.UpdateProgress
 	Alteration            = scheddapi.Alteration
 	ActReply              = scheddapi.ActReply
 	WatchRequest          = scheddapi.WatchRequest
@@ -127,6 +129,7 @@ const (
 	ActRequest_RUN               = scheddapi.ActRequest_RUN
 	ActRequest_RELEASE_NODES     = scheddapi.ActRequest_RELEASE_NODES
 	ActRequest_HOLD_CHECKS       = scheddapi.ActRequest_HOLD_CHECKS
+	ActRequest_UPDATE            = scheddapi.ActRequest_UPDATE
 	ActReply_REFUSAL_UNSPECIFIED = scheddapi.ActReply_REFUSAL_UNSPECIFIED
 	ActReply_UNKNOWN_SIGNAL      = scheddapi.ActReply_UNKNOWN_SIGNAL
 	ActReply_NOT_RERUNNABLE      = scheddapi.ActReply_NOT_RERUNNABLE

@@ -18,7 +18,8 @@ import (
 func (s *Service) checkAlterQuota(ctx context.Context, req *wire.ActRequest,
 	who queue.CallerIdentity) (allowed string, finish func(), refusal *wire.ActReply_Result, err error) {
 	finish = func() {}
-	if v := req.GetVerb(); v != wire.ActRequest_ALTER && v != wire.ActRequest_MOVE {
+	if v := req.GetVerb(); v != wire.ActRequest_ALTER && v != wire.ActRequest_MOVE &&
+		(v != wire.ActRequest_UPDATE || req.GetUpdate().GetPlan()) {
 		return "", finish, nil, nil
 	}
 	var answer chan error
@@ -33,8 +34,7 @@ func (s *Service) checkAlterQuota(ctx context.Context, req *wire.ActRequest,
 		}
 		t := chosen[0].TaskSelector
 		events, err := s.DecideVerb(req, t, who, now)
-		if err != nil || len(events) == 0 || events[0].Type != queue.Altered ||
-			!events[0].Submission.DeferredAdmission {
+		if err != nil || len(events) == 0 || !changesAd(events[0]) || !events[0].Submission.DeferredAdmission {
 			return
 		}
 		payer, d := s.queue.AlterationDemand(events[0])
@@ -55,10 +55,13 @@ func (s *Service) checkAlterQuota(ctx context.Context, req *wire.ActRequest,
 	}
 }
 
+// changesAd reports whether an event changes what a job asks for.
+func changesAd(e queue.JobEvent) bool { return e.Type == queue.Altered || e.Type == queue.Revised }
+
 // markAdmitted marks an alteration as admitted if its changes are those that the leader
 // was asked about.
 func (act *jobActions) markAdmitted(now time.Time, events []queue.JobEvent, changes string) []queue.JobEvent {
-	if len(events) > 0 && events[0].Type == queue.Altered && events[0].Submission.Ad == changes {
+	if len(events) > 0 && changesAd(events[0]) && events[0].Submission.Ad == changes {
 		events[0].Submission.DeferredAdmission = false
 		events = append(events, act.queue.AdmitDeferred(now, events[0].Job)...)
 	}

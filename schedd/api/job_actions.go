@@ -13,9 +13,9 @@ import (
 )
 
 // Act applies one verb to the selected jobs. The verbs are hold, release, remove, retry,
-// suspend, resume, signal, rerun, checkpoint, alter, move, reorder, start out of turn,
-// and give machines back. When it returns, the changes are on disk, and running tasks get
-// the order to end.
+// suspend, resume, signal, rerun, checkpoint, alter, update, move, reorder, start out of
+// turn, and give machines back. When it returns, the changes are on disk, and running
+// tasks get the order to end.
 func (s *Service) Act(ctx context.Context, req *wire.ActRequest) (*wire.ActReply, error) {
 	who, err := s.callerOf(ctx)
 	if err != nil {
@@ -130,6 +130,8 @@ func (act *jobActions) applyVerb(req *wire.ActRequest, t selectionTarget, who qu
 		case wire.ActRequest_MESSAGE:
 			result.Id = t.TaskSelector.String()
 			result.Tasks, err = act.sendOutputMessage(now, who, t.TaskSelector, req)
+		case wire.ActRequest_UPDATE:
+			events, result.Notes, err = act.decideUpdate(now, who, t.TaskSelector, req.GetUpdate())
 		default:
 			events, err = act.DecideVerb(req, t.TaskSelector, who, now)
 		}
@@ -203,6 +205,9 @@ func (act *jobActions) DecideVerb(req *wire.ActRequest, t queue.TaskSelector, wh
 		return act.decideAlter(now, who, t, req.GetAlteration())
 	case wire.ActRequest_MOVE:
 		return act.decideMove(now, who, t, req.GetQueue())
+	case wire.ActRequest_UPDATE:
+		events, _, err := act.decideUpdate(now, who, t, req.GetUpdate())
+		return events, err
 	}
 	return nil, fmt.Errorf("verb %v: %w", req.GetVerb(), roost.Invalid)
 }

@@ -32,7 +32,7 @@ func (v *jobView) statusRow(st *queue.JobStatus, ad string) *wire.JobStatus {
 	for _, n := range st.Released {
 		m.Released = append(m.Released, uint32(n))
 	}
-	m.RunNow = runNowOf(st.RunNow)
+	m.RunNow, m.Update = runNowOf(st.RunNow), v.updateRow(st.Job.Seq)
 	if t := st.Task; t != nil {
 		m.State, m.Attempt, m.Node, m.Exit, m.Index = t.State.String(), uint32(t.Attempt), t.Node,
 			codec.WireExitStatus(t.Exit),

@@ -88,14 +88,14 @@ func RestartTask(d *Dispatcher, now roost.BootTime, t roost.TaskID) {
 	if c == nil {
 		return
 	}
-	attempt, ok := d.jobQueue.AssignTask(t, c.Node, d.nodes[c.Node].address, c.ID)
-	switch {
-	case ok:
-		delete(d.restarting, t)
-		activate(d, now, c, attempt)
-	case !d.jobQueue.ReusesClaim(t):
+	if !d.jobQueue.ReusesClaim(t) {
 		delete(d.restarting, t)
 		d.assignNext(now, c)
+		return
+	}
+	if attempt, ok := d.jobQueue.AssignTask(t, c.Node, d.nodes[c.Node].address, c.ID); ok {
+		delete(d.restarting, t)
+		activate(d, now, c, attempt)
 	}
 }
 

@@ -206,7 +206,7 @@ func isAction(t queue.EventType) bool {
 		eventlog.Resumed, eventlog.OwnerSuspended, eventlog.OwnerResumed, eventlog.Requeued, eventlog.Altered,
 		eventlog.Returned, eventlog.RunRequested, eventlog.RunDenied, eventlog.NodesReleased,
 		eventlog.BecameReady, eventlog.BecameUnready, eventlog.BackoffEnded,
-		eventlog.Ticked, eventlog.TickSkipped:
+		eventlog.Ticked, eventlog.TickSkipped, eventlog.Revised, eventlog.UpdateChanged, eventlog.Replaced:
 		return true
 	}
 	return false

@@ -57,6 +57,7 @@ const (
 	Checkpointed     = eventlog.Checkpointed
 	CheckpointFailed = eventlog.CheckpointFailed
 	Altered          = eventlog.Altered
+	Revised          = eventlog.Revised
 	Returned         = eventlog.Returned
 )
 
@@ -76,6 +77,12 @@ const (
 	CauseCPUTime       = eventlog.CauseCPUTime
 	CauseVirtualMemory = eventlog.CauseVirtualMemory
 	CausePrologue      = eventlog.CausePrologue
+)
+
+// What a new revision of a service does to its tasks, see package jobad.
+const (
+	NoEffect = jobad.NoEffect
+	InPlace  = jobad.InPlace
 )
 
 // MaxGangSize bounds how many tasks start together.

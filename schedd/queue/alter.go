@@ -124,6 +124,13 @@ func (q taskDecisions) checkAlteration(j *job, who CallerIdentity, before, after
 	if err := j.checkAlterable(who, before, after, changes); err != nil {
 		return nil, err
 	}
+	return q.checkChanged(j, who, before, after, changes, limits)
+}
+
+// checkChanged checks an ad that a job may have, and returns what the event has to say of
+// it.
+func (q taskDecisions) checkChanged(j *job, who CallerIdentity, before, after *jobad.SubmitSpec, changes *classad.Ad,
+	limits SubmitLimits) (*eventlog.SubmittedJob, error) {
 	p, err := jobad.ReadSpec(after.Ad)
 	if err != nil {
 		return nil, err

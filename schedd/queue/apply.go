@@ -68,13 +68,11 @@ func (q *Queue) Apply(e eventlog.JobEvent) {
 		q.runDenied(j, e)
 	case eventlog.NodesReleased:
 		q.applyNodesReleased(j, e)
-	case eventlog.BecameReady, eventlog.BecameUnready, eventlog.BackoffEnded:
-		q.applyServiceEvent(j, e)
 	case eventlog.Purged:
 		q.applyPurged(j)
 		return
 	default:
-		panic(fmt.Sprintf("queue: event %v", e.Type))
+		q.applyServiceEvent(j, e)
 	}
 	q.advanceSchedule(j, e)
 	q.dependencies().updateRunOne(j)

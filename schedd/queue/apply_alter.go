@@ -9,6 +9,7 @@ import (
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/schedd/queue/eventlog"
 	"github.com/roost-batch/roost/schedd/queue/jobad"
+	"github.com/roost-batch/roost/schedd/queue/update"
 )
 
 // applyAltered folds an alteration in.
@@ -89,4 +90,98 @@ func (q *Queue) resizeJob(j *job, n int) {
 type oldAd struct {
 	ad     string
 	parsed *classad.Ad // once somebody has asked
+}
+
+// updateChanges is the queue as it changes by the updates of services.
+type updateChanges struct{ *Queue }
+
+// applyUpdate folds in what happens to a service that is updated.
+func (q updateChanges) applyUpdate(j *job, e eventlog.JobEvent) {
+	switch e.Type {
+	case eventlog.Revised:
+		q.applyRevised(j, e)
+	case eventlog.UpdateChanged:
+		q.applyUpdateChanged(j, e)
+	default:
+		q.applyReplaced(j, e)
+	}
+}
+
+// applyRevised makes another revision of a job the one that its tasks are to run. Those
+// that have run go on with theirs until they are replaced.
+func (q updateChanges) applyRevised(j *job, e eventlog.JobEvent) {
+	next := &eventlog.JobUpdate{Update: *e.Update}
+	was := j.update
+	if was != nil {
+		next.Last, next.OldAd = was.Last, was.OldAd
+	}
+	if next.State != update.Undoing {
+		if next.From == revisionsOf(j).revision() {
+			next.OldAd = j.ad.String()
+		}
+		next.Last = next.To
+	}
+	j.ownExtras().update = next
+	q.applyAltered(j, e)
+}
+
+// applyUpdateChanged brings a job's update into another state.
+func (q updateChanges) applyUpdateChanged(j *job, e eventlog.JobEvent) {
+	if j.update == nil {
+		panic(fmt.Sprintf("queue: job %d has no update", j.seq))
+	}
+	next := *j.update
+	if next.Update = *e.Update; next.State == update.Closed {
+		next.OldAd = ""
+		delete(q.dueAt, j.seq)
+	}
+	j.ownExtras().update = &next
+}
+
+// replacedReason is why an attempt ends whose task gets another revision.
+func replacedReason(j *job) string {
+	return fmt.Sprintf("it is updated to revision %d", revisionsOf(j).revision())
+}
+
+// applyReplaced gives tasks the revision that the job has now. Whoever runs ends first.
+func (q updateChanges) applyReplaced(j *job, e eventlog.JobEvent) {
+	for _, span := range e.Ranges {
+		for i := span.First; i <= span.Last; i++ {
+			q.replaceTask(j, i, e)
+		}
+	}
+}
+
+func (q updateChanges) replaceTask(j *job, i int, e eventlog.JobEvent) {
+	t := revisionsOf(j).taskRevision(i)
+	if t == nil {
+		return // it never had an attempt
+	}
+	t.Revision, t.Exits, t.Planned = revisionsOf(j).revision(), 0, t.Planned || e.Planned
+	r := j.records.Own(i)
+	switch {
+	case r.Live:
+		if !t.Stopping && !r.RemoveWanted && !r.RequeueWanted {
+			t.Stopping = true
+			q.vacates = append(q.vacates, VacateAttempt{Attempt: q.attemptOf(j, i), Reason: replacedReason(j)})
+		}
+	case j.state[i] == roost.Held && r.RequestedBy == "": // its old revision was why
+		r.HoldWanted, r.HoldReason, r.JobFailures, r.MachineFailures = false, "", 0, 0
+		q.updateRestoreClass(j, i)
+		q.setTaskState(j, i, roost.Idle)
+	case !j.state[i].IsFinal():
+		q.dropAllImages(j, i)
+		q.updateRestoreClass(j, i)
+		q.cancelWait(j, i, r)
+	}
+}
+
+// cancelWait has a task begin anew whose revision is another. The claim of the last
+// attempt may not have what that one asks for.
+func (q updateChanges) cancelWait(j *job, i int, r *eventlog.TaskRecord) {
+	s := r.Service
+	s.ReuseClaim, s.NotBefore, s.EarlyEnds, s.Recent = false, 0, 0, nil
+	if q.endWait(j, i); j.state[i] == roost.Blocked && !j.isBlocked() {
+		q.setTaskState(j, i, roost.Idle)
+	}
 }

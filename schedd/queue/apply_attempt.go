@@ -41,23 +41,30 @@ func (q *Queue) applyAssigned(j *job, e eventlog.JobEvent) {
 func (q *Queue) endAttempt(j *job, e eventlog.JobEvent) *eventlog.TaskRecord {
 	r := q.liveRecord(j, e)
 	r.Live, r.Ended, r.Suspended, j.lastEnded = false, e.Time, nil, max(j.lastEnded, e.Time)
-	if r.RequeueWanted { // from the beginning
+	if r.RequeueWanted || revisionsOf(j).isStopping(e.Index) { // from the beginning
 		q.dropAllImages(j, e.Index)
 	}
 	r.OwnerReason, r.AlsoByUser = "", false
-	serviceTasks{j}.setState(e.Index, r, roost.NoServiceState, e.Time)
+	if (serviceTasks{j}).setState(e.Index, r, roost.NoServiceState, e.Time); r.Service != nil {
+		r.Service.Updated.NoteExit(e.Exit)
+	}
 	j.active--
 	return r
 }
 
 func (q *Queue) applyEnded(j *job, e eventlog.JobEvent) {
+	stopped := revisionsOf(j).isStopping(e.Index)
 	r, x := q.endAttempt(j, e), e.Exit
 	r.Exit = x
 	if q.gang().absorbEnded(j, e.Index, r) {
 		return
 	}
 	if j.spec.Service != nil && endsAnyTask(x, r) {
-		q.restartTask(j, e.Index, r)
+		if stopped { // it was to end, whatever it said
+			q.requeueOrHold(j, e.Index, r)
+		} else {
+			q.restartTask(j, e.Index, r)
+		}
 		return
 	}
 	switch x.Cause {

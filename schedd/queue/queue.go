@@ -24,6 +24,7 @@ import (
 //	quotaDemands       what is held against quotas
 //	pendingEffects     what the schedd is to do next
 //	restartSchedule    tasks of services that wait for their restart
+//	serviceUpdates     updates of services that go on
 type Queue struct {
 	*jobTable
 	statusView
@@ -39,6 +40,7 @@ type Queue struct {
 	*quotaDemands
 	*pendingEffects
 	*restartSchedule
+	*serviceUpdates
 
 	changes   int   // task states changed so far
 	eventTime int64 // when what is being applied happened, unix nanoseconds
@@ -58,6 +60,7 @@ func New(host string) *Queue {
 		runtimePredictor: runtimes, programBuilder: programBuilder{table, runtimes},
 		quotaDemands:   newQuotaDemands(table),
 		pendingEffects: newPendingEffects(table), restartSchedule: &restartSchedule{jobTable: table},
+		serviceUpdates: newServiceUpdates(table),
 	}
 }
 
@@ -114,6 +117,7 @@ func (q *Queue) setTaskState(j *job, i int, to roost.TaskState) {
 func (q *Queue) markChanged(j *job) {
 	q.changedJobs[j.seq], q.unsavedJobs[j.seq], q.demandChanged[j.seq] = true, true, true
 	j.changes++
+	q.markUpdate(j)
 	j.eligible.update(j, q.eventTime)
 }
 

@@ -114,8 +114,8 @@ func (q *requestIndex) leaveRequests(j *job) {
 }
 
 // reclassify parts the tasks of a job into classes anew, after its plan has changed. What
-// runs keeps the class with which it began, and so its request: the machine was claimed
-// for that, and nothing else may be run on that claim.
+// runs, or is of another revision, keeps the class with which it began, and so its
+// request: the machine was claimed for that, and nothing else may be run on that claim.
 func (q *requestIndex) reclassify(j *job, was string) {
 	old, oldOf := j.classes, j.classOf
 	j.classes, j.shares = nil, nil
@@ -124,10 +124,10 @@ func (q *requestIndex) reclassify(j *job, was string) {
 	}
 	q.formClasses(j)
 	retained := map[*taskClass]uint16{}
-	if j.active > 0 {
+	if j.active > 0 || j.update != nil {
 		before := &oldAd{ad: was}
 		for i, s := range j.state {
-			if !s.IsActive() {
+			if !s.IsActive() && (s.IsFinal() || !revisionsOf(j).retainsRevision(i)) {
 				continue
 			}
 			c := old[0]
@@ -275,7 +275,7 @@ func (q *requestIndex) updateRestoreClass(j *job, i int) {
 	}
 	c := j.class(i)
 	if c.oldAd != nil {
-		if r != nil && r.Live {
+		if r != nil && r.Live || revisionsOf(j).retainsRevision(i) {
 			return
 		}
 		q.assignClass(j, i, j.idleClass(i)) // it runs no more, and is what its job is now

@@ -42,10 +42,15 @@ func (q attemptDecisions) RecordHealth(now time.Time, a roost.AttemptID, s roost
 
 // applyServiceEvent folds in what concerns tasks of services alone.
 func (q *Queue) applyServiceEvent(j *job, e eventlog.JobEvent) {
-	if e.Type == eventlog.BackoffEnded {
+	switch e.Type {
+	case eventlog.Revised, eventlog.UpdateChanged, eventlog.Replaced:
+		updateChanges{q}.applyUpdate(j, e)
+	case eventlog.BackoffEnded:
 		q.applyBackoffEnded(j, e)
-	} else {
+	case eventlog.BecameReady, eventlog.BecameUnready:
 		q.applyHealth(j, e)
+	default:
+		panic(fmt.Sprintf("queue: event %v", e.Type))
 	}
 }
 
@@ -74,6 +79,7 @@ func (j serviceTasks) setState(i int, r *eventlog.TaskRecord, to roost.ServiceSt
 	x := j.ownExtras()
 	x.serviceStates[s.State]--
 	x.serviceStates[to]++
+	s.Updated.NoteState(s.State, to, at)
 	s.State, s.Since = to, at
 	switch to {
 	case roost.NoServiceState: // for how long it was ready decides on its restart
@@ -97,6 +103,9 @@ func (j serviceTasks) beginAttempt(i int, r *eventlog.TaskRecord, at int64) {
 		j.ownExtras().serviceStates[roost.NoServiceState]++
 	}
 	r.Service.ReuseClaim = false
+	if r.Service.Updated.Stopping = false; r.Service.Updated.Revision == 0 {
+		r.Service.Updated.Revision = revisionsOf(j.job).revision()
+	}
 	j.setState(i, r, roost.ServiceStarting, at)
 }
 

@@ -206,11 +206,12 @@ func ordinal(n int) string {
 // neither skipped nor longer than the bound.
 func checkRestart(j *job, i int, r *eventlog.TaskRecord) {
 	s, p := r.Service, j.spec.Service
-	if s.Waits && j.state[i] != roost.Blocked || len(s.Recent) > p.Restarts {
+	altered := j.update != nil || j.spec.Alterations > 0 // so that what it asks for now may be another than it was then
+	if s.Waits && j.state[i] != roost.Blocked || len(s.Recent) > p.Restarts && !altered {
 		panic(fmt.Sprintf("queue: task %d of service %d is %v, waits: %v, after %d restarts on its machine", i, j.seq,
 			j.state[i], s.Waits, len(s.Recent)))
 	}
-	if !s.Waits {
+	if !s.Waits || altered {
 		return
 	}
 	wait, full := time.Duration(s.NotBefore-r.Ended), serviceTasks{j}.restartPolicy().FullWait(s.EarlyEnds)

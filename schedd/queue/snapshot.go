@@ -21,7 +21,7 @@ func (q *Queue) Snapshot(seq uint64) ([]byte, bool) {
 		States:    j.state, Records: j.records, Unblocked: !j.isBlocked(), FirstStarted: j.firstStarted,
 		LastEnded: j.lastEnded, OldAds: j.oldAds(), Waits: j.savedWaits(), Eligible: eventlog.EligibleTime(j.eligible),
 		Damage: eventlog.RecordDamage(j.distrust), RunOrders: j.savedOrders(), RunDenied: j.runDenied,
-		Released: j.release().releasedRanges(),
+		Released: j.release().releasedRanges(), Update: j.update,
 	}
 	for i, w := range j.submission.dependencies {
 		if !slices.Contains(j.dependencies, w) {
@@ -37,15 +37,16 @@ func (q *Queue) Snapshot(seq uint64) ([]byte, bool) {
 	return s.Append(nil), true
 }
 
-// oldAds lists what tasks that run began with, where the job has been altered since.
+// oldAds lists what tasks began with, where the job has been altered since. Such tasks
+// run, or are of an older revision.
 func (j *job) oldAds() (list []eventlog.OldAd) {
-	if j.active == 0 || !slices.ContainsFunc(j.classes, func(c *taskClass) bool { return c.oldAd != nil }) {
+	if !slices.ContainsFunc(j.classes, func(c *taskClass) bool { return c.oldAd != nil }) {
 		return nil
 	}
 	var all []*oldAd
 	tasks := map[*oldAd][]eventlog.IndexRange{}
 	for i, s := range j.state {
-		if p := j.class(i).oldAd; p != nil && s.IsActive() {
+		if p := j.class(i).oldAd; p != nil && !s.IsFinal() {
 			if tasks[p] == nil {
 				all = append(all, p)
 			}

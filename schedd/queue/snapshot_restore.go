@@ -67,6 +67,10 @@ func (q *Queue) restoreJob(s *eventlog.JobSnapshot) {
 	}
 	j.release().restoreReleased(s.Released)
 	serviceTasks{j}.restore()
+	if s.Update != nil {
+		j.ownExtras().update = s.Update
+		q.markUpdate(j)
+	}
 	if s.OrderRank != 0 {
 		q.setOrderRank(j, s.OrderRank, s.OrderTime)
 	}
@@ -74,7 +78,7 @@ func (q *Queue) restoreJob(s *eventlog.JobSnapshot) {
 		before := &oldAd{ad: p.Ad}
 		for _, r := range p.Tasks {
 			for i := r.First; i <= r.Last; i++ {
-				if r := j.records.Own(i); r == nil || !r.Live {
+				if r := j.records.Own(i); (r == nil || !r.Live) && !revisionsOf(j).retainsRevision(i) {
 					panic(fmt.Sprintf("task %d has a past, and does not run", i))
 				}
 				q.pinOldClass(j, i, before)
@@ -112,6 +116,8 @@ func (q *Queue) restoreStates(j *job, states []roost.TaskState) {
 			if r.RemoveWanted {
 				q.vacates = append(q.vacates, VacateAttempt{Attempt: q.attemptOf(j, i), Fast: r.Force,
 					Reason: r.Reason})
+			} else if t := revisionsOf(j).taskRevision(i); t != nil && t.Stopping {
+				q.vacates = append(q.vacates, VacateAttempt{Attempt: q.attemptOf(j, i), Reason: replacedReason(j)})
 			} else if r.RequeueWanted {
 				q.vacates = append(q.vacates, VacateAttempt{Attempt: q.attemptOf(j, i), Fast: true,
 					Reason: requeuedReason})

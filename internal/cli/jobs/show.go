@@ -177,6 +177,10 @@ func showRecord(c *frame.Invocation, s *scheddapi.JobStatus, t *document.Checkpo
 		row("tasks", fmt.Sprintf("%d: %s", s.GetTasks(), document.CountsText(s)))
 	}
 	showSchedule(c, s, row)
+	if u := document.UpdateOf(s.GetUpdate()); u != nil {
+		row("update", u.Text())
+		row("budget", u.BudgetText())
+	}
 	row("submitted", c.AgoText(s.GetSubmitted()))
 	if s.GetStarted() != 0 {
 		row("started", c.AgoText(s.GetStarted()))

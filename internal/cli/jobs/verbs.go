@@ -238,13 +238,14 @@ func WithSubject(id, text string) string {
 
 func reportChangesJSON(c *frame.Invocation, results []*scheddapi.ActReply_Result) error {
 	type result struct {
-		ID    string `json:"id"`
-		Tasks uint32 `json:"tasks"`
-		Error string `json:"error,omitempty"`
+		ID    string   `json:"id"`
+		Tasks uint32   `json:"tasks"`
+		Error string   `json:"error,omitempty"`
+		Notes []string `json:"notes,omitempty"`
 	}
 	list, code := make([]result, len(results)), 0
 	for i, r := range results {
-		list[i] = result{r.GetId(), r.GetTasks(), r.GetError()}
+		list[i] = result{r.GetId(), r.GetTasks(), r.GetError(), r.GetNotes()}
 		if r.GetError() != "" {
 			code = roost.ErrorKind(r.GetKind()).ExitCode()
 		}

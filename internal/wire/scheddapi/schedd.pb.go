@@ -129,6 +129,7 @@ const (
 	ActRequest_RUN              ActRequest_Verb = 14 // start waiting tasks now, out of turn; for who administers
 	ActRequest_RELEASE_NODES    ActRequest_Verb = 15 // a running job gives back machines that it needs no more
 	ActRequest_HOLD_CHECKS      ActRequest_Verb = 20 // the health checks of running tasks are not run for a time
+	ActRequest_UPDATE           ActRequest_Verb = 21 // a service becomes another revision of itself, or a word about its update
 )
 
 // Enum value maps for ActRequest_Verb.
@@ -151,6 +152,7 @@ var (
 		14: "RUN",
 		15: "RELEASE_NODES",
 		20: "HOLD_CHECKS",
+		21: "UPDATE",
 	}
 	ActRequest_Verb_value = map[string]int32{
 		"VERB_UNSPECIFIED": 0,
@@ -170,6 +172,7 @@ var (
 		"RUN":              14,
 		"RELEASE_NODES":    15,
 		"HOLD_CHECKS":      20,
+		"UPDATE":           21,
 	}
 )
 
@@ -262,7 +265,7 @@ func (x ActReply_Refusal) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ActReply_Refusal.Descriptor instead.
 func (ActReply_Refusal) EnumDescriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{41, 0}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{43, 0}
 }
 
 type Resources struct {
@@ -2766,6 +2769,7 @@ type JobStatus struct {
 	Windows       []*UsageWindow  `protobuf:"bytes,61,rep,name=windows,proto3" json:"windows,omitempty"`
 	TaskNumber    uint32          `protobuf:"varint,62,opt,name=task_number,json=taskNumber,proto3" json:"task_number,omitempty"` // likewise: of the task within its job, from 0, as accounts count
 	Transfers     []*FileTransfer `protobuf:"bytes,63,rep,name=transfers,proto3" json:"transfers,omitempty"`                      // of the present attempt: files that are on their way now
+	Update        *UpdateProgress `protobuf:"bytes,70,opt,name=update,proto3" json:"update,omitempty"`                            // the newest update of a service; absent: it was never updated
 	RequestId     uint64          `protobuf:"varint,55,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`    // of the request by which its schedd asks for what waits of it, or did for its first task; another one after a restart; 0: none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3137,6 +3141,13 @@ func (x *JobStatus) GetTransfers() []*FileTransfer {
 	return nil
 }
 
+func (x *JobStatus) GetUpdate() *UpdateProgress {
+	if x != nil {
+		return x.Update
+	}
+	return nil
+}
+
 func (x *JobStatus) GetRequestId() uint64 {
 	if x != nil {
 		return x.RequestId
@@ -3378,6 +3389,7 @@ type ActRequest struct {
 	Nodes         []string     `protobuf:"bytes,14,rep,name=nodes,proto3" json:"nodes,omitempty"`                                      // RUN: the only machines for it; none: any
 	NodeRelease   *NodeRelease `protobuf:"bytes,15,opt,name=node_release,json=nodeRelease,proto3" json:"node_release,omitempty"`       // RELEASE_NODES; absent: all but the first machine
 	HoldChecksNs  int64        `protobuf:"varint,20,opt,name=hold_checks_ns,json=holdChecksNs,proto3" json:"hold_checks_ns,omitempty"` // HOLD_CHECKS: for how long; 0: they are run again
+	Update        *UpdateOrder `protobuf:"bytes,21,opt,name=update,proto3" json:"update,omitempty"`                                    // UPDATE
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3517,6 +3529,13 @@ func (x *ActRequest) GetHoldChecksNs() int64 {
 	return 0
 }
 
+func (x *ActRequest) GetUpdate() *UpdateOrder {
+	if x != nil {
+		return x.Update
+	}
+	return nil
+}
+
 // Which machines a job gives back. Where nodes and chunks are empty: all but the first keep beside that of its first chunk.
 type NodeRelease struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -3578,6 +3597,200 @@ func (x *NodeRelease) GetKeep() uint32 {
 	return 0
 }
 
+// UpdateOrder is a new revision of a service, or a command to its update.
+type UpdateOrder struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Ad            string                 `protobuf:"bytes,1,opt,name=ad,proto3" json:"ad,omitempty"`        // of the job file; empty: as it is, every task is started again
+	Count         uint32                 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"` // tasks of the job file
+	Columns       []*Column              `protobuf:"bytes,3,rep,name=columns,proto3" json:"columns,omitempty"`
+	Command       string                 `protobuf:"bytes,4,opt,name=command,proto3" json:"command,omitempty"` // "pause", "resume", "undo", "promote", "abort", "close", "pulse"; empty: a new revision
+	Plan          bool                   `protobuf:"varint,5,opt,name=plan,proto3" json:"plan,omitempty"`      // only say what would be done
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UpdateOrder) Reset() {
+	*x = UpdateOrder{}
+	mi := &file_scheddapi_schedd_proto_msgTypes[40]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UpdateOrder) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UpdateOrder) ProtoMessage() {}
+
+func (x *UpdateOrder) ProtoReflect() protoreflect.Message {
+	mi := &file_scheddapi_schedd_proto_msgTypes[40]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UpdateOrder.ProtoReflect.Descriptor instead.
+func (*UpdateOrder) Descriptor() ([]byte, []int) {
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{40}
+}
+
+func (x *UpdateOrder) GetAd() string {
+	if x != nil {
+		return x.Ad
+	}
+	return ""
+}
+
+func (x *UpdateOrder) GetCount() uint32 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *UpdateOrder) GetColumns() []*Column {
+	if x != nil {
+		return x.Columns
+	}
+	return nil
+}
+
+func (x *UpdateOrder) GetCommand() string {
+	if x != nil {
+		return x.Command
+	}
+	return ""
+}
+
+func (x *UpdateOrder) GetPlan() bool {
+	if x != nil {
+		return x.Plan
+	}
+	return false
+}
+
+// UpdateProgress is how the newest update of a service goes.
+type UpdateProgress struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	State         string                 `protobuf:"bytes,1,opt,name=state,proto3" json:"state,omitempty"`
+	Revision      uint32                 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"` // that the tasks get
+	Before        uint32                 `protobuf:"varint,3,opt,name=before,proto3" json:"before,omitempty"`     // to which it can be undone; 0: there is none
+	Reason        string                 `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
+	Tasks         map[string]uint32      `protobuf:"bytes,5,rep,name=tasks,proto3" json:"tasks,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"` // by how far they have come
+	MaxDown       uint32                 `protobuf:"varint,6,opt,name=max_down,json=maxDown,proto3" json:"max_down,omitempty"`                                                        // how many planned causes may take down
+	Planned       uint32                 `protobuf:"varint,7,opt,name=planned,proto3" json:"planned,omitempty"`                                                                       // how many they have
+	Failing       uint32                 `protobuf:"varint,8,opt,name=failing,proto3" json:"failing,omitempty"`                                                                       // that are down for other reasons
+	Begun         int64                  `protobuf:"varint,9,opt,name=begun,proto3" json:"begun,omitempty"`                                                                           // unix nanoseconds
+	Moved         int64                  `protobuf:"varint,10,opt,name=moved,proto3" json:"moved,omitempty"`                                                                          // when it came into its state, likewise
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UpdateProgress) Reset() {
+	*x = UpdateProgress{}
+	mi := &file_scheddapi_schedd_proto_msgTypes[41]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UpdateProgress) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UpdateProgress) ProtoMessage() {}
+
+func (x *UpdateProgress) ProtoReflect() protoreflect.Message {
+	mi := &file_scheddapi_schedd_proto_msgTypes[41]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UpdateProgress.ProtoReflect.Descriptor instead.
+func (*UpdateProgress) Descriptor() ([]byte, []int) {
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{41}
+}
+
+func (x *UpdateProgress) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *UpdateProgress) GetRevision() uint32 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+func (x *UpdateProgress) GetBefore() uint32 {
+	if x != nil {
+		return x.Before
+	}
+	return 0
+}
+
+func (x *UpdateProgress) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *UpdateProgress) GetTasks() map[string]uint32 {
+	if x != nil {
+		return x.Tasks
+	}
+	return nil
+}
+
+func (x *UpdateProgress) GetMaxDown() uint32 {
+	if x != nil {
+		return x.MaxDown
+	}
+	return 0
+}
+
+func (x *UpdateProgress) GetPlanned() uint32 {
+	if x != nil {
+		return x.Planned
+	}
+	return 0
+}
+
+func (x *UpdateProgress) GetFailing() uint32 {
+	if x != nil {
+		return x.Failing
+	}
+	return 0
+}
+
+func (x *UpdateProgress) GetBegun() int64 {
+	if x != nil {
+		return x.Begun
+	}
+	return 0
+}
+
+func (x *UpdateProgress) GetMoved() int64 {
+	if x != nil {
+		return x.Moved
+	}
+	return 0
+}
+
 // Alteration is a change of a job, made in full or not at all.
 type Alteration struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
@@ -3594,7 +3807,7 @@ type Alteration struct {
 
 func (x *Alteration) Reset() {
 	*x = Alteration{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[40]
+	mi := &file_scheddapi_schedd_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3606,7 +3819,7 @@ func (x *Alteration) String() string {
 func (*Alteration) ProtoMessage() {}
 
 func (x *Alteration) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[40]
+	mi := &file_scheddapi_schedd_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3619,7 +3832,7 @@ func (x *Alteration) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Alteration.ProtoReflect.Descriptor instead.
 func (*Alteration) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{40}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Alteration) GetChanges() string {
@@ -3666,7 +3879,7 @@ type ActReply struct {
 
 func (x *ActReply) Reset() {
 	*x = ActReply{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[41]
+	mi := &file_scheddapi_schedd_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3678,7 +3891,7 @@ func (x *ActReply) String() string {
 func (*ActReply) ProtoMessage() {}
 
 func (x *ActReply) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[41]
+	mi := &file_scheddapi_schedd_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3691,7 +3904,7 @@ func (x *ActReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActReply.ProtoReflect.Descriptor instead.
 func (*ActReply) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{41}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ActReply) GetResults() []*ActReply_Result {
@@ -3711,7 +3924,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[42]
+	mi := &file_scheddapi_schedd_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3723,7 +3936,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[42]
+	mi := &file_scheddapi_schedd_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3736,7 +3949,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{42}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *WatchRequest) GetSelection() *Selection {
@@ -3765,7 +3978,7 @@ type WatchEvent struct {
 
 func (x *WatchEvent) Reset() {
 	*x = WatchEvent{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[43]
+	mi := &file_scheddapi_schedd_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3777,7 +3990,7 @@ func (x *WatchEvent) String() string {
 func (*WatchEvent) ProtoMessage() {}
 
 func (x *WatchEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[43]
+	mi := &file_scheddapi_schedd_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3790,7 +4003,7 @@ func (x *WatchEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchEvent.ProtoReflect.Descriptor instead.
 func (*WatchEvent) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{43}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *WatchEvent) GetStatus() *JobStatus {
@@ -3820,7 +4033,7 @@ type LogsRequest struct {
 
 func (x *LogsRequest) Reset() {
 	*x = LogsRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[44]
+	mi := &file_scheddapi_schedd_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3832,7 +4045,7 @@ func (x *LogsRequest) String() string {
 func (*LogsRequest) ProtoMessage() {}
 
 func (x *LogsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[44]
+	mi := &file_scheddapi_schedd_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3845,7 +4058,7 @@ func (x *LogsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogsRequest.ProtoReflect.Descriptor instead.
 func (*LogsRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{44}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *LogsRequest) GetId() string {
@@ -3894,7 +4107,7 @@ type LogChunk struct {
 
 func (x *LogChunk) Reset() {
 	*x = LogChunk{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[45]
+	mi := &file_scheddapi_schedd_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3906,7 +4119,7 @@ func (x *LogChunk) String() string {
 func (*LogChunk) ProtoMessage() {}
 
 func (x *LogChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[45]
+	mi := &file_scheddapi_schedd_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3919,7 +4132,7 @@ func (x *LogChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogChunk.ProtoReflect.Descriptor instead.
 func (*LogChunk) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{45}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *LogChunk) GetData() []byte {
@@ -3952,7 +4165,7 @@ type WhyRequest struct {
 
 func (x *WhyRequest) Reset() {
 	*x = WhyRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[46]
+	mi := &file_scheddapi_schedd_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3964,7 +4177,7 @@ func (x *WhyRequest) String() string {
 func (*WhyRequest) ProtoMessage() {}
 
 func (x *WhyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[46]
+	mi := &file_scheddapi_schedd_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3977,7 +4190,7 @@ func (x *WhyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyRequest.ProtoReflect.Descriptor instead.
 func (*WhyRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{46}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *WhyRequest) GetId() string {
@@ -3999,7 +4212,7 @@ type WhyReply struct {
 
 func (x *WhyReply) Reset() {
 	*x = WhyReply{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[47]
+	mi := &file_scheddapi_schedd_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4011,7 +4224,7 @@ func (x *WhyReply) String() string {
 func (*WhyReply) ProtoMessage() {}
 
 func (x *WhyReply) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[47]
+	mi := &file_scheddapi_schedd_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4024,7 +4237,7 @@ func (x *WhyReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyReply.ProtoReflect.Descriptor instead.
 func (*WhyReply) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{47}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *WhyReply) GetStatus() *JobStatus {
@@ -4079,7 +4292,7 @@ type Explanation struct {
 
 func (x *Explanation) Reset() {
 	*x = Explanation{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[48]
+	mi := &file_scheddapi_schedd_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4091,7 +4304,7 @@ func (x *Explanation) String() string {
 func (*Explanation) ProtoMessage() {}
 
 func (x *Explanation) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[48]
+	mi := &file_scheddapi_schedd_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4104,7 +4317,7 @@ func (x *Explanation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation.ProtoReflect.Descriptor instead.
 func (*Explanation) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{48}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Explanation) GetMachines() uint32 {
@@ -4221,7 +4434,7 @@ type EventsRequest struct {
 
 func (x *EventsRequest) Reset() {
 	*x = EventsRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[49]
+	mi := &file_scheddapi_schedd_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4233,7 +4446,7 @@ func (x *EventsRequest) String() string {
 func (*EventsRequest) ProtoMessage() {}
 
 func (x *EventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[49]
+	mi := &file_scheddapi_schedd_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4246,7 +4459,7 @@ func (x *EventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventsRequest.ProtoReflect.Descriptor instead.
 func (*EventsRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{49}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *EventsRequest) GetId() string {
@@ -4276,7 +4489,7 @@ type JobEvent struct {
 
 func (x *JobEvent) Reset() {
 	*x = JobEvent{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[50]
+	mi := &file_scheddapi_schedd_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4288,7 +4501,7 @@ func (x *JobEvent) String() string {
 func (*JobEvent) ProtoMessage() {}
 
 func (x *JobEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[50]
+	mi := &file_scheddapi_schedd_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4301,7 +4514,7 @@ func (x *JobEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobEvent.ProtoReflect.Descriptor instead.
 func (*JobEvent) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{50}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *JobEvent) GetSequence() uint64 {
@@ -4399,7 +4612,7 @@ type CheckpointImage struct {
 
 func (x *CheckpointImage) Reset() {
 	*x = CheckpointImage{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[51]
+	mi := &file_scheddapi_schedd_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4411,7 +4624,7 @@ func (x *CheckpointImage) String() string {
 func (*CheckpointImage) ProtoMessage() {}
 
 func (x *CheckpointImage) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[51]
+	mi := &file_scheddapi_schedd_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4424,7 +4637,7 @@ func (x *CheckpointImage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointImage.ProtoReflect.Descriptor instead.
 func (*CheckpointImage) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{51}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *CheckpointImage) GetSequence() uint64 {
@@ -4495,7 +4708,7 @@ type HealthRequest struct {
 
 func (x *HealthRequest) Reset() {
 	*x = HealthRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[52]
+	mi := &file_scheddapi_schedd_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4507,7 +4720,7 @@ func (x *HealthRequest) String() string {
 func (*HealthRequest) ProtoMessage() {}
 
 func (x *HealthRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[52]
+	mi := &file_scheddapi_schedd_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4520,7 +4733,7 @@ func (x *HealthRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthRequest.ProtoReflect.Descriptor instead.
 func (*HealthRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{52}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *HealthRequest) GetBrief() bool {
@@ -4561,7 +4774,7 @@ type HealthReply struct {
 
 func (x *HealthReply) Reset() {
 	*x = HealthReply{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[53]
+	mi := &file_scheddapi_schedd_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4573,7 +4786,7 @@ func (x *HealthReply) String() string {
 func (*HealthReply) ProtoMessage() {}
 
 func (x *HealthReply) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[53]
+	mi := &file_scheddapi_schedd_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4586,7 +4799,7 @@ func (x *HealthReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthReply.ProtoReflect.Descriptor instead.
 func (*HealthReply) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{53}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *HealthReply) GetName() string {
@@ -4712,7 +4925,7 @@ type WaitReasonCount struct {
 
 func (x *WaitReasonCount) Reset() {
 	*x = WaitReasonCount{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[54]
+	mi := &file_scheddapi_schedd_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4724,7 +4937,7 @@ func (x *WaitReasonCount) String() string {
 func (*WaitReasonCount) ProtoMessage() {}
 
 func (x *WaitReasonCount) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[54]
+	mi := &file_scheddapi_schedd_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4737,7 +4950,7 @@ func (x *WaitReasonCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitReasonCount.ProtoReflect.Descriptor instead.
 func (*WaitReasonCount) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{54}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *WaitReasonCount) GetReason() string {
@@ -4766,7 +4979,7 @@ type OldestWait struct {
 
 func (x *OldestWait) Reset() {
 	*x = OldestWait{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[55]
+	mi := &file_scheddapi_schedd_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4778,7 +4991,7 @@ func (x *OldestWait) String() string {
 func (*OldestWait) ProtoMessage() {}
 
 func (x *OldestWait) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[55]
+	mi := &file_scheddapi_schedd_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4791,7 +5004,7 @@ func (x *OldestWait) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OldestWait.ProtoReflect.Descriptor instead.
 func (*OldestWait) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{55}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *OldestWait) GetBand() string {
@@ -4827,7 +5040,7 @@ type AdQuery struct {
 
 func (x *AdQuery) Reset() {
 	*x = AdQuery{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[56]
+	mi := &file_scheddapi_schedd_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4839,7 +5052,7 @@ func (x *AdQuery) String() string {
 func (*AdQuery) ProtoMessage() {}
 
 func (x *AdQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[56]
+	mi := &file_scheddapi_schedd_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4852,7 +5065,7 @@ func (x *AdQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdQuery.ProtoReflect.Descriptor instead.
 func (*AdQuery) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{56}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *AdQuery) GetType() string {
@@ -4892,7 +5105,7 @@ type AdText struct {
 
 func (x *AdText) Reset() {
 	*x = AdText{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[57]
+	mi := &file_scheddapi_schedd_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4904,7 +5117,7 @@ func (x *AdText) String() string {
 func (*AdText) ProtoMessage() {}
 
 func (x *AdText) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[57]
+	mi := &file_scheddapi_schedd_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4917,7 +5130,7 @@ func (x *AdText) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdText.ProtoReflect.Descriptor instead.
 func (*AdText) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{57}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *AdText) GetAd() string {
@@ -4953,7 +5166,7 @@ type CellRequest struct {
 
 func (x *CellRequest) Reset() {
 	*x = CellRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[58]
+	mi := &file_scheddapi_schedd_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4965,7 +5178,7 @@ func (x *CellRequest) String() string {
 func (*CellRequest) ProtoMessage() {}
 
 func (x *CellRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[58]
+	mi := &file_scheddapi_schedd_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4978,7 +5191,7 @@ func (x *CellRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellRequest.ProtoReflect.Descriptor instead.
 func (*CellRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{58}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *CellRequest) GetVerb() string {
@@ -5076,7 +5289,7 @@ type CheckpointCellRequest struct {
 
 func (x *CheckpointCellRequest) Reset() {
 	*x = CheckpointCellRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[59]
+	mi := &file_scheddapi_schedd_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5088,7 +5301,7 @@ func (x *CheckpointCellRequest) String() string {
 func (*CheckpointCellRequest) ProtoMessage() {}
 
 func (x *CheckpointCellRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[59]
+	mi := &file_scheddapi_schedd_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5101,7 +5314,7 @@ func (x *CheckpointCellRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointCellRequest.ProtoReflect.Descriptor instead.
 func (*CheckpointCellRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{59}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *CheckpointCellRequest) GetWho() string {
@@ -5120,7 +5333,7 @@ type CheckpointPiece struct {
 
 func (x *CheckpointPiece) Reset() {
 	*x = CheckpointPiece{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[60]
+	mi := &file_scheddapi_schedd_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5132,7 +5345,7 @@ func (x *CheckpointPiece) String() string {
 func (*CheckpointPiece) ProtoMessage() {}
 
 func (x *CheckpointPiece) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[60]
+	mi := &file_scheddapi_schedd_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5145,7 +5358,7 @@ func (x *CheckpointPiece) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointPiece.ProtoReflect.Descriptor instead.
 func (*CheckpointPiece) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{60}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *CheckpointPiece) GetData() []byte {
@@ -5165,7 +5378,7 @@ type CellReply struct {
 
 func (x *CellReply) Reset() {
 	*x = CellReply{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[61]
+	mi := &file_scheddapi_schedd_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5177,7 +5390,7 @@ func (x *CellReply) String() string {
 func (*CellReply) ProtoMessage() {}
 
 func (x *CellReply) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[61]
+	mi := &file_scheddapi_schedd_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5190,7 +5403,7 @@ func (x *CellReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellReply.ProtoReflect.Descriptor instead.
 func (*CellReply) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{61}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *CellReply) GetDocument() []byte {
@@ -5220,7 +5433,7 @@ type Placed struct {
 
 func (x *Placed) Reset() {
 	*x = Placed{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[62]
+	mi := &file_scheddapi_schedd_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5232,7 +5445,7 @@ func (x *Placed) String() string {
 func (*Placed) ProtoMessage() {}
 
 func (x *Placed) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[62]
+	mi := &file_scheddapi_schedd_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5245,7 +5458,7 @@ func (x *Placed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed.ProtoReflect.Descriptor instead.
 func (*Placed) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{62}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *Placed) GetUnits() []string {
@@ -5290,7 +5503,7 @@ type PortGiven struct {
 
 func (x *PortGiven) Reset() {
 	*x = PortGiven{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[63]
+	mi := &file_scheddapi_schedd_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5302,7 +5515,7 @@ func (x *PortGiven) String() string {
 func (*PortGiven) ProtoMessage() {}
 
 func (x *PortGiven) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[63]
+	mi := &file_scheddapi_schedd_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5315,7 +5528,7 @@ func (x *PortGiven) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PortGiven.ProtoReflect.Descriptor instead.
 func (*PortGiven) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{63}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *PortGiven) GetName() string {
@@ -5377,7 +5590,7 @@ type ShellInput struct {
 
 func (x *ShellInput) Reset() {
 	*x = ShellInput{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[64]
+	mi := &file_scheddapi_schedd_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5389,7 +5602,7 @@ func (x *ShellInput) String() string {
 func (*ShellInput) ProtoMessage() {}
 
 func (x *ShellInput) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[64]
+	mi := &file_scheddapi_schedd_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5402,7 +5615,7 @@ func (x *ShellInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellInput.ProtoReflect.Descriptor instead.
 func (*ShellInput) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{64}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *ShellInput) GetTask() string {
@@ -5510,7 +5723,7 @@ type ShellOutput struct {
 
 func (x *ShellOutput) Reset() {
 	*x = ShellOutput{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[65]
+	mi := &file_scheddapi_schedd_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5522,7 +5735,7 @@ func (x *ShellOutput) String() string {
 func (*ShellOutput) ProtoMessage() {}
 
 func (x *ShellOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[65]
+	mi := &file_scheddapi_schedd_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5535,7 +5748,7 @@ func (x *ShellOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellOutput.ProtoReflect.Descriptor instead.
 func (*ShellOutput) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{65}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *ShellOutput) GetData() []byte {
@@ -5594,7 +5807,7 @@ type AccountingQuery struct {
 
 func (x *AccountingQuery) Reset() {
 	*x = AccountingQuery{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[66]
+	mi := &file_scheddapi_schedd_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5606,7 +5819,7 @@ func (x *AccountingQuery) String() string {
 func (*AccountingQuery) ProtoMessage() {}
 
 func (x *AccountingQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[66]
+	mi := &file_scheddapi_schedd_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5619,7 +5832,7 @@ func (x *AccountingQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountingQuery.ProtoReflect.Descriptor instead.
 func (*AccountingQuery) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{66}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *AccountingQuery) GetQuery() []byte {
@@ -5653,7 +5866,7 @@ type AccountingPiece struct {
 
 func (x *AccountingPiece) Reset() {
 	*x = AccountingPiece{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[67]
+	mi := &file_scheddapi_schedd_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5665,7 +5878,7 @@ func (x *AccountingPiece) String() string {
 func (*AccountingPiece) ProtoMessage() {}
 
 func (x *AccountingPiece) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[67]
+	mi := &file_scheddapi_schedd_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5678,7 +5891,7 @@ func (x *AccountingPiece) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountingPiece.ProtoReflect.Descriptor instead.
 func (*AccountingPiece) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{67}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *AccountingPiece) GetLines() []byte {
@@ -5700,7 +5913,7 @@ type AccountingChange struct {
 
 func (x *AccountingChange) Reset() {
 	*x = AccountingChange{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[68]
+	mi := &file_scheddapi_schedd_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5712,7 +5925,7 @@ func (x *AccountingChange) String() string {
 func (*AccountingChange) ProtoMessage() {}
 
 func (x *AccountingChange) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[68]
+	mi := &file_scheddapi_schedd_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5725,7 +5938,7 @@ func (x *AccountingChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountingChange.ProtoReflect.Descriptor instead.
 func (*AccountingChange) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{68}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *AccountingChange) GetChange() []byte {
@@ -5758,7 +5971,7 @@ type AccountingResult struct {
 
 func (x *AccountingResult) Reset() {
 	*x = AccountingResult{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[69]
+	mi := &file_scheddapi_schedd_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5770,7 +5983,7 @@ func (x *AccountingResult) String() string {
 func (*AccountingResult) ProtoMessage() {}
 
 func (x *AccountingResult) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[69]
+	mi := &file_scheddapi_schedd_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5783,7 +5996,7 @@ func (x *AccountingResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountingResult.ProtoReflect.Descriptor instead.
 func (*AccountingResult) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{69}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *AccountingResult) GetDocument() []byte {
@@ -5806,7 +6019,7 @@ type NamesQuery struct {
 
 func (x *NamesQuery) Reset() {
 	*x = NamesQuery{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[70]
+	mi := &file_scheddapi_schedd_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5818,7 +6031,7 @@ func (x *NamesQuery) String() string {
 func (*NamesQuery) ProtoMessage() {}
 
 func (x *NamesQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[70]
+	mi := &file_scheddapi_schedd_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5831,7 +6044,7 @@ func (x *NamesQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NamesQuery.ProtoReflect.Descriptor instead.
 func (*NamesQuery) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{70}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *NamesQuery) GetOwner() string {
@@ -5877,7 +6090,7 @@ type NamesUpdate struct {
 
 func (x *NamesUpdate) Reset() {
 	*x = NamesUpdate{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[71]
+	mi := &file_scheddapi_schedd_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5889,7 +6102,7 @@ func (x *NamesUpdate) String() string {
 func (*NamesUpdate) ProtoMessage() {}
 
 func (x *NamesUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[71]
+	mi := &file_scheddapi_schedd_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5902,7 +6115,7 @@ func (x *NamesUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NamesUpdate.ProtoReflect.Descriptor instead.
 func (*NamesUpdate) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{71}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *NamesUpdate) GetVersion() uint64 {
@@ -5952,7 +6165,7 @@ type EndpointKey struct {
 
 func (x *EndpointKey) Reset() {
 	*x = EndpointKey{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[72]
+	mi := &file_scheddapi_schedd_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5964,7 +6177,7 @@ func (x *EndpointKey) String() string {
 func (*EndpointKey) ProtoMessage() {}
 
 func (x *EndpointKey) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[72]
+	mi := &file_scheddapi_schedd_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5977,7 +6190,7 @@ func (x *EndpointKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndpointKey.ProtoReflect.Descriptor instead.
 func (*EndpointKey) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{72}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *EndpointKey) GetOwner() string {
@@ -6025,7 +6238,7 @@ type ServiceEndpoint struct {
 
 func (x *ServiceEndpoint) Reset() {
 	*x = ServiceEndpoint{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[73]
+	mi := &file_scheddapi_schedd_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6037,7 +6250,7 @@ func (x *ServiceEndpoint) String() string {
 func (*ServiceEndpoint) ProtoMessage() {}
 
 func (x *ServiceEndpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[73]
+	mi := &file_scheddapi_schedd_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6050,7 +6263,7 @@ func (x *ServiceEndpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceEndpoint.ProtoReflect.Descriptor instead.
 func (*ServiceEndpoint) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{73}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *ServiceEndpoint) GetKey() *EndpointKey {
@@ -6126,7 +6339,7 @@ type EndpointPort struct {
 
 func (x *EndpointPort) Reset() {
 	*x = EndpointPort{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[74]
+	mi := &file_scheddapi_schedd_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6138,7 +6351,7 @@ func (x *EndpointPort) String() string {
 func (*EndpointPort) ProtoMessage() {}
 
 func (x *EndpointPort) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[74]
+	mi := &file_scheddapi_schedd_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6151,7 +6364,7 @@ func (x *EndpointPort) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndpointPort.ProtoReflect.Descriptor instead.
 func (*EndpointPort) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{74}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *EndpointPort) GetName() string {
@@ -6175,13 +6388,14 @@ type ActReply_Result struct {
 	Error         string                 `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`  // empty: success
 	Kind          uint32                 `protobuf:"varint,4,opt,name=kind,proto3" json:"kind,omitempty"`   // roost.ErrorKind of the error
 	Refusal       ActReply_Refusal       `protobuf:"varint,5,opt,name=refusal,proto3,enum=roost.wire.ActReply_Refusal" json:"refusal,omitempty"`
+	Notes         []string               `protobuf:"bytes,10,rep,name=notes,proto3" json:"notes,omitempty"` // UPDATE: what is done, a line each
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ActReply_Result) Reset() {
 	*x = ActReply_Result{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[76]
+	mi := &file_scheddapi_schedd_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6193,7 +6407,7 @@ func (x *ActReply_Result) String() string {
 func (*ActReply_Result) ProtoMessage() {}
 
 func (x *ActReply_Result) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[76]
+	mi := &file_scheddapi_schedd_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6206,7 +6420,7 @@ func (x *ActReply_Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActReply_Result.ProtoReflect.Descriptor instead.
 func (*ActReply_Result) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{41, 0}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{43, 0}
 }
 
 func (x *ActReply_Result) GetId() string {
@@ -6244,6 +6458,13 @@ func (x *ActReply_Result) GetRefusal() ActReply_Refusal {
 	return ActReply_REFUSAL_UNSPECIFIED
 }
 
+func (x *ActReply_Result) GetNotes() []string {
+	if x != nil {
+		return x.Notes
+	}
+	return nil
+}
+
 type Explanation_Reason struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Text          string                 `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
@@ -6255,7 +6476,7 @@ type Explanation_Reason struct {
 
 func (x *Explanation_Reason) Reset() {
 	*x = Explanation_Reason{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[77]
+	mi := &file_scheddapi_schedd_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6267,7 +6488,7 @@ func (x *Explanation_Reason) String() string {
 func (*Explanation_Reason) ProtoMessage() {}
 
 func (x *Explanation_Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[77]
+	mi := &file_scheddapi_schedd_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6280,7 +6501,7 @@ func (x *Explanation_Reason) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation_Reason.ProtoReflect.Descriptor instead.
 func (*Explanation_Reason) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{48, 0}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{50, 0}
 }
 
 func (x *Explanation_Reason) GetText() string {
@@ -6320,7 +6541,7 @@ type Explanation_Condition struct {
 
 func (x *Explanation_Condition) Reset() {
 	*x = Explanation_Condition{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[78]
+	mi := &file_scheddapi_schedd_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6332,7 +6553,7 @@ func (x *Explanation_Condition) String() string {
 func (*Explanation_Condition) ProtoMessage() {}
 
 func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[78]
+	mi := &file_scheddapi_schedd_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6345,7 +6566,7 @@ func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation_Condition.ProtoReflect.Descriptor instead.
 func (*Explanation_Condition) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{48, 1}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{50, 1}
 }
 
 func (x *Explanation_Condition) GetText() string {
@@ -6417,7 +6638,7 @@ type Placed_Gpu struct {
 
 func (x *Placed_Gpu) Reset() {
 	*x = Placed_Gpu{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[79]
+	mi := &file_scheddapi_schedd_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6429,7 +6650,7 @@ func (x *Placed_Gpu) String() string {
 func (*Placed_Gpu) ProtoMessage() {}
 
 func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[79]
+	mi := &file_scheddapi_schedd_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6442,7 +6663,7 @@ func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed_Gpu.ProtoReflect.Descriptor instead.
 func (*Placed_Gpu) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{62, 0}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{64, 0}
 }
 
 func (x *Placed_Gpu) GetUuid() string {
@@ -6684,7 +6905,7 @@ const file_scheddapi_schedd_proto_rawDesc = "" +
 	"\aRefused\x12\x1a\n" +
 	"\bselector\x18\x01 \x01(\tR\bselector\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\rR\x04kind\x12\x12\n" +
-	"\x04text\x18\x03 \x01(\tR\x04text\"\x91\f\n" +
+	"\x04text\x18\x03 \x01(\tR\x04text\"\xc5\f\n" +
 	"\tJobStatus\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
@@ -6736,7 +6957,8 @@ const file_scheddapi_schedd_proto_rawDesc = "" +
 	"\awindows\x18= \x03(\v2\x17.roost.wire.UsageWindowR\awindows\x12\x1f\n" +
 	"\vtask_number\x18> \x01(\rR\n" +
 	"taskNumber\x126\n" +
-	"\ttransfers\x18? \x03(\v2\x18.roost.wire.FileTransferR\ttransfers\x12\x1d\n" +
+	"\ttransfers\x18? \x03(\v2\x18.roost.wire.FileTransferR\ttransfers\x122\n" +
+	"\x06update\x18F \x01(\v2\x1a.roost.wire.UpdateProgressR\x06update\x12\x1d\n" +
 	"\n" +
 	"request_id\x187 \x01(\x04R\trequestId\x1a9\n" +
 	"\vCountsEntry\x12\x10\n" +
@@ -6757,7 +6979,7 @@ const file_scheddapi_schedd_proto_rawDesc = "" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12/\n" +
 	"\arequest\x18\x02 \x01(\v2\x15.roost.wire.ResourcesR\arequest\x12*\n" +
 	"\x06placed\x18\x03 \x01(\v2\x12.roost.wire.PlacedR\x06placed\x12\x14\n" +
-	"\x05count\x18\x04 \x01(\rR\x05count\"\xcf\x05\n" +
+	"\x05count\x18\x04 \x01(\rR\x05count\"\x8c\x06\n" +
 	"\n" +
 	"ActRequest\x12/\n" +
 	"\x04verb\x18\x01 \x01(\x0e2\x1b.roost.wire.ActRequest.VerbR\x04verb\x123\n" +
@@ -6777,7 +6999,8 @@ const file_scheddapi_schedd_proto_rawDesc = "" +
 	"\x05ended\x18\f \x01(\bR\x05ended\x12\x14\n" +
 	"\x05nodes\x18\x0e \x03(\tR\x05nodes\x12:\n" +
 	"\fnode_release\x18\x0f \x01(\v2\x17.roost.wire.NodeReleaseR\vnodeRelease\x12$\n" +
-	"\x0ehold_checks_ns\x18\x14 \x01(\x03R\fholdChecksNs\"\xe4\x01\n" +
+	"\x0ehold_checks_ns\x18\x14 \x01(\x03R\fholdChecksNs\x12/\n" +
+	"\x06update\x18\x15 \x01(\v2\x17.roost.wire.UpdateOrderR\x06update\"\xf0\x01\n" +
 	"\x04Verb\x12\x14\n" +
 	"\x10VERB_UNSPECIFIED\x10\x00\x12\b\n" +
 	"\x04HOLD\x10\x01\x12\v\n" +
@@ -6800,26 +7023,52 @@ const file_scheddapi_schedd_proto_rawDesc = "" +
 	"\aMESSAGE\x10\r\x12\a\n" +
 	"\x03RUN\x10\x0e\x12\x11\n" +
 	"\rRELEASE_NODES\x10\x0f\x12\x0f\n" +
-	"\vHOLD_CHECKS\x10\x14\"O\n" +
+	"\vHOLD_CHECKS\x10\x14\x12\n" +
+	"\n" +
+	"\x06UPDATE\x10\x15\"O\n" +
 	"\vNodeRelease\x12\x14\n" +
 	"\x05nodes\x18\x01 \x03(\tR\x05nodes\x12\x16\n" +
 	"\x06chunks\x18\x02 \x03(\rR\x06chunks\x12\x12\n" +
-	"\x04keep\x18\x03 \x01(\rR\x04keep\"\x94\x01\n" +
+	"\x04keep\x18\x03 \x01(\rR\x04keep\"\x8f\x01\n" +
+	"\vUpdateOrder\x12\x0e\n" +
+	"\x02ad\x18\x01 \x01(\tR\x02ad\x12\x14\n" +
+	"\x05count\x18\x02 \x01(\rR\x05count\x12,\n" +
+	"\acolumns\x18\x03 \x03(\v2\x12.roost.wire.ColumnR\acolumns\x12\x18\n" +
+	"\acommand\x18\x04 \x01(\tR\acommand\x12\x12\n" +
+	"\x04plan\x18\x05 \x01(\bR\x04plan\"\xe4\x02\n" +
+	"\x0eUpdateProgress\x12\x14\n" +
+	"\x05state\x18\x01 \x01(\tR\x05state\x12\x1a\n" +
+	"\brevision\x18\x02 \x01(\rR\brevision\x12\x16\n" +
+	"\x06before\x18\x03 \x01(\rR\x06before\x12\x16\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\x12;\n" +
+	"\x05tasks\x18\x05 \x03(\v2%.roost.wire.UpdateProgress.TasksEntryR\x05tasks\x12\x19\n" +
+	"\bmax_down\x18\x06 \x01(\rR\amaxDown\x12\x18\n" +
+	"\aplanned\x18\a \x01(\rR\aplanned\x12\x18\n" +
+	"\afailing\x18\b \x01(\rR\afailing\x12\x14\n" +
+	"\x05begun\x18\t \x01(\x03R\x05begun\x12\x14\n" +
+	"\x05moved\x18\n" +
+	" \x01(\x03R\x05moved\x1a8\n" +
+	"\n" +
+	"TasksEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\x94\x01\n" +
 	"\n" +
 	"Alteration\x12\x18\n" +
 	"\achanges\x18\x01 \x01(\tR\achanges\x12\x14\n" +
 	"\x05count\x18\x02 \x01(\rR\x05count\x12,\n" +
 	"\acolumns\x18\x03 \x03(\v2\x12.roost.wire.ColumnR\acolumns\x12\x14\n" +
 	"\x05basis\x18\x04 \x01(\x03R\x05basis\x12\x12\n" +
-	"\x04hold\x18\x05 \x01(\tR\x04hold\"\xea\x02\n" +
+	"\x04hold\x18\x05 \x01(\tR\x04hold\"\x80\x03\n" +
 	"\bActReply\x125\n" +
-	"\aresults\x18\x01 \x03(\v2\x1b.roost.wire.ActReply.ResultR\aresults\x1a\x90\x01\n" +
+	"\aresults\x18\x01 \x03(\v2\x1b.roost.wire.ActReply.ResultR\aresults\x1a\xa6\x01\n" +
 	"\x06Result\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05tasks\x18\x02 \x01(\rR\x05tasks\x12\x14\n" +
 	"\x05error\x18\x03 \x01(\tR\x05error\x12\x12\n" +
 	"\x04kind\x18\x04 \x01(\rR\x04kind\x126\n" +
-	"\arefusal\x18\x05 \x01(\x0e2\x1c.roost.wire.ActReply.RefusalR\arefusal\"\x93\x01\n" +
+	"\arefusal\x18\x05 \x01(\x0e2\x1c.roost.wire.ActReply.RefusalR\arefusal\x12\x14\n" +
+	"\x05notes\x18\n" +
+	" \x03(\tR\x05notes\"\x93\x01\n" +
 	"\aRefusal\x12\x17\n" +
 	"\x13REFUSAL_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eUNKNOWN_SIGNAL\x10\x01\x12\x12\n" +
@@ -7088,7 +7337,7 @@ func file_scheddapi_schedd_proto_rawDescGZIP() []byte {
 }
 
 var file_scheddapi_schedd_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_scheddapi_schedd_proto_msgTypes = make([]protoimpl.MessageInfo, 80)
+var file_scheddapi_schedd_proto_msgTypes = make([]protoimpl.MessageInfo, 83)
 var file_scheddapi_schedd_proto_goTypes = []any{
 	(Cause)(0),                    // 0: roost.wire.Cause
 	(ActRequest_Verb)(0),          // 1: roost.wire.ActRequest.Verb
@@ -7133,46 +7382,49 @@ var file_scheddapi_schedd_proto_goTypes = []any{
 	(*Chunk)(nil),                 // 40: roost.wire.Chunk
 	(*ActRequest)(nil),            // 41: roost.wire.ActRequest
 	(*NodeRelease)(nil),           // 42: roost.wire.NodeRelease
-	(*Alteration)(nil),            // 43: roost.wire.Alteration
-	(*ActReply)(nil),              // 44: roost.wire.ActReply
-	(*WatchRequest)(nil),          // 45: roost.wire.WatchRequest
-	(*WatchEvent)(nil),            // 46: roost.wire.WatchEvent
-	(*LogsRequest)(nil),           // 47: roost.wire.LogsRequest
-	(*LogChunk)(nil),              // 48: roost.wire.LogChunk
-	(*WhyRequest)(nil),            // 49: roost.wire.WhyRequest
-	(*WhyReply)(nil),              // 50: roost.wire.WhyReply
-	(*Explanation)(nil),           // 51: roost.wire.Explanation
-	(*EventsRequest)(nil),         // 52: roost.wire.EventsRequest
-	(*JobEvent)(nil),              // 53: roost.wire.JobEvent
-	(*CheckpointImage)(nil),       // 54: roost.wire.CheckpointImage
-	(*HealthRequest)(nil),         // 55: roost.wire.HealthRequest
-	(*HealthReply)(nil),           // 56: roost.wire.HealthReply
-	(*WaitReasonCount)(nil),       // 57: roost.wire.WaitReasonCount
-	(*OldestWait)(nil),            // 58: roost.wire.OldestWait
-	(*AdQuery)(nil),               // 59: roost.wire.AdQuery
-	(*AdText)(nil),                // 60: roost.wire.AdText
-	(*CellRequest)(nil),           // 61: roost.wire.CellRequest
-	(*CheckpointCellRequest)(nil), // 62: roost.wire.CheckpointCellRequest
-	(*CheckpointPiece)(nil),       // 63: roost.wire.CheckpointPiece
-	(*CellReply)(nil),             // 64: roost.wire.CellReply
-	(*Placed)(nil),                // 65: roost.wire.Placed
-	(*PortGiven)(nil),             // 66: roost.wire.PortGiven
-	(*ShellInput)(nil),            // 67: roost.wire.ShellInput
-	(*ShellOutput)(nil),           // 68: roost.wire.ShellOutput
-	(*AccountingQuery)(nil),       // 69: roost.wire.AccountingQuery
-	(*AccountingPiece)(nil),       // 70: roost.wire.AccountingPiece
-	(*AccountingChange)(nil),      // 71: roost.wire.AccountingChange
-	(*AccountingResult)(nil),      // 72: roost.wire.AccountingResult
-	(*NamesQuery)(nil),            // 73: roost.wire.NamesQuery
-	(*NamesUpdate)(nil),           // 74: roost.wire.NamesUpdate
-	(*EndpointKey)(nil),           // 75: roost.wire.EndpointKey
-	(*ServiceEndpoint)(nil),       // 76: roost.wire.ServiceEndpoint
-	(*EndpointPort)(nil),          // 77: roost.wire.EndpointPort
-	nil,                           // 78: roost.wire.JobStatus.CountsEntry
-	(*ActReply_Result)(nil),       // 79: roost.wire.ActReply.Result
-	(*Explanation_Reason)(nil),    // 80: roost.wire.Explanation.Reason
-	(*Explanation_Condition)(nil), // 81: roost.wire.Explanation.Condition
-	(*Placed_Gpu)(nil),            // 82: roost.wire.Placed.Gpu
+	(*UpdateOrder)(nil),           // 43: roost.wire.UpdateOrder
+	(*UpdateProgress)(nil),        // 44: roost.wire.UpdateProgress
+	(*Alteration)(nil),            // 45: roost.wire.Alteration
+	(*ActReply)(nil),              // 46: roost.wire.ActReply
+	(*WatchRequest)(nil),          // 47: roost.wire.WatchRequest
+	(*WatchEvent)(nil),            // 48: roost.wire.WatchEvent
+	(*LogsRequest)(nil),           // 49: roost.wire.LogsRequest
+	(*LogChunk)(nil),              // 50: roost.wire.LogChunk
+	(*WhyRequest)(nil),            // 51: roost.wire.WhyRequest
+	(*WhyReply)(nil),              // 52: roost.wire.WhyReply
+	(*Explanation)(nil),           // 53: roost.wire.Explanation
+	(*EventsRequest)(nil),         // 54: roost.wire.EventsRequest
+	(*JobEvent)(nil),              // 55: roost.wire.JobEvent
+	(*CheckpointImage)(nil),       // 56: roost.wire.CheckpointImage
+	(*HealthRequest)(nil),         // 57: roost.wire.HealthRequest
+	(*HealthReply)(nil),           // 58: roost.wire.HealthReply
+	(*WaitReasonCount)(nil),       // 59: roost.wire.WaitReasonCount
+	(*OldestWait)(nil),            // 60: roost.wire.OldestWait
+	(*AdQuery)(nil),               // 61: roost.wire.AdQuery
+	(*AdText)(nil),                // 62: roost.wire.AdText
+	(*CellRequest)(nil),           // 63: roost.wire.CellRequest
+	(*CheckpointCellRequest)(nil), // 64: roost.wire.CheckpointCellRequest
+	(*CheckpointPiece)(nil),       // 65: roost.wire.CheckpointPiece
+	(*CellReply)(nil),             // 66: roost.wire.CellReply
+	(*Placed)(nil),                // 67: roost.wire.Placed
+	(*PortGiven)(nil),             // 68: roost.wire.PortGiven
+	(*ShellInput)(nil),            // 69: roost.wire.ShellInput
+	(*ShellOutput)(nil),           // 70: roost.wire.ShellOutput
+	(*AccountingQuery)(nil),       // 71: roost.wire.AccountingQuery
+	(*AccountingPiece)(nil),       // 72: roost.wire.AccountingPiece
+	(*AccountingChange)(nil),      // 73: roost.wire.AccountingChange
+	(*AccountingResult)(nil),      // 74: roost.wire.AccountingResult
+	(*NamesQuery)(nil),            // 75: roost.wire.NamesQuery
+	(*NamesUpdate)(nil),           // 76: roost.wire.NamesUpdate
+	(*EndpointKey)(nil),           // 77: roost.wire.EndpointKey
+	(*ServiceEndpoint)(nil),       // 78: roost.wire.ServiceEndpoint
+	(*EndpointPort)(nil),          // 79: roost.wire.EndpointPort
+	nil,                           // 80: roost.wire.JobStatus.CountsEntry
+	nil,                           // 81: roost.wire.UpdateProgress.TasksEntry
+	(*ActReply_Result)(nil),       // 82: roost.wire.ActReply.Result
+	(*Explanation_Reason)(nil),    // 83: roost.wire.Explanation.Reason
+	(*Explanation_Condition)(nil), // 84: roost.wire.Explanation.Condition
+	(*Placed_Gpu)(nil),            // 85: roost.wire.Placed.Gpu
 }
 var file_scheddapi_schedd_proto_depIdxs = []int32{
 	0,  // 0: roost.wire.ExitStatus.cause:type_name -> roost.wire.Cause
@@ -7190,49 +7442,53 @@ var file_scheddapi_schedd_proto_depIdxs = []int32{
 	28, // 12: roost.wire.JobSpec.columns:type_name -> roost.wire.Column
 	27, // 13: roost.wire.SubmitRequest.jobs:type_name -> roost.wire.JobSpec
 	34, // 14: roost.wire.QueryRequest.selection:type_name -> roost.wire.Selection
-	78, // 15: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
+	80, // 15: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
 	3,  // 16: roost.wire.JobStatus.request:type_name -> roost.wire.Resources
 	5,  // 17: roost.wire.JobStatus.exit:type_name -> roost.wire.ExitStatus
 	7,  // 18: roost.wire.JobStatus.usage:type_name -> roost.wire.TaskUsage
-	65, // 19: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
+	67, // 19: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
 	36, // 20: roost.wire.JobStatus.refused:type_name -> roost.wire.Refused
 	40, // 21: roost.wire.JobStatus.chunks:type_name -> roost.wire.Chunk
 	39, // 22: roost.wire.JobStatus.run_now:type_name -> roost.wire.RunNow
 	8,  // 23: roost.wire.JobStatus.windows:type_name -> roost.wire.UsageWindow
 	38, // 24: roost.wire.JobStatus.transfers:type_name -> roost.wire.FileTransfer
-	3,  // 25: roost.wire.Chunk.request:type_name -> roost.wire.Resources
-	65, // 26: roost.wire.Chunk.placed:type_name -> roost.wire.Placed
-	1,  // 27: roost.wire.ActRequest.verb:type_name -> roost.wire.ActRequest.Verb
-	34, // 28: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
-	43, // 29: roost.wire.ActRequest.alteration:type_name -> roost.wire.Alteration
-	42, // 30: roost.wire.ActRequest.node_release:type_name -> roost.wire.NodeRelease
-	28, // 31: roost.wire.Alteration.columns:type_name -> roost.wire.Column
-	79, // 32: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
-	34, // 33: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
-	37, // 34: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
-	37, // 35: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
-	37, // 36: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
-	51, // 37: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
-	80, // 38: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
-	81, // 39: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
-	5,  // 40: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
-	54, // 41: roost.wire.JobEvent.image:type_name -> roost.wire.CheckpointImage
-	6,  // 42: roost.wire.JobEvent.displaced:type_name -> roost.wire.PreemptionParty
-	57, // 43: roost.wire.HealthReply.waiting:type_name -> roost.wire.WaitReasonCount
-	58, // 44: roost.wire.HealthReply.oldest:type_name -> roost.wire.OldestWait
-	82, // 45: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
-	66, // 46: roost.wire.Placed.ports:type_name -> roost.wire.PortGiven
-	4,  // 47: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
-	76, // 48: roost.wire.NamesUpdate.endpoints:type_name -> roost.wire.ServiceEndpoint
-	75, // 49: roost.wire.NamesUpdate.removed:type_name -> roost.wire.EndpointKey
-	75, // 50: roost.wire.ServiceEndpoint.key:type_name -> roost.wire.EndpointKey
-	77, // 51: roost.wire.ServiceEndpoint.ports:type_name -> roost.wire.EndpointPort
-	2,  // 52: roost.wire.ActReply.Result.refusal:type_name -> roost.wire.ActReply.Refusal
-	53, // [53:53] is the sub-list for method output_type
-	53, // [53:53] is the sub-list for method input_type
-	53, // [53:53] is the sub-list for extension type_name
-	53, // [53:53] is the sub-list for extension extendee
-	0,  // [0:53] is the sub-list for field type_name
+	44, // 25: roost.wire.JobStatus.update:type_name -> roost.wire.UpdateProgress
+	3,  // 26: roost.wire.Chunk.request:type_name -> roost.wire.Resources
+	67, // 27: roost.wire.Chunk.placed:type_name -> roost.wire.Placed
+	1,  // 28: roost.wire.ActRequest.verb:type_name -> roost.wire.ActRequest.Verb
+	34, // 29: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
+	45, // 30: roost.wire.ActRequest.alteration:type_name -> roost.wire.Alteration
+	42, // 31: roost.wire.ActRequest.node_release:type_name -> roost.wire.NodeRelease
+	43, // 32: roost.wire.ActRequest.update:type_name -> roost.wire.UpdateOrder
+	28, // 33: roost.wire.UpdateOrder.columns:type_name -> roost.wire.Column
+	81, // 34: roost.wire.UpdateProgress.tasks:type_name -> roost.wire.UpdateProgress.TasksEntry
+	28, // 35: roost.wire.Alteration.columns:type_name -> roost.wire.Column
+	82, // 36: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
+	34, // 37: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
+	37, // 38: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
+	37, // 39: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
+	37, // 40: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
+	53, // 41: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
+	83, // 42: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
+	84, // 43: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
+	5,  // 44: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
+	56, // 45: roost.wire.JobEvent.image:type_name -> roost.wire.CheckpointImage
+	6,  // 46: roost.wire.JobEvent.displaced:type_name -> roost.wire.PreemptionParty
+	59, // 47: roost.wire.HealthReply.waiting:type_name -> roost.wire.WaitReasonCount
+	60, // 48: roost.wire.HealthReply.oldest:type_name -> roost.wire.OldestWait
+	85, // 49: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
+	68, // 50: roost.wire.Placed.ports:type_name -> roost.wire.PortGiven
+	4,  // 51: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
+	78, // 52: roost.wire.NamesUpdate.endpoints:type_name -> roost.wire.ServiceEndpoint
+	77, // 53: roost.wire.NamesUpdate.removed:type_name -> roost.wire.EndpointKey
+	77, // 54: roost.wire.ServiceEndpoint.key:type_name -> roost.wire.EndpointKey
+	79, // 55: roost.wire.ServiceEndpoint.ports:type_name -> roost.wire.EndpointPort
+	2,  // 56: roost.wire.ActReply.Result.refusal:type_name -> roost.wire.ActReply.Refusal
+	57, // [57:57] is the sub-list for method output_type
+	57, // [57:57] is the sub-list for method input_type
+	57, // [57:57] is the sub-list for extension type_name
+	57, // [57:57] is the sub-list for extension extendee
+	0,  // [0:57] is the sub-list for field type_name
 }
 
 func init() { file_scheddapi_schedd_proto_init() }
@@ -7251,7 +7507,7 @@ func file_scheddapi_schedd_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_scheddapi_schedd_proto_rawDesc), len(file_scheddapi_schedd_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   80,
+			NumMessages:   83,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

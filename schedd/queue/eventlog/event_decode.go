@@ -6,6 +6,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/update"
 )
 
 // DecodeEvent reads what AppendEvent wrote.
@@ -62,10 +63,8 @@ func DecodeEvent(b []byte) (JobEvent, error) {
 			p, err := decodeParty(f.bytes)
 			e.Displaced = append(e.Displaced, p)
 			return err
-		default:
-			e.decodeServiceField(f)
 		}
-		return nil
+		return e.decodeServiceField(f)
 	})
 	if err == nil && (e.Type == 0 || int(e.Type) >= len(eventTypeNames) || e.Index < 0 ||
 		e.ServiceState > roost.ServiceLost) {
@@ -78,7 +77,7 @@ func DecodeEvent(b []byte) (JobEvent, error) {
 }
 
 // decodeServiceField takes in a field of the events of services and schedules.
-func (e *JobEvent) decodeServiceField(f encodedField) {
+func (e *JobEvent) decodeServiceField(f encodedField) error {
 	switch f.number {
 	case fServiceState:
 		e.ServiceState = roost.ServiceState(f.value)
@@ -88,7 +87,13 @@ func (e *JobEvent) decodeServiceField(f encodedField) {
 		e.Instant = int64(f.value)
 	case fRun:
 		e.Run = f.value
+	case fUpdate:
+		e.Update = &update.Update{}
+		return decodeUpdate(f.bytes, e.Update)
+	case fPlanned:
+		e.Planned = f.value != 0
 	}
+	return nil
 }
 
 // EncodedJob finds the job of an encoded event without reading the rest. It is 0 for what

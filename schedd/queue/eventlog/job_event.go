@@ -6,6 +6,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/update"
 )
 
 // EventType says what happened.
@@ -47,6 +48,9 @@ const (
 	Ticked           // a run of a schedule was made
 	TickSkipped      // or was not
 	BackoffEnded     // such a task has waited for its restart
+	Revised          // a service is to run another revision of itself
+	UpdateChanged    // its update is in another state
+	Replaced         // tasks of a service get the revision that is wanted; active ones end first
 )
 
 var eventTypeNames = [...]string{
@@ -61,6 +65,7 @@ var eventTypeNames = [...]string{
 	RunRequested: "run-now", RunDenied: "run-denied", NodesReleased: "nodes-released",
 	BecameReady: "ready", BecameUnready: "unready", BackoffEnded: "restart-due",
 	Ticked: "ticked", TickSkipped: "skipped",
+	Revised: "revised", UpdateChanged: "update", Replaced: "replaced",
 }
 
 func (w EventType) String() string {
@@ -76,8 +81,8 @@ type JobEvent struct {
 	Time int64 // unix nanoseconds
 	Job  uint64
 	// Held, Released, RemovalRequested, Dropped, Retried, Suspended, Resumed, Signalled,
-	// Requeued, RunRequested, RunDenied: which tasks; none means all; NodesReleased: the
-	// secondary tasks there
+	// Requeued, RunRequested, RunDenied, Replaced: which tasks; none means all;
+	// NodesReleased: the secondary tasks there
 	Ranges []IndexRange
 	// Assigned, Started, Ended, Lost, OwnerSuspended, OwnerResumed, BecameReady,
 	// BecameUnready, BackoffEnded, and of checkpoints; NodesReleased: the primary task
@@ -98,8 +103,8 @@ type JobEvent struct {
 	// Ended, Lost: a task that may not be run twice ends with its attempt, and is not
 	// held; BecameUnready: the attempt is ended for that
 	Force bool
-	// Submitted; Altered: what changes, and as an ad of changes, and counts of 0 for what
-	// does not
+	// Submitted; Altered, Revised: what changes, and as an ad of changes, and counts of 0
+	// for what does not
 	Submission *SubmittedJob
 	Image      *CheckpointImage // Checkpointed, CheckpointBad; Assigned and Started: what the attempt goes on from
 	OrderRank  uint64           // Ordered: its place
@@ -113,6 +118,8 @@ type JobEvent struct {
 	HealthCheck  string             // likewise: the name of the check that says so; empty for none
 	Instant      int64              // Ticked, TickSkipped: the last instant that is decided, unix seconds
 	Run          uint64             // Ticked: the job that was made
+	Update       *update.Update     // Revised, UpdateChanged: as it is from then on
+	Planned      bool               // Replaced: the tasks were ready, and the budget is charged
 }
 
 // The fields of an event on disk, as protobuf would lay them out: unknown ones are
@@ -143,6 +150,8 @@ const (
 	fHealthCheck
 	fInstant
 	fRun
+	fUpdate
+	fPlanned
 )
 
 // AppendEvent adds the event's form on disk to buf.
@@ -175,7 +184,11 @@ func AppendEvent(buf []byte, e *JobEvent) []byte {
 	for _, p := range e.Displaced {
 		buf = appendMessage(buf, fDisplaced, func(b []byte) []byte { return appendParty(b, p) })
 	}
-	return appendText(appendNumber(buf, fServiceState, uint64(e.ServiceState)), fHealthCheck, e.HealthCheck)
+	buf = appendText(appendNumber(buf, fServiceState, uint64(e.ServiceState)), fHealthCheck, e.HealthCheck)
+	if e.Update != nil {
+		buf = appendMessage(buf, fUpdate, func(b []byte) []byte { return appendUpdate(b, e.Update) })
+	}
+	return appendBool(buf, fPlanned, e.Planned)
 }
 
 // appendHosts adds the machines that an event names.

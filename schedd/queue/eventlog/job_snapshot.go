@@ -30,9 +30,11 @@ type JobSnapshot struct {
 	RunDenied               string       // why the last request to run now was denied; empty: it was not
 	LastTick                int64        // up to when instants of its schedule are decided, unix seconds
 	Released                []IndexRange // secondary tasks whose machines were given back
+	Update                  *JobUpdate   // nil: the job was never updated
 }
 
 // OldAd is the ad with which tasks began that still run, where the job was altered since.
+// Tasks of an older revision have theirs, too.
 type OldAd struct {
 	Ad    string
 	Tasks []IndexRange
@@ -106,6 +108,7 @@ const (
 	sDenied   // why they could not
 	sReleased // secondary tasks whose machines were given back
 	sLastTick
+	sUpdate
 )
 
 // Append adds the snapshot's form on disk to b.
@@ -146,6 +149,9 @@ func (s *JobSnapshot) Append(b []byte) []byte {
 		b = appendMessage(b, sReleased, func(b []byte) []byte {
 			return appendNumber(appendNumber(b, 1, uint64(r.First)), 2, uint64(r.Last))
 		})
+	}
+	if s.Update != nil {
+		b = appendMessage(b, sUpdate, s.Update.append)
 	}
 	return b
 }
@@ -230,6 +236,9 @@ func (s *JobSnapshot) decodeField(f encodedField) (err error) {
 		var r IndexRange
 		r, err = decodeTasks(f.bytes, s.taskCount(), " are given back")
 		s.Released = append(s.Released, r)
+	case sUpdate:
+		s.Update = &JobUpdate{}
+		err = s.Update.decode(f.bytes)
 	default:
 		err = s.Waits.decodeField(f)
 	}

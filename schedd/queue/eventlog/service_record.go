@@ -23,6 +23,7 @@ type ServiceRecord struct {
 	NotBefore  int64
 	Waits      bool // it waits for that
 	ReuseClaim bool // the next attempt is to run on the claim of the last
+	Updated    TaskRevision
 }
 
 func (s *ServiceRecord) append(b []byte) []byte {
@@ -38,7 +39,8 @@ func (s *ServiceRecord) append(b []byte) []byte {
 		b = appendNumber(b, 9, uint64(at))
 	}
 	b = appendNumber(b, 10, uint64(s.NotBefore))
-	return appendBool(appendBool(b, 11, s.Waits), 12, s.ReuseClaim)
+	b = appendBool(appendBool(b, 11, s.Waits), 12, s.ReuseClaim)
+	return appendMessage(b, 20, s.Updated.append)
 }
 
 func (s *ServiceRecord) decode(b []byte) error {
@@ -70,6 +72,8 @@ func (s *ServiceRecord) decode(b []byte) error {
 			s.Waits = f.value != 0
 		case 12:
 			s.ReuseClaim = f.value != 0
+		case 20:
+			return s.Updated.decode(f.bytes)
 		}
 		return nil
 	})

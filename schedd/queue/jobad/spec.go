@@ -8,6 +8,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/schedd/queue/update"
 )
 
 // SubmitSpec is a job to be submitted: an ad, a number of tasks, and columns of values.
@@ -61,6 +62,7 @@ type JobSpec struct {
 	FromQsub          bool         // it came by qsub
 	ScriptFile        string
 	Service           *ServiceSpec // nil: it ends by itself
+	Update            *update.Policy
 }
 
 // ReadSpec reads and checks an ad. Errors name the attribute.
@@ -80,7 +82,7 @@ func ReadSpec(ad *classad.Ad) (p JobSpec, err error) {
 	p.Resources.GPUs, p.Resources.GPUMemory = r.gpus()
 	usual := roost.AppBatch
 	if p.Service = r.serviceSpec(); p.Service != nil {
-		usual = roost.AppStream
+		usual, p.Update = roost.AppStream, r.updatePolicy()
 	}
 	if p.AppClass = r.text(roost.AttrAppClass, usual); p.AppClass != roost.AppBatch &&
 		p.AppClass != roost.AppStream {

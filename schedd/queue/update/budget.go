@@ -29,7 +29,7 @@ func (u *Update) Budget(p *Policy, count int, facts []TaskFact, now int64) Budge
 			if f.Condition == Ready {
 				b.Spare++
 			}
-		case f.Condition == Ready:
+		case f.Condition == Ready, f.Absent:
 		case f.Planned && !u.hasFailed(i):
 			b.Planned++
 		case f.WasReady:

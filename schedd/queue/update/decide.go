@@ -88,7 +88,7 @@ func (d *planner) readStates() {
 	d.states = make([]TaskState, len(d.facts))
 	for i := range d.facts {
 		f := &d.facts[i]
-		d.states[i] = d.Update.taskState(i, f, d.policy, d.now)
+		d.states[i] = d.Update.TaskState(i, f, d.policy, d.now)
 		if i >= d.count && d.states[i] == TaskExcluded {
 			d.states[i] = TaskNew
 		}

@@ -111,8 +111,8 @@ func (p *Policy) Problems(count int) (list []Problem) {
 		}
 	}
 	down, surge := p.maxDown(count), p.surge(count)
-	refuse(down == 0 && surge == 0, "max_down", "no task may be down and none may be added, so the job could never "+
-		"be updated and its machines never drained: write max_down = 1, or surge = 1")
+	refuse(down == 0 && surge == 0, "max_down", "no task may be down, so the job could never be updated "+
+		"and its machines never drained: write max_down = 1")
 	refuse(surge > count, "surge", "%d tasks beyond %d: at most as many again are possible", surge, count)
 	refuse(p.Settling < 0, "settle", "a time is not negative")
 	refuse(p.ReadyWithin <= 0, "ready_within", "a time above 0 is needed, such as 5m")
@@ -126,15 +126,15 @@ func (p *Policy) Problems(count int) (list []Problem) {
 	refuse(p.Failures < 0, "failures", "a number of tasks is not negative")
 	refuse(p.Failures > 0 && p.Failures >= count, "failures", "%d of %d tasks: an update of which each task fails "+
 		"would be done; write at most %d", p.Failures, count, count-1)
-	refuse(p.Canary < 0 || p.Canary > count, "canary", "%d canaries of %d tasks: write 0 to %d", p.Canary, count, count)
+	refuse(p.Canary < 0 || p.Canary > count, "canary", "there are %d tasks: write 0 to %d", count, count)
 	refuse(p.Disruptions < -1, "disruptions", "a number of tasks is not negative")
 	for _, r := range p.Tasks {
-		refuse(r.From < 0 || r.To < r.From || r.To >= count, "tasks", "%d-%d is outside of the job's tasks, which are "+
-			"0-%d", r.From, r.To, count-1)
+		refuse(r.From < 0 || r.To < r.From || r.To >= count, "tasks",
+			"the job has no tasks %d-%d: write numbers from 0 to %d", r.From, r.To, count-1)
 	}
 	if down >= count && surge == 0 && p.MaxDownSet {
-		list = append(list, Problem{Field: "max_down", Warning: true, Text: fmt.Sprintf("all %d tasks may be down "+
-			"at once; surge = 1 would have one of them answer", count)})
+		list = append(list, Problem{Field: "max_down", Warning: true,
+			Text: fmt.Sprintf("all %d tasks may be down at once", count)})
 	}
 	return list
 }

@@ -27,6 +27,8 @@ type TaskFact struct {
 	// WasReady: some attempt of it was ready; before that it is not missed
 	WasReady bool
 	Exits    int // attempts of its revision that ended by themselves since it was given that
+	// Absent: it is not to run, because it was removed or somebody holds it
+	Absent bool
 }
 
 // TaskState is how far a task has come in an update.
@@ -58,14 +60,14 @@ func (s TaskState) inProgress() bool { return s >= TaskStopping && s <= TaskSett
 // readyAt is when a task that serves has proved itself.
 func (f *TaskFact) readyAt(settling time.Duration) int64 { return f.Since + int64(settling) }
 
-// taskState returns how far a task of the update has come.
-func (u *Update) taskState(i int, f *TaskFact, p *Policy, now int64) TaskState {
+// TaskState returns how far a task of the update has come.
+func (u *Update) TaskState(i int, f *TaskFact, p *Policy, now int64) TaskState {
 	switch {
 	case !u.includes(i):
 		return TaskExcluded
 	case f.Revision != u.Target():
 		return TaskOld
-	case f.Condition == Ready && now >= f.readyAt(p.Settling):
+	case f.Condition == Ready && now >= f.readyAt(p.Settling), f.Absent:
 		return TaskNew
 	case u.hasFailed(i):
 		return TaskFailed

@@ -76,6 +76,9 @@ func (u *Update) move(to State, reason string, now int64) {
 	if !u.State.moves() && to.moves() {
 		u.ClockFrom, u.Spent = now-int64(u.Spent), 0
 	}
+	if to == Closed { // what it came to is all that there is now
+		u.From, u.To = 0, u.Target()
+	}
 	u.State, u.Reason, u.Moved = to, reason, now
 }
 

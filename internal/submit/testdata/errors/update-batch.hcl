@@ -1,0 +1,4 @@
+job "hub" {
+  command = ["/bin/echo"]
+  update { at_once = 2 }
+}

@@ -1,0 +1,6 @@
+job "hub" {
+  command = ["/bin/echo"]
+  count = 2
+  service { }
+  update { failures = 2 }
+}

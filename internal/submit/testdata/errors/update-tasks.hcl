@@ -1,0 +1,6 @@
+job "hub" {
+  command = ["/bin/echo"]
+  count = 3
+  service { }
+  update { tasks = "2-5" }
+}

@@ -1,0 +1,83 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/admission"
+	"github.com/roost-batch/roost/schedd/queue"
+	"github.com/roost-batch/roost/schedd/queue/update"
+)
+
+// decideUpdate decides that a service becomes another revision of itself, or what a user
+// wants of its update. The notes say what is done.
+func (act *jobActions) decideUpdate(now time.Time, who queue.CallerIdentity, t queue.TaskSelector,
+	m *wire.UpdateOrder) (events []queue.JobEvent, notes []string, err error) {
+	if word := m.GetCommand(); word != "" {
+		c, ok := update.ParseCommand(word)
+		if !ok {
+			return nil, nil, fmt.Errorf("%v: %w: an update knows no %q", t, roost.Invalid, word)
+		}
+		events, err = act.queue.CommandUpdate(now, who, t, c)
+		return events, nil, err
+	}
+	rev := queue.JobRevision{Count: int(m.GetCount()), PlanOnly: m.GetPlan(),
+		ApplyDefaults: func(spec *queue.SubmitSpec, changes *classad.Ad) error {
+			err := admission.ApplyAlteration(act.leader.Policy(), changes, spec)
+			if st, _ := act.queue.Status(t.Job.Seq); who.Admin && st.UID != who.UID && errors.Is(err, roost.Exhausted) {
+				return nil
+			}
+			return err
+		}}
+	if m.GetAd() != "" {
+		if rev.Ad, err = classad.Parse(m.GetAd()); err != nil {
+			return nil, nil, fmt.Errorf("%v: the job's ad: %w: %w", t, roost.Invalid, err)
+		}
+	}
+	for _, c := range m.GetColumns() {
+		rev.Columns = append(rev.Columns, queue.TaskColumn{Name: c.GetName(), Values: c.GetValues()})
+	}
+	events, plan, err := act.queue.ReviseJob(now, who, t, rev, act.loop.SubmitLimits())
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(events) > 0 {
+		act.leader.RequestRecheck(t.Job.Seq)
+	}
+	return events, revisionNotes(plan), nil
+}
+
+// revisionNotes says in a line each what a new revision changes and does.
+func revisionNotes(plan queue.RevisionPlan) (notes []string) {
+	for _, c := range plan.Changes {
+		notes = append(notes, fmt.Sprintf("%s: %v", c.Name, c.Effect))
+	}
+	switch plan.Effect {
+	case queue.NoEffect:
+		notes = append(notes, fmt.Sprintf("nothing changes; it is at revision %d", plan.Revision))
+	case queue.InPlace:
+		notes = append(notes, fmt.Sprintf("it is changed in place; it stays at revision %d", plan.Revision))
+	default:
+		notes = append(notes, fmt.Sprintf("each task is stopped and started again, as revision %d", plan.Revision))
+	}
+	return notes
+}
+
+// updateRow tells how the newest update of a job goes; nil: it was never updated.
+func (v *jobView) updateRow(seq uint64) *wire.UpdateProgress {
+	if !v.queue.WasUpdated(seq) {
+		return nil
+	}
+	s, _ := v.queue.UpdateStatus(seq, v.loop.Now())
+	m := &wire.UpdateProgress{State: s.State.String(), Revision: s.Target(), Before: s.From,
+		Reason: validUTF8(s.Reason), MaxDown: uint32(s.Budget.Limit), Planned: uint32(s.Budget.Planned),
+		Failing: uint32(s.Budget.Failing), Begun: s.Begun, Moved: s.Moved, Tasks: map[string]uint32{}}
+	for state, n := range s.Tasks {
+		m.Tasks[state.String()] = uint32(n)
+	}
+	return m
+}

@@ -1,0 +1,87 @@
+package jobad
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+)
+
+// RevisionEffect is what a change of a service does to its tasks.
+type RevisionEffect uint8
+
+// The effects, the greatest last.
+const (
+	NoEffect    RevisionEffect = iota
+	InPlace                    // tasks go on as they are
+	RestartTask                // each task is stopped and started again
+	Refused                    // it would be another job
+)
+
+var revisionEffectNames = [...]string{NoEffect: "nothing", InPlace: "in place", RestartTask: "restart",
+	Refused: "refused"}
+
+// String returns the word that users read.
+func (e RevisionEffect) String() string { return revisionEffectNames[e] }
+
+// inPlaceAttrs are the attributes that no attempt depends on. The queue and the next
+// cycle of the negotiator read them (Borg 2.3 changes priorities without a restart).
+var inPlaceAttrs = []string{
+	roost.AttrBand, roost.AttrPriority, roost.AttrGroup, roost.AttrLabels, roost.AttrNoticePeriod,
+	roost.AttrRank, roost.AttrMailPoints, roost.AttrMailUsers, roost.AttrUpdate, roost.AttrService,
+	roost.AttrStartAfter, roost.AttrHoldOnSubmit, roost.AttrJobLease, roost.AttrAlterations,
+}
+
+// effectOf returns what a change of one attribute does.
+func effectOf(name string, fixed []string) RevisionEffect {
+	has := func(list []string) bool {
+		return slices.ContainsFunc(list, func(a string) bool { return strings.EqualFold(a, name) })
+	}
+	switch {
+	case has(inPlaceAttrs):
+		return InPlace
+	case has(fixed), strings.EqualFold(name, roost.AttrJobName):
+		return Refused
+	}
+	return RestartTask
+}
+
+// AttributeEffect is a changed attribute and what that does.
+type AttributeEffect struct {
+	Name   string
+	Effect RevisionEffect
+}
+
+// RevisionChanges lists what a new ad of a job changes, and the greatest effect. The
+// fixed attributes say what the job is, and cannot change.
+func RevisionChanges(before, after *classad.Ad, fixed []string) (list []AttributeEffect, greatest RevisionEffect) {
+	for _, name := range Difference(before, after).Names() {
+		e := effectOf(name, fixed)
+		list, greatest = append(list, AttributeEffect{name, e}), max(greatest, e)
+	}
+	return list, greatest
+}
+
+// NewRevisionAd is what a job becomes by the ad of a job file. What the schedd and the
+// job's queue have added stays, and so do the fixed attributes.
+func NewRevisionAd(before, file *classad.Ad, fixed []string) *classad.Ad {
+	after := file.Copy()
+	added := append(slices.Clone(fixed), roost.AttrQueue, roost.AttrQueueDefaults, roost.AttrQueueRequires,
+		roost.AttrReservation, AttrArray)
+	defaults, _ := before.Strings(roost.AttrQueueDefaults)
+	for _, name := range added {
+		after.Delete(name)
+		if e, ok := before.Lookup(name); ok {
+			after.Insert(name, e)
+		}
+	}
+	for _, name := range defaults {
+		if _, stated := after.Lookup(name); !stated {
+			if e, ok := before.Lookup(name); ok {
+				after.Insert(name, e)
+			}
+		}
+	}
+	return after
+}

@@ -1,0 +1,372 @@
+package queue
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
+	"github.com/roost-batch/roost/schedd/queue/jobad"
+	"github.com/roost-batch/roost/schedd/queue/update"
+)
+
+// A service has revisions, counted from 1. Each task is of one, also while it waits, and
+// gets another when the update of its job replaces it. The queue has the ads of two, the
+// newest and the one to which an update can be undone; tasks of others between them have
+// theirs in their classes.
+
+// jobRevisions is a job as something that has revisions.
+type jobRevisions struct{ *job }
+
+func revisionsOf(j *job) jobRevisions { return jobRevisions{j} }
+
+// firstRevision is the number of what was submitted.
+const firstRevision = 1
+
+// revision is the number of what the job is to run now.
+func (j jobRevisions) revision() uint32 {
+	if j.update == nil {
+		return firstRevision
+	}
+	return j.update.Target()
+}
+
+// taskRevision returns what updates know of a task; nil while it had no attempt.
+func (j jobRevisions) taskRevision(i int) *eventlog.TaskRevision {
+	if r := j.records.Own(i); r != nil && r.Service != nil {
+		return &r.Service.Updated
+	}
+	return nil
+}
+
+// isStopping reports whether the live attempt of a task ends for another revision.
+func (j jobRevisions) isStopping(i int) bool {
+	t := j.taskRevision(i)
+	return t != nil && t.Stopping
+}
+
+// retainsRevision reports whether a task goes on with another revision than its job has
+// now. It does so when it is started again, too.
+func (j jobRevisions) retainsRevision(i int) bool {
+	if j.update == nil {
+		return false
+	}
+	t := j.taskRevision(i)
+	return t != nil && max(t.Revision, firstRevision) != j.revision()
+}
+
+// revisionFacts lists what an update needs to know of each task.
+func (j jobRevisions) revisionFacts() []update.TaskFact {
+	facts := make([]update.TaskFact, len(j.state))
+	for i, s := range j.state {
+		f := &facts[i]
+		*f = update.TaskFact{Revision: j.revision(), Since: j.submitted, Absent: s.IsFinal()}
+		r := j.records.Get(i)
+		if r == nil {
+			continue
+		}
+		f.Absent = f.Absent || r.RemoveWanted || r.HoldWanted && r.RequestedBy != ""
+		if r.Service == nil {
+			continue
+		}
+		t := &r.Service.Updated
+		f.Revision, f.Planned, f.WasReady, f.Exits = max(t.Revision, firstRevision), t.Planned, t.WasReady, t.Exits
+		if t.Since != 0 {
+			f.Since = t.Since
+		}
+		if !r.Live {
+			continue
+		}
+		f.Began, f.Condition = r.Assigned, r.Condition()
+	}
+	return facts
+}
+
+// serviceUpdates knows which updates are to be looked at, and when.
+type serviceUpdates struct {
+	*jobTable
+	dueAt map[uint64]int64 // by job: unix nanoseconds; in the past: something has changed
+}
+
+func newServiceUpdates(jobs *jobTable) *serviceUpdates {
+	return &serviceUpdates{jobTable: jobs, dueAt: map[uint64]int64{}}
+}
+
+// markUpdate has a job's update looked at again.
+func (q *serviceUpdates) markUpdate(j *job) {
+	if j.update != nil && j.update.State != update.Closed {
+		q.dueAt[j.seq] = 0
+	}
+}
+
+// nextUpdate is when the next update is to be looked at; zero: none is.
+func (q *serviceUpdates) nextUpdate() (at time.Time) {
+	for _, due := range q.dueAt {
+		if t := time.Unix(0, due); at.IsZero() || t.Before(at) {
+			at = t
+		}
+	}
+	return at
+}
+
+// decideUpdates decides how the updates go on. Asking twice is harmless.
+func (q *serviceUpdates) decideUpdates(now time.Time) (events []eventlog.JobEvent) {
+	for _, seq := range slices.Sorted(maps.Keys(q.dueAt)) {
+		if q.dueAt[seq] > now.UnixNano() {
+			continue
+		}
+		j := q.jobs[seq]
+		if j == nil || j.update == nil || j.isFinal() {
+			delete(q.dueAt, seq)
+			continue
+		}
+		decided, again := q.decideUpdate(now, j)
+		events = append(events, decided...)
+		if q.dueAt[seq] = again; again == 0 {
+			delete(q.dueAt, seq)
+		}
+	}
+	return events
+}
+
+// decideUpdate decides how the update of a job goes on, and when to ask again.
+func (q *serviceUpdates) decideUpdate(now time.Time, j *job) (events []eventlog.JobEvent, again int64) {
+	plan := update.Decide(j.update.Update, j.spec.Update, len(j.state), revisionsOf(j).revisionFacts(), now)
+	if plan.Changed {
+		events = append(events, updateEvent(now, j, plan.Update))
+	}
+	replaced := map[bool][]eventlog.IndexRange{}
+	slices.SortFunc(plan.Replace, func(a, b update.Replacement) int { return a.Index - b.Index })
+	for _, r := range plan.Replace {
+		replaced[r.Planned] = appendIndex(replaced[r.Planned], r.Index)
+	}
+	for _, planned := range []bool{false, true} {
+		if ranges := replaced[planned]; len(ranges) > 0 {
+			events = append(events, eventlog.JobEvent{Type: eventlog.Replaced, Time: now.UnixNano(), Job: j.seq,
+				Ranges: ranges, Planned: planned})
+		}
+	}
+	return events, plan.Again
+}
+
+// updateEvent is the event by which the update of a job becomes another. Where its tasks
+// go back, the job's ad becomes what it was.
+func updateEvent(now time.Time, j *job, to update.Update) eventlog.JobEvent {
+	e := eventlog.JobEvent{Type: eventlog.UpdateChanged, Time: now.UnixNano(), Job: j.seq, Update: &to,
+		Reason: to.Reason}
+	if to.Target() == revisionsOf(j).revision() || to.State != update.Undoing {
+		return e
+	}
+	before, err := classad.Parse(j.update.OldAd)
+	if err != nil {
+		panic(err) // it was the job's own
+	}
+	e.Type = eventlog.Revised
+	e.Submission = &eventlog.SubmittedJob{Ad: jobad.Difference(parsedAd(j), before).String()}
+	return e
+}
+
+// Followups decides what follows from what has happened and from the time: for jobs that
+// wait, and for updates. Asking twice is harmless.
+func (q *Queue) Followups(now time.Time) []eventlog.JobEvent {
+	return append(q.dependencyIndex.Followups(now), q.decideUpdates(now)...)
+}
+
+// NextDue is when Followups has something to decide without anything happening; zero:
+// never.
+func (q *Queue) NextDue() time.Time {
+	at, next := q.dependencyIndex.NextDue(), q.nextUpdate()
+	if at.IsZero() || !next.IsZero() && next.Before(at) {
+		return next
+	}
+	return at
+}
+
+// JobRevision is a new revision of a service.
+type JobRevision struct {
+	Ad            *classad.Ad // of the job file; nil: as it is, every task is started again
+	Count         int
+	Columns       []jobad.TaskColumn
+	PlanOnly      bool // only say what would be done
+	ApplyDefaults func(spec *jobad.SubmitSpec, changes *classad.Ad) error
+}
+
+// RevisionPlan is what a new revision does.
+type RevisionPlan struct {
+	Changes  []jobad.AttributeEffect
+	Effect   jobad.RevisionEffect
+	Revision uint32 // the number that the job has then
+}
+
+// ReviseJob decides that a service becomes another revision of itself. A change that no
+// attempt depends on is made in place. That it is so already is no error, and no event.
+func (q taskDecisions) ReviseJob(now time.Time, who CallerIdentity, t TaskSelector, rev JobRevision,
+	limits SubmitLimits) (events []eventlog.JobEvent, plan RevisionPlan, err error) {
+	j, err := q.revisableJob(now, who, t)
+	if err != nil {
+		return nil, plan, err
+	}
+	before := jobad.SubmitSpec{Ad: parsedAd(j), Count: len(j.state), Columns: j.submission.columns}
+	after := jobad.SubmitSpec{Ad: before.Ad.Copy(), Count: before.Count, Columns: before.Columns}
+	if rev.Ad != nil {
+		after.Ad = jobad.NewRevisionAd(before.Ad, rev.Ad, fixedAttrs)
+		if rev.Count != before.Count {
+			return nil, plan, fmt.Errorf("%v: %w: it has %d tasks, and %d are wanted: an update cannot change "+
+				"count; leave it, or submit another job", t, roost.Conflict, before.Count, rev.Count)
+		}
+		if !reflect.DeepEqual(append([]jobad.TaskColumn{}, rev.Columns...),
+			append([]jobad.TaskColumn{}, before.Columns...)) {
+			return nil, plan, fmt.Errorf("%v: %w: for_each gives its tasks other values than before, which an update "+
+				"cannot change; submit another job", t, roost.Conflict)
+		}
+	}
+	changes := jobad.Difference(before.Ad, after.Ad)
+	if rev.ApplyDefaults != nil && changes.Len() > 0 {
+		if err := rev.ApplyDefaults(&after, changes); err != nil {
+			return nil, plan, err
+		}
+	}
+	plan.Revision = revisionsOf(j).revision()
+	if plan.Changes, plan.Effect = jobad.RevisionChanges(before.Ad, after.Ad, fixedAttrs); rev.Ad == nil {
+		plan.Effect = jobad.RestartTask
+	}
+	for _, c := range plan.Changes {
+		if c.Effect == jobad.Refused {
+			return nil, plan, fmt.Errorf("%v: %w: attribute %s cannot change: it would be another job", t,
+				roost.Conflict, c.Name)
+		}
+	}
+	if plan.Effect == jobad.RestartTask {
+		plan.Revision = revisionsOf(j).lastRevision() + 1
+	}
+	if plan.Effect == jobad.NoEffect {
+		return nil, plan, nil
+	}
+	e, err := q.revisionEvent(now, who, j, &before, &after, plan, limits)
+	if err != nil || rev.PlanOnly {
+		return nil, plan, err
+	}
+	if e.Update != nil {
+		e.Update.Restart = rev.Ad == nil
+	}
+	return []eventlog.JobEvent{e}, plan, nil
+}
+
+// revisableJob returns a job that may be updated by a caller.
+func (q taskDecisions) revisableJob(now time.Time, who CallerIdentity, t TaskSelector) (*job, error) {
+	if _, err := q.decideEach(now, who, t, eventlog.JobEvent{Type: eventlog.Revised},
+		(*job).remainsQueued); err != nil {
+		return nil, err
+	}
+	j := q.jobs[t.Job.Seq]
+	switch {
+	case len(t.Ranges) > 0:
+		return nil, fmt.Errorf("%v: %w", t, ErrWholeJobOnly)
+	case j.spec.Service == nil:
+		return nil, fmt.Errorf("%v: %w: only a service is updated, and this job has no service block", t,
+			roost.Conflict)
+	}
+	return j, nil
+}
+
+// lastRevision is the highest number that a revision of a job has had.
+func (j jobRevisions) lastRevision() uint32 {
+	if j.update == nil {
+		return firstRevision
+	}
+	return j.update.Last
+}
+
+// revisionEvent checks what a service would become, and returns the event for that.
+func (q taskDecisions) revisionEvent(now time.Time, who CallerIdentity, j *job, before, after *jobad.SubmitSpec,
+	plan RevisionPlan, limits SubmitLimits) (e eventlog.JobEvent, err error) {
+	changes := jobad.Difference(before.Ad, after.Ad)
+	after.Ad.SetInt(roost.AttrAlterations, j.spec.Alterations+1)
+	if _, err := jobad.ReadSpec(after.Ad); err != nil {
+		return e, err
+	}
+	e = eventlog.JobEvent{Type: eventlog.Altered, Time: now.UnixNano(), Job: j.seq, RequestedBy: who.User,
+		Reason: jobad.DescribeChanges(changes)}
+	if e.Submission, err = q.checkChanged(j, who, before, after, changes, limits); err != nil {
+		return e, err
+	}
+	if plan.Effect != jobad.RestartTask {
+		return e, nil
+	}
+	p, err := jobad.ReadSpec(after.Ad)
+	if err != nil {
+		return e, err
+	}
+	if p.Service == nil {
+		return e, fmt.Errorf("%w: without its service block it would be another job", roost.Conflict)
+	}
+	started := update.Update{}
+	if j.update != nil {
+		started = j.update.Update
+	}
+	u := update.Begin(started, revisionsOf(j).revision(), plan.Revision, p.Update, now.UnixNano())
+	if e.Type, e.Update = eventlog.Revised, &u; e.Reason == "" {
+		e.Reason = "every task is started again"
+	}
+	return e, nil
+}
+
+// CommandUpdate decides what a user wants of the update of a service.
+func (q taskDecisions) CommandUpdate(now time.Time, who CallerIdentity, t TaskSelector,
+	c update.Command) ([]eventlog.JobEvent, error) {
+	j, err := q.revisableJob(now, who, t)
+	if err != nil {
+		return nil, err
+	}
+	if j.update == nil {
+		return nil, fmt.Errorf("%v: %w: it was never updated", t, roost.Conflict)
+	}
+	mixed := false
+	for i := range j.state {
+		mixed = mixed || !j.state[i].IsFinal() && revisionsOf(j).retainsRevision(i)
+	}
+	to, err := j.update.After(c, mixed, now.UnixNano())
+	if err != nil {
+		return nil, fmt.Errorf("%v: %w", t, err)
+	}
+	if reflect.DeepEqual(to, j.update.Update) {
+		return nil, nil
+	}
+	e := updateEvent(now, j, to)
+	if e.RequestedBy = who.User; e.Reason == "" {
+		e.Reason = c.String()
+	}
+	return []eventlog.JobEvent{e}, nil
+}
+
+// UpdateStatus is what is told of the update of a service.
+type UpdateStatus struct {
+	update.Update
+	Tasks  map[update.TaskState]int
+	Budget update.Budget
+}
+
+// WasUpdated reports whether a job in the queue was ever updated.
+func (q *jobTable) WasUpdated(seq uint64) bool {
+	j := q.jobs[seq]
+	return j != nil && j.update != nil
+}
+
+// UpdateStatus tells how the update of a job goes; false for one that was never updated.
+func (q *jobTable) UpdateStatus(seq uint64, now time.Time) (s UpdateStatus, ok bool) {
+	j := q.jobs[seq]
+	if j == nil || j.update == nil {
+		return s, false
+	}
+	facts := revisionsOf(j).revisionFacts()
+	s = UpdateStatus{Update: j.update.Update, Tasks: map[update.TaskState]int{}}
+	for i := range facts {
+		s.Tasks[s.Update.TaskState(i, &facts[i], j.spec.Update, now.UnixNano())]++
+	}
+	s.Budget = s.Update.Budget(j.spec.Update, len(j.state), facts, now.UnixNano())
+	return s, true
+}

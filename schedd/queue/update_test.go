@@ -1,0 +1,255 @@
+package queue
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
+	"github.com/roost-batch/roost/schedd/queue/jobad"
+	"github.com/roost-batch/roost/schedd/queue/update"
+)
+
+// updateRun is a queue with one service whose machines do what they are asked.
+type updateRun struct {
+	*testQueue
+	id roost.JobID
+}
+
+func newUpdateRun(t *testing.T, count int, src string) *updateRun {
+	d := &updateRun{testQueue: newTestQueue(t)}
+	d.id = d.submit(count, "Service = []; Arguments = {\"1\"}; "+src)
+	d.pass(time.Minute)
+	return d
+}
+
+// revise updates the service by a job file.
+func (d *updateRun) revise(src string) RevisionPlan {
+	d.Helper()
+	events, plan, err := d.queue.ReviseJob(d.now, alice, TaskSelector{Job: d.id},
+		JobRevision{Ad: parseTestAd(d, "Service = []; "+src), Count: len(d.job().state)}, SubmitLimits{})
+	if err != nil {
+		d.Fatal(err)
+	}
+	d.apply(events...)
+	return plan
+}
+
+func (d *updateRun) job() *job { return d.queue.jobs[d.id.Seq] }
+
+func (d *updateRun) command(c update.Command) {
+	d.Helper()
+	events, err := d.queue.CommandUpdate(d.now, alice, TaskSelector{Job: d.id}, c)
+	if err != nil {
+		d.Fatal(err)
+	}
+	d.apply(events...)
+}
+
+// pass lets time pass in steps of a second.
+func (d *updateRun) pass(length time.Duration) {
+	d.Helper()
+	for end := d.now.Add(length); d.now.Before(end); d.now = d.now.Add(time.Second) {
+		for events := d.queue.Followups(d.now); len(events) > 0; events = d.queue.Followups(d.now) {
+			d.apply(events...)
+		}
+		for _, v := range d.queue.TakeVacates() {
+			d.end(v.Attempt, eventlog.AttemptExit{Cause: eventlog.CauseVacate, Signal: 15})
+		}
+		for d.job().counts[roost.Idle] > 0 {
+			d.run()
+		}
+	}
+}
+
+// restart brings the queue back from its snapshot.
+func (d *updateRun) restart() {
+	d.Helper()
+	snapshot, _ := d.queue.Snapshot(d.id.Seq)
+	d.queue = New("h")
+	if err := d.queue.RestoreSnapshot(snapshot); err != nil {
+		d.Fatal(err)
+	}
+	d.queue.Check()
+}
+
+// arguments writes what the attempts run with, and the state of the update.
+func (d *updateRun) arguments() string {
+	d.Helper()
+	var all strings.Builder
+	for i := range d.job().state {
+		r := d.job().records.Own(i)
+		p, err := d.queue.Program(roost.AttemptID{Task: d.id.Task(i), Attempt: r.Attempt})
+		if err != nil {
+			d.Fatal(err)
+		}
+		all.WriteString(strings.Join(p.Arguments, " "))
+	}
+	state := update.None
+	if s, ok := d.queue.UpdateStatus(d.id.Seq, d.now); ok {
+		state = s.State
+	}
+	return fmt.Sprintf("%s %v", &all, state)
+}
+
+func (d *updateRun) expect(want string) {
+	d.Helper()
+	if got := d.arguments(); got != want {
+		s, _ := d.queue.UpdateStatus(d.id.Seq, d.now)
+		d.Fatalf("got %q, want %q: %+v", got, want, s)
+	}
+}
+
+// TestUpdateRolling checks that tasks get a new revision one after another. A restart of
+// the schedd in between changes nothing.
+func TestUpdateRolling(t *testing.T) {
+	d := newUpdateRun(t, 4, "")
+	d.expect("1111 none")
+	if p := d.revise(`Arguments = {"2"}`); p.Effect != jobad.RestartTask || p.Revision != 2 {
+		t.Fatalf("got %+v", p)
+	}
+	d.pass(5 * time.Second)
+	d.expect("2111 rolling")
+	d.restart()
+	d.pass(10 * time.Second)
+	d.expect("2211 rolling")
+	d.pass(time.Minute)
+	d.expect("2222 done")
+	if p := d.revise(`Arguments = {"2"}`); p.Effect != NoEffect {
+		t.Fatalf("the same again: %+v", p)
+	}
+	d.command(update.Undo)
+	d.restart()
+	d.pass(time.Minute)
+	d.expect("1111 undone")
+	d.pass(25 * time.Hour)
+	d.expect("1111 closed")
+	if d.revise(`Arguments = {"3"}`); revisionsOf(d.job()).revision() != 3 {
+		t.Fatalf("got revision %d, want 3", revisionsOf(d.job()).revision())
+	}
+	d.pass(time.Minute)
+	d.expect("3333 done")
+}
+
+// TestUpdateRetainsRevision checks that a task which ends while the update waits is
+// started again as it was.
+func TestUpdateRetainsRevision(t *testing.T) {
+	d := newUpdateRun(t, 3, "")
+	d.revise(`Arguments = {"2"}; Update = [Canary = 1]`)
+	d.pass(time.Minute)
+	d.expect("211 waiting-promote")
+	last := roost.AttemptID{Task: d.id.Task(2), Attempt: d.job().records.Own(2).Attempt}
+	e, ok := d.queue.RecordLost(d.now, last, "its machine is gone")
+	if !ok {
+		t.Fatal("it is not live")
+	}
+	d.apply(e)
+	d.restart()
+	d.pass(time.Second)
+	d.expect("211 waiting-promote")
+	if r := d.job().records.Own(2); r.Attempt != 2 {
+		t.Fatalf("got attempt %d", r.Attempt)
+	}
+	d.command(update.Promote)
+	d.pass(time.Minute)
+	d.expect("222 done")
+}
+
+// TestUpdateEndsWait checks that a task which waits for its restart gets the new
+// revision at once. One that ends by itself while it is stopped waits for nothing.
+func TestUpdateEndsWait(t *testing.T) {
+	d := newUpdateRun(t, 1, "")
+	own := func() *eventlog.TaskRecord { return d.job().records.Own(0) }
+	d.end(roost.AttemptID{Task: d.id.Task(0), Attempt: 1}, eventlog.AttemptExit{Cause: eventlog.CauseExited, Code: 1})
+	if s := own().Service; !s.Waits || !s.ReuseClaim {
+		t.Fatalf("it does not wait for its restart: %+v", s)
+	}
+	d.revise(`Arguments = {"2"}`)
+	d.apply(d.queue.Followups(d.now)...)
+	if d.job().state[0] != roost.Idle || d.queue.ReusesClaim(d.id.Task(0)) ||
+		len(d.queue.TakeReleasedRestarts()) != 1 {
+		t.Fatalf("it is %v: %+v", d.job().state[0], own().Service)
+	}
+	d.pass(time.Second)
+	d.expect("2 rolling")
+	d.pass(time.Minute)
+	d.revise(`Arguments = {"3"}`)
+	d.apply(d.queue.Followups(d.now)...)
+	v := d.queue.TakeVacates()
+	if len(v) != 1 {
+		t.Fatalf("got %+v", v)
+	}
+	d.end(v[0].Attempt, eventlog.AttemptExit{Cause: eventlog.CauseExited, Code: 1})
+	if d.job().state[0] != roost.Idle || own().Service.Restarts != 1 {
+		t.Fatalf("it is %v: %+v", d.job().state[0], own().Service)
+	}
+	d.pass(time.Minute)
+	d.expect("3 done")
+	d.restart()
+}
+
+// TestUpdateSupersedes checks that a second update takes over, and that its undo goes
+// back to what the first one found.
+func TestUpdateSupersedes(t *testing.T) {
+	d := newUpdateRun(t, 3, "")
+	d.revise(`Arguments = {"2"}`)
+	d.pass(5 * time.Second)
+	d.revise(`Arguments = {"3"}`)
+	d.pass(5 * time.Second)
+	d.expect("311 rolling")
+	d.command(update.Undo)
+	d.pass(time.Minute)
+	d.expect("111 undone")
+}
+
+// TestUpdateInPlace checks that a change that no attempt depends on ends none.
+func TestUpdateInPlace(t *testing.T) {
+	d := newUpdateRun(t, 2, "")
+	if p := d.revise(`Arguments = {"1"}; JobPrio = 5`); p.Effect != InPlace {
+		t.Fatalf("got %+v", p)
+	}
+	d.pass(time.Minute)
+	d.expect("11 none")
+	if d.job().spec.Priority != 5 || d.job().records.Own(0).Attempt != 1 {
+		t.Fatal("the priority was not changed in place")
+	}
+}
+
+// TestUpdateRestart checks that a restart without a change ends each attempt once.
+func TestUpdateRestart(t *testing.T) {
+	d := newUpdateRun(t, 3, "")
+	events, _, err := d.queue.ReviseJob(d.now, alice, TaskSelector{Job: d.id}, JobRevision{}, SubmitLimits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.apply(events...)
+	d.pass(2 * time.Minute)
+	d.expect("111 done")
+	for i := range 3 {
+		if r := d.job().records.Own(i); r.Attempt != 2 {
+			t.Fatalf("task %d is at attempt %d", i, r.Attempt)
+		}
+	}
+}
+
+// TestUpdateRights checks that only the owner and administrators update a job, and that
+// what is no service is refused.
+func TestUpdateRights(t *testing.T) {
+	d := newUpdateRun(t, 1, "")
+	sel := TaskSelector{Job: d.id}
+	if _, _, err := d.queue.ReviseJob(d.now, bob, sel, JobRevision{}, SubmitLimits{}); !errors.Is(err,
+		roost.PermissionDenied) {
+		t.Fatalf("bob restarts alice's service: %v", err)
+	}
+	if _, err := d.queue.CommandUpdate(d.now, bob, sel, update.Undo); !errors.Is(err, roost.PermissionDenied) {
+		t.Fatalf("bob undoes alice's update: %v", err)
+	}
+	batch := d.submit(1, "")
+	_, _, err := d.queue.ReviseJob(d.now, alice, TaskSelector{Job: batch}, JobRevision{}, SubmitLimits{})
+	if !errors.Is(err, roost.Conflict) {
+		t.Fatalf("a batch job is restarted: %v", err)
+	}
+}
