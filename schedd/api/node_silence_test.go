@@ -49,10 +49,13 @@ type leasedJobs struct{ dispatch.JobQueue }
 
 func (leasedJobs) Lease(dispatch.RequestID) time.Duration { return 40 * time.Minute }
 
+func (leasedJobs) LostAfter(dispatch.RequestID) (time.Duration, bool) { return 0, false }
+
 // clockLoop is a loop that has a clock only.
 type clockLoop struct{ Loop }
 
 func (clockLoop) BootClock() roost.BootTime { return 100 * time.Hour }
+func (clockLoop) Now() time.Time            { return time.Unix(360000, 0) }
 
 // newSilentNodeTest is a schedd with one task, on a node that went away so long ago.
 func newSilentNodeTest(t *testing.T, with string, away time.Duration) (*Service, queue.JobStatus) {
