@@ -6,6 +6,7 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -235,8 +236,8 @@ func (s *accountedPool) awaitAttempts(want map[string]string) (got map[string]st
 			}
 			got[fmt.Sprint(a.Job, ".", a.Index, "/", a.Attempt)] = line
 		}
-		if code == 0 && succeeded >= s.tasks && (want == nil || len(got) >= len(want)) {
-			break
+		if code == 0 && succeeded >= s.tasks && (want == nil || maps.Equal(got, want)) {
+			break // the machines' own events, which tell their class, come after those of the attempts
 		}
 		waitReal(s.ctx, 200*time.Millisecond)
 	}

@@ -102,7 +102,14 @@ func (s *accountedPool) checkLiveAttempts() {
 	if strings.Count(out, "\n") != 2 {
 		s.Errorf("sacct lists what runs and what waits as\n%s", out)
 	}
-	if out := s.command(0, "sacct", "-n", "-P", "-o", "JobIDRaw,State"); !strings.HasSuffix(out, runs+"|RUNNING\n") {
+	for s.ctx.Err() == nil { // a schedd that does not answer in time is named, and its rows are missing
+		out = s.command(0, "sacct", "-n", "-P", "-o", "JobIDRaw,State")
+		if strings.HasSuffix(out, runs+"|RUNNING\n") {
+			break
+		}
+		waitReal(s.ctx, time.Second)
+	}
+	if !strings.HasSuffix(out, runs+"|RUNNING\n") {
 		s.Errorf("sacct lists\n%s", out)
 	}
 	if out := s.command(0, "sacct", "-n", "-P", "--state", "completed", "-o", "JobIDRaw"); strings.Contains(out, runs) {

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"net"
@@ -158,7 +159,7 @@ func (e *postgresEngine) explain(err error) error {
 		}
 		return fmt.Errorf("%s: %w", e.name, err)
 	case errors.As(err, &connect), errors.As(err, &network), errors.Is(err, os.ErrDeadlineExceeded),
-		pgconn.SafeToRetry(err):
+		errors.Is(err, driver.ErrBadConn), pgconn.SafeToRetry(err):
 		return fmt.Errorf("%s: %w: %w", e.name, roost.Unavailable, err)
 	}
 	return err
