@@ -311,8 +311,8 @@ func (h *Runner) stopAttempt(a *Attempt, o VacateCmd) {
 	if o.Notice > 0 {
 		notice = min(notice, o.Notice)
 	}
-	if o.Cause == wire.Cause_CAUSE_PREEMPTED {
-		notice = min(notice, h.machine.config.PreemptionDelay)
+	if bound := h.machine.config.PreemptionDelay; o.Cause == wire.Cause_CAUSE_PREEMPTED && bound > 0 {
+		notice = min(notice, bound)
 	}
 	o.Fast = o.Fast || o.Cause == wire.Cause_CAUSE_LEASE && a.service.program != nil
 	a.checkpoint.packingAborted = a.checkpoint.packingAborted || o.Fast || notice <= 0

@@ -76,7 +76,7 @@ func (h serviceRunner) leavingTimes(a *Attempt, o VacateCmd) (drain, notice time
 	drain = min(max(time.Duration(a.service.program.GetDrainNs()), 0), maxDrain)
 	limit := o.Notice
 	if o.Cause == wire.Cause_CAUSE_PREEMPTED {
-		if bound := h.machine.config.PreemptionDelay; limit <= 0 || bound < limit {
+		if bound := h.machine.config.PreemptionDelay; bound > 0 && (limit <= 0 || bound < limit) {
 			limit = bound
 		}
 	}
