@@ -15,7 +15,7 @@ func TestSamples(t *testing.T) {
 	if len(names) == 0 {
 		t.Fatal("no samples")
 	}
-	there := testTree{"/bin/sh": "#", "/bin/echo": "#", "/usr/bin/wc": "#"}
+	there := testTree{"/bin/sh": "#", "/usr/bin/python3": "#", "/bin/echo": "#", "/usr/bin/wc": "#"}
 	for _, name := range names {
 		there["/home/ann/sims/"+filepath.Base(name)] = "x"
 	}
