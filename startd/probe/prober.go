@@ -159,10 +159,19 @@ func (p *Prober) takeCommands() []func() {
 // Run runs checks until ctx ends. It waits for the commands that it has started.
 func (p *Prober) Run(ctx context.Context) error {
 	defer p.close()
-	defer context.AfterFunc(ctx, p.poller.interrupt)()
 	ctx, cancel := context.WithCancel(ctx)
 	defer p.executing.Wait()
 	defer cancel()
+	interrupted := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() { // after ctx.Err is set, as the loop looks at that
+		defer close(interrupted)
+		p.poller.interrupt()
+	})
+	defer func() {
+		if !stop() {
+			<-interrupted // before the descriptor is closed
+		}
+	}()
 	for ctx.Err() == nil {
 		for _, f := range p.takeCommands() {
 			f()
