@@ -86,6 +86,13 @@ func TestNewestConditions(t *testing.T) {
 	for i := range 12 {
 		p.submit(fmt.Sprint(i), 1, fmt.Sprintf(`JobName = "Job %d"; HoldOnSubmit = %v`, i%3, i%2 == 0))
 	}
+	for idle := -1; idle != 0 && p.Context().Err() == nil; { // those that are not held are about to leave that state
+		idle = 0
+		all, _ := p.newestPage(&wire.QueryRequest{}, nil)
+		for _, s := range all {
+			idle += int(s.GetCounts()["idle"])
+		}
+	}
 	for name, c := range map[string]struct {
 		req  *wire.QueryRequest
 		want func(*wire.JobStatus) bool
