@@ -135,7 +135,11 @@ func (q *serviceUpdates) decideUpdates(now time.Time) (events []eventlog.JobEven
 
 // decideUpdate decides how the update of a job goes on, and when to ask again.
 func (q *serviceUpdates) decideUpdate(now time.Time, j *job) (events []eventlog.JobEvent, again int64) {
-	plan := update.Decide(j.update.Update, j.spec.Update, len(j.state), revisionsOf(j).revisionFacts(), now)
+	var facts []update.TaskFact // of each task; one that has ended needs none
+	if j.update.State.IsActive() {
+		facts = revisionsOf(j).revisionFacts()
+	}
+	plan := update.Decide(j.update.Update, j.spec.Update, len(j.state), facts, now)
 	if plan.Changed {
 		events = append(events, updateEvent(now, j, plan.Update))
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/submit/jobspec"
@@ -39,32 +38,16 @@ func ReviseService(c *frame.Invocation, id string, job *jobspec.Job, plan bool) 
 
 // reportUpdates prints the notes of each result, or that it is done.
 func reportUpdates(c *frame.Invocation, results []*scheddapi.ActReply_Result, done string) error {
-	if c.WantsJSON() {
-		return reportChangesJSON(c, results)
-	}
-	code := 0
-	for _, r := range results {
-		if r.GetError() != "" {
-			fmt.Fprintf(c.Stderr, "%s %s\n", c.ErrScreen.ColourText(frame.Red, "roost:"),
-				WithSubject(r.GetId(), r.GetError()))
-			code = roost.ErrorKind(r.GetKind()).ExitCode()
-			continue
-		}
-		for _, note := range r.GetNotes() {
-			fmt.Fprintf(c.Stdout, "%s: %s\n", r.GetId(), document.PrintableText(note))
-		}
+	return reportResults(c, results, func(r *scheddapi.ActReply_Result) []string {
 		if len(r.GetNotes()) == 0 {
-			fmt.Fprintf(c.Stdout, "%s: %s\n", r.GetId(), done)
+			return []string{done}
 		}
-	}
-	if len(results) == 0 {
-		fmt.Fprintln(c.Stderr, "no jobs match")
-		code = roost.NotFound.ExitCode()
-	}
-	if code != 0 {
-		return frame.ExitError(code)
-	}
-	return nil
+		var lines []string
+		for _, note := range r.GetNotes() {
+			lines = append(lines, document.PrintableText(note))
+		}
+		return lines
+	})
 }
 
 // awaitInterval is how often the state of an update is asked for.

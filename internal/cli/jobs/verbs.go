@@ -202,9 +202,17 @@ func confirmChange(c *frame.Invocation, sel *scheddapi.Selection) error {
 	return nil
 }
 
-// reportChanges prints what became of each job. The exit status is that of the last
-// error.
+// reportChanges prints what became of each job.
 func reportChanges(c *frame.Invocation, results []*scheddapi.ActReply_Result, done string) error {
+	return reportResults(c, results, func(r *scheddapi.ActReply_Result) []string {
+		return []string{document.Plural(int(r.GetTasks()), "task") + " " + done}
+	})
+}
+
+// reportResults prints the lines or the error of each result. The exit status is that of
+// the last error.
+func reportResults(c *frame.Invocation, results []*scheddapi.ActReply_Result,
+	lines func(*scheddapi.ActReply_Result) []string) error {
 	if c.WantsJSON() {
 		return reportChangesJSON(c, results)
 	}
@@ -216,7 +224,9 @@ func reportChanges(c *frame.Invocation, results []*scheddapi.ActReply_Result, do
 			code = roost.ErrorKind(r.GetKind()).ExitCode()
 			continue
 		}
-		fmt.Fprintf(c.Stdout, "%s: %s %s\n", r.GetId(), document.Plural(int(r.GetTasks()), "task"), done)
+		for _, line := range lines(r) {
+			fmt.Fprintf(c.Stdout, "%s: %s\n", r.GetId(), line)
+		}
 	}
 	if len(results) == 0 {
 		fmt.Fprintln(c.Stderr, "no jobs match")
