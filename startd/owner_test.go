@@ -226,11 +226,13 @@ func testOwner(t *testing.T, p *testStartd, g *fakeGuard) {
 	const walltime = 6 * time.Second // longer than it takes a busy machine to see it run and to freeze it
 	prog.WalltimeNs = int64(walltime)
 	spare := s.claim()
-	a := s.activate(s.claim(), prog, false)
+	claim, began := s.claim(), time.Now()
+	a := s.activate(claim, prog, false)
 	s.awaitStarted(a)
 	await(t, "it runs", func() bool { return count() > 0 })
 
 	r := g.awaitActed(g.pressKey())
+	left := walltime - time.Since(began) // at least
 	if isCounting(count) {
 		t.Error("the owner is there, and it runs")
 	}
@@ -279,7 +281,9 @@ func testOwner(t *testing.T, p *testStartd, g *fakeGuard) {
 	})
 	frozenCount := count()
 	g.away()
-	await(t, "it goes on", func() bool { return count() > frozenCount }) // what is left of its walltime may be short
+	if left > time.Second { // a busy machine may have used up nearly all of its walltime before
+		await(t, "it goes on", func() bool { return count() > frozenCount })
+	}
 	g.awaitReport("says that it is lent again", func(r *wire.GuardReport) bool { return r.GetNotLent() == "" })
 	if x := s.awaitExit(a); x.GetStatus().GetCause() != wire.Cause_CAUSE_WALLTIME {
 		t.Errorf("got %v, want its walltime", x.GetStatus())

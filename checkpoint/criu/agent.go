@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"syscall"
 	"time"
 
@@ -80,7 +82,7 @@ func ServeAgent(in io.Reader, out io.Writer, exe string) error {
 		return fmt.Errorf("checkpoint agent: %w: %w", roost.Usage, err)
 	}
 	if q.Restore != nil {
-		defer time.AfterFunc(timeoutOrDefault(q.Restore.Timeout), func() { abortRestore(out) }).Stop()
+		defer time.AfterFunc(restoreTimeout(q.Restore.Dir), func() { abortRestore(out) }).Stop()
 	}
 	a, err := serveRequest(&q, exe)
 	if err != nil {
@@ -135,6 +137,28 @@ func serveRequest(q *agentRequest, exe string) (a agentReply, err error) {
 		return a, runSelfTest(q.Try, exe)
 	}
 	return a, fmt.Errorf("%w: nothing is asked for", roost.Usage)
+}
+
+// How long a restore may take: what reading its image takes on a slow disk, in bytes per
+// second, and a minute more. Usually it takes less than a second. One that hangs is
+// better made again, here or elsewhere, than waited for.
+const (
+	restoreTime = time.Minute
+	restoreRate = 20 << 20
+)
+
+// restoreTimeout bounds the restore of what lies in a staging directory.
+func restoreTimeout(dir string) time.Duration {
+	var size int64
+	filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
+		if err == nil && e.Type().IsRegular() {
+			if info, err := e.Info(); err == nil {
+				size += info.Size()
+			}
+		}
+		return nil
+	})
+	return restoreTime + time.Duration(float64(size)/restoreRate*float64(time.Second))
 }
 
 func timeoutOrDefault(d time.Duration) time.Duration {

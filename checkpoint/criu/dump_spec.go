@@ -75,7 +75,6 @@ type RestoreSpec struct {
 	// gets the pid of the first process, in the caller's PID namespace, before success is
 	// reported
 	PIDFile string
-	Timeout time.Duration // 0 for ten minutes
 
 	// the claim's limits of each process, by number (getrlimit(2)): restored processes
 	// have no higher ones

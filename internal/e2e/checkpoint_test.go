@@ -172,17 +172,32 @@ func (s *checkpointPool) printedLines(task *checkpointedTask, attempt int, node 
 	return -1
 }
 
+// awaitTask waits for something that a task is to do. A failing test ends with what the
+// pool says of the task.
+func (s *checkpointPool) awaitTask(task *checkpointedTask, limit time.Duration, what string, is func() bool) {
+	s.Helper()
+	if pollUntil(s.Context(), limit, is) {
+		return
+	}
+	s.printLogs()
+	shown, _, _ := s.runAs(task.who, "show", "--events", "0", task.id)
+	why, _, _ := s.runAs(task.who, "why", task.id)
+	s.Fatalf("%s\n%s\nafter %v still not: %s %s", shown, why, limit, task.name, what)
+}
+
 // awaitRunning waits until a task runs and progresses. It returns its host and the number
 // of its lines.
 func (s *checkpointPool) awaitRunning(task *checkpointedTask) (node string, lines int) {
 	s.Helper()
-	s.awaitFor(2*awaitTimeout, task.name+" runs", func() bool {
+	s.awaitTask(task, 2*awaitTimeout, "runs", func() bool {
 		now := s.showTask(task.id)
 		node, task.attempt = now.Node, now.Attempt
 		lines = s.printedLines(task, now.Attempt, now.Node)
 		return now.State == "running" && lines > 0
 	})
-	s.awaitTrue(task.name+" gets on", func() bool { n := s.printedLines(task, task.attempt, node); return n > lines })
+	s.awaitTask(task, awaitTimeout, "gets on", func() bool {
+		return s.printedLines(task, task.attempt, node) > lines
+	})
 	return node, lines
 }
 
@@ -226,7 +241,7 @@ func (s *checkpointPool) checkResumed(least map[*checkpointedTask]int, not strin
 		}
 		before := task.attempt
 		var now shownTask
-		s.awaitFor(3*awaitTimeout, task.name+" runs again", func() bool {
+		s.awaitTask(task, 3*awaitTimeout, "runs again", func() bool {
 			now = s.showTask(task.id)
 			return now.State == "running" && now.Attempt > before
 		})
@@ -248,7 +263,7 @@ func (s *checkpointPool) finishTasks() {
 	}
 	var frozen, restored []time.Duration
 	for _, task := range s.tasks {
-		s.awaitFor(2*awaitTimeout, task.name+" ends", func() bool { return s.showTask(task.id).State == "completed" })
+		s.awaitTask(task, 2*awaitTimeout, "ends", func() bool { return s.showTask(task.id).State == "completed" })
 		grown, _ := os.ReadFile(filepath.Join(task.home, "grown-"+task.name))
 		if why := outputErrors(s.mustAsOwner(task, "logs", task.id), string(grown)); why != "" {
 			s.Errorf("%s: %s\n%s", task.name, why, s.mustAsOwner(task, "show", "--events", "0", task.id))
