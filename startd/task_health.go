@@ -16,9 +16,13 @@ func (l *machineLoop) onHealthEvent(n claim.HealthEvent) {
 	if !ok || c.ID != n.Claim || !c.Running {
 		return
 	}
+	before := l.health[n.Claim].Health
 	l.health[n.Claim] = n
 	l.sendTo(c.Schedd, &wire.FromStartd{Of: &wire.FromStartd_Health{Health: n.Health}})
-	l.publishAd(true)
+	if before == nil || before.GetState() != n.Health.GetState() ||
+		before.GetAttempt().GetAttempt() != n.Health.GetAttempt().GetAttempt() {
+		l.publishAd(true)
+	}
 }
 
 // resendHealth tells a schedd again how its tasks are. What was sent on an older session

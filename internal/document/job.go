@@ -38,6 +38,7 @@ type Job struct {
 	RunNow         *RunNow           `json:"run_now,omitempty"`
 	Transfers      []FileTransfer    `json:"transfers,omitempty"`
 	Update         *Update           `json:"update,omitempty"`
+	Service        *Service          `json:"service,omitempty"`
 }
 
 // RunNow is how a request to run a job now, out of turn, stands.
@@ -116,6 +117,7 @@ func JobOf(s *scheddapi.JobStatus, task bool) Job {
 		Checkpoints: s.GetCheckpoints(), CheckpointedAt: Timestamp(s.GetCheckpointed()),
 		Suspended: s.GetSuspended(),
 		SuspendBy: s.GetSuspendedBy(), RunNow: runNowOf(s.GetRunNow()), Update: UpdateOf(s.GetUpdate()),
+		Service:   ServiceOf(s.GetService()),
 		Transfers: FileTransfersOf(s),
 	}
 	if r.Counts == nil {

@@ -30,6 +30,14 @@ func UpdateOf(u *scheddapi.UpdateProgress) *Update {
 		u.GetPlanned(), u.GetFailing(), Timestamp(u.GetBegun()), Timestamp(u.GetMoved())}
 }
 
+// Total is how many tasks there are.
+func (u *Update) Total() (n uint32) {
+	for _, tasks := range u.Tasks {
+		n += tasks
+	}
+	return n
+}
+
 // updateTaskStates are the states of tasks in the order in which they go through them.
 var updateTaskStates = []string{"new", "settling", "unready", "starting", "waiting", "stopping", "old", "failed",
 	"excluded"}

@@ -7089,13 +7089,14 @@ func (*FromStartd_Reach) isFromStartd_Of() {}
 // TaskHealth is a change of an attempt's state. It is repeated at the beginning of a
 // session.
 type TaskHealth struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Attempt       *scheddapi.AttemptRef  `protobuf:"bytes,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
-	State         HealthState            `protobuf:"varint,2,opt,name=state,proto3,enum=roost.wire.HealthState" json:"state,omitempty"`
-	Check         string                 `protobuf:"bytes,3,opt,name=check,proto3" json:"check,omitempty"`            // name of the check that is the reason; empty: none is
-	Detail        string                 `protobuf:"bytes,4,opt,name=detail,proto3" json:"detail,omitempty"`          // what it last said
-	AtNs          int64                  `protobuf:"varint,5,opt,name=at_ns,json=atNs,proto3" json:"at_ns,omitempty"` // unix nanoseconds of the change
-	Failures      uint32                 `protobuf:"varint,6,opt,name=failures,proto3" json:"failures,omitempty"`     // failures of that check in a row
+	state         protoimpl.MessageState   `protogen:"open.v1"`
+	Attempt       *scheddapi.AttemptRef    `protobuf:"bytes,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	State         HealthState              `protobuf:"varint,2,opt,name=state,proto3,enum=roost.wire.HealthState" json:"state,omitempty"`
+	Check         string                   `protobuf:"bytes,3,opt,name=check,proto3" json:"check,omitempty"`            // name of the check that is the reason; empty: none is
+	Detail        string                   `protobuf:"bytes,4,opt,name=detail,proto3" json:"detail,omitempty"`          // what it last said
+	AtNs          int64                    `protobuf:"varint,5,opt,name=at_ns,json=atNs,proto3" json:"at_ns,omitempty"` // unix nanoseconds of the change
+	Failures      uint32                   `protobuf:"varint,6,opt,name=failures,proto3" json:"failures,omitempty"`     // failures of that check in a row
+	Checks        []*scheddapi.CheckResult `protobuf:"bytes,7,rep,name=checks,proto3" json:"checks,omitempty"`          // of each check, in the order of the program
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -7170,6 +7171,13 @@ func (x *TaskHealth) GetFailures() uint32 {
 		return x.Failures
 	}
 	return 0
+}
+
+func (x *TaskHealth) GetChecks() []*scheddapi.CheckResult {
+	if x != nil {
+		return x.Checks
+	}
+	return nil
 }
 
 // ReachWanted means that a process of an attempt wants to run a command on its job's
@@ -11954,7 +11962,7 @@ const file_roost_proto_rawDesc = "" +
 	"\tsuspended\x18\v \x01(\v2\x15.roost.wire.SuspendedH\x00R\tsuspended\x120\n" +
 	"\x06health\x18\f \x01(\v2\x16.roost.wire.TaskHealthH\x00R\x06health\x12/\n" +
 	"\x05reach\x18\x14 \x01(\v2\x17.roost.wire.ReachWantedH\x00R\x05reachB\x04\n" +
-	"\x02of\"\xcc\x01\n" +
+	"\x02of\"\xfd\x01\n" +
 	"\n" +
 	"TaskHealth\x120\n" +
 	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12-\n" +
@@ -11962,7 +11970,8 @@ const file_roost_proto_rawDesc = "" +
 	"\x05check\x18\x03 \x01(\tR\x05check\x12\x16\n" +
 	"\x06detail\x18\x04 \x01(\tR\x06detail\x12\x13\n" +
 	"\x05at_ns\x18\x05 \x01(\x03R\x04atNs\x12\x1a\n" +
-	"\bfailures\x18\x06 \x01(\rR\bfailures\"W\n" +
+	"\bfailures\x18\x06 \x01(\rR\bfailures\x12/\n" +
+	"\x06checks\x18\a \x03(\v2\x17.roost.wire.CheckResultR\x06checks\"W\n" +
 	"\vReachWanted\x120\n" +
 	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12\x16\n" +
 	"\x06ticket\x18\x02 \x01(\x04R\x06ticket\"q\n" +
@@ -12567,52 +12576,53 @@ var file_roost_proto_goTypes = []any{
 	(*scheddapi.Explanation)(nil),           // 153: roost.wire.Explanation
 	(*scheddapi.AttemptRef)(nil),            // 154: roost.wire.AttemptRef
 	(scheddapi.Cause)(0),                    // 155: roost.wire.Cause
-	(*scheddapi.Placed)(nil),                // 156: roost.wire.Placed
-	(*scheddapi.PreemptionParty)(nil),       // 157: roost.wire.PreemptionParty
-	(*scheddapi.ExitStatus)(nil),            // 158: roost.wire.ExitStatus
-	(*scheddapi.UsageWindow)(nil),           // 159: roost.wire.UsageWindow
-	(*scheddapi.TaskUsage)(nil),             // 160: roost.wire.TaskUsage
-	(*scheddapi.SubmitPart)(nil),            // 161: roost.wire.SubmitPart
-	(*scheddapi.ScriptChunk)(nil),           // 162: roost.wire.ScriptChunk
-	(*scheddapi.WatchRequest)(nil),          // 163: roost.wire.WatchRequest
-	(*scheddapi.WhyRequest)(nil),            // 164: roost.wire.WhyRequest
-	(*scheddapi.EventsRequest)(nil),         // 165: roost.wire.EventsRequest
-	(*scheddapi.AdQuery)(nil),               // 166: roost.wire.AdQuery
-	(*scheddapi.HealthRequest)(nil),         // 167: roost.wire.HealthRequest
-	(*scheddapi.ShellInput)(nil),            // 168: roost.wire.ShellInput
-	(*scheddapi.CellRequest)(nil),           // 169: roost.wire.CellRequest
-	(*scheddapi.CheckpointCellRequest)(nil), // 170: roost.wire.CheckpointCellRequest
-	(*scheddapi.PoolQuery)(nil),             // 171: roost.wire.PoolQuery
-	(*scheddapi.AccountingQuery)(nil),       // 172: roost.wire.AccountingQuery
-	(*scheddapi.AccountingChange)(nil),      // 173: roost.wire.AccountingChange
-	(*scheddapi.LoginTokenRequest)(nil),     // 174: roost.wire.LoginTokenRequest
-	(*scheddapi.BeginLoginRequest)(nil),     // 175: roost.wire.BeginLoginRequest
-	(*scheddapi.LoginRequest)(nil),          // 176: roost.wire.LoginRequest
-	(*scheddapi.LoginsRequest)(nil),         // 177: roost.wire.LoginsRequest
-	(*scheddapi.LogoutRequest)(nil),         // 178: roost.wire.LogoutRequest
-	(*scheddapi.NamesQuery)(nil),            // 179: roost.wire.NamesQuery
-	(*scheddapi.SubmitReply)(nil),           // 180: roost.wire.SubmitReply
-	(*scheddapi.ScriptReply)(nil),           // 181: roost.wire.ScriptReply
-	(*scheddapi.JobStatus)(nil),             // 182: roost.wire.JobStatus
-	(*scheddapi.ActReply)(nil),              // 183: roost.wire.ActReply
-	(*scheddapi.WatchEvent)(nil),            // 184: roost.wire.WatchEvent
-	(*scheddapi.LogChunk)(nil),              // 185: roost.wire.LogChunk
-	(*scheddapi.WhyReply)(nil),              // 186: roost.wire.WhyReply
-	(*scheddapi.JobEvent)(nil),              // 187: roost.wire.JobEvent
-	(*scheddapi.AdText)(nil),                // 188: roost.wire.AdText
-	(*scheddapi.HealthReply)(nil),           // 189: roost.wire.HealthReply
-	(*scheddapi.ShellOutput)(nil),           // 190: roost.wire.ShellOutput
-	(*scheddapi.CellReply)(nil),             // 191: roost.wire.CellReply
-	(*scheddapi.CheckpointPiece)(nil),       // 192: roost.wire.CheckpointPiece
-	(*scheddapi.PoolRow)(nil),               // 193: roost.wire.PoolRow
-	(*scheddapi.AccountingPiece)(nil),       // 194: roost.wire.AccountingPiece
-	(*scheddapi.AccountingResult)(nil),      // 195: roost.wire.AccountingResult
-	(*scheddapi.LoginTokenReply)(nil),       // 196: roost.wire.LoginTokenReply
-	(*scheddapi.BeginLoginReply)(nil),       // 197: roost.wire.BeginLoginReply
-	(*scheddapi.LoginReply)(nil),            // 198: roost.wire.LoginReply
-	(*scheddapi.LoginsReply)(nil),           // 199: roost.wire.LoginsReply
-	(*scheddapi.LoginInfo)(nil),             // 200: roost.wire.LoginInfo
-	(*scheddapi.NamesUpdate)(nil),           // 201: roost.wire.NamesUpdate
+	(*scheddapi.CheckResult)(nil),           // 156: roost.wire.CheckResult
+	(*scheddapi.Placed)(nil),                // 157: roost.wire.Placed
+	(*scheddapi.PreemptionParty)(nil),       // 158: roost.wire.PreemptionParty
+	(*scheddapi.ExitStatus)(nil),            // 159: roost.wire.ExitStatus
+	(*scheddapi.UsageWindow)(nil),           // 160: roost.wire.UsageWindow
+	(*scheddapi.TaskUsage)(nil),             // 161: roost.wire.TaskUsage
+	(*scheddapi.SubmitPart)(nil),            // 162: roost.wire.SubmitPart
+	(*scheddapi.ScriptChunk)(nil),           // 163: roost.wire.ScriptChunk
+	(*scheddapi.WatchRequest)(nil),          // 164: roost.wire.WatchRequest
+	(*scheddapi.WhyRequest)(nil),            // 165: roost.wire.WhyRequest
+	(*scheddapi.EventsRequest)(nil),         // 166: roost.wire.EventsRequest
+	(*scheddapi.AdQuery)(nil),               // 167: roost.wire.AdQuery
+	(*scheddapi.HealthRequest)(nil),         // 168: roost.wire.HealthRequest
+	(*scheddapi.ShellInput)(nil),            // 169: roost.wire.ShellInput
+	(*scheddapi.CellRequest)(nil),           // 170: roost.wire.CellRequest
+	(*scheddapi.CheckpointCellRequest)(nil), // 171: roost.wire.CheckpointCellRequest
+	(*scheddapi.PoolQuery)(nil),             // 172: roost.wire.PoolQuery
+	(*scheddapi.AccountingQuery)(nil),       // 173: roost.wire.AccountingQuery
+	(*scheddapi.AccountingChange)(nil),      // 174: roost.wire.AccountingChange
+	(*scheddapi.LoginTokenRequest)(nil),     // 175: roost.wire.LoginTokenRequest
+	(*scheddapi.BeginLoginRequest)(nil),     // 176: roost.wire.BeginLoginRequest
+	(*scheddapi.LoginRequest)(nil),          // 177: roost.wire.LoginRequest
+	(*scheddapi.LoginsRequest)(nil),         // 178: roost.wire.LoginsRequest
+	(*scheddapi.LogoutRequest)(nil),         // 179: roost.wire.LogoutRequest
+	(*scheddapi.NamesQuery)(nil),            // 180: roost.wire.NamesQuery
+	(*scheddapi.SubmitReply)(nil),           // 181: roost.wire.SubmitReply
+	(*scheddapi.ScriptReply)(nil),           // 182: roost.wire.ScriptReply
+	(*scheddapi.JobStatus)(nil),             // 183: roost.wire.JobStatus
+	(*scheddapi.ActReply)(nil),              // 184: roost.wire.ActReply
+	(*scheddapi.WatchEvent)(nil),            // 185: roost.wire.WatchEvent
+	(*scheddapi.LogChunk)(nil),              // 186: roost.wire.LogChunk
+	(*scheddapi.WhyReply)(nil),              // 187: roost.wire.WhyReply
+	(*scheddapi.JobEvent)(nil),              // 188: roost.wire.JobEvent
+	(*scheddapi.AdText)(nil),                // 189: roost.wire.AdText
+	(*scheddapi.HealthReply)(nil),           // 190: roost.wire.HealthReply
+	(*scheddapi.ShellOutput)(nil),           // 191: roost.wire.ShellOutput
+	(*scheddapi.CellReply)(nil),             // 192: roost.wire.CellReply
+	(*scheddapi.CheckpointPiece)(nil),       // 193: roost.wire.CheckpointPiece
+	(*scheddapi.PoolRow)(nil),               // 194: roost.wire.PoolRow
+	(*scheddapi.AccountingPiece)(nil),       // 195: roost.wire.AccountingPiece
+	(*scheddapi.AccountingResult)(nil),      // 196: roost.wire.AccountingResult
+	(*scheddapi.LoginTokenReply)(nil),       // 197: roost.wire.LoginTokenReply
+	(*scheddapi.BeginLoginReply)(nil),       // 198: roost.wire.BeginLoginReply
+	(*scheddapi.LoginReply)(nil),            // 199: roost.wire.LoginReply
+	(*scheddapi.LoginsReply)(nil),           // 200: roost.wire.LoginsReply
+	(*scheddapi.LoginInfo)(nil),             // 201: roost.wire.LoginInfo
+	(*scheddapi.NamesUpdate)(nil),           // 202: roost.wire.NamesUpdate
 }
 var file_roost_proto_depIdxs = []int32{
 	148, // 0: roost.wire.NeighbourLogs.request:type_name -> roost.wire.LogsRequest
@@ -12723,201 +12733,202 @@ var file_roost_proto_depIdxs = []int32{
 	82,  // 105: roost.wire.FromStartd.reach:type_name -> roost.wire.ReachWanted
 	154, // 106: roost.wire.TaskHealth.attempt:type_name -> roost.wire.AttemptRef
 	0,   // 107: roost.wire.TaskHealth.state:type_name -> roost.wire.HealthState
-	154, // 108: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
-	154, // 109: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
-	86,  // 110: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
-	152, // 111: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
-	154, // 112: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
-	92,  // 113: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
-	156, // 114: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
-	156, // 115: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
-	154, // 116: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
-	156, // 117: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
-	157, // 118: roost.wire.ClaimReply.displaced:type_name -> roost.wire.PreemptionParty
-	154, // 119: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
-	154, // 120: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
-	154, // 121: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
-	158, // 122: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
-	98,  // 123: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
-	93,  // 124: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
-	159, // 125: roost.wire.Exited.windows:type_name -> roost.wire.UsageWindow
-	154, // 126: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
-	71,  // 127: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
-	95,  // 128: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
-	154, // 129: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
-	160, // 130: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
-	159, // 131: roost.wire.AttemptUsage.windows:type_name -> roost.wire.UsageWindow
-	154, // 132: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
-	98,  // 133: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
-	100, // 134: roost.wire.FileChunk.totals:type_name -> roost.wire.TransferTotals
-	154, // 135: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
-	154, // 136: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
-	105, // 137: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
-	106, // 138: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
-	5,   // 139: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
-	109, // 140: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
-	108, // 141: roost.wire.GuardReport.freezes:type_name -> roost.wire.OwnerFreeze
-	106, // 142: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
-	104, // 143: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
-	107, // 144: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
-	129, // 145: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
-	129, // 146: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
-	129, // 147: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
-	134, // 148: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
-	141, // 149: roost.wire.FeedRequest.hello:type_name -> roost.wire.FeedHello
-	139, // 150: roost.wire.FeedRequest.budgets:type_name -> roost.wire.SpentBudgets
-	140, // 151: roost.wire.SpentBudgets.spent:type_name -> roost.wire.SpentBudget
-	149, // 152: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
-	161, // 153: roost.wire.Schedd.SubmitParts:input_type -> roost.wire.SubmitPart
-	162, // 154: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
-	151, // 155: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
-	150, // 156: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
-	163, // 157: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
-	148, // 158: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
-	164, // 159: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
-	165, // 160: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
-	166, // 161: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
-	167, // 162: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
-	168, // 163: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
-	169, // 164: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
-	170, // 165: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	171, // 166: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
-	172, // 167: roost.wire.Schedd.Accounting:input_type -> roost.wire.AccountingQuery
-	173, // 168: roost.wire.Schedd.ChangeAccounts:input_type -> roost.wire.AccountingChange
-	174, // 169: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
-	175, // 170: roost.wire.Schedd.BeginLogin:input_type -> roost.wire.BeginLoginRequest
-	176, // 171: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
-	177, // 172: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
-	178, // 173: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
-	179, // 174: roost.wire.Schedd.Names:input_type -> roost.wire.NamesQuery
-	11,  // 175: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
-	164, // 176: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
-	165, // 177: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
-	10,  // 178: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
-	7,   // 179: roost.wire.Neighbour.Submit:input_type -> roost.wire.NeighbourSubmit
-	6,   // 180: roost.wire.Neighbour.Logs:input_type -> roost.wire.NeighbourLogs
-	8,   // 181: roost.wire.CellQueue.History:input_type -> roost.wire.CellHistoryRequest
-	12,  // 182: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
-	14,  // 183: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
-	166, // 184: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
-	179, // 185: roost.wire.Collector.Names:input_type -> roost.wire.NamesQuery
-	18,  // 186: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
-	16,  // 187: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
-	169, // 188: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
-	170, // 189: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	48,  // 190: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
-	49,  // 191: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
-	44,  // 192: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
-	46,  // 193: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
-	46,  // 194: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
-	52,  // 195: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
-	99,  // 196: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
-	102, // 197: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
-	103, // 198: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
-	72,  // 199: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
-	99,  // 200: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
-	168, // 201: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
-	84,  // 202: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
-	99,  // 203: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
-	72,  // 204: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
-	72,  // 205: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
-	107, // 206: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
-	110, // 207: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
-	111, // 208: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
-	113, // 209: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
-	115, // 210: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
-	117, // 211: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
-	119, // 212: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
-	121, // 213: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
-	123, // 214: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
-	125, // 215: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
-	127, // 216: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
-	130, // 217: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
-	132, // 218: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
-	135, // 219: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
-	138, // 220: roost.wire.Feed.Pull:input_type -> roost.wire.FeedRequest
-	142, // 221: roost.wire.Feed.Walk:input_type -> roost.wire.FeedWalk
-	137, // 222: roost.wire.Feed.Running:input_type -> roost.wire.FeedRunning
-	172, // 223: roost.wire.Accountant.Report:input_type -> roost.wire.AccountingQuery
-	173, // 224: roost.wire.Accountant.Change:input_type -> roost.wire.AccountingChange
-	180, // 225: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	180, // 226: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
-	181, // 227: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
-	182, // 228: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	183, // 229: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	184, // 230: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	185, // 231: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	186, // 232: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	187, // 233: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	188, // 234: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	189, // 235: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	190, // 236: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
-	191, // 237: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
-	192, // 238: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	193, // 239: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
-	194, // 240: roost.wire.Schedd.Accounting:output_type -> roost.wire.AccountingPiece
-	195, // 241: roost.wire.Schedd.ChangeAccounts:output_type -> roost.wire.AccountingResult
-	196, // 242: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
-	197, // 243: roost.wire.Schedd.BeginLogin:output_type -> roost.wire.BeginLoginReply
-	198, // 244: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
-	199, // 245: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
-	200, // 246: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
-	201, // 247: roost.wire.Schedd.Names:output_type -> roost.wire.NamesUpdate
-	182, // 248: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
-	186, // 249: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
-	187, // 250: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
-	183, // 251: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
-	180, // 252: roost.wire.Neighbour.Submit:output_type -> roost.wire.SubmitReply
-	185, // 253: roost.wire.Neighbour.Logs:output_type -> roost.wire.LogChunk
-	9,   // 254: roost.wire.CellQueue.History:output_type -> roost.wire.CellHistoryRecord
-	13,  // 255: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	15,  // 256: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	188, // 257: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	201, // 258: roost.wire.Collector.Names:output_type -> roost.wire.NamesUpdate
-	37,  // 259: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	17,  // 260: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
-	191, // 261: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
-	192, // 262: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	48,  // 263: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
-	50,  // 264: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
-	45,  // 265: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
-	47,  // 266: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
-	47,  // 267: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
-	80,  // 268: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	101, // 269: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	99,  // 270: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	185, // 271: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	99,  // 272: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
-	101, // 273: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
-	190, // 274: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
-	83,  // 275: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
-	101, // 276: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
-	99,  // 277: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
-	75,  // 278: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
-	104, // 279: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
-	112, // 280: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
-	112, // 281: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
-	114, // 282: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
-	116, // 283: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
-	118, // 284: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
-	120, // 285: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
-	122, // 286: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
-	124, // 287: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
-	126, // 288: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
-	128, // 289: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
-	131, // 290: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
-	133, // 291: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
-	136, // 292: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
-	143, // 293: roost.wire.Feed.Pull:output_type -> roost.wire.FeedBatch
-	143, // 294: roost.wire.Feed.Walk:output_type -> roost.wire.FeedBatch
-	143, // 295: roost.wire.Feed.Running:output_type -> roost.wire.FeedBatch
-	194, // 296: roost.wire.Accountant.Report:output_type -> roost.wire.AccountingPiece
-	195, // 297: roost.wire.Accountant.Change:output_type -> roost.wire.AccountingResult
-	225, // [225:298] is the sub-list for method output_type
-	152, // [152:225] is the sub-list for method input_type
-	152, // [152:152] is the sub-list for extension type_name
-	152, // [152:152] is the sub-list for extension extendee
-	0,   // [0:152] is the sub-list for field type_name
+	156, // 108: roost.wire.TaskHealth.checks:type_name -> roost.wire.CheckResult
+	154, // 109: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
+	154, // 110: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
+	86,  // 111: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
+	152, // 112: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
+	154, // 113: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
+	92,  // 114: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
+	157, // 115: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
+	157, // 116: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
+	154, // 117: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
+	157, // 118: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
+	158, // 119: roost.wire.ClaimReply.displaced:type_name -> roost.wire.PreemptionParty
+	154, // 120: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
+	154, // 121: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
+	154, // 122: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
+	159, // 123: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
+	98,  // 124: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
+	93,  // 125: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
+	160, // 126: roost.wire.Exited.windows:type_name -> roost.wire.UsageWindow
+	154, // 127: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
+	71,  // 128: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
+	95,  // 129: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
+	154, // 130: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
+	161, // 131: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
+	160, // 132: roost.wire.AttemptUsage.windows:type_name -> roost.wire.UsageWindow
+	154, // 133: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
+	98,  // 134: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
+	100, // 135: roost.wire.FileChunk.totals:type_name -> roost.wire.TransferTotals
+	154, // 136: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
+	154, // 137: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
+	105, // 138: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
+	106, // 139: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
+	5,   // 140: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
+	109, // 141: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
+	108, // 142: roost.wire.GuardReport.freezes:type_name -> roost.wire.OwnerFreeze
+	106, // 143: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
+	104, // 144: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
+	107, // 145: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
+	129, // 146: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
+	129, // 147: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
+	129, // 148: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
+	134, // 149: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
+	141, // 150: roost.wire.FeedRequest.hello:type_name -> roost.wire.FeedHello
+	139, // 151: roost.wire.FeedRequest.budgets:type_name -> roost.wire.SpentBudgets
+	140, // 152: roost.wire.SpentBudgets.spent:type_name -> roost.wire.SpentBudget
+	149, // 153: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
+	162, // 154: roost.wire.Schedd.SubmitParts:input_type -> roost.wire.SubmitPart
+	163, // 155: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
+	151, // 156: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
+	150, // 157: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
+	164, // 158: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
+	148, // 159: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
+	165, // 160: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
+	166, // 161: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
+	167, // 162: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
+	168, // 163: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
+	169, // 164: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
+	170, // 165: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
+	171, // 166: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	172, // 167: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
+	173, // 168: roost.wire.Schedd.Accounting:input_type -> roost.wire.AccountingQuery
+	174, // 169: roost.wire.Schedd.ChangeAccounts:input_type -> roost.wire.AccountingChange
+	175, // 170: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
+	176, // 171: roost.wire.Schedd.BeginLogin:input_type -> roost.wire.BeginLoginRequest
+	177, // 172: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
+	178, // 173: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
+	179, // 174: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
+	180, // 175: roost.wire.Schedd.Names:input_type -> roost.wire.NamesQuery
+	11,  // 176: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
+	165, // 177: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
+	166, // 178: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
+	10,  // 179: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
+	7,   // 180: roost.wire.Neighbour.Submit:input_type -> roost.wire.NeighbourSubmit
+	6,   // 181: roost.wire.Neighbour.Logs:input_type -> roost.wire.NeighbourLogs
+	8,   // 182: roost.wire.CellQueue.History:input_type -> roost.wire.CellHistoryRequest
+	12,  // 183: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
+	14,  // 184: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
+	167, // 185: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
+	180, // 186: roost.wire.Collector.Names:input_type -> roost.wire.NamesQuery
+	18,  // 187: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
+	16,  // 188: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
+	170, // 189: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
+	171, // 190: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	48,  // 191: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
+	49,  // 192: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
+	44,  // 193: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
+	46,  // 194: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
+	46,  // 195: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
+	52,  // 196: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
+	99,  // 197: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
+	102, // 198: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
+	103, // 199: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
+	72,  // 200: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
+	99,  // 201: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
+	169, // 202: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
+	84,  // 203: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
+	99,  // 204: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
+	72,  // 205: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
+	72,  // 206: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
+	107, // 207: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
+	110, // 208: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
+	111, // 209: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
+	113, // 210: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
+	115, // 211: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
+	117, // 212: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
+	119, // 213: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
+	121, // 214: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
+	123, // 215: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
+	125, // 216: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
+	127, // 217: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
+	130, // 218: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
+	132, // 219: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
+	135, // 220: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
+	138, // 221: roost.wire.Feed.Pull:input_type -> roost.wire.FeedRequest
+	142, // 222: roost.wire.Feed.Walk:input_type -> roost.wire.FeedWalk
+	137, // 223: roost.wire.Feed.Running:input_type -> roost.wire.FeedRunning
+	173, // 224: roost.wire.Accountant.Report:input_type -> roost.wire.AccountingQuery
+	174, // 225: roost.wire.Accountant.Change:input_type -> roost.wire.AccountingChange
+	181, // 226: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	181, // 227: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
+	182, // 228: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
+	183, // 229: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	184, // 230: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	185, // 231: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	186, // 232: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	187, // 233: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	188, // 234: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	189, // 235: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	190, // 236: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	191, // 237: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	192, // 238: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
+	193, // 239: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	194, // 240: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
+	195, // 241: roost.wire.Schedd.Accounting:output_type -> roost.wire.AccountingPiece
+	196, // 242: roost.wire.Schedd.ChangeAccounts:output_type -> roost.wire.AccountingResult
+	197, // 243: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
+	198, // 244: roost.wire.Schedd.BeginLogin:output_type -> roost.wire.BeginLoginReply
+	199, // 245: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
+	200, // 246: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
+	201, // 247: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
+	202, // 248: roost.wire.Schedd.Names:output_type -> roost.wire.NamesUpdate
+	183, // 249: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
+	187, // 250: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
+	188, // 251: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
+	184, // 252: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
+	181, // 253: roost.wire.Neighbour.Submit:output_type -> roost.wire.SubmitReply
+	186, // 254: roost.wire.Neighbour.Logs:output_type -> roost.wire.LogChunk
+	9,   // 255: roost.wire.CellQueue.History:output_type -> roost.wire.CellHistoryRecord
+	13,  // 256: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	15,  // 257: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	189, // 258: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	202, // 259: roost.wire.Collector.Names:output_type -> roost.wire.NamesUpdate
+	37,  // 260: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	17,  // 261: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
+	192, // 262: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
+	193, // 263: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	48,  // 264: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
+	50,  // 265: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
+	45,  // 266: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
+	47,  // 267: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
+	47,  // 268: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
+	80,  // 269: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	101, // 270: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	99,  // 271: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	186, // 272: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	99,  // 273: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	101, // 274: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	191, // 275: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	83,  // 276: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
+	101, // 277: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
+	99,  // 278: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
+	75,  // 279: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
+	104, // 280: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
+	112, // 281: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
+	112, // 282: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
+	114, // 283: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
+	116, // 284: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
+	118, // 285: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
+	120, // 286: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
+	122, // 287: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
+	124, // 288: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
+	126, // 289: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
+	128, // 290: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
+	131, // 291: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
+	133, // 292: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
+	136, // 293: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
+	143, // 294: roost.wire.Feed.Pull:output_type -> roost.wire.FeedBatch
+	143, // 295: roost.wire.Feed.Walk:output_type -> roost.wire.FeedBatch
+	143, // 296: roost.wire.Feed.Running:output_type -> roost.wire.FeedBatch
+	195, // 297: roost.wire.Accountant.Report:output_type -> roost.wire.AccountingPiece
+	196, // 298: roost.wire.Accountant.Change:output_type -> roost.wire.AccountingResult
+	226, // [226:299] is the sub-list for method output_type
+	153, // [153:226] is the sub-list for method input_type
+	153, // [153:153] is the sub-list for extension type_name
+	153, // [153:153] is the sub-list for extension extendee
+	0,   // [0:153] is the sub-list for field type_name
 }
 
 func init() { file_roost_proto_init() }

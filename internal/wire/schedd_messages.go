@@ -47,6 +47,8 @@ type (
 	QueryRequest          = scheddapi.QueryRequest
 	Refused               = scheddapi.Refused
 	JobStatus             = scheddapi.JobStatus
+	ServiceHealth         = scheddapi.ServiceHealth
+	CheckResult           = scheddapi.CheckResult
 	FileTransfer          = scheddapi.FileTransfer
 	RunNow                = scheddapi.RunNow
 	Chunk                 = scheddapi.Chunk

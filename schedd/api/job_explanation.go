@@ -178,6 +178,7 @@ func (v *jobView) explainState(reply *wire.WhyReply, st *queue.JobStatus) {
 	default:
 		reply.Summary = fmt.Sprintf("it is %v", state)
 	}
+	v.explainService(reply, st)
 	if state == roost.Held {
 		reply.Advice = append(reply.Advice, fmt.Sprintf("let it go on with: roost release %d", st.Job.Seq))
 	}

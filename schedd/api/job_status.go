@@ -41,6 +41,7 @@ func (v *jobView) statusRow(st *queue.JobStatus, ad string) *wire.JobStatus {
 		addCheckpointRow(m, t)
 		m.Placed = codec.DecodePlacement(t.Placement)
 	}
+	v.addServiceHealth(m, st)
 	return m
 }
 

@@ -96,7 +96,9 @@ func windowKey(a roost.AttemptID) usagewindow.Attempt {
 func (v *jobView) RemoveEndedUsage(e *queue.JobEvent) {
 	switch e.Type {
 	case queue.Assigned, queue.Ended, queue.Lost:
-		delete(v.liveUsage, roost.JobID{Seq: e.Job, Host: v.node.Name}.Task(e.Index))
+		t := roost.JobID{Seq: e.Job, Host: v.node.Name}.Task(e.Index)
+		delete(v.liveUsage, t)
+		delete(v.checkResults, t)
 		v.usageWindows.Remove(e.Job, e.Index)
 	}
 }

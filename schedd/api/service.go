@@ -110,10 +110,11 @@ type jobView struct {
 	daemonContext context.Context // of the daemon
 
 	// ---- owned by the loop ----
-	queue     *queue.Queue
-	dispatch  *dispatch.Dispatcher
-	watches   map[roost.JobID]map[*jobWatch]bool
-	liveUsage liveUsage
+	queue        *queue.Queue
+	dispatch     *dispatch.Dispatcher
+	watches      map[roost.JobID]map[*jobWatch]bool
+	liveUsage    liveUsage
+	checkResults checkResults
 	// usage over time of the attempts that run
 	usageWindows *usagewindow.Log
 	waits        waitSummary
@@ -151,7 +152,8 @@ func New(c Config) *Service {
 	v := &jobView{
 		node: c.Node, log: c.Log, loop: c.Loop, history: c.History, leader: c.Leader, peerSchedds: c.Peers,
 		jobTable: c.Table, queue: c.Queue, dispatch: c.Dispatch, watches: make(map[roost.JobID]map[*jobWatch]bool),
-		liveUsage: make(liveUsage), usageWindows: usagewindow.NewLog(c.AddUsage), transfers: c.Transfers,
+		liveUsage: make(liveUsage), checkResults: make(checkResults), usageWindows: usagewindow.NewLog(c.AddUsage),
+		transfers: c.Transfers,
 	}
 	return &Service{
 		jobActions: &jobActions{v}, nameQueries: &nameQueries{c.Node, c.Identity},

@@ -13,6 +13,8 @@ type (
 	TaskColumn = jobad.TaskColumn
 	// UniformTasks counts tasks of a job that ask for the same.
 	UniformTasks = jobad.UniformTasks
+	// HealthCheck is what a job says of a health check.
+	HealthCheck = jobad.HealthCheck
 	// ServiceSpec is what a job says of being a service.
 	ServiceSpec = jobad.ServiceSpec
 	// ProcessLimits are what the processes of a task may use.

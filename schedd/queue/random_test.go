@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strconv"
 	"testing"
@@ -70,7 +71,7 @@ func (d *testQueue) checkSame(q *Queue) {
 		a, _ := d.queue.Status(seq)
 		b, _ := q.Status(seq)
 		a.Request, b.Request = 0, 0
-		if a.Service != nil && b.Service != nil && *a.Service == *b.Service {
+		if a.Service != nil && b.Service != nil && reflect.DeepEqual(a.Service, b.Service) {
 			b.Service = a.Service
 		}
 		if !bytes.Equal(got, want) || fmt.Sprintf("%+v", a) != fmt.Sprintf("%+v", b) && a.Task == nil {

@@ -122,6 +122,7 @@ type ServiceStatus struct {
 	Wanted    int // tasks that are to run
 	ByState   [roost.ServiceLost + 1]int
 	Waiting   int // tasks that wait for their restart
+	Checks    []HealthCheck
 }
 
 // TaskServiceStatus is what is told of one task of a service.
@@ -134,6 +135,7 @@ type TaskServiceStatus struct {
 	// when in a row too early
 	Restarts, EarlyEnds int
 	RestartAt           int64 // when it is started again, unix nanoseconds; 0: it waits for no such time
+	Revision            uint32
 }
 
 // status tells how a service stands; nil for a job that is none.
@@ -141,7 +143,7 @@ func (j serviceTasks) status() *ServiceStatus {
 	if j.spec.Service == nil {
 		return nil
 	}
-	s := &ServiceStatus{HasChecks: j.spec.Service.HasChecks,
+	s := &ServiceStatus{HasChecks: j.spec.Service.HasChecks, Checks: j.spec.Service.Checks,
 		Wanted: len(j.state) - int(j.counts[roost.Completed]+j.counts[roost.Removed]+j.counts[roost.Held])}
 	for state, n := range j.serviceStates {
 		s.ByState[state] = int(n)
@@ -161,7 +163,7 @@ func taskServiceStatus(r *eventlog.TaskRecord) *TaskServiceStatus {
 	}
 	s := r.Service
 	t := &TaskServiceStatus{State: s.State, Since: s.Since, Check: s.Check, Detail: s.Detail, Restarts: s.Restarts,
-		EarlyEnds: s.EarlyEnds}
+		EarlyEnds: s.EarlyEnds, Revision: max(s.Updated.Revision, firstRevision)}
 	if s.Waits {
 		t.RestartAt = s.NotBefore
 	}

@@ -142,8 +142,9 @@ type (
 
 	// healthChanged is the news of the prober.
 	healthChanged struct {
-		id     roost.AttemptID
-		report health.Report
+		id      roost.AttemptID
+		report  health.Report
+		results []health.CheckResult
 	}
 
 	// drained says that an attempt of a service is to be stopped now that it has left.

@@ -73,7 +73,9 @@ func (h serviceRunner) startChecks(a *Attempt, pid int) {
 		Checks: healthChecks(a.service.program), Ports: h.portAddresses(),
 		Last: health.State(min(a.record.Health, uint8(health.Leaving))), Exec: run.execute,
 		Suspended: func() bool { return a.isStill.Load() || suspension.reason() != "" },
-		Report:    func(r health.Report) { h.queue.Put(healthChanged{a.id, r}) },
+		Report: func(r health.Report, results []health.CheckResult) {
+			h.queue.Put(healthChanged{a.id, r, results})
+		},
 	})
 	if left := a.record.HeldUntil - boottime.Now(); left > 0 {
 		a.service.watch.Hold(left)
@@ -102,13 +104,16 @@ func (h serviceRunner) onHealthChanged(n healthChanged) {
 		a.record.Health = state
 		h.writeRecord(a)
 	}
-	if n.report.State == health.Failing || n.report.State == health.Unready {
+	last := a.service.report
+	isNews := n.report.State != last.State || n.report.Check != last.Check || n.report.Detail != last.Detail
+	if isNews && (n.report.State == health.Failing || n.report.State == health.Unready) {
 		h.machine.log.Info("health", "attempt", a.Label(), "state", n.report)
 	}
 	a.service.report = n.report
 	h.machine.host.Post(HealthEvent{Claim: h.id, ID: a.id, Health: &wire.TaskHealth{
 		Attempt: wire.FromAttempt(a.id), State: wireHealth(n.report.State), Check: n.report.Check,
 		Detail: n.report.Detail, Failures: uint32(n.report.Failures), AtNs: time.Now().UnixNano(),
+		Checks: wireResults(n.results),
 	}, Name: a.JobName(), Revision: a.service.program.GetRevision(), Ports: h.portAddresses()})
 }
 
@@ -119,6 +124,21 @@ func wireHealth(s health.State) wire.HealthState {
 		health.Ready: wire.HealthState_HEALTH_STATE_READY, health.Failing: wire.HealthState_HEALTH_STATE_FAILING,
 		health.Leaving: wire.HealthState_HEALTH_STATE_LEAVING,
 	}[s]
+}
+
+// wireResults are the results of checks in the words of the wire, whose times are those
+// of the wall clock.
+func wireResults(results []health.CheckResult) []*wire.CheckResult {
+	list := make([]*wire.CheckResult, 0, len(results))
+	for _, r := range results {
+		m := &wire.CheckResult{Name: r.Name, Detail: r.Detail, Failures: uint32(r.Failures),
+			Since: time.Now().Add(r.Since - boottime.Now()).UnixNano()}
+		if r.Outcome != health.Unknown {
+			m.Result = r.Outcome.String()
+		}
+		list = append(list, m)
+	}
+	return list
 }
 
 // holdChecks has the checks of an attempt not run for a time.

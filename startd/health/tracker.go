@@ -44,6 +44,7 @@ type checkState struct {
 	passedOnce bool
 	failed     bool
 	detail     string
+	last       CheckResult
 }
 
 // Tracker derives the state of one attempt from the results of its checks. Its methods
@@ -61,6 +62,7 @@ func NewTracker(now roost.BootTime, checks []Check, last State, random func() fl
 	t := &Tracker{checks: make([]checkState, len(checks))}
 	for i, c := range checks {
 		t.checks[i] = checkState{Check: c, due: now + time.Duration(random()*float64(c.Every))}
+		t.checks[i].last = CheckResult{Name: c.Name, Outcome: Unknown, Since: now}
 		if last != Starting {
 			t.checks[i].passedOnce, t.checks[i].results = true, c.maxStartResults()
 			t.checks[i].failed = last == Unready && !c.IsLive
@@ -116,6 +118,7 @@ func (t *Tracker) Apply(now roost.BootTime, index int, r Result) bool {
 	if now < t.heldUntil {
 		return false
 	}
+	c.last.note(now, r)
 	switch r.Outcome {
 	case Passed:
 		c.pass()

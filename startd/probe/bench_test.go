@@ -26,7 +26,7 @@ func BenchmarkHTTPChecks(b *testing.B) {
 	for range checks {
 		defer p.Start(Target{Checks: []health.Check{{Name: "up", Path: "/", Port: "http", Every: every,
 			Timeout: 5 * time.Second, Fails: 3, Passes: 1}}, Ports: map[string]netip.AddrPort{"http": address},
-			Suspended: func() bool { return false }, Report: func(health.Report) {}}).Stop()
+			Suspended: func() bool { return false }, Report: func(health.Report, []health.CheckResult) {}}).Stop()
 	}
 	<-time.After(time.Second)
 	for b.Loop() {

@@ -98,7 +98,7 @@ func newTarget(c health.Check, ports map[string]netip.AddrPort) (Target, chan he
 	c.Fails, c.Passes = max(c.Fails, 1), max(c.Passes, 1)
 	reports := make(chan health.Report, 100)
 	return Target{Checks: []health.Check{c}, Ports: ports, Suspended: func() bool { return false },
-		Report: func(r health.Report) { reports <- r }}, reports
+		Report: func(r health.Report, _ []health.CheckResult) { reports <- r }}, reports
 }
 
 // awaitReport waits for a report of that state.

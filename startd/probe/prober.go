@@ -36,8 +36,8 @@ type Target struct {
 	// empty for nothing. An error says that it could not be run, and the task is not the
 	// reason.
 	Exec func(ctx context.Context, command []string) (fault string, err error)
-	// Report takes a change of the state. It must not wait.
-	Report func(health.Report)
+	// Report takes a change of the state, or of how a check is. It must not wait.
+	Report func(health.Report, []health.CheckResult)
 }
 
 // Observer takes the result of each run, for metrics. It must not wait.
@@ -79,7 +79,8 @@ type Watch struct {
 	target  Target
 	tracker *health.Tracker
 	last    health.Report
-	request [][]byte // by index of the check
+	results []health.CheckResult // that were reported last
+	request [][]byte             // by index of the check
 	wake    roost.BootTime
 	place   int // in the schedule; below 0: not there
 	ended   bool
@@ -103,8 +104,8 @@ func (p *Prober) Start(t Target) *Watch {
 	}
 	p.post(func() {
 		w.tracker = health.NewTracker(boottime.Now(), t.Checks, t.Last, rand.Float64)
-		w.last = w.tracker.Report()
-		w.target.Report(w.last)
+		w.last, w.results = w.tracker.Report(), w.tracker.Results()
+		w.target.Report(w.last, w.results)
 		p.reschedule(w)
 	})
 	return w
@@ -264,15 +265,23 @@ func (p *Prober) finish(d dueCheck, began, now roost.BootTime, r health.Result) 
 	p.reschedule(w)
 }
 
-// publish reports the state if another one was reported last. The number of failures
-// alone is no change.
+// publish reports the state if another one was reported last, or another result of a
+// check.
 func (p *Prober) publish(w *Watch) {
-	now := w.tracker.Report()
-	if last := w.last; w.ended || now.State == last.State && now.Check == last.Check && now.Detail == last.Detail {
+	if w.ended {
 		return
 	}
-	w.last = now
-	w.target.Report(now)
+	now, news := w.tracker.Report(), false
+	last := w.last
+	if news = now.State != last.State || now.Check != last.Check || now.Detail != last.Detail; !news {
+		for i, last := range w.results {
+			news = news || w.tracker.Result(i).IsNews(last)
+		}
+	}
+	if news {
+		w.last, w.results = now, w.tracker.Results()
+		w.target.Report(w.last, w.results)
+	}
 }
 
 // reschedule puts a watch where its next check is due, or takes it out.

@@ -206,7 +206,7 @@ func TestCommands(t *testing.T) {
 	runs := make(chan bool)
 	var fault, broken atomic.Bool
 	w := p.Start(Target{Checks: []health.Check{one, other}, Suspended: func() bool { return false },
-		Report: func(r health.Report) { reports <- r },
+		Report: func(r health.Report, _ []health.CheckResult) { reports <- r },
 		Exec: func(ctx context.Context, command []string) (string, error) {
 			if n := running.Add(1); n > most.Load() {
 				most.Store(n)
@@ -266,7 +266,7 @@ func TestLeavingAndHeldTasksAreNotChecked(t *testing.T) {
 	target.Exec = func(context.Context, []string) (string, error) { runs.Add(1); return "", nil }
 	ticks := make(chan bool)
 	clock, _ := newTarget(health.Check{Kind: health.ExecCheck}, nil)
-	clock.Report = func(health.Report) {}
+	clock.Report = func(health.Report, []health.CheckResult) {}
 	clock.Exec = func(ctx context.Context, _ []string) (string, error) {
 		select {
 		case ticks <- true:
@@ -312,7 +312,7 @@ func TestManyConnections(t *testing.T) {
 		var once atomic.Bool
 		defer p.Start(Target{Checks: []health.Check{{Name: "up", Path: "/", Port: "http", Every: 100 * time.Millisecond,
 			Timeout: 10 * time.Second, Fails: 3, Passes: 1}}, Ports: map[string]netip.AddrPort{"http": address},
-			Suspended: func() bool { return false }, Report: func(r health.Report) {
+			Suspended: func() bool { return false }, Report: func(r health.Report, _ []health.CheckResult) {
 				if r.State == health.Ready && once.CompareAndSwap(false, true) {
 					ready <- true
 				}

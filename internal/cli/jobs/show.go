@@ -98,6 +98,9 @@ func showJob(c *frame.Invocation) error {
 		return showJSON(c, s, events, &timeline, &chain)
 	}
 	showRecord(c, s, &timeline)
+	if err := showServiceTasks(c, s); err != nil {
+		return err
+	}
 	if list := attempts(events); len(list) > 0 {
 		showAttempts(c, list, several)
 	}
@@ -177,10 +180,7 @@ func showRecord(c *frame.Invocation, s *scheddapi.JobStatus, t *document.Checkpo
 		row("tasks", fmt.Sprintf("%d: %s", s.GetTasks(), document.CountsText(s)))
 	}
 	showSchedule(c, s, row)
-	if u := document.UpdateOf(s.GetUpdate()); u != nil {
-		row("update", u.Text())
-		row("budget", u.BudgetText())
-	}
+	showService(c, s, row)
 	row("submitted", c.AgoText(s.GetSubmitted()))
 	if s.GetStarted() != 0 {
 		row("started", c.AgoText(s.GetStarted()))
@@ -214,7 +214,7 @@ func showRecord(c *frame.Invocation, s *scheddapi.JobStatus, t *document.Checkpo
 		row("checkpoints", fmt.Sprintf("%d kept, the last taken %s", n, c.AgoText(s.GetCheckpointed())))
 	}
 	row("work", t.Summary())
-	if s.GetReason() != document.EndText(s.GetExit()) {
+	if s.GetReason() != document.EndText(s.GetExit()) && !saysHealth(s) {
 		row("reason", document.PrintableText(s.GetReason()))
 	}
 	if _, host, _ := strings.Cut(s.GetId(), "."); s.GetDiscreet() {

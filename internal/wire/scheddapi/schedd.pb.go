@@ -200,7 +200,7 @@ func (x ActRequest_Verb) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ActRequest_Verb.Descriptor instead.
 func (ActRequest_Verb) EnumDescriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{38, 0}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{40, 0}
 }
 
 // Refusal is the error if its kind is ambiguous and PBS has a number for it.
@@ -265,7 +265,7 @@ func (x ActReply_Refusal) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ActReply_Refusal.Descriptor instead.
 func (ActReply_Refusal) EnumDescriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{43, 0}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{45, 0}
 }
 
 type Resources struct {
@@ -2770,6 +2770,7 @@ type JobStatus struct {
 	TaskNumber    uint32          `protobuf:"varint,62,opt,name=task_number,json=taskNumber,proto3" json:"task_number,omitempty"` // likewise: of the task within its job, from 0, as accounts count
 	Transfers     []*FileTransfer `protobuf:"bytes,63,rep,name=transfers,proto3" json:"transfers,omitempty"`                      // of the present attempt: files that are on their way now
 	Update        *UpdateProgress `protobuf:"bytes,70,opt,name=update,proto3" json:"update,omitempty"`                            // the newest update of a service; absent: it was never updated
+	Service       *ServiceHealth  `protobuf:"bytes,80,opt,name=service,proto3" json:"service,omitempty"`                          // of a service
 	RequestId     uint64          `protobuf:"varint,55,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`    // of the request by which its schedd asks for what waits of it, or did for its first task; another one after a restart; 0: none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3148,9 +3149,254 @@ func (x *JobStatus) GetUpdate() *UpdateProgress {
 	return nil
 }
 
+func (x *JobStatus) GetService() *ServiceHealth {
+	if x != nil {
+		return x.Service
+	}
+	return nil
+}
+
 func (x *JobStatus) GetRequestId() uint64 {
 	if x != nil {
 		return x.RequestId
+	}
+	return 0
+}
+
+// ServiceHealth is how the tasks of a service are, or one of them.
+type ServiceHealth struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Wanted uint32                 `protobuf:"varint,1,opt,name=wanted,proto3" json:"wanted,omitempty"` // tasks that are to run
+	// of them, by state: "starting", "unready", "ready", "leaving" and "lost" run, "waiting"
+	// wait for their restart, and "absent" for a machine or for what their job waits for
+	States map[string]uint32 `protobuf:"bytes,2,rep,name=states,proto3" json:"states,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	Checks []*CheckResult    `protobuf:"bytes,3,rep,name=checks,proto3" json:"checks,omitempty"` // of the job; of one task with their results
+	// The rest describes one task.
+	State         string `protobuf:"bytes,10,opt,name=state,proto3" json:"state,omitempty"`                           // "starting" to "lost"; empty: it has no attempt that runs
+	Since         int64  `protobuf:"varint,11,opt,name=since,proto3" json:"since,omitempty"`                          // unix nanoseconds: since when
+	Check         string `protobuf:"bytes,12,opt,name=check,proto3" json:"check,omitempty"`                           // the check that is the reason for the state; empty: none is
+	Detail        string `protobuf:"bytes,13,opt,name=detail,proto3" json:"detail,omitempty"`                         // what it last said
+	Restarts      uint32 `protobuf:"varint,14,opt,name=restarts,proto3" json:"restarts,omitempty"`                    // after ends that nobody asked for
+	EarlyEnds     uint32 `protobuf:"varint,15,opt,name=early_ends,json=earlyEnds,proto3" json:"early_ends,omitempty"` // those in a row that came too early; each makes the wait longer
+	RestartAt     int64  `protobuf:"varint,16,opt,name=restart_at,json=restartAt,proto3" json:"restart_at,omitempty"` // unix nanoseconds: when it is started again; 0: it does not wait for a time
+	Revision      uint32 `protobuf:"varint,17,opt,name=revision,proto3" json:"revision,omitempty"`                    // of its attempt, or of the next one
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ServiceHealth) Reset() {
+	*x = ServiceHealth{}
+	mi := &file_scheddapi_schedd_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ServiceHealth) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ServiceHealth) ProtoMessage() {}
+
+func (x *ServiceHealth) ProtoReflect() protoreflect.Message {
+	mi := &file_scheddapi_schedd_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ServiceHealth.ProtoReflect.Descriptor instead.
+func (*ServiceHealth) Descriptor() ([]byte, []int) {
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *ServiceHealth) GetWanted() uint32 {
+	if x != nil {
+		return x.Wanted
+	}
+	return 0
+}
+
+func (x *ServiceHealth) GetStates() map[string]uint32 {
+	if x != nil {
+		return x.States
+	}
+	return nil
+}
+
+func (x *ServiceHealth) GetChecks() []*CheckResult {
+	if x != nil {
+		return x.Checks
+	}
+	return nil
+}
+
+func (x *ServiceHealth) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *ServiceHealth) GetSince() int64 {
+	if x != nil {
+		return x.Since
+	}
+	return 0
+}
+
+func (x *ServiceHealth) GetCheck() string {
+	if x != nil {
+		return x.Check
+	}
+	return ""
+}
+
+func (x *ServiceHealth) GetDetail() string {
+	if x != nil {
+		return x.Detail
+	}
+	return ""
+}
+
+func (x *ServiceHealth) GetRestarts() uint32 {
+	if x != nil {
+		return x.Restarts
+	}
+	return 0
+}
+
+func (x *ServiceHealth) GetEarlyEnds() uint32 {
+	if x != nil {
+		return x.EarlyEnds
+	}
+	return 0
+}
+
+func (x *ServiceHealth) GetRestartAt() int64 {
+	if x != nil {
+		return x.RestartAt
+	}
+	return 0
+}
+
+func (x *ServiceHealth) GetRevision() uint32 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+// CheckResult is a health check of a service, and how its runs in a task end.
+type CheckResult struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Name     string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Result   string                 `protobuf:"bytes,2,opt,name=result,proto3" json:"result,omitempty"`      // "passed" or "failed"; empty: no run has said anything yet
+	Since    int64                  `protobuf:"varint,3,opt,name=since,proto3" json:"since,omitempty"`       // unix nanoseconds: since when it is so
+	Failures uint32                 `protobuf:"varint,4,opt,name=failures,proto3" json:"failures,omitempty"` // in a row; above ten those are counted in tens
+	Detail   string                 `protobuf:"bytes,5,opt,name=detail,proto3" json:"detail,omitempty"`      // why the last run failed
+	// The rest is what the job says of it; machines leave it out.
+	Kind          string `protobuf:"bytes,10,opt,name=kind,proto3" json:"kind,omitempty"`    // "http", "tcp" or "exec"
+	Live          bool   `protobuf:"varint,11,opt,name=live,proto3" json:"live,omitempty"`   // a task that fails it is started again
+	Port          string `protobuf:"bytes,12,opt,name=port,proto3" json:"port,omitempty"`    // the name of a port
+	Every         int64  `protobuf:"varint,13,opt,name=every,proto3" json:"every,omitempty"` // nanoseconds between two runs
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CheckResult) Reset() {
+	*x = CheckResult{}
+	mi := &file_scheddapi_schedd_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CheckResult) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CheckResult) ProtoMessage() {}
+
+func (x *CheckResult) ProtoReflect() protoreflect.Message {
+	mi := &file_scheddapi_schedd_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CheckResult.ProtoReflect.Descriptor instead.
+func (*CheckResult) Descriptor() ([]byte, []int) {
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *CheckResult) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *CheckResult) GetResult() string {
+	if x != nil {
+		return x.Result
+	}
+	return ""
+}
+
+func (x *CheckResult) GetSince() int64 {
+	if x != nil {
+		return x.Since
+	}
+	return 0
+}
+
+func (x *CheckResult) GetFailures() uint32 {
+	if x != nil {
+		return x.Failures
+	}
+	return 0
+}
+
+func (x *CheckResult) GetDetail() string {
+	if x != nil {
+		return x.Detail
+	}
+	return ""
+}
+
+func (x *CheckResult) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *CheckResult) GetLive() bool {
+	if x != nil {
+		return x.Live
+	}
+	return false
+}
+
+func (x *CheckResult) GetPort() string {
+	if x != nil {
+		return x.Port
+	}
+	return ""
+}
+
+func (x *CheckResult) GetEvery() int64 {
+	if x != nil {
+		return x.Every
 	}
 	return 0
 }
@@ -3168,7 +3414,7 @@ type FileTransfer struct {
 
 func (x *FileTransfer) Reset() {
 	*x = FileTransfer{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[35]
+	mi := &file_scheddapi_schedd_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3180,7 +3426,7 @@ func (x *FileTransfer) String() string {
 func (*FileTransfer) ProtoMessage() {}
 
 func (x *FileTransfer) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[35]
+	mi := &file_scheddapi_schedd_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3193,7 +3439,7 @@ func (x *FileTransfer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileTransfer.ProtoReflect.Descriptor instead.
 func (*FileTransfer) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{35}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *FileTransfer) GetKind() string {
@@ -3238,7 +3484,7 @@ type RunNow struct {
 
 func (x *RunNow) Reset() {
 	*x = RunNow{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[36]
+	mi := &file_scheddapi_schedd_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3250,7 +3496,7 @@ func (x *RunNow) String() string {
 func (*RunNow) ProtoMessage() {}
 
 func (x *RunNow) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[36]
+	mi := &file_scheddapi_schedd_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3263,7 +3509,7 @@ func (x *RunNow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunNow.ProtoReflect.Descriptor instead.
 func (*RunNow) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{36}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *RunNow) GetBy() string {
@@ -3314,7 +3560,7 @@ type Chunk struct {
 
 func (x *Chunk) Reset() {
 	*x = Chunk{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[37]
+	mi := &file_scheddapi_schedd_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3326,7 +3572,7 @@ func (x *Chunk) String() string {
 func (*Chunk) ProtoMessage() {}
 
 func (x *Chunk) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[37]
+	mi := &file_scheddapi_schedd_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3339,7 +3585,7 @@ func (x *Chunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Chunk.ProtoReflect.Descriptor instead.
 func (*Chunk) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{37}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Chunk) GetNode() string {
@@ -3396,7 +3642,7 @@ type ActRequest struct {
 
 func (x *ActRequest) Reset() {
 	*x = ActRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[38]
+	mi := &file_scheddapi_schedd_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3408,7 +3654,7 @@ func (x *ActRequest) String() string {
 func (*ActRequest) ProtoMessage() {}
 
 func (x *ActRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[38]
+	mi := &file_scheddapi_schedd_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3421,7 +3667,7 @@ func (x *ActRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActRequest.ProtoReflect.Descriptor instead.
 func (*ActRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{38}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ActRequest) GetVerb() ActRequest_Verb {
@@ -3548,7 +3794,7 @@ type NodeRelease struct {
 
 func (x *NodeRelease) Reset() {
 	*x = NodeRelease{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[39]
+	mi := &file_scheddapi_schedd_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3560,7 +3806,7 @@ func (x *NodeRelease) String() string {
 func (*NodeRelease) ProtoMessage() {}
 
 func (x *NodeRelease) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[39]
+	mi := &file_scheddapi_schedd_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3573,7 +3819,7 @@ func (x *NodeRelease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeRelease.ProtoReflect.Descriptor instead.
 func (*NodeRelease) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{39}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *NodeRelease) GetNodes() []string {
@@ -3611,7 +3857,7 @@ type UpdateOrder struct {
 
 func (x *UpdateOrder) Reset() {
 	*x = UpdateOrder{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[40]
+	mi := &file_scheddapi_schedd_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3623,7 +3869,7 @@ func (x *UpdateOrder) String() string {
 func (*UpdateOrder) ProtoMessage() {}
 
 func (x *UpdateOrder) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[40]
+	mi := &file_scheddapi_schedd_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3636,7 +3882,7 @@ func (x *UpdateOrder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateOrder.ProtoReflect.Descriptor instead.
 func (*UpdateOrder) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{40}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *UpdateOrder) GetAd() string {
@@ -3693,7 +3939,7 @@ type UpdateProgress struct {
 
 func (x *UpdateProgress) Reset() {
 	*x = UpdateProgress{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[41]
+	mi := &file_scheddapi_schedd_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3705,7 +3951,7 @@ func (x *UpdateProgress) String() string {
 func (*UpdateProgress) ProtoMessage() {}
 
 func (x *UpdateProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[41]
+	mi := &file_scheddapi_schedd_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3718,7 +3964,7 @@ func (x *UpdateProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateProgress.ProtoReflect.Descriptor instead.
 func (*UpdateProgress) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{41}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *UpdateProgress) GetState() string {
@@ -3807,7 +4053,7 @@ type Alteration struct {
 
 func (x *Alteration) Reset() {
 	*x = Alteration{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[42]
+	mi := &file_scheddapi_schedd_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3819,7 +4065,7 @@ func (x *Alteration) String() string {
 func (*Alteration) ProtoMessage() {}
 
 func (x *Alteration) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[42]
+	mi := &file_scheddapi_schedd_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3832,7 +4078,7 @@ func (x *Alteration) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Alteration.ProtoReflect.Descriptor instead.
 func (*Alteration) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{42}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Alteration) GetChanges() string {
@@ -3879,7 +4125,7 @@ type ActReply struct {
 
 func (x *ActReply) Reset() {
 	*x = ActReply{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[43]
+	mi := &file_scheddapi_schedd_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3891,7 +4137,7 @@ func (x *ActReply) String() string {
 func (*ActReply) ProtoMessage() {}
 
 func (x *ActReply) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[43]
+	mi := &file_scheddapi_schedd_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3904,7 +4150,7 @@ func (x *ActReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActReply.ProtoReflect.Descriptor instead.
 func (*ActReply) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{43}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ActReply) GetResults() []*ActReply_Result {
@@ -3924,7 +4170,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[44]
+	mi := &file_scheddapi_schedd_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3936,7 +4182,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[44]
+	mi := &file_scheddapi_schedd_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3949,7 +4195,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{44}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *WatchRequest) GetSelection() *Selection {
@@ -3978,7 +4224,7 @@ type WatchEvent struct {
 
 func (x *WatchEvent) Reset() {
 	*x = WatchEvent{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[45]
+	mi := &file_scheddapi_schedd_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3990,7 +4236,7 @@ func (x *WatchEvent) String() string {
 func (*WatchEvent) ProtoMessage() {}
 
 func (x *WatchEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[45]
+	mi := &file_scheddapi_schedd_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4003,7 +4249,7 @@ func (x *WatchEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchEvent.ProtoReflect.Descriptor instead.
 func (*WatchEvent) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{45}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *WatchEvent) GetStatus() *JobStatus {
@@ -4033,7 +4279,7 @@ type LogsRequest struct {
 
 func (x *LogsRequest) Reset() {
 	*x = LogsRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[46]
+	mi := &file_scheddapi_schedd_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4045,7 +4291,7 @@ func (x *LogsRequest) String() string {
 func (*LogsRequest) ProtoMessage() {}
 
 func (x *LogsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[46]
+	mi := &file_scheddapi_schedd_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4058,7 +4304,7 @@ func (x *LogsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogsRequest.ProtoReflect.Descriptor instead.
 func (*LogsRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{46}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *LogsRequest) GetId() string {
@@ -4107,7 +4353,7 @@ type LogChunk struct {
 
 func (x *LogChunk) Reset() {
 	*x = LogChunk{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[47]
+	mi := &file_scheddapi_schedd_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4119,7 +4365,7 @@ func (x *LogChunk) String() string {
 func (*LogChunk) ProtoMessage() {}
 
 func (x *LogChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[47]
+	mi := &file_scheddapi_schedd_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4132,7 +4378,7 @@ func (x *LogChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogChunk.ProtoReflect.Descriptor instead.
 func (*LogChunk) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{47}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *LogChunk) GetData() []byte {
@@ -4165,7 +4411,7 @@ type WhyRequest struct {
 
 func (x *WhyRequest) Reset() {
 	*x = WhyRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[48]
+	mi := &file_scheddapi_schedd_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4177,7 +4423,7 @@ func (x *WhyRequest) String() string {
 func (*WhyRequest) ProtoMessage() {}
 
 func (x *WhyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[48]
+	mi := &file_scheddapi_schedd_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4190,7 +4436,7 @@ func (x *WhyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyRequest.ProtoReflect.Descriptor instead.
 func (*WhyRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{48}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *WhyRequest) GetId() string {
@@ -4212,7 +4458,7 @@ type WhyReply struct {
 
 func (x *WhyReply) Reset() {
 	*x = WhyReply{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[49]
+	mi := &file_scheddapi_schedd_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4224,7 +4470,7 @@ func (x *WhyReply) String() string {
 func (*WhyReply) ProtoMessage() {}
 
 func (x *WhyReply) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[49]
+	mi := &file_scheddapi_schedd_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4237,7 +4483,7 @@ func (x *WhyReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyReply.ProtoReflect.Descriptor instead.
 func (*WhyReply) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{49}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *WhyReply) GetStatus() *JobStatus {
@@ -4292,7 +4538,7 @@ type Explanation struct {
 
 func (x *Explanation) Reset() {
 	*x = Explanation{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[50]
+	mi := &file_scheddapi_schedd_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4304,7 +4550,7 @@ func (x *Explanation) String() string {
 func (*Explanation) ProtoMessage() {}
 
 func (x *Explanation) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[50]
+	mi := &file_scheddapi_schedd_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4317,7 +4563,7 @@ func (x *Explanation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation.ProtoReflect.Descriptor instead.
 func (*Explanation) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{50}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Explanation) GetMachines() uint32 {
@@ -4434,7 +4680,7 @@ type EventsRequest struct {
 
 func (x *EventsRequest) Reset() {
 	*x = EventsRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[51]
+	mi := &file_scheddapi_schedd_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4446,7 +4692,7 @@ func (x *EventsRequest) String() string {
 func (*EventsRequest) ProtoMessage() {}
 
 func (x *EventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[51]
+	mi := &file_scheddapi_schedd_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4459,7 +4705,7 @@ func (x *EventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventsRequest.ProtoReflect.Descriptor instead.
 func (*EventsRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{51}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *EventsRequest) GetId() string {
@@ -4489,7 +4735,7 @@ type JobEvent struct {
 
 func (x *JobEvent) Reset() {
 	*x = JobEvent{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[52]
+	mi := &file_scheddapi_schedd_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4501,7 +4747,7 @@ func (x *JobEvent) String() string {
 func (*JobEvent) ProtoMessage() {}
 
 func (x *JobEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[52]
+	mi := &file_scheddapi_schedd_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4514,7 +4760,7 @@ func (x *JobEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobEvent.ProtoReflect.Descriptor instead.
 func (*JobEvent) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{52}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *JobEvent) GetSequence() uint64 {
@@ -4612,7 +4858,7 @@ type CheckpointImage struct {
 
 func (x *CheckpointImage) Reset() {
 	*x = CheckpointImage{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[53]
+	mi := &file_scheddapi_schedd_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4624,7 +4870,7 @@ func (x *CheckpointImage) String() string {
 func (*CheckpointImage) ProtoMessage() {}
 
 func (x *CheckpointImage) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[53]
+	mi := &file_scheddapi_schedd_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4637,7 +4883,7 @@ func (x *CheckpointImage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointImage.ProtoReflect.Descriptor instead.
 func (*CheckpointImage) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{53}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *CheckpointImage) GetSequence() uint64 {
@@ -4708,7 +4954,7 @@ type HealthRequest struct {
 
 func (x *HealthRequest) Reset() {
 	*x = HealthRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[54]
+	mi := &file_scheddapi_schedd_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4720,7 +4966,7 @@ func (x *HealthRequest) String() string {
 func (*HealthRequest) ProtoMessage() {}
 
 func (x *HealthRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[54]
+	mi := &file_scheddapi_schedd_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4733,7 +4979,7 @@ func (x *HealthRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthRequest.ProtoReflect.Descriptor instead.
 func (*HealthRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{54}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *HealthRequest) GetBrief() bool {
@@ -4774,7 +5020,7 @@ type HealthReply struct {
 
 func (x *HealthReply) Reset() {
 	*x = HealthReply{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[55]
+	mi := &file_scheddapi_schedd_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4786,7 +5032,7 @@ func (x *HealthReply) String() string {
 func (*HealthReply) ProtoMessage() {}
 
 func (x *HealthReply) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[55]
+	mi := &file_scheddapi_schedd_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4799,7 +5045,7 @@ func (x *HealthReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthReply.ProtoReflect.Descriptor instead.
 func (*HealthReply) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{55}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *HealthReply) GetName() string {
@@ -4925,7 +5171,7 @@ type WaitReasonCount struct {
 
 func (x *WaitReasonCount) Reset() {
 	*x = WaitReasonCount{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[56]
+	mi := &file_scheddapi_schedd_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4937,7 +5183,7 @@ func (x *WaitReasonCount) String() string {
 func (*WaitReasonCount) ProtoMessage() {}
 
 func (x *WaitReasonCount) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[56]
+	mi := &file_scheddapi_schedd_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4950,7 +5196,7 @@ func (x *WaitReasonCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitReasonCount.ProtoReflect.Descriptor instead.
 func (*WaitReasonCount) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{56}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *WaitReasonCount) GetReason() string {
@@ -4979,7 +5225,7 @@ type OldestWait struct {
 
 func (x *OldestWait) Reset() {
 	*x = OldestWait{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[57]
+	mi := &file_scheddapi_schedd_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4991,7 +5237,7 @@ func (x *OldestWait) String() string {
 func (*OldestWait) ProtoMessage() {}
 
 func (x *OldestWait) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[57]
+	mi := &file_scheddapi_schedd_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5004,7 +5250,7 @@ func (x *OldestWait) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OldestWait.ProtoReflect.Descriptor instead.
 func (*OldestWait) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{57}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *OldestWait) GetBand() string {
@@ -5040,7 +5286,7 @@ type AdQuery struct {
 
 func (x *AdQuery) Reset() {
 	*x = AdQuery{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[58]
+	mi := &file_scheddapi_schedd_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5052,7 +5298,7 @@ func (x *AdQuery) String() string {
 func (*AdQuery) ProtoMessage() {}
 
 func (x *AdQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[58]
+	mi := &file_scheddapi_schedd_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5065,7 +5311,7 @@ func (x *AdQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdQuery.ProtoReflect.Descriptor instead.
 func (*AdQuery) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{58}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *AdQuery) GetType() string {
@@ -5105,7 +5351,7 @@ type AdText struct {
 
 func (x *AdText) Reset() {
 	*x = AdText{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[59]
+	mi := &file_scheddapi_schedd_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5117,7 +5363,7 @@ func (x *AdText) String() string {
 func (*AdText) ProtoMessage() {}
 
 func (x *AdText) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[59]
+	mi := &file_scheddapi_schedd_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5130,7 +5376,7 @@ func (x *AdText) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdText.ProtoReflect.Descriptor instead.
 func (*AdText) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{59}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *AdText) GetAd() string {
@@ -5166,7 +5412,7 @@ type CellRequest struct {
 
 func (x *CellRequest) Reset() {
 	*x = CellRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[60]
+	mi := &file_scheddapi_schedd_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5178,7 +5424,7 @@ func (x *CellRequest) String() string {
 func (*CellRequest) ProtoMessage() {}
 
 func (x *CellRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[60]
+	mi := &file_scheddapi_schedd_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5191,7 +5437,7 @@ func (x *CellRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellRequest.ProtoReflect.Descriptor instead.
 func (*CellRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{60}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *CellRequest) GetVerb() string {
@@ -5289,7 +5535,7 @@ type CheckpointCellRequest struct {
 
 func (x *CheckpointCellRequest) Reset() {
 	*x = CheckpointCellRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[61]
+	mi := &file_scheddapi_schedd_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5301,7 +5547,7 @@ func (x *CheckpointCellRequest) String() string {
 func (*CheckpointCellRequest) ProtoMessage() {}
 
 func (x *CheckpointCellRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[61]
+	mi := &file_scheddapi_schedd_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5314,7 +5560,7 @@ func (x *CheckpointCellRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointCellRequest.ProtoReflect.Descriptor instead.
 func (*CheckpointCellRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{61}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *CheckpointCellRequest) GetWho() string {
@@ -5333,7 +5579,7 @@ type CheckpointPiece struct {
 
 func (x *CheckpointPiece) Reset() {
 	*x = CheckpointPiece{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[62]
+	mi := &file_scheddapi_schedd_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5345,7 +5591,7 @@ func (x *CheckpointPiece) String() string {
 func (*CheckpointPiece) ProtoMessage() {}
 
 func (x *CheckpointPiece) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[62]
+	mi := &file_scheddapi_schedd_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5358,7 +5604,7 @@ func (x *CheckpointPiece) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointPiece.ProtoReflect.Descriptor instead.
 func (*CheckpointPiece) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{62}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *CheckpointPiece) GetData() []byte {
@@ -5378,7 +5624,7 @@ type CellReply struct {
 
 func (x *CellReply) Reset() {
 	*x = CellReply{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[63]
+	mi := &file_scheddapi_schedd_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5390,7 +5636,7 @@ func (x *CellReply) String() string {
 func (*CellReply) ProtoMessage() {}
 
 func (x *CellReply) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[63]
+	mi := &file_scheddapi_schedd_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5403,7 +5649,7 @@ func (x *CellReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellReply.ProtoReflect.Descriptor instead.
 func (*CellReply) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{63}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *CellReply) GetDocument() []byte {
@@ -5433,7 +5679,7 @@ type Placed struct {
 
 func (x *Placed) Reset() {
 	*x = Placed{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[64]
+	mi := &file_scheddapi_schedd_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5445,7 +5691,7 @@ func (x *Placed) String() string {
 func (*Placed) ProtoMessage() {}
 
 func (x *Placed) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[64]
+	mi := &file_scheddapi_schedd_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5458,7 +5704,7 @@ func (x *Placed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed.ProtoReflect.Descriptor instead.
 func (*Placed) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{64}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *Placed) GetUnits() []string {
@@ -5503,7 +5749,7 @@ type PortGiven struct {
 
 func (x *PortGiven) Reset() {
 	*x = PortGiven{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[65]
+	mi := &file_scheddapi_schedd_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5515,7 +5761,7 @@ func (x *PortGiven) String() string {
 func (*PortGiven) ProtoMessage() {}
 
 func (x *PortGiven) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[65]
+	mi := &file_scheddapi_schedd_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5528,7 +5774,7 @@ func (x *PortGiven) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PortGiven.ProtoReflect.Descriptor instead.
 func (*PortGiven) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{65}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *PortGiven) GetName() string {
@@ -5590,7 +5836,7 @@ type ShellInput struct {
 
 func (x *ShellInput) Reset() {
 	*x = ShellInput{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[66]
+	mi := &file_scheddapi_schedd_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5602,7 +5848,7 @@ func (x *ShellInput) String() string {
 func (*ShellInput) ProtoMessage() {}
 
 func (x *ShellInput) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[66]
+	mi := &file_scheddapi_schedd_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5615,7 +5861,7 @@ func (x *ShellInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellInput.ProtoReflect.Descriptor instead.
 func (*ShellInput) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{66}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *ShellInput) GetTask() string {
@@ -5723,7 +5969,7 @@ type ShellOutput struct {
 
 func (x *ShellOutput) Reset() {
 	*x = ShellOutput{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[67]
+	mi := &file_scheddapi_schedd_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5735,7 +5981,7 @@ func (x *ShellOutput) String() string {
 func (*ShellOutput) ProtoMessage() {}
 
 func (x *ShellOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[67]
+	mi := &file_scheddapi_schedd_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5748,7 +5994,7 @@ func (x *ShellOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellOutput.ProtoReflect.Descriptor instead.
 func (*ShellOutput) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{67}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *ShellOutput) GetData() []byte {
@@ -5807,7 +6053,7 @@ type AccountingQuery struct {
 
 func (x *AccountingQuery) Reset() {
 	*x = AccountingQuery{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[68]
+	mi := &file_scheddapi_schedd_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5819,7 +6065,7 @@ func (x *AccountingQuery) String() string {
 func (*AccountingQuery) ProtoMessage() {}
 
 func (x *AccountingQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[68]
+	mi := &file_scheddapi_schedd_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5832,7 +6078,7 @@ func (x *AccountingQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountingQuery.ProtoReflect.Descriptor instead.
 func (*AccountingQuery) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{68}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *AccountingQuery) GetQuery() []byte {
@@ -5866,7 +6112,7 @@ type AccountingPiece struct {
 
 func (x *AccountingPiece) Reset() {
 	*x = AccountingPiece{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[69]
+	mi := &file_scheddapi_schedd_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5878,7 +6124,7 @@ func (x *AccountingPiece) String() string {
 func (*AccountingPiece) ProtoMessage() {}
 
 func (x *AccountingPiece) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[69]
+	mi := &file_scheddapi_schedd_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5891,7 +6137,7 @@ func (x *AccountingPiece) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountingPiece.ProtoReflect.Descriptor instead.
 func (*AccountingPiece) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{69}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *AccountingPiece) GetLines() []byte {
@@ -5913,7 +6159,7 @@ type AccountingChange struct {
 
 func (x *AccountingChange) Reset() {
 	*x = AccountingChange{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[70]
+	mi := &file_scheddapi_schedd_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5925,7 +6171,7 @@ func (x *AccountingChange) String() string {
 func (*AccountingChange) ProtoMessage() {}
 
 func (x *AccountingChange) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[70]
+	mi := &file_scheddapi_schedd_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5938,7 +6184,7 @@ func (x *AccountingChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountingChange.ProtoReflect.Descriptor instead.
 func (*AccountingChange) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{70}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *AccountingChange) GetChange() []byte {
@@ -5971,7 +6217,7 @@ type AccountingResult struct {
 
 func (x *AccountingResult) Reset() {
 	*x = AccountingResult{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[71]
+	mi := &file_scheddapi_schedd_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5983,7 +6229,7 @@ func (x *AccountingResult) String() string {
 func (*AccountingResult) ProtoMessage() {}
 
 func (x *AccountingResult) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[71]
+	mi := &file_scheddapi_schedd_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5996,7 +6242,7 @@ func (x *AccountingResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountingResult.ProtoReflect.Descriptor instead.
 func (*AccountingResult) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{71}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *AccountingResult) GetDocument() []byte {
@@ -6019,7 +6265,7 @@ type NamesQuery struct {
 
 func (x *NamesQuery) Reset() {
 	*x = NamesQuery{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[72]
+	mi := &file_scheddapi_schedd_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6031,7 +6277,7 @@ func (x *NamesQuery) String() string {
 func (*NamesQuery) ProtoMessage() {}
 
 func (x *NamesQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[72]
+	mi := &file_scheddapi_schedd_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6044,7 +6290,7 @@ func (x *NamesQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NamesQuery.ProtoReflect.Descriptor instead.
 func (*NamesQuery) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{72}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *NamesQuery) GetOwner() string {
@@ -6090,7 +6336,7 @@ type NamesUpdate struct {
 
 func (x *NamesUpdate) Reset() {
 	*x = NamesUpdate{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[73]
+	mi := &file_scheddapi_schedd_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6102,7 +6348,7 @@ func (x *NamesUpdate) String() string {
 func (*NamesUpdate) ProtoMessage() {}
 
 func (x *NamesUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[73]
+	mi := &file_scheddapi_schedd_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6115,7 +6361,7 @@ func (x *NamesUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NamesUpdate.ProtoReflect.Descriptor instead.
 func (*NamesUpdate) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{73}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *NamesUpdate) GetVersion() uint64 {
@@ -6165,7 +6411,7 @@ type EndpointKey struct {
 
 func (x *EndpointKey) Reset() {
 	*x = EndpointKey{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[74]
+	mi := &file_scheddapi_schedd_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6177,7 +6423,7 @@ func (x *EndpointKey) String() string {
 func (*EndpointKey) ProtoMessage() {}
 
 func (x *EndpointKey) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[74]
+	mi := &file_scheddapi_schedd_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6190,7 +6436,7 @@ func (x *EndpointKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndpointKey.ProtoReflect.Descriptor instead.
 func (*EndpointKey) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{74}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *EndpointKey) GetOwner() string {
@@ -6238,7 +6484,7 @@ type ServiceEndpoint struct {
 
 func (x *ServiceEndpoint) Reset() {
 	*x = ServiceEndpoint{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[75]
+	mi := &file_scheddapi_schedd_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6250,7 +6496,7 @@ func (x *ServiceEndpoint) String() string {
 func (*ServiceEndpoint) ProtoMessage() {}
 
 func (x *ServiceEndpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[75]
+	mi := &file_scheddapi_schedd_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6263,7 +6509,7 @@ func (x *ServiceEndpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceEndpoint.ProtoReflect.Descriptor instead.
 func (*ServiceEndpoint) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{75}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *ServiceEndpoint) GetKey() *EndpointKey {
@@ -6339,7 +6585,7 @@ type EndpointPort struct {
 
 func (x *EndpointPort) Reset() {
 	*x = EndpointPort{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[76]
+	mi := &file_scheddapi_schedd_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6351,7 +6597,7 @@ func (x *EndpointPort) String() string {
 func (*EndpointPort) ProtoMessage() {}
 
 func (x *EndpointPort) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[76]
+	mi := &file_scheddapi_schedd_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6364,7 +6610,7 @@ func (x *EndpointPort) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndpointPort.ProtoReflect.Descriptor instead.
 func (*EndpointPort) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{76}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *EndpointPort) GetName() string {
@@ -6395,7 +6641,7 @@ type ActReply_Result struct {
 
 func (x *ActReply_Result) Reset() {
 	*x = ActReply_Result{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[79]
+	mi := &file_scheddapi_schedd_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6407,7 +6653,7 @@ func (x *ActReply_Result) String() string {
 func (*ActReply_Result) ProtoMessage() {}
 
 func (x *ActReply_Result) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[79]
+	mi := &file_scheddapi_schedd_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6420,7 +6666,7 @@ func (x *ActReply_Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActReply_Result.ProtoReflect.Descriptor instead.
 func (*ActReply_Result) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{43, 0}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{45, 0}
 }
 
 func (x *ActReply_Result) GetId() string {
@@ -6476,7 +6722,7 @@ type Explanation_Reason struct {
 
 func (x *Explanation_Reason) Reset() {
 	*x = Explanation_Reason{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[80]
+	mi := &file_scheddapi_schedd_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6488,7 +6734,7 @@ func (x *Explanation_Reason) String() string {
 func (*Explanation_Reason) ProtoMessage() {}
 
 func (x *Explanation_Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[80]
+	mi := &file_scheddapi_schedd_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6501,7 +6747,7 @@ func (x *Explanation_Reason) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation_Reason.ProtoReflect.Descriptor instead.
 func (*Explanation_Reason) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{50, 0}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{52, 0}
 }
 
 func (x *Explanation_Reason) GetText() string {
@@ -6541,7 +6787,7 @@ type Explanation_Condition struct {
 
 func (x *Explanation_Condition) Reset() {
 	*x = Explanation_Condition{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[81]
+	mi := &file_scheddapi_schedd_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6553,7 +6799,7 @@ func (x *Explanation_Condition) String() string {
 func (*Explanation_Condition) ProtoMessage() {}
 
 func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[81]
+	mi := &file_scheddapi_schedd_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6566,7 +6812,7 @@ func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation_Condition.ProtoReflect.Descriptor instead.
 func (*Explanation_Condition) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{50, 1}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{52, 1}
 }
 
 func (x *Explanation_Condition) GetText() string {
@@ -6638,7 +6884,7 @@ type Placed_Gpu struct {
 
 func (x *Placed_Gpu) Reset() {
 	*x = Placed_Gpu{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[82]
+	mi := &file_scheddapi_schedd_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6650,7 +6896,7 @@ func (x *Placed_Gpu) String() string {
 func (*Placed_Gpu) ProtoMessage() {}
 
 func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[82]
+	mi := &file_scheddapi_schedd_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6663,7 +6909,7 @@ func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed_Gpu.ProtoReflect.Descriptor instead.
 func (*Placed_Gpu) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{64, 0}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{66, 0}
 }
 
 func (x *Placed_Gpu) GetUuid() string {
@@ -6905,7 +7151,7 @@ const file_scheddapi_schedd_proto_rawDesc = "" +
 	"\aRefused\x12\x1a\n" +
 	"\bselector\x18\x01 \x01(\tR\bselector\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\rR\x04kind\x12\x12\n" +
-	"\x04text\x18\x03 \x01(\tR\x04text\"\xc5\f\n" +
+	"\x04text\x18\x03 \x01(\tR\x04text\"\xfa\f\n" +
 	"\tJobStatus\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
@@ -6958,12 +7204,42 @@ const file_scheddapi_schedd_proto_rawDesc = "" +
 	"\vtask_number\x18> \x01(\rR\n" +
 	"taskNumber\x126\n" +
 	"\ttransfers\x18? \x03(\v2\x18.roost.wire.FileTransferR\ttransfers\x122\n" +
-	"\x06update\x18F \x01(\v2\x1a.roost.wire.UpdateProgressR\x06update\x12\x1d\n" +
+	"\x06update\x18F \x01(\v2\x1a.roost.wire.UpdateProgressR\x06update\x123\n" +
+	"\aservice\x18P \x01(\v2\x19.roost.wire.ServiceHealthR\aservice\x12\x1d\n" +
 	"\n" +
 	"request_id\x187 \x01(\x04R\trequestId\x1a9\n" +
 	"\vCountsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"h\n" +
+	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\xa2\x03\n" +
+	"\rServiceHealth\x12\x16\n" +
+	"\x06wanted\x18\x01 \x01(\rR\x06wanted\x12=\n" +
+	"\x06states\x18\x02 \x03(\v2%.roost.wire.ServiceHealth.StatesEntryR\x06states\x12/\n" +
+	"\x06checks\x18\x03 \x03(\v2\x17.roost.wire.CheckResultR\x06checks\x12\x14\n" +
+	"\x05state\x18\n" +
+	" \x01(\tR\x05state\x12\x14\n" +
+	"\x05since\x18\v \x01(\x03R\x05since\x12\x14\n" +
+	"\x05check\x18\f \x01(\tR\x05check\x12\x16\n" +
+	"\x06detail\x18\r \x01(\tR\x06detail\x12\x1a\n" +
+	"\brestarts\x18\x0e \x01(\rR\brestarts\x12\x1d\n" +
+	"\n" +
+	"early_ends\x18\x0f \x01(\rR\tearlyEnds\x12\x1d\n" +
+	"\n" +
+	"restart_at\x18\x10 \x01(\x03R\trestartAt\x12\x1a\n" +
+	"\brevision\x18\x11 \x01(\rR\brevision\x1a9\n" +
+	"\vStatesEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\xd5\x01\n" +
+	"\vCheckResult\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
+	"\x06result\x18\x02 \x01(\tR\x06result\x12\x14\n" +
+	"\x05since\x18\x03 \x01(\x03R\x05since\x12\x1a\n" +
+	"\bfailures\x18\x04 \x01(\rR\bfailures\x12\x16\n" +
+	"\x06detail\x18\x05 \x01(\tR\x06detail\x12\x12\n" +
+	"\x04kind\x18\n" +
+	" \x01(\tR\x04kind\x12\x12\n" +
+	"\x04live\x18\v \x01(\bR\x04live\x12\x12\n" +
+	"\x04port\x18\f \x01(\tR\x04port\x12\x14\n" +
+	"\x05every\x18\r \x01(\x03R\x05every\"h\n" +
 	"\fFileTransfer\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x14\n" +
 	"\x05bytes\x18\x02 \x01(\x03R\x05bytes\x12\x14\n" +
@@ -7337,7 +7613,7 @@ func file_scheddapi_schedd_proto_rawDescGZIP() []byte {
 }
 
 var file_scheddapi_schedd_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_scheddapi_schedd_proto_msgTypes = make([]protoimpl.MessageInfo, 83)
+var file_scheddapi_schedd_proto_msgTypes = make([]protoimpl.MessageInfo, 86)
 var file_scheddapi_schedd_proto_goTypes = []any{
 	(Cause)(0),                    // 0: roost.wire.Cause
 	(ActRequest_Verb)(0),          // 1: roost.wire.ActRequest.Verb
@@ -7377,54 +7653,57 @@ var file_scheddapi_schedd_proto_goTypes = []any{
 	(*QueryRequest)(nil),          // 35: roost.wire.QueryRequest
 	(*Refused)(nil),               // 36: roost.wire.Refused
 	(*JobStatus)(nil),             // 37: roost.wire.JobStatus
-	(*FileTransfer)(nil),          // 38: roost.wire.FileTransfer
-	(*RunNow)(nil),                // 39: roost.wire.RunNow
-	(*Chunk)(nil),                 // 40: roost.wire.Chunk
-	(*ActRequest)(nil),            // 41: roost.wire.ActRequest
-	(*NodeRelease)(nil),           // 42: roost.wire.NodeRelease
-	(*UpdateOrder)(nil),           // 43: roost.wire.UpdateOrder
-	(*UpdateProgress)(nil),        // 44: roost.wire.UpdateProgress
-	(*Alteration)(nil),            // 45: roost.wire.Alteration
-	(*ActReply)(nil),              // 46: roost.wire.ActReply
-	(*WatchRequest)(nil),          // 47: roost.wire.WatchRequest
-	(*WatchEvent)(nil),            // 48: roost.wire.WatchEvent
-	(*LogsRequest)(nil),           // 49: roost.wire.LogsRequest
-	(*LogChunk)(nil),              // 50: roost.wire.LogChunk
-	(*WhyRequest)(nil),            // 51: roost.wire.WhyRequest
-	(*WhyReply)(nil),              // 52: roost.wire.WhyReply
-	(*Explanation)(nil),           // 53: roost.wire.Explanation
-	(*EventsRequest)(nil),         // 54: roost.wire.EventsRequest
-	(*JobEvent)(nil),              // 55: roost.wire.JobEvent
-	(*CheckpointImage)(nil),       // 56: roost.wire.CheckpointImage
-	(*HealthRequest)(nil),         // 57: roost.wire.HealthRequest
-	(*HealthReply)(nil),           // 58: roost.wire.HealthReply
-	(*WaitReasonCount)(nil),       // 59: roost.wire.WaitReasonCount
-	(*OldestWait)(nil),            // 60: roost.wire.OldestWait
-	(*AdQuery)(nil),               // 61: roost.wire.AdQuery
-	(*AdText)(nil),                // 62: roost.wire.AdText
-	(*CellRequest)(nil),           // 63: roost.wire.CellRequest
-	(*CheckpointCellRequest)(nil), // 64: roost.wire.CheckpointCellRequest
-	(*CheckpointPiece)(nil),       // 65: roost.wire.CheckpointPiece
-	(*CellReply)(nil),             // 66: roost.wire.CellReply
-	(*Placed)(nil),                // 67: roost.wire.Placed
-	(*PortGiven)(nil),             // 68: roost.wire.PortGiven
-	(*ShellInput)(nil),            // 69: roost.wire.ShellInput
-	(*ShellOutput)(nil),           // 70: roost.wire.ShellOutput
-	(*AccountingQuery)(nil),       // 71: roost.wire.AccountingQuery
-	(*AccountingPiece)(nil),       // 72: roost.wire.AccountingPiece
-	(*AccountingChange)(nil),      // 73: roost.wire.AccountingChange
-	(*AccountingResult)(nil),      // 74: roost.wire.AccountingResult
-	(*NamesQuery)(nil),            // 75: roost.wire.NamesQuery
-	(*NamesUpdate)(nil),           // 76: roost.wire.NamesUpdate
-	(*EndpointKey)(nil),           // 77: roost.wire.EndpointKey
-	(*ServiceEndpoint)(nil),       // 78: roost.wire.ServiceEndpoint
-	(*EndpointPort)(nil),          // 79: roost.wire.EndpointPort
-	nil,                           // 80: roost.wire.JobStatus.CountsEntry
-	nil,                           // 81: roost.wire.UpdateProgress.TasksEntry
-	(*ActReply_Result)(nil),       // 82: roost.wire.ActReply.Result
-	(*Explanation_Reason)(nil),    // 83: roost.wire.Explanation.Reason
-	(*Explanation_Condition)(nil), // 84: roost.wire.Explanation.Condition
-	(*Placed_Gpu)(nil),            // 85: roost.wire.Placed.Gpu
+	(*ServiceHealth)(nil),         // 38: roost.wire.ServiceHealth
+	(*CheckResult)(nil),           // 39: roost.wire.CheckResult
+	(*FileTransfer)(nil),          // 40: roost.wire.FileTransfer
+	(*RunNow)(nil),                // 41: roost.wire.RunNow
+	(*Chunk)(nil),                 // 42: roost.wire.Chunk
+	(*ActRequest)(nil),            // 43: roost.wire.ActRequest
+	(*NodeRelease)(nil),           // 44: roost.wire.NodeRelease
+	(*UpdateOrder)(nil),           // 45: roost.wire.UpdateOrder
+	(*UpdateProgress)(nil),        // 46: roost.wire.UpdateProgress
+	(*Alteration)(nil),            // 47: roost.wire.Alteration
+	(*ActReply)(nil),              // 48: roost.wire.ActReply
+	(*WatchRequest)(nil),          // 49: roost.wire.WatchRequest
+	(*WatchEvent)(nil),            // 50: roost.wire.WatchEvent
+	(*LogsRequest)(nil),           // 51: roost.wire.LogsRequest
+	(*LogChunk)(nil),              // 52: roost.wire.LogChunk
+	(*WhyRequest)(nil),            // 53: roost.wire.WhyRequest
+	(*WhyReply)(nil),              // 54: roost.wire.WhyReply
+	(*Explanation)(nil),           // 55: roost.wire.Explanation
+	(*EventsRequest)(nil),         // 56: roost.wire.EventsRequest
+	(*JobEvent)(nil),              // 57: roost.wire.JobEvent
+	(*CheckpointImage)(nil),       // 58: roost.wire.CheckpointImage
+	(*HealthRequest)(nil),         // 59: roost.wire.HealthRequest
+	(*HealthReply)(nil),           // 60: roost.wire.HealthReply
+	(*WaitReasonCount)(nil),       // 61: roost.wire.WaitReasonCount
+	(*OldestWait)(nil),            // 62: roost.wire.OldestWait
+	(*AdQuery)(nil),               // 63: roost.wire.AdQuery
+	(*AdText)(nil),                // 64: roost.wire.AdText
+	(*CellRequest)(nil),           // 65: roost.wire.CellRequest
+	(*CheckpointCellRequest)(nil), // 66: roost.wire.CheckpointCellRequest
+	(*CheckpointPiece)(nil),       // 67: roost.wire.CheckpointPiece
+	(*CellReply)(nil),             // 68: roost.wire.CellReply
+	(*Placed)(nil),                // 69: roost.wire.Placed
+	(*PortGiven)(nil),             // 70: roost.wire.PortGiven
+	(*ShellInput)(nil),            // 71: roost.wire.ShellInput
+	(*ShellOutput)(nil),           // 72: roost.wire.ShellOutput
+	(*AccountingQuery)(nil),       // 73: roost.wire.AccountingQuery
+	(*AccountingPiece)(nil),       // 74: roost.wire.AccountingPiece
+	(*AccountingChange)(nil),      // 75: roost.wire.AccountingChange
+	(*AccountingResult)(nil),      // 76: roost.wire.AccountingResult
+	(*NamesQuery)(nil),            // 77: roost.wire.NamesQuery
+	(*NamesUpdate)(nil),           // 78: roost.wire.NamesUpdate
+	(*EndpointKey)(nil),           // 79: roost.wire.EndpointKey
+	(*ServiceEndpoint)(nil),       // 80: roost.wire.ServiceEndpoint
+	(*EndpointPort)(nil),          // 81: roost.wire.EndpointPort
+	nil,                           // 82: roost.wire.JobStatus.CountsEntry
+	nil,                           // 83: roost.wire.ServiceHealth.StatesEntry
+	nil,                           // 84: roost.wire.UpdateProgress.TasksEntry
+	(*ActReply_Result)(nil),       // 85: roost.wire.ActReply.Result
+	(*Explanation_Reason)(nil),    // 86: roost.wire.Explanation.Reason
+	(*Explanation_Condition)(nil), // 87: roost.wire.Explanation.Condition
+	(*Placed_Gpu)(nil),            // 88: roost.wire.Placed.Gpu
 }
 var file_scheddapi_schedd_proto_depIdxs = []int32{
 	0,  // 0: roost.wire.ExitStatus.cause:type_name -> roost.wire.Cause
@@ -7442,53 +7721,56 @@ var file_scheddapi_schedd_proto_depIdxs = []int32{
 	28, // 12: roost.wire.JobSpec.columns:type_name -> roost.wire.Column
 	27, // 13: roost.wire.SubmitRequest.jobs:type_name -> roost.wire.JobSpec
 	34, // 14: roost.wire.QueryRequest.selection:type_name -> roost.wire.Selection
-	80, // 15: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
+	82, // 15: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
 	3,  // 16: roost.wire.JobStatus.request:type_name -> roost.wire.Resources
 	5,  // 17: roost.wire.JobStatus.exit:type_name -> roost.wire.ExitStatus
 	7,  // 18: roost.wire.JobStatus.usage:type_name -> roost.wire.TaskUsage
-	67, // 19: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
+	69, // 19: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
 	36, // 20: roost.wire.JobStatus.refused:type_name -> roost.wire.Refused
-	40, // 21: roost.wire.JobStatus.chunks:type_name -> roost.wire.Chunk
-	39, // 22: roost.wire.JobStatus.run_now:type_name -> roost.wire.RunNow
+	42, // 21: roost.wire.JobStatus.chunks:type_name -> roost.wire.Chunk
+	41, // 22: roost.wire.JobStatus.run_now:type_name -> roost.wire.RunNow
 	8,  // 23: roost.wire.JobStatus.windows:type_name -> roost.wire.UsageWindow
-	38, // 24: roost.wire.JobStatus.transfers:type_name -> roost.wire.FileTransfer
-	44, // 25: roost.wire.JobStatus.update:type_name -> roost.wire.UpdateProgress
-	3,  // 26: roost.wire.Chunk.request:type_name -> roost.wire.Resources
-	67, // 27: roost.wire.Chunk.placed:type_name -> roost.wire.Placed
-	1,  // 28: roost.wire.ActRequest.verb:type_name -> roost.wire.ActRequest.Verb
-	34, // 29: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
-	45, // 30: roost.wire.ActRequest.alteration:type_name -> roost.wire.Alteration
-	42, // 31: roost.wire.ActRequest.node_release:type_name -> roost.wire.NodeRelease
-	43, // 32: roost.wire.ActRequest.update:type_name -> roost.wire.UpdateOrder
-	28, // 33: roost.wire.UpdateOrder.columns:type_name -> roost.wire.Column
-	81, // 34: roost.wire.UpdateProgress.tasks:type_name -> roost.wire.UpdateProgress.TasksEntry
-	28, // 35: roost.wire.Alteration.columns:type_name -> roost.wire.Column
-	82, // 36: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
-	34, // 37: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
-	37, // 38: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
-	37, // 39: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
-	37, // 40: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
-	53, // 41: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
-	83, // 42: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
-	84, // 43: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
-	5,  // 44: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
-	56, // 45: roost.wire.JobEvent.image:type_name -> roost.wire.CheckpointImage
-	6,  // 46: roost.wire.JobEvent.displaced:type_name -> roost.wire.PreemptionParty
-	59, // 47: roost.wire.HealthReply.waiting:type_name -> roost.wire.WaitReasonCount
-	60, // 48: roost.wire.HealthReply.oldest:type_name -> roost.wire.OldestWait
-	85, // 49: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
-	68, // 50: roost.wire.Placed.ports:type_name -> roost.wire.PortGiven
-	4,  // 51: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
-	78, // 52: roost.wire.NamesUpdate.endpoints:type_name -> roost.wire.ServiceEndpoint
-	77, // 53: roost.wire.NamesUpdate.removed:type_name -> roost.wire.EndpointKey
-	77, // 54: roost.wire.ServiceEndpoint.key:type_name -> roost.wire.EndpointKey
-	79, // 55: roost.wire.ServiceEndpoint.ports:type_name -> roost.wire.EndpointPort
-	2,  // 56: roost.wire.ActReply.Result.refusal:type_name -> roost.wire.ActReply.Refusal
-	57, // [57:57] is the sub-list for method output_type
-	57, // [57:57] is the sub-list for method input_type
-	57, // [57:57] is the sub-list for extension type_name
-	57, // [57:57] is the sub-list for extension extendee
-	0,  // [0:57] is the sub-list for field type_name
+	40, // 24: roost.wire.JobStatus.transfers:type_name -> roost.wire.FileTransfer
+	46, // 25: roost.wire.JobStatus.update:type_name -> roost.wire.UpdateProgress
+	38, // 26: roost.wire.JobStatus.service:type_name -> roost.wire.ServiceHealth
+	83, // 27: roost.wire.ServiceHealth.states:type_name -> roost.wire.ServiceHealth.StatesEntry
+	39, // 28: roost.wire.ServiceHealth.checks:type_name -> roost.wire.CheckResult
+	3,  // 29: roost.wire.Chunk.request:type_name -> roost.wire.Resources
+	69, // 30: roost.wire.Chunk.placed:type_name -> roost.wire.Placed
+	1,  // 31: roost.wire.ActRequest.verb:type_name -> roost.wire.ActRequest.Verb
+	34, // 32: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
+	47, // 33: roost.wire.ActRequest.alteration:type_name -> roost.wire.Alteration
+	44, // 34: roost.wire.ActRequest.node_release:type_name -> roost.wire.NodeRelease
+	45, // 35: roost.wire.ActRequest.update:type_name -> roost.wire.UpdateOrder
+	28, // 36: roost.wire.UpdateOrder.columns:type_name -> roost.wire.Column
+	84, // 37: roost.wire.UpdateProgress.tasks:type_name -> roost.wire.UpdateProgress.TasksEntry
+	28, // 38: roost.wire.Alteration.columns:type_name -> roost.wire.Column
+	85, // 39: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
+	34, // 40: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
+	37, // 41: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
+	37, // 42: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
+	37, // 43: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
+	55, // 44: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
+	86, // 45: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
+	87, // 46: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
+	5,  // 47: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
+	58, // 48: roost.wire.JobEvent.image:type_name -> roost.wire.CheckpointImage
+	6,  // 49: roost.wire.JobEvent.displaced:type_name -> roost.wire.PreemptionParty
+	61, // 50: roost.wire.HealthReply.waiting:type_name -> roost.wire.WaitReasonCount
+	62, // 51: roost.wire.HealthReply.oldest:type_name -> roost.wire.OldestWait
+	88, // 52: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
+	70, // 53: roost.wire.Placed.ports:type_name -> roost.wire.PortGiven
+	4,  // 54: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
+	80, // 55: roost.wire.NamesUpdate.endpoints:type_name -> roost.wire.ServiceEndpoint
+	79, // 56: roost.wire.NamesUpdate.removed:type_name -> roost.wire.EndpointKey
+	79, // 57: roost.wire.ServiceEndpoint.key:type_name -> roost.wire.EndpointKey
+	81, // 58: roost.wire.ServiceEndpoint.ports:type_name -> roost.wire.EndpointPort
+	2,  // 59: roost.wire.ActReply.Result.refusal:type_name -> roost.wire.ActReply.Refusal
+	60, // [60:60] is the sub-list for method output_type
+	60, // [60:60] is the sub-list for method input_type
+	60, // [60:60] is the sub-list for extension type_name
+	60, // [60:60] is the sub-list for extension extendee
+	0,  // [0:60] is the sub-list for field type_name
 }
 
 func init() { file_scheddapi_schedd_proto_init() }
@@ -7507,7 +7789,7 @@ func file_scheddapi_schedd_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_scheddapi_schedd_proto_rawDesc), len(file_scheddapi_schedd_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   83,
+			NumMessages:   86,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
