@@ -33,9 +33,11 @@ const (
 	AttrUpdateSequence   = "UpdateSequenceNumber"
 	AttrNumClaims        = "NumClaims"
 	AttrEndpoints        = "Endpoints" // list of ads: where the tasks of services on the machine are reached
-	AttrNumRunning       = "NumRunning"
-	AttrNumTasks         = "NumTasks"      // of a schedd: tasks that have not ended
-	AttrCgroupVersion    = "CgroupVersion" // 1 or 2; 0: no control groups, so tasks are not limited
+	// certificates, in base64, of the nodes that have signed the rights of the endpoints
+	AttrEndpointSigners = "EndpointSigners"
+	AttrNumRunning      = "NumRunning"
+	AttrNumTasks        = "NumTasks"      // of a schedd: tasks that have not ended
+	AttrCgroupVersion   = "CgroupVersion" // 1 or 2; 0: no control groups, so tasks are not limited
 	// a list of the limits that the machine enforces: "cpu", "cpuset", "memory",
 	// "devices", "pids", "freeze"
 	AttrEnforces      = "Enforces"

@@ -53,6 +53,9 @@ func senderAddress(ctx context.Context) netip.Addr {
 
 // nextWake returns when an ad or the names of a machine expire.
 func (o *storeLoop) nextWake() (at time.Time, ok bool) {
+	if o.machines.HasPending() {
+		return time.Now(), true
+	}
 	at, ok = o.store.NextWake()
 	if named, there := o.names.zone.NextWake(); there && (!ok || named.Before(at)) {
 		return named, true
@@ -64,14 +67,26 @@ func (o *storeLoop) nextWake() (at time.Time, ok bool) {
 // than names, so a machine may be silent for the names while its ad is still there.
 func (o *storeLoop) renewNames(u adstore.AdUpdate, outcome adstore.UpdateOutcome) {
 	if outcome == adstore.Renewed && strings.EqualFold(u.Type, "Machine") {
-		o.names.change(func(z *names.Zone) { z.RenewLease(time.Now(), u.Name, names.DefaultLease) })
+		o.names.change(func(z *names.Zone) {
+			before := z.Refused()
+			z.RenewLease(time.Now(), u.Name, names.DefaultLease)
+			o.metrics.EndpointsRefused.Add(float64(z.Refused() - before))
+		})
 	}
 }
 
-// updateNames brings the names up to date with the machine ads.
+// Bounds of one turn of the names. The first ad of a machine has a signature to check for
+// each endpoint, and after a restart of the collector all of them come at once.
+const (
+	maxNamesTurn  = 20 * time.Millisecond
+	maxNamesTaken = 8 // ads
+)
+
+// updateNames brings the names up to date with the machine ads. What does not fit into a
+// turn waits for the next one. No machine becomes silent while its ad may be among that.
 func (o *storeLoop) updateNames(now time.Time) {
-	for o.machines.HasPending() {
-		changes, err := o.machines.Take(maxTakenDeltas)
+	for began := time.Now(); o.machines.HasPending(); {
+		changes, err := o.machines.Take(maxNamesTaken)
 		if err != nil {
 			o.store.EndFeed(o.machines)
 			o.machines, _ = o.store.StartFeed("Machine")
@@ -81,6 +96,9 @@ func (o *storeLoop) updateNames(now time.Time) {
 			if !c.Synced {
 				o.changeNames(now, c)
 			}
+		}
+		if o.machines.HasPending() && time.Since(began) > maxNamesTurn {
+			return
 		}
 	}
 	if at, ok := o.names.zone.NextWake(); ok && !now.Before(at) {
@@ -99,11 +117,19 @@ func (o *storeLoop) changeNames(now time.Time, c adstore.AdChange) {
 	if ad.Addresses = []netip.Addr{c.Entry.From}; ad.Local {
 		ad.Addresses = []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1})}
 	}
+	if o.rights != nil && !ad.Local {
+		ad.Check = o.rights.check
+	}
+	// signatures are checked here, while names can be looked up
+	reading := o.names.zone.ReadMachine(now, ad)
 	o.names.change(func(z *names.Zone) {
 		before := z.Refused()
-		if err := z.SetMachine(now, ad); err != nil {
-			o.metrics.EndpointsRefused.Add(float64(z.Refused() - before))
-			o.log.Debug("endpoints of a machine are refused", "err", err)
+		err := z.SetMachine(now, reading)
+		refused := z.Refused() - before
+		o.metrics.EndpointsRefused.Add(float64(refused))
+		if err != nil && o.refusals.Allow() {
+			o.log.Warn("endpoints of a machine are refused: its tasks have no names", "machine", c.Name, "endpoints",
+				refused, "err", err)
 		}
 	})
 }

@@ -54,7 +54,7 @@ func Run(ctx context.Context, node *config.Node, id *rpc.Identity) error {
 	s.storeLoop.log = log
 	s.storeLoop.metrics = metrics.NewCollector(exporter.Registry())
 	if id != nil {
-		s.isRevoked = id.IsRevoked
+		s.isRevoked, s.storeLoop.rights = id.IsRevoked, newRightChecker(id)
 	}
 	if d := node.Collector.DNS; d != nil {
 		if s.dns, err = dns.Listen(dns.Config{Zone: s.storeLoop.names, Rate: d.Rate, Log: log,

@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/collector/adstore"
 	"github.com/roost-batch/roost/collector/names"
@@ -15,6 +17,9 @@ import (
 const (
 	inboxSize      = 1024
 	maxTakenDeltas = 512
+	// log lines about refused endpoints: some at once, then one in that time
+	refusalBurst    = 10
+	refusalInterval = 10 * time.Second
 )
 
 // storeLoop is the goroutine that owns the store, and the channel to it. Events are
@@ -29,6 +34,8 @@ type storeLoop struct {
 	log      *slog.Logger
 	names    *nameTable
 	machines *adstore.TypeFeed // of machine ads, for the names
+	rights   *rightChecker     // nil: nodes have no certificates
+	refusals *rate.Limiter     // of log lines about refused endpoints
 }
 
 // feedReply is the answer to a watcher.
@@ -42,6 +49,7 @@ func newStoreLoop(limits adstore.SizeLimits, table names.Config) *storeLoop {
 		store: adstore.New(limits), inbox: make(chan func(), inboxSize),
 		done: make(chan struct{}), waiting: map[*adstore.TypeFeed]chan<- feedReply{},
 		log: slog.New(slog.DiscardHandler), metrics: metrics.NewCollector(nil), names: newNameTable(table),
+		refusals: rate.NewLimiter(rate.Every(refusalInterval), refusalBurst),
 	}
 	o.machines, _ = o.store.StartFeed("Machine") // an empty store has room for a type
 	return o

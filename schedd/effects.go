@@ -44,6 +44,7 @@ func (s *Schedd) runEffects(effects []dispatch.Effect, now time.Time) {
 			s.sendTo(e.Node, &wire.ToStartd{Of: &wire.ToStartd_Release{Release: &wire.ReleaseClaim{Claim: e.Claim}}})
 		case dispatch.RenewLeases:
 			s.renewLeases(e)
+			renewNameRights(s, e.Node)
 		case dispatch.GrantResult:
 			s.metrics.countGrantResult(e)
 			s.leader.SendGrantResult(e)
@@ -128,6 +129,7 @@ func (s *Schedd) activate(e dispatch.ActivateClaim, now time.Time) {
 		s.failUnlaunchable(e, err, now)
 		return
 	}
+	addNameRight(s, e.Attempt, program)
 	m := &wire.ToStartd{Of: &wire.ToStartd_Activate{Activate: &wire.Activate{
 		Claim: e.Claim, Attempt: codec.AttemptRef(e.Attempt), Program: program, HoldForInput: hasTransfers,
 	}}}

@@ -79,6 +79,10 @@ type startdSession struct {
 	// for the bytes that the loop has not taken in yet; nil: the loop takes in each
 	// message at once
 	byteBudget *semaphore.Weighted
+	// of the goroutine that owns the state: when the rights of its attempts to their
+	// names were renewed
+	rightsRenewed   bool
+	rightsRenewedAt roost.BootTime
 }
 
 func newSession() *startdSession {
@@ -159,9 +163,9 @@ func (s *Schedd) runSession(ctx context.Context, p *nodeConn) error {
 	go func() {
 		defer close(writer)
 		defer cancel()
-		now.out.SendEach(ctx, s.transfers.SignImageRights(p.Name, func(m *wire.ToStartd) error {
-			return sendToNode(s.log, p.Name, m, sendInTime(end, stream.Send))
-		}))
+		host, _ := negotiation.ParseLocation(p.Name, p.address)
+		now.out.SendEach(ctx, s.transfers.SignNameRights(host, s.transfers.SignImageRights(p.Name,
+			func(m *wire.ToStartd) error { return sendToNode(s.log, p.Name, m, sendInTime(end, stream.Send)) })))
 	}()
 	err = s.receiveFromStartd(ctx, p.Name, now, stream.Recv)
 	if untaken, ok := errors.AsType[sendTimeoutError](context.Cause(ctx)); ok {

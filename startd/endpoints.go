@@ -1,6 +1,7 @@
 package startd
 
 import (
+	"encoding/base64"
 	"fmt"
 	"maps"
 	"slices"
@@ -17,17 +18,28 @@ const (
 	// collectors drop the names of a machine that is silent for 15 seconds
 	endpointRenewal = 4 * time.Second
 	maxEndpoints    = 1024 // the most that collectors take from one machine
+	// bounds on the rights to names, whatever a schedd sends
+	maxSigners     = 64
+	maxSignature   = 128
+	maxCertificate = 2 << 10
 )
 
 // describeEndpoints says in the machine's ad where the tasks of services are reached. The
 // address is left out: collectors believe only the one from which the ad comes.
 func (l *machineLoop) describeEndpoints(ad *classad.Ad) {
-	var list []classad.Value
+	var list, signers []classad.Value
+	signed := map[string]bool{}
 	for _, id := range slices.Sorted(maps.Keys(l.health)) {
 		h := l.health[id]
 		c, ok := l.table.Find(h.ID)
 		if ok && c.ID == id && len(list) < maxEndpoints {
-			list = append(list, classad.AdOf(endpointAd(h, c.Schedd, c.Owner)))
+			described := endpointAd(h, c.Schedd, c.Owner)
+			if key := addRight(described, h.Right); key != "" && !signed[key] && len(signers) < maxSigners {
+				signed[key] = true
+				signers = append(signers,
+					classad.StringValue(base64.StdEncoding.EncodeToString(h.Right.GetCertificate())))
+			}
+			list = append(list, classad.AdOf(described))
 		}
 	}
 	if len(list) == 0 {
@@ -35,6 +47,9 @@ func (l *machineLoop) describeEndpoints(ad *classad.Ad) {
 		return
 	}
 	ad.SetValue(roost.AttrEndpoints, classad.ListValue(list...))
+	if len(signers) > 0 {
+		ad.SetValue(roost.AttrEndpointSigners, classad.ListValue(signers...))
+	}
 	l.host.ads.SetRenewal(endpointRenewal)
 }
 
@@ -58,6 +73,19 @@ func endpointAd(h claim.HealthEvent, schedd, owner string) *classad.Ad {
 		ad.SetAd("Ports", ports)
 	}
 	return ad
+}
+
+// addRight adds to an endpoint the right of its attempt to the name. It returns the key
+// of the certificate that the right was signed with; empty: there is no right.
+func addRight(ad *classad.Ad, r *wire.NameRight) (signer string) {
+	if len(r.GetSignature()) == 0 || len(r.GetSignature()) > maxSignature || len(r.GetCertificate()) > maxCertificate {
+		return ""
+	}
+	signer = roost.NameSignerKey(r.GetCertificate())
+	ad.SetInt("Expires", r.GetExpiresS())
+	ad.SetString("Signature", base64.StdEncoding.EncodeToString(r.GetSignature()))
+	ad.SetString("Signer", signer)
+	return signer
 }
 
 // endpointState returns a state in the words of the ad. A task that is about to be ended

@@ -20,6 +20,21 @@ func TestEndpointAd(t *testing.T) {
 	if got := endpointAd(h, "pool", "ann").String(); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
+	signed := endpointAd(h, "pool", "ann")
+	right := &wire.NameRight{ExpiresS: 1_800_000_000, Signature: []byte("signature"),
+		Certificate: []byte("certificate")}
+	key := addRight(signed, right)
+	for name, want := range map[string]string{"Signer": key, "Signature": "c2lnbmF0dXJl"} {
+		if got, _ := signed.Str(name); got != want || want == "" {
+			t.Errorf("%s of a signed endpoint: %q, want %q", name, got, want)
+		}
+	}
+	if end, _ := signed.Int("Expires"); end != right.GetExpiresS() {
+		t.Errorf("a signed endpoint expires at %d", end)
+	}
+	if right.Signature = make([]byte, maxSignature+1); addRight(endpointAd(h, "pool", "ann"), right) != "" {
+		t.Error("a signature without bounds is in the ad")
+	}
 	for state, want := range map[wire.HealthState]string{wire.HealthState_HEALTH_STATE_STARTING: "starting",
 		wire.HealthState_HEALTH_STATE_UNREADY: "unready", wire.HealthState_HEALTH_STATE_FAILING: "unready",
 		wire.HealthState_HEALTH_STATE_LEAVING: "leaving"} {

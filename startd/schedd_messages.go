@@ -63,10 +63,8 @@ func (l *machineLoop) onScheddMessage(s *scheddSession, message *wire.ToStartd, 
 		l.sendToAttempt(s, m.HostFiles.GetAttempt(), func(id roost.AttemptID) any {
 			return claim.HostFilesCmd{ID: id, Nodes: m.HostFiles.GetNodeFile(), GPUs: m.HostFiles.GetGpuFile()}
 		})
-	case *wire.ToStartd_HoldChecks:
-		l.sendToAttempt(s, m.HoldChecks.GetAttempt(), func(id roost.AttemptID) any {
-			return claim.HoldChecksCmd{ID: id, For: time.Duration(m.HoldChecks.GetForNs())}
-		})
+	case *wire.ToStartd_HoldChecks, *wire.ToStartd_NameRight:
+		l.onServiceMessage(s, message)
 	case *wire.ToStartd_Message:
 		if m := m.Message; len(m.GetLine()) <= claim.MaxOutputMessage {
 			l.sendToAttempt(s, m.GetAttempt(), func(id roost.AttemptID) any {
@@ -93,6 +91,20 @@ func (l *machineLoop) onScheddMessage(s *scheddSession, message *wire.ToStartd, 
 		if word, ok := l.table.RenewClaims(boottime.Now(), s.id, s.schedd, r); ok {
 			l.sendOn(s.id, &wire.FromStartd{Of: &wire.FromStartd_Renewed{Renewed: &wire.LeasesRenewed{Word: word}}})
 		}
+	}
+}
+
+// onServiceMessage takes in one message about an attempt of a service.
+func (l *machineLoop) onServiceMessage(s *scheddSession, message *wire.ToStartd) {
+	switch m := message.GetOf().(type) {
+	case *wire.ToStartd_HoldChecks:
+		l.sendToAttempt(s, m.HoldChecks.GetAttempt(), func(id roost.AttemptID) any {
+			return claim.HoldChecksCmd{ID: id, For: time.Duration(m.HoldChecks.GetForNs())}
+		})
+	case *wire.ToStartd_NameRight:
+		l.sendToAttempt(s, m.NameRight.GetAttempt(), func(id roost.AttemptID) any {
+			return claim.NameRightCmd{ID: id, Right: m.NameRight.GetRight()}
+		})
 	}
 }
 

@@ -58,6 +58,9 @@ func TestTaskHealth(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.awaitHealth(a, wire.HealthState_HEALTH_STATE_READY)
+	s.send(&wire.ToStartd{Of: &wire.ToStartd_NameRight{NameRight: &wire.RenewNameRight{Attempt: a,
+		Right: &wire.NameRight{ExpiresS: 7, Signature: []byte("new")}}}})
+	s.awaitHealth(a, wire.HealthState_HEALTH_STATE_READY)
 	p.kill()
 	p.start()
 	s = p.connect("host1", 2)

@@ -48,9 +48,9 @@ func startServer(t testing.TB, tasks, rate int) string {
 			list = append(list, endpointText("idle", 0, "unready", address.String()),
 				endpointText("six", 0, "ready", "2001:db8::1"))
 		}
-		if err := zone.SetMachine(time.Unix(1, 0), names.MachineAd{Name: fmt.Sprint(m), Lease: time.Minute, Local: true,
-			Addresses: []netip.Addr{address},
-			Text:      "[ Endpoints = { " + strings.Join(list, ", ") + " } ]"}); err != nil {
+		ad := names.MachineAd{Name: fmt.Sprint(m), Lease: time.Minute, Local: true, Addresses: []netip.Addr{address},
+			Text: "[ Endpoints = { " + strings.Join(list, ", ") + " } ]"}
+		if err := zone.SetMachine(time.Unix(1, 0), zone.ReadMachine(time.Unix(1, 0), ad)); err != nil {
 			t.Fatal(err)
 		}
 	}

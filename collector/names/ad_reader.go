@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/roost-batch/roost"
 )
@@ -23,6 +24,10 @@ type adReader struct {
 	next    []endpointText
 	added   []*Endpoint
 	byText  map[string]int // positions in old, made when the order differs
+
+	now      time.Time
+	signers  map[string][]byte // certificates by their keys, read when one is needed
+	failures int               // rights that were not valid
 }
 
 // read reads the endpoint at a position of the ad.
@@ -41,6 +46,9 @@ func (r *adReader) read(position int, text string) error {
 		e.Address = r.ad.Addresses[0]
 	}
 	if err := checkAddress(e.Address, r.ad); err != nil {
+		return err
+	}
+	if err := r.checkRight(e); err != nil {
 		return err
 	}
 	if slices.ContainsFunc(r.next, func(o endpointText) bool {

@@ -24,7 +24,7 @@ func fillZone(b *testing.B, each int) (*Zone, []MachineAd, [][]string) {
 		}
 		ad := MachineAd{Name: fmt.Sprint("m", i), Node: fmt.Sprint("m", i), Addresses: []netip.Addr{address},
 			Lease: time.Minute, Text: adText(fmt.Sprint("m", i), list)}
-		if err := zone.SetMachine(time.Unix(1, 0), ad); err != nil {
+		if err := zone.SetMachine(time.Unix(1, 0), zone.ReadMachine(time.Unix(1, 0), ad)); err != nil {
 			b.Fatal(err)
 		}
 		ads, lines = append(ads, ad), append(lines, list)
@@ -55,7 +55,7 @@ func BenchmarkChange(b *testing.B) {
 				if n/len(ads)%2 == 1 {
 					from = ads
 				}
-				if err := zone.SetMachine(time.Unix(1, 0), from[i]); err != nil {
+				if err := zone.SetMachine(time.Unix(1, 0), zone.ReadMachine(time.Unix(1, 0), from[i])); err != nil {
 					b.Fatal(err)
 				}
 				if n%512 == 0 {

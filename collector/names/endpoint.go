@@ -64,6 +64,19 @@ type Endpoint struct {
 	Address  netip.Addr
 	Ports    []Port // in the order of the ad
 	Node     string // the machine of the ad
+	proof    rightProof
+}
+
+// rightProof shows that a schedd lets the endpoint have its name.
+type rightProof struct {
+	expires           int64 // unix seconds
+	signature, signer string
+}
+
+// right returns the right that the endpoint needs.
+func (e *Endpoint) right() roost.NameRight {
+	return roost.NameRight{Job: e.Job, Index: e.Index, Attempt: e.Attempt, Owner: e.Owner, Name: e.Name,
+		Machine: e.Node, Expires: e.proof.expires}
 }
 
 // Port returns the number of a named port.
@@ -82,6 +95,8 @@ const (
 	maxPortName = 15 // bytes, of RFC 6335
 	maxPorts    = 64
 	maxJobID    = 256
+
+	maxSignature = 256 // bytes in base64
 )
 
 // parseEndpoint parses one element of Endpoints. Errors wrap roost.Invalid.
@@ -110,6 +125,7 @@ func parseEndpoint(text string) (*Endpoint, error) {
 	}
 	e.Address = r.address()
 	e.Ports = r.ports()
+	e.proof = rightProof{r.number("Expires", 0, 1<<40), r.text("Signature", maxSignature), r.text("Signer", maxLabel)}
 	return e, r.err
 }
 

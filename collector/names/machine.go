@@ -14,7 +14,9 @@ type machine struct {
 	endpoints []endpointText // in the order of the ad
 	silent    bool           // its lease has expired
 	expires   time.Time
-	heapIndex int // in the heap of leases; -1: silent
+	heapIndex int   // in the heap of leases; -1: silent
+	checked   bool  // the rights of its endpoints were checked
+	rightsEnd int64 // unix seconds: when the first of them expires; 0: none does
 }
 
 // RenewLease starts the lease of a machine's endpoints again. Endpoints of a machine that
@@ -34,6 +36,9 @@ func (z *Zone) RenewLease(now time.Time, name string, lease time.Duration) {
 		heap.Fix(&z.leases, m.heapIndex)
 	}
 	z.setSilent(m, false)
+	if m.rightsEnd > 0 && now.Unix() >= m.rightsEnd {
+		z.dropExpired(now, m)
+	}
 }
 
 // RemoveMachine removes a machine, because its ad was withdrawn or has expired.

@@ -87,8 +87,8 @@ func runRandom(t *testing.T, seed uint64) {
 			for task, e := range m.endpoints {
 				model.highest[task] = max(model.highest[task], e.attempt)
 			}
-			err := zone.SetMachine(now, MachineAd{Name: name, Node: name, Lease: DefaultLease,
-				Addresses: []netip.Addr{netip.MustParseAddr("10.0.0.1")}, Text: adText(name, m.lines(random))})
+			err := zone.SetMachine(now, zone.ReadMachine(now, MachineAd{Name: name, Node: name, Lease: DefaultLease,
+				Addresses: []netip.Addr{netip.MustParseAddr("10.0.0.1")}, Text: adText(name, m.lines(random))}))
 			if err != nil {
 				t.Fatalf("seed %d, step %d: %v", seed, step, err)
 			}
@@ -184,8 +184,9 @@ func TestWatchOverflow(t *testing.T) {
 		for j := range lines {
 			lines[j] = fmt.Sprintf("1.pool/ann/web %d.1 r1 ready 10.0.0.1", i*each+j)
 		}
-		if err := zone.SetMachine(time.Unix(1, 0), MachineAd{Name: fmt.Sprint(i), Lease: time.Minute,
-			Addresses: []netip.Addr{netip.MustParseAddr("10.0.0.1")}, Text: adText("m", lines)}); err != nil {
+		ad := MachineAd{Name: fmt.Sprint(i), Lease: time.Minute,
+			Addresses: []netip.Addr{netip.MustParseAddr("10.0.0.1")}, Text: adText("m", lines)}
+		if err := zone.SetMachine(time.Unix(1, 0), zone.ReadMachine(time.Unix(1, 0), ad)); err != nil {
 			t.Fatal(err)
 		}
 	}

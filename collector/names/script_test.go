@@ -48,7 +48,7 @@ func (p *zoneScript) run(s script.ScriptCommand) string {
 		if s.Command == "machine" {
 			ad.Text = adText(ad.Name, s.Input)
 		}
-		if err := p.zone.SetMachine(p.now, ad); err != nil {
+		if err := p.zone.SetMachine(p.now, p.zone.ReadMachine(p.now, ad)); err != nil {
 			return err.Error()
 		}
 	case "renew":

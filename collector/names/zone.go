@@ -105,41 +105,68 @@ type MachineAd struct {
 	Addresses []netip.Addr // that endpoints of the machine may have; the first is the default
 	Local     bool         // the machine is the collector's host: loopback addresses are right
 	Lease     time.Duration
+	Check     CheckRight // nil: rights are not checked, because the ad comes from this host
 }
 
-// SetMachine replaces the ad of a machine. Its error tells about one of the endpoints
-// that were refused; the others are in effect.
-func (z *Zone) SetMachine(now time.Time, ad MachineAd) error {
-	m := z.machines[ad.Name]
+// MachineReading is what was read of the ad of a machine.
+type MachineReading struct {
+	reader  adReader
+	refused int
+	err     error
+}
+
+// ReadMachine reads the ad of a machine and checks its endpoints, which changes nothing
+// yet. It may run beside lookups, but not beside changes of machines.
+func (z *Zone) ReadMachine(now time.Time, ad MachineAd) MachineReading {
+	n := MachineReading{reader: adReader{ad: ad, now: now}}
+	r := &n.reader
+	if m := z.machines[ad.Name]; m != nil {
+		r.old = m.endpoints
+		if m.rightsEnd > 0 && now.Unix() >= m.rightsEnd { // SetMachine drops those that have expired first
+			r.old = slices.DeleteFunc(slices.Clone(r.old), func(e endpointText) bool {
+				return e.endpoint.proof.expires <= now.Unix()
+			})
+		}
+		r.reparse = m.node != ad.Node || m.checked != (ad.Check != nil) || !slices.Equal(m.addresses, ad.Addresses)
+	}
+	r.used = make([]bool, len(r.old))
 	elements, ok := splitEndpoints(ad.Text)
+	if !ok {
+		n.refused++
+		n.err = fmt.Errorf("ad of machine %s: %s: %w: it is no list of up to %d nested ads", ad.Name,
+			roost.AttrEndpoints, roost.Invalid, maxEndpoints)
+	}
+	for i, text := range elements {
+		if problem := r.read(i, text); problem != nil {
+			n.refused++
+			n.err = fmt.Errorf("ad of machine %s: an endpoint: %w", ad.Name, problem)
+		}
+	}
+	return n
+}
+
+// SetMachine replaces the ad of a machine by what was just read of it. Its error tells
+// about one of the endpoints that were refused; the others are in effect.
+func (z *Zone) SetMachine(now time.Time, n MachineReading) error {
+	ad := n.reader.ad
+	z.refused += n.refused
+	z.RenewLease(now, ad.Name, ad.Lease)
+	m := z.machines[ad.Name]
 	if m == nil {
-		if ok && len(elements) == 0 {
-			return nil
+		if len(n.reader.next) == 0 {
+			return n.err
 		}
 		m = &machine{name: ad.Name, heapIndex: -1}
 		z.machines[ad.Name] = m
+		z.RenewLease(now, ad.Name, ad.Lease)
 	}
-	z.RenewLease(now, ad.Name, ad.Lease)
-	var err error
-	if !ok {
-		z.refused++
-		err = fmt.Errorf("ad of machine %s: %s: %w: it is no list of up to %d nested ads", ad.Name,
-			roost.AttrEndpoints, roost.Invalid, maxEndpoints)
-	}
-	r := adReader{ad: ad, old: m.endpoints, used: make([]bool, len(m.endpoints)),
-		reparse: m.node != ad.Node || !slices.Equal(m.addresses, ad.Addresses)}
 	m.addresses, m.node = ad.Addresses, ad.Node
-	for i, text := range elements {
-		if problem := r.read(i, text); problem != nil {
-			z.refused++
-			err = fmt.Errorf("ad of machine %s: an endpoint: %w", ad.Name, problem)
-		}
-	}
-	z.replaceEndpoints(now, m, r)
+	z.replaceEndpoints(now, m, n.reader)
+	m.setRightsEnd(ad.Check != nil)
 	if len(m.endpoints) == 0 {
 		z.forgetMachine(m)
 	}
-	return err
+	return n.err
 }
 
 // checkAddress checks that an endpoint is on the machine that claims it. A machine could

@@ -54,7 +54,8 @@ func NewCollector(r *Registry) *Collector {
 			"Time from the arrival of an ad to its answer, the wait for the collector included.", fastBuckets),
 	}
 	c.EndpointsRefused = r.Counter("endpoints_refused_total",
-		"Endpoints in machine ads that were refused, because they were not in order or not of the machine.")
+		"Endpoints in machine ads that were refused, because they were not in order, not of the machine, or without a "+
+			"valid signature of the job's schedd.")
 	c.Queries = r.Counter("dns_queries_total", "DNS queries by what happened to them.", Label{Name: "outcome",
 		Values: []string{"answered", "no_data", "no_name", "refused", "limited"}})
 	c.Snapshots = newCollectorSnapshots(r)

@@ -231,7 +231,7 @@ func (x HealthCheck_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use HealthCheck_Kind.Descriptor instead.
 func (HealthCheck_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{62, 0}
+	return file_roost_proto_rawDescGZIP(), []int{64, 0}
 }
 
 type CheckpointPolicy_Method int32
@@ -277,7 +277,7 @@ func (x CheckpointPolicy_Method) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use CheckpointPolicy_Method.Descriptor instead.
 func (CheckpointPolicy_Method) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{64, 0}
+	return file_roost_proto_rawDescGZIP(), []int{66, 0}
 }
 
 type IdleSource_Health int32
@@ -326,7 +326,7 @@ func (x IdleSource_Health) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use IdleSource_Health.Descriptor instead.
 func (IdleSource_Health) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{99, 0}
+	return file_roost_proto_rawDescGZIP(), []int{101, 0}
 }
 
 // NeighbourLogs asks for the output of a task for a user of the calling schedd. The user
@@ -4241,6 +4241,7 @@ type ToStartd struct {
 	//	*ToStartd_Limit
 	//	*ToStartd_HostFiles
 	//	*ToStartd_HoldChecks
+	//	*ToStartd_NameRight
 	Of            isToStartd_Of `protobuf_oneof:"of"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4427,6 +4428,15 @@ func (x *ToStartd) GetHoldChecks() *HoldChecks {
 	return nil
 }
 
+func (x *ToStartd) GetNameRight() *RenewNameRight {
+	if x != nil {
+		if x, ok := x.Of.(*ToStartd_NameRight); ok {
+			return x.NameRight
+		}
+	}
+	return nil
+}
+
 type isToStartd_Of interface {
 	isToStartd_Of()
 }
@@ -4495,6 +4505,10 @@ type ToStartd_HoldChecks struct {
 	HoldChecks *HoldChecks `protobuf:"bytes,16,opt,name=hold_checks,json=holdChecks,proto3,oneof"`
 }
 
+type ToStartd_NameRight struct {
+	NameRight *RenewNameRight `protobuf:"bytes,20,opt,name=name_right,json=nameRight,proto3,oneof"`
+}
+
 func (*ToStartd_Hello) isToStartd_Of() {}
 
 func (*ToStartd_Claim) isToStartd_Of() {}
@@ -4526,6 +4540,8 @@ func (*ToStartd_Limit) isToStartd_Of() {}
 func (*ToStartd_HostFiles) isToStartd_Of() {}
 
 func (*ToStartd_HoldChecks) isToStartd_Of() {}
+
+func (*ToStartd_NameRight) isToStartd_Of() {}
 
 // HoldChecks has the checks of an attempt not run for a time.
 type HoldChecks struct {
@@ -5772,12 +5788,15 @@ func (x *Program) GetService() *ServiceProgram {
 
 // ServiceProgram is what a task of a service has beside its program.
 type ServiceProgram struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Checks        []*HealthCheck         `protobuf:"bytes,1,rep,name=checks,proto3" json:"checks,omitempty"`
-	DrainNs       int64                  `protobuf:"varint,2,opt,name=drain_ns,json=drainNs,proto3" json:"drain_ns,omitempty"` // between "leaving" and SIGTERM
-	StopUrl       string                 `protobuf:"bytes,3,opt,name=stop_url,json=stopUrl,proto3" json:"stop_url,omitempty"`  // path of a POST before SIGTERM; empty: none
-	Revision      uint64                 `protobuf:"varint,4,opt,name=revision,proto3" json:"revision,omitempty"`
-	StopPort      string                 `protobuf:"bytes,5,opt,name=stop_port,json=stopPort,proto3" json:"stop_port,omitempty"` // name of the port for stop_url
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Checks   []*HealthCheck         `protobuf:"bytes,1,rep,name=checks,proto3" json:"checks,omitempty"`
+	DrainNs  int64                  `protobuf:"varint,2,opt,name=drain_ns,json=drainNs,proto3" json:"drain_ns,omitempty"` // between "leaving" and SIGTERM
+	StopUrl  string                 `protobuf:"bytes,3,opt,name=stop_url,json=stopUrl,proto3" json:"stop_url,omitempty"`  // path of a POST before SIGTERM; empty: none
+	Revision uint64                 `protobuf:"varint,4,opt,name=revision,proto3" json:"revision,omitempty"`
+	StopPort string                 `protobuf:"bytes,5,opt,name=stop_port,json=stopPort,proto3" json:"stop_port,omitempty"` // name of the port for stop_url
+	// with which the machine proves to collectors that the attempt is its own; absent from
+	// an old schedd and where nodes have no certificates
+	NameRight     *NameRight `protobuf:"bytes,6,opt,name=name_right,json=nameRight,proto3" json:"name_right,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5847,6 +5866,145 @@ func (x *ServiceProgram) GetStopPort() string {
 	return ""
 }
 
+func (x *ServiceProgram) GetNameRight() *NameRight {
+	if x != nil {
+		return x.NameRight
+	}
+	return nil
+}
+
+// NameRight is a schedd's word that an attempt may be found under its name on a machine.
+// It covers roost.NameRight.
+type NameRight struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	ExpiresS      int64                  `protobuf:"varint,1,opt,name=expires_s,json=expiresS,proto3" json:"expires_s,omitempty"` // unix seconds
+	Signature     []byte                 `protobuf:"bytes,2,opt,name=signature,proto3" json:"signature,omitempty"`
+	Certificate   []byte                 `protobuf:"bytes,3,opt,name=certificate,proto3" json:"certificate,omitempty"` // of the signer, in DER
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NameRight) Reset() {
+	*x = NameRight{}
+	mi := &file_roost_proto_msgTypes[62]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NameRight) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NameRight) ProtoMessage() {}
+
+func (x *NameRight) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[62]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NameRight.ProtoReflect.Descriptor instead.
+func (*NameRight) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{62}
+}
+
+func (x *NameRight) GetExpiresS() int64 {
+	if x != nil {
+		return x.ExpiresS
+	}
+	return 0
+}
+
+func (x *NameRight) GetSignature() []byte {
+	if x != nil {
+		return x.Signature
+	}
+	return nil
+}
+
+func (x *NameRight) GetCertificate() []byte {
+	if x != nil {
+		return x.Certificate
+	}
+	return nil
+}
+
+// RenewNameRight replaces the right of an attempt. The schedd sends it long before the
+// one before expires, and at the beginning of each session.
+type RenewNameRight struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Attempt       *scheddapi.AttemptRef  `protobuf:"bytes,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Right         *NameRight             `protobuf:"bytes,2,opt,name=right,proto3" json:"right,omitempty"`
+	Owner         string                 `protobuf:"bytes,3,opt,name=owner,proto3" json:"owner,omitempty"`
+	Name          string                 `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"` // of the job
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RenewNameRight) Reset() {
+	*x = RenewNameRight{}
+	mi := &file_roost_proto_msgTypes[63]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RenewNameRight) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RenewNameRight) ProtoMessage() {}
+
+func (x *RenewNameRight) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[63]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RenewNameRight.ProtoReflect.Descriptor instead.
+func (*RenewNameRight) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{63}
+}
+
+func (x *RenewNameRight) GetAttempt() *scheddapi.AttemptRef {
+	if x != nil {
+		return x.Attempt
+	}
+	return nil
+}
+
+func (x *RenewNameRight) GetRight() *NameRight {
+	if x != nil {
+		return x.Right
+	}
+	return nil
+}
+
+func (x *RenewNameRight) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
+func (x *RenewNameRight) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
 // HealthCheck is one check of a task, which its startd runs.
 type HealthCheck struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -5869,7 +6027,7 @@ type HealthCheck struct {
 
 func (x *HealthCheck) Reset() {
 	*x = HealthCheck{}
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5881,7 +6039,7 @@ func (x *HealthCheck) String() string {
 func (*HealthCheck) ProtoMessage() {}
 
 func (x *HealthCheck) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5894,7 +6052,7 @@ func (x *HealthCheck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthCheck.ProtoReflect.Descriptor instead.
 func (*HealthCheck) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{62}
+	return file_roost_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *HealthCheck) GetName() string {
@@ -6005,7 +6163,7 @@ type Bounds struct {
 
 func (x *Bounds) Reset() {
 	*x = Bounds{}
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6017,7 +6175,7 @@ func (x *Bounds) String() string {
 func (*Bounds) ProtoMessage() {}
 
 func (x *Bounds) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6030,7 +6188,7 @@ func (x *Bounds) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bounds.ProtoReflect.Descriptor instead.
 func (*Bounds) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{63}
+	return file_roost_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *Bounds) GetCpuNs() int64 {
@@ -6107,7 +6265,7 @@ type CheckpointPolicy struct {
 
 func (x *CheckpointPolicy) Reset() {
 	*x = CheckpointPolicy{}
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6119,7 +6277,7 @@ func (x *CheckpointPolicy) String() string {
 func (*CheckpointPolicy) ProtoMessage() {}
 
 func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6132,7 +6290,7 @@ func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointPolicy.ProtoReflect.Descriptor instead.
 func (*CheckpointPolicy) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{64}
+	return file_roost_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *CheckpointPolicy) GetMethod() CheckpointPolicy_Method {
@@ -6230,7 +6388,7 @@ type Image struct {
 
 func (x *Image) Reset() {
 	*x = Image{}
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6242,7 +6400,7 @@ func (x *Image) String() string {
 func (*Image) ProtoMessage() {}
 
 func (x *Image) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6255,7 +6413,7 @@ func (x *Image) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Image.ProtoReflect.Descriptor instead.
 func (*Image) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{65}
+	return file_roost_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *Image) GetSequence() uint64 {
@@ -6368,7 +6526,7 @@ type FetchImageRequest struct {
 
 func (x *FetchImageRequest) Reset() {
 	*x = FetchImageRequest{}
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6380,7 +6538,7 @@ func (x *FetchImageRequest) String() string {
 func (*FetchImageRequest) ProtoMessage() {}
 
 func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6393,7 +6551,7 @@ func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchImageRequest.ProtoReflect.Descriptor instead.
 func (*FetchImageRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{66}
+	return file_roost_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *FetchImageRequest) GetSchedd() string {
@@ -6439,7 +6597,7 @@ type ImageRight struct {
 
 func (x *ImageRight) Reset() {
 	*x = ImageRight{}
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6451,7 +6609,7 @@ func (x *ImageRight) String() string {
 func (*ImageRight) ProtoMessage() {}
 
 func (x *ImageRight) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6464,7 +6622,7 @@ func (x *ImageRight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImageRight.ProtoReflect.Descriptor instead.
 func (*ImageRight) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{67}
+	return file_roost_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *ImageRight) GetSchedd() string {
@@ -6515,7 +6673,7 @@ type SignedImageRight struct {
 
 func (x *SignedImageRight) Reset() {
 	*x = SignedImageRight{}
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6527,7 +6685,7 @@ func (x *SignedImageRight) String() string {
 func (*SignedImageRight) ProtoMessage() {}
 
 func (x *SignedImageRight) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6540,7 +6698,7 @@ func (x *SignedImageRight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignedImageRight.ProtoReflect.Descriptor instead.
 func (*SignedImageRight) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{68}
+	return file_roost_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *SignedImageRight) GetRight() []byte {
@@ -6573,7 +6731,7 @@ type RemoveImageReply struct {
 
 func (x *RemoveImageReply) Reset() {
 	*x = RemoveImageReply{}
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6585,7 +6743,7 @@ func (x *RemoveImageReply) String() string {
 func (*RemoveImageReply) ProtoMessage() {}
 
 func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6598,7 +6756,7 @@ func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveImageReply.ProtoReflect.Descriptor instead.
 func (*RemoveImageReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{69}
+	return file_roost_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *RemoveImageReply) GetRemoved() bool {
@@ -6620,7 +6778,7 @@ type Vacate struct {
 
 func (x *Vacate) Reset() {
 	*x = Vacate{}
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6632,7 +6790,7 @@ func (x *Vacate) String() string {
 func (*Vacate) ProtoMessage() {}
 
 func (x *Vacate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6645,7 +6803,7 @@ func (x *Vacate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vacate.ProtoReflect.Descriptor instead.
 func (*Vacate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{70}
+	return file_roost_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *Vacate) GetAttempt() *scheddapi.AttemptRef {
@@ -6685,7 +6843,7 @@ type Acknowledge struct {
 
 func (x *Acknowledge) Reset() {
 	*x = Acknowledge{}
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6697,7 +6855,7 @@ func (x *Acknowledge) String() string {
 func (*Acknowledge) ProtoMessage() {}
 
 func (x *Acknowledge) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6710,7 +6868,7 @@ func (x *Acknowledge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Acknowledge.ProtoReflect.Descriptor instead.
 func (*Acknowledge) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{71}
+	return file_roost_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *Acknowledge) GetAttempts() []*scheddapi.AttemptRef {
@@ -6729,7 +6887,7 @@ type ReleaseClaim struct {
 
 func (x *ReleaseClaim) Reset() {
 	*x = ReleaseClaim{}
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6741,7 +6899,7 @@ func (x *ReleaseClaim) String() string {
 func (*ReleaseClaim) ProtoMessage() {}
 
 func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6754,7 +6912,7 @@ func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseClaim.ProtoReflect.Descriptor instead.
 func (*ReleaseClaim) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{72}
+	return file_roost_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *ReleaseClaim) GetClaim() uint64 {
@@ -6779,7 +6937,7 @@ type RenewLeases struct {
 
 func (x *RenewLeases) Reset() {
 	*x = RenewLeases{}
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6791,7 +6949,7 @@ func (x *RenewLeases) String() string {
 func (*RenewLeases) ProtoMessage() {}
 
 func (x *RenewLeases) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6804,7 +6962,7 @@ func (x *RenewLeases) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewLeases.ProtoReflect.Descriptor instead.
 func (*RenewLeases) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{73}
+	return file_roost_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *RenewLeases) GetHeard() uint64 {
@@ -6852,7 +7010,7 @@ type FromStartd struct {
 
 func (x *FromStartd) Reset() {
 	*x = FromStartd{}
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6864,7 +7022,7 @@ func (x *FromStartd) String() string {
 func (*FromStartd) ProtoMessage() {}
 
 func (x *FromStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6877,7 +7035,7 @@ func (x *FromStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromStartd.ProtoReflect.Descriptor instead.
 func (*FromStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{74}
+	return file_roost_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *FromStartd) GetOf() isFromStartd_Of {
@@ -7103,7 +7261,7 @@ type TaskHealth struct {
 
 func (x *TaskHealth) Reset() {
 	*x = TaskHealth{}
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7115,7 +7273,7 @@ func (x *TaskHealth) String() string {
 func (*TaskHealth) ProtoMessage() {}
 
 func (x *TaskHealth) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7128,7 +7286,7 @@ func (x *TaskHealth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskHealth.ProtoReflect.Descriptor instead.
 func (*TaskHealth) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{75}
+	return file_roost_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *TaskHealth) GetAttempt() *scheddapi.AttemptRef {
@@ -7192,7 +7350,7 @@ type ReachWanted struct {
 
 func (x *ReachWanted) Reset() {
 	*x = ReachWanted{}
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7204,7 +7362,7 @@ func (x *ReachWanted) String() string {
 func (*ReachWanted) ProtoMessage() {}
 
 func (x *ReachWanted) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7217,7 +7375,7 @@ func (x *ReachWanted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachWanted.ProtoReflect.Descriptor instead.
 func (*ReachWanted) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{76}
+	return file_roost_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *ReachWanted) GetAttempt() *scheddapi.AttemptRef {
@@ -7247,7 +7405,7 @@ type ReachCall struct {
 
 func (x *ReachCall) Reset() {
 	*x = ReachCall{}
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7259,7 +7417,7 @@ func (x *ReachCall) String() string {
 func (*ReachCall) ProtoMessage() {}
 
 func (x *ReachCall) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7272,7 +7430,7 @@ func (x *ReachCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachCall.ProtoReflect.Descriptor instead.
 func (*ReachCall) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{77}
+	return file_roost_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *ReachCall) GetCommand() []string {
@@ -7323,7 +7481,7 @@ type ReachOutput struct {
 
 func (x *ReachOutput) Reset() {
 	*x = ReachOutput{}
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7335,7 +7493,7 @@ func (x *ReachOutput) String() string {
 func (*ReachOutput) ProtoMessage() {}
 
 func (x *ReachOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7348,7 +7506,7 @@ func (x *ReachOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachOutput.ProtoReflect.Descriptor instead.
 func (*ReachOutput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{78}
+	return file_roost_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *ReachOutput) GetAttempt() *scheddapi.AttemptRef {
@@ -7436,7 +7594,7 @@ type SessionWelcome struct {
 
 func (x *SessionWelcome) Reset() {
 	*x = SessionWelcome{}
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7448,7 +7606,7 @@ func (x *SessionWelcome) String() string {
 func (*SessionWelcome) ProtoMessage() {}
 
 func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7461,7 +7619,7 @@ func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionWelcome.ProtoReflect.Descriptor instead.
 func (*SessionWelcome) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{79}
+	return file_roost_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *SessionWelcome) GetNode() string {
@@ -7518,7 +7676,7 @@ type ClaimState struct {
 
 func (x *ClaimState) Reset() {
 	*x = ClaimState{}
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7530,7 +7688,7 @@ func (x *ClaimState) String() string {
 func (*ClaimState) ProtoMessage() {}
 
 func (x *ClaimState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7543,7 +7701,7 @@ func (x *ClaimState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimState.ProtoReflect.Descriptor instead.
 func (*ClaimState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{80}
+	return file_roost_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *ClaimState) GetClaim() uint64 {
@@ -7635,7 +7793,7 @@ type ClaimReady struct {
 
 func (x *ClaimReady) Reset() {
 	*x = ClaimReady{}
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7647,7 +7805,7 @@ func (x *ClaimReady) String() string {
 func (*ClaimReady) ProtoMessage() {}
 
 func (x *ClaimReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7660,7 +7818,7 @@ func (x *ClaimReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReady.ProtoReflect.Descriptor instead.
 func (*ClaimReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{81}
+	return file_roost_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *ClaimReady) GetClaim() uint64 {
@@ -7690,7 +7848,7 @@ type Suspended struct {
 
 func (x *Suspended) Reset() {
 	*x = Suspended{}
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7702,7 +7860,7 @@ func (x *Suspended) String() string {
 func (*Suspended) ProtoMessage() {}
 
 func (x *Suspended) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7715,7 +7873,7 @@ func (x *Suspended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Suspended.ProtoReflect.Descriptor instead.
 func (*Suspended) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{82}
+	return file_roost_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *Suspended) GetAttempt() *scheddapi.AttemptRef {
@@ -7759,7 +7917,7 @@ type ClaimReply struct {
 
 func (x *ClaimReply) Reset() {
 	*x = ClaimReply{}
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7771,7 +7929,7 @@ func (x *ClaimReply) String() string {
 func (*ClaimReply) ProtoMessage() {}
 
 func (x *ClaimReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7784,7 +7942,7 @@ func (x *ClaimReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReply.ProtoReflect.Descriptor instead.
 func (*ClaimReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{83}
+	return file_roost_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *ClaimReply) GetGrant() uint64 {
@@ -7870,7 +8028,7 @@ type InputReady struct {
 
 func (x *InputReady) Reset() {
 	*x = InputReady{}
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7882,7 +8040,7 @@ func (x *InputReady) String() string {
 func (*InputReady) ProtoMessage() {}
 
 func (x *InputReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7895,7 +8053,7 @@ func (x *InputReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputReady.ProtoReflect.Descriptor instead.
 func (*InputReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{84}
+	return file_roost_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *InputReady) GetAttempt() *scheddapi.AttemptRef {
@@ -7936,7 +8094,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7948,7 +8106,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7961,7 +8119,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{85}
+	return file_roost_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *Started) GetAttempt() *scheddapi.AttemptRef {
@@ -8002,7 +8160,7 @@ type Exited struct {
 
 func (x *Exited) Reset() {
 	*x = Exited{}
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8014,7 +8172,7 @@ func (x *Exited) String() string {
 func (*Exited) ProtoMessage() {}
 
 func (x *Exited) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8027,7 +8185,7 @@ func (x *Exited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exited.ProtoReflect.Descriptor instead.
 func (*Exited) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{86}
+	return file_roost_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *Exited) GetAttempt() *scheddapi.AttemptRef {
@@ -8115,7 +8273,7 @@ type CheckpointTaken struct {
 
 func (x *CheckpointTaken) Reset() {
 	*x = CheckpointTaken{}
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8127,7 +8285,7 @@ func (x *CheckpointTaken) String() string {
 func (*CheckpointTaken) ProtoMessage() {}
 
 func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8140,7 +8298,7 @@ func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointTaken.ProtoReflect.Descriptor instead.
 func (*CheckpointTaken) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{87}
+	return file_roost_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *CheckpointTaken) GetAttempt() *scheddapi.AttemptRef {
@@ -8187,7 +8345,7 @@ type UsageReport struct {
 
 func (x *UsageReport) Reset() {
 	*x = UsageReport{}
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8199,7 +8357,7 @@ func (x *UsageReport) String() string {
 func (*UsageReport) ProtoMessage() {}
 
 func (x *UsageReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8212,7 +8370,7 @@ func (x *UsageReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageReport.ProtoReflect.Descriptor instead.
 func (*UsageReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{88}
+	return file_roost_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *UsageReport) GetAttempts() []*AttemptUsage {
@@ -8236,7 +8394,7 @@ type AttemptUsage struct {
 
 func (x *AttemptUsage) Reset() {
 	*x = AttemptUsage{}
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8248,7 +8406,7 @@ func (x *AttemptUsage) String() string {
 func (*AttemptUsage) ProtoMessage() {}
 
 func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8261,7 +8419,7 @@ func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptUsage.ProtoReflect.Descriptor instead.
 func (*AttemptUsage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{89}
+	return file_roost_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *AttemptUsage) GetAttempt() *scheddapi.AttemptRef {
@@ -8302,7 +8460,7 @@ type ClaimLost struct {
 
 func (x *ClaimLost) Reset() {
 	*x = ClaimLost{}
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8314,7 +8472,7 @@ func (x *ClaimLost) String() string {
 func (*ClaimLost) ProtoMessage() {}
 
 func (x *ClaimLost) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8327,7 +8485,7 @@ func (x *ClaimLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimLost.ProtoReflect.Descriptor instead.
 func (*ClaimLost) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{90}
+	return file_roost_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *ClaimLost) GetClaim() uint64 {
@@ -8353,7 +8511,7 @@ type LeasesRenewed struct {
 
 func (x *LeasesRenewed) Reset() {
 	*x = LeasesRenewed{}
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8365,7 +8523,7 @@ func (x *LeasesRenewed) String() string {
 func (*LeasesRenewed) ProtoMessage() {}
 
 func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8378,7 +8536,7 @@ func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeasesRenewed.ProtoReflect.Descriptor instead.
 func (*LeasesRenewed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{91}
+	return file_roost_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *LeasesRenewed) GetWord() uint64 {
@@ -8401,7 +8559,7 @@ type FileEntry struct {
 
 func (x *FileEntry) Reset() {
 	*x = FileEntry{}
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8413,7 +8571,7 @@ func (x *FileEntry) String() string {
 func (*FileEntry) ProtoMessage() {}
 
 func (x *FileEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8426,7 +8584,7 @@ func (x *FileEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileEntry.ProtoReflect.Descriptor instead.
 func (*FileEntry) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{92}
+	return file_roost_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *FileEntry) GetName() string {
@@ -8486,7 +8644,7 @@ type FileChunk struct {
 
 func (x *FileChunk) Reset() {
 	*x = FileChunk{}
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8498,7 +8656,7 @@ func (x *FileChunk) String() string {
 func (*FileChunk) ProtoMessage() {}
 
 func (x *FileChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8511,7 +8669,7 @@ func (x *FileChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileChunk.ProtoReflect.Descriptor instead.
 func (*FileChunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{93}
+	return file_roost_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *FileChunk) GetSchedd() string {
@@ -8595,7 +8753,7 @@ type TransferTotals struct {
 
 func (x *TransferTotals) Reset() {
 	*x = TransferTotals{}
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8607,7 +8765,7 @@ func (x *TransferTotals) String() string {
 func (*TransferTotals) ProtoMessage() {}
 
 func (x *TransferTotals) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8620,7 +8778,7 @@ func (x *TransferTotals) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferTotals.ProtoReflect.Descriptor instead.
 func (*TransferTotals) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{94}
+	return file_roost_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *TransferTotals) GetFiles() uint64 {
@@ -8647,7 +8805,7 @@ type PutReply struct {
 
 func (x *PutReply) Reset() {
 	*x = PutReply{}
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8659,7 +8817,7 @@ func (x *PutReply) String() string {
 func (*PutReply) ProtoMessage() {}
 
 func (x *PutReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8672,7 +8830,7 @@ func (x *PutReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutReply.ProtoReflect.Descriptor instead.
 func (*PutReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{95}
+	return file_roost_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *PutReply) GetFiles() uint32 {
@@ -8701,7 +8859,7 @@ type FetchRequest struct {
 
 func (x *FetchRequest) Reset() {
 	*x = FetchRequest{}
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8713,7 +8871,7 @@ func (x *FetchRequest) String() string {
 func (*FetchRequest) ProtoMessage() {}
 
 func (x *FetchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8726,7 +8884,7 @@ func (x *FetchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchRequest.ProtoReflect.Descriptor instead.
 func (*FetchRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{96}
+	return file_roost_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *FetchRequest) GetSchedd() string {
@@ -8770,7 +8928,7 @@ type TailRequest struct {
 
 func (x *TailRequest) Reset() {
 	*x = TailRequest{}
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8782,7 +8940,7 @@ func (x *TailRequest) String() string {
 func (*TailRequest) ProtoMessage() {}
 
 func (x *TailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8795,7 +8953,7 @@ func (x *TailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailRequest.ProtoReflect.Descriptor instead.
 func (*TailRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{97}
+	return file_roost_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *TailRequest) GetSchedd() string {
@@ -8871,7 +9029,7 @@ type GuardSigns struct {
 
 func (x *GuardSigns) Reset() {
 	*x = GuardSigns{}
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8883,7 +9041,7 @@ func (x *GuardSigns) String() string {
 func (*GuardSigns) ProtoMessage() {}
 
 func (x *GuardSigns) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8896,7 +9054,7 @@ func (x *GuardSigns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardSigns.ProtoReflect.Descriptor instead.
 func (*GuardSigns) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{98}
+	return file_roost_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *GuardSigns) GetSequence() uint64 {
@@ -9039,7 +9197,7 @@ type IdleSource struct {
 
 func (x *IdleSource) Reset() {
 	*x = IdleSource{}
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9051,7 +9209,7 @@ func (x *IdleSource) String() string {
 func (*IdleSource) ProtoMessage() {}
 
 func (x *IdleSource) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9064,7 +9222,7 @@ func (x *IdleSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IdleSource.ProtoReflect.Descriptor instead.
 func (*IdleSource) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{99}
+	return file_roost_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *IdleSource) GetName() string {
@@ -9114,7 +9272,7 @@ type Pause struct {
 
 func (x *Pause) Reset() {
 	*x = Pause{}
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9126,7 +9284,7 @@ func (x *Pause) String() string {
 func (*Pause) ProtoMessage() {}
 
 func (x *Pause) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9139,7 +9297,7 @@ func (x *Pause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pause.ProtoReflect.Descriptor instead.
 func (*Pause) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{100}
+	return file_roost_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *Pause) GetUntil() int64 {
@@ -9190,7 +9348,7 @@ type GuardReport struct {
 
 func (x *GuardReport) Reset() {
 	*x = GuardReport{}
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9202,7 +9360,7 @@ func (x *GuardReport) String() string {
 func (*GuardReport) ProtoMessage() {}
 
 func (x *GuardReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9215,7 +9373,7 @@ func (x *GuardReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardReport.ProtoReflect.Descriptor instead.
 func (*GuardReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{101}
+	return file_roost_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *GuardReport) GetStartd() string {
@@ -9293,7 +9451,7 @@ type OwnerFreeze struct {
 
 func (x *OwnerFreeze) Reset() {
 	*x = OwnerFreeze{}
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9305,7 +9463,7 @@ func (x *OwnerFreeze) String() string {
 func (*OwnerFreeze) ProtoMessage() {}
 
 func (x *OwnerFreeze) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9318,7 +9476,7 @@ func (x *OwnerFreeze) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerFreeze.ProtoReflect.Descriptor instead.
 func (*OwnerFreeze) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{102}
+	return file_roost_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *OwnerFreeze) GetAt() int64 {
@@ -9358,7 +9516,7 @@ type Tenant struct {
 
 func (x *Tenant) Reset() {
 	*x = Tenant{}
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9370,7 +9528,7 @@ func (x *Tenant) String() string {
 func (*Tenant) ProtoMessage() {}
 
 func (x *Tenant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9383,7 +9541,7 @@ func (x *Tenant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tenant.ProtoReflect.Descriptor instead.
 func (*Tenant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{103}
+	return file_roost_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *Tenant) GetTask() string {
@@ -9452,7 +9610,7 @@ type PauseRequest struct {
 
 func (x *PauseRequest) Reset() {
 	*x = PauseRequest{}
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9464,7 +9622,7 @@ func (x *PauseRequest) String() string {
 func (*PauseRequest) ProtoMessage() {}
 
 func (x *PauseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9477,7 +9635,7 @@ func (x *PauseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseRequest.ProtoReflect.Descriptor instead.
 func (*PauseRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{104}
+	return file_roost_proto_rawDescGZIP(), []int{106}
 }
 
 func (x *PauseRequest) GetUntil() int64 {
@@ -9502,7 +9660,7 @@ type ResumeRequest struct {
 
 func (x *ResumeRequest) Reset() {
 	*x = ResumeRequest{}
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9514,7 +9672,7 @@ func (x *ResumeRequest) String() string {
 func (*ResumeRequest) ProtoMessage() {}
 
 func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9527,7 +9685,7 @@ func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{105}
+	return file_roost_proto_rawDescGZIP(), []int{107}
 }
 
 type OwnerReply struct {
@@ -9541,7 +9699,7 @@ type OwnerReply struct {
 
 func (x *OwnerReply) Reset() {
 	*x = OwnerReply{}
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9553,7 +9711,7 @@ func (x *OwnerReply) String() string {
 func (*OwnerReply) ProtoMessage() {}
 
 func (x *OwnerReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9566,7 +9724,7 @@ func (x *OwnerReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerReply.ProtoReflect.Descriptor instead.
 func (*OwnerReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{106}
+	return file_roost_proto_rawDescGZIP(), []int{108}
 }
 
 func (x *OwnerReply) GetPause() *Pause {
@@ -9598,7 +9756,7 @@ type MineRequest struct {
 
 func (x *MineRequest) Reset() {
 	*x = MineRequest{}
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9610,7 +9768,7 @@ func (x *MineRequest) String() string {
 func (*MineRequest) ProtoMessage() {}
 
 func (x *MineRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9623,7 +9781,7 @@ func (x *MineRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineRequest.ProtoReflect.Descriptor instead.
 func (*MineRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{107}
+	return file_roost_proto_rawDescGZIP(), []int{109}
 }
 
 type MineReply struct {
@@ -9637,7 +9795,7 @@ type MineReply struct {
 
 func (x *MineReply) Reset() {
 	*x = MineReply{}
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9649,7 +9807,7 @@ func (x *MineReply) String() string {
 func (*MineReply) ProtoMessage() {}
 
 func (x *MineReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9662,7 +9820,7 @@ func (x *MineReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineReply.ProtoReflect.Descriptor instead.
 func (*MineReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{108}
+	return file_roost_proto_rawDescGZIP(), []int{110}
 }
 
 func (x *MineReply) GetSigns() *GuardSigns {
@@ -9700,7 +9858,7 @@ type PresentRequest struct {
 
 func (x *PresentRequest) Reset() {
 	*x = PresentRequest{}
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9712,7 +9870,7 @@ func (x *PresentRequest) String() string {
 func (*PresentRequest) ProtoMessage() {}
 
 func (x *PresentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9725,7 +9883,7 @@ func (x *PresentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentRequest.ProtoReflect.Descriptor instead.
 func (*PresentRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{109}
+	return file_roost_proto_rawDescGZIP(), []int{111}
 }
 
 func (x *PresentRequest) GetInput() int64 {
@@ -9764,7 +9922,7 @@ type PresentReply struct {
 
 func (x *PresentReply) Reset() {
 	*x = PresentReply{}
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9776,7 +9934,7 @@ func (x *PresentReply) String() string {
 func (*PresentReply) ProtoMessage() {}
 
 func (x *PresentReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9789,7 +9947,7 @@ func (x *PresentReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentReply.ProtoReflect.Descriptor instead.
 func (*PresentReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{110}
+	return file_roost_proto_rawDescGZIP(), []int{112}
 }
 
 type GreetRequest struct {
@@ -9800,7 +9958,7 @@ type GreetRequest struct {
 
 func (x *GreetRequest) Reset() {
 	*x = GreetRequest{}
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9812,7 +9970,7 @@ func (x *GreetRequest) String() string {
 func (*GreetRequest) ProtoMessage() {}
 
 func (x *GreetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9825,7 +9983,7 @@ func (x *GreetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetRequest.ProtoReflect.Descriptor instead.
 func (*GreetRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{111}
+	return file_roost_proto_rawDescGZIP(), []int{113}
 }
 
 type GreetReply struct {
@@ -9838,7 +9996,7 @@ type GreetReply struct {
 
 func (x *GreetReply) Reset() {
 	*x = GreetReply{}
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9850,7 +10008,7 @@ func (x *GreetReply) String() string {
 func (*GreetReply) ProtoMessage() {}
 
 func (x *GreetReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9863,7 +10021,7 @@ func (x *GreetReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetReply.ProtoReflect.Descriptor instead.
 func (*GreetReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{112}
+	return file_roost_proto_rawDescGZIP(), []int{114}
 }
 
 func (x *GreetReply) GetPool() string {
@@ -9895,7 +10053,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9907,7 +10065,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9920,7 +10078,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{113}
+	return file_roost_proto_rawDescGZIP(), []int{115}
 }
 
 func (x *JoinRequest) GetSecret() []byte {
@@ -9976,7 +10134,7 @@ type JoinReply struct {
 
 func (x *JoinReply) Reset() {
 	*x = JoinReply{}
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9988,7 +10146,7 @@ func (x *JoinReply) String() string {
 func (*JoinReply) ProtoMessage() {}
 
 func (x *JoinReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10001,7 +10159,7 @@ func (x *JoinReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinReply.ProtoReflect.Descriptor instead.
 func (*JoinReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{114}
+	return file_roost_proto_rawDescGZIP(), []int{116}
 }
 
 func (x *JoinReply) GetCertificate() []byte {
@@ -10083,7 +10241,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10095,7 +10253,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10108,7 +10266,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{115}
+	return file_roost_proto_rawDescGZIP(), []int{117}
 }
 
 func (x *RenewRequest) GetRequest() []byte {
@@ -10127,7 +10285,7 @@ type RenewReply struct {
 
 func (x *RenewReply) Reset() {
 	*x = RenewReply{}
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10139,7 +10297,7 @@ func (x *RenewReply) String() string {
 func (*RenewReply) ProtoMessage() {}
 
 func (x *RenewReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10152,7 +10310,7 @@ func (x *RenewReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewReply.ProtoReflect.Descriptor instead.
 func (*RenewReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{116}
+	return file_roost_proto_rawDescGZIP(), []int{118}
 }
 
 func (x *RenewReply) GetCertificate() []byte {
@@ -10170,7 +10328,7 @@ type LeaveRequest struct {
 
 func (x *LeaveRequest) Reset() {
 	*x = LeaveRequest{}
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10182,7 +10340,7 @@ func (x *LeaveRequest) String() string {
 func (*LeaveRequest) ProtoMessage() {}
 
 func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10195,7 +10353,7 @@ func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveRequest.ProtoReflect.Descriptor instead.
 func (*LeaveRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{117}
+	return file_roost_proto_rawDescGZIP(), []int{119}
 }
 
 type LeaveReply struct {
@@ -10206,7 +10364,7 @@ type LeaveReply struct {
 
 func (x *LeaveReply) Reset() {
 	*x = LeaveReply{}
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[120]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10218,7 +10376,7 @@ func (x *LeaveReply) String() string {
 func (*LeaveReply) ProtoMessage() {}
 
 func (x *LeaveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[120]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10231,7 +10389,7 @@ func (x *LeaveReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveReply.ProtoReflect.Descriptor instead.
 func (*LeaveReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{118}
+	return file_roost_proto_rawDescGZIP(), []int{120}
 }
 
 type RevokedRequest struct {
@@ -10243,7 +10401,7 @@ type RevokedRequest struct {
 
 func (x *RevokedRequest) Reset() {
 	*x = RevokedRequest{}
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[121]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10255,7 +10413,7 @@ func (x *RevokedRequest) String() string {
 func (*RevokedRequest) ProtoMessage() {}
 
 func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[121]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10268,7 +10426,7 @@ func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedRequest.ProtoReflect.Descriptor instead.
 func (*RevokedRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{119}
+	return file_roost_proto_rawDescGZIP(), []int{121}
 }
 
 func (x *RevokedRequest) GetNumber() int64 {
@@ -10287,7 +10445,7 @@ type RevokedReply struct {
 
 func (x *RevokedReply) Reset() {
 	*x = RevokedReply{}
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[122]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10299,7 +10457,7 @@ func (x *RevokedReply) String() string {
 func (*RevokedReply) ProtoMessage() {}
 
 func (x *RevokedReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[122]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10312,7 +10470,7 @@ func (x *RevokedReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedReply.ProtoReflect.Descriptor instead.
 func (*RevokedReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{120}
+	return file_roost_proto_rawDescGZIP(), []int{122}
 }
 
 func (x *RevokedReply) GetList() []byte {
@@ -10333,7 +10491,7 @@ type MakeTokenRequest struct {
 
 func (x *MakeTokenRequest) Reset() {
 	*x = MakeTokenRequest{}
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[123]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10345,7 +10503,7 @@ func (x *MakeTokenRequest) String() string {
 func (*MakeTokenRequest) ProtoMessage() {}
 
 func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[123]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10358,7 +10516,7 @@ func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenRequest.ProtoReflect.Descriptor instead.
 func (*MakeTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{121}
+	return file_roost_proto_rawDescGZIP(), []int{123}
 }
 
 func (x *MakeTokenRequest) GetPart() string {
@@ -10393,7 +10551,7 @@ type MakeTokenReply struct {
 
 func (x *MakeTokenReply) Reset() {
 	*x = MakeTokenReply{}
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[124]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10405,7 +10563,7 @@ func (x *MakeTokenReply) String() string {
 func (*MakeTokenReply) ProtoMessage() {}
 
 func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[124]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10418,7 +10576,7 @@ func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenReply.ProtoReflect.Descriptor instead.
 func (*MakeTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{122}
+	return file_roost_proto_rawDescGZIP(), []int{124}
 }
 
 func (x *MakeTokenReply) GetToken() string {
@@ -10458,7 +10616,7 @@ type TokenInfo struct {
 
 func (x *TokenInfo) Reset() {
 	*x = TokenInfo{}
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[125]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10470,7 +10628,7 @@ func (x *TokenInfo) String() string {
 func (*TokenInfo) ProtoMessage() {}
 
 func (x *TokenInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[125]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10483,7 +10641,7 @@ func (x *TokenInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenInfo.ProtoReflect.Descriptor instead.
 func (*TokenInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{123}
+	return file_roost_proto_rawDescGZIP(), []int{125}
 }
 
 func (x *TokenInfo) GetId() string {
@@ -10551,7 +10709,7 @@ type RemoveTokenRequest struct {
 
 func (x *RemoveTokenRequest) Reset() {
 	*x = RemoveTokenRequest{}
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[126]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10563,7 +10721,7 @@ func (x *RemoveTokenRequest) String() string {
 func (*RemoveTokenRequest) ProtoMessage() {}
 
 func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[126]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10576,7 +10734,7 @@ func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenRequest.ProtoReflect.Descriptor instead.
 func (*RemoveTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{124}
+	return file_roost_proto_rawDescGZIP(), []int{126}
 }
 
 func (x *RemoveTokenRequest) GetId() string {
@@ -10595,7 +10753,7 @@ type RemoveTokenReply struct {
 
 func (x *RemoveTokenReply) Reset() {
 	*x = RemoveTokenReply{}
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[127]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10607,7 +10765,7 @@ func (x *RemoveTokenReply) String() string {
 func (*RemoveTokenReply) ProtoMessage() {}
 
 func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[127]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10620,7 +10778,7 @@ func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenReply.ProtoReflect.Descriptor instead.
 func (*RemoveTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{125}
+	return file_roost_proto_rawDescGZIP(), []int{127}
 }
 
 func (x *RemoveTokenReply) GetRemoved() *TokenInfo {
@@ -10638,7 +10796,7 @@ type MembersRequest struct {
 
 func (x *MembersRequest) Reset() {
 	*x = MembersRequest{}
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[128]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10650,7 +10808,7 @@ func (x *MembersRequest) String() string {
 func (*MembersRequest) ProtoMessage() {}
 
 func (x *MembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[128]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10663,7 +10821,7 @@ func (x *MembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersRequest.ProtoReflect.Descriptor instead.
 func (*MembersRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{126}
+	return file_roost_proto_rawDescGZIP(), []int{128}
 }
 
 type MembersReply struct {
@@ -10676,7 +10834,7 @@ type MembersReply struct {
 
 func (x *MembersReply) Reset() {
 	*x = MembersReply{}
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[129]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10688,7 +10846,7 @@ func (x *MembersReply) String() string {
 func (*MembersReply) ProtoMessage() {}
 
 func (x *MembersReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[129]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10701,7 +10859,7 @@ func (x *MembersReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersReply.ProtoReflect.Descriptor instead.
 func (*MembersReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{127}
+	return file_roost_proto_rawDescGZIP(), []int{129}
 }
 
 func (x *MembersReply) GetTokens() []*TokenInfo {
@@ -10734,7 +10892,7 @@ type MemberInfo struct {
 
 func (x *MemberInfo) Reset() {
 	*x = MemberInfo{}
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[130]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10746,7 +10904,7 @@ func (x *MemberInfo) String() string {
 func (*MemberInfo) ProtoMessage() {}
 
 func (x *MemberInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[130]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10759,7 +10917,7 @@ func (x *MemberInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberInfo.ProtoReflect.Descriptor instead.
 func (*MemberInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{128}
+	return file_roost_proto_rawDescGZIP(), []int{130}
 }
 
 func (x *MemberInfo) GetName() string {
@@ -10828,7 +10986,7 @@ type RevokeRequest struct {
 
 func (x *RevokeRequest) Reset() {
 	*x = RevokeRequest{}
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[131]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10840,7 +10998,7 @@ func (x *RevokeRequest) String() string {
 func (*RevokeRequest) ProtoMessage() {}
 
 func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[131]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10853,7 +11011,7 @@ func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeRequest.ProtoReflect.Descriptor instead.
 func (*RevokeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{129}
+	return file_roost_proto_rawDescGZIP(), []int{131}
 }
 
 func (x *RevokeRequest) GetName() string {
@@ -10879,7 +11037,7 @@ type RevokeReply struct {
 
 func (x *RevokeReply) Reset() {
 	*x = RevokeReply{}
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[132]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10891,7 +11049,7 @@ func (x *RevokeReply) String() string {
 func (*RevokeReply) ProtoMessage() {}
 
 func (x *RevokeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[132]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10904,7 +11062,7 @@ func (x *RevokeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeReply.ProtoReflect.Descriptor instead.
 func (*RevokeReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{130}
+	return file_roost_proto_rawDescGZIP(), []int{132}
 }
 
 func (x *RevokeReply) GetCertificates() uint32 {
@@ -10924,7 +11082,7 @@ type FeedRunning struct {
 
 func (x *FeedRunning) Reset() {
 	*x = FeedRunning{}
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[133]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10936,7 +11094,7 @@ func (x *FeedRunning) String() string {
 func (*FeedRunning) ProtoMessage() {}
 
 func (x *FeedRunning) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[133]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10949,7 +11107,7 @@ func (x *FeedRunning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedRunning.ProtoReflect.Descriptor instead.
 func (*FeedRunning) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{131}
+	return file_roost_proto_rawDescGZIP(), []int{133}
 }
 
 func (x *FeedRunning) GetProgress() bool {
@@ -10978,7 +11136,7 @@ type FeedRequest struct {
 
 func (x *FeedRequest) Reset() {
 	*x = FeedRequest{}
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[134]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10990,7 +11148,7 @@ func (x *FeedRequest) String() string {
 func (*FeedRequest) ProtoMessage() {}
 
 func (x *FeedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[134]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11003,7 +11161,7 @@ func (x *FeedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedRequest.ProtoReflect.Descriptor instead.
 func (*FeedRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{132}
+	return file_roost_proto_rawDescGZIP(), []int{134}
 }
 
 func (x *FeedRequest) GetHello() *FeedHello {
@@ -11037,7 +11195,7 @@ type SpentBudgets struct {
 
 func (x *SpentBudgets) Reset() {
 	*x = SpentBudgets{}
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[135]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11049,7 +11207,7 @@ func (x *SpentBudgets) String() string {
 func (*SpentBudgets) ProtoMessage() {}
 
 func (x *SpentBudgets) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[135]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11062,7 +11220,7 @@ func (x *SpentBudgets) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpentBudgets.ProtoReflect.Descriptor instead.
 func (*SpentBudgets) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{133}
+	return file_roost_proto_rawDescGZIP(), []int{135}
 }
 
 func (x *SpentBudgets) GetSpent() []*SpentBudget {
@@ -11087,7 +11245,7 @@ type SpentBudget struct {
 
 func (x *SpentBudget) Reset() {
 	*x = SpentBudget{}
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[136]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11099,7 +11257,7 @@ func (x *SpentBudget) String() string {
 func (*SpentBudget) ProtoMessage() {}
 
 func (x *SpentBudget) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[136]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11112,7 +11270,7 @@ func (x *SpentBudget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpentBudget.ProtoReflect.Descriptor instead.
 func (*SpentBudget) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{134}
+	return file_roost_proto_rawDescGZIP(), []int{136}
 }
 
 func (x *SpentBudget) GetProject() string {
@@ -11166,7 +11324,7 @@ type FeedHello struct {
 
 func (x *FeedHello) Reset() {
 	*x = FeedHello{}
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[137]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11178,7 +11336,7 @@ func (x *FeedHello) String() string {
 func (*FeedHello) ProtoMessage() {}
 
 func (x *FeedHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[137]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11191,7 +11349,7 @@ func (x *FeedHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedHello.ProtoReflect.Descriptor instead.
 func (*FeedHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{135}
+	return file_roost_proto_rawDescGZIP(), []int{137}
 }
 
 func (x *FeedHello) GetAddress() string {
@@ -11210,7 +11368,7 @@ type FeedWalk struct {
 
 func (x *FeedWalk) Reset() {
 	*x = FeedWalk{}
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[138]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11222,7 +11380,7 @@ func (x *FeedWalk) String() string {
 func (*FeedWalk) ProtoMessage() {}
 
 func (x *FeedWalk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[138]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11235,7 +11393,7 @@ func (x *FeedWalk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedWalk.ProtoReflect.Descriptor instead.
 func (*FeedWalk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{136}
+	return file_roost_proto_rawDescGZIP(), []int{138}
 }
 
 func (x *FeedWalk) GetSince() int64 {
@@ -11263,7 +11421,7 @@ type FeedBatch struct {
 
 func (x *FeedBatch) Reset() {
 	*x = FeedBatch{}
-	mi := &file_roost_proto_msgTypes[137]
+	mi := &file_roost_proto_msgTypes[139]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11275,7 +11433,7 @@ func (x *FeedBatch) String() string {
 func (*FeedBatch) ProtoMessage() {}
 
 func (x *FeedBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[137]
+	mi := &file_roost_proto_msgTypes[139]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11288,7 +11446,7 @@ func (x *FeedBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedBatch.ProtoReflect.Descriptor instead.
 func (*FeedBatch) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{137}
+	return file_roost_proto_rawDescGZIP(), []int{139}
 }
 
 func (x *FeedBatch) GetSource() []byte {
@@ -11703,7 +11861,7 @@ const file_roost_proto_rawDesc = "" +
 	"\x06digest\x18\x0f \x01(\fR\x06digest\"9\n" +
 	"\rReplicaMember\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
-	"\aaddress\x18\x02 \x01(\tR\aaddress\"\xc3\x06\n" +
+	"\aaddress\x18\x02 \x01(\tR\aaddress\"\x80\a\n" +
 	"\bToStartd\x120\n" +
 	"\x05hello\x18\x01 \x01(\v2\x18.roost.wire.SessionHelloH\x00R\x05hello\x120\n" +
 	"\x05claim\x18\x02 \x01(\v2\x18.roost.wire.ClaimRequestH\x00R\x05claim\x122\n" +
@@ -11725,7 +11883,9 @@ const file_roost_proto_rawDesc = "" +
 	"\n" +
 	"host_files\x18\x0f \x01(\v2\x15.roost.wire.HostFilesH\x00R\thostFiles\x129\n" +
 	"\vhold_checks\x18\x10 \x01(\v2\x16.roost.wire.HoldChecksH\x00R\n" +
-	"holdChecksB\x04\n" +
+	"holdChecks\x12;\n" +
+	"\n" +
+	"name_right\x18\x14 \x01(\v2\x1a.roost.wire.RenewNameRightH\x00R\tnameRightB\x04\n" +
 	"\x02of\"U\n" +
 	"\n" +
 	"HoldChecks\x120\n" +
@@ -11843,13 +12003,24 @@ const file_roost_proto_rawDesc = "" +
 	"\x0escript_follows\x18  \x01(\bR\rscriptFollows\x12\x19\n" +
 	"\bgpu_file\x18\x1f \x03(\tR\agpuFile\x12\x16\n" +
 	"\x06inputs\x18! \x03(\tR\x06inputs\x124\n" +
-	"\aservice\x18( \x01(\v2\x1a.roost.wire.ServiceProgramR\aservice\"\xb0\x01\n" +
+	"\aservice\x18( \x01(\v2\x1a.roost.wire.ServiceProgramR\aservice\"\xe6\x01\n" +
 	"\x0eServiceProgram\x12/\n" +
 	"\x06checks\x18\x01 \x03(\v2\x17.roost.wire.HealthCheckR\x06checks\x12\x19\n" +
 	"\bdrain_ns\x18\x02 \x01(\x03R\adrainNs\x12\x19\n" +
 	"\bstop_url\x18\x03 \x01(\tR\astopUrl\x12\x1a\n" +
 	"\brevision\x18\x04 \x01(\x04R\brevision\x12\x1b\n" +
-	"\tstop_port\x18\x05 \x01(\tR\bstopPort\"\x9f\x03\n" +
+	"\tstop_port\x18\x05 \x01(\tR\bstopPort\x124\n" +
+	"\n" +
+	"name_right\x18\x06 \x01(\v2\x15.roost.wire.NameRightR\tnameRight\"h\n" +
+	"\tNameRight\x12\x1b\n" +
+	"\texpires_s\x18\x01 \x01(\x03R\bexpiresS\x12\x1c\n" +
+	"\tsignature\x18\x02 \x01(\fR\tsignature\x12 \n" +
+	"\vcertificate\x18\x03 \x01(\fR\vcertificate\"\x99\x01\n" +
+	"\x0eRenewNameRight\x120\n" +
+	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12+\n" +
+	"\x05right\x18\x02 \x01(\v2\x15.roost.wire.NameRightR\x05right\x12\x14\n" +
+	"\x05owner\x18\x03 \x01(\tR\x05owner\x12\x12\n" +
+	"\x04name\x18\x04 \x01(\tR\x04name\"\x9f\x03\n" +
 	"\vHealthCheck\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x120\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x1c.roost.wire.HealthCheck.KindR\x04kind\x12\x12\n" +
@@ -12418,7 +12589,7 @@ func file_roost_proto_rawDescGZIP() []byte {
 }
 
 var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 142)
+var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 144)
 var file_roost_proto_goTypes = []any{
 	(HealthState)(0),                        // 0: roost.wire.HealthState
 	(RequestUpdate_Counting)(0),             // 1: roost.wire.RequestUpdate.Counting
@@ -12488,149 +12659,151 @@ var file_roost_proto_goTypes = []any{
 	(*Message)(nil),                         // 65: roost.wire.Message
 	(*Program)(nil),                         // 66: roost.wire.Program
 	(*ServiceProgram)(nil),                  // 67: roost.wire.ServiceProgram
-	(*HealthCheck)(nil),                     // 68: roost.wire.HealthCheck
-	(*Bounds)(nil),                          // 69: roost.wire.Bounds
-	(*CheckpointPolicy)(nil),                // 70: roost.wire.CheckpointPolicy
-	(*Image)(nil),                           // 71: roost.wire.Image
-	(*FetchImageRequest)(nil),               // 72: roost.wire.FetchImageRequest
-	(*ImageRight)(nil),                      // 73: roost.wire.ImageRight
-	(*SignedImageRight)(nil),                // 74: roost.wire.SignedImageRight
-	(*RemoveImageReply)(nil),                // 75: roost.wire.RemoveImageReply
-	(*Vacate)(nil),                          // 76: roost.wire.Vacate
-	(*Acknowledge)(nil),                     // 77: roost.wire.Acknowledge
-	(*ReleaseClaim)(nil),                    // 78: roost.wire.ReleaseClaim
-	(*RenewLeases)(nil),                     // 79: roost.wire.RenewLeases
-	(*FromStartd)(nil),                      // 80: roost.wire.FromStartd
-	(*TaskHealth)(nil),                      // 81: roost.wire.TaskHealth
-	(*ReachWanted)(nil),                     // 82: roost.wire.ReachWanted
-	(*ReachCall)(nil),                       // 83: roost.wire.ReachCall
-	(*ReachOutput)(nil),                     // 84: roost.wire.ReachOutput
-	(*SessionWelcome)(nil),                  // 85: roost.wire.SessionWelcome
-	(*ClaimState)(nil),                      // 86: roost.wire.ClaimState
-	(*ClaimReady)(nil),                      // 87: roost.wire.ClaimReady
-	(*Suspended)(nil),                       // 88: roost.wire.Suspended
-	(*ClaimReply)(nil),                      // 89: roost.wire.ClaimReply
-	(*InputReady)(nil),                      // 90: roost.wire.InputReady
-	(*Started)(nil),                         // 91: roost.wire.Started
-	(*Exited)(nil),                          // 92: roost.wire.Exited
-	(*CheckpointTaken)(nil),                 // 93: roost.wire.CheckpointTaken
-	(*UsageReport)(nil),                     // 94: roost.wire.UsageReport
-	(*AttemptUsage)(nil),                    // 95: roost.wire.AttemptUsage
-	(*ClaimLost)(nil),                       // 96: roost.wire.ClaimLost
-	(*LeasesRenewed)(nil),                   // 97: roost.wire.LeasesRenewed
-	(*FileEntry)(nil),                       // 98: roost.wire.FileEntry
-	(*FileChunk)(nil),                       // 99: roost.wire.FileChunk
-	(*TransferTotals)(nil),                  // 100: roost.wire.TransferTotals
-	(*PutReply)(nil),                        // 101: roost.wire.PutReply
-	(*FetchRequest)(nil),                    // 102: roost.wire.FetchRequest
-	(*TailRequest)(nil),                     // 103: roost.wire.TailRequest
-	(*GuardSigns)(nil),                      // 104: roost.wire.GuardSigns
-	(*IdleSource)(nil),                      // 105: roost.wire.IdleSource
-	(*Pause)(nil),                           // 106: roost.wire.Pause
-	(*GuardReport)(nil),                     // 107: roost.wire.GuardReport
-	(*OwnerFreeze)(nil),                     // 108: roost.wire.OwnerFreeze
-	(*Tenant)(nil),                          // 109: roost.wire.Tenant
-	(*PauseRequest)(nil),                    // 110: roost.wire.PauseRequest
-	(*ResumeRequest)(nil),                   // 111: roost.wire.ResumeRequest
-	(*OwnerReply)(nil),                      // 112: roost.wire.OwnerReply
-	(*MineRequest)(nil),                     // 113: roost.wire.MineRequest
-	(*MineReply)(nil),                       // 114: roost.wire.MineReply
-	(*PresentRequest)(nil),                  // 115: roost.wire.PresentRequest
-	(*PresentReply)(nil),                    // 116: roost.wire.PresentReply
-	(*GreetRequest)(nil),                    // 117: roost.wire.GreetRequest
-	(*GreetReply)(nil),                      // 118: roost.wire.GreetReply
-	(*JoinRequest)(nil),                     // 119: roost.wire.JoinRequest
-	(*JoinReply)(nil),                       // 120: roost.wire.JoinReply
-	(*RenewRequest)(nil),                    // 121: roost.wire.RenewRequest
-	(*RenewReply)(nil),                      // 122: roost.wire.RenewReply
-	(*LeaveRequest)(nil),                    // 123: roost.wire.LeaveRequest
-	(*LeaveReply)(nil),                      // 124: roost.wire.LeaveReply
-	(*RevokedRequest)(nil),                  // 125: roost.wire.RevokedRequest
-	(*RevokedReply)(nil),                    // 126: roost.wire.RevokedReply
-	(*MakeTokenRequest)(nil),                // 127: roost.wire.MakeTokenRequest
-	(*MakeTokenReply)(nil),                  // 128: roost.wire.MakeTokenReply
-	(*TokenInfo)(nil),                       // 129: roost.wire.TokenInfo
-	(*RemoveTokenRequest)(nil),              // 130: roost.wire.RemoveTokenRequest
-	(*RemoveTokenReply)(nil),                // 131: roost.wire.RemoveTokenReply
-	(*MembersRequest)(nil),                  // 132: roost.wire.MembersRequest
-	(*MembersReply)(nil),                    // 133: roost.wire.MembersReply
-	(*MemberInfo)(nil),                      // 134: roost.wire.MemberInfo
-	(*RevokeRequest)(nil),                   // 135: roost.wire.RevokeRequest
-	(*RevokeReply)(nil),                     // 136: roost.wire.RevokeReply
-	(*FeedRunning)(nil),                     // 137: roost.wire.FeedRunning
-	(*FeedRequest)(nil),                     // 138: roost.wire.FeedRequest
-	(*SpentBudgets)(nil),                    // 139: roost.wire.SpentBudgets
-	(*SpentBudget)(nil),                     // 140: roost.wire.SpentBudget
-	(*FeedHello)(nil),                       // 141: roost.wire.FeedHello
-	(*FeedWalk)(nil),                        // 142: roost.wire.FeedWalk
-	(*FeedBatch)(nil),                       // 143: roost.wire.FeedBatch
-	nil,                                     // 144: roost.wire.AdUpdate.PrivateEntry
-	nil,                                     // 145: roost.wire.AdDelta.PrivateEntry
-	nil,                                     // 146: roost.wire.Extent.WordsEntry
-	nil,                                     // 147: roost.wire.Extent.OthersEntry
-	(*scheddapi.LogsRequest)(nil),           // 148: roost.wire.LogsRequest
-	(*scheddapi.SubmitRequest)(nil),         // 149: roost.wire.SubmitRequest
-	(*scheddapi.ActRequest)(nil),            // 150: roost.wire.ActRequest
-	(*scheddapi.QueryRequest)(nil),          // 151: roost.wire.QueryRequest
-	(*scheddapi.Resources)(nil),             // 152: roost.wire.Resources
-	(*scheddapi.Explanation)(nil),           // 153: roost.wire.Explanation
-	(*scheddapi.AttemptRef)(nil),            // 154: roost.wire.AttemptRef
-	(scheddapi.Cause)(0),                    // 155: roost.wire.Cause
-	(*scheddapi.CheckResult)(nil),           // 156: roost.wire.CheckResult
-	(*scheddapi.Placed)(nil),                // 157: roost.wire.Placed
-	(*scheddapi.PreemptionParty)(nil),       // 158: roost.wire.PreemptionParty
-	(*scheddapi.ExitStatus)(nil),            // 159: roost.wire.ExitStatus
-	(*scheddapi.UsageWindow)(nil),           // 160: roost.wire.UsageWindow
-	(*scheddapi.TaskUsage)(nil),             // 161: roost.wire.TaskUsage
-	(*scheddapi.SubmitPart)(nil),            // 162: roost.wire.SubmitPart
-	(*scheddapi.ScriptChunk)(nil),           // 163: roost.wire.ScriptChunk
-	(*scheddapi.WatchRequest)(nil),          // 164: roost.wire.WatchRequest
-	(*scheddapi.WhyRequest)(nil),            // 165: roost.wire.WhyRequest
-	(*scheddapi.EventsRequest)(nil),         // 166: roost.wire.EventsRequest
-	(*scheddapi.AdQuery)(nil),               // 167: roost.wire.AdQuery
-	(*scheddapi.HealthRequest)(nil),         // 168: roost.wire.HealthRequest
-	(*scheddapi.ShellInput)(nil),            // 169: roost.wire.ShellInput
-	(*scheddapi.CellRequest)(nil),           // 170: roost.wire.CellRequest
-	(*scheddapi.CheckpointCellRequest)(nil), // 171: roost.wire.CheckpointCellRequest
-	(*scheddapi.PoolQuery)(nil),             // 172: roost.wire.PoolQuery
-	(*scheddapi.AccountingQuery)(nil),       // 173: roost.wire.AccountingQuery
-	(*scheddapi.AccountingChange)(nil),      // 174: roost.wire.AccountingChange
-	(*scheddapi.LoginTokenRequest)(nil),     // 175: roost.wire.LoginTokenRequest
-	(*scheddapi.BeginLoginRequest)(nil),     // 176: roost.wire.BeginLoginRequest
-	(*scheddapi.LoginRequest)(nil),          // 177: roost.wire.LoginRequest
-	(*scheddapi.LoginsRequest)(nil),         // 178: roost.wire.LoginsRequest
-	(*scheddapi.LogoutRequest)(nil),         // 179: roost.wire.LogoutRequest
-	(*scheddapi.NamesQuery)(nil),            // 180: roost.wire.NamesQuery
-	(*scheddapi.SubmitReply)(nil),           // 181: roost.wire.SubmitReply
-	(*scheddapi.ScriptReply)(nil),           // 182: roost.wire.ScriptReply
-	(*scheddapi.JobStatus)(nil),             // 183: roost.wire.JobStatus
-	(*scheddapi.ActReply)(nil),              // 184: roost.wire.ActReply
-	(*scheddapi.WatchEvent)(nil),            // 185: roost.wire.WatchEvent
-	(*scheddapi.LogChunk)(nil),              // 186: roost.wire.LogChunk
-	(*scheddapi.WhyReply)(nil),              // 187: roost.wire.WhyReply
-	(*scheddapi.JobEvent)(nil),              // 188: roost.wire.JobEvent
-	(*scheddapi.AdText)(nil),                // 189: roost.wire.AdText
-	(*scheddapi.HealthReply)(nil),           // 190: roost.wire.HealthReply
-	(*scheddapi.ShellOutput)(nil),           // 191: roost.wire.ShellOutput
-	(*scheddapi.CellReply)(nil),             // 192: roost.wire.CellReply
-	(*scheddapi.CheckpointPiece)(nil),       // 193: roost.wire.CheckpointPiece
-	(*scheddapi.PoolRow)(nil),               // 194: roost.wire.PoolRow
-	(*scheddapi.AccountingPiece)(nil),       // 195: roost.wire.AccountingPiece
-	(*scheddapi.AccountingResult)(nil),      // 196: roost.wire.AccountingResult
-	(*scheddapi.LoginTokenReply)(nil),       // 197: roost.wire.LoginTokenReply
-	(*scheddapi.BeginLoginReply)(nil),       // 198: roost.wire.BeginLoginReply
-	(*scheddapi.LoginReply)(nil),            // 199: roost.wire.LoginReply
-	(*scheddapi.LoginsReply)(nil),           // 200: roost.wire.LoginsReply
-	(*scheddapi.LoginInfo)(nil),             // 201: roost.wire.LoginInfo
-	(*scheddapi.NamesUpdate)(nil),           // 202: roost.wire.NamesUpdate
+	(*NameRight)(nil),                       // 68: roost.wire.NameRight
+	(*RenewNameRight)(nil),                  // 69: roost.wire.RenewNameRight
+	(*HealthCheck)(nil),                     // 70: roost.wire.HealthCheck
+	(*Bounds)(nil),                          // 71: roost.wire.Bounds
+	(*CheckpointPolicy)(nil),                // 72: roost.wire.CheckpointPolicy
+	(*Image)(nil),                           // 73: roost.wire.Image
+	(*FetchImageRequest)(nil),               // 74: roost.wire.FetchImageRequest
+	(*ImageRight)(nil),                      // 75: roost.wire.ImageRight
+	(*SignedImageRight)(nil),                // 76: roost.wire.SignedImageRight
+	(*RemoveImageReply)(nil),                // 77: roost.wire.RemoveImageReply
+	(*Vacate)(nil),                          // 78: roost.wire.Vacate
+	(*Acknowledge)(nil),                     // 79: roost.wire.Acknowledge
+	(*ReleaseClaim)(nil),                    // 80: roost.wire.ReleaseClaim
+	(*RenewLeases)(nil),                     // 81: roost.wire.RenewLeases
+	(*FromStartd)(nil),                      // 82: roost.wire.FromStartd
+	(*TaskHealth)(nil),                      // 83: roost.wire.TaskHealth
+	(*ReachWanted)(nil),                     // 84: roost.wire.ReachWanted
+	(*ReachCall)(nil),                       // 85: roost.wire.ReachCall
+	(*ReachOutput)(nil),                     // 86: roost.wire.ReachOutput
+	(*SessionWelcome)(nil),                  // 87: roost.wire.SessionWelcome
+	(*ClaimState)(nil),                      // 88: roost.wire.ClaimState
+	(*ClaimReady)(nil),                      // 89: roost.wire.ClaimReady
+	(*Suspended)(nil),                       // 90: roost.wire.Suspended
+	(*ClaimReply)(nil),                      // 91: roost.wire.ClaimReply
+	(*InputReady)(nil),                      // 92: roost.wire.InputReady
+	(*Started)(nil),                         // 93: roost.wire.Started
+	(*Exited)(nil),                          // 94: roost.wire.Exited
+	(*CheckpointTaken)(nil),                 // 95: roost.wire.CheckpointTaken
+	(*UsageReport)(nil),                     // 96: roost.wire.UsageReport
+	(*AttemptUsage)(nil),                    // 97: roost.wire.AttemptUsage
+	(*ClaimLost)(nil),                       // 98: roost.wire.ClaimLost
+	(*LeasesRenewed)(nil),                   // 99: roost.wire.LeasesRenewed
+	(*FileEntry)(nil),                       // 100: roost.wire.FileEntry
+	(*FileChunk)(nil),                       // 101: roost.wire.FileChunk
+	(*TransferTotals)(nil),                  // 102: roost.wire.TransferTotals
+	(*PutReply)(nil),                        // 103: roost.wire.PutReply
+	(*FetchRequest)(nil),                    // 104: roost.wire.FetchRequest
+	(*TailRequest)(nil),                     // 105: roost.wire.TailRequest
+	(*GuardSigns)(nil),                      // 106: roost.wire.GuardSigns
+	(*IdleSource)(nil),                      // 107: roost.wire.IdleSource
+	(*Pause)(nil),                           // 108: roost.wire.Pause
+	(*GuardReport)(nil),                     // 109: roost.wire.GuardReport
+	(*OwnerFreeze)(nil),                     // 110: roost.wire.OwnerFreeze
+	(*Tenant)(nil),                          // 111: roost.wire.Tenant
+	(*PauseRequest)(nil),                    // 112: roost.wire.PauseRequest
+	(*ResumeRequest)(nil),                   // 113: roost.wire.ResumeRequest
+	(*OwnerReply)(nil),                      // 114: roost.wire.OwnerReply
+	(*MineRequest)(nil),                     // 115: roost.wire.MineRequest
+	(*MineReply)(nil),                       // 116: roost.wire.MineReply
+	(*PresentRequest)(nil),                  // 117: roost.wire.PresentRequest
+	(*PresentReply)(nil),                    // 118: roost.wire.PresentReply
+	(*GreetRequest)(nil),                    // 119: roost.wire.GreetRequest
+	(*GreetReply)(nil),                      // 120: roost.wire.GreetReply
+	(*JoinRequest)(nil),                     // 121: roost.wire.JoinRequest
+	(*JoinReply)(nil),                       // 122: roost.wire.JoinReply
+	(*RenewRequest)(nil),                    // 123: roost.wire.RenewRequest
+	(*RenewReply)(nil),                      // 124: roost.wire.RenewReply
+	(*LeaveRequest)(nil),                    // 125: roost.wire.LeaveRequest
+	(*LeaveReply)(nil),                      // 126: roost.wire.LeaveReply
+	(*RevokedRequest)(nil),                  // 127: roost.wire.RevokedRequest
+	(*RevokedReply)(nil),                    // 128: roost.wire.RevokedReply
+	(*MakeTokenRequest)(nil),                // 129: roost.wire.MakeTokenRequest
+	(*MakeTokenReply)(nil),                  // 130: roost.wire.MakeTokenReply
+	(*TokenInfo)(nil),                       // 131: roost.wire.TokenInfo
+	(*RemoveTokenRequest)(nil),              // 132: roost.wire.RemoveTokenRequest
+	(*RemoveTokenReply)(nil),                // 133: roost.wire.RemoveTokenReply
+	(*MembersRequest)(nil),                  // 134: roost.wire.MembersRequest
+	(*MembersReply)(nil),                    // 135: roost.wire.MembersReply
+	(*MemberInfo)(nil),                      // 136: roost.wire.MemberInfo
+	(*RevokeRequest)(nil),                   // 137: roost.wire.RevokeRequest
+	(*RevokeReply)(nil),                     // 138: roost.wire.RevokeReply
+	(*FeedRunning)(nil),                     // 139: roost.wire.FeedRunning
+	(*FeedRequest)(nil),                     // 140: roost.wire.FeedRequest
+	(*SpentBudgets)(nil),                    // 141: roost.wire.SpentBudgets
+	(*SpentBudget)(nil),                     // 142: roost.wire.SpentBudget
+	(*FeedHello)(nil),                       // 143: roost.wire.FeedHello
+	(*FeedWalk)(nil),                        // 144: roost.wire.FeedWalk
+	(*FeedBatch)(nil),                       // 145: roost.wire.FeedBatch
+	nil,                                     // 146: roost.wire.AdUpdate.PrivateEntry
+	nil,                                     // 147: roost.wire.AdDelta.PrivateEntry
+	nil,                                     // 148: roost.wire.Extent.WordsEntry
+	nil,                                     // 149: roost.wire.Extent.OthersEntry
+	(*scheddapi.LogsRequest)(nil),           // 150: roost.wire.LogsRequest
+	(*scheddapi.SubmitRequest)(nil),         // 151: roost.wire.SubmitRequest
+	(*scheddapi.ActRequest)(nil),            // 152: roost.wire.ActRequest
+	(*scheddapi.QueryRequest)(nil),          // 153: roost.wire.QueryRequest
+	(*scheddapi.Resources)(nil),             // 154: roost.wire.Resources
+	(*scheddapi.Explanation)(nil),           // 155: roost.wire.Explanation
+	(*scheddapi.AttemptRef)(nil),            // 156: roost.wire.AttemptRef
+	(scheddapi.Cause)(0),                    // 157: roost.wire.Cause
+	(*scheddapi.CheckResult)(nil),           // 158: roost.wire.CheckResult
+	(*scheddapi.Placed)(nil),                // 159: roost.wire.Placed
+	(*scheddapi.PreemptionParty)(nil),       // 160: roost.wire.PreemptionParty
+	(*scheddapi.ExitStatus)(nil),            // 161: roost.wire.ExitStatus
+	(*scheddapi.UsageWindow)(nil),           // 162: roost.wire.UsageWindow
+	(*scheddapi.TaskUsage)(nil),             // 163: roost.wire.TaskUsage
+	(*scheddapi.SubmitPart)(nil),            // 164: roost.wire.SubmitPart
+	(*scheddapi.ScriptChunk)(nil),           // 165: roost.wire.ScriptChunk
+	(*scheddapi.WatchRequest)(nil),          // 166: roost.wire.WatchRequest
+	(*scheddapi.WhyRequest)(nil),            // 167: roost.wire.WhyRequest
+	(*scheddapi.EventsRequest)(nil),         // 168: roost.wire.EventsRequest
+	(*scheddapi.AdQuery)(nil),               // 169: roost.wire.AdQuery
+	(*scheddapi.HealthRequest)(nil),         // 170: roost.wire.HealthRequest
+	(*scheddapi.ShellInput)(nil),            // 171: roost.wire.ShellInput
+	(*scheddapi.CellRequest)(nil),           // 172: roost.wire.CellRequest
+	(*scheddapi.CheckpointCellRequest)(nil), // 173: roost.wire.CheckpointCellRequest
+	(*scheddapi.PoolQuery)(nil),             // 174: roost.wire.PoolQuery
+	(*scheddapi.AccountingQuery)(nil),       // 175: roost.wire.AccountingQuery
+	(*scheddapi.AccountingChange)(nil),      // 176: roost.wire.AccountingChange
+	(*scheddapi.LoginTokenRequest)(nil),     // 177: roost.wire.LoginTokenRequest
+	(*scheddapi.BeginLoginRequest)(nil),     // 178: roost.wire.BeginLoginRequest
+	(*scheddapi.LoginRequest)(nil),          // 179: roost.wire.LoginRequest
+	(*scheddapi.LoginsRequest)(nil),         // 180: roost.wire.LoginsRequest
+	(*scheddapi.LogoutRequest)(nil),         // 181: roost.wire.LogoutRequest
+	(*scheddapi.NamesQuery)(nil),            // 182: roost.wire.NamesQuery
+	(*scheddapi.SubmitReply)(nil),           // 183: roost.wire.SubmitReply
+	(*scheddapi.ScriptReply)(nil),           // 184: roost.wire.ScriptReply
+	(*scheddapi.JobStatus)(nil),             // 185: roost.wire.JobStatus
+	(*scheddapi.ActReply)(nil),              // 186: roost.wire.ActReply
+	(*scheddapi.WatchEvent)(nil),            // 187: roost.wire.WatchEvent
+	(*scheddapi.LogChunk)(nil),              // 188: roost.wire.LogChunk
+	(*scheddapi.WhyReply)(nil),              // 189: roost.wire.WhyReply
+	(*scheddapi.JobEvent)(nil),              // 190: roost.wire.JobEvent
+	(*scheddapi.AdText)(nil),                // 191: roost.wire.AdText
+	(*scheddapi.HealthReply)(nil),           // 192: roost.wire.HealthReply
+	(*scheddapi.ShellOutput)(nil),           // 193: roost.wire.ShellOutput
+	(*scheddapi.CellReply)(nil),             // 194: roost.wire.CellReply
+	(*scheddapi.CheckpointPiece)(nil),       // 195: roost.wire.CheckpointPiece
+	(*scheddapi.PoolRow)(nil),               // 196: roost.wire.PoolRow
+	(*scheddapi.AccountingPiece)(nil),       // 197: roost.wire.AccountingPiece
+	(*scheddapi.AccountingResult)(nil),      // 198: roost.wire.AccountingResult
+	(*scheddapi.LoginTokenReply)(nil),       // 199: roost.wire.LoginTokenReply
+	(*scheddapi.BeginLoginReply)(nil),       // 200: roost.wire.BeginLoginReply
+	(*scheddapi.LoginReply)(nil),            // 201: roost.wire.LoginReply
+	(*scheddapi.LoginsReply)(nil),           // 202: roost.wire.LoginsReply
+	(*scheddapi.LoginInfo)(nil),             // 203: roost.wire.LoginInfo
+	(*scheddapi.NamesUpdate)(nil),           // 204: roost.wire.NamesUpdate
 }
 var file_roost_proto_depIdxs = []int32{
-	148, // 0: roost.wire.NeighbourLogs.request:type_name -> roost.wire.LogsRequest
-	149, // 1: roost.wire.NeighbourSubmit.request:type_name -> roost.wire.SubmitRequest
-	150, // 2: roost.wire.NeighbourAct.act:type_name -> roost.wire.ActRequest
-	151, // 3: roost.wire.NeighbourQuery.query:type_name -> roost.wire.QueryRequest
-	144, // 4: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
-	145, // 5: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
+	150, // 0: roost.wire.NeighbourLogs.request:type_name -> roost.wire.LogsRequest
+	151, // 1: roost.wire.NeighbourSubmit.request:type_name -> roost.wire.SubmitRequest
+	152, // 2: roost.wire.NeighbourAct.act:type_name -> roost.wire.ActRequest
+	153, // 3: roost.wire.NeighbourQuery.query:type_name -> roost.wire.QueryRequest
+	146, // 4: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
+	147, // 5: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
 	21,  // 6: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
 	23,  // 7: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
 	25,  // 8: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
@@ -12642,12 +12815,12 @@ var file_roost_proto_depIdxs = []int32{
 	19,  // 14: roost.wire.FromSchedd.told:type_name -> roost.wire.Told
 	20,  // 15: roost.wire.FromSchedd.policy_seen:type_name -> roost.wire.PolicySeen
 	22,  // 16: roost.wire.ScheddHello.grants:type_name -> roost.wire.HeldGrant
-	152, // 17: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
+	154, // 17: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
 	1,   // 18: roost.wire.RequestUpdate.counting:type_name -> roost.wire.RequestUpdate.Counting
 	24,  // 19: roost.wire.RequestUpdate.proposals:type_name -> roost.wire.Proposal
 	2,   // 20: roost.wire.Outcome.verdict:type_name -> roost.wire.Outcome.Verdict
-	152, // 21: roost.wire.Demand.held:type_name -> roost.wire.Resources
-	152, // 22: roost.wire.Demand.open_held:type_name -> roost.wire.Resources
+	154, // 21: roost.wire.Demand.held:type_name -> roost.wire.Resources
+	154, // 22: roost.wire.Demand.open_held:type_name -> roost.wire.Resources
 	28,  // 23: roost.wire.Admit.asks:type_name -> roost.wire.Demand
 	33,  // 24: roost.wire.Policy.queues:type_name -> roost.wire.JobQueue
 	32,  // 25: roost.wire.Policy.groups:type_name -> roost.wire.Names
@@ -12661,9 +12834,9 @@ var file_roost_proto_depIdxs = []int32{
 	34,  // 33: roost.wire.JobQueue.user_roll:type_name -> roost.wire.Roll
 	34,  // 34: roost.wire.JobQueue.group_roll:type_name -> roost.wire.Roll
 	34,  // 35: roost.wire.JobQueue.host_roll:type_name -> roost.wire.Roll
-	146, // 36: roost.wire.Extent.words:type_name -> roost.wire.Extent.WordsEntry
-	147, // 37: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
-	152, // 38: roost.wire.Usage.held:type_name -> roost.wire.Resources
+	148, // 36: roost.wire.Extent.words:type_name -> roost.wire.Extent.WordsEntry
+	149, // 37: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
+	154, // 38: roost.wire.Usage.held:type_name -> roost.wire.Resources
 	42,  // 39: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
 	43,  // 40: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
 	41,  // 41: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
@@ -12672,17 +12845,17 @@ var file_roost_proto_depIdxs = []int32{
 	39,  // 44: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
 	38,  // 45: roost.wire.ToSchedd.room:type_name -> roost.wire.Room
 	40,  // 46: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
-	152, // 47: roost.wire.Grant.resources:type_name -> roost.wire.Resources
-	153, // 48: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
+	154, // 47: roost.wire.Grant.resources:type_name -> roost.wire.Resources
+	155, // 48: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
 	46,  // 49: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
 	51,  // 50: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
 	54,  // 51: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
 	55,  // 52: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
 	57,  // 53: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
-	76,  // 54: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
-	77,  // 55: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
-	78,  // 56: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
-	79,  // 57: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
+	78,  // 54: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
+	79,  // 55: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
+	80,  // 56: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
+	81,  // 57: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
 	58,  // 58: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
 	59,  // 59: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
 	60,  // 60: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
@@ -12692,243 +12865,247 @@ var file_roost_proto_depIdxs = []int32{
 	63,  // 64: roost.wire.ToStartd.limit:type_name -> roost.wire.Limit
 	64,  // 65: roost.wire.ToStartd.host_files:type_name -> roost.wire.HostFiles
 	53,  // 66: roost.wire.ToStartd.hold_checks:type_name -> roost.wire.HoldChecks
-	154, // 67: roost.wire.HoldChecks.attempt:type_name -> roost.wire.AttemptRef
-	152, // 68: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
-	56,  // 69: roost.wire.ClaimRequest.ports:type_name -> roost.wire.PortRequest
-	154, // 70: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
-	66,  // 71: roost.wire.Activate.program:type_name -> roost.wire.Program
-	154, // 72: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
-	154, // 73: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
-	154, // 74: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
-	154, // 75: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
-	154, // 76: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
-	154, // 77: roost.wire.Limit.attempt:type_name -> roost.wire.AttemptRef
-	154, // 78: roost.wire.HostFiles.attempt:type_name -> roost.wire.AttemptRef
-	154, // 79: roost.wire.Message.attempt:type_name -> roost.wire.AttemptRef
-	70,  // 80: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
-	71,  // 81: roost.wire.Program.restore:type_name -> roost.wire.Image
-	69,  // 82: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
-	67,  // 83: roost.wire.Program.service:type_name -> roost.wire.ServiceProgram
-	68,  // 84: roost.wire.ServiceProgram.checks:type_name -> roost.wire.HealthCheck
-	3,   // 85: roost.wire.HealthCheck.kind:type_name -> roost.wire.HealthCheck.Kind
-	4,   // 86: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
-	4,   // 87: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
-	154, // 88: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
-	154, // 89: roost.wire.ImageRight.attempt:type_name -> roost.wire.AttemptRef
-	154, // 90: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
-	155, // 91: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
-	154, // 92: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
-	85,  // 93: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
-	89,  // 94: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
-	91,  // 95: roost.wire.FromStartd.started:type_name -> roost.wire.Started
-	92,  // 96: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
-	96,  // 97: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
-	97,  // 98: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
-	90,  // 99: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
-	93,  // 100: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
-	94,  // 101: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
-	87,  // 102: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
-	88,  // 103: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
-	81,  // 104: roost.wire.FromStartd.health:type_name -> roost.wire.TaskHealth
-	82,  // 105: roost.wire.FromStartd.reach:type_name -> roost.wire.ReachWanted
-	154, // 106: roost.wire.TaskHealth.attempt:type_name -> roost.wire.AttemptRef
-	0,   // 107: roost.wire.TaskHealth.state:type_name -> roost.wire.HealthState
-	156, // 108: roost.wire.TaskHealth.checks:type_name -> roost.wire.CheckResult
-	154, // 109: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
-	154, // 110: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
-	86,  // 111: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
-	152, // 112: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
-	154, // 113: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
-	92,  // 114: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
-	157, // 115: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
-	157, // 116: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
-	154, // 117: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
-	157, // 118: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
-	158, // 119: roost.wire.ClaimReply.displaced:type_name -> roost.wire.PreemptionParty
-	154, // 120: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
-	154, // 121: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
-	154, // 122: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
-	159, // 123: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
-	98,  // 124: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
-	93,  // 125: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
-	160, // 126: roost.wire.Exited.windows:type_name -> roost.wire.UsageWindow
-	154, // 127: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
-	71,  // 128: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
-	95,  // 129: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
-	154, // 130: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
-	161, // 131: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
-	160, // 132: roost.wire.AttemptUsage.windows:type_name -> roost.wire.UsageWindow
-	154, // 133: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
-	98,  // 134: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
-	100, // 135: roost.wire.FileChunk.totals:type_name -> roost.wire.TransferTotals
-	154, // 136: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
-	154, // 137: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
-	105, // 138: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
-	106, // 139: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
-	5,   // 140: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
-	109, // 141: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
-	108, // 142: roost.wire.GuardReport.freezes:type_name -> roost.wire.OwnerFreeze
-	106, // 143: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
-	104, // 144: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
-	107, // 145: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
-	129, // 146: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
-	129, // 147: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
-	129, // 148: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
-	134, // 149: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
-	141, // 150: roost.wire.FeedRequest.hello:type_name -> roost.wire.FeedHello
-	139, // 151: roost.wire.FeedRequest.budgets:type_name -> roost.wire.SpentBudgets
-	140, // 152: roost.wire.SpentBudgets.spent:type_name -> roost.wire.SpentBudget
-	149, // 153: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
-	162, // 154: roost.wire.Schedd.SubmitParts:input_type -> roost.wire.SubmitPart
-	163, // 155: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
-	151, // 156: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
-	150, // 157: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
-	164, // 158: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
-	148, // 159: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
-	165, // 160: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
-	166, // 161: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
-	167, // 162: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
-	168, // 163: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
-	169, // 164: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
-	170, // 165: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
-	171, // 166: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	172, // 167: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
-	173, // 168: roost.wire.Schedd.Accounting:input_type -> roost.wire.AccountingQuery
-	174, // 169: roost.wire.Schedd.ChangeAccounts:input_type -> roost.wire.AccountingChange
-	175, // 170: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
-	176, // 171: roost.wire.Schedd.BeginLogin:input_type -> roost.wire.BeginLoginRequest
-	177, // 172: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
-	178, // 173: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
-	179, // 174: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
-	180, // 175: roost.wire.Schedd.Names:input_type -> roost.wire.NamesQuery
-	11,  // 176: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
-	165, // 177: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
-	166, // 178: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
-	10,  // 179: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
-	7,   // 180: roost.wire.Neighbour.Submit:input_type -> roost.wire.NeighbourSubmit
-	6,   // 181: roost.wire.Neighbour.Logs:input_type -> roost.wire.NeighbourLogs
-	8,   // 182: roost.wire.CellQueue.History:input_type -> roost.wire.CellHistoryRequest
-	12,  // 183: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
-	14,  // 184: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
-	167, // 185: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
-	180, // 186: roost.wire.Collector.Names:input_type -> roost.wire.NamesQuery
-	18,  // 187: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
-	16,  // 188: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
-	170, // 189: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
-	171, // 190: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	48,  // 191: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
-	49,  // 192: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
-	44,  // 193: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
-	46,  // 194: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
-	46,  // 195: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
-	52,  // 196: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
-	99,  // 197: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
-	102, // 198: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
-	103, // 199: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
-	72,  // 200: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
-	99,  // 201: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
-	169, // 202: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
-	84,  // 203: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
-	99,  // 204: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
-	72,  // 205: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
-	72,  // 206: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
-	107, // 207: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
-	110, // 208: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
-	111, // 209: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
-	113, // 210: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
-	115, // 211: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
-	117, // 212: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
-	119, // 213: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
-	121, // 214: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
-	123, // 215: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
-	125, // 216: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
-	127, // 217: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
-	130, // 218: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
-	132, // 219: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
-	135, // 220: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
-	138, // 221: roost.wire.Feed.Pull:input_type -> roost.wire.FeedRequest
-	142, // 222: roost.wire.Feed.Walk:input_type -> roost.wire.FeedWalk
-	137, // 223: roost.wire.Feed.Running:input_type -> roost.wire.FeedRunning
-	173, // 224: roost.wire.Accountant.Report:input_type -> roost.wire.AccountingQuery
-	174, // 225: roost.wire.Accountant.Change:input_type -> roost.wire.AccountingChange
-	181, // 226: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	181, // 227: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
-	182, // 228: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
-	183, // 229: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	184, // 230: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	185, // 231: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	186, // 232: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	187, // 233: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	188, // 234: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	189, // 235: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	190, // 236: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	191, // 237: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
-	192, // 238: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
-	193, // 239: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	194, // 240: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
-	195, // 241: roost.wire.Schedd.Accounting:output_type -> roost.wire.AccountingPiece
-	196, // 242: roost.wire.Schedd.ChangeAccounts:output_type -> roost.wire.AccountingResult
-	197, // 243: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
-	198, // 244: roost.wire.Schedd.BeginLogin:output_type -> roost.wire.BeginLoginReply
-	199, // 245: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
-	200, // 246: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
-	201, // 247: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
-	202, // 248: roost.wire.Schedd.Names:output_type -> roost.wire.NamesUpdate
-	183, // 249: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
-	187, // 250: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
-	188, // 251: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
-	184, // 252: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
-	181, // 253: roost.wire.Neighbour.Submit:output_type -> roost.wire.SubmitReply
-	186, // 254: roost.wire.Neighbour.Logs:output_type -> roost.wire.LogChunk
-	9,   // 255: roost.wire.CellQueue.History:output_type -> roost.wire.CellHistoryRecord
-	13,  // 256: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	15,  // 257: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	189, // 258: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	202, // 259: roost.wire.Collector.Names:output_type -> roost.wire.NamesUpdate
-	37,  // 260: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	17,  // 261: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
-	192, // 262: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
-	193, // 263: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	48,  // 264: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
-	50,  // 265: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
-	45,  // 266: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
-	47,  // 267: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
-	47,  // 268: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
-	80,  // 269: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	101, // 270: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	99,  // 271: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	186, // 272: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	99,  // 273: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
-	101, // 274: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
-	191, // 275: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
-	83,  // 276: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
-	101, // 277: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
-	99,  // 278: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
-	75,  // 279: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
-	104, // 280: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
-	112, // 281: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
-	112, // 282: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
-	114, // 283: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
-	116, // 284: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
-	118, // 285: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
-	120, // 286: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
-	122, // 287: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
-	124, // 288: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
-	126, // 289: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
-	128, // 290: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
-	131, // 291: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
-	133, // 292: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
-	136, // 293: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
-	143, // 294: roost.wire.Feed.Pull:output_type -> roost.wire.FeedBatch
-	143, // 295: roost.wire.Feed.Walk:output_type -> roost.wire.FeedBatch
-	143, // 296: roost.wire.Feed.Running:output_type -> roost.wire.FeedBatch
-	195, // 297: roost.wire.Accountant.Report:output_type -> roost.wire.AccountingPiece
-	196, // 298: roost.wire.Accountant.Change:output_type -> roost.wire.AccountingResult
-	226, // [226:299] is the sub-list for method output_type
-	153, // [153:226] is the sub-list for method input_type
-	153, // [153:153] is the sub-list for extension type_name
-	153, // [153:153] is the sub-list for extension extendee
-	0,   // [0:153] is the sub-list for field type_name
+	69,  // 67: roost.wire.ToStartd.name_right:type_name -> roost.wire.RenewNameRight
+	156, // 68: roost.wire.HoldChecks.attempt:type_name -> roost.wire.AttemptRef
+	154, // 69: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
+	56,  // 70: roost.wire.ClaimRequest.ports:type_name -> roost.wire.PortRequest
+	156, // 71: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
+	66,  // 72: roost.wire.Activate.program:type_name -> roost.wire.Program
+	156, // 73: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
+	156, // 74: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
+	156, // 75: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
+	156, // 76: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
+	156, // 77: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
+	156, // 78: roost.wire.Limit.attempt:type_name -> roost.wire.AttemptRef
+	156, // 79: roost.wire.HostFiles.attempt:type_name -> roost.wire.AttemptRef
+	156, // 80: roost.wire.Message.attempt:type_name -> roost.wire.AttemptRef
+	72,  // 81: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
+	73,  // 82: roost.wire.Program.restore:type_name -> roost.wire.Image
+	71,  // 83: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
+	67,  // 84: roost.wire.Program.service:type_name -> roost.wire.ServiceProgram
+	70,  // 85: roost.wire.ServiceProgram.checks:type_name -> roost.wire.HealthCheck
+	68,  // 86: roost.wire.ServiceProgram.name_right:type_name -> roost.wire.NameRight
+	156, // 87: roost.wire.RenewNameRight.attempt:type_name -> roost.wire.AttemptRef
+	68,  // 88: roost.wire.RenewNameRight.right:type_name -> roost.wire.NameRight
+	3,   // 89: roost.wire.HealthCheck.kind:type_name -> roost.wire.HealthCheck.Kind
+	4,   // 90: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
+	4,   // 91: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
+	156, // 92: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
+	156, // 93: roost.wire.ImageRight.attempt:type_name -> roost.wire.AttemptRef
+	156, // 94: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
+	157, // 95: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
+	156, // 96: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
+	87,  // 97: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
+	91,  // 98: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
+	93,  // 99: roost.wire.FromStartd.started:type_name -> roost.wire.Started
+	94,  // 100: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
+	98,  // 101: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
+	99,  // 102: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
+	92,  // 103: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
+	95,  // 104: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
+	96,  // 105: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
+	89,  // 106: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
+	90,  // 107: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
+	83,  // 108: roost.wire.FromStartd.health:type_name -> roost.wire.TaskHealth
+	84,  // 109: roost.wire.FromStartd.reach:type_name -> roost.wire.ReachWanted
+	156, // 110: roost.wire.TaskHealth.attempt:type_name -> roost.wire.AttemptRef
+	0,   // 111: roost.wire.TaskHealth.state:type_name -> roost.wire.HealthState
+	158, // 112: roost.wire.TaskHealth.checks:type_name -> roost.wire.CheckResult
+	156, // 113: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
+	156, // 114: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
+	88,  // 115: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
+	154, // 116: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
+	156, // 117: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
+	94,  // 118: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
+	159, // 119: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
+	159, // 120: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
+	156, // 121: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
+	159, // 122: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
+	160, // 123: roost.wire.ClaimReply.displaced:type_name -> roost.wire.PreemptionParty
+	156, // 124: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
+	156, // 125: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
+	156, // 126: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
+	161, // 127: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
+	100, // 128: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
+	95,  // 129: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
+	162, // 130: roost.wire.Exited.windows:type_name -> roost.wire.UsageWindow
+	156, // 131: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
+	73,  // 132: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
+	97,  // 133: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
+	156, // 134: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
+	163, // 135: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
+	162, // 136: roost.wire.AttemptUsage.windows:type_name -> roost.wire.UsageWindow
+	156, // 137: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
+	100, // 138: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
+	102, // 139: roost.wire.FileChunk.totals:type_name -> roost.wire.TransferTotals
+	156, // 140: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
+	156, // 141: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
+	107, // 142: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
+	108, // 143: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
+	5,   // 144: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
+	111, // 145: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
+	110, // 146: roost.wire.GuardReport.freezes:type_name -> roost.wire.OwnerFreeze
+	108, // 147: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
+	106, // 148: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
+	109, // 149: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
+	131, // 150: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
+	131, // 151: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
+	131, // 152: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
+	136, // 153: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
+	143, // 154: roost.wire.FeedRequest.hello:type_name -> roost.wire.FeedHello
+	141, // 155: roost.wire.FeedRequest.budgets:type_name -> roost.wire.SpentBudgets
+	142, // 156: roost.wire.SpentBudgets.spent:type_name -> roost.wire.SpentBudget
+	151, // 157: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
+	164, // 158: roost.wire.Schedd.SubmitParts:input_type -> roost.wire.SubmitPart
+	165, // 159: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
+	153, // 160: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
+	152, // 161: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
+	166, // 162: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
+	150, // 163: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
+	167, // 164: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
+	168, // 165: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
+	169, // 166: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
+	170, // 167: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
+	171, // 168: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
+	172, // 169: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
+	173, // 170: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	174, // 171: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
+	175, // 172: roost.wire.Schedd.Accounting:input_type -> roost.wire.AccountingQuery
+	176, // 173: roost.wire.Schedd.ChangeAccounts:input_type -> roost.wire.AccountingChange
+	177, // 174: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
+	178, // 175: roost.wire.Schedd.BeginLogin:input_type -> roost.wire.BeginLoginRequest
+	179, // 176: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
+	180, // 177: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
+	181, // 178: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
+	182, // 179: roost.wire.Schedd.Names:input_type -> roost.wire.NamesQuery
+	11,  // 180: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
+	167, // 181: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
+	168, // 182: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
+	10,  // 183: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
+	7,   // 184: roost.wire.Neighbour.Submit:input_type -> roost.wire.NeighbourSubmit
+	6,   // 185: roost.wire.Neighbour.Logs:input_type -> roost.wire.NeighbourLogs
+	8,   // 186: roost.wire.CellQueue.History:input_type -> roost.wire.CellHistoryRequest
+	12,  // 187: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
+	14,  // 188: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
+	169, // 189: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
+	182, // 190: roost.wire.Collector.Names:input_type -> roost.wire.NamesQuery
+	18,  // 191: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
+	16,  // 192: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
+	172, // 193: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
+	173, // 194: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	48,  // 195: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
+	49,  // 196: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
+	44,  // 197: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
+	46,  // 198: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
+	46,  // 199: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
+	52,  // 200: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
+	101, // 201: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
+	104, // 202: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
+	105, // 203: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
+	74,  // 204: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
+	101, // 205: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
+	171, // 206: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
+	86,  // 207: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
+	101, // 208: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
+	74,  // 209: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
+	74,  // 210: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
+	109, // 211: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
+	112, // 212: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
+	113, // 213: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
+	115, // 214: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
+	117, // 215: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
+	119, // 216: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
+	121, // 217: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
+	123, // 218: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
+	125, // 219: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
+	127, // 220: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
+	129, // 221: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
+	132, // 222: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
+	134, // 223: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
+	137, // 224: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
+	140, // 225: roost.wire.Feed.Pull:input_type -> roost.wire.FeedRequest
+	144, // 226: roost.wire.Feed.Walk:input_type -> roost.wire.FeedWalk
+	139, // 227: roost.wire.Feed.Running:input_type -> roost.wire.FeedRunning
+	175, // 228: roost.wire.Accountant.Report:input_type -> roost.wire.AccountingQuery
+	176, // 229: roost.wire.Accountant.Change:input_type -> roost.wire.AccountingChange
+	183, // 230: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	183, // 231: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
+	184, // 232: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
+	185, // 233: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	186, // 234: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	187, // 235: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	188, // 236: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	189, // 237: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	190, // 238: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	191, // 239: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	192, // 240: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	193, // 241: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	194, // 242: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
+	195, // 243: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	196, // 244: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
+	197, // 245: roost.wire.Schedd.Accounting:output_type -> roost.wire.AccountingPiece
+	198, // 246: roost.wire.Schedd.ChangeAccounts:output_type -> roost.wire.AccountingResult
+	199, // 247: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
+	200, // 248: roost.wire.Schedd.BeginLogin:output_type -> roost.wire.BeginLoginReply
+	201, // 249: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
+	202, // 250: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
+	203, // 251: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
+	204, // 252: roost.wire.Schedd.Names:output_type -> roost.wire.NamesUpdate
+	185, // 253: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
+	189, // 254: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
+	190, // 255: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
+	186, // 256: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
+	183, // 257: roost.wire.Neighbour.Submit:output_type -> roost.wire.SubmitReply
+	188, // 258: roost.wire.Neighbour.Logs:output_type -> roost.wire.LogChunk
+	9,   // 259: roost.wire.CellQueue.History:output_type -> roost.wire.CellHistoryRecord
+	13,  // 260: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	15,  // 261: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	191, // 262: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	204, // 263: roost.wire.Collector.Names:output_type -> roost.wire.NamesUpdate
+	37,  // 264: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	17,  // 265: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
+	194, // 266: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
+	195, // 267: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	48,  // 268: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
+	50,  // 269: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
+	45,  // 270: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
+	47,  // 271: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
+	47,  // 272: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
+	82,  // 273: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	103, // 274: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	101, // 275: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	188, // 276: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	101, // 277: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	103, // 278: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	193, // 279: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	85,  // 280: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
+	103, // 281: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
+	101, // 282: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
+	77,  // 283: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
+	106, // 284: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
+	114, // 285: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
+	114, // 286: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
+	116, // 287: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
+	118, // 288: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
+	120, // 289: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
+	122, // 290: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
+	124, // 291: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
+	126, // 292: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
+	128, // 293: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
+	130, // 294: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
+	133, // 295: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
+	135, // 296: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
+	138, // 297: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
+	145, // 298: roost.wire.Feed.Pull:output_type -> roost.wire.FeedBatch
+	145, // 299: roost.wire.Feed.Walk:output_type -> roost.wire.FeedBatch
+	145, // 300: roost.wire.Feed.Running:output_type -> roost.wire.FeedBatch
+	197, // 301: roost.wire.Accountant.Report:output_type -> roost.wire.AccountingPiece
+	198, // 302: roost.wire.Accountant.Change:output_type -> roost.wire.AccountingResult
+	230, // [230:303] is the sub-list for method output_type
+	157, // [157:230] is the sub-list for method input_type
+	157, // [157:157] is the sub-list for extension type_name
+	157, // [157:157] is the sub-list for extension extendee
+	0,   // [0:157] is the sub-list for field type_name
 }
 
 func init() { file_roost_proto_init() }
@@ -12977,8 +13154,9 @@ func file_roost_proto_init() {
 		(*ToStartd_Limit)(nil),
 		(*ToStartd_HostFiles)(nil),
 		(*ToStartd_HoldChecks)(nil),
+		(*ToStartd_NameRight)(nil),
 	}
-	file_roost_proto_msgTypes[74].OneofWrappers = []any{
+	file_roost_proto_msgTypes[76].OneofWrappers = []any{
 		(*FromStartd_Welcome)(nil),
 		(*FromStartd_Claim)(nil),
 		(*FromStartd_Started)(nil),
@@ -12993,14 +13171,14 @@ func file_roost_proto_init() {
 		(*FromStartd_Health)(nil),
 		(*FromStartd_Reach)(nil),
 	}
-	file_roost_proto_msgTypes[92].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[94].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roost_proto_rawDesc), len(file_roost_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   142,
+			NumMessages:   144,
 			NumExtensions: 0,
 			NumServices:   12,
 		},

@@ -3,6 +3,7 @@ package dispatch
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/mutant"
@@ -22,6 +23,14 @@ func (d *Dispatcher) Started(nodeName string, a roost.AttemptID) bool {
 func (d *Dispatcher) HasAttempt(nodeName string, a roost.AttemptID) bool {
 	c := d.busy[a.Task]
 	return c != nil && c.Node == nodeName && c.Attempt == a
+}
+
+// LeaseOf returns the lease of the claim that has an attempt; 0: none has it.
+func LeaseOf(d *Dispatcher, a roost.AttemptID) time.Duration {
+	if c := d.busy[a.Task]; c != nil && c.Attempt == a {
+		return c.Lease
+	}
+	return 0
 }
 
 // AttemptsOn lists the attempts that claims on a node have, in the order of their tasks.

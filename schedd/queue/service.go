@@ -40,6 +40,16 @@ func (q attemptDecisions) RecordHealth(now time.Time, a roost.AttemptID, s roost
 	return e, true
 }
 
+// ServiceOf returns the owner and the name of an attempt's service. It is false for an
+// attempt of none.
+func (q attemptDecisions) ServiceOf(a roost.AttemptID) (owner, name string, ok bool) {
+	j := q.jobs[a.Task.Job.Seq]
+	if j == nil || j.spec.Service == nil {
+		return "", "", false
+	}
+	return j.submission.owner, j.texts.name(), true
+}
+
 // applyServiceEvent folds in what concerns tasks of services alone.
 func (q *Queue) applyServiceEvent(j *job, e eventlog.JobEvent) {
 	switch e.Type {

@@ -122,6 +122,12 @@ type (
 		For time.Duration
 	}
 
+	// NameRightCmd replaces the right with which an attempt is found by name.
+	NameRightCmd struct {
+		ID    roost.AttemptID
+		Right *wire.NameRight
+	}
+
 	// ResendPendingCmd asks to report again what the schedd may not have heard.
 	ResendPendingCmd struct{}
 
@@ -218,6 +224,7 @@ type (
 		Name     string                    // of the job
 		Revision uint64                    // of the job, from which the attempt was started
 		Ports    map[string]netip.AddrPort // the task's own, by name
+		Right    *wire.NameRight           // to its name; nil: its schedd has given none
 	}
 
 	// EndedEvent says how an attempt has ended.

@@ -144,6 +144,8 @@ func (h *Runner) handle(order any) {
 		h.trimMemory()
 	case HoldChecksCmd:
 		h.service().holdChecks(o)
+	case NameRightCmd:
+		h.service().setNameRight(o)
 	case healthChanged:
 		h.service().onHealthChanged(o)
 	case drained:

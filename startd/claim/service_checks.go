@@ -41,6 +41,8 @@ type serviceState struct {
 	program  *wire.ServiceProgram // nil: the attempt is not of a service
 	watch    *probe.Watch         // nil: it is not checked
 	report   health.Report        // the last one
+	results  []health.CheckResult // with it
+	reported bool                 // there was one
 	draining *VacateCmd           // how it is stopped when it is drained; nil: it is not leaving
 	drain    context.CancelFunc   // ends the drain at once; nil: there is none
 }
@@ -109,12 +111,18 @@ func (h serviceRunner) onHealthChanged(n healthChanged) {
 	if isNews && (n.report.State == health.Failing || n.report.State == health.Unready) {
 		h.machine.log.Info("health", "attempt", a.Label(), "state", n.report)
 	}
-	a.service.report = n.report
+	a.service.report, a.service.results, a.service.reported = n.report, n.results, true
+	h.postHealth(a)
+}
+
+// postHealth tells the machine how an attempt is and where it is reached.
+func (h serviceRunner) postHealth(a *Attempt) {
+	report, program := a.service.report, a.service.program
 	h.machine.host.Post(HealthEvent{Claim: h.id, ID: a.id, Health: &wire.TaskHealth{
-		Attempt: wire.FromAttempt(a.id), State: wireHealth(n.report.State), Check: n.report.Check,
-		Detail: n.report.Detail, Failures: uint32(n.report.Failures), AtNs: time.Now().UnixNano(),
-		Checks: wireResults(n.results),
-	}, Name: a.JobName(), Revision: a.service.program.GetRevision(), Ports: h.portAddresses()})
+		Attempt: wire.FromAttempt(a.id), State: wireHealth(report.State), Check: report.Check,
+		Detail: report.Detail, Failures: uint32(report.Failures), AtNs: time.Now().UnixNano(),
+		Checks: wireResults(a.service.results),
+	}, Name: a.JobName(), Revision: program.GetRevision(), Ports: h.portAddresses(), Right: program.GetNameRight()})
 }
 
 // wireHealth is a state in the words of the wire.
@@ -148,6 +156,20 @@ func (h serviceRunner) holdChecks(o HoldChecksCmd) {
 		h.attempt.record.HeldUntil = boottime.Now() + period
 		h.writeRecord(h.attempt)
 		h.attempt.service.watch.Hold(period)
+	}
+}
+
+// setNameRight replaces the right with which an attempt is found by name.
+func (h serviceRunner) setNameRight(o NameRightCmd) {
+	if !h.hasAttempt(o.ID) || h.attempt.service.program == nil {
+		return
+	}
+	a := h.attempt
+	a.service.program.NameRight = o.Right
+	a.record.Service = encodeReport(a.service.program)
+	h.writeRecord(a)
+	if a.service.reported && a.recordedExit == nil {
+		h.postHealth(a)
 	}
 }
 

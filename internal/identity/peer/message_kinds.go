@@ -164,6 +164,7 @@ func startdMessages() []MessageKind {
 		{"ToStartd.limit", schedds, session},
 		{"ToStartd.host_files", schedds, session},
 		{"ToStartd.hold_checks", schedds, session},
+		{"ToStartd.name_right", schedds, session},
 
 		{"FromStartd.welcome", startds, "node with the machine that was wanted, whose node is in the certificate; " +
 			"each claim and attempt with those of that node"},
