@@ -3,6 +3,7 @@ package negotiator
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -45,6 +46,12 @@ func (c *leaderState) broadcastPolicy() {
 			m.JobAdmins = l.JobAdmins()
 			m.StaticPortUsers = l.Holders(roost.CapabilityStaticPorts)
 			m.PrivilegedPortUsers = l.Holders(roost.CapabilityPrivilegedPorts)
+			for _, d := range l.Drains() {
+				if d.Evict {
+					m.Drains = append(m.Drains, &wire.DrainedNode{Node: d.Node, Reason: d.Reason,
+						From: unixSeconds(d.From), Until: unixSeconds(d.Until), Deadline: unixSeconds(d.Deadline)})
+				}
+			}
 			c.policyMessages = policyMessage{l.PolicyVersion() + 1, m}
 		}
 	})
@@ -75,6 +82,14 @@ func (c *leaderState) broadcastPolicy() {
 			s.sendQueue.putMessage(&wire.ToSchedd{Of: &wire.ToSchedd_Policy{Policy: m}})
 		}
 	}
+}
+
+// unixSeconds is 0 for no time.
+func unixSeconds(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.Unix()
 }
 
 func isDeleting(r ledger.AdvanceReservation) bool { return r.Deleting }

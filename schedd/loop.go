@@ -170,6 +170,7 @@ func (s *Schedd) react(now time.Time) {
 	for events := s.queue.HealthRestarts(now); len(events) > 0; events = s.queue.HealthRestarts(now) {
 		s.commitEvents(events...)
 	}
+	evictFromDrained(s, now)
 	restartTasks(s, now)
 	s.leader.RouteWaitingJobs(now)
 	for dirty := s.queue.TakeDirtyRequests(); len(dirty) > 0; dirty = s.queue.TakeDirtyRequests() {
@@ -182,7 +183,7 @@ func (s *Schedd) react(now time.Time) {
 	}
 	for _, v := range s.queue.TakeVacates() {
 		s.dispatch.Vacate(v.Attempt, dispatch.VacateOrder{WithoutNotice: v.Fast, Checkpoint: v.Checkpoint,
-			Reason: v.Reason})
+			ReleaseClaim: v.ReleaseClaim, Reason: v.Reason})
 		s.transfers.AbandonOutput(v.Attempt)
 	}
 	for _, f := range s.queue.TakeFreezes() {
@@ -316,8 +317,10 @@ func (s *Schedd) tickDelay(from clockReading, wait time.Duration) time.Duration 
 	if at := s.queue.NextDue(); !at.IsZero() {
 		wait = min(wait, at.Sub(from.now))
 	}
-	if at := s.queue.NextRestart(); !at.IsZero() {
-		wait = min(wait, at.Sub(from.now))
+	for _, at := range []time.Time{s.queue.NextRestart(), s.queue.NextEviction()} {
+		if !at.IsZero() {
+			wait = min(wait, at.Sub(from.now))
+		}
 	}
 	return max(wait, minTick)
 }

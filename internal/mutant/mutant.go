@@ -48,6 +48,9 @@ const (
 const (
 	RunDoubled = mutantCount + 1 + iota // nobody looks whether an instant has its run
 	RunLost                             // an instant is decided before its run is in the log
+	// S1, which the random work of package schedd/queue finds: a drained machine counts
+	// only what drains have taken down
+	BudgetOfOneCause
 )
 
 var mutantNames = [...]string{
@@ -59,6 +62,7 @@ var mutantNames = [...]string{
 	LeaseAdded: "lease-added", EndBeforeOutput: "early-end", OutputUnchecked: "any-output",
 	ResumesOnRestart: "restless", IgnoresLostGuard: "trusting",
 	RunDoubled: "run-doubled", RunLost: "run-lost",
+	BudgetOfOneCause: "own-budget",
 }
 
 // guarantees lists the number of the guarantee that each bug violates. 12 is the

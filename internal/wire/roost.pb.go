@@ -231,7 +231,7 @@ func (x HealthCheck_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use HealthCheck_Kind.Descriptor instead.
 func (HealthCheck_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{64, 0}
+	return file_roost_proto_rawDescGZIP(), []int{65, 0}
 }
 
 type CheckpointPolicy_Method int32
@@ -277,7 +277,7 @@ func (x CheckpointPolicy_Method) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use CheckpointPolicy_Method.Descriptor instead.
 func (CheckpointPolicy_Method) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{66, 0}
+	return file_roost_proto_rawDescGZIP(), []int{67, 0}
 }
 
 type IdleSource_Health int32
@@ -326,7 +326,7 @@ func (x IdleSource_Health) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use IdleSource_Health.Descriptor instead.
 func (IdleSource_Health) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{101, 0}
+	return file_roost_proto_rawDescGZIP(), []int{102, 0}
 }
 
 // NeighbourLogs asks for the output of a task for a user of the calling schedd. The user
@@ -2356,9 +2356,10 @@ type Policy struct {
 	// node
 	JobAdmins []string `protobuf:"bytes,28,rep,name=job_admins,json=jobAdmins,proto3" json:"job_admins,omitempty"`
 	// likewise: who may have ports on all addresses of machines, and with low numbers
-	StaticPortUsers     []string `protobuf:"bytes,41,rep,name=static_port_users,json=staticPortUsers,proto3" json:"static_port_users,omitempty"`
-	PrivilegedPortUsers []string `protobuf:"bytes,42,rep,name=privileged_port_users,json=privilegedPortUsers,proto3" json:"privileged_port_users,omitempty"`
-	Version             uint64   `protobuf:"varint,30,opt,name=version,proto3" json:"version,omitempty"` // of this policy, for PolicySeen; it only grows during a session
+	StaticPortUsers     []string       `protobuf:"bytes,41,rep,name=static_port_users,json=staticPortUsers,proto3" json:"static_port_users,omitempty"`
+	PrivilegedPortUsers []string       `protobuf:"bytes,42,rep,name=privileged_port_users,json=privilegedPortUsers,proto3" json:"privileged_port_users,omitempty"`
+	Version             uint64         `protobuf:"varint,30,opt,name=version,proto3" json:"version,omitempty"` // of this policy, for PolicySeen; it only grows during a session
+	Drains              []*DrainedNode `protobuf:"bytes,60,rep,name=drains,proto3" json:"drains,omitempty"`    // nodes whose tasks are to go elsewhere
 	unknownFields       protoimpl.UnknownFields
 	sizeCache           protoimpl.SizeCache
 }
@@ -2498,6 +2499,90 @@ func (x *Policy) GetVersion() uint64 {
 	return 0
 }
 
+func (x *Policy) GetDrains() []*DrainedNode {
+	if x != nil {
+		return x.Drains
+	}
+	return nil
+}
+
+// DrainedNode is a node that services leave within their budgets.
+type DrainedNode struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Node          string                 `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"` // name of the machine ad
+	Reason        string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	From          int64                  `protobuf:"varint,3,opt,name=from,proto3" json:"from,omitempty"`         // unix seconds; 0: at once
+	Until         int64                  `protobuf:"varint,4,opt,name=until,proto3" json:"until,omitempty"`       // unix seconds; 0: no end
+	Deadline      int64                  `protobuf:"varint,5,opt,name=deadline,proto3" json:"deadline,omitempty"` // unix seconds: then all end that run there; 0: never
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DrainedNode) Reset() {
+	*x = DrainedNode{}
+	mi := &file_roost_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DrainedNode) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DrainedNode) ProtoMessage() {}
+
+func (x *DrainedNode) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DrainedNode.ProtoReflect.Descriptor instead.
+func (*DrainedNode) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *DrainedNode) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *DrainedNode) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *DrainedNode) GetFrom() int64 {
+	if x != nil {
+		return x.From
+	}
+	return 0
+}
+
+func (x *DrainedNode) GetUntil() int64 {
+	if x != nil {
+		return x.Until
+	}
+	return 0
+}
+
+func (x *DrainedNode) GetDeadline() int64 {
+	if x != nil {
+		return x.Deadline
+	}
+	return 0
+}
+
 type Names struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          []string               `protobuf:"bytes,1,rep,name=name,proto3" json:"name,omitempty"`
@@ -2507,7 +2592,7 @@ type Names struct {
 
 func (x *Names) Reset() {
 	*x = Names{}
-	mi := &file_roost_proto_msgTypes[26]
+	mi := &file_roost_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2519,7 +2604,7 @@ func (x *Names) String() string {
 func (*Names) ProtoMessage() {}
 
 func (x *Names) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[26]
+	mi := &file_roost_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2532,7 +2617,7 @@ func (x *Names) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Names.ProtoReflect.Descriptor instead.
 func (*Names) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{26}
+	return file_roost_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Names) GetName() []string {
@@ -2573,7 +2658,7 @@ type JobQueue struct {
 
 func (x *JobQueue) Reset() {
 	*x = JobQueue{}
-	mi := &file_roost_proto_msgTypes[27]
+	mi := &file_roost_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2585,7 +2670,7 @@ func (x *JobQueue) String() string {
 func (*JobQueue) ProtoMessage() {}
 
 func (x *JobQueue) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[27]
+	mi := &file_roost_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2598,7 +2683,7 @@ func (x *JobQueue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobQueue.ProtoReflect.Descriptor instead.
 func (*JobQueue) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{27}
+	return file_roost_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *JobQueue) GetName() string {
@@ -2766,7 +2851,7 @@ type Roll struct {
 
 func (x *Roll) Reset() {
 	*x = Roll{}
-	mi := &file_roost_proto_msgTypes[28]
+	mi := &file_roost_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2778,7 +2863,7 @@ func (x *Roll) String() string {
 func (*Roll) ProtoMessage() {}
 
 func (x *Roll) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[28]
+	mi := &file_roost_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2791,7 +2876,7 @@ func (x *Roll) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Roll.ProtoReflect.Descriptor instead.
 func (*Roll) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{28}
+	return file_roost_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Roll) GetEntries() []string {
@@ -2820,7 +2905,7 @@ type Extent struct {
 
 func (x *Extent) Reset() {
 	*x = Extent{}
-	mi := &file_roost_proto_msgTypes[29]
+	mi := &file_roost_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2832,7 +2917,7 @@ func (x *Extent) String() string {
 func (*Extent) ProtoMessage() {}
 
 func (x *Extent) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[29]
+	mi := &file_roost_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2845,7 +2930,7 @@ func (x *Extent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Extent.ProtoReflect.Descriptor instead.
 func (*Extent) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{29}
+	return file_roost_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Extent) GetMilliCpus() int64 {
@@ -2916,7 +3001,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_roost_proto_msgTypes[30]
+	mi := &file_roost_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2928,7 +3013,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[30]
+	mi := &file_roost_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2941,7 +3026,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{30}
+	return file_roost_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Usage) GetOwner() string {
@@ -2983,7 +3068,7 @@ type ToSchedd struct {
 
 func (x *ToSchedd) Reset() {
 	*x = ToSchedd{}
-	mi := &file_roost_proto_msgTypes[31]
+	mi := &file_roost_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2995,7 +3080,7 @@ func (x *ToSchedd) String() string {
 func (*ToSchedd) ProtoMessage() {}
 
 func (x *ToSchedd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[31]
+	mi := &file_roost_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3008,7 +3093,7 @@ func (x *ToSchedd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToSchedd.ProtoReflect.Descriptor instead.
 func (*ToSchedd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{31}
+	return file_roost_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ToSchedd) GetOf() isToSchedd_Of {
@@ -3138,7 +3223,7 @@ type Room struct {
 
 func (x *Room) Reset() {
 	*x = Room{}
-	mi := &file_roost_proto_msgTypes[32]
+	mi := &file_roost_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3150,7 +3235,7 @@ func (x *Room) String() string {
 func (*Room) ProtoMessage() {}
 
 func (x *Room) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[32]
+	mi := &file_roost_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3163,7 +3248,7 @@ func (x *Room) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Room.ProtoReflect.Descriptor instead.
 func (*Room) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{32}
+	return file_roost_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Room) GetQueue() string {
@@ -3184,7 +3269,7 @@ type Kept struct {
 
 func (x *Kept) Reset() {
 	*x = Kept{}
-	mi := &file_roost_proto_msgTypes[33]
+	mi := &file_roost_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3196,7 +3281,7 @@ func (x *Kept) String() string {
 func (*Kept) ProtoMessage() {}
 
 func (x *Kept) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[33]
+	mi := &file_roost_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3209,7 +3294,7 @@ func (x *Kept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Kept.ProtoReflect.Descriptor instead.
 func (*Kept) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{33}
+	return file_roost_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Kept) GetNodes() []*KeptNode {
@@ -3231,7 +3316,7 @@ type KeptNode struct {
 
 func (x *KeptNode) Reset() {
 	*x = KeptNode{}
-	mi := &file_roost_proto_msgTypes[34]
+	mi := &file_roost_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3243,7 +3328,7 @@ func (x *KeptNode) String() string {
 func (*KeptNode) ProtoMessage() {}
 
 func (x *KeptNode) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[34]
+	mi := &file_roost_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3256,7 +3341,7 @@ func (x *KeptNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeptNode.ProtoReflect.Descriptor instead.
 func (*KeptNode) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{34}
+	return file_roost_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *KeptNode) GetNode() string {
@@ -3297,7 +3382,7 @@ type NegotiatorHello struct {
 
 func (x *NegotiatorHello) Reset() {
 	*x = NegotiatorHello{}
-	mi := &file_roost_proto_msgTypes[35]
+	mi := &file_roost_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3309,7 +3394,7 @@ func (x *NegotiatorHello) String() string {
 func (*NegotiatorHello) ProtoMessage() {}
 
 func (x *NegotiatorHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[35]
+	mi := &file_roost_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3322,7 +3407,7 @@ func (x *NegotiatorHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NegotiatorHello.ProtoReflect.Descriptor instead.
 func (*NegotiatorHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{35}
+	return file_roost_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *NegotiatorHello) GetEpoch() uint64 {
@@ -3371,7 +3456,7 @@ type Grant struct {
 
 func (x *Grant) Reset() {
 	*x = Grant{}
-	mi := &file_roost_proto_msgTypes[36]
+	mi := &file_roost_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3383,7 +3468,7 @@ func (x *Grant) String() string {
 func (*Grant) ProtoMessage() {}
 
 func (x *Grant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[36]
+	mi := &file_roost_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3396,7 +3481,7 @@ func (x *Grant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Grant.ProtoReflect.Descriptor instead.
 func (*Grant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{36}
+	return file_roost_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Grant) GetId() uint64 {
@@ -3538,7 +3623,7 @@ type Unplaced struct {
 
 func (x *Unplaced) Reset() {
 	*x = Unplaced{}
-	mi := &file_roost_proto_msgTypes[37]
+	mi := &file_roost_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3550,7 +3635,7 @@ func (x *Unplaced) String() string {
 func (*Unplaced) ProtoMessage() {}
 
 func (x *Unplaced) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[37]
+	mi := &file_roost_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3563,7 +3648,7 @@ func (x *Unplaced) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unplaced.ProtoReflect.Descriptor instead.
 func (*Unplaced) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{37}
+	return file_roost_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Unplaced) GetRequest() uint64 {
@@ -3596,7 +3681,7 @@ type CellQuestion struct {
 
 func (x *CellQuestion) Reset() {
 	*x = CellQuestion{}
-	mi := &file_roost_proto_msgTypes[38]
+	mi := &file_roost_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3608,7 +3693,7 @@ func (x *CellQuestion) String() string {
 func (*CellQuestion) ProtoMessage() {}
 
 func (x *CellQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[38]
+	mi := &file_roost_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3621,7 +3706,7 @@ func (x *CellQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellQuestion.ProtoReflect.Descriptor instead.
 func (*CellQuestion) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{38}
+	return file_roost_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *CellQuestion) GetPassed() bool {
@@ -3646,7 +3731,7 @@ type CellStatus struct {
 
 func (x *CellStatus) Reset() {
 	*x = CellStatus{}
-	mi := &file_roost_proto_msgTypes[39]
+	mi := &file_roost_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3658,7 +3743,7 @@ func (x *CellStatus) String() string {
 func (*CellStatus) ProtoMessage() {}
 
 func (x *CellStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[39]
+	mi := &file_roost_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3671,7 +3756,7 @@ func (x *CellStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellStatus.ProtoReflect.Descriptor instead.
 func (*CellStatus) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{39}
+	return file_roost_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *CellStatus) GetCell() string {
@@ -3741,7 +3826,7 @@ type CellMember struct {
 
 func (x *CellMember) Reset() {
 	*x = CellMember{}
-	mi := &file_roost_proto_msgTypes[40]
+	mi := &file_roost_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3753,7 +3838,7 @@ func (x *CellMember) String() string {
 func (*CellMember) ProtoMessage() {}
 
 func (x *CellMember) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[40]
+	mi := &file_roost_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3766,7 +3851,7 @@ func (x *CellMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellMember.ProtoReflect.Descriptor instead.
 func (*CellMember) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{40}
+	return file_roost_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *CellMember) GetId() string {
@@ -3847,7 +3932,7 @@ type CellChanged struct {
 
 func (x *CellChanged) Reset() {
 	*x = CellChanged{}
-	mi := &file_roost_proto_msgTypes[41]
+	mi := &file_roost_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3859,7 +3944,7 @@ func (x *CellChanged) String() string {
 func (*CellChanged) ProtoMessage() {}
 
 func (x *CellChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[41]
+	mi := &file_roost_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3872,7 +3957,7 @@ func (x *CellChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellChanged.ProtoReflect.Descriptor instead.
 func (*CellChanged) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{41}
+	return file_roost_proto_rawDescGZIP(), []int{42}
 }
 
 // ReplicaBytes is a message on a connection of the replicated log. The first message of
@@ -3889,7 +3974,7 @@ type ReplicaBytes struct {
 
 func (x *ReplicaBytes) Reset() {
 	*x = ReplicaBytes{}
-	mi := &file_roost_proto_msgTypes[42]
+	mi := &file_roost_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3901,7 +3986,7 @@ func (x *ReplicaBytes) String() string {
 func (*ReplicaBytes) ProtoMessage() {}
 
 func (x *ReplicaBytes) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[42]
+	mi := &file_roost_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3914,7 +3999,7 @@ func (x *ReplicaBytes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaBytes.ProtoReflect.Descriptor instead.
 func (*ReplicaBytes) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{42}
+	return file_roost_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ReplicaBytes) GetData() []byte {
@@ -3957,7 +4042,7 @@ type ReplicaHello struct {
 
 func (x *ReplicaHello) Reset() {
 	*x = ReplicaHello{}
-	mi := &file_roost_proto_msgTypes[43]
+	mi := &file_roost_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3969,7 +4054,7 @@ func (x *ReplicaHello) String() string {
 func (*ReplicaHello) ProtoMessage() {}
 
 func (x *ReplicaHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[43]
+	mi := &file_roost_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3982,7 +4067,7 @@ func (x *ReplicaHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaHello.ProtoReflect.Descriptor instead.
 func (*ReplicaHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{43}
+	return file_roost_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ReplicaHello) GetId() string {
@@ -4036,7 +4121,7 @@ type ReplicaState struct {
 
 func (x *ReplicaState) Reset() {
 	*x = ReplicaState{}
-	mi := &file_roost_proto_msgTypes[44]
+	mi := &file_roost_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4048,7 +4133,7 @@ func (x *ReplicaState) String() string {
 func (*ReplicaState) ProtoMessage() {}
 
 func (x *ReplicaState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[44]
+	mi := &file_roost_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4061,7 +4146,7 @@ func (x *ReplicaState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaState.ProtoReflect.Descriptor instead.
 func (*ReplicaState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{44}
+	return file_roost_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ReplicaState) GetId() string {
@@ -4179,7 +4264,7 @@ type ReplicaMember struct {
 
 func (x *ReplicaMember) Reset() {
 	*x = ReplicaMember{}
-	mi := &file_roost_proto_msgTypes[45]
+	mi := &file_roost_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4191,7 +4276,7 @@ func (x *ReplicaMember) String() string {
 func (*ReplicaMember) ProtoMessage() {}
 
 func (x *ReplicaMember) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[45]
+	mi := &file_roost_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4204,7 +4289,7 @@ func (x *ReplicaMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaMember.ProtoReflect.Descriptor instead.
 func (*ReplicaMember) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{45}
+	return file_roost_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ReplicaMember) GetId() string {
@@ -4249,7 +4334,7 @@ type ToStartd struct {
 
 func (x *ToStartd) Reset() {
 	*x = ToStartd{}
-	mi := &file_roost_proto_msgTypes[46]
+	mi := &file_roost_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4261,7 +4346,7 @@ func (x *ToStartd) String() string {
 func (*ToStartd) ProtoMessage() {}
 
 func (x *ToStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[46]
+	mi := &file_roost_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4274,7 +4359,7 @@ func (x *ToStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToStartd.ProtoReflect.Descriptor instead.
 func (*ToStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{46}
+	return file_roost_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ToStartd) GetOf() isToStartd_Of {
@@ -4554,7 +4639,7 @@ type HoldChecks struct {
 
 func (x *HoldChecks) Reset() {
 	*x = HoldChecks{}
-	mi := &file_roost_proto_msgTypes[47]
+	mi := &file_roost_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4566,7 +4651,7 @@ func (x *HoldChecks) String() string {
 func (*HoldChecks) ProtoMessage() {}
 
 func (x *HoldChecks) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[47]
+	mi := &file_roost_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4579,7 +4664,7 @@ func (x *HoldChecks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HoldChecks.ProtoReflect.Descriptor instead.
 func (*HoldChecks) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{47}
+	return file_roost_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *HoldChecks) GetAttempt() *scheddapi.AttemptRef {
@@ -4614,7 +4699,7 @@ type SessionHello struct {
 
 func (x *SessionHello) Reset() {
 	*x = SessionHello{}
-	mi := &file_roost_proto_msgTypes[48]
+	mi := &file_roost_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4626,7 +4711,7 @@ func (x *SessionHello) String() string {
 func (*SessionHello) ProtoMessage() {}
 
 func (x *SessionHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[48]
+	mi := &file_roost_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4639,7 +4724,7 @@ func (x *SessionHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionHello.ProtoReflect.Descriptor instead.
 func (*SessionHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{48}
+	return file_roost_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *SessionHello) GetSchedd() string {
@@ -4712,7 +4797,7 @@ type ClaimRequest struct {
 
 func (x *ClaimRequest) Reset() {
 	*x = ClaimRequest{}
-	mi := &file_roost_proto_msgTypes[49]
+	mi := &file_roost_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4724,7 +4809,7 @@ func (x *ClaimRequest) String() string {
 func (*ClaimRequest) ProtoMessage() {}
 
 func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[49]
+	mi := &file_roost_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4737,7 +4822,7 @@ func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimRequest.ProtoReflect.Descriptor instead.
 func (*ClaimRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{49}
+	return file_roost_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ClaimRequest) GetGrant() uint64 {
@@ -4893,7 +4978,7 @@ type PortRequest struct {
 
 func (x *PortRequest) Reset() {
 	*x = PortRequest{}
-	mi := &file_roost_proto_msgTypes[50]
+	mi := &file_roost_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4905,7 +4990,7 @@ func (x *PortRequest) String() string {
 func (*PortRequest) ProtoMessage() {}
 
 func (x *PortRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[50]
+	mi := &file_roost_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4918,7 +5003,7 @@ func (x *PortRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PortRequest.ProtoReflect.Descriptor instead.
 func (*PortRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{50}
+	return file_roost_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *PortRequest) GetName() string {
@@ -4964,7 +5049,7 @@ type Activate struct {
 
 func (x *Activate) Reset() {
 	*x = Activate{}
-	mi := &file_roost_proto_msgTypes[51]
+	mi := &file_roost_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4976,7 +5061,7 @@ func (x *Activate) String() string {
 func (*Activate) ProtoMessage() {}
 
 func (x *Activate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[51]
+	mi := &file_roost_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4989,7 +5074,7 @@ func (x *Activate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Activate.ProtoReflect.Descriptor instead.
 func (*Activate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{51}
+	return file_roost_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Activate) GetClaim() uint64 {
@@ -5029,7 +5114,7 @@ type Launch struct {
 
 func (x *Launch) Reset() {
 	*x = Launch{}
-	mi := &file_roost_proto_msgTypes[52]
+	mi := &file_roost_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5041,7 +5126,7 @@ func (x *Launch) String() string {
 func (*Launch) ProtoMessage() {}
 
 func (x *Launch) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[52]
+	mi := &file_roost_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5054,7 +5139,7 @@ func (x *Launch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Launch.ProtoReflect.Descriptor instead.
 func (*Launch) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{52}
+	return file_roost_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *Launch) GetAttempt() *scheddapi.AttemptRef {
@@ -5075,7 +5160,7 @@ type TakeCheckpoint struct {
 
 func (x *TakeCheckpoint) Reset() {
 	*x = TakeCheckpoint{}
-	mi := &file_roost_proto_msgTypes[53]
+	mi := &file_roost_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5087,7 +5172,7 @@ func (x *TakeCheckpoint) String() string {
 func (*TakeCheckpoint) ProtoMessage() {}
 
 func (x *TakeCheckpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[53]
+	mi := &file_roost_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5100,7 +5185,7 @@ func (x *TakeCheckpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeCheckpoint.ProtoReflect.Descriptor instead.
 func (*TakeCheckpoint) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{53}
+	return file_roost_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *TakeCheckpoint) GetAttempt() *scheddapi.AttemptRef {
@@ -5130,7 +5215,7 @@ type CheckpointKept struct {
 
 func (x *CheckpointKept) Reset() {
 	*x = CheckpointKept{}
-	mi := &file_roost_proto_msgTypes[54]
+	mi := &file_roost_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5142,7 +5227,7 @@ func (x *CheckpointKept) String() string {
 func (*CheckpointKept) ProtoMessage() {}
 
 func (x *CheckpointKept) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[54]
+	mi := &file_roost_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5155,7 +5240,7 @@ func (x *CheckpointKept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointKept.ProtoReflect.Descriptor instead.
 func (*CheckpointKept) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{54}
+	return file_roost_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *CheckpointKept) GetAttempt() *scheddapi.AttemptRef {
@@ -5190,7 +5275,7 @@ type Freeze struct {
 
 func (x *Freeze) Reset() {
 	*x = Freeze{}
-	mi := &file_roost_proto_msgTypes[55]
+	mi := &file_roost_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5202,7 +5287,7 @@ func (x *Freeze) String() string {
 func (*Freeze) ProtoMessage() {}
 
 func (x *Freeze) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[55]
+	mi := &file_roost_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5215,7 +5300,7 @@ func (x *Freeze) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Freeze.ProtoReflect.Descriptor instead.
 func (*Freeze) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{55}
+	return file_roost_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Freeze) GetAttempt() *scheddapi.AttemptRef {
@@ -5244,7 +5329,7 @@ type Signal struct {
 
 func (x *Signal) Reset() {
 	*x = Signal{}
-	mi := &file_roost_proto_msgTypes[56]
+	mi := &file_roost_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5256,7 +5341,7 @@ func (x *Signal) String() string {
 func (*Signal) ProtoMessage() {}
 
 func (x *Signal) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[56]
+	mi := &file_roost_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5269,7 +5354,7 @@ func (x *Signal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Signal.ProtoReflect.Descriptor instead.
 func (*Signal) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{56}
+	return file_roost_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *Signal) GetAttempt() *scheddapi.AttemptRef {
@@ -5298,7 +5383,7 @@ type Limit struct {
 
 func (x *Limit) Reset() {
 	*x = Limit{}
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5310,7 +5395,7 @@ func (x *Limit) String() string {
 func (*Limit) ProtoMessage() {}
 
 func (x *Limit) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5323,7 +5408,7 @@ func (x *Limit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limit.ProtoReflect.Descriptor instead.
 func (*Limit) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{57}
+	return file_roost_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *Limit) GetAttempt() *scheddapi.AttemptRef {
@@ -5359,7 +5444,7 @@ type HostFiles struct {
 
 func (x *HostFiles) Reset() {
 	*x = HostFiles{}
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5371,7 +5456,7 @@ func (x *HostFiles) String() string {
 func (*HostFiles) ProtoMessage() {}
 
 func (x *HostFiles) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5384,7 +5469,7 @@ func (x *HostFiles) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostFiles.ProtoReflect.Descriptor instead.
 func (*HostFiles) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{58}
+	return file_roost_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *HostFiles) GetAttempt() *scheddapi.AttemptRef {
@@ -5421,7 +5506,7 @@ type Message struct {
 
 func (x *Message) Reset() {
 	*x = Message{}
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5433,7 +5518,7 @@ func (x *Message) String() string {
 func (*Message) ProtoMessage() {}
 
 func (x *Message) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5446,7 +5531,7 @@ func (x *Message) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Message.ProtoReflect.Descriptor instead.
 func (*Message) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{59}
+	return file_roost_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *Message) GetAttempt() *scheddapi.AttemptRef {
@@ -5527,7 +5612,7 @@ type Program struct {
 
 func (x *Program) Reset() {
 	*x = Program{}
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5539,7 +5624,7 @@ func (x *Program) String() string {
 func (*Program) ProtoMessage() {}
 
 func (x *Program) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5552,7 +5637,7 @@ func (x *Program) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Program.ProtoReflect.Descriptor instead.
 func (*Program) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{60}
+	return file_roost_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *Program) GetExecutable() string {
@@ -5803,7 +5888,7 @@ type ServiceProgram struct {
 
 func (x *ServiceProgram) Reset() {
 	*x = ServiceProgram{}
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5815,7 +5900,7 @@ func (x *ServiceProgram) String() string {
 func (*ServiceProgram) ProtoMessage() {}
 
 func (x *ServiceProgram) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5828,7 +5913,7 @@ func (x *ServiceProgram) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceProgram.ProtoReflect.Descriptor instead.
 func (*ServiceProgram) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{61}
+	return file_roost_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *ServiceProgram) GetChecks() []*HealthCheck {
@@ -5886,7 +5971,7 @@ type NameRight struct {
 
 func (x *NameRight) Reset() {
 	*x = NameRight{}
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5898,7 +5983,7 @@ func (x *NameRight) String() string {
 func (*NameRight) ProtoMessage() {}
 
 func (x *NameRight) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5911,7 +5996,7 @@ func (x *NameRight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NameRight.ProtoReflect.Descriptor instead.
 func (*NameRight) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{62}
+	return file_roost_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *NameRight) GetExpiresS() int64 {
@@ -5949,7 +6034,7 @@ type RenewNameRight struct {
 
 func (x *RenewNameRight) Reset() {
 	*x = RenewNameRight{}
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5961,7 +6046,7 @@ func (x *RenewNameRight) String() string {
 func (*RenewNameRight) ProtoMessage() {}
 
 func (x *RenewNameRight) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5974,7 +6059,7 @@ func (x *RenewNameRight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewNameRight.ProtoReflect.Descriptor instead.
 func (*RenewNameRight) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{63}
+	return file_roost_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *RenewNameRight) GetAttempt() *scheddapi.AttemptRef {
@@ -6027,7 +6112,7 @@ type HealthCheck struct {
 
 func (x *HealthCheck) Reset() {
 	*x = HealthCheck{}
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6039,7 +6124,7 @@ func (x *HealthCheck) String() string {
 func (*HealthCheck) ProtoMessage() {}
 
 func (x *HealthCheck) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6052,7 +6137,7 @@ func (x *HealthCheck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthCheck.ProtoReflect.Descriptor instead.
 func (*HealthCheck) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{64}
+	return file_roost_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *HealthCheck) GetName() string {
@@ -6163,7 +6248,7 @@ type Bounds struct {
 
 func (x *Bounds) Reset() {
 	*x = Bounds{}
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6175,7 +6260,7 @@ func (x *Bounds) String() string {
 func (*Bounds) ProtoMessage() {}
 
 func (x *Bounds) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6188,7 +6273,7 @@ func (x *Bounds) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bounds.ProtoReflect.Descriptor instead.
 func (*Bounds) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{65}
+	return file_roost_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *Bounds) GetCpuNs() int64 {
@@ -6265,7 +6350,7 @@ type CheckpointPolicy struct {
 
 func (x *CheckpointPolicy) Reset() {
 	*x = CheckpointPolicy{}
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6277,7 +6362,7 @@ func (x *CheckpointPolicy) String() string {
 func (*CheckpointPolicy) ProtoMessage() {}
 
 func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6290,7 +6375,7 @@ func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointPolicy.ProtoReflect.Descriptor instead.
 func (*CheckpointPolicy) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{66}
+	return file_roost_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *CheckpointPolicy) GetMethod() CheckpointPolicy_Method {
@@ -6388,7 +6473,7 @@ type Image struct {
 
 func (x *Image) Reset() {
 	*x = Image{}
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6400,7 +6485,7 @@ func (x *Image) String() string {
 func (*Image) ProtoMessage() {}
 
 func (x *Image) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6413,7 +6498,7 @@ func (x *Image) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Image.ProtoReflect.Descriptor instead.
 func (*Image) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{67}
+	return file_roost_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *Image) GetSequence() uint64 {
@@ -6526,7 +6611,7 @@ type FetchImageRequest struct {
 
 func (x *FetchImageRequest) Reset() {
 	*x = FetchImageRequest{}
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6538,7 +6623,7 @@ func (x *FetchImageRequest) String() string {
 func (*FetchImageRequest) ProtoMessage() {}
 
 func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6551,7 +6636,7 @@ func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchImageRequest.ProtoReflect.Descriptor instead.
 func (*FetchImageRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{68}
+	return file_roost_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *FetchImageRequest) GetSchedd() string {
@@ -6597,7 +6682,7 @@ type ImageRight struct {
 
 func (x *ImageRight) Reset() {
 	*x = ImageRight{}
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6609,7 +6694,7 @@ func (x *ImageRight) String() string {
 func (*ImageRight) ProtoMessage() {}
 
 func (x *ImageRight) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6622,7 +6707,7 @@ func (x *ImageRight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImageRight.ProtoReflect.Descriptor instead.
 func (*ImageRight) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{69}
+	return file_roost_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *ImageRight) GetSchedd() string {
@@ -6673,7 +6758,7 @@ type SignedImageRight struct {
 
 func (x *SignedImageRight) Reset() {
 	*x = SignedImageRight{}
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6685,7 +6770,7 @@ func (x *SignedImageRight) String() string {
 func (*SignedImageRight) ProtoMessage() {}
 
 func (x *SignedImageRight) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6698,7 +6783,7 @@ func (x *SignedImageRight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignedImageRight.ProtoReflect.Descriptor instead.
 func (*SignedImageRight) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{70}
+	return file_roost_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *SignedImageRight) GetRight() []byte {
@@ -6731,7 +6816,7 @@ type RemoveImageReply struct {
 
 func (x *RemoveImageReply) Reset() {
 	*x = RemoveImageReply{}
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6743,7 +6828,7 @@ func (x *RemoveImageReply) String() string {
 func (*RemoveImageReply) ProtoMessage() {}
 
 func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6756,7 +6841,7 @@ func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveImageReply.ProtoReflect.Descriptor instead.
 func (*RemoveImageReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{71}
+	return file_roost_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *RemoveImageReply) GetRemoved() bool {
@@ -6778,7 +6863,7 @@ type Vacate struct {
 
 func (x *Vacate) Reset() {
 	*x = Vacate{}
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6790,7 +6875,7 @@ func (x *Vacate) String() string {
 func (*Vacate) ProtoMessage() {}
 
 func (x *Vacate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6803,7 +6888,7 @@ func (x *Vacate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vacate.ProtoReflect.Descriptor instead.
 func (*Vacate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{72}
+	return file_roost_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *Vacate) GetAttempt() *scheddapi.AttemptRef {
@@ -6843,7 +6928,7 @@ type Acknowledge struct {
 
 func (x *Acknowledge) Reset() {
 	*x = Acknowledge{}
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6855,7 +6940,7 @@ func (x *Acknowledge) String() string {
 func (*Acknowledge) ProtoMessage() {}
 
 func (x *Acknowledge) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6868,7 +6953,7 @@ func (x *Acknowledge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Acknowledge.ProtoReflect.Descriptor instead.
 func (*Acknowledge) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{73}
+	return file_roost_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *Acknowledge) GetAttempts() []*scheddapi.AttemptRef {
@@ -6887,7 +6972,7 @@ type ReleaseClaim struct {
 
 func (x *ReleaseClaim) Reset() {
 	*x = ReleaseClaim{}
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6899,7 +6984,7 @@ func (x *ReleaseClaim) String() string {
 func (*ReleaseClaim) ProtoMessage() {}
 
 func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6912,7 +6997,7 @@ func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseClaim.ProtoReflect.Descriptor instead.
 func (*ReleaseClaim) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{74}
+	return file_roost_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *ReleaseClaim) GetClaim() uint64 {
@@ -6937,7 +7022,7 @@ type RenewLeases struct {
 
 func (x *RenewLeases) Reset() {
 	*x = RenewLeases{}
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6949,7 +7034,7 @@ func (x *RenewLeases) String() string {
 func (*RenewLeases) ProtoMessage() {}
 
 func (x *RenewLeases) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6962,7 +7047,7 @@ func (x *RenewLeases) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewLeases.ProtoReflect.Descriptor instead.
 func (*RenewLeases) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{75}
+	return file_roost_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *RenewLeases) GetHeard() uint64 {
@@ -7010,7 +7095,7 @@ type FromStartd struct {
 
 func (x *FromStartd) Reset() {
 	*x = FromStartd{}
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7022,7 +7107,7 @@ func (x *FromStartd) String() string {
 func (*FromStartd) ProtoMessage() {}
 
 func (x *FromStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7035,7 +7120,7 @@ func (x *FromStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromStartd.ProtoReflect.Descriptor instead.
 func (*FromStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{76}
+	return file_roost_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *FromStartd) GetOf() isFromStartd_Of {
@@ -7261,7 +7346,7 @@ type TaskHealth struct {
 
 func (x *TaskHealth) Reset() {
 	*x = TaskHealth{}
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7273,7 +7358,7 @@ func (x *TaskHealth) String() string {
 func (*TaskHealth) ProtoMessage() {}
 
 func (x *TaskHealth) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7286,7 +7371,7 @@ func (x *TaskHealth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskHealth.ProtoReflect.Descriptor instead.
 func (*TaskHealth) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{77}
+	return file_roost_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *TaskHealth) GetAttempt() *scheddapi.AttemptRef {
@@ -7350,7 +7435,7 @@ type ReachWanted struct {
 
 func (x *ReachWanted) Reset() {
 	*x = ReachWanted{}
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7362,7 +7447,7 @@ func (x *ReachWanted) String() string {
 func (*ReachWanted) ProtoMessage() {}
 
 func (x *ReachWanted) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7375,7 +7460,7 @@ func (x *ReachWanted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachWanted.ProtoReflect.Descriptor instead.
 func (*ReachWanted) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{78}
+	return file_roost_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *ReachWanted) GetAttempt() *scheddapi.AttemptRef {
@@ -7405,7 +7490,7 @@ type ReachCall struct {
 
 func (x *ReachCall) Reset() {
 	*x = ReachCall{}
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7417,7 +7502,7 @@ func (x *ReachCall) String() string {
 func (*ReachCall) ProtoMessage() {}
 
 func (x *ReachCall) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7430,7 +7515,7 @@ func (x *ReachCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachCall.ProtoReflect.Descriptor instead.
 func (*ReachCall) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{79}
+	return file_roost_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *ReachCall) GetCommand() []string {
@@ -7481,7 +7566,7 @@ type ReachOutput struct {
 
 func (x *ReachOutput) Reset() {
 	*x = ReachOutput{}
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7493,7 +7578,7 @@ func (x *ReachOutput) String() string {
 func (*ReachOutput) ProtoMessage() {}
 
 func (x *ReachOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7506,7 +7591,7 @@ func (x *ReachOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachOutput.ProtoReflect.Descriptor instead.
 func (*ReachOutput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{80}
+	return file_roost_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *ReachOutput) GetAttempt() *scheddapi.AttemptRef {
@@ -7594,7 +7679,7 @@ type SessionWelcome struct {
 
 func (x *SessionWelcome) Reset() {
 	*x = SessionWelcome{}
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7606,7 +7691,7 @@ func (x *SessionWelcome) String() string {
 func (*SessionWelcome) ProtoMessage() {}
 
 func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7619,7 +7704,7 @@ func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionWelcome.ProtoReflect.Descriptor instead.
 func (*SessionWelcome) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{81}
+	return file_roost_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *SessionWelcome) GetNode() string {
@@ -7676,7 +7761,7 @@ type ClaimState struct {
 
 func (x *ClaimState) Reset() {
 	*x = ClaimState{}
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7688,7 +7773,7 @@ func (x *ClaimState) String() string {
 func (*ClaimState) ProtoMessage() {}
 
 func (x *ClaimState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7701,7 +7786,7 @@ func (x *ClaimState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimState.ProtoReflect.Descriptor instead.
 func (*ClaimState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{82}
+	return file_roost_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *ClaimState) GetClaim() uint64 {
@@ -7793,7 +7878,7 @@ type ClaimReady struct {
 
 func (x *ClaimReady) Reset() {
 	*x = ClaimReady{}
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7805,7 +7890,7 @@ func (x *ClaimReady) String() string {
 func (*ClaimReady) ProtoMessage() {}
 
 func (x *ClaimReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7818,7 +7903,7 @@ func (x *ClaimReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReady.ProtoReflect.Descriptor instead.
 func (*ClaimReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{83}
+	return file_roost_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *ClaimReady) GetClaim() uint64 {
@@ -7848,7 +7933,7 @@ type Suspended struct {
 
 func (x *Suspended) Reset() {
 	*x = Suspended{}
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7860,7 +7945,7 @@ func (x *Suspended) String() string {
 func (*Suspended) ProtoMessage() {}
 
 func (x *Suspended) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7873,7 +7958,7 @@ func (x *Suspended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Suspended.ProtoReflect.Descriptor instead.
 func (*Suspended) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{84}
+	return file_roost_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *Suspended) GetAttempt() *scheddapi.AttemptRef {
@@ -7917,7 +8002,7 @@ type ClaimReply struct {
 
 func (x *ClaimReply) Reset() {
 	*x = ClaimReply{}
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7929,7 +8014,7 @@ func (x *ClaimReply) String() string {
 func (*ClaimReply) ProtoMessage() {}
 
 func (x *ClaimReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7942,7 +8027,7 @@ func (x *ClaimReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReply.ProtoReflect.Descriptor instead.
 func (*ClaimReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{85}
+	return file_roost_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *ClaimReply) GetGrant() uint64 {
@@ -8028,7 +8113,7 @@ type InputReady struct {
 
 func (x *InputReady) Reset() {
 	*x = InputReady{}
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8040,7 +8125,7 @@ func (x *InputReady) String() string {
 func (*InputReady) ProtoMessage() {}
 
 func (x *InputReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8053,7 +8138,7 @@ func (x *InputReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputReady.ProtoReflect.Descriptor instead.
 func (*InputReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{86}
+	return file_roost_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *InputReady) GetAttempt() *scheddapi.AttemptRef {
@@ -8094,7 +8179,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8106,7 +8191,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8119,7 +8204,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{87}
+	return file_roost_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *Started) GetAttempt() *scheddapi.AttemptRef {
@@ -8160,7 +8245,7 @@ type Exited struct {
 
 func (x *Exited) Reset() {
 	*x = Exited{}
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8172,7 +8257,7 @@ func (x *Exited) String() string {
 func (*Exited) ProtoMessage() {}
 
 func (x *Exited) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8185,7 +8270,7 @@ func (x *Exited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exited.ProtoReflect.Descriptor instead.
 func (*Exited) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{88}
+	return file_roost_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *Exited) GetAttempt() *scheddapi.AttemptRef {
@@ -8273,7 +8358,7 @@ type CheckpointTaken struct {
 
 func (x *CheckpointTaken) Reset() {
 	*x = CheckpointTaken{}
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8285,7 +8370,7 @@ func (x *CheckpointTaken) String() string {
 func (*CheckpointTaken) ProtoMessage() {}
 
 func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8298,7 +8383,7 @@ func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointTaken.ProtoReflect.Descriptor instead.
 func (*CheckpointTaken) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{89}
+	return file_roost_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *CheckpointTaken) GetAttempt() *scheddapi.AttemptRef {
@@ -8345,7 +8430,7 @@ type UsageReport struct {
 
 func (x *UsageReport) Reset() {
 	*x = UsageReport{}
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8357,7 +8442,7 @@ func (x *UsageReport) String() string {
 func (*UsageReport) ProtoMessage() {}
 
 func (x *UsageReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8370,7 +8455,7 @@ func (x *UsageReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageReport.ProtoReflect.Descriptor instead.
 func (*UsageReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{90}
+	return file_roost_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *UsageReport) GetAttempts() []*AttemptUsage {
@@ -8394,7 +8479,7 @@ type AttemptUsage struct {
 
 func (x *AttemptUsage) Reset() {
 	*x = AttemptUsage{}
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8406,7 +8491,7 @@ func (x *AttemptUsage) String() string {
 func (*AttemptUsage) ProtoMessage() {}
 
 func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8419,7 +8504,7 @@ func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptUsage.ProtoReflect.Descriptor instead.
 func (*AttemptUsage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{91}
+	return file_roost_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *AttemptUsage) GetAttempt() *scheddapi.AttemptRef {
@@ -8460,7 +8545,7 @@ type ClaimLost struct {
 
 func (x *ClaimLost) Reset() {
 	*x = ClaimLost{}
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8472,7 +8557,7 @@ func (x *ClaimLost) String() string {
 func (*ClaimLost) ProtoMessage() {}
 
 func (x *ClaimLost) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8485,7 +8570,7 @@ func (x *ClaimLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimLost.ProtoReflect.Descriptor instead.
 func (*ClaimLost) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{92}
+	return file_roost_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *ClaimLost) GetClaim() uint64 {
@@ -8511,7 +8596,7 @@ type LeasesRenewed struct {
 
 func (x *LeasesRenewed) Reset() {
 	*x = LeasesRenewed{}
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8523,7 +8608,7 @@ func (x *LeasesRenewed) String() string {
 func (*LeasesRenewed) ProtoMessage() {}
 
 func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8536,7 +8621,7 @@ func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeasesRenewed.ProtoReflect.Descriptor instead.
 func (*LeasesRenewed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{93}
+	return file_roost_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *LeasesRenewed) GetWord() uint64 {
@@ -8559,7 +8644,7 @@ type FileEntry struct {
 
 func (x *FileEntry) Reset() {
 	*x = FileEntry{}
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8571,7 +8656,7 @@ func (x *FileEntry) String() string {
 func (*FileEntry) ProtoMessage() {}
 
 func (x *FileEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8584,7 +8669,7 @@ func (x *FileEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileEntry.ProtoReflect.Descriptor instead.
 func (*FileEntry) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{94}
+	return file_roost_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *FileEntry) GetName() string {
@@ -8644,7 +8729,7 @@ type FileChunk struct {
 
 func (x *FileChunk) Reset() {
 	*x = FileChunk{}
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8656,7 +8741,7 @@ func (x *FileChunk) String() string {
 func (*FileChunk) ProtoMessage() {}
 
 func (x *FileChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8669,7 +8754,7 @@ func (x *FileChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileChunk.ProtoReflect.Descriptor instead.
 func (*FileChunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{95}
+	return file_roost_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *FileChunk) GetSchedd() string {
@@ -8753,7 +8838,7 @@ type TransferTotals struct {
 
 func (x *TransferTotals) Reset() {
 	*x = TransferTotals{}
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8765,7 +8850,7 @@ func (x *TransferTotals) String() string {
 func (*TransferTotals) ProtoMessage() {}
 
 func (x *TransferTotals) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8778,7 +8863,7 @@ func (x *TransferTotals) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferTotals.ProtoReflect.Descriptor instead.
 func (*TransferTotals) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{96}
+	return file_roost_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *TransferTotals) GetFiles() uint64 {
@@ -8805,7 +8890,7 @@ type PutReply struct {
 
 func (x *PutReply) Reset() {
 	*x = PutReply{}
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8817,7 +8902,7 @@ func (x *PutReply) String() string {
 func (*PutReply) ProtoMessage() {}
 
 func (x *PutReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8830,7 +8915,7 @@ func (x *PutReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutReply.ProtoReflect.Descriptor instead.
 func (*PutReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{97}
+	return file_roost_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *PutReply) GetFiles() uint32 {
@@ -8859,7 +8944,7 @@ type FetchRequest struct {
 
 func (x *FetchRequest) Reset() {
 	*x = FetchRequest{}
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8871,7 +8956,7 @@ func (x *FetchRequest) String() string {
 func (*FetchRequest) ProtoMessage() {}
 
 func (x *FetchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8884,7 +8969,7 @@ func (x *FetchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchRequest.ProtoReflect.Descriptor instead.
 func (*FetchRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{98}
+	return file_roost_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *FetchRequest) GetSchedd() string {
@@ -8928,7 +9013,7 @@ type TailRequest struct {
 
 func (x *TailRequest) Reset() {
 	*x = TailRequest{}
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8940,7 +9025,7 @@ func (x *TailRequest) String() string {
 func (*TailRequest) ProtoMessage() {}
 
 func (x *TailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8953,7 +9038,7 @@ func (x *TailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailRequest.ProtoReflect.Descriptor instead.
 func (*TailRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{99}
+	return file_roost_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *TailRequest) GetSchedd() string {
@@ -9029,7 +9114,7 @@ type GuardSigns struct {
 
 func (x *GuardSigns) Reset() {
 	*x = GuardSigns{}
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9041,7 +9126,7 @@ func (x *GuardSigns) String() string {
 func (*GuardSigns) ProtoMessage() {}
 
 func (x *GuardSigns) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9054,7 +9139,7 @@ func (x *GuardSigns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardSigns.ProtoReflect.Descriptor instead.
 func (*GuardSigns) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{100}
+	return file_roost_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *GuardSigns) GetSequence() uint64 {
@@ -9197,7 +9282,7 @@ type IdleSource struct {
 
 func (x *IdleSource) Reset() {
 	*x = IdleSource{}
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9209,7 +9294,7 @@ func (x *IdleSource) String() string {
 func (*IdleSource) ProtoMessage() {}
 
 func (x *IdleSource) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9222,7 +9307,7 @@ func (x *IdleSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IdleSource.ProtoReflect.Descriptor instead.
 func (*IdleSource) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{101}
+	return file_roost_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *IdleSource) GetName() string {
@@ -9272,7 +9357,7 @@ type Pause struct {
 
 func (x *Pause) Reset() {
 	*x = Pause{}
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9284,7 +9369,7 @@ func (x *Pause) String() string {
 func (*Pause) ProtoMessage() {}
 
 func (x *Pause) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9297,7 +9382,7 @@ func (x *Pause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pause.ProtoReflect.Descriptor instead.
 func (*Pause) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{102}
+	return file_roost_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *Pause) GetUntil() int64 {
@@ -9348,7 +9433,7 @@ type GuardReport struct {
 
 func (x *GuardReport) Reset() {
 	*x = GuardReport{}
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9360,7 +9445,7 @@ func (x *GuardReport) String() string {
 func (*GuardReport) ProtoMessage() {}
 
 func (x *GuardReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9373,7 +9458,7 @@ func (x *GuardReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardReport.ProtoReflect.Descriptor instead.
 func (*GuardReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{103}
+	return file_roost_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *GuardReport) GetStartd() string {
@@ -9451,7 +9536,7 @@ type OwnerFreeze struct {
 
 func (x *OwnerFreeze) Reset() {
 	*x = OwnerFreeze{}
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9463,7 +9548,7 @@ func (x *OwnerFreeze) String() string {
 func (*OwnerFreeze) ProtoMessage() {}
 
 func (x *OwnerFreeze) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9476,7 +9561,7 @@ func (x *OwnerFreeze) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerFreeze.ProtoReflect.Descriptor instead.
 func (*OwnerFreeze) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{104}
+	return file_roost_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *OwnerFreeze) GetAt() int64 {
@@ -9516,7 +9601,7 @@ type Tenant struct {
 
 func (x *Tenant) Reset() {
 	*x = Tenant{}
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9528,7 +9613,7 @@ func (x *Tenant) String() string {
 func (*Tenant) ProtoMessage() {}
 
 func (x *Tenant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9541,7 +9626,7 @@ func (x *Tenant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tenant.ProtoReflect.Descriptor instead.
 func (*Tenant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{105}
+	return file_roost_proto_rawDescGZIP(), []int{106}
 }
 
 func (x *Tenant) GetTask() string {
@@ -9610,7 +9695,7 @@ type PauseRequest struct {
 
 func (x *PauseRequest) Reset() {
 	*x = PauseRequest{}
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9622,7 +9707,7 @@ func (x *PauseRequest) String() string {
 func (*PauseRequest) ProtoMessage() {}
 
 func (x *PauseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9635,7 +9720,7 @@ func (x *PauseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseRequest.ProtoReflect.Descriptor instead.
 func (*PauseRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{106}
+	return file_roost_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *PauseRequest) GetUntil() int64 {
@@ -9660,7 +9745,7 @@ type ResumeRequest struct {
 
 func (x *ResumeRequest) Reset() {
 	*x = ResumeRequest{}
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9672,7 +9757,7 @@ func (x *ResumeRequest) String() string {
 func (*ResumeRequest) ProtoMessage() {}
 
 func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9685,7 +9770,7 @@ func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{107}
+	return file_roost_proto_rawDescGZIP(), []int{108}
 }
 
 type OwnerReply struct {
@@ -9699,7 +9784,7 @@ type OwnerReply struct {
 
 func (x *OwnerReply) Reset() {
 	*x = OwnerReply{}
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9711,7 +9796,7 @@ func (x *OwnerReply) String() string {
 func (*OwnerReply) ProtoMessage() {}
 
 func (x *OwnerReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9724,7 +9809,7 @@ func (x *OwnerReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerReply.ProtoReflect.Descriptor instead.
 func (*OwnerReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{108}
+	return file_roost_proto_rawDescGZIP(), []int{109}
 }
 
 func (x *OwnerReply) GetPause() *Pause {
@@ -9756,7 +9841,7 @@ type MineRequest struct {
 
 func (x *MineRequest) Reset() {
 	*x = MineRequest{}
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9768,7 +9853,7 @@ func (x *MineRequest) String() string {
 func (*MineRequest) ProtoMessage() {}
 
 func (x *MineRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9781,7 +9866,7 @@ func (x *MineRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineRequest.ProtoReflect.Descriptor instead.
 func (*MineRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{109}
+	return file_roost_proto_rawDescGZIP(), []int{110}
 }
 
 type MineReply struct {
@@ -9795,7 +9880,7 @@ type MineReply struct {
 
 func (x *MineReply) Reset() {
 	*x = MineReply{}
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9807,7 +9892,7 @@ func (x *MineReply) String() string {
 func (*MineReply) ProtoMessage() {}
 
 func (x *MineReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9820,7 +9905,7 @@ func (x *MineReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineReply.ProtoReflect.Descriptor instead.
 func (*MineReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{110}
+	return file_roost_proto_rawDescGZIP(), []int{111}
 }
 
 func (x *MineReply) GetSigns() *GuardSigns {
@@ -9858,7 +9943,7 @@ type PresentRequest struct {
 
 func (x *PresentRequest) Reset() {
 	*x = PresentRequest{}
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9870,7 +9955,7 @@ func (x *PresentRequest) String() string {
 func (*PresentRequest) ProtoMessage() {}
 
 func (x *PresentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9883,7 +9968,7 @@ func (x *PresentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentRequest.ProtoReflect.Descriptor instead.
 func (*PresentRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{111}
+	return file_roost_proto_rawDescGZIP(), []int{112}
 }
 
 func (x *PresentRequest) GetInput() int64 {
@@ -9922,7 +10007,7 @@ type PresentReply struct {
 
 func (x *PresentReply) Reset() {
 	*x = PresentReply{}
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9934,7 +10019,7 @@ func (x *PresentReply) String() string {
 func (*PresentReply) ProtoMessage() {}
 
 func (x *PresentReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9947,7 +10032,7 @@ func (x *PresentReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentReply.ProtoReflect.Descriptor instead.
 func (*PresentReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{112}
+	return file_roost_proto_rawDescGZIP(), []int{113}
 }
 
 type GreetRequest struct {
@@ -9958,7 +10043,7 @@ type GreetRequest struct {
 
 func (x *GreetRequest) Reset() {
 	*x = GreetRequest{}
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9970,7 +10055,7 @@ func (x *GreetRequest) String() string {
 func (*GreetRequest) ProtoMessage() {}
 
 func (x *GreetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9983,7 +10068,7 @@ func (x *GreetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetRequest.ProtoReflect.Descriptor instead.
 func (*GreetRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{113}
+	return file_roost_proto_rawDescGZIP(), []int{114}
 }
 
 type GreetReply struct {
@@ -9996,7 +10081,7 @@ type GreetReply struct {
 
 func (x *GreetReply) Reset() {
 	*x = GreetReply{}
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10008,7 +10093,7 @@ func (x *GreetReply) String() string {
 func (*GreetReply) ProtoMessage() {}
 
 func (x *GreetReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10021,7 +10106,7 @@ func (x *GreetReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetReply.ProtoReflect.Descriptor instead.
 func (*GreetReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{114}
+	return file_roost_proto_rawDescGZIP(), []int{115}
 }
 
 func (x *GreetReply) GetPool() string {
@@ -10053,7 +10138,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10065,7 +10150,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10078,7 +10163,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{115}
+	return file_roost_proto_rawDescGZIP(), []int{116}
 }
 
 func (x *JoinRequest) GetSecret() []byte {
@@ -10134,7 +10219,7 @@ type JoinReply struct {
 
 func (x *JoinReply) Reset() {
 	*x = JoinReply{}
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10146,7 +10231,7 @@ func (x *JoinReply) String() string {
 func (*JoinReply) ProtoMessage() {}
 
 func (x *JoinReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10159,7 +10244,7 @@ func (x *JoinReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinReply.ProtoReflect.Descriptor instead.
 func (*JoinReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{116}
+	return file_roost_proto_rawDescGZIP(), []int{117}
 }
 
 func (x *JoinReply) GetCertificate() []byte {
@@ -10241,7 +10326,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10253,7 +10338,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10266,7 +10351,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{117}
+	return file_roost_proto_rawDescGZIP(), []int{118}
 }
 
 func (x *RenewRequest) GetRequest() []byte {
@@ -10285,7 +10370,7 @@ type RenewReply struct {
 
 func (x *RenewReply) Reset() {
 	*x = RenewReply{}
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10297,7 +10382,7 @@ func (x *RenewReply) String() string {
 func (*RenewReply) ProtoMessage() {}
 
 func (x *RenewReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10310,7 +10395,7 @@ func (x *RenewReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewReply.ProtoReflect.Descriptor instead.
 func (*RenewReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{118}
+	return file_roost_proto_rawDescGZIP(), []int{119}
 }
 
 func (x *RenewReply) GetCertificate() []byte {
@@ -10328,7 +10413,7 @@ type LeaveRequest struct {
 
 func (x *LeaveRequest) Reset() {
 	*x = LeaveRequest{}
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[120]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10340,7 +10425,7 @@ func (x *LeaveRequest) String() string {
 func (*LeaveRequest) ProtoMessage() {}
 
 func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[120]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10353,7 +10438,7 @@ func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveRequest.ProtoReflect.Descriptor instead.
 func (*LeaveRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{119}
+	return file_roost_proto_rawDescGZIP(), []int{120}
 }
 
 type LeaveReply struct {
@@ -10364,7 +10449,7 @@ type LeaveReply struct {
 
 func (x *LeaveReply) Reset() {
 	*x = LeaveReply{}
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[121]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10376,7 +10461,7 @@ func (x *LeaveReply) String() string {
 func (*LeaveReply) ProtoMessage() {}
 
 func (x *LeaveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[121]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10389,7 +10474,7 @@ func (x *LeaveReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveReply.ProtoReflect.Descriptor instead.
 func (*LeaveReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{120}
+	return file_roost_proto_rawDescGZIP(), []int{121}
 }
 
 type RevokedRequest struct {
@@ -10401,7 +10486,7 @@ type RevokedRequest struct {
 
 func (x *RevokedRequest) Reset() {
 	*x = RevokedRequest{}
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[122]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10413,7 +10498,7 @@ func (x *RevokedRequest) String() string {
 func (*RevokedRequest) ProtoMessage() {}
 
 func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[122]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10426,7 +10511,7 @@ func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedRequest.ProtoReflect.Descriptor instead.
 func (*RevokedRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{121}
+	return file_roost_proto_rawDescGZIP(), []int{122}
 }
 
 func (x *RevokedRequest) GetNumber() int64 {
@@ -10445,7 +10530,7 @@ type RevokedReply struct {
 
 func (x *RevokedReply) Reset() {
 	*x = RevokedReply{}
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[123]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10457,7 +10542,7 @@ func (x *RevokedReply) String() string {
 func (*RevokedReply) ProtoMessage() {}
 
 func (x *RevokedReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[123]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10470,7 +10555,7 @@ func (x *RevokedReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedReply.ProtoReflect.Descriptor instead.
 func (*RevokedReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{122}
+	return file_roost_proto_rawDescGZIP(), []int{123}
 }
 
 func (x *RevokedReply) GetList() []byte {
@@ -10491,7 +10576,7 @@ type MakeTokenRequest struct {
 
 func (x *MakeTokenRequest) Reset() {
 	*x = MakeTokenRequest{}
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[124]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10503,7 +10588,7 @@ func (x *MakeTokenRequest) String() string {
 func (*MakeTokenRequest) ProtoMessage() {}
 
 func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[124]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10516,7 +10601,7 @@ func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenRequest.ProtoReflect.Descriptor instead.
 func (*MakeTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{123}
+	return file_roost_proto_rawDescGZIP(), []int{124}
 }
 
 func (x *MakeTokenRequest) GetPart() string {
@@ -10551,7 +10636,7 @@ type MakeTokenReply struct {
 
 func (x *MakeTokenReply) Reset() {
 	*x = MakeTokenReply{}
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[125]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10563,7 +10648,7 @@ func (x *MakeTokenReply) String() string {
 func (*MakeTokenReply) ProtoMessage() {}
 
 func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[125]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10576,7 +10661,7 @@ func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenReply.ProtoReflect.Descriptor instead.
 func (*MakeTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{124}
+	return file_roost_proto_rawDescGZIP(), []int{125}
 }
 
 func (x *MakeTokenReply) GetToken() string {
@@ -10616,7 +10701,7 @@ type TokenInfo struct {
 
 func (x *TokenInfo) Reset() {
 	*x = TokenInfo{}
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[126]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10628,7 +10713,7 @@ func (x *TokenInfo) String() string {
 func (*TokenInfo) ProtoMessage() {}
 
 func (x *TokenInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[126]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10641,7 +10726,7 @@ func (x *TokenInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenInfo.ProtoReflect.Descriptor instead.
 func (*TokenInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{125}
+	return file_roost_proto_rawDescGZIP(), []int{126}
 }
 
 func (x *TokenInfo) GetId() string {
@@ -10709,7 +10794,7 @@ type RemoveTokenRequest struct {
 
 func (x *RemoveTokenRequest) Reset() {
 	*x = RemoveTokenRequest{}
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[127]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10721,7 +10806,7 @@ func (x *RemoveTokenRequest) String() string {
 func (*RemoveTokenRequest) ProtoMessage() {}
 
 func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[127]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10734,7 +10819,7 @@ func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenRequest.ProtoReflect.Descriptor instead.
 func (*RemoveTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{126}
+	return file_roost_proto_rawDescGZIP(), []int{127}
 }
 
 func (x *RemoveTokenRequest) GetId() string {
@@ -10753,7 +10838,7 @@ type RemoveTokenReply struct {
 
 func (x *RemoveTokenReply) Reset() {
 	*x = RemoveTokenReply{}
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[128]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10765,7 +10850,7 @@ func (x *RemoveTokenReply) String() string {
 func (*RemoveTokenReply) ProtoMessage() {}
 
 func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[128]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10778,7 +10863,7 @@ func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenReply.ProtoReflect.Descriptor instead.
 func (*RemoveTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{127}
+	return file_roost_proto_rawDescGZIP(), []int{128}
 }
 
 func (x *RemoveTokenReply) GetRemoved() *TokenInfo {
@@ -10796,7 +10881,7 @@ type MembersRequest struct {
 
 func (x *MembersRequest) Reset() {
 	*x = MembersRequest{}
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[129]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10808,7 +10893,7 @@ func (x *MembersRequest) String() string {
 func (*MembersRequest) ProtoMessage() {}
 
 func (x *MembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[129]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10821,7 +10906,7 @@ func (x *MembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersRequest.ProtoReflect.Descriptor instead.
 func (*MembersRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{128}
+	return file_roost_proto_rawDescGZIP(), []int{129}
 }
 
 type MembersReply struct {
@@ -10834,7 +10919,7 @@ type MembersReply struct {
 
 func (x *MembersReply) Reset() {
 	*x = MembersReply{}
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[130]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10846,7 +10931,7 @@ func (x *MembersReply) String() string {
 func (*MembersReply) ProtoMessage() {}
 
 func (x *MembersReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[130]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10859,7 +10944,7 @@ func (x *MembersReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersReply.ProtoReflect.Descriptor instead.
 func (*MembersReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{129}
+	return file_roost_proto_rawDescGZIP(), []int{130}
 }
 
 func (x *MembersReply) GetTokens() []*TokenInfo {
@@ -10892,7 +10977,7 @@ type MemberInfo struct {
 
 func (x *MemberInfo) Reset() {
 	*x = MemberInfo{}
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[131]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10904,7 +10989,7 @@ func (x *MemberInfo) String() string {
 func (*MemberInfo) ProtoMessage() {}
 
 func (x *MemberInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[131]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10917,7 +11002,7 @@ func (x *MemberInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberInfo.ProtoReflect.Descriptor instead.
 func (*MemberInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{130}
+	return file_roost_proto_rawDescGZIP(), []int{131}
 }
 
 func (x *MemberInfo) GetName() string {
@@ -10986,7 +11071,7 @@ type RevokeRequest struct {
 
 func (x *RevokeRequest) Reset() {
 	*x = RevokeRequest{}
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[132]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10998,7 +11083,7 @@ func (x *RevokeRequest) String() string {
 func (*RevokeRequest) ProtoMessage() {}
 
 func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[132]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11011,7 +11096,7 @@ func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeRequest.ProtoReflect.Descriptor instead.
 func (*RevokeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{131}
+	return file_roost_proto_rawDescGZIP(), []int{132}
 }
 
 func (x *RevokeRequest) GetName() string {
@@ -11037,7 +11122,7 @@ type RevokeReply struct {
 
 func (x *RevokeReply) Reset() {
 	*x = RevokeReply{}
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[133]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11049,7 +11134,7 @@ func (x *RevokeReply) String() string {
 func (*RevokeReply) ProtoMessage() {}
 
 func (x *RevokeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[133]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11062,7 +11147,7 @@ func (x *RevokeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeReply.ProtoReflect.Descriptor instead.
 func (*RevokeReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{132}
+	return file_roost_proto_rawDescGZIP(), []int{133}
 }
 
 func (x *RevokeReply) GetCertificates() uint32 {
@@ -11082,7 +11167,7 @@ type FeedRunning struct {
 
 func (x *FeedRunning) Reset() {
 	*x = FeedRunning{}
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[134]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11094,7 +11179,7 @@ func (x *FeedRunning) String() string {
 func (*FeedRunning) ProtoMessage() {}
 
 func (x *FeedRunning) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[134]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11107,7 +11192,7 @@ func (x *FeedRunning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedRunning.ProtoReflect.Descriptor instead.
 func (*FeedRunning) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{133}
+	return file_roost_proto_rawDescGZIP(), []int{134}
 }
 
 func (x *FeedRunning) GetProgress() bool {
@@ -11136,7 +11221,7 @@ type FeedRequest struct {
 
 func (x *FeedRequest) Reset() {
 	*x = FeedRequest{}
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[135]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11148,7 +11233,7 @@ func (x *FeedRequest) String() string {
 func (*FeedRequest) ProtoMessage() {}
 
 func (x *FeedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[135]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11161,7 +11246,7 @@ func (x *FeedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedRequest.ProtoReflect.Descriptor instead.
 func (*FeedRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{134}
+	return file_roost_proto_rawDescGZIP(), []int{135}
 }
 
 func (x *FeedRequest) GetHello() *FeedHello {
@@ -11195,7 +11280,7 @@ type SpentBudgets struct {
 
 func (x *SpentBudgets) Reset() {
 	*x = SpentBudgets{}
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[136]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11207,7 +11292,7 @@ func (x *SpentBudgets) String() string {
 func (*SpentBudgets) ProtoMessage() {}
 
 func (x *SpentBudgets) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[136]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11220,7 +11305,7 @@ func (x *SpentBudgets) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpentBudgets.ProtoReflect.Descriptor instead.
 func (*SpentBudgets) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{135}
+	return file_roost_proto_rawDescGZIP(), []int{136}
 }
 
 func (x *SpentBudgets) GetSpent() []*SpentBudget {
@@ -11245,7 +11330,7 @@ type SpentBudget struct {
 
 func (x *SpentBudget) Reset() {
 	*x = SpentBudget{}
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[137]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11257,7 +11342,7 @@ func (x *SpentBudget) String() string {
 func (*SpentBudget) ProtoMessage() {}
 
 func (x *SpentBudget) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[137]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11270,7 +11355,7 @@ func (x *SpentBudget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpentBudget.ProtoReflect.Descriptor instead.
 func (*SpentBudget) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{136}
+	return file_roost_proto_rawDescGZIP(), []int{137}
 }
 
 func (x *SpentBudget) GetProject() string {
@@ -11324,7 +11409,7 @@ type FeedHello struct {
 
 func (x *FeedHello) Reset() {
 	*x = FeedHello{}
-	mi := &file_roost_proto_msgTypes[137]
+	mi := &file_roost_proto_msgTypes[138]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11336,7 +11421,7 @@ func (x *FeedHello) String() string {
 func (*FeedHello) ProtoMessage() {}
 
 func (x *FeedHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[137]
+	mi := &file_roost_proto_msgTypes[138]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11349,7 +11434,7 @@ func (x *FeedHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedHello.ProtoReflect.Descriptor instead.
 func (*FeedHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{137}
+	return file_roost_proto_rawDescGZIP(), []int{138}
 }
 
 func (x *FeedHello) GetAddress() string {
@@ -11368,7 +11453,7 @@ type FeedWalk struct {
 
 func (x *FeedWalk) Reset() {
 	*x = FeedWalk{}
-	mi := &file_roost_proto_msgTypes[138]
+	mi := &file_roost_proto_msgTypes[139]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11380,7 +11465,7 @@ func (x *FeedWalk) String() string {
 func (*FeedWalk) ProtoMessage() {}
 
 func (x *FeedWalk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[138]
+	mi := &file_roost_proto_msgTypes[139]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11393,7 +11478,7 @@ func (x *FeedWalk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedWalk.ProtoReflect.Descriptor instead.
 func (*FeedWalk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{138}
+	return file_roost_proto_rawDescGZIP(), []int{139}
 }
 
 func (x *FeedWalk) GetSince() int64 {
@@ -11421,7 +11506,7 @@ type FeedBatch struct {
 
 func (x *FeedBatch) Reset() {
 	*x = FeedBatch{}
-	mi := &file_roost_proto_msgTypes[139]
+	mi := &file_roost_proto_msgTypes[140]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11433,7 +11518,7 @@ func (x *FeedBatch) String() string {
 func (*FeedBatch) ProtoMessage() {}
 
 func (x *FeedBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[139]
+	mi := &file_roost_proto_msgTypes[140]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11446,7 +11531,7 @@ func (x *FeedBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedBatch.ProtoReflect.Descriptor instead.
 func (*FeedBatch) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{139}
+	return file_roost_proto_rawDescGZIP(), []int{140}
 }
 
 func (x *FeedBatch) GetSource() []byte {
@@ -11678,7 +11763,7 @@ const file_roost_proto_rawDesc = "" +
 	"\bAdmitted\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05error\x18\x02 \x01(\tR\x05error\x12\x14\n" +
-	"\x05queue\x18\x03 \x01(\tR\x05queue\"\xaf\x04\n" +
+	"\x05queue\x18\x03 \x01(\tR\x05queue\"\xe0\x04\n" +
 	"\x06Policy\x12\x1c\n" +
 	"\tadmission\x18\x01 \x01(\bR\tadmission\x12 \n" +
 	"\vdistributed\x18\x14 \x01(\bR\vdistributed\x12\x12\n" +
@@ -11695,7 +11780,14 @@ const file_roost_proto_rawDesc = "" +
 	"job_admins\x18\x1c \x03(\tR\tjobAdmins\x12*\n" +
 	"\x11static_port_users\x18) \x03(\tR\x0fstaticPortUsers\x122\n" +
 	"\x15privileged_port_users\x18* \x03(\tR\x13privilegedPortUsers\x12\x18\n" +
-	"\aversion\x18\x1e \x01(\x04R\aversion\"\x1b\n" +
+	"\aversion\x18\x1e \x01(\x04R\aversion\x12/\n" +
+	"\x06drains\x18< \x03(\v2\x17.roost.wire.DrainedNodeR\x06drains\"\x7f\n" +
+	"\vDrainedNode\x12\x12\n" +
+	"\x04node\x18\x01 \x01(\tR\x04node\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x12\n" +
+	"\x04from\x18\x03 \x01(\x03R\x04from\x12\x14\n" +
+	"\x05until\x18\x04 \x01(\x03R\x05until\x12\x1a\n" +
+	"\bdeadline\x18\x05 \x01(\x03R\bdeadline\"\x1b\n" +
 	"\x05Names\x12\x12\n" +
 	"\x04name\x18\x01 \x03(\tR\x04name\"\x81\x06\n" +
 	"\bJobQueue\x12\x12\n" +
@@ -12589,7 +12681,7 @@ func file_roost_proto_rawDescGZIP() []byte {
 }
 
 var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 144)
+var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 145)
 var file_roost_proto_goTypes = []any{
 	(HealthState)(0),                        // 0: roost.wire.HealthState
 	(RequestUpdate_Counting)(0),             // 1: roost.wire.RequestUpdate.Counting
@@ -12623,191 +12715,192 @@ var file_roost_proto_goTypes = []any{
 	(*Admit)(nil),                           // 29: roost.wire.Admit
 	(*Admitted)(nil),                        // 30: roost.wire.Admitted
 	(*Policy)(nil),                          // 31: roost.wire.Policy
-	(*Names)(nil),                           // 32: roost.wire.Names
-	(*JobQueue)(nil),                        // 33: roost.wire.JobQueue
-	(*Roll)(nil),                            // 34: roost.wire.Roll
-	(*Extent)(nil),                          // 35: roost.wire.Extent
-	(*Usage)(nil),                           // 36: roost.wire.Usage
-	(*ToSchedd)(nil),                        // 37: roost.wire.ToSchedd
-	(*Room)(nil),                            // 38: roost.wire.Room
-	(*Kept)(nil),                            // 39: roost.wire.Kept
-	(*KeptNode)(nil),                        // 40: roost.wire.KeptNode
-	(*NegotiatorHello)(nil),                 // 41: roost.wire.NegotiatorHello
-	(*Grant)(nil),                           // 42: roost.wire.Grant
-	(*Unplaced)(nil),                        // 43: roost.wire.Unplaced
-	(*CellQuestion)(nil),                    // 44: roost.wire.CellQuestion
-	(*CellStatus)(nil),                      // 45: roost.wire.CellStatus
-	(*CellMember)(nil),                      // 46: roost.wire.CellMember
-	(*CellChanged)(nil),                     // 47: roost.wire.CellChanged
-	(*ReplicaBytes)(nil),                    // 48: roost.wire.ReplicaBytes
-	(*ReplicaHello)(nil),                    // 49: roost.wire.ReplicaHello
-	(*ReplicaState)(nil),                    // 50: roost.wire.ReplicaState
-	(*ReplicaMember)(nil),                   // 51: roost.wire.ReplicaMember
-	(*ToStartd)(nil),                        // 52: roost.wire.ToStartd
-	(*HoldChecks)(nil),                      // 53: roost.wire.HoldChecks
-	(*SessionHello)(nil),                    // 54: roost.wire.SessionHello
-	(*ClaimRequest)(nil),                    // 55: roost.wire.ClaimRequest
-	(*PortRequest)(nil),                     // 56: roost.wire.PortRequest
-	(*Activate)(nil),                        // 57: roost.wire.Activate
-	(*Launch)(nil),                          // 58: roost.wire.Launch
-	(*TakeCheckpoint)(nil),                  // 59: roost.wire.TakeCheckpoint
-	(*CheckpointKept)(nil),                  // 60: roost.wire.CheckpointKept
-	(*Freeze)(nil),                          // 61: roost.wire.Freeze
-	(*Signal)(nil),                          // 62: roost.wire.Signal
-	(*Limit)(nil),                           // 63: roost.wire.Limit
-	(*HostFiles)(nil),                       // 64: roost.wire.HostFiles
-	(*Message)(nil),                         // 65: roost.wire.Message
-	(*Program)(nil),                         // 66: roost.wire.Program
-	(*ServiceProgram)(nil),                  // 67: roost.wire.ServiceProgram
-	(*NameRight)(nil),                       // 68: roost.wire.NameRight
-	(*RenewNameRight)(nil),                  // 69: roost.wire.RenewNameRight
-	(*HealthCheck)(nil),                     // 70: roost.wire.HealthCheck
-	(*Bounds)(nil),                          // 71: roost.wire.Bounds
-	(*CheckpointPolicy)(nil),                // 72: roost.wire.CheckpointPolicy
-	(*Image)(nil),                           // 73: roost.wire.Image
-	(*FetchImageRequest)(nil),               // 74: roost.wire.FetchImageRequest
-	(*ImageRight)(nil),                      // 75: roost.wire.ImageRight
-	(*SignedImageRight)(nil),                // 76: roost.wire.SignedImageRight
-	(*RemoveImageReply)(nil),                // 77: roost.wire.RemoveImageReply
-	(*Vacate)(nil),                          // 78: roost.wire.Vacate
-	(*Acknowledge)(nil),                     // 79: roost.wire.Acknowledge
-	(*ReleaseClaim)(nil),                    // 80: roost.wire.ReleaseClaim
-	(*RenewLeases)(nil),                     // 81: roost.wire.RenewLeases
-	(*FromStartd)(nil),                      // 82: roost.wire.FromStartd
-	(*TaskHealth)(nil),                      // 83: roost.wire.TaskHealth
-	(*ReachWanted)(nil),                     // 84: roost.wire.ReachWanted
-	(*ReachCall)(nil),                       // 85: roost.wire.ReachCall
-	(*ReachOutput)(nil),                     // 86: roost.wire.ReachOutput
-	(*SessionWelcome)(nil),                  // 87: roost.wire.SessionWelcome
-	(*ClaimState)(nil),                      // 88: roost.wire.ClaimState
-	(*ClaimReady)(nil),                      // 89: roost.wire.ClaimReady
-	(*Suspended)(nil),                       // 90: roost.wire.Suspended
-	(*ClaimReply)(nil),                      // 91: roost.wire.ClaimReply
-	(*InputReady)(nil),                      // 92: roost.wire.InputReady
-	(*Started)(nil),                         // 93: roost.wire.Started
-	(*Exited)(nil),                          // 94: roost.wire.Exited
-	(*CheckpointTaken)(nil),                 // 95: roost.wire.CheckpointTaken
-	(*UsageReport)(nil),                     // 96: roost.wire.UsageReport
-	(*AttemptUsage)(nil),                    // 97: roost.wire.AttemptUsage
-	(*ClaimLost)(nil),                       // 98: roost.wire.ClaimLost
-	(*LeasesRenewed)(nil),                   // 99: roost.wire.LeasesRenewed
-	(*FileEntry)(nil),                       // 100: roost.wire.FileEntry
-	(*FileChunk)(nil),                       // 101: roost.wire.FileChunk
-	(*TransferTotals)(nil),                  // 102: roost.wire.TransferTotals
-	(*PutReply)(nil),                        // 103: roost.wire.PutReply
-	(*FetchRequest)(nil),                    // 104: roost.wire.FetchRequest
-	(*TailRequest)(nil),                     // 105: roost.wire.TailRequest
-	(*GuardSigns)(nil),                      // 106: roost.wire.GuardSigns
-	(*IdleSource)(nil),                      // 107: roost.wire.IdleSource
-	(*Pause)(nil),                           // 108: roost.wire.Pause
-	(*GuardReport)(nil),                     // 109: roost.wire.GuardReport
-	(*OwnerFreeze)(nil),                     // 110: roost.wire.OwnerFreeze
-	(*Tenant)(nil),                          // 111: roost.wire.Tenant
-	(*PauseRequest)(nil),                    // 112: roost.wire.PauseRequest
-	(*ResumeRequest)(nil),                   // 113: roost.wire.ResumeRequest
-	(*OwnerReply)(nil),                      // 114: roost.wire.OwnerReply
-	(*MineRequest)(nil),                     // 115: roost.wire.MineRequest
-	(*MineReply)(nil),                       // 116: roost.wire.MineReply
-	(*PresentRequest)(nil),                  // 117: roost.wire.PresentRequest
-	(*PresentReply)(nil),                    // 118: roost.wire.PresentReply
-	(*GreetRequest)(nil),                    // 119: roost.wire.GreetRequest
-	(*GreetReply)(nil),                      // 120: roost.wire.GreetReply
-	(*JoinRequest)(nil),                     // 121: roost.wire.JoinRequest
-	(*JoinReply)(nil),                       // 122: roost.wire.JoinReply
-	(*RenewRequest)(nil),                    // 123: roost.wire.RenewRequest
-	(*RenewReply)(nil),                      // 124: roost.wire.RenewReply
-	(*LeaveRequest)(nil),                    // 125: roost.wire.LeaveRequest
-	(*LeaveReply)(nil),                      // 126: roost.wire.LeaveReply
-	(*RevokedRequest)(nil),                  // 127: roost.wire.RevokedRequest
-	(*RevokedReply)(nil),                    // 128: roost.wire.RevokedReply
-	(*MakeTokenRequest)(nil),                // 129: roost.wire.MakeTokenRequest
-	(*MakeTokenReply)(nil),                  // 130: roost.wire.MakeTokenReply
-	(*TokenInfo)(nil),                       // 131: roost.wire.TokenInfo
-	(*RemoveTokenRequest)(nil),              // 132: roost.wire.RemoveTokenRequest
-	(*RemoveTokenReply)(nil),                // 133: roost.wire.RemoveTokenReply
-	(*MembersRequest)(nil),                  // 134: roost.wire.MembersRequest
-	(*MembersReply)(nil),                    // 135: roost.wire.MembersReply
-	(*MemberInfo)(nil),                      // 136: roost.wire.MemberInfo
-	(*RevokeRequest)(nil),                   // 137: roost.wire.RevokeRequest
-	(*RevokeReply)(nil),                     // 138: roost.wire.RevokeReply
-	(*FeedRunning)(nil),                     // 139: roost.wire.FeedRunning
-	(*FeedRequest)(nil),                     // 140: roost.wire.FeedRequest
-	(*SpentBudgets)(nil),                    // 141: roost.wire.SpentBudgets
-	(*SpentBudget)(nil),                     // 142: roost.wire.SpentBudget
-	(*FeedHello)(nil),                       // 143: roost.wire.FeedHello
-	(*FeedWalk)(nil),                        // 144: roost.wire.FeedWalk
-	(*FeedBatch)(nil),                       // 145: roost.wire.FeedBatch
-	nil,                                     // 146: roost.wire.AdUpdate.PrivateEntry
-	nil,                                     // 147: roost.wire.AdDelta.PrivateEntry
-	nil,                                     // 148: roost.wire.Extent.WordsEntry
-	nil,                                     // 149: roost.wire.Extent.OthersEntry
-	(*scheddapi.LogsRequest)(nil),           // 150: roost.wire.LogsRequest
-	(*scheddapi.SubmitRequest)(nil),         // 151: roost.wire.SubmitRequest
-	(*scheddapi.ActRequest)(nil),            // 152: roost.wire.ActRequest
-	(*scheddapi.QueryRequest)(nil),          // 153: roost.wire.QueryRequest
-	(*scheddapi.Resources)(nil),             // 154: roost.wire.Resources
-	(*scheddapi.Explanation)(nil),           // 155: roost.wire.Explanation
-	(*scheddapi.AttemptRef)(nil),            // 156: roost.wire.AttemptRef
-	(scheddapi.Cause)(0),                    // 157: roost.wire.Cause
-	(*scheddapi.CheckResult)(nil),           // 158: roost.wire.CheckResult
-	(*scheddapi.Placed)(nil),                // 159: roost.wire.Placed
-	(*scheddapi.PreemptionParty)(nil),       // 160: roost.wire.PreemptionParty
-	(*scheddapi.ExitStatus)(nil),            // 161: roost.wire.ExitStatus
-	(*scheddapi.UsageWindow)(nil),           // 162: roost.wire.UsageWindow
-	(*scheddapi.TaskUsage)(nil),             // 163: roost.wire.TaskUsage
-	(*scheddapi.SubmitPart)(nil),            // 164: roost.wire.SubmitPart
-	(*scheddapi.ScriptChunk)(nil),           // 165: roost.wire.ScriptChunk
-	(*scheddapi.WatchRequest)(nil),          // 166: roost.wire.WatchRequest
-	(*scheddapi.WhyRequest)(nil),            // 167: roost.wire.WhyRequest
-	(*scheddapi.EventsRequest)(nil),         // 168: roost.wire.EventsRequest
-	(*scheddapi.AdQuery)(nil),               // 169: roost.wire.AdQuery
-	(*scheddapi.HealthRequest)(nil),         // 170: roost.wire.HealthRequest
-	(*scheddapi.ShellInput)(nil),            // 171: roost.wire.ShellInput
-	(*scheddapi.CellRequest)(nil),           // 172: roost.wire.CellRequest
-	(*scheddapi.CheckpointCellRequest)(nil), // 173: roost.wire.CheckpointCellRequest
-	(*scheddapi.PoolQuery)(nil),             // 174: roost.wire.PoolQuery
-	(*scheddapi.AccountingQuery)(nil),       // 175: roost.wire.AccountingQuery
-	(*scheddapi.AccountingChange)(nil),      // 176: roost.wire.AccountingChange
-	(*scheddapi.LoginTokenRequest)(nil),     // 177: roost.wire.LoginTokenRequest
-	(*scheddapi.BeginLoginRequest)(nil),     // 178: roost.wire.BeginLoginRequest
-	(*scheddapi.LoginRequest)(nil),          // 179: roost.wire.LoginRequest
-	(*scheddapi.LoginsRequest)(nil),         // 180: roost.wire.LoginsRequest
-	(*scheddapi.LogoutRequest)(nil),         // 181: roost.wire.LogoutRequest
-	(*scheddapi.NamesQuery)(nil),            // 182: roost.wire.NamesQuery
-	(*scheddapi.SubmitReply)(nil),           // 183: roost.wire.SubmitReply
-	(*scheddapi.ScriptReply)(nil),           // 184: roost.wire.ScriptReply
-	(*scheddapi.JobStatus)(nil),             // 185: roost.wire.JobStatus
-	(*scheddapi.ActReply)(nil),              // 186: roost.wire.ActReply
-	(*scheddapi.WatchEvent)(nil),            // 187: roost.wire.WatchEvent
-	(*scheddapi.LogChunk)(nil),              // 188: roost.wire.LogChunk
-	(*scheddapi.WhyReply)(nil),              // 189: roost.wire.WhyReply
-	(*scheddapi.JobEvent)(nil),              // 190: roost.wire.JobEvent
-	(*scheddapi.AdText)(nil),                // 191: roost.wire.AdText
-	(*scheddapi.HealthReply)(nil),           // 192: roost.wire.HealthReply
-	(*scheddapi.ShellOutput)(nil),           // 193: roost.wire.ShellOutput
-	(*scheddapi.CellReply)(nil),             // 194: roost.wire.CellReply
-	(*scheddapi.CheckpointPiece)(nil),       // 195: roost.wire.CheckpointPiece
-	(*scheddapi.PoolRow)(nil),               // 196: roost.wire.PoolRow
-	(*scheddapi.AccountingPiece)(nil),       // 197: roost.wire.AccountingPiece
-	(*scheddapi.AccountingResult)(nil),      // 198: roost.wire.AccountingResult
-	(*scheddapi.LoginTokenReply)(nil),       // 199: roost.wire.LoginTokenReply
-	(*scheddapi.BeginLoginReply)(nil),       // 200: roost.wire.BeginLoginReply
-	(*scheddapi.LoginReply)(nil),            // 201: roost.wire.LoginReply
-	(*scheddapi.LoginsReply)(nil),           // 202: roost.wire.LoginsReply
-	(*scheddapi.LoginInfo)(nil),             // 203: roost.wire.LoginInfo
-	(*scheddapi.NamesUpdate)(nil),           // 204: roost.wire.NamesUpdate
+	(*DrainedNode)(nil),                     // 32: roost.wire.DrainedNode
+	(*Names)(nil),                           // 33: roost.wire.Names
+	(*JobQueue)(nil),                        // 34: roost.wire.JobQueue
+	(*Roll)(nil),                            // 35: roost.wire.Roll
+	(*Extent)(nil),                          // 36: roost.wire.Extent
+	(*Usage)(nil),                           // 37: roost.wire.Usage
+	(*ToSchedd)(nil),                        // 38: roost.wire.ToSchedd
+	(*Room)(nil),                            // 39: roost.wire.Room
+	(*Kept)(nil),                            // 40: roost.wire.Kept
+	(*KeptNode)(nil),                        // 41: roost.wire.KeptNode
+	(*NegotiatorHello)(nil),                 // 42: roost.wire.NegotiatorHello
+	(*Grant)(nil),                           // 43: roost.wire.Grant
+	(*Unplaced)(nil),                        // 44: roost.wire.Unplaced
+	(*CellQuestion)(nil),                    // 45: roost.wire.CellQuestion
+	(*CellStatus)(nil),                      // 46: roost.wire.CellStatus
+	(*CellMember)(nil),                      // 47: roost.wire.CellMember
+	(*CellChanged)(nil),                     // 48: roost.wire.CellChanged
+	(*ReplicaBytes)(nil),                    // 49: roost.wire.ReplicaBytes
+	(*ReplicaHello)(nil),                    // 50: roost.wire.ReplicaHello
+	(*ReplicaState)(nil),                    // 51: roost.wire.ReplicaState
+	(*ReplicaMember)(nil),                   // 52: roost.wire.ReplicaMember
+	(*ToStartd)(nil),                        // 53: roost.wire.ToStartd
+	(*HoldChecks)(nil),                      // 54: roost.wire.HoldChecks
+	(*SessionHello)(nil),                    // 55: roost.wire.SessionHello
+	(*ClaimRequest)(nil),                    // 56: roost.wire.ClaimRequest
+	(*PortRequest)(nil),                     // 57: roost.wire.PortRequest
+	(*Activate)(nil),                        // 58: roost.wire.Activate
+	(*Launch)(nil),                          // 59: roost.wire.Launch
+	(*TakeCheckpoint)(nil),                  // 60: roost.wire.TakeCheckpoint
+	(*CheckpointKept)(nil),                  // 61: roost.wire.CheckpointKept
+	(*Freeze)(nil),                          // 62: roost.wire.Freeze
+	(*Signal)(nil),                          // 63: roost.wire.Signal
+	(*Limit)(nil),                           // 64: roost.wire.Limit
+	(*HostFiles)(nil),                       // 65: roost.wire.HostFiles
+	(*Message)(nil),                         // 66: roost.wire.Message
+	(*Program)(nil),                         // 67: roost.wire.Program
+	(*ServiceProgram)(nil),                  // 68: roost.wire.ServiceProgram
+	(*NameRight)(nil),                       // 69: roost.wire.NameRight
+	(*RenewNameRight)(nil),                  // 70: roost.wire.RenewNameRight
+	(*HealthCheck)(nil),                     // 71: roost.wire.HealthCheck
+	(*Bounds)(nil),                          // 72: roost.wire.Bounds
+	(*CheckpointPolicy)(nil),                // 73: roost.wire.CheckpointPolicy
+	(*Image)(nil),                           // 74: roost.wire.Image
+	(*FetchImageRequest)(nil),               // 75: roost.wire.FetchImageRequest
+	(*ImageRight)(nil),                      // 76: roost.wire.ImageRight
+	(*SignedImageRight)(nil),                // 77: roost.wire.SignedImageRight
+	(*RemoveImageReply)(nil),                // 78: roost.wire.RemoveImageReply
+	(*Vacate)(nil),                          // 79: roost.wire.Vacate
+	(*Acknowledge)(nil),                     // 80: roost.wire.Acknowledge
+	(*ReleaseClaim)(nil),                    // 81: roost.wire.ReleaseClaim
+	(*RenewLeases)(nil),                     // 82: roost.wire.RenewLeases
+	(*FromStartd)(nil),                      // 83: roost.wire.FromStartd
+	(*TaskHealth)(nil),                      // 84: roost.wire.TaskHealth
+	(*ReachWanted)(nil),                     // 85: roost.wire.ReachWanted
+	(*ReachCall)(nil),                       // 86: roost.wire.ReachCall
+	(*ReachOutput)(nil),                     // 87: roost.wire.ReachOutput
+	(*SessionWelcome)(nil),                  // 88: roost.wire.SessionWelcome
+	(*ClaimState)(nil),                      // 89: roost.wire.ClaimState
+	(*ClaimReady)(nil),                      // 90: roost.wire.ClaimReady
+	(*Suspended)(nil),                       // 91: roost.wire.Suspended
+	(*ClaimReply)(nil),                      // 92: roost.wire.ClaimReply
+	(*InputReady)(nil),                      // 93: roost.wire.InputReady
+	(*Started)(nil),                         // 94: roost.wire.Started
+	(*Exited)(nil),                          // 95: roost.wire.Exited
+	(*CheckpointTaken)(nil),                 // 96: roost.wire.CheckpointTaken
+	(*UsageReport)(nil),                     // 97: roost.wire.UsageReport
+	(*AttemptUsage)(nil),                    // 98: roost.wire.AttemptUsage
+	(*ClaimLost)(nil),                       // 99: roost.wire.ClaimLost
+	(*LeasesRenewed)(nil),                   // 100: roost.wire.LeasesRenewed
+	(*FileEntry)(nil),                       // 101: roost.wire.FileEntry
+	(*FileChunk)(nil),                       // 102: roost.wire.FileChunk
+	(*TransferTotals)(nil),                  // 103: roost.wire.TransferTotals
+	(*PutReply)(nil),                        // 104: roost.wire.PutReply
+	(*FetchRequest)(nil),                    // 105: roost.wire.FetchRequest
+	(*TailRequest)(nil),                     // 106: roost.wire.TailRequest
+	(*GuardSigns)(nil),                      // 107: roost.wire.GuardSigns
+	(*IdleSource)(nil),                      // 108: roost.wire.IdleSource
+	(*Pause)(nil),                           // 109: roost.wire.Pause
+	(*GuardReport)(nil),                     // 110: roost.wire.GuardReport
+	(*OwnerFreeze)(nil),                     // 111: roost.wire.OwnerFreeze
+	(*Tenant)(nil),                          // 112: roost.wire.Tenant
+	(*PauseRequest)(nil),                    // 113: roost.wire.PauseRequest
+	(*ResumeRequest)(nil),                   // 114: roost.wire.ResumeRequest
+	(*OwnerReply)(nil),                      // 115: roost.wire.OwnerReply
+	(*MineRequest)(nil),                     // 116: roost.wire.MineRequest
+	(*MineReply)(nil),                       // 117: roost.wire.MineReply
+	(*PresentRequest)(nil),                  // 118: roost.wire.PresentRequest
+	(*PresentReply)(nil),                    // 119: roost.wire.PresentReply
+	(*GreetRequest)(nil),                    // 120: roost.wire.GreetRequest
+	(*GreetReply)(nil),                      // 121: roost.wire.GreetReply
+	(*JoinRequest)(nil),                     // 122: roost.wire.JoinRequest
+	(*JoinReply)(nil),                       // 123: roost.wire.JoinReply
+	(*RenewRequest)(nil),                    // 124: roost.wire.RenewRequest
+	(*RenewReply)(nil),                      // 125: roost.wire.RenewReply
+	(*LeaveRequest)(nil),                    // 126: roost.wire.LeaveRequest
+	(*LeaveReply)(nil),                      // 127: roost.wire.LeaveReply
+	(*RevokedRequest)(nil),                  // 128: roost.wire.RevokedRequest
+	(*RevokedReply)(nil),                    // 129: roost.wire.RevokedReply
+	(*MakeTokenRequest)(nil),                // 130: roost.wire.MakeTokenRequest
+	(*MakeTokenReply)(nil),                  // 131: roost.wire.MakeTokenReply
+	(*TokenInfo)(nil),                       // 132: roost.wire.TokenInfo
+	(*RemoveTokenRequest)(nil),              // 133: roost.wire.RemoveTokenRequest
+	(*RemoveTokenReply)(nil),                // 134: roost.wire.RemoveTokenReply
+	(*MembersRequest)(nil),                  // 135: roost.wire.MembersRequest
+	(*MembersReply)(nil),                    // 136: roost.wire.MembersReply
+	(*MemberInfo)(nil),                      // 137: roost.wire.MemberInfo
+	(*RevokeRequest)(nil),                   // 138: roost.wire.RevokeRequest
+	(*RevokeReply)(nil),                     // 139: roost.wire.RevokeReply
+	(*FeedRunning)(nil),                     // 140: roost.wire.FeedRunning
+	(*FeedRequest)(nil),                     // 141: roost.wire.FeedRequest
+	(*SpentBudgets)(nil),                    // 142: roost.wire.SpentBudgets
+	(*SpentBudget)(nil),                     // 143: roost.wire.SpentBudget
+	(*FeedHello)(nil),                       // 144: roost.wire.FeedHello
+	(*FeedWalk)(nil),                        // 145: roost.wire.FeedWalk
+	(*FeedBatch)(nil),                       // 146: roost.wire.FeedBatch
+	nil,                                     // 147: roost.wire.AdUpdate.PrivateEntry
+	nil,                                     // 148: roost.wire.AdDelta.PrivateEntry
+	nil,                                     // 149: roost.wire.Extent.WordsEntry
+	nil,                                     // 150: roost.wire.Extent.OthersEntry
+	(*scheddapi.LogsRequest)(nil),           // 151: roost.wire.LogsRequest
+	(*scheddapi.SubmitRequest)(nil),         // 152: roost.wire.SubmitRequest
+	(*scheddapi.ActRequest)(nil),            // 153: roost.wire.ActRequest
+	(*scheddapi.QueryRequest)(nil),          // 154: roost.wire.QueryRequest
+	(*scheddapi.Resources)(nil),             // 155: roost.wire.Resources
+	(*scheddapi.Explanation)(nil),           // 156: roost.wire.Explanation
+	(*scheddapi.AttemptRef)(nil),            // 157: roost.wire.AttemptRef
+	(scheddapi.Cause)(0),                    // 158: roost.wire.Cause
+	(*scheddapi.CheckResult)(nil),           // 159: roost.wire.CheckResult
+	(*scheddapi.Placed)(nil),                // 160: roost.wire.Placed
+	(*scheddapi.PreemptionParty)(nil),       // 161: roost.wire.PreemptionParty
+	(*scheddapi.ExitStatus)(nil),            // 162: roost.wire.ExitStatus
+	(*scheddapi.UsageWindow)(nil),           // 163: roost.wire.UsageWindow
+	(*scheddapi.TaskUsage)(nil),             // 164: roost.wire.TaskUsage
+	(*scheddapi.SubmitPart)(nil),            // 165: roost.wire.SubmitPart
+	(*scheddapi.ScriptChunk)(nil),           // 166: roost.wire.ScriptChunk
+	(*scheddapi.WatchRequest)(nil),          // 167: roost.wire.WatchRequest
+	(*scheddapi.WhyRequest)(nil),            // 168: roost.wire.WhyRequest
+	(*scheddapi.EventsRequest)(nil),         // 169: roost.wire.EventsRequest
+	(*scheddapi.AdQuery)(nil),               // 170: roost.wire.AdQuery
+	(*scheddapi.HealthRequest)(nil),         // 171: roost.wire.HealthRequest
+	(*scheddapi.ShellInput)(nil),            // 172: roost.wire.ShellInput
+	(*scheddapi.CellRequest)(nil),           // 173: roost.wire.CellRequest
+	(*scheddapi.CheckpointCellRequest)(nil), // 174: roost.wire.CheckpointCellRequest
+	(*scheddapi.PoolQuery)(nil),             // 175: roost.wire.PoolQuery
+	(*scheddapi.AccountingQuery)(nil),       // 176: roost.wire.AccountingQuery
+	(*scheddapi.AccountingChange)(nil),      // 177: roost.wire.AccountingChange
+	(*scheddapi.LoginTokenRequest)(nil),     // 178: roost.wire.LoginTokenRequest
+	(*scheddapi.BeginLoginRequest)(nil),     // 179: roost.wire.BeginLoginRequest
+	(*scheddapi.LoginRequest)(nil),          // 180: roost.wire.LoginRequest
+	(*scheddapi.LoginsRequest)(nil),         // 181: roost.wire.LoginsRequest
+	(*scheddapi.LogoutRequest)(nil),         // 182: roost.wire.LogoutRequest
+	(*scheddapi.NamesQuery)(nil),            // 183: roost.wire.NamesQuery
+	(*scheddapi.SubmitReply)(nil),           // 184: roost.wire.SubmitReply
+	(*scheddapi.ScriptReply)(nil),           // 185: roost.wire.ScriptReply
+	(*scheddapi.JobStatus)(nil),             // 186: roost.wire.JobStatus
+	(*scheddapi.ActReply)(nil),              // 187: roost.wire.ActReply
+	(*scheddapi.WatchEvent)(nil),            // 188: roost.wire.WatchEvent
+	(*scheddapi.LogChunk)(nil),              // 189: roost.wire.LogChunk
+	(*scheddapi.WhyReply)(nil),              // 190: roost.wire.WhyReply
+	(*scheddapi.JobEvent)(nil),              // 191: roost.wire.JobEvent
+	(*scheddapi.AdText)(nil),                // 192: roost.wire.AdText
+	(*scheddapi.HealthReply)(nil),           // 193: roost.wire.HealthReply
+	(*scheddapi.ShellOutput)(nil),           // 194: roost.wire.ShellOutput
+	(*scheddapi.CellReply)(nil),             // 195: roost.wire.CellReply
+	(*scheddapi.CheckpointPiece)(nil),       // 196: roost.wire.CheckpointPiece
+	(*scheddapi.PoolRow)(nil),               // 197: roost.wire.PoolRow
+	(*scheddapi.AccountingPiece)(nil),       // 198: roost.wire.AccountingPiece
+	(*scheddapi.AccountingResult)(nil),      // 199: roost.wire.AccountingResult
+	(*scheddapi.LoginTokenReply)(nil),       // 200: roost.wire.LoginTokenReply
+	(*scheddapi.BeginLoginReply)(nil),       // 201: roost.wire.BeginLoginReply
+	(*scheddapi.LoginReply)(nil),            // 202: roost.wire.LoginReply
+	(*scheddapi.LoginsReply)(nil),           // 203: roost.wire.LoginsReply
+	(*scheddapi.LoginInfo)(nil),             // 204: roost.wire.LoginInfo
+	(*scheddapi.NamesUpdate)(nil),           // 205: roost.wire.NamesUpdate
 }
 var file_roost_proto_depIdxs = []int32{
-	150, // 0: roost.wire.NeighbourLogs.request:type_name -> roost.wire.LogsRequest
-	151, // 1: roost.wire.NeighbourSubmit.request:type_name -> roost.wire.SubmitRequest
-	152, // 2: roost.wire.NeighbourAct.act:type_name -> roost.wire.ActRequest
-	153, // 3: roost.wire.NeighbourQuery.query:type_name -> roost.wire.QueryRequest
-	146, // 4: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
-	147, // 5: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
+	151, // 0: roost.wire.NeighbourLogs.request:type_name -> roost.wire.LogsRequest
+	152, // 1: roost.wire.NeighbourSubmit.request:type_name -> roost.wire.SubmitRequest
+	153, // 2: roost.wire.NeighbourAct.act:type_name -> roost.wire.ActRequest
+	154, // 3: roost.wire.NeighbourQuery.query:type_name -> roost.wire.QueryRequest
+	147, // 4: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
+	148, // 5: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
 	21,  // 6: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
 	23,  // 7: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
 	25,  // 8: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
-	36,  // 9: roost.wire.FromSchedd.usage:type_name -> roost.wire.Usage
+	37,  // 9: roost.wire.FromSchedd.usage:type_name -> roost.wire.Usage
 	27,  // 10: roost.wire.FromSchedd.why:type_name -> roost.wire.WhyWaiting
 	28,  // 11: roost.wire.FromSchedd.demand:type_name -> roost.wire.Demand
 	29,  // 12: roost.wire.FromSchedd.admit:type_name -> roost.wire.Admit
@@ -12815,297 +12908,298 @@ var file_roost_proto_depIdxs = []int32{
 	19,  // 14: roost.wire.FromSchedd.told:type_name -> roost.wire.Told
 	20,  // 15: roost.wire.FromSchedd.policy_seen:type_name -> roost.wire.PolicySeen
 	22,  // 16: roost.wire.ScheddHello.grants:type_name -> roost.wire.HeldGrant
-	154, // 17: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
+	155, // 17: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
 	1,   // 18: roost.wire.RequestUpdate.counting:type_name -> roost.wire.RequestUpdate.Counting
 	24,  // 19: roost.wire.RequestUpdate.proposals:type_name -> roost.wire.Proposal
 	2,   // 20: roost.wire.Outcome.verdict:type_name -> roost.wire.Outcome.Verdict
-	154, // 21: roost.wire.Demand.held:type_name -> roost.wire.Resources
-	154, // 22: roost.wire.Demand.open_held:type_name -> roost.wire.Resources
+	155, // 21: roost.wire.Demand.held:type_name -> roost.wire.Resources
+	155, // 22: roost.wire.Demand.open_held:type_name -> roost.wire.Resources
 	28,  // 23: roost.wire.Admit.asks:type_name -> roost.wire.Demand
-	33,  // 24: roost.wire.Policy.queues:type_name -> roost.wire.JobQueue
-	32,  // 25: roost.wire.Policy.groups:type_name -> roost.wire.Names
-	32,  // 26: roost.wire.Policy.reservations:type_name -> roost.wire.Names
-	32,  // 27: roost.wire.Policy.limits:type_name -> roost.wire.Names
-	33,  // 28: roost.wire.Policy.all:type_name -> roost.wire.JobQueue
-	35,  // 29: roost.wire.JobQueue.default:type_name -> roost.wire.Extent
-	35,  // 30: roost.wire.JobQueue.least:type_name -> roost.wire.Extent
-	35,  // 31: roost.wire.JobQueue.most:type_name -> roost.wire.Extent
-	35,  // 32: roost.wire.JobQueue.chunk:type_name -> roost.wire.Extent
-	34,  // 33: roost.wire.JobQueue.user_roll:type_name -> roost.wire.Roll
-	34,  // 34: roost.wire.JobQueue.group_roll:type_name -> roost.wire.Roll
-	34,  // 35: roost.wire.JobQueue.host_roll:type_name -> roost.wire.Roll
-	148, // 36: roost.wire.Extent.words:type_name -> roost.wire.Extent.WordsEntry
-	149, // 37: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
-	154, // 38: roost.wire.Usage.held:type_name -> roost.wire.Resources
-	42,  // 39: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
-	43,  // 40: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
-	41,  // 41: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
-	30,  // 42: roost.wire.ToSchedd.admitted:type_name -> roost.wire.Admitted
-	31,  // 43: roost.wire.ToSchedd.policy:type_name -> roost.wire.Policy
-	39,  // 44: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
-	38,  // 45: roost.wire.ToSchedd.room:type_name -> roost.wire.Room
-	40,  // 46: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
-	154, // 47: roost.wire.Grant.resources:type_name -> roost.wire.Resources
-	155, // 48: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
-	46,  // 49: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
-	51,  // 50: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
-	54,  // 51: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
-	55,  // 52: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
-	57,  // 53: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
-	78,  // 54: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
-	79,  // 55: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
-	80,  // 56: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
-	81,  // 57: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
-	58,  // 58: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
-	59,  // 59: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
-	60,  // 60: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
-	61,  // 61: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
-	62,  // 62: roost.wire.ToStartd.signal:type_name -> roost.wire.Signal
-	65,  // 63: roost.wire.ToStartd.message:type_name -> roost.wire.Message
-	63,  // 64: roost.wire.ToStartd.limit:type_name -> roost.wire.Limit
-	64,  // 65: roost.wire.ToStartd.host_files:type_name -> roost.wire.HostFiles
-	53,  // 66: roost.wire.ToStartd.hold_checks:type_name -> roost.wire.HoldChecks
-	69,  // 67: roost.wire.ToStartd.name_right:type_name -> roost.wire.RenewNameRight
-	156, // 68: roost.wire.HoldChecks.attempt:type_name -> roost.wire.AttemptRef
-	154, // 69: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
-	56,  // 70: roost.wire.ClaimRequest.ports:type_name -> roost.wire.PortRequest
-	156, // 71: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
-	66,  // 72: roost.wire.Activate.program:type_name -> roost.wire.Program
-	156, // 73: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
-	156, // 74: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
-	156, // 75: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
-	156, // 76: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
-	156, // 77: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
-	156, // 78: roost.wire.Limit.attempt:type_name -> roost.wire.AttemptRef
-	156, // 79: roost.wire.HostFiles.attempt:type_name -> roost.wire.AttemptRef
-	156, // 80: roost.wire.Message.attempt:type_name -> roost.wire.AttemptRef
-	72,  // 81: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
-	73,  // 82: roost.wire.Program.restore:type_name -> roost.wire.Image
-	71,  // 83: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
-	67,  // 84: roost.wire.Program.service:type_name -> roost.wire.ServiceProgram
-	70,  // 85: roost.wire.ServiceProgram.checks:type_name -> roost.wire.HealthCheck
-	68,  // 86: roost.wire.ServiceProgram.name_right:type_name -> roost.wire.NameRight
-	156, // 87: roost.wire.RenewNameRight.attempt:type_name -> roost.wire.AttemptRef
-	68,  // 88: roost.wire.RenewNameRight.right:type_name -> roost.wire.NameRight
-	3,   // 89: roost.wire.HealthCheck.kind:type_name -> roost.wire.HealthCheck.Kind
-	4,   // 90: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
-	4,   // 91: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
-	156, // 92: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
-	156, // 93: roost.wire.ImageRight.attempt:type_name -> roost.wire.AttemptRef
-	156, // 94: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
-	157, // 95: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
-	156, // 96: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
-	87,  // 97: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
-	91,  // 98: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
-	93,  // 99: roost.wire.FromStartd.started:type_name -> roost.wire.Started
-	94,  // 100: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
-	98,  // 101: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
-	99,  // 102: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
-	92,  // 103: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
-	95,  // 104: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
-	96,  // 105: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
-	89,  // 106: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
-	90,  // 107: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
-	83,  // 108: roost.wire.FromStartd.health:type_name -> roost.wire.TaskHealth
-	84,  // 109: roost.wire.FromStartd.reach:type_name -> roost.wire.ReachWanted
-	156, // 110: roost.wire.TaskHealth.attempt:type_name -> roost.wire.AttemptRef
-	0,   // 111: roost.wire.TaskHealth.state:type_name -> roost.wire.HealthState
-	158, // 112: roost.wire.TaskHealth.checks:type_name -> roost.wire.CheckResult
-	156, // 113: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
-	156, // 114: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
-	88,  // 115: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
-	154, // 116: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
-	156, // 117: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
-	94,  // 118: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
-	159, // 119: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
-	159, // 120: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
-	156, // 121: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
-	159, // 122: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
-	160, // 123: roost.wire.ClaimReply.displaced:type_name -> roost.wire.PreemptionParty
-	156, // 124: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
-	156, // 125: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
-	156, // 126: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
-	161, // 127: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
-	100, // 128: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
-	95,  // 129: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
-	162, // 130: roost.wire.Exited.windows:type_name -> roost.wire.UsageWindow
-	156, // 131: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
-	73,  // 132: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
-	97,  // 133: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
-	156, // 134: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
-	163, // 135: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
-	162, // 136: roost.wire.AttemptUsage.windows:type_name -> roost.wire.UsageWindow
-	156, // 137: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
-	100, // 138: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
-	102, // 139: roost.wire.FileChunk.totals:type_name -> roost.wire.TransferTotals
-	156, // 140: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
-	156, // 141: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
-	107, // 142: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
-	108, // 143: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
-	5,   // 144: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
-	111, // 145: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
-	110, // 146: roost.wire.GuardReport.freezes:type_name -> roost.wire.OwnerFreeze
-	108, // 147: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
-	106, // 148: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
-	109, // 149: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
-	131, // 150: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
-	131, // 151: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
-	131, // 152: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
-	136, // 153: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
-	143, // 154: roost.wire.FeedRequest.hello:type_name -> roost.wire.FeedHello
-	141, // 155: roost.wire.FeedRequest.budgets:type_name -> roost.wire.SpentBudgets
-	142, // 156: roost.wire.SpentBudgets.spent:type_name -> roost.wire.SpentBudget
-	151, // 157: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
-	164, // 158: roost.wire.Schedd.SubmitParts:input_type -> roost.wire.SubmitPart
-	165, // 159: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
-	153, // 160: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
-	152, // 161: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
-	166, // 162: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
-	150, // 163: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
-	167, // 164: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
-	168, // 165: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
-	169, // 166: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
-	170, // 167: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
-	171, // 168: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
-	172, // 169: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
-	173, // 170: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	174, // 171: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
-	175, // 172: roost.wire.Schedd.Accounting:input_type -> roost.wire.AccountingQuery
-	176, // 173: roost.wire.Schedd.ChangeAccounts:input_type -> roost.wire.AccountingChange
-	177, // 174: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
-	178, // 175: roost.wire.Schedd.BeginLogin:input_type -> roost.wire.BeginLoginRequest
-	179, // 176: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
-	180, // 177: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
-	181, // 178: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
-	182, // 179: roost.wire.Schedd.Names:input_type -> roost.wire.NamesQuery
-	11,  // 180: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
-	167, // 181: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
-	168, // 182: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
-	10,  // 183: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
-	7,   // 184: roost.wire.Neighbour.Submit:input_type -> roost.wire.NeighbourSubmit
-	6,   // 185: roost.wire.Neighbour.Logs:input_type -> roost.wire.NeighbourLogs
-	8,   // 186: roost.wire.CellQueue.History:input_type -> roost.wire.CellHistoryRequest
-	12,  // 187: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
-	14,  // 188: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
-	169, // 189: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
-	182, // 190: roost.wire.Collector.Names:input_type -> roost.wire.NamesQuery
-	18,  // 191: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
-	16,  // 192: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
-	172, // 193: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
-	173, // 194: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	48,  // 195: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
-	49,  // 196: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
-	44,  // 197: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
-	46,  // 198: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
-	46,  // 199: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
-	52,  // 200: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
-	101, // 201: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
-	104, // 202: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
-	105, // 203: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
-	74,  // 204: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
-	101, // 205: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
-	171, // 206: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
-	86,  // 207: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
-	101, // 208: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
-	74,  // 209: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
-	74,  // 210: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
-	109, // 211: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
-	112, // 212: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
-	113, // 213: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
-	115, // 214: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
-	117, // 215: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
-	119, // 216: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
-	121, // 217: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
-	123, // 218: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
-	125, // 219: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
-	127, // 220: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
-	129, // 221: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
-	132, // 222: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
-	134, // 223: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
-	137, // 224: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
-	140, // 225: roost.wire.Feed.Pull:input_type -> roost.wire.FeedRequest
-	144, // 226: roost.wire.Feed.Walk:input_type -> roost.wire.FeedWalk
-	139, // 227: roost.wire.Feed.Running:input_type -> roost.wire.FeedRunning
-	175, // 228: roost.wire.Accountant.Report:input_type -> roost.wire.AccountingQuery
-	176, // 229: roost.wire.Accountant.Change:input_type -> roost.wire.AccountingChange
-	183, // 230: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	183, // 231: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
-	184, // 232: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
-	185, // 233: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	186, // 234: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	187, // 235: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	188, // 236: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	189, // 237: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	190, // 238: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	191, // 239: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	192, // 240: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	193, // 241: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
-	194, // 242: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
-	195, // 243: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	196, // 244: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
-	197, // 245: roost.wire.Schedd.Accounting:output_type -> roost.wire.AccountingPiece
-	198, // 246: roost.wire.Schedd.ChangeAccounts:output_type -> roost.wire.AccountingResult
-	199, // 247: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
-	200, // 248: roost.wire.Schedd.BeginLogin:output_type -> roost.wire.BeginLoginReply
-	201, // 249: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
-	202, // 250: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
-	203, // 251: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
-	204, // 252: roost.wire.Schedd.Names:output_type -> roost.wire.NamesUpdate
-	185, // 253: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
-	189, // 254: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
-	190, // 255: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
-	186, // 256: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
-	183, // 257: roost.wire.Neighbour.Submit:output_type -> roost.wire.SubmitReply
-	188, // 258: roost.wire.Neighbour.Logs:output_type -> roost.wire.LogChunk
-	9,   // 259: roost.wire.CellQueue.History:output_type -> roost.wire.CellHistoryRecord
-	13,  // 260: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	15,  // 261: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	191, // 262: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	204, // 263: roost.wire.Collector.Names:output_type -> roost.wire.NamesUpdate
-	37,  // 264: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	17,  // 265: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
-	194, // 266: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
-	195, // 267: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	48,  // 268: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
-	50,  // 269: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
-	45,  // 270: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
-	47,  // 271: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
-	47,  // 272: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
-	82,  // 273: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	103, // 274: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	101, // 275: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	188, // 276: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	101, // 277: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
-	103, // 278: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
-	193, // 279: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
-	85,  // 280: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
-	103, // 281: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
-	101, // 282: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
-	77,  // 283: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
-	106, // 284: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
-	114, // 285: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
-	114, // 286: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
-	116, // 287: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
-	118, // 288: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
-	120, // 289: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
-	122, // 290: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
-	124, // 291: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
-	126, // 292: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
-	128, // 293: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
-	130, // 294: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
-	133, // 295: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
-	135, // 296: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
-	138, // 297: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
-	145, // 298: roost.wire.Feed.Pull:output_type -> roost.wire.FeedBatch
-	145, // 299: roost.wire.Feed.Walk:output_type -> roost.wire.FeedBatch
-	145, // 300: roost.wire.Feed.Running:output_type -> roost.wire.FeedBatch
-	197, // 301: roost.wire.Accountant.Report:output_type -> roost.wire.AccountingPiece
-	198, // 302: roost.wire.Accountant.Change:output_type -> roost.wire.AccountingResult
-	230, // [230:303] is the sub-list for method output_type
-	157, // [157:230] is the sub-list for method input_type
-	157, // [157:157] is the sub-list for extension type_name
-	157, // [157:157] is the sub-list for extension extendee
-	0,   // [0:157] is the sub-list for field type_name
+	34,  // 24: roost.wire.Policy.queues:type_name -> roost.wire.JobQueue
+	33,  // 25: roost.wire.Policy.groups:type_name -> roost.wire.Names
+	33,  // 26: roost.wire.Policy.reservations:type_name -> roost.wire.Names
+	33,  // 27: roost.wire.Policy.limits:type_name -> roost.wire.Names
+	34,  // 28: roost.wire.Policy.all:type_name -> roost.wire.JobQueue
+	32,  // 29: roost.wire.Policy.drains:type_name -> roost.wire.DrainedNode
+	36,  // 30: roost.wire.JobQueue.default:type_name -> roost.wire.Extent
+	36,  // 31: roost.wire.JobQueue.least:type_name -> roost.wire.Extent
+	36,  // 32: roost.wire.JobQueue.most:type_name -> roost.wire.Extent
+	36,  // 33: roost.wire.JobQueue.chunk:type_name -> roost.wire.Extent
+	35,  // 34: roost.wire.JobQueue.user_roll:type_name -> roost.wire.Roll
+	35,  // 35: roost.wire.JobQueue.group_roll:type_name -> roost.wire.Roll
+	35,  // 36: roost.wire.JobQueue.host_roll:type_name -> roost.wire.Roll
+	149, // 37: roost.wire.Extent.words:type_name -> roost.wire.Extent.WordsEntry
+	150, // 38: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
+	155, // 39: roost.wire.Usage.held:type_name -> roost.wire.Resources
+	43,  // 40: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
+	44,  // 41: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
+	42,  // 42: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
+	30,  // 43: roost.wire.ToSchedd.admitted:type_name -> roost.wire.Admitted
+	31,  // 44: roost.wire.ToSchedd.policy:type_name -> roost.wire.Policy
+	40,  // 45: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
+	39,  // 46: roost.wire.ToSchedd.room:type_name -> roost.wire.Room
+	41,  // 47: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
+	155, // 48: roost.wire.Grant.resources:type_name -> roost.wire.Resources
+	156, // 49: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
+	47,  // 50: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
+	52,  // 51: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
+	55,  // 52: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
+	56,  // 53: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
+	58,  // 54: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
+	79,  // 55: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
+	80,  // 56: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
+	81,  // 57: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
+	82,  // 58: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
+	59,  // 59: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
+	60,  // 60: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
+	61,  // 61: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
+	62,  // 62: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
+	63,  // 63: roost.wire.ToStartd.signal:type_name -> roost.wire.Signal
+	66,  // 64: roost.wire.ToStartd.message:type_name -> roost.wire.Message
+	64,  // 65: roost.wire.ToStartd.limit:type_name -> roost.wire.Limit
+	65,  // 66: roost.wire.ToStartd.host_files:type_name -> roost.wire.HostFiles
+	54,  // 67: roost.wire.ToStartd.hold_checks:type_name -> roost.wire.HoldChecks
+	70,  // 68: roost.wire.ToStartd.name_right:type_name -> roost.wire.RenewNameRight
+	157, // 69: roost.wire.HoldChecks.attempt:type_name -> roost.wire.AttemptRef
+	155, // 70: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
+	57,  // 71: roost.wire.ClaimRequest.ports:type_name -> roost.wire.PortRequest
+	157, // 72: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
+	67,  // 73: roost.wire.Activate.program:type_name -> roost.wire.Program
+	157, // 74: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
+	157, // 75: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
+	157, // 76: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
+	157, // 77: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
+	157, // 78: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
+	157, // 79: roost.wire.Limit.attempt:type_name -> roost.wire.AttemptRef
+	157, // 80: roost.wire.HostFiles.attempt:type_name -> roost.wire.AttemptRef
+	157, // 81: roost.wire.Message.attempt:type_name -> roost.wire.AttemptRef
+	73,  // 82: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
+	74,  // 83: roost.wire.Program.restore:type_name -> roost.wire.Image
+	72,  // 84: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
+	68,  // 85: roost.wire.Program.service:type_name -> roost.wire.ServiceProgram
+	71,  // 86: roost.wire.ServiceProgram.checks:type_name -> roost.wire.HealthCheck
+	69,  // 87: roost.wire.ServiceProgram.name_right:type_name -> roost.wire.NameRight
+	157, // 88: roost.wire.RenewNameRight.attempt:type_name -> roost.wire.AttemptRef
+	69,  // 89: roost.wire.RenewNameRight.right:type_name -> roost.wire.NameRight
+	3,   // 90: roost.wire.HealthCheck.kind:type_name -> roost.wire.HealthCheck.Kind
+	4,   // 91: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
+	4,   // 92: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
+	157, // 93: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
+	157, // 94: roost.wire.ImageRight.attempt:type_name -> roost.wire.AttemptRef
+	157, // 95: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
+	158, // 96: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
+	157, // 97: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
+	88,  // 98: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
+	92,  // 99: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
+	94,  // 100: roost.wire.FromStartd.started:type_name -> roost.wire.Started
+	95,  // 101: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
+	99,  // 102: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
+	100, // 103: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
+	93,  // 104: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
+	96,  // 105: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
+	97,  // 106: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
+	90,  // 107: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
+	91,  // 108: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
+	84,  // 109: roost.wire.FromStartd.health:type_name -> roost.wire.TaskHealth
+	85,  // 110: roost.wire.FromStartd.reach:type_name -> roost.wire.ReachWanted
+	157, // 111: roost.wire.TaskHealth.attempt:type_name -> roost.wire.AttemptRef
+	0,   // 112: roost.wire.TaskHealth.state:type_name -> roost.wire.HealthState
+	159, // 113: roost.wire.TaskHealth.checks:type_name -> roost.wire.CheckResult
+	157, // 114: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
+	157, // 115: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
+	89,  // 116: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
+	155, // 117: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
+	157, // 118: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
+	95,  // 119: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
+	160, // 120: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
+	160, // 121: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
+	157, // 122: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
+	160, // 123: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
+	161, // 124: roost.wire.ClaimReply.displaced:type_name -> roost.wire.PreemptionParty
+	157, // 125: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
+	157, // 126: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
+	157, // 127: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
+	162, // 128: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
+	101, // 129: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
+	96,  // 130: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
+	163, // 131: roost.wire.Exited.windows:type_name -> roost.wire.UsageWindow
+	157, // 132: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
+	74,  // 133: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
+	98,  // 134: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
+	157, // 135: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
+	164, // 136: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
+	163, // 137: roost.wire.AttemptUsage.windows:type_name -> roost.wire.UsageWindow
+	157, // 138: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
+	101, // 139: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
+	103, // 140: roost.wire.FileChunk.totals:type_name -> roost.wire.TransferTotals
+	157, // 141: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
+	157, // 142: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
+	108, // 143: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
+	109, // 144: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
+	5,   // 145: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
+	112, // 146: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
+	111, // 147: roost.wire.GuardReport.freezes:type_name -> roost.wire.OwnerFreeze
+	109, // 148: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
+	107, // 149: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
+	110, // 150: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
+	132, // 151: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
+	132, // 152: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
+	132, // 153: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
+	137, // 154: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
+	144, // 155: roost.wire.FeedRequest.hello:type_name -> roost.wire.FeedHello
+	142, // 156: roost.wire.FeedRequest.budgets:type_name -> roost.wire.SpentBudgets
+	143, // 157: roost.wire.SpentBudgets.spent:type_name -> roost.wire.SpentBudget
+	152, // 158: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
+	165, // 159: roost.wire.Schedd.SubmitParts:input_type -> roost.wire.SubmitPart
+	166, // 160: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
+	154, // 161: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
+	153, // 162: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
+	167, // 163: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
+	151, // 164: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
+	168, // 165: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
+	169, // 166: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
+	170, // 167: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
+	171, // 168: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
+	172, // 169: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
+	173, // 170: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
+	174, // 171: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	175, // 172: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
+	176, // 173: roost.wire.Schedd.Accounting:input_type -> roost.wire.AccountingQuery
+	177, // 174: roost.wire.Schedd.ChangeAccounts:input_type -> roost.wire.AccountingChange
+	178, // 175: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
+	179, // 176: roost.wire.Schedd.BeginLogin:input_type -> roost.wire.BeginLoginRequest
+	180, // 177: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
+	181, // 178: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
+	182, // 179: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
+	183, // 180: roost.wire.Schedd.Names:input_type -> roost.wire.NamesQuery
+	11,  // 181: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
+	168, // 182: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
+	169, // 183: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
+	10,  // 184: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
+	7,   // 185: roost.wire.Neighbour.Submit:input_type -> roost.wire.NeighbourSubmit
+	6,   // 186: roost.wire.Neighbour.Logs:input_type -> roost.wire.NeighbourLogs
+	8,   // 187: roost.wire.CellQueue.History:input_type -> roost.wire.CellHistoryRequest
+	12,  // 188: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
+	14,  // 189: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
+	170, // 190: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
+	183, // 191: roost.wire.Collector.Names:input_type -> roost.wire.NamesQuery
+	18,  // 192: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
+	16,  // 193: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
+	173, // 194: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
+	174, // 195: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	49,  // 196: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
+	50,  // 197: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
+	45,  // 198: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
+	47,  // 199: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
+	47,  // 200: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
+	53,  // 201: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
+	102, // 202: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
+	105, // 203: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
+	106, // 204: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
+	75,  // 205: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
+	102, // 206: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
+	172, // 207: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
+	87,  // 208: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
+	102, // 209: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
+	75,  // 210: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
+	75,  // 211: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
+	110, // 212: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
+	113, // 213: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
+	114, // 214: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
+	116, // 215: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
+	118, // 216: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
+	120, // 217: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
+	122, // 218: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
+	124, // 219: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
+	126, // 220: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
+	128, // 221: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
+	130, // 222: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
+	133, // 223: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
+	135, // 224: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
+	138, // 225: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
+	141, // 226: roost.wire.Feed.Pull:input_type -> roost.wire.FeedRequest
+	145, // 227: roost.wire.Feed.Walk:input_type -> roost.wire.FeedWalk
+	140, // 228: roost.wire.Feed.Running:input_type -> roost.wire.FeedRunning
+	176, // 229: roost.wire.Accountant.Report:input_type -> roost.wire.AccountingQuery
+	177, // 230: roost.wire.Accountant.Change:input_type -> roost.wire.AccountingChange
+	184, // 231: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	184, // 232: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
+	185, // 233: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
+	186, // 234: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	187, // 235: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	188, // 236: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	189, // 237: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	190, // 238: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	191, // 239: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	192, // 240: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	193, // 241: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	194, // 242: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	195, // 243: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
+	196, // 244: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	197, // 245: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
+	198, // 246: roost.wire.Schedd.Accounting:output_type -> roost.wire.AccountingPiece
+	199, // 247: roost.wire.Schedd.ChangeAccounts:output_type -> roost.wire.AccountingResult
+	200, // 248: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
+	201, // 249: roost.wire.Schedd.BeginLogin:output_type -> roost.wire.BeginLoginReply
+	202, // 250: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
+	203, // 251: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
+	204, // 252: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
+	205, // 253: roost.wire.Schedd.Names:output_type -> roost.wire.NamesUpdate
+	186, // 254: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
+	190, // 255: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
+	191, // 256: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
+	187, // 257: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
+	184, // 258: roost.wire.Neighbour.Submit:output_type -> roost.wire.SubmitReply
+	189, // 259: roost.wire.Neighbour.Logs:output_type -> roost.wire.LogChunk
+	9,   // 260: roost.wire.CellQueue.History:output_type -> roost.wire.CellHistoryRecord
+	13,  // 261: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	15,  // 262: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	192, // 263: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	205, // 264: roost.wire.Collector.Names:output_type -> roost.wire.NamesUpdate
+	38,  // 265: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	17,  // 266: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
+	195, // 267: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
+	196, // 268: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	49,  // 269: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
+	51,  // 270: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
+	46,  // 271: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
+	48,  // 272: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
+	48,  // 273: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
+	83,  // 274: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	104, // 275: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	102, // 276: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	189, // 277: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	102, // 278: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	104, // 279: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	194, // 280: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	86,  // 281: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
+	104, // 282: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
+	102, // 283: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
+	78,  // 284: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
+	107, // 285: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
+	115, // 286: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
+	115, // 287: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
+	117, // 288: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
+	119, // 289: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
+	121, // 290: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
+	123, // 291: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
+	125, // 292: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
+	127, // 293: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
+	129, // 294: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
+	131, // 295: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
+	134, // 296: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
+	136, // 297: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
+	139, // 298: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
+	146, // 299: roost.wire.Feed.Pull:output_type -> roost.wire.FeedBatch
+	146, // 300: roost.wire.Feed.Walk:output_type -> roost.wire.FeedBatch
+	146, // 301: roost.wire.Feed.Running:output_type -> roost.wire.FeedBatch
+	198, // 302: roost.wire.Accountant.Report:output_type -> roost.wire.AccountingPiece
+	199, // 303: roost.wire.Accountant.Change:output_type -> roost.wire.AccountingResult
+	231, // [231:304] is the sub-list for method output_type
+	158, // [158:231] is the sub-list for method input_type
+	158, // [158:158] is the sub-list for extension type_name
+	158, // [158:158] is the sub-list for extension extendee
+	0,   // [0:158] is the sub-list for field type_name
 }
 
 func init() { file_roost_proto_init() }
@@ -13126,9 +13220,9 @@ func file_roost_proto_init() {
 		(*FromSchedd_PolicySeen)(nil),
 	}
 	file_roost_proto_msgTypes[17].OneofWrappers = []any{}
-	file_roost_proto_msgTypes[27].OneofWrappers = []any{}
-	file_roost_proto_msgTypes[29].OneofWrappers = []any{}
-	file_roost_proto_msgTypes[31].OneofWrappers = []any{
+	file_roost_proto_msgTypes[28].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[30].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[32].OneofWrappers = []any{
 		(*ToSchedd_Grant)(nil),
 		(*ToSchedd_Unplaced)(nil),
 		(*ToSchedd_Hello)(nil),
@@ -13137,7 +13231,7 @@ func file_roost_proto_init() {
 		(*ToSchedd_Kept)(nil),
 		(*ToSchedd_Room)(nil),
 	}
-	file_roost_proto_msgTypes[46].OneofWrappers = []any{
+	file_roost_proto_msgTypes[47].OneofWrappers = []any{
 		(*ToStartd_Hello)(nil),
 		(*ToStartd_Claim)(nil),
 		(*ToStartd_Activate)(nil),
@@ -13156,7 +13250,7 @@ func file_roost_proto_init() {
 		(*ToStartd_HoldChecks)(nil),
 		(*ToStartd_NameRight)(nil),
 	}
-	file_roost_proto_msgTypes[76].OneofWrappers = []any{
+	file_roost_proto_msgTypes[77].OneofWrappers = []any{
 		(*FromStartd_Welcome)(nil),
 		(*FromStartd_Claim)(nil),
 		(*FromStartd_Started)(nil),
@@ -13171,14 +13265,14 @@ func file_roost_proto_init() {
 		(*FromStartd_Health)(nil),
 		(*FromStartd_Reach)(nil),
 	}
-	file_roost_proto_msgTypes[94].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[95].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roost_proto_rawDesc), len(file_roost_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   144,
+			NumMessages:   145,
 			NumExtensions: 0,
 			NumServices:   12,
 		},

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 )
 
 // AdvanceReservation reserves a part of the pool for a period (PBS: pbs_rsub).
@@ -24,6 +25,10 @@ type AdvanceReservation struct {
 type MachineDrain struct {
 	Node   string `json:"node"`
 	Reason string `json:"reason,omitempty"`
+	// Evict has the tasks of services go elsewhere, within the budgets of their jobs.
+	Evict bool `json:"evict,omitempty"`
+	// Deadline is when all tasks end that still run there; zero: never.
+	Deadline time.Time `json:"deadline,omitzero"`
 	Period
 }
 
@@ -85,6 +90,16 @@ func (d MachineDrain) users() []string  { return nil }
 func (d MachineDrain) groups() []string { return nil }
 
 func (d MachineDrain) check(l *Ledger) error {
+	if !d.Deadline.IsZero() {
+		end := Period{From: d.Deadline}
+		if err := end.check(l.clockTime()); err != nil {
+			return err
+		}
+		if d.Deadline.Before(d.From) || !d.Until.IsZero() && d.Deadline.After(d.Until) {
+			return fmt.Errorf("its deadline %s is outside of the drain, which is %s: give a deadline between these",
+				timeText(d.Deadline), d.Period.Text())
+		}
+	}
 	return errors.Join(checkAccountName("a node", d.Node), d.Period.check(l.clockTime()), checkReason(d.Reason))
 }
 

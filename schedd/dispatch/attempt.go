@@ -138,7 +138,7 @@ func (d *Dispatcher) Vacate(a roost.AttemptID, order VacateOrder) {
 	if c == nil || c.Attempt != a || c.State != Busy {
 		return
 	}
-	c.vacating, c.withCheckpoint = true, order.Checkpoint
+	c.vacating, c.withCheckpoint, c.releaseAtEnd = true, order.Checkpoint, c.releaseAtEnd || order.ReleaseClaim
 	if d.nodes[c.Node].connected {
 		d.emit(VacateAttempt{c.Node, a, order})
 	}

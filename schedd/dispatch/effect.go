@@ -36,6 +36,7 @@ type VacateAttempt struct {
 type VacateOrder struct {
 	WithoutNotice bool // without notice
 	Checkpoint    bool // with a checkpoint, if one can be taken
+	ReleaseClaim  bool // the claim takes no other attempt
 	Reason        string
 }
 

@@ -206,7 +206,8 @@ func isAction(t queue.EventType) bool {
 		eventlog.Resumed, eventlog.OwnerSuspended, eventlog.OwnerResumed, eventlog.Requeued, eventlog.Altered,
 		eventlog.Returned, eventlog.RunRequested, eventlog.RunDenied, eventlog.NodesReleased,
 		eventlog.BecameReady, eventlog.BecameUnready, eventlog.BackoffEnded,
-		eventlog.Ticked, eventlog.TickSkipped, eventlog.Revised, eventlog.UpdateChanged, eventlog.Replaced:
+		eventlog.Ticked, eventlog.TickSkipped, eventlog.Revised, eventlog.UpdateChanged, eventlog.Replaced,
+		eventlog.Evicted:
 		return true
 	}
 	return false
@@ -218,7 +219,7 @@ func jobActions(job accounting.JobKey, e *queue.JobEvent) []accounting.JobAction
 	switch e.Type {
 	case eventlog.Checkpointed, eventlog.CheckpointFailed, eventlog.CheckpointBad, eventlog.OwnerSuspended,
 		eventlog.OwnerResumed, eventlog.BecameReady, eventlog.BecameUnready,
-		eventlog.BackoffEnded:
+		eventlog.BackoffEnded, eventlog.Evicted:
 		a.Index = e.Index
 		if e.Image != nil && a.Reason == "" {
 			a.Reason = e.Image.Describe()

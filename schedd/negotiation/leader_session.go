@@ -224,6 +224,21 @@ func (l *LeaderConn) localTimes(m *wire.Kept) []dispatch.UnavailableWindow {
 	return all
 }
 
+// drainsOf lists the nodes that services are to leave.
+func drainsOf(p *wire.Policy) (all []queue.NodeDrain) {
+	at := func(seconds int64) time.Time {
+		if seconds <= 0 {
+			return time.Time{}
+		}
+		return time.Unix(seconds, 0)
+	}
+	for _, d := range p.GetDrains() {
+		all = append(all, queue.NodeDrain{Node: d.GetNode(), Reason: d.GetReason(), From: at(d.GetFrom()),
+			Until: at(d.GetUntil()), Deadline: at(d.GetDeadline())})
+	}
+	return all
+}
+
 // onNegotiatorMessage takes in a message of the negotiator.
 func (l *LeaderConn) onNegotiatorMessage(m *wire.ToSchedd) {
 	switch m := m.GetOf().(type) {
@@ -262,6 +277,7 @@ func (l *LeaderConn) onNegotiatorMessage(m *wire.ToSchedd) {
 		l.stream.setPolicy(m.Policy)
 		l.admins.Set(m.Policy.GetJobAdmins())
 		l.lastPolicy = m.Policy
+		l.queue.SetDrains(drainsOf(m.Policy))
 		if len(m.Policy.GetDeleting()) > 0 {
 			l.RemoveReservationJobs(l.queue.MatchingJobs(queue.JobFilter{}), l.loop.Now())
 		}

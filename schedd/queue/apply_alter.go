@@ -150,6 +150,9 @@ func (q updateChanges) applyReplaced(j *job, e eventlog.JobEvent) {
 			q.replaceTask(j, i, e)
 		}
 	}
+	if e.Planned {
+		serviceTasks{j}.noteCharge(e.Time)
+	}
 }
 
 func (q updateChanges) replaceTask(j *job, i int, e eventlog.JobEvent) {

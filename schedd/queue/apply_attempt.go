@@ -45,15 +45,19 @@ func (q *Queue) endAttempt(j *job, e eventlog.JobEvent) *eventlog.TaskRecord {
 		q.dropAllImages(j, e.Index)
 	}
 	r.OwnerReason, r.AlsoByUser = "", false
-	if (serviceTasks{j}).setState(e.Index, r, roost.NoServiceState, e.Time); r.Service != nil {
-		r.Service.Updated.NoteExit(e.Exit)
+	if r.Service != nil {
+		serviceTasks{j}.setState(e.Index, r, roost.NoServiceState, e.Time)
+		r.Service.Updated.NoteExit(e.Exit, r.IsEnding())
 	}
+	delete(j.evictionWaits, e.Index)
+	delete(q.evicted, q.attemptOf(j, e.Index))
 	j.active--
 	return r
 }
 
 func (q *Queue) applyEnded(j *job, e eventlog.JobEvent) {
-	stopped := revisionsOf(j).isStopping(e.Index)
+	was := j.records.Own(e.Index)
+	stopped := was != nil && was.Service != nil && was.IsEnding()
 	r, x := q.endAttempt(j, e), e.Exit
 	r.Exit = x
 	if q.gang().absorbEnded(j, e.Index, r) {

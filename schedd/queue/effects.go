@@ -30,10 +30,11 @@ func newPendingEffects(jobs *jobTable) *pendingEffects {
 
 // VacateAttempt asks that an active attempt be ended.
 type VacateAttempt struct {
-	Attempt    roost.AttemptID
-	Fast       bool
-	Checkpoint bool // its work, in a checkpoint
-	Reason     string
+	Attempt      roost.AttemptID
+	Fast         bool
+	Checkpoint   bool // its work, in a checkpoint
+	ReleaseClaim bool // no other attempt is to begin there
+	Reason       string
 }
 
 // TakeChanged drains the jobs of which something has changed.

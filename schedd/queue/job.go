@@ -65,6 +65,9 @@ type jobExtras struct {
 	serviceStates   [roost.ServiceLost + 1]int32
 	schedule        *jobSchedule // nil: it has none
 	waitingRestarts int32        // of a service: tasks that wait for their restart
+	// of a service: why tasks on drained machines are not evicted
+	evictionWaits map[int]string
+	overcharged   string // of a service: how its budget was exceeded, which must not happen
 }
 
 // noExtras are the extras of a job that waits for nothing but machines.

@@ -25,6 +25,7 @@ import (
 //	pendingEffects     what the schedd is to do next
 //	restartSchedule    tasks of services that wait for their restart
 //	serviceUpdates     updates of services that go on
+//	nodeDrains         machines whose tasks are to go elsewhere
 type Queue struct {
 	*jobTable
 	statusView
@@ -41,6 +42,7 @@ type Queue struct {
 	*pendingEffects
 	*restartSchedule
 	*serviceUpdates
+	*nodeDrains
 
 	changes   int   // task states changed so far
 	eventTime int64 // when what is being applied happened, unix nanoseconds
@@ -60,7 +62,7 @@ func New(host string) *Queue {
 		runtimePredictor: runtimes, programBuilder: programBuilder{table, runtimes},
 		quotaDemands:   newQuotaDemands(table),
 		pendingEffects: newPendingEffects(table), restartSchedule: &restartSchedule{jobTable: table},
-		serviceUpdates: newServiceUpdates(table),
+		serviceUpdates: newServiceUpdates(table), nodeDrains: newNodeDrains(table),
 	}
 }
 

@@ -89,6 +89,7 @@ func (q *jobTable) checkJob(j *job, ready map[RequestID]int) (open int) {
 	}
 	checkGangs(j)
 	q.checkService(j)
+	checkBudget(j)
 	q.checkDependencies(j)
 	var counts [roost.Removed + 1]int32
 	active, failed := 0, 0

@@ -13,6 +13,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/schedd/queue/eventlog"
 	"github.com/roost-batch/roost/schedd/queue/jobad"
+	"github.com/roost-batch/roost/schedd/queue/update"
 )
 
 // TestRandomAndReplay checks that random work in any order keeps the invariants. Replay
@@ -91,7 +92,11 @@ func (d *testQueue) randomStep(rng *rand.Rand) {
 	if rng.IntN(20) == 0 {
 		d.now = d.now.Add(time.Duration(rng.IntN(7200)-3600) * time.Second) // the clock is set
 	}
-	switch rng.IntN(18) {
+	switch rng.IntN(22) {
+	case 18, 19:
+		events = d.evictSome(rng)
+	case 20, 21:
+		events = d.updateSome(rng, target)
 	case 16, 17:
 		events = d.queue.DueRuns(d.now, SubmitLimits{})
 	case 14, 15:
@@ -108,10 +113,10 @@ func (d *testQueue) randomStep(rng *rand.Rand) {
 		events, _ = d.queue.SwapOrder(d.now, alice, TaskSelector{Job: target.Job}, other)
 	case 0:
 		extra := []string{"", "MaxRetries = 1", "MaxRunning = 2", "Rerunnable = false", "HoldOnSubmit = true",
-			"DeferralTime = 1700000200", "PBS = []", "GangSize = 2", "Service = []",
+			"DeferralTime = 1700000200", "PBS = []", "GangSize = 2", "Service = []", "Service = []",
 			"Service = [Restarts = 1]; Checks = {[Name = \"up\"; Kind = \"exec\"; Command = {\"true\"}]}",
 			`Schedule = [Cron = "* * * * *"]`, `Schedule = [Cron = "*/2 * * * *"; Overlap = "replace"]`,
-			`Schedule = [Cron = "H * * * *"; Overlap = "allow"; Missed = "all"]`}[rng.IntN(13)]
+			`Schedule = [Cron = "H * * * *"; Overlap = "allow"; Missed = "all"]`}[rng.IntN(14)]
 		spec := jobad.SubmitSpec{Ad: parseTestAd(d, extra), Count: 1 + rng.IntN(5)}
 		if d.queue.jobs[seq] != nil && rng.IntN(3) == 0 {
 			spec.Ad.SetStrings(roost.AttrDependsOn, d.anyDependencies(rng))
@@ -152,6 +157,36 @@ func (d *testQueue) randomStep(rng *rand.Rand) {
 	d.apply(events...)
 	d.apply(d.queue.Followups(d.now)...)
 	d.apply(d.queue.DueRestarts(d.now)...)
+	for events := d.queue.HealthRestarts(d.now); len(events) > 0; events = d.queue.HealthRestarts(d.now) {
+		d.apply(events...)
+	}
+}
+
+// evictSome drains a part of the only machine.
+func (d *testQueue) evictSome(rng *rand.Rand) []eventlog.JobEvent {
+	drain := NodeDrain{Node: "n"}
+	if rng.IntN(6) == 0 {
+		drain.Deadline = d.now
+	}
+	var some []roost.AttemptID
+	for _, a := range d.queue.ActiveAttempts() {
+		if rng.IntN(3) > 0 {
+			some = append(some, a.Attempt)
+		}
+	}
+	d.queue.SetDrains([]NodeDrain{drain})
+	return d.queue.EvictAttempts(d.now, d.queue.Drains(d.now)[0], some)
+}
+
+// updateSome updates a service, or acts on its update.
+func (d *testQueue) updateSome(rng *rand.Rand, t TaskSelector) (events []eventlog.JobEvent) {
+	t.Ranges = nil
+	if rng.IntN(3) == 0 {
+		events, _ = d.queue.CommandUpdate(d.now, alice, t, update.Command(1+rng.IntN(7)))
+	} else {
+		events, _, _ = d.queue.ReviseJob(d.now, alice, t, JobRevision{}, SubmitLimits{})
+	}
+	return events
 }
 
 // advanceRandom moves some task a step on.
@@ -159,8 +194,13 @@ func (d *testQueue) advanceRandom(rng *rand.Rand) []eventlog.JobEvent {
 	if live := d.queue.ActiveAttempts(); len(live) > 0 && rng.IntN(2) == 0 {
 		a := live[rng.IntN(len(live))].Attempt
 		switch rng.IntN(8) {
-		case 6, 7:
-			if e, ok := d.queue.RecordHealth(d.now, a, roost.ServiceState(1+rng.IntN(5)), "up", "no answer"); ok {
+		case 2, 5, 6, 7:
+			state := roost.ServiceState(1 + rng.IntN(5))
+			if rng.IntN(2) == 0 {
+				state = roost.ServiceReady
+			}
+			if e, ok := d.queue.RecordHealth(d.now, a, state, "up", "no answer"); ok {
+				d.queue.NoteFailing(a, rng.IntN(2) == 0)
 				return []eventlog.JobEvent{e}
 			}
 		case 3:

@@ -3,6 +3,7 @@
 package queue
 
 import (
+	"math/rand/v2"
 	"testing"
 
 	"github.com/roost-batch/roost/internal/mutant"
@@ -24,6 +25,33 @@ func TestScheduleMutants(t *testing.T) {
 			t.Error("not found")
 		})
 	}
+}
+
+// TestBudgetMutant checks that the random work finds a drain that has its own budget.
+func TestBudgetMutant(t *testing.T) {
+	mutant.Activate(mutant.BudgetOfOneCause)
+	defer mutant.Activate(0)
+	for seed := range uint64(500) {
+		if problem := workUnchecked(t, seed); problem != "" {
+			t.Logf("found by seed %d: %s", seed, problem)
+			return
+		}
+	}
+	t.Error("not found")
+}
+
+// workUnchecked does random work until a check fails.
+func workUnchecked(t *testing.T, seed uint64) (problem string) {
+	defer func() {
+		if r := recover(); r != nil {
+			problem = r.(string)
+		}
+	}()
+	d, rng := newTestQueue(t), rand.New(rand.NewPCG(seed, 7))
+	for range 300 {
+		d.randomStep(rng)
+	}
+	return ""
 }
 
 // playUnchecked is playSchedule where a panic of the queue's own check counts, too.

@@ -161,6 +161,8 @@ func (j *job) stateReason(i int) (why string) {
 		return blockedReason(j)
 	case j.state[i] == roost.Held && why == "":
 		return "held when it was submitted"
+	case j.state[i].IsActive() && j.evictionWaits[i] != "":
+		return j.evictionWaits[i]
 	}
 	return why
 }

@@ -1,7 +1,6 @@
 package admin
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -9,7 +8,6 @@ import (
 	ucli "github.com/urfave/cli/v2"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/wire/scheddapi"
@@ -22,18 +20,22 @@ func DrainCommand() *frame.Command {
 		Name: "drain", Group: frame.GroupAdmin, Summary: "keep new tasks away from a node", Synopsis: "[NODE]",
 		MaxOperands: 1, Run: drainNode,
 		Description: "Keeps new tasks away from a node, now or from a time on, or lists the nodes that are drained " +
-			"or will be. What runs there may end, and nothing is started that would still run when the drain begins. " +
-			"roost undrain lets the node have tasks again.",
+			"or will be. Tasks of services go to other nodes in turn, as far as max_down of their jobs allows. " +
+			"All others may end, and nothing is started that would still run when the drain begins. " +
+			"After the deadline whatever still runs is ended. roost undrain lets the node have tasks again.",
 		Examples: []frame.Example{
 			{Line: "roost drain n7 --reason 'new memory' --wait",
 				Description: "take no more, and wait until the node is empty"},
 			{Line: "roost drain n7 --from '2026-03-01 08:00' --until '2026-03-01 12:00'",
 				Description: "for a maintenance window"},
+			{Line: "roost drain n7 --deadline 2h --wait",
+				Description: "show who is waited for, and end after two hours what still runs"},
 			{Line: "roost drain", Description: "which nodes are drained, and why"},
 		},
 		Flags: append([]ucli.Flag{
 			&ucli.StringFlag{Name: "reason", Usage: "why, a `TEXT` for those who ask"},
-			&ucli.BoolFlag{Name: "wait", Usage: "wait until nothing runs there"},
+			&ucli.BoolFlag{Name: "wait", Usage: "wait until nothing runs there, and show what is waited for"},
+			&ucli.StringFlag{Name: "deadline", Usage: "when what still runs there is ended, a `TIME` likewise"},
 			forceFlag(), frame.JSONFlag(),
 		}, timeFlags("the drain")...),
 	}
@@ -90,11 +92,11 @@ func drainNode(c *frame.Invocation) error {
 	if err != nil {
 		return err
 	}
-	w := ObjectPatch{"node": node}
+	w := ObjectPatch{"node": node, "evict": true}
 	if c.IsFlagSet("reason") {
 		w["reason"] = c.StringFlag("reason")
 	}
-	if err := timeRangeFlags(c, w); err != nil {
+	if err := timeFlagsTo(c, w, "from", "until", "deadline"); err != nil {
 		return err
 	}
 	if c.Flag("wait") && c.IsFlagSet("from") && w["from"] != nil {
@@ -117,32 +119,6 @@ func drainedNodes(c *frame.Invocation) (names []string, err error) {
 		names = append(names, d.Object.Node)
 	}
 	return names, err
-}
-
-// awaitDrained returns when nothing runs on a node.
-func awaitDrained(c *frame.Invocation, node string) error {
-	for {
-		texts, err := c.QueryAds(&scheddapi.AdQuery{Type: "Machine",
-			Constraint: fmt.Sprintf("%s == %q", roost.AttrName, node)})
-		if err != nil {
-			return err
-		}
-		claims := int64(0)
-		for _, text := range texts {
-			if ad, err := classad.Parse(text); err == nil {
-				n, _ := ad.Int(roost.AttrNumClaims)
-				claims += n
-			}
-		}
-		if claims == 0 {
-			return nil
-		}
-		select {
-		case <-time.After(time.Second):
-		case <-c.Context.Done():
-			return c.Context.Err()
-		}
-	}
 }
 
 // ReservationCommand returns roost reservation: show and set what is kept for somebody at

@@ -324,7 +324,12 @@ func CheckNumber(text string) error {
 
 // timeRangeFlags takes in --from and --until.
 func timeRangeFlags(c *frame.Invocation, w ObjectPatch) error {
-	for _, flag := range []string{"from", "until"} {
+	return timeFlagsTo(c, w, "from", "until")
+}
+
+// timeFlagsTo takes in flags that are times.
+func timeFlagsTo(c *frame.Invocation, w ObjectPatch, flags ...string) error {
+	for _, flag := range flags {
 		if !c.IsFlagSet(flag) {
 			continue
 		}

@@ -51,6 +51,7 @@ const (
 	Revised          // a service is to run another revision of itself
 	UpdateChanged    // its update is in another state
 	Replaced         // tasks of a service get the revision that is wanted; active ones end first
+	Evicted          // an attempt is ended because its machine is drained
 )
 
 var eventTypeNames = [...]string{
@@ -65,7 +66,7 @@ var eventTypeNames = [...]string{
 	RunRequested: "run-now", RunDenied: "run-denied", NodesReleased: "nodes-released",
 	BecameReady: "ready", BecameUnready: "unready", BackoffEnded: "restart-due",
 	Ticked: "ticked", TickSkipped: "skipped",
-	Revised: "revised", UpdateChanged: "update", Replaced: "replaced",
+	Revised: "revised", UpdateChanged: "update", Replaced: "replaced", Evicted: "evicted",
 }
 
 func (w EventType) String() string {
@@ -85,7 +86,8 @@ type JobEvent struct {
 	// NodesReleased: the secondary tasks there
 	Ranges []IndexRange
 	// Assigned, Started, Ended, Lost, OwnerSuspended, OwnerResumed, BecameReady,
-	// BecameUnready, BackoffEnded, and of checkpoints; NodesReleased: the primary task
+	// BecameUnready, BackoffEnded, Evicted, and of checkpoints; NodesReleased: the
+	// primary task
 	Index int
 	// Held: where the job's record was damaged, the highest number that an attempt of it
 	// may have had; 0 otherwise
@@ -119,7 +121,7 @@ type JobEvent struct {
 	Instant      int64              // Ticked, TickSkipped: the last instant that is decided, unix seconds
 	Run          uint64             // Ticked: the job that was made
 	Update       *update.Update     // Revised, UpdateChanged: as it is from then on
-	Planned      bool               // Replaced: the tasks were ready, and the budget is charged
+	Planned      bool               // Replaced, Evicted: the tasks were ready, and the budget is charged
 }
 
 // The fields of an event on disk, as protobuf would lay them out: unknown ones are

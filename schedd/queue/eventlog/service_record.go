@@ -14,7 +14,8 @@ type ServiceRecord struct {
 	ReadySince int64              // since when the live attempt is ready without a break; 0: it is not
 	Check      string             // the check that said so last; empty for none
 	Detail     string             // what that said
-	// the last attempt that was ended for a check, until a later one is ready; 0: none
+	// the last attempt that was ended for a check, or because its machine is drained,
+	// until a later one is ready; 0: none
 	RestartOf roost.AttemptNumber
 	Restarts  int     // of the task, after ends that were no order of Roost
 	EarlyEnds int     // such ends in a row that came early, see package restart

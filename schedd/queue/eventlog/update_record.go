@@ -54,7 +54,7 @@ func (r *TaskRevision) decode(b []byte) error {
 
 // Condition is how the live attempt of a task of a service is.
 func (r *TaskRecord) Condition() update.Condition {
-	if r.Service.Updated.Stopping || r.RemoveWanted || r.HoldWanted || r.RequeueWanted {
+	if r.IsEnding() || r.RemoveWanted || r.HoldWanted || r.RequeueWanted {
 		return update.Leaving
 	}
 	switch r.Service.State {
@@ -71,20 +71,29 @@ func (r *TaskRecord) Condition() update.Condition {
 	}
 }
 
-// NoteState is for a task whose state as one of a service changes.
-func (t *TaskRevision) NoteState(from, to roost.ServiceState, at int64) {
+// IsEnding reports whether the live attempt of a task of a service ends for a planned
+// cause, and another follows.
+func (r *TaskRecord) IsEnding() bool {
+	s := r.Service
+	return s.Updated.Stopping || s.RestartOf != 0 && s.RestartOf == r.Attempt
+}
+
+// NoteState is for a task whose state as one of a service changes. Ending is IsEnding:
+// what its attempt says then does not bring the task back.
+func (t *TaskRevision) NoteState(from, to roost.ServiceState, at int64, ending bool) {
 	if (from == roost.ServiceReady) == (to == roost.ServiceReady) {
 		return
 	}
-	if t.Since = at; to == roost.ServiceReady {
+	if t.Since = at; to == roost.ServiceReady && !ending {
 		t.Planned, t.WasReady = false, true
 	}
 }
 
 // NoteExit is for an attempt of a service that has ended; nil where it was lost. One that
-// ends by itself counts against the revision that it is of.
-func (t *TaskRevision) NoteExit(x *AttemptExit) {
-	if x == nil || t.Stopping {
+// ends by itself counts against the revision that it is of. From then on the task is down
+// for that, and for no planned cause.
+func (t *TaskRevision) NoteExit(x *AttemptExit, ending bool) {
+	if x == nil || ending {
 		t.Stopping = false
 		return
 	}
@@ -93,6 +102,7 @@ func (t *TaskRevision) NoteExit(x *AttemptExit) {
 		CauseDisk, CauseCPUTime, CauseVirtualMemory, CausePrologue,
 		CauseLaunch:
 		t.Exits++
+		t.Planned = false
 	}
 }
 
