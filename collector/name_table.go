@@ -1,6 +1,7 @@
 package collector
 
 import (
+	"cmp"
 	"context"
 	"net"
 	"net/netip"
@@ -112,8 +113,8 @@ func (o *storeLoop) changeNames(now time.Time, c adstore.AdChange) {
 		o.names.change(func(z *names.Zone) { z.RemoveMachine(now, c.Name) })
 		return
 	}
-	ad := names.MachineAd{Name: c.Name, Node: c.Entry.Node, Text: c.Entry.Text, Lease: names.DefaultLease,
-		Local: !c.Entry.From.IsValid()}
+	ad := names.MachineAd{Name: c.Name, Node: cmp.Or(c.Entry.Node, c.Name), Text: c.Entry.Text,
+		Lease: names.DefaultLease, Local: !c.Entry.From.IsValid()}
 	if ad.Addresses = []netip.Addr{c.Entry.From}; ad.Local {
 		ad.Addresses = []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1})}
 	}

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc"
@@ -116,6 +117,11 @@ func (v *jobView) formatEvent(sequence uint64, e *queue.JobEvent, names queue.Ta
 	switch {
 	case e.Type == queue.Ended:
 		m.What, m.Text = endReason(e.Exit)
+	case e.Type == queue.BecameReady || e.Type == queue.BecameUnready:
+		m.What = e.ServiceState.String()
+		if e.HealthCheck != "" && !e.Force {
+			m.Text = strings.TrimSuffix("check "+e.HealthCheck+": "+e.Reason, ": ")
+		}
 	case e.Image != nil:
 		m.Text = imageText(e)
 	}

@@ -7,11 +7,12 @@ import (
 )
 
 // WireService is what a machine is told of a task of a service; nil for a task of none.
-func WireService(s *queue.ServiceSpec) *wire.ServiceProgram {
+func WireService(s *queue.ServiceSpec, revision uint32) *wire.ServiceProgram {
 	if s == nil {
 		return nil
 	}
-	p := &wire.ServiceProgram{DrainNs: int64(s.Stop.Drain), StopUrl: s.Stop.URL, StopPort: s.Stop.Port}
+	p := &wire.ServiceProgram{DrainNs: int64(s.Stop.Drain), StopUrl: s.Stop.URL, StopPort: s.Stop.Port,
+		Revision: uint64(revision)}
 	for _, c := range s.Checks {
 		w := &wire.HealthCheck{
 			Name: c.Name, Kind: checkKind(c.Kind), Path: c.Path, Port: c.Port, Live: c.Live, EveryNs: int64(c.Every),

@@ -60,6 +60,8 @@ const (
 	CheckpointFailed = eventlog.CheckpointFailed
 	Altered          = eventlog.Altered
 	Revised          = eventlog.Revised
+	BecameReady      = eventlog.BecameReady
+	BecameUnready    = eventlog.BecameUnready
 	Returned         = eventlog.Returned
 )
 

@@ -61,6 +61,7 @@ type TaskProgram struct {
 	Hosts       []HostProcesses
 	FromQsub    bool               // its job came by qsub
 	Service     *jobad.ServiceSpec // nil: its job is no service
+	Revision    uint32             // of the service, that the attempt is of
 	IsSecondary bool               // it holds what it has for the first of its gang
 }
 
@@ -104,6 +105,9 @@ func (q programBuilder) Program(a roost.AttemptID) (TaskProgram, error) {
 	p.PBS, p.Queue, p.Account = m.pbsID(), cmp.Or(j.spec.Queue, roost.DefaultQueueName), j.spec.Group
 	if p.Interactive = j.spec.Interactive; p.Interactive {
 		_, p.Login = m.Ad.Lookup(roost.AttrShell)
+	}
+	if t := revisionsOf(j).taskRevision(a.Task.Index); t != nil {
+		p.Revision = max(t.Revision, firstRevision)
 	}
 	p.Rank, p.Peers = q.gangPeers(j, a.Task.Index)
 	p.Hosts = q.hostsOf(j, a)
