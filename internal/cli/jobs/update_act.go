@@ -1,9 +1,6 @@
 package jobs
 
 import (
-	"fmt"
-	"time"
-
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/submit/jobspec"
@@ -50,48 +47,15 @@ func reportUpdates(c *frame.Invocation, results []*scheddapi.ActReply_Result, do
 	})
 }
 
-// awaitInterval is how often the state of an update is asked for.
-const awaitInterval = 500 * time.Millisecond
-
 // awaitUpdates returns when the updates of services have ended. It is an error if one did
 // not end with all tasks of the new revision.
 func awaitUpdates(c *frame.Invocation, results []*scheddapi.ActReply_Result) error {
+	sel := &scheddapi.Selection{}
 	for _, r := range results {
-		last := ""
-		for {
-			s, err := FindJob(c, r.GetId(), &scheddapi.QueryRequest{})
-			if err != nil {
-				return err
-			}
-			u := s.GetUpdate()
-			if text := updateText(u); text != last && !c.WantsJSON() {
-				fmt.Fprintf(c.Stderr, "%s: %s\n", r.GetId(), text)
-				last = text
-			}
-			switch u.GetState() {
-			case "", "done", "closed":
-			case "undone", "aborted", "partial", "paused", "undo-paused", "waiting-promote":
-				return frame.ExitError(1)
-			default:
-				select {
-				case <-c.Context.Done():
-					return c.Context.Err()
-				case <-time.After(awaitInterval):
-				}
-				continue
-			}
-			break
-		}
+		sel.Selectors = append(sel.Selectors, r.GetId())
 	}
-	return nil
-}
-
-// updateText says in a line how the update of a service goes; empty: it was never
-// updated.
-func updateText(u *scheddapi.UpdateProgress) string {
-	if u == nil {
-		return ""
+	if len(sel.Selectors) == 0 {
+		return nil
 	}
-	p := document.UpdateOf(u)
-	return p.Text()
+	return awaitServices(c, sel, untilUpdated, false)
 }

@@ -27,15 +27,18 @@ func WaitCommand(bars BarMaker) *frame.Command {
 		Description: "Waits until all the jobs have ended and shows how far they are. The exit status is 0 if all " +
 			"succeeded and 1 if any did not; for a single task it is the task's own. A job that could not be started " +
 			"is held; that is shown, with the reason, and waited for, as somebody may mend and release it. " +
-			selectors,
+			"A service never ends: wait until its tasks are ready, or for the end of its update. " + selectors,
 		Examples: []frame.Example{
 			{Line: "roost wait last", Description: "wait for your newest job"},
 			{Line: "roost wait --timeout 10m 5-9 && ./plot",
 				Description: "wait for five jobs, at most ten minutes, and go on if they succeeded"},
+			{Line: "roost wait --ready --timeout 1m @hub", Description: "wait until your service can be used"},
 		},
 		Flags: append(selectionFlags(),
 			&ucli.StringFlag{Name: "timeout",
 				Usage: "give up after this `TIME`, as in 90s or 2h, with exit status 124"},
+			&ucli.BoolFlag{Name: "ready", Usage: "wait until all tasks of services are ready"},
+			&ucli.BoolFlag{Name: "update", Usage: "wait until the updates of services have ended"},
 			&ucli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "show nothing"},
 			&ucli.BoolFlag{Name: "json", Usage: "print a line of JSON for each change; roost-json(7) describes it"}),
 	}
@@ -51,6 +54,9 @@ func waitFor(c *frame.Invocation, bars BarMaker) error {
 		if limit, err = roost.ParseDuration(text); err != nil {
 			return frame.UsageErrorf("--timeout: %v", err)
 		}
+	}
+	if c.Flag("ready") || c.Flag("update") {
+		return waitForServices(c, sel, limit)
 	}
 	return awaitSelection(c, bars, sel, limit, c.Flag("quiet"))
 }
