@@ -228,6 +228,7 @@ const (
 	AttrReservation    = "Reservation"    // the reservation in which alone the job may run
 	AttrMaxRunning     = "MaxRunning"     // the most tasks of this job that run at once
 	AttrArrayIndex     = "ArrayIndexes"   // the value of $(ArrayIndex) of each task, in the form of ArrayIndexes
+	AttrCellQueue      = "CellQueue"      // whether it goes to the queue of the cell; absent: the node file says
 	AttrHoldOnSubmit   = "HoldOnSubmit"   //
 	AttrSubmitHost     = "SubmitHost"     //
 	AttrSubmitVersion  = "SubmitVersion"  //

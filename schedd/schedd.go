@@ -300,19 +300,7 @@ func (s *Schedd) runServers(ctx context.Context, listeners []net.Listener, expor
 	server := rpc.NewServer(serving, peer.MethodAccess())
 	wire.RegisterScheddServer(server, s.service)
 	wire.RegisterFeedServer(server, feedService{schedd: s})
-	forPeers := peers.NewService(s.service, s.node.Name, &s.admins)
-	forPeers.LogsFor = func(ctx context.Context, req *wire.LogsRequest, who queue.CallerIdentity,
-		to func(*wire.LogChunk) error) error {
-		return api.SendLogs(ctx, s.service, req, who, to)
-	}
-	if s.replicated != nil {
-		forPeers.SubmitFor = func(ctx context.Context, req *wire.SubmitRequest,
-			who queue.CallerIdentity) (*wire.SubmitReply, error) {
-			return api.SubmitFor(ctx, s.service, req, who)
-		}
-		forPeers.Trust = s.node.CellQueue.Trust
-	}
-	wire.RegisterNeighbourServer(server, forPeers)
+	wire.RegisterNeighbourServer(server, newPeerService(s))
 	group, ctx := errgroup.WithContext(ctx)
 	s.daemonContext = ctx
 	s.transfers.Start(ctx)

@@ -93,6 +93,7 @@ type ScheddSettings struct {
 	MaxQueued    int           // the most tasks in the queue, of all users
 	MaxOfUser    int           // the most tasks in the queue, of one user; half of MaxQueued by default
 	Notify       NotifySettings
+	SubmitTo     QueueChoice // of jobs that say nothing
 
 	Dialect       roost.PBSDialect // dialect of the users' PBS commands; OpenPBS by default
 	KeepCompleted time.Duration    // how long Torque's commands show jobs that have ended; 5 minutes by default

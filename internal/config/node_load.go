@@ -250,6 +250,10 @@ func (s *blockReader) readSchedd(b *hclsyntax.Block, to *ScheddSettings) {
 		return err
 	})
 	d.readDuration("keep_completed", `"5m"`, &to.KeepCompleted)
+	d.readSetting("submit_to", `"cell"`, func(text string) (err error) {
+		to.SubmitTo, err = parseQueueChoice(text)
+		return err
+	})
 	if b := d.singleBlock("notify"); b != nil {
 		d.readNotify(b, &to.Notify)
 	}

@@ -57,6 +57,7 @@ func Write(n *Node) []byte {
 		}
 		b.writeText("dialect", string(s.Dialect))
 		b.writeDuration("keep_completed", s.KeepCompleted)
+		b.writeText("submit_to", string(s.SubmitTo))
 		b.writeNotify(s.Notify)
 	}
 	w.writeCellQueue(n.CellQueue)

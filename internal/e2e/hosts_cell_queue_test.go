@@ -71,6 +71,14 @@ func (h *cellHostPool) usersActInQueue() {
 		stdout, _, code := h.runAs(someone, "logs", id)
 		return code == 0 && stdout == "written\n"
 	})
+	stdout, stderr, code := h.runAs(someone, "ssh", id, "/bin/sh", "-c", "echo entered; exit 3")
+	if code != 3 || stdout != "entered\n" {
+		h.Errorf("ssh into a task of the queue: %d, %q, %s", code, stdout, stderr)
+	}
+	if _, stderr, code = h.runAs(commandUser{12346, 12346}, "ssh", id); code == 0 ||
+		!strings.Contains(stderr, "only its owner") {
+		h.Errorf("another user enters a task of the queue: %d, %s", code, stderr)
+	}
 	for _, verb := range []string{"hold", "rm", "logs"} {
 		_, stderr, code := h.runAs(commandUser{12346, 12346}, verb, id)
 		if code == 0 || !strings.Contains(stderr, "lacks the capability") {
@@ -81,7 +89,23 @@ func (h *cellHostPool) usersActInQueue() {
 	h.awaitFor(time.Minute, "it is held", func() bool { return h.countInQueue(id, "held") == 1 })
 	h.mustAs("release", id)
 	h.mustAs("rm", id)
-	h.awaitFor(time.Minute, "it is removed", func() bool { return h.countInQueue(id, "removed") == 1 })
+	if _, stderr, code = h.runAs(someone, "wait", id); code == 0 || !strings.Contains(stderr, "1 of 1 task done") {
+		h.Errorf("wait for a removed job of the queue: %d, %s", code, stderr)
+	}
+	h.servicesChooseQueue()
+}
+
+// servicesChooseQueue has a user submit services from a submit node, with and without
+// naming a queue.
+func (h *cellHostPool) servicesChooseQueue() {
+	path := h.writeUserFile("service.hcl", "job \"hub\" {\n  command = [\"/bin/sleep\", \"1000\"]\n"+
+		"  memory = \"10MiB\"\n  service { }\n}\n", 0o600)
+	id := strings.TrimSpace(h.mustAs("submit", "--quiet", path))
+	local := strings.TrimSpace(h.mustAs("submit", "--quiet", "--local", path))
+	if !strings.HasSuffix(id, "."+cellQueueName) || !strings.HasSuffix(local, ".submit") {
+		h.Errorf("a service is %s in the queue of the cell, and %s in that of the submit node", id, local)
+	}
+	h.mustAs("rm", id, local)
 }
 
 // makeCellQueue is makeCell with the members of a queue on the central managers.

@@ -135,6 +135,8 @@ func scheddSizes() map[string]int {
 		peerSchedd + "Events": ordinaryMessageSize,
 		peerSchedd + "Act":    ordinaryMessageSize,
 		peerSchedd + "Logs":   smallMessageSize,
+		peerSchedd + "Watch":  ordinaryMessageSize,
+		peerSchedd + "Shell":  ordinaryMessageSize, // a command of 1 MiB
 		peerSchedd + "Submit": ordinaryMessageSize, // many of them are in one entry of a replicated log
 
 		feed + "Pull":         ordinaryMessageSize, // 10,000 spent budgets

@@ -21,7 +21,7 @@ var jobSettings = []string{
 	"band", "priority", "group", "requirements", "rank", "limits", "spread", "packages", "prefer",
 	"count", "for_each", "indexes", "retries", "lease", "notice", "start_after", "depends_on", "labels", "umask",
 	"unix_group", "max_running", "gang", "led", "apart", "exclusive", "together", "processes", "reservation", "queue",
-	"hold", "rerunnable",
+	"hold", "rerunnable", "cell_queue",
 	"cpu_time", "process_cpu_time", "virtual_memory", "process_virtual_memory", "process_memory", "file_size", "nice",
 	"run_count", "mail_on", "mail_to", "empty_output", "remove_output",
 }

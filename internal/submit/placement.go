@@ -74,6 +74,9 @@ func (b resourceReader) readLimits() {
 	if hold, ok := b.constantBool("hold"); ok {
 		b.ad.SetBool(roost.AttrHoldOnSubmit, hold)
 	}
+	if cell, ok := b.constantBool("cell_queue"); ok {
+		b.ad.SetBool(roost.AttrCellQueue, cell)
+	}
 	if again, ok := b.constantBool("rerunnable"); ok {
 		b.ad.SetBool(roost.AttrRerunnable, again)
 	}

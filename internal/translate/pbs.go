@@ -97,6 +97,9 @@ func (x *pbsScript) readDirective(d scriptDirective) {
 			x.noteDirectiveLost(fmt.Sprintf("%q is no option; it is ignored.", shownLine(word)))
 			continue
 		}
+		if x.setQueueChoice(word) {
+			continue
+		}
 		for k := 1; k < len(word); k++ {
 			letter, value := word[k], ""
 			if strings.IndexByte(pbsFlags, letter) < 0 {
@@ -118,6 +121,16 @@ func (x *pbsScript) readDirective(d scriptDirective) {
 			}
 		}
 	}
+}
+
+// setQueueChoice carries Roost's own options of qsub over.
+func (x *pbsScript) setQueueChoice(word string) bool {
+	if word != "--cell" && word != "--local" {
+		return false
+	}
+	x.job.setSource("cell_queue", strconv.FormatBool(word == "--cell"))
+	x.carried++
+	return true
 }
 
 func (x *pbsScript) noteDirectiveLost(why string) bool {

@@ -18,7 +18,7 @@ var settingGroups = [][]string{
 	{"cpu_time", "process_cpu_time", "virtual_memory", "process_virtual_memory", "process_memory", "file_size", "nice"},
 	{"requirements", "rank", "prefer", "spread", "limits"},
 	{"queue", "band", "group", "priority", "reservation", "start_after", "hold", "depends_on", "retries", "rerunnable",
-		"run_count", "notice", "lease", "labels", "mail_on", "mail_to"},
+		"run_count", "notice", "lease", "labels", "mail_on", "mail_to", "cell_queue"},
 }
 
 // quotedText returns a text in HCL's quotes.

@@ -128,7 +128,7 @@ func (x RequestUpdate_Counting) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use RequestUpdate_Counting.Descriptor instead.
 func (RequestUpdate_Counting) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{17, 0}
+	return file_roost_proto_rawDescGZIP(), []int{19, 0}
 }
 
 type Outcome_Verdict int32
@@ -182,7 +182,7 @@ func (x Outcome_Verdict) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Outcome_Verdict.Descriptor instead.
 func (Outcome_Verdict) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{20, 0}
+	return file_roost_proto_rawDescGZIP(), []int{22, 0}
 }
 
 type HealthCheck_Kind int32
@@ -231,7 +231,7 @@ func (x HealthCheck_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use HealthCheck_Kind.Descriptor instead.
 func (HealthCheck_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{65, 0}
+	return file_roost_proto_rawDescGZIP(), []int{67, 0}
 }
 
 type CheckpointPolicy_Method int32
@@ -277,7 +277,7 @@ func (x CheckpointPolicy_Method) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use CheckpointPolicy_Method.Descriptor instead.
 func (CheckpointPolicy_Method) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{67, 0}
+	return file_roost_proto_rawDescGZIP(), []int{69, 0}
 }
 
 type IdleSource_Health int32
@@ -326,7 +326,138 @@ func (x IdleSource_Health) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use IdleSource_Health.Descriptor instead.
 func (IdleSource_Health) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{102, 0}
+	return file_roost_proto_rawDescGZIP(), []int{104, 0}
+}
+
+// NeighbourWatch follows jobs for a user of the calling schedd.
+type NeighbourWatch struct {
+	state         protoimpl.MessageState  `protogen:"open.v1"`
+	User          string                  `protobuf:"bytes,1,opt,name=user,proto3" json:"user,omitempty"`
+	Uid           uint32                  `protobuf:"varint,2,opt,name=uid,proto3" json:"uid,omitempty"`
+	Request       *scheddapi.WatchRequest `protobuf:"bytes,3,opt,name=request,proto3" json:"request,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NeighbourWatch) Reset() {
+	*x = NeighbourWatch{}
+	mi := &file_roost_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NeighbourWatch) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NeighbourWatch) ProtoMessage() {}
+
+func (x *NeighbourWatch) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NeighbourWatch.ProtoReflect.Descriptor instead.
+func (*NeighbourWatch) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *NeighbourWatch) GetUser() string {
+	if x != nil {
+		return x.User
+	}
+	return ""
+}
+
+func (x *NeighbourWatch) GetUid() uint32 {
+	if x != nil {
+		return x.Uid
+	}
+	return 0
+}
+
+func (x *NeighbourWatch) GetRequest() *scheddapi.WatchRequest {
+	if x != nil {
+		return x.Request
+	}
+	return nil
+}
+
+// NeighbourShell is what a user of the calling schedd types into a shell in a task of the
+// user's job in the queue of the cell.
+type NeighbourShell struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	User          string                 `protobuf:"bytes,1,opt,name=user,proto3" json:"user,omitempty"` // in the first message only, with uid and gid
+	Uid           uint32                 `protobuf:"varint,2,opt,name=uid,proto3" json:"uid,omitempty"`
+	Gid           uint32                 `protobuf:"varint,3,opt,name=gid,proto3" json:"gid,omitempty"`
+	Input         *scheddapi.ShellInput  `protobuf:"bytes,4,opt,name=input,proto3" json:"input,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NeighbourShell) Reset() {
+	*x = NeighbourShell{}
+	mi := &file_roost_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NeighbourShell) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NeighbourShell) ProtoMessage() {}
+
+func (x *NeighbourShell) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NeighbourShell.ProtoReflect.Descriptor instead.
+func (*NeighbourShell) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *NeighbourShell) GetUser() string {
+	if x != nil {
+		return x.User
+	}
+	return ""
+}
+
+func (x *NeighbourShell) GetUid() uint32 {
+	if x != nil {
+		return x.Uid
+	}
+	return 0
+}
+
+func (x *NeighbourShell) GetGid() uint32 {
+	if x != nil {
+		return x.Gid
+	}
+	return 0
+}
+
+func (x *NeighbourShell) GetInput() *scheddapi.ShellInput {
+	if x != nil {
+		return x.Input
+	}
+	return nil
 }
 
 // NeighbourLogs asks for the output of a task for a user of the calling schedd. The user
@@ -343,7 +474,7 @@ type NeighbourLogs struct {
 
 func (x *NeighbourLogs) Reset() {
 	*x = NeighbourLogs{}
-	mi := &file_roost_proto_msgTypes[0]
+	mi := &file_roost_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -355,7 +486,7 @@ func (x *NeighbourLogs) String() string {
 func (*NeighbourLogs) ProtoMessage() {}
 
 func (x *NeighbourLogs) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[0]
+	mi := &file_roost_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -368,7 +499,7 @@ func (x *NeighbourLogs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NeighbourLogs.ProtoReflect.Descriptor instead.
 func (*NeighbourLogs) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{0}
+	return file_roost_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *NeighbourLogs) GetUser() string {
@@ -413,7 +544,7 @@ type NeighbourSubmit struct {
 
 func (x *NeighbourSubmit) Reset() {
 	*x = NeighbourSubmit{}
-	mi := &file_roost_proto_msgTypes[1]
+	mi := &file_roost_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -425,7 +556,7 @@ func (x *NeighbourSubmit) String() string {
 func (*NeighbourSubmit) ProtoMessage() {}
 
 func (x *NeighbourSubmit) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[1]
+	mi := &file_roost_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -438,7 +569,7 @@ func (x *NeighbourSubmit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NeighbourSubmit.ProtoReflect.Descriptor instead.
 func (*NeighbourSubmit) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{1}
+	return file_roost_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *NeighbourSubmit) GetUser() string {
@@ -478,7 +609,7 @@ type CellHistoryRequest struct {
 
 func (x *CellHistoryRequest) Reset() {
 	*x = CellHistoryRequest{}
-	mi := &file_roost_proto_msgTypes[2]
+	mi := &file_roost_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -490,7 +621,7 @@ func (x *CellHistoryRequest) String() string {
 func (*CellHistoryRequest) ProtoMessage() {}
 
 func (x *CellHistoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[2]
+	mi := &file_roost_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -503,7 +634,7 @@ func (x *CellHistoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellHistoryRequest.ProtoReflect.Descriptor instead.
 func (*CellHistoryRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{2}
+	return file_roost_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *CellHistoryRequest) GetSinceNs() int64 {
@@ -523,7 +654,7 @@ type CellHistoryRecord struct {
 
 func (x *CellHistoryRecord) Reset() {
 	*x = CellHistoryRecord{}
-	mi := &file_roost_proto_msgTypes[3]
+	mi := &file_roost_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -535,7 +666,7 @@ func (x *CellHistoryRecord) String() string {
 func (*CellHistoryRecord) ProtoMessage() {}
 
 func (x *CellHistoryRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[3]
+	mi := &file_roost_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -548,7 +679,7 @@ func (x *CellHistoryRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellHistoryRecord.ProtoReflect.Descriptor instead.
 func (*CellHistoryRecord) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{3}
+	return file_roost_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *CellHistoryRecord) GetJob() uint64 {
@@ -579,7 +710,7 @@ type NeighbourAct struct {
 
 func (x *NeighbourAct) Reset() {
 	*x = NeighbourAct{}
-	mi := &file_roost_proto_msgTypes[4]
+	mi := &file_roost_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -591,7 +722,7 @@ func (x *NeighbourAct) String() string {
 func (*NeighbourAct) ProtoMessage() {}
 
 func (x *NeighbourAct) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[4]
+	mi := &file_roost_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -604,7 +735,7 @@ func (x *NeighbourAct) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NeighbourAct.ProtoReflect.Descriptor instead.
 func (*NeighbourAct) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{4}
+	return file_roost_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *NeighbourAct) GetUser() string {
@@ -646,7 +777,7 @@ type NeighbourQuery struct {
 
 func (x *NeighbourQuery) Reset() {
 	*x = NeighbourQuery{}
-	mi := &file_roost_proto_msgTypes[5]
+	mi := &file_roost_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -658,7 +789,7 @@ func (x *NeighbourQuery) String() string {
 func (*NeighbourQuery) ProtoMessage() {}
 
 func (x *NeighbourQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[5]
+	mi := &file_roost_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -671,7 +802,7 @@ func (x *NeighbourQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NeighbourQuery.ProtoReflect.Descriptor instead.
 func (*NeighbourQuery) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{5}
+	return file_roost_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *NeighbourQuery) GetQuery() *scheddapi.QueryRequest {
@@ -713,7 +844,7 @@ type AdUpdate struct {
 
 func (x *AdUpdate) Reset() {
 	*x = AdUpdate{}
-	mi := &file_roost_proto_msgTypes[6]
+	mi := &file_roost_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -725,7 +856,7 @@ func (x *AdUpdate) String() string {
 func (*AdUpdate) ProtoMessage() {}
 
 func (x *AdUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[6]
+	mi := &file_roost_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -738,7 +869,7 @@ func (x *AdUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdUpdate.ProtoReflect.Descriptor instead.
 func (*AdUpdate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{6}
+	return file_roost_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *AdUpdate) GetType() string {
@@ -807,7 +938,7 @@ type AdAck struct {
 
 func (x *AdAck) Reset() {
 	*x = AdAck{}
-	mi := &file_roost_proto_msgTypes[7]
+	mi := &file_roost_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -819,7 +950,7 @@ func (x *AdAck) String() string {
 func (*AdAck) ProtoMessage() {}
 
 func (x *AdAck) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[7]
+	mi := &file_roost_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -832,7 +963,7 @@ func (x *AdAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdAck.ProtoReflect.Descriptor instead.
 func (*AdAck) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{7}
+	return file_roost_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *AdAck) GetSequence() uint64 {
@@ -858,7 +989,7 @@ type WatchAds struct {
 
 func (x *WatchAds) Reset() {
 	*x = WatchAds{}
-	mi := &file_roost_proto_msgTypes[8]
+	mi := &file_roost_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -870,7 +1001,7 @@ func (x *WatchAds) String() string {
 func (*WatchAds) ProtoMessage() {}
 
 func (x *WatchAds) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[8]
+	mi := &file_roost_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -883,7 +1014,7 @@ func (x *WatchAds) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchAds.ProtoReflect.Descriptor instead.
 func (*WatchAds) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{8}
+	return file_roost_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *WatchAds) GetType() string {
@@ -913,7 +1044,7 @@ type AdDelta struct {
 
 func (x *AdDelta) Reset() {
 	*x = AdDelta{}
-	mi := &file_roost_proto_msgTypes[9]
+	mi := &file_roost_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -925,7 +1056,7 @@ func (x *AdDelta) String() string {
 func (*AdDelta) ProtoMessage() {}
 
 func (x *AdDelta) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[9]
+	mi := &file_roost_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -938,7 +1069,7 @@ func (x *AdDelta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdDelta.ProtoReflect.Descriptor instead.
 func (*AdDelta) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{9}
+	return file_roost_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *AdDelta) GetName() string {
@@ -1005,7 +1136,7 @@ type WatchLeader struct {
 
 func (x *WatchLeader) Reset() {
 	*x = WatchLeader{}
-	mi := &file_roost_proto_msgTypes[10]
+	mi := &file_roost_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1017,7 +1148,7 @@ func (x *WatchLeader) String() string {
 func (*WatchLeader) ProtoMessage() {}
 
 func (x *WatchLeader) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[10]
+	mi := &file_roost_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1030,7 +1161,7 @@ func (x *WatchLeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchLeader.ProtoReflect.Descriptor instead.
 func (*WatchLeader) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{10}
+	return file_roost_proto_rawDescGZIP(), []int{12}
 }
 
 // LeaderNews tells who leads, as this negotiator knows it. It is sent at once, at each
@@ -1050,7 +1181,7 @@ type LeaderNews struct {
 
 func (x *LeaderNews) Reset() {
 	*x = LeaderNews{}
-	mi := &file_roost_proto_msgTypes[11]
+	mi := &file_roost_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1062,7 +1193,7 @@ func (x *LeaderNews) String() string {
 func (*LeaderNews) ProtoMessage() {}
 
 func (x *LeaderNews) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[11]
+	mi := &file_roost_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1075,7 +1206,7 @@ func (x *LeaderNews) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaderNews.ProtoReflect.Descriptor instead.
 func (*LeaderNews) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{11}
+	return file_roost_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *LeaderNews) GetName() string {
@@ -1134,7 +1265,7 @@ type FromSchedd struct {
 
 func (x *FromSchedd) Reset() {
 	*x = FromSchedd{}
-	mi := &file_roost_proto_msgTypes[12]
+	mi := &file_roost_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1146,7 +1277,7 @@ func (x *FromSchedd) String() string {
 func (*FromSchedd) ProtoMessage() {}
 
 func (x *FromSchedd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[12]
+	mi := &file_roost_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1159,7 +1290,7 @@ func (x *FromSchedd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromSchedd.ProtoReflect.Descriptor instead.
 func (*FromSchedd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{12}
+	return file_roost_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *FromSchedd) GetOf() isFromSchedd_Of {
@@ -1333,7 +1464,7 @@ type Told struct {
 
 func (x *Told) Reset() {
 	*x = Told{}
-	mi := &file_roost_proto_msgTypes[13]
+	mi := &file_roost_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1345,7 +1476,7 @@ func (x *Told) String() string {
 func (*Told) ProtoMessage() {}
 
 func (x *Told) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[13]
+	mi := &file_roost_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1358,7 +1489,7 @@ func (x *Told) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Told.ProtoReflect.Descriptor instead.
 func (*Told) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{13}
+	return file_roost_proto_rawDescGZIP(), []int{15}
 }
 
 // PolicySeen confirms a policy: this schedd now obeys it.
@@ -1371,7 +1502,7 @@ type PolicySeen struct {
 
 func (x *PolicySeen) Reset() {
 	*x = PolicySeen{}
-	mi := &file_roost_proto_msgTypes[14]
+	mi := &file_roost_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1383,7 +1514,7 @@ func (x *PolicySeen) String() string {
 func (*PolicySeen) ProtoMessage() {}
 
 func (x *PolicySeen) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[14]
+	mi := &file_roost_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1396,7 +1527,7 @@ func (x *PolicySeen) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PolicySeen.ProtoReflect.Descriptor instead.
 func (*PolicySeen) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{14}
+	return file_roost_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *PolicySeen) GetVersion() uint64 {
@@ -1423,7 +1554,7 @@ type ScheddHello struct {
 
 func (x *ScheddHello) Reset() {
 	*x = ScheddHello{}
-	mi := &file_roost_proto_msgTypes[15]
+	mi := &file_roost_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1435,7 +1566,7 @@ func (x *ScheddHello) String() string {
 func (*ScheddHello) ProtoMessage() {}
 
 func (x *ScheddHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[15]
+	mi := &file_roost_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1448,7 +1579,7 @@ func (x *ScheddHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScheddHello.ProtoReflect.Descriptor instead.
 func (*ScheddHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{15}
+	return file_roost_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ScheddHello) GetName() string {
@@ -1514,7 +1645,7 @@ type HeldGrant struct {
 
 func (x *HeldGrant) Reset() {
 	*x = HeldGrant{}
-	mi := &file_roost_proto_msgTypes[16]
+	mi := &file_roost_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1526,7 +1657,7 @@ func (x *HeldGrant) String() string {
 func (*HeldGrant) ProtoMessage() {}
 
 func (x *HeldGrant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[16]
+	mi := &file_roost_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1539,7 +1670,7 @@ func (x *HeldGrant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeldGrant.ProtoReflect.Descriptor instead.
 func (*HeldGrant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{16}
+	return file_roost_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *HeldGrant) GetGrant() uint64 {
@@ -1611,7 +1742,7 @@ type RequestUpdate struct {
 
 func (x *RequestUpdate) Reset() {
 	*x = RequestUpdate{}
-	mi := &file_roost_proto_msgTypes[17]
+	mi := &file_roost_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1623,7 +1754,7 @@ func (x *RequestUpdate) String() string {
 func (*RequestUpdate) ProtoMessage() {}
 
 func (x *RequestUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[17]
+	mi := &file_roost_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1636,7 +1767,7 @@ func (x *RequestUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestUpdate.ProtoReflect.Descriptor instead.
 func (*RequestUpdate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{17}
+	return file_roost_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *RequestUpdate) GetId() uint64 {
@@ -1812,7 +1943,7 @@ type Proposal struct {
 
 func (x *Proposal) Reset() {
 	*x = Proposal{}
-	mi := &file_roost_proto_msgTypes[18]
+	mi := &file_roost_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1824,7 +1955,7 @@ func (x *Proposal) String() string {
 func (*Proposal) ProtoMessage() {}
 
 func (x *Proposal) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[18]
+	mi := &file_roost_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1837,7 +1968,7 @@ func (x *Proposal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Proposal.ProtoReflect.Descriptor instead.
 func (*Proposal) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{18}
+	return file_roost_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Proposal) GetNode() string {
@@ -1875,7 +2006,7 @@ type GrantResult struct {
 
 func (x *GrantResult) Reset() {
 	*x = GrantResult{}
-	mi := &file_roost_proto_msgTypes[19]
+	mi := &file_roost_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1887,7 +2018,7 @@ func (x *GrantResult) String() string {
 func (*GrantResult) ProtoMessage() {}
 
 func (x *GrantResult) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[19]
+	mi := &file_roost_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1900,7 +2031,7 @@ func (x *GrantResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GrantResult.ProtoReflect.Descriptor instead.
 func (*GrantResult) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{19}
+	return file_roost_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *GrantResult) GetGrant() uint64 {
@@ -1963,7 +2094,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_roost_proto_msgTypes[20]
+	mi := &file_roost_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1975,7 +2106,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[20]
+	mi := &file_roost_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1988,7 +2119,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{20}
+	return file_roost_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Outcome) GetNode() string {
@@ -2058,7 +2189,7 @@ type WhyWaiting struct {
 
 func (x *WhyWaiting) Reset() {
 	*x = WhyWaiting{}
-	mi := &file_roost_proto_msgTypes[21]
+	mi := &file_roost_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2070,7 +2201,7 @@ func (x *WhyWaiting) String() string {
 func (*WhyWaiting) ProtoMessage() {}
 
 func (x *WhyWaiting) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[21]
+	mi := &file_roost_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2083,7 +2214,7 @@ func (x *WhyWaiting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyWaiting.ProtoReflect.Descriptor instead.
 func (*WhyWaiting) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{21}
+	return file_roost_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *WhyWaiting) GetRequest() uint64 {
@@ -2113,7 +2244,7 @@ type Demand struct {
 
 func (x *Demand) Reset() {
 	*x = Demand{}
-	mi := &file_roost_proto_msgTypes[22]
+	mi := &file_roost_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2125,7 +2256,7 @@ func (x *Demand) String() string {
 func (*Demand) ProtoMessage() {}
 
 func (x *Demand) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[22]
+	mi := &file_roost_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2138,7 +2269,7 @@ func (x *Demand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Demand.ProtoReflect.Descriptor instead.
 func (*Demand) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{22}
+	return file_roost_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Demand) GetOwner() string {
@@ -2224,7 +2355,7 @@ type Admit struct {
 
 func (x *Admit) Reset() {
 	*x = Admit{}
-	mi := &file_roost_proto_msgTypes[23]
+	mi := &file_roost_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2236,7 +2367,7 @@ func (x *Admit) String() string {
 func (*Admit) ProtoMessage() {}
 
 func (x *Admit) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[23]
+	mi := &file_roost_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2249,7 +2380,7 @@ func (x *Admit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Admit.ProtoReflect.Descriptor instead.
 func (*Admit) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{23}
+	return file_roost_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Admit) GetId() uint64 {
@@ -2284,7 +2415,7 @@ type Admitted struct {
 
 func (x *Admitted) Reset() {
 	*x = Admitted{}
-	mi := &file_roost_proto_msgTypes[24]
+	mi := &file_roost_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2296,7 +2427,7 @@ func (x *Admitted) String() string {
 func (*Admitted) ProtoMessage() {}
 
 func (x *Admitted) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[24]
+	mi := &file_roost_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2309,7 +2440,7 @@ func (x *Admitted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Admitted.ProtoReflect.Descriptor instead.
 func (*Admitted) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{24}
+	return file_roost_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Admitted) GetId() uint64 {
@@ -2366,7 +2497,7 @@ type Policy struct {
 
 func (x *Policy) Reset() {
 	*x = Policy{}
-	mi := &file_roost_proto_msgTypes[25]
+	mi := &file_roost_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2378,7 +2509,7 @@ func (x *Policy) String() string {
 func (*Policy) ProtoMessage() {}
 
 func (x *Policy) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[25]
+	mi := &file_roost_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2391,7 +2522,7 @@ func (x *Policy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Policy.ProtoReflect.Descriptor instead.
 func (*Policy) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{25}
+	return file_roost_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Policy) GetAdmission() bool {
@@ -2520,7 +2651,7 @@ type DrainedNode struct {
 
 func (x *DrainedNode) Reset() {
 	*x = DrainedNode{}
-	mi := &file_roost_proto_msgTypes[26]
+	mi := &file_roost_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2532,7 +2663,7 @@ func (x *DrainedNode) String() string {
 func (*DrainedNode) ProtoMessage() {}
 
 func (x *DrainedNode) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[26]
+	mi := &file_roost_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2545,7 +2676,7 @@ func (x *DrainedNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainedNode.ProtoReflect.Descriptor instead.
 func (*DrainedNode) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{26}
+	return file_roost_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *DrainedNode) GetNode() string {
@@ -2592,7 +2723,7 @@ type Names struct {
 
 func (x *Names) Reset() {
 	*x = Names{}
-	mi := &file_roost_proto_msgTypes[27]
+	mi := &file_roost_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2604,7 +2735,7 @@ func (x *Names) String() string {
 func (*Names) ProtoMessage() {}
 
 func (x *Names) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[27]
+	mi := &file_roost_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2617,7 +2748,7 @@ func (x *Names) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Names.ProtoReflect.Descriptor instead.
 func (*Names) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{27}
+	return file_roost_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Names) GetName() []string {
@@ -2658,7 +2789,7 @@ type JobQueue struct {
 
 func (x *JobQueue) Reset() {
 	*x = JobQueue{}
-	mi := &file_roost_proto_msgTypes[28]
+	mi := &file_roost_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2670,7 +2801,7 @@ func (x *JobQueue) String() string {
 func (*JobQueue) ProtoMessage() {}
 
 func (x *JobQueue) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[28]
+	mi := &file_roost_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2683,7 +2814,7 @@ func (x *JobQueue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobQueue.ProtoReflect.Descriptor instead.
 func (*JobQueue) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{28}
+	return file_roost_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *JobQueue) GetName() string {
@@ -2851,7 +2982,7 @@ type Roll struct {
 
 func (x *Roll) Reset() {
 	*x = Roll{}
-	mi := &file_roost_proto_msgTypes[29]
+	mi := &file_roost_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2863,7 +2994,7 @@ func (x *Roll) String() string {
 func (*Roll) ProtoMessage() {}
 
 func (x *Roll) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[29]
+	mi := &file_roost_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2876,7 +3007,7 @@ func (x *Roll) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Roll.ProtoReflect.Descriptor instead.
 func (*Roll) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{29}
+	return file_roost_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Roll) GetEntries() []string {
@@ -2905,7 +3036,7 @@ type Extent struct {
 
 func (x *Extent) Reset() {
 	*x = Extent{}
-	mi := &file_roost_proto_msgTypes[30]
+	mi := &file_roost_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2917,7 +3048,7 @@ func (x *Extent) String() string {
 func (*Extent) ProtoMessage() {}
 
 func (x *Extent) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[30]
+	mi := &file_roost_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2930,7 +3061,7 @@ func (x *Extent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Extent.ProtoReflect.Descriptor instead.
 func (*Extent) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{30}
+	return file_roost_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Extent) GetMilliCpus() int64 {
@@ -3001,7 +3132,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_roost_proto_msgTypes[31]
+	mi := &file_roost_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3013,7 +3144,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[31]
+	mi := &file_roost_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3026,7 +3157,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{31}
+	return file_roost_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Usage) GetOwner() string {
@@ -3068,7 +3199,7 @@ type ToSchedd struct {
 
 func (x *ToSchedd) Reset() {
 	*x = ToSchedd{}
-	mi := &file_roost_proto_msgTypes[32]
+	mi := &file_roost_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3080,7 +3211,7 @@ func (x *ToSchedd) String() string {
 func (*ToSchedd) ProtoMessage() {}
 
 func (x *ToSchedd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[32]
+	mi := &file_roost_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3093,7 +3224,7 @@ func (x *ToSchedd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToSchedd.ProtoReflect.Descriptor instead.
 func (*ToSchedd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{32}
+	return file_roost_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ToSchedd) GetOf() isToSchedd_Of {
@@ -3223,7 +3354,7 @@ type Room struct {
 
 func (x *Room) Reset() {
 	*x = Room{}
-	mi := &file_roost_proto_msgTypes[33]
+	mi := &file_roost_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3235,7 +3366,7 @@ func (x *Room) String() string {
 func (*Room) ProtoMessage() {}
 
 func (x *Room) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[33]
+	mi := &file_roost_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3248,7 +3379,7 @@ func (x *Room) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Room.ProtoReflect.Descriptor instead.
 func (*Room) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{33}
+	return file_roost_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Room) GetQueue() string {
@@ -3269,7 +3400,7 @@ type Kept struct {
 
 func (x *Kept) Reset() {
 	*x = Kept{}
-	mi := &file_roost_proto_msgTypes[34]
+	mi := &file_roost_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3281,7 +3412,7 @@ func (x *Kept) String() string {
 func (*Kept) ProtoMessage() {}
 
 func (x *Kept) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[34]
+	mi := &file_roost_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3294,7 +3425,7 @@ func (x *Kept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Kept.ProtoReflect.Descriptor instead.
 func (*Kept) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{34}
+	return file_roost_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Kept) GetNodes() []*KeptNode {
@@ -3316,7 +3447,7 @@ type KeptNode struct {
 
 func (x *KeptNode) Reset() {
 	*x = KeptNode{}
-	mi := &file_roost_proto_msgTypes[35]
+	mi := &file_roost_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3328,7 +3459,7 @@ func (x *KeptNode) String() string {
 func (*KeptNode) ProtoMessage() {}
 
 func (x *KeptNode) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[35]
+	mi := &file_roost_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3341,7 +3472,7 @@ func (x *KeptNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeptNode.ProtoReflect.Descriptor instead.
 func (*KeptNode) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{35}
+	return file_roost_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *KeptNode) GetNode() string {
@@ -3382,7 +3513,7 @@ type NegotiatorHello struct {
 
 func (x *NegotiatorHello) Reset() {
 	*x = NegotiatorHello{}
-	mi := &file_roost_proto_msgTypes[36]
+	mi := &file_roost_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3394,7 +3525,7 @@ func (x *NegotiatorHello) String() string {
 func (*NegotiatorHello) ProtoMessage() {}
 
 func (x *NegotiatorHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[36]
+	mi := &file_roost_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3407,7 +3538,7 @@ func (x *NegotiatorHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NegotiatorHello.ProtoReflect.Descriptor instead.
 func (*NegotiatorHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{36}
+	return file_roost_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *NegotiatorHello) GetEpoch() uint64 {
@@ -3456,7 +3587,7 @@ type Grant struct {
 
 func (x *Grant) Reset() {
 	*x = Grant{}
-	mi := &file_roost_proto_msgTypes[37]
+	mi := &file_roost_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3468,7 +3599,7 @@ func (x *Grant) String() string {
 func (*Grant) ProtoMessage() {}
 
 func (x *Grant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[37]
+	mi := &file_roost_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3481,7 +3612,7 @@ func (x *Grant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Grant.ProtoReflect.Descriptor instead.
 func (*Grant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{37}
+	return file_roost_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Grant) GetId() uint64 {
@@ -3623,7 +3754,7 @@ type Unplaced struct {
 
 func (x *Unplaced) Reset() {
 	*x = Unplaced{}
-	mi := &file_roost_proto_msgTypes[38]
+	mi := &file_roost_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3635,7 +3766,7 @@ func (x *Unplaced) String() string {
 func (*Unplaced) ProtoMessage() {}
 
 func (x *Unplaced) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[38]
+	mi := &file_roost_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3648,7 +3779,7 @@ func (x *Unplaced) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unplaced.ProtoReflect.Descriptor instead.
 func (*Unplaced) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{38}
+	return file_roost_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Unplaced) GetRequest() uint64 {
@@ -3681,7 +3812,7 @@ type CellQuestion struct {
 
 func (x *CellQuestion) Reset() {
 	*x = CellQuestion{}
-	mi := &file_roost_proto_msgTypes[39]
+	mi := &file_roost_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3693,7 +3824,7 @@ func (x *CellQuestion) String() string {
 func (*CellQuestion) ProtoMessage() {}
 
 func (x *CellQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[39]
+	mi := &file_roost_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3706,7 +3837,7 @@ func (x *CellQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellQuestion.ProtoReflect.Descriptor instead.
 func (*CellQuestion) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{39}
+	return file_roost_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *CellQuestion) GetPassed() bool {
@@ -3731,7 +3862,7 @@ type CellStatus struct {
 
 func (x *CellStatus) Reset() {
 	*x = CellStatus{}
-	mi := &file_roost_proto_msgTypes[40]
+	mi := &file_roost_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3743,7 +3874,7 @@ func (x *CellStatus) String() string {
 func (*CellStatus) ProtoMessage() {}
 
 func (x *CellStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[40]
+	mi := &file_roost_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3756,7 +3887,7 @@ func (x *CellStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellStatus.ProtoReflect.Descriptor instead.
 func (*CellStatus) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{40}
+	return file_roost_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *CellStatus) GetCell() string {
@@ -3826,7 +3957,7 @@ type CellMember struct {
 
 func (x *CellMember) Reset() {
 	*x = CellMember{}
-	mi := &file_roost_proto_msgTypes[41]
+	mi := &file_roost_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3838,7 +3969,7 @@ func (x *CellMember) String() string {
 func (*CellMember) ProtoMessage() {}
 
 func (x *CellMember) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[41]
+	mi := &file_roost_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3851,7 +3982,7 @@ func (x *CellMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellMember.ProtoReflect.Descriptor instead.
 func (*CellMember) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{41}
+	return file_roost_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *CellMember) GetId() string {
@@ -3932,7 +4063,7 @@ type CellChanged struct {
 
 func (x *CellChanged) Reset() {
 	*x = CellChanged{}
-	mi := &file_roost_proto_msgTypes[42]
+	mi := &file_roost_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3944,7 +4075,7 @@ func (x *CellChanged) String() string {
 func (*CellChanged) ProtoMessage() {}
 
 func (x *CellChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[42]
+	mi := &file_roost_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3957,7 +4088,7 @@ func (x *CellChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellChanged.ProtoReflect.Descriptor instead.
 func (*CellChanged) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{42}
+	return file_roost_proto_rawDescGZIP(), []int{44}
 }
 
 // ReplicaBytes is a message on a connection of the replicated log. The first message of
@@ -3974,7 +4105,7 @@ type ReplicaBytes struct {
 
 func (x *ReplicaBytes) Reset() {
 	*x = ReplicaBytes{}
-	mi := &file_roost_proto_msgTypes[43]
+	mi := &file_roost_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3986,7 +4117,7 @@ func (x *ReplicaBytes) String() string {
 func (*ReplicaBytes) ProtoMessage() {}
 
 func (x *ReplicaBytes) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[43]
+	mi := &file_roost_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3999,7 +4130,7 @@ func (x *ReplicaBytes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaBytes.ProtoReflect.Descriptor instead.
 func (*ReplicaBytes) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{43}
+	return file_roost_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ReplicaBytes) GetData() []byte {
@@ -4042,7 +4173,7 @@ type ReplicaHello struct {
 
 func (x *ReplicaHello) Reset() {
 	*x = ReplicaHello{}
-	mi := &file_roost_proto_msgTypes[44]
+	mi := &file_roost_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4054,7 +4185,7 @@ func (x *ReplicaHello) String() string {
 func (*ReplicaHello) ProtoMessage() {}
 
 func (x *ReplicaHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[44]
+	mi := &file_roost_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4067,7 +4198,7 @@ func (x *ReplicaHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaHello.ProtoReflect.Descriptor instead.
 func (*ReplicaHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{44}
+	return file_roost_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ReplicaHello) GetId() string {
@@ -4121,7 +4252,7 @@ type ReplicaState struct {
 
 func (x *ReplicaState) Reset() {
 	*x = ReplicaState{}
-	mi := &file_roost_proto_msgTypes[45]
+	mi := &file_roost_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4133,7 +4264,7 @@ func (x *ReplicaState) String() string {
 func (*ReplicaState) ProtoMessage() {}
 
 func (x *ReplicaState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[45]
+	mi := &file_roost_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4146,7 +4277,7 @@ func (x *ReplicaState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaState.ProtoReflect.Descriptor instead.
 func (*ReplicaState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{45}
+	return file_roost_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ReplicaState) GetId() string {
@@ -4264,7 +4395,7 @@ type ReplicaMember struct {
 
 func (x *ReplicaMember) Reset() {
 	*x = ReplicaMember{}
-	mi := &file_roost_proto_msgTypes[46]
+	mi := &file_roost_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4276,7 +4407,7 @@ func (x *ReplicaMember) String() string {
 func (*ReplicaMember) ProtoMessage() {}
 
 func (x *ReplicaMember) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[46]
+	mi := &file_roost_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4289,7 +4420,7 @@ func (x *ReplicaMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaMember.ProtoReflect.Descriptor instead.
 func (*ReplicaMember) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{46}
+	return file_roost_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *ReplicaMember) GetId() string {
@@ -4334,7 +4465,7 @@ type ToStartd struct {
 
 func (x *ToStartd) Reset() {
 	*x = ToStartd{}
-	mi := &file_roost_proto_msgTypes[47]
+	mi := &file_roost_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4346,7 +4477,7 @@ func (x *ToStartd) String() string {
 func (*ToStartd) ProtoMessage() {}
 
 func (x *ToStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[47]
+	mi := &file_roost_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4359,7 +4490,7 @@ func (x *ToStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToStartd.ProtoReflect.Descriptor instead.
 func (*ToStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{47}
+	return file_roost_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ToStartd) GetOf() isToStartd_Of {
@@ -4639,7 +4770,7 @@ type HoldChecks struct {
 
 func (x *HoldChecks) Reset() {
 	*x = HoldChecks{}
-	mi := &file_roost_proto_msgTypes[48]
+	mi := &file_roost_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4651,7 +4782,7 @@ func (x *HoldChecks) String() string {
 func (*HoldChecks) ProtoMessage() {}
 
 func (x *HoldChecks) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[48]
+	mi := &file_roost_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4664,7 +4795,7 @@ func (x *HoldChecks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HoldChecks.ProtoReflect.Descriptor instead.
 func (*HoldChecks) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{48}
+	return file_roost_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *HoldChecks) GetAttempt() *scheddapi.AttemptRef {
@@ -4699,7 +4830,7 @@ type SessionHello struct {
 
 func (x *SessionHello) Reset() {
 	*x = SessionHello{}
-	mi := &file_roost_proto_msgTypes[49]
+	mi := &file_roost_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4711,7 +4842,7 @@ func (x *SessionHello) String() string {
 func (*SessionHello) ProtoMessage() {}
 
 func (x *SessionHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[49]
+	mi := &file_roost_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4724,7 +4855,7 @@ func (x *SessionHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionHello.ProtoReflect.Descriptor instead.
 func (*SessionHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{49}
+	return file_roost_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *SessionHello) GetSchedd() string {
@@ -4797,7 +4928,7 @@ type ClaimRequest struct {
 
 func (x *ClaimRequest) Reset() {
 	*x = ClaimRequest{}
-	mi := &file_roost_proto_msgTypes[50]
+	mi := &file_roost_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4809,7 +4940,7 @@ func (x *ClaimRequest) String() string {
 func (*ClaimRequest) ProtoMessage() {}
 
 func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[50]
+	mi := &file_roost_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4822,7 +4953,7 @@ func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimRequest.ProtoReflect.Descriptor instead.
 func (*ClaimRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{50}
+	return file_roost_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ClaimRequest) GetGrant() uint64 {
@@ -4978,7 +5109,7 @@ type PortRequest struct {
 
 func (x *PortRequest) Reset() {
 	*x = PortRequest{}
-	mi := &file_roost_proto_msgTypes[51]
+	mi := &file_roost_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4990,7 +5121,7 @@ func (x *PortRequest) String() string {
 func (*PortRequest) ProtoMessage() {}
 
 func (x *PortRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[51]
+	mi := &file_roost_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5003,7 +5134,7 @@ func (x *PortRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PortRequest.ProtoReflect.Descriptor instead.
 func (*PortRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{51}
+	return file_roost_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *PortRequest) GetName() string {
@@ -5049,7 +5180,7 @@ type Activate struct {
 
 func (x *Activate) Reset() {
 	*x = Activate{}
-	mi := &file_roost_proto_msgTypes[52]
+	mi := &file_roost_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5061,7 +5192,7 @@ func (x *Activate) String() string {
 func (*Activate) ProtoMessage() {}
 
 func (x *Activate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[52]
+	mi := &file_roost_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5074,7 +5205,7 @@ func (x *Activate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Activate.ProtoReflect.Descriptor instead.
 func (*Activate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{52}
+	return file_roost_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Activate) GetClaim() uint64 {
@@ -5114,7 +5245,7 @@ type Launch struct {
 
 func (x *Launch) Reset() {
 	*x = Launch{}
-	mi := &file_roost_proto_msgTypes[53]
+	mi := &file_roost_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5126,7 +5257,7 @@ func (x *Launch) String() string {
 func (*Launch) ProtoMessage() {}
 
 func (x *Launch) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[53]
+	mi := &file_roost_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5139,7 +5270,7 @@ func (x *Launch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Launch.ProtoReflect.Descriptor instead.
 func (*Launch) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{53}
+	return file_roost_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Launch) GetAttempt() *scheddapi.AttemptRef {
@@ -5160,7 +5291,7 @@ type TakeCheckpoint struct {
 
 func (x *TakeCheckpoint) Reset() {
 	*x = TakeCheckpoint{}
-	mi := &file_roost_proto_msgTypes[54]
+	mi := &file_roost_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5172,7 +5303,7 @@ func (x *TakeCheckpoint) String() string {
 func (*TakeCheckpoint) ProtoMessage() {}
 
 func (x *TakeCheckpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[54]
+	mi := &file_roost_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5185,7 +5316,7 @@ func (x *TakeCheckpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeCheckpoint.ProtoReflect.Descriptor instead.
 func (*TakeCheckpoint) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{54}
+	return file_roost_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *TakeCheckpoint) GetAttempt() *scheddapi.AttemptRef {
@@ -5215,7 +5346,7 @@ type CheckpointKept struct {
 
 func (x *CheckpointKept) Reset() {
 	*x = CheckpointKept{}
-	mi := &file_roost_proto_msgTypes[55]
+	mi := &file_roost_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5227,7 +5358,7 @@ func (x *CheckpointKept) String() string {
 func (*CheckpointKept) ProtoMessage() {}
 
 func (x *CheckpointKept) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[55]
+	mi := &file_roost_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5240,7 +5371,7 @@ func (x *CheckpointKept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointKept.ProtoReflect.Descriptor instead.
 func (*CheckpointKept) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{55}
+	return file_roost_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *CheckpointKept) GetAttempt() *scheddapi.AttemptRef {
@@ -5275,7 +5406,7 @@ type Freeze struct {
 
 func (x *Freeze) Reset() {
 	*x = Freeze{}
-	mi := &file_roost_proto_msgTypes[56]
+	mi := &file_roost_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5287,7 +5418,7 @@ func (x *Freeze) String() string {
 func (*Freeze) ProtoMessage() {}
 
 func (x *Freeze) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[56]
+	mi := &file_roost_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5300,7 +5431,7 @@ func (x *Freeze) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Freeze.ProtoReflect.Descriptor instead.
 func (*Freeze) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{56}
+	return file_roost_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *Freeze) GetAttempt() *scheddapi.AttemptRef {
@@ -5329,7 +5460,7 @@ type Signal struct {
 
 func (x *Signal) Reset() {
 	*x = Signal{}
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5341,7 +5472,7 @@ func (x *Signal) String() string {
 func (*Signal) ProtoMessage() {}
 
 func (x *Signal) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5354,7 +5485,7 @@ func (x *Signal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Signal.ProtoReflect.Descriptor instead.
 func (*Signal) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{57}
+	return file_roost_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *Signal) GetAttempt() *scheddapi.AttemptRef {
@@ -5383,7 +5514,7 @@ type Limit struct {
 
 func (x *Limit) Reset() {
 	*x = Limit{}
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5395,7 +5526,7 @@ func (x *Limit) String() string {
 func (*Limit) ProtoMessage() {}
 
 func (x *Limit) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5408,7 +5539,7 @@ func (x *Limit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limit.ProtoReflect.Descriptor instead.
 func (*Limit) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{58}
+	return file_roost_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *Limit) GetAttempt() *scheddapi.AttemptRef {
@@ -5444,7 +5575,7 @@ type HostFiles struct {
 
 func (x *HostFiles) Reset() {
 	*x = HostFiles{}
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5456,7 +5587,7 @@ func (x *HostFiles) String() string {
 func (*HostFiles) ProtoMessage() {}
 
 func (x *HostFiles) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5469,7 +5600,7 @@ func (x *HostFiles) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostFiles.ProtoReflect.Descriptor instead.
 func (*HostFiles) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{59}
+	return file_roost_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *HostFiles) GetAttempt() *scheddapi.AttemptRef {
@@ -5506,7 +5637,7 @@ type Message struct {
 
 func (x *Message) Reset() {
 	*x = Message{}
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5518,7 +5649,7 @@ func (x *Message) String() string {
 func (*Message) ProtoMessage() {}
 
 func (x *Message) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5531,7 +5662,7 @@ func (x *Message) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Message.ProtoReflect.Descriptor instead.
 func (*Message) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{60}
+	return file_roost_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *Message) GetAttempt() *scheddapi.AttemptRef {
@@ -5612,7 +5743,7 @@ type Program struct {
 
 func (x *Program) Reset() {
 	*x = Program{}
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5624,7 +5755,7 @@ func (x *Program) String() string {
 func (*Program) ProtoMessage() {}
 
 func (x *Program) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5637,7 +5768,7 @@ func (x *Program) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Program.ProtoReflect.Descriptor instead.
 func (*Program) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{61}
+	return file_roost_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *Program) GetExecutable() string {
@@ -5888,7 +6019,7 @@ type ServiceProgram struct {
 
 func (x *ServiceProgram) Reset() {
 	*x = ServiceProgram{}
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5900,7 +6031,7 @@ func (x *ServiceProgram) String() string {
 func (*ServiceProgram) ProtoMessage() {}
 
 func (x *ServiceProgram) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5913,7 +6044,7 @@ func (x *ServiceProgram) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceProgram.ProtoReflect.Descriptor instead.
 func (*ServiceProgram) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{62}
+	return file_roost_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *ServiceProgram) GetChecks() []*HealthCheck {
@@ -5971,7 +6102,7 @@ type NameRight struct {
 
 func (x *NameRight) Reset() {
 	*x = NameRight{}
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5983,7 +6114,7 @@ func (x *NameRight) String() string {
 func (*NameRight) ProtoMessage() {}
 
 func (x *NameRight) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5996,7 +6127,7 @@ func (x *NameRight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NameRight.ProtoReflect.Descriptor instead.
 func (*NameRight) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{63}
+	return file_roost_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *NameRight) GetExpiresS() int64 {
@@ -6034,7 +6165,7 @@ type RenewNameRight struct {
 
 func (x *RenewNameRight) Reset() {
 	*x = RenewNameRight{}
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6046,7 +6177,7 @@ func (x *RenewNameRight) String() string {
 func (*RenewNameRight) ProtoMessage() {}
 
 func (x *RenewNameRight) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6059,7 +6190,7 @@ func (x *RenewNameRight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewNameRight.ProtoReflect.Descriptor instead.
 func (*RenewNameRight) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{64}
+	return file_roost_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *RenewNameRight) GetAttempt() *scheddapi.AttemptRef {
@@ -6112,7 +6243,7 @@ type HealthCheck struct {
 
 func (x *HealthCheck) Reset() {
 	*x = HealthCheck{}
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6124,7 +6255,7 @@ func (x *HealthCheck) String() string {
 func (*HealthCheck) ProtoMessage() {}
 
 func (x *HealthCheck) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6137,7 +6268,7 @@ func (x *HealthCheck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthCheck.ProtoReflect.Descriptor instead.
 func (*HealthCheck) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{65}
+	return file_roost_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *HealthCheck) GetName() string {
@@ -6248,7 +6379,7 @@ type Bounds struct {
 
 func (x *Bounds) Reset() {
 	*x = Bounds{}
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6260,7 +6391,7 @@ func (x *Bounds) String() string {
 func (*Bounds) ProtoMessage() {}
 
 func (x *Bounds) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6273,7 +6404,7 @@ func (x *Bounds) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bounds.ProtoReflect.Descriptor instead.
 func (*Bounds) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{66}
+	return file_roost_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *Bounds) GetCpuNs() int64 {
@@ -6350,7 +6481,7 @@ type CheckpointPolicy struct {
 
 func (x *CheckpointPolicy) Reset() {
 	*x = CheckpointPolicy{}
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6362,7 +6493,7 @@ func (x *CheckpointPolicy) String() string {
 func (*CheckpointPolicy) ProtoMessage() {}
 
 func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6375,7 +6506,7 @@ func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointPolicy.ProtoReflect.Descriptor instead.
 func (*CheckpointPolicy) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{67}
+	return file_roost_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *CheckpointPolicy) GetMethod() CheckpointPolicy_Method {
@@ -6473,7 +6604,7 @@ type Image struct {
 
 func (x *Image) Reset() {
 	*x = Image{}
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6485,7 +6616,7 @@ func (x *Image) String() string {
 func (*Image) ProtoMessage() {}
 
 func (x *Image) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6498,7 +6629,7 @@ func (x *Image) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Image.ProtoReflect.Descriptor instead.
 func (*Image) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{68}
+	return file_roost_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *Image) GetSequence() uint64 {
@@ -6611,7 +6742,7 @@ type FetchImageRequest struct {
 
 func (x *FetchImageRequest) Reset() {
 	*x = FetchImageRequest{}
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6623,7 +6754,7 @@ func (x *FetchImageRequest) String() string {
 func (*FetchImageRequest) ProtoMessage() {}
 
 func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6636,7 +6767,7 @@ func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchImageRequest.ProtoReflect.Descriptor instead.
 func (*FetchImageRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{69}
+	return file_roost_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *FetchImageRequest) GetSchedd() string {
@@ -6682,7 +6813,7 @@ type ImageRight struct {
 
 func (x *ImageRight) Reset() {
 	*x = ImageRight{}
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6694,7 +6825,7 @@ func (x *ImageRight) String() string {
 func (*ImageRight) ProtoMessage() {}
 
 func (x *ImageRight) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6707,7 +6838,7 @@ func (x *ImageRight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImageRight.ProtoReflect.Descriptor instead.
 func (*ImageRight) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{70}
+	return file_roost_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *ImageRight) GetSchedd() string {
@@ -6758,7 +6889,7 @@ type SignedImageRight struct {
 
 func (x *SignedImageRight) Reset() {
 	*x = SignedImageRight{}
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6770,7 +6901,7 @@ func (x *SignedImageRight) String() string {
 func (*SignedImageRight) ProtoMessage() {}
 
 func (x *SignedImageRight) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6783,7 +6914,7 @@ func (x *SignedImageRight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignedImageRight.ProtoReflect.Descriptor instead.
 func (*SignedImageRight) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{71}
+	return file_roost_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *SignedImageRight) GetRight() []byte {
@@ -6816,7 +6947,7 @@ type RemoveImageReply struct {
 
 func (x *RemoveImageReply) Reset() {
 	*x = RemoveImageReply{}
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6828,7 +6959,7 @@ func (x *RemoveImageReply) String() string {
 func (*RemoveImageReply) ProtoMessage() {}
 
 func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6841,7 +6972,7 @@ func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveImageReply.ProtoReflect.Descriptor instead.
 func (*RemoveImageReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{72}
+	return file_roost_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *RemoveImageReply) GetRemoved() bool {
@@ -6863,7 +6994,7 @@ type Vacate struct {
 
 func (x *Vacate) Reset() {
 	*x = Vacate{}
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6875,7 +7006,7 @@ func (x *Vacate) String() string {
 func (*Vacate) ProtoMessage() {}
 
 func (x *Vacate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6888,7 +7019,7 @@ func (x *Vacate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vacate.ProtoReflect.Descriptor instead.
 func (*Vacate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{73}
+	return file_roost_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *Vacate) GetAttempt() *scheddapi.AttemptRef {
@@ -6928,7 +7059,7 @@ type Acknowledge struct {
 
 func (x *Acknowledge) Reset() {
 	*x = Acknowledge{}
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6940,7 +7071,7 @@ func (x *Acknowledge) String() string {
 func (*Acknowledge) ProtoMessage() {}
 
 func (x *Acknowledge) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6953,7 +7084,7 @@ func (x *Acknowledge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Acknowledge.ProtoReflect.Descriptor instead.
 func (*Acknowledge) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{74}
+	return file_roost_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *Acknowledge) GetAttempts() []*scheddapi.AttemptRef {
@@ -6972,7 +7103,7 @@ type ReleaseClaim struct {
 
 func (x *ReleaseClaim) Reset() {
 	*x = ReleaseClaim{}
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6984,7 +7115,7 @@ func (x *ReleaseClaim) String() string {
 func (*ReleaseClaim) ProtoMessage() {}
 
 func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6997,7 +7128,7 @@ func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseClaim.ProtoReflect.Descriptor instead.
 func (*ReleaseClaim) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{75}
+	return file_roost_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *ReleaseClaim) GetClaim() uint64 {
@@ -7022,7 +7153,7 @@ type RenewLeases struct {
 
 func (x *RenewLeases) Reset() {
 	*x = RenewLeases{}
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7034,7 +7165,7 @@ func (x *RenewLeases) String() string {
 func (*RenewLeases) ProtoMessage() {}
 
 func (x *RenewLeases) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7047,7 +7178,7 @@ func (x *RenewLeases) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewLeases.ProtoReflect.Descriptor instead.
 func (*RenewLeases) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{76}
+	return file_roost_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *RenewLeases) GetHeard() uint64 {
@@ -7095,7 +7226,7 @@ type FromStartd struct {
 
 func (x *FromStartd) Reset() {
 	*x = FromStartd{}
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7107,7 +7238,7 @@ func (x *FromStartd) String() string {
 func (*FromStartd) ProtoMessage() {}
 
 func (x *FromStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7120,7 +7251,7 @@ func (x *FromStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromStartd.ProtoReflect.Descriptor instead.
 func (*FromStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{77}
+	return file_roost_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *FromStartd) GetOf() isFromStartd_Of {
@@ -7346,7 +7477,7 @@ type TaskHealth struct {
 
 func (x *TaskHealth) Reset() {
 	*x = TaskHealth{}
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7358,7 +7489,7 @@ func (x *TaskHealth) String() string {
 func (*TaskHealth) ProtoMessage() {}
 
 func (x *TaskHealth) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7371,7 +7502,7 @@ func (x *TaskHealth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskHealth.ProtoReflect.Descriptor instead.
 func (*TaskHealth) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{78}
+	return file_roost_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *TaskHealth) GetAttempt() *scheddapi.AttemptRef {
@@ -7435,7 +7566,7 @@ type ReachWanted struct {
 
 func (x *ReachWanted) Reset() {
 	*x = ReachWanted{}
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7447,7 +7578,7 @@ func (x *ReachWanted) String() string {
 func (*ReachWanted) ProtoMessage() {}
 
 func (x *ReachWanted) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7460,7 +7591,7 @@ func (x *ReachWanted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachWanted.ProtoReflect.Descriptor instead.
 func (*ReachWanted) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{79}
+	return file_roost_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *ReachWanted) GetAttempt() *scheddapi.AttemptRef {
@@ -7490,7 +7621,7 @@ type ReachCall struct {
 
 func (x *ReachCall) Reset() {
 	*x = ReachCall{}
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7502,7 +7633,7 @@ func (x *ReachCall) String() string {
 func (*ReachCall) ProtoMessage() {}
 
 func (x *ReachCall) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7515,7 +7646,7 @@ func (x *ReachCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachCall.ProtoReflect.Descriptor instead.
 func (*ReachCall) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{80}
+	return file_roost_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *ReachCall) GetCommand() []string {
@@ -7566,7 +7697,7 @@ type ReachOutput struct {
 
 func (x *ReachOutput) Reset() {
 	*x = ReachOutput{}
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7578,7 +7709,7 @@ func (x *ReachOutput) String() string {
 func (*ReachOutput) ProtoMessage() {}
 
 func (x *ReachOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7591,7 +7722,7 @@ func (x *ReachOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachOutput.ProtoReflect.Descriptor instead.
 func (*ReachOutput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{81}
+	return file_roost_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *ReachOutput) GetAttempt() *scheddapi.AttemptRef {
@@ -7679,7 +7810,7 @@ type SessionWelcome struct {
 
 func (x *SessionWelcome) Reset() {
 	*x = SessionWelcome{}
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7691,7 +7822,7 @@ func (x *SessionWelcome) String() string {
 func (*SessionWelcome) ProtoMessage() {}
 
 func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7704,7 +7835,7 @@ func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionWelcome.ProtoReflect.Descriptor instead.
 func (*SessionWelcome) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{82}
+	return file_roost_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *SessionWelcome) GetNode() string {
@@ -7761,7 +7892,7 @@ type ClaimState struct {
 
 func (x *ClaimState) Reset() {
 	*x = ClaimState{}
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7773,7 +7904,7 @@ func (x *ClaimState) String() string {
 func (*ClaimState) ProtoMessage() {}
 
 func (x *ClaimState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7786,7 +7917,7 @@ func (x *ClaimState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimState.ProtoReflect.Descriptor instead.
 func (*ClaimState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{83}
+	return file_roost_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *ClaimState) GetClaim() uint64 {
@@ -7878,7 +8009,7 @@ type ClaimReady struct {
 
 func (x *ClaimReady) Reset() {
 	*x = ClaimReady{}
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7890,7 +8021,7 @@ func (x *ClaimReady) String() string {
 func (*ClaimReady) ProtoMessage() {}
 
 func (x *ClaimReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7903,7 +8034,7 @@ func (x *ClaimReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReady.ProtoReflect.Descriptor instead.
 func (*ClaimReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{84}
+	return file_roost_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *ClaimReady) GetClaim() uint64 {
@@ -7933,7 +8064,7 @@ type Suspended struct {
 
 func (x *Suspended) Reset() {
 	*x = Suspended{}
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7945,7 +8076,7 @@ func (x *Suspended) String() string {
 func (*Suspended) ProtoMessage() {}
 
 func (x *Suspended) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7958,7 +8089,7 @@ func (x *Suspended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Suspended.ProtoReflect.Descriptor instead.
 func (*Suspended) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{85}
+	return file_roost_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *Suspended) GetAttempt() *scheddapi.AttemptRef {
@@ -8002,7 +8133,7 @@ type ClaimReply struct {
 
 func (x *ClaimReply) Reset() {
 	*x = ClaimReply{}
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8014,7 +8145,7 @@ func (x *ClaimReply) String() string {
 func (*ClaimReply) ProtoMessage() {}
 
 func (x *ClaimReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8027,7 +8158,7 @@ func (x *ClaimReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReply.ProtoReflect.Descriptor instead.
 func (*ClaimReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{86}
+	return file_roost_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *ClaimReply) GetGrant() uint64 {
@@ -8113,7 +8244,7 @@ type InputReady struct {
 
 func (x *InputReady) Reset() {
 	*x = InputReady{}
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8125,7 +8256,7 @@ func (x *InputReady) String() string {
 func (*InputReady) ProtoMessage() {}
 
 func (x *InputReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8138,7 +8269,7 @@ func (x *InputReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputReady.ProtoReflect.Descriptor instead.
 func (*InputReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{87}
+	return file_roost_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *InputReady) GetAttempt() *scheddapi.AttemptRef {
@@ -8179,7 +8310,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8191,7 +8322,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8204,7 +8335,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{88}
+	return file_roost_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *Started) GetAttempt() *scheddapi.AttemptRef {
@@ -8245,7 +8376,7 @@ type Exited struct {
 
 func (x *Exited) Reset() {
 	*x = Exited{}
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8257,7 +8388,7 @@ func (x *Exited) String() string {
 func (*Exited) ProtoMessage() {}
 
 func (x *Exited) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8270,7 +8401,7 @@ func (x *Exited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exited.ProtoReflect.Descriptor instead.
 func (*Exited) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{89}
+	return file_roost_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *Exited) GetAttempt() *scheddapi.AttemptRef {
@@ -8358,7 +8489,7 @@ type CheckpointTaken struct {
 
 func (x *CheckpointTaken) Reset() {
 	*x = CheckpointTaken{}
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8370,7 +8501,7 @@ func (x *CheckpointTaken) String() string {
 func (*CheckpointTaken) ProtoMessage() {}
 
 func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8383,7 +8514,7 @@ func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointTaken.ProtoReflect.Descriptor instead.
 func (*CheckpointTaken) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{90}
+	return file_roost_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *CheckpointTaken) GetAttempt() *scheddapi.AttemptRef {
@@ -8430,7 +8561,7 @@ type UsageReport struct {
 
 func (x *UsageReport) Reset() {
 	*x = UsageReport{}
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8442,7 +8573,7 @@ func (x *UsageReport) String() string {
 func (*UsageReport) ProtoMessage() {}
 
 func (x *UsageReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8455,7 +8586,7 @@ func (x *UsageReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageReport.ProtoReflect.Descriptor instead.
 func (*UsageReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{91}
+	return file_roost_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *UsageReport) GetAttempts() []*AttemptUsage {
@@ -8479,7 +8610,7 @@ type AttemptUsage struct {
 
 func (x *AttemptUsage) Reset() {
 	*x = AttemptUsage{}
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8491,7 +8622,7 @@ func (x *AttemptUsage) String() string {
 func (*AttemptUsage) ProtoMessage() {}
 
 func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8504,7 +8635,7 @@ func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptUsage.ProtoReflect.Descriptor instead.
 func (*AttemptUsage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{92}
+	return file_roost_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *AttemptUsage) GetAttempt() *scheddapi.AttemptRef {
@@ -8545,7 +8676,7 @@ type ClaimLost struct {
 
 func (x *ClaimLost) Reset() {
 	*x = ClaimLost{}
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8557,7 +8688,7 @@ func (x *ClaimLost) String() string {
 func (*ClaimLost) ProtoMessage() {}
 
 func (x *ClaimLost) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8570,7 +8701,7 @@ func (x *ClaimLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimLost.ProtoReflect.Descriptor instead.
 func (*ClaimLost) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{93}
+	return file_roost_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *ClaimLost) GetClaim() uint64 {
@@ -8596,7 +8727,7 @@ type LeasesRenewed struct {
 
 func (x *LeasesRenewed) Reset() {
 	*x = LeasesRenewed{}
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8608,7 +8739,7 @@ func (x *LeasesRenewed) String() string {
 func (*LeasesRenewed) ProtoMessage() {}
 
 func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8621,7 +8752,7 @@ func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeasesRenewed.ProtoReflect.Descriptor instead.
 func (*LeasesRenewed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{94}
+	return file_roost_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *LeasesRenewed) GetWord() uint64 {
@@ -8644,7 +8775,7 @@ type FileEntry struct {
 
 func (x *FileEntry) Reset() {
 	*x = FileEntry{}
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8656,7 +8787,7 @@ func (x *FileEntry) String() string {
 func (*FileEntry) ProtoMessage() {}
 
 func (x *FileEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8669,7 +8800,7 @@ func (x *FileEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileEntry.ProtoReflect.Descriptor instead.
 func (*FileEntry) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{95}
+	return file_roost_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *FileEntry) GetName() string {
@@ -8729,7 +8860,7 @@ type FileChunk struct {
 
 func (x *FileChunk) Reset() {
 	*x = FileChunk{}
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8741,7 +8872,7 @@ func (x *FileChunk) String() string {
 func (*FileChunk) ProtoMessage() {}
 
 func (x *FileChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8754,7 +8885,7 @@ func (x *FileChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileChunk.ProtoReflect.Descriptor instead.
 func (*FileChunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{96}
+	return file_roost_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *FileChunk) GetSchedd() string {
@@ -8838,7 +8969,7 @@ type TransferTotals struct {
 
 func (x *TransferTotals) Reset() {
 	*x = TransferTotals{}
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8850,7 +8981,7 @@ func (x *TransferTotals) String() string {
 func (*TransferTotals) ProtoMessage() {}
 
 func (x *TransferTotals) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8863,7 +8994,7 @@ func (x *TransferTotals) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferTotals.ProtoReflect.Descriptor instead.
 func (*TransferTotals) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{97}
+	return file_roost_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *TransferTotals) GetFiles() uint64 {
@@ -8890,7 +9021,7 @@ type PutReply struct {
 
 func (x *PutReply) Reset() {
 	*x = PutReply{}
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8902,7 +9033,7 @@ func (x *PutReply) String() string {
 func (*PutReply) ProtoMessage() {}
 
 func (x *PutReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8915,7 +9046,7 @@ func (x *PutReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutReply.ProtoReflect.Descriptor instead.
 func (*PutReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{98}
+	return file_roost_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *PutReply) GetFiles() uint32 {
@@ -8944,7 +9075,7 @@ type FetchRequest struct {
 
 func (x *FetchRequest) Reset() {
 	*x = FetchRequest{}
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8956,7 +9087,7 @@ func (x *FetchRequest) String() string {
 func (*FetchRequest) ProtoMessage() {}
 
 func (x *FetchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8969,7 +9100,7 @@ func (x *FetchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchRequest.ProtoReflect.Descriptor instead.
 func (*FetchRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{99}
+	return file_roost_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *FetchRequest) GetSchedd() string {
@@ -9013,7 +9144,7 @@ type TailRequest struct {
 
 func (x *TailRequest) Reset() {
 	*x = TailRequest{}
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9025,7 +9156,7 @@ func (x *TailRequest) String() string {
 func (*TailRequest) ProtoMessage() {}
 
 func (x *TailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9038,7 +9169,7 @@ func (x *TailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailRequest.ProtoReflect.Descriptor instead.
 func (*TailRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{100}
+	return file_roost_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *TailRequest) GetSchedd() string {
@@ -9114,7 +9245,7 @@ type GuardSigns struct {
 
 func (x *GuardSigns) Reset() {
 	*x = GuardSigns{}
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9126,7 +9257,7 @@ func (x *GuardSigns) String() string {
 func (*GuardSigns) ProtoMessage() {}
 
 func (x *GuardSigns) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9139,7 +9270,7 @@ func (x *GuardSigns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardSigns.ProtoReflect.Descriptor instead.
 func (*GuardSigns) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{101}
+	return file_roost_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *GuardSigns) GetSequence() uint64 {
@@ -9282,7 +9413,7 @@ type IdleSource struct {
 
 func (x *IdleSource) Reset() {
 	*x = IdleSource{}
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9294,7 +9425,7 @@ func (x *IdleSource) String() string {
 func (*IdleSource) ProtoMessage() {}
 
 func (x *IdleSource) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9307,7 +9438,7 @@ func (x *IdleSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IdleSource.ProtoReflect.Descriptor instead.
 func (*IdleSource) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{102}
+	return file_roost_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *IdleSource) GetName() string {
@@ -9357,7 +9488,7 @@ type Pause struct {
 
 func (x *Pause) Reset() {
 	*x = Pause{}
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9369,7 +9500,7 @@ func (x *Pause) String() string {
 func (*Pause) ProtoMessage() {}
 
 func (x *Pause) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9382,7 +9513,7 @@ func (x *Pause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pause.ProtoReflect.Descriptor instead.
 func (*Pause) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{103}
+	return file_roost_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *Pause) GetUntil() int64 {
@@ -9433,7 +9564,7 @@ type GuardReport struct {
 
 func (x *GuardReport) Reset() {
 	*x = GuardReport{}
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9445,7 +9576,7 @@ func (x *GuardReport) String() string {
 func (*GuardReport) ProtoMessage() {}
 
 func (x *GuardReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9458,7 +9589,7 @@ func (x *GuardReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardReport.ProtoReflect.Descriptor instead.
 func (*GuardReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{104}
+	return file_roost_proto_rawDescGZIP(), []int{106}
 }
 
 func (x *GuardReport) GetStartd() string {
@@ -9536,7 +9667,7 @@ type OwnerFreeze struct {
 
 func (x *OwnerFreeze) Reset() {
 	*x = OwnerFreeze{}
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9548,7 +9679,7 @@ func (x *OwnerFreeze) String() string {
 func (*OwnerFreeze) ProtoMessage() {}
 
 func (x *OwnerFreeze) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9561,7 +9692,7 @@ func (x *OwnerFreeze) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerFreeze.ProtoReflect.Descriptor instead.
 func (*OwnerFreeze) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{105}
+	return file_roost_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *OwnerFreeze) GetAt() int64 {
@@ -9601,7 +9732,7 @@ type Tenant struct {
 
 func (x *Tenant) Reset() {
 	*x = Tenant{}
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9613,7 +9744,7 @@ func (x *Tenant) String() string {
 func (*Tenant) ProtoMessage() {}
 
 func (x *Tenant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9626,7 +9757,7 @@ func (x *Tenant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tenant.ProtoReflect.Descriptor instead.
 func (*Tenant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{106}
+	return file_roost_proto_rawDescGZIP(), []int{108}
 }
 
 func (x *Tenant) GetTask() string {
@@ -9695,7 +9826,7 @@ type PauseRequest struct {
 
 func (x *PauseRequest) Reset() {
 	*x = PauseRequest{}
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9707,7 +9838,7 @@ func (x *PauseRequest) String() string {
 func (*PauseRequest) ProtoMessage() {}
 
 func (x *PauseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9720,7 +9851,7 @@ func (x *PauseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseRequest.ProtoReflect.Descriptor instead.
 func (*PauseRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{107}
+	return file_roost_proto_rawDescGZIP(), []int{109}
 }
 
 func (x *PauseRequest) GetUntil() int64 {
@@ -9745,7 +9876,7 @@ type ResumeRequest struct {
 
 func (x *ResumeRequest) Reset() {
 	*x = ResumeRequest{}
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9757,7 +9888,7 @@ func (x *ResumeRequest) String() string {
 func (*ResumeRequest) ProtoMessage() {}
 
 func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9770,7 +9901,7 @@ func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{108}
+	return file_roost_proto_rawDescGZIP(), []int{110}
 }
 
 type OwnerReply struct {
@@ -9784,7 +9915,7 @@ type OwnerReply struct {
 
 func (x *OwnerReply) Reset() {
 	*x = OwnerReply{}
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9796,7 +9927,7 @@ func (x *OwnerReply) String() string {
 func (*OwnerReply) ProtoMessage() {}
 
 func (x *OwnerReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9809,7 +9940,7 @@ func (x *OwnerReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerReply.ProtoReflect.Descriptor instead.
 func (*OwnerReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{109}
+	return file_roost_proto_rawDescGZIP(), []int{111}
 }
 
 func (x *OwnerReply) GetPause() *Pause {
@@ -9841,7 +9972,7 @@ type MineRequest struct {
 
 func (x *MineRequest) Reset() {
 	*x = MineRequest{}
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9853,7 +9984,7 @@ func (x *MineRequest) String() string {
 func (*MineRequest) ProtoMessage() {}
 
 func (x *MineRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9866,7 +9997,7 @@ func (x *MineRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineRequest.ProtoReflect.Descriptor instead.
 func (*MineRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{110}
+	return file_roost_proto_rawDescGZIP(), []int{112}
 }
 
 type MineReply struct {
@@ -9880,7 +10011,7 @@ type MineReply struct {
 
 func (x *MineReply) Reset() {
 	*x = MineReply{}
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9892,7 +10023,7 @@ func (x *MineReply) String() string {
 func (*MineReply) ProtoMessage() {}
 
 func (x *MineReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9905,7 +10036,7 @@ func (x *MineReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineReply.ProtoReflect.Descriptor instead.
 func (*MineReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{111}
+	return file_roost_proto_rawDescGZIP(), []int{113}
 }
 
 func (x *MineReply) GetSigns() *GuardSigns {
@@ -9943,7 +10074,7 @@ type PresentRequest struct {
 
 func (x *PresentRequest) Reset() {
 	*x = PresentRequest{}
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9955,7 +10086,7 @@ func (x *PresentRequest) String() string {
 func (*PresentRequest) ProtoMessage() {}
 
 func (x *PresentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9968,7 +10099,7 @@ func (x *PresentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentRequest.ProtoReflect.Descriptor instead.
 func (*PresentRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{112}
+	return file_roost_proto_rawDescGZIP(), []int{114}
 }
 
 func (x *PresentRequest) GetInput() int64 {
@@ -10007,7 +10138,7 @@ type PresentReply struct {
 
 func (x *PresentReply) Reset() {
 	*x = PresentReply{}
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10019,7 +10150,7 @@ func (x *PresentReply) String() string {
 func (*PresentReply) ProtoMessage() {}
 
 func (x *PresentReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10032,7 +10163,7 @@ func (x *PresentReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentReply.ProtoReflect.Descriptor instead.
 func (*PresentReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{113}
+	return file_roost_proto_rawDescGZIP(), []int{115}
 }
 
 type GreetRequest struct {
@@ -10043,7 +10174,7 @@ type GreetRequest struct {
 
 func (x *GreetRequest) Reset() {
 	*x = GreetRequest{}
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10055,7 +10186,7 @@ func (x *GreetRequest) String() string {
 func (*GreetRequest) ProtoMessage() {}
 
 func (x *GreetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10068,7 +10199,7 @@ func (x *GreetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetRequest.ProtoReflect.Descriptor instead.
 func (*GreetRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{114}
+	return file_roost_proto_rawDescGZIP(), []int{116}
 }
 
 type GreetReply struct {
@@ -10081,7 +10212,7 @@ type GreetReply struct {
 
 func (x *GreetReply) Reset() {
 	*x = GreetReply{}
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10093,7 +10224,7 @@ func (x *GreetReply) String() string {
 func (*GreetReply) ProtoMessage() {}
 
 func (x *GreetReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10106,7 +10237,7 @@ func (x *GreetReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetReply.ProtoReflect.Descriptor instead.
 func (*GreetReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{115}
+	return file_roost_proto_rawDescGZIP(), []int{117}
 }
 
 func (x *GreetReply) GetPool() string {
@@ -10138,7 +10269,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10150,7 +10281,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10163,7 +10294,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{116}
+	return file_roost_proto_rawDescGZIP(), []int{118}
 }
 
 func (x *JoinRequest) GetSecret() []byte {
@@ -10219,7 +10350,7 @@ type JoinReply struct {
 
 func (x *JoinReply) Reset() {
 	*x = JoinReply{}
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10231,7 +10362,7 @@ func (x *JoinReply) String() string {
 func (*JoinReply) ProtoMessage() {}
 
 func (x *JoinReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10244,7 +10375,7 @@ func (x *JoinReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinReply.ProtoReflect.Descriptor instead.
 func (*JoinReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{117}
+	return file_roost_proto_rawDescGZIP(), []int{119}
 }
 
 func (x *JoinReply) GetCertificate() []byte {
@@ -10326,7 +10457,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[120]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10338,7 +10469,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[120]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10351,7 +10482,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{118}
+	return file_roost_proto_rawDescGZIP(), []int{120}
 }
 
 func (x *RenewRequest) GetRequest() []byte {
@@ -10370,7 +10501,7 @@ type RenewReply struct {
 
 func (x *RenewReply) Reset() {
 	*x = RenewReply{}
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[121]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10382,7 +10513,7 @@ func (x *RenewReply) String() string {
 func (*RenewReply) ProtoMessage() {}
 
 func (x *RenewReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[121]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10395,7 +10526,7 @@ func (x *RenewReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewReply.ProtoReflect.Descriptor instead.
 func (*RenewReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{119}
+	return file_roost_proto_rawDescGZIP(), []int{121}
 }
 
 func (x *RenewReply) GetCertificate() []byte {
@@ -10413,7 +10544,7 @@ type LeaveRequest struct {
 
 func (x *LeaveRequest) Reset() {
 	*x = LeaveRequest{}
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[122]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10425,7 +10556,7 @@ func (x *LeaveRequest) String() string {
 func (*LeaveRequest) ProtoMessage() {}
 
 func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[122]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10438,7 +10569,7 @@ func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveRequest.ProtoReflect.Descriptor instead.
 func (*LeaveRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{120}
+	return file_roost_proto_rawDescGZIP(), []int{122}
 }
 
 type LeaveReply struct {
@@ -10449,7 +10580,7 @@ type LeaveReply struct {
 
 func (x *LeaveReply) Reset() {
 	*x = LeaveReply{}
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[123]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10461,7 +10592,7 @@ func (x *LeaveReply) String() string {
 func (*LeaveReply) ProtoMessage() {}
 
 func (x *LeaveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[123]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10474,7 +10605,7 @@ func (x *LeaveReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveReply.ProtoReflect.Descriptor instead.
 func (*LeaveReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{121}
+	return file_roost_proto_rawDescGZIP(), []int{123}
 }
 
 type RevokedRequest struct {
@@ -10486,7 +10617,7 @@ type RevokedRequest struct {
 
 func (x *RevokedRequest) Reset() {
 	*x = RevokedRequest{}
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[124]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10498,7 +10629,7 @@ func (x *RevokedRequest) String() string {
 func (*RevokedRequest) ProtoMessage() {}
 
 func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[124]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10511,7 +10642,7 @@ func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedRequest.ProtoReflect.Descriptor instead.
 func (*RevokedRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{122}
+	return file_roost_proto_rawDescGZIP(), []int{124}
 }
 
 func (x *RevokedRequest) GetNumber() int64 {
@@ -10530,7 +10661,7 @@ type RevokedReply struct {
 
 func (x *RevokedReply) Reset() {
 	*x = RevokedReply{}
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[125]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10542,7 +10673,7 @@ func (x *RevokedReply) String() string {
 func (*RevokedReply) ProtoMessage() {}
 
 func (x *RevokedReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[125]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10555,7 +10686,7 @@ func (x *RevokedReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedReply.ProtoReflect.Descriptor instead.
 func (*RevokedReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{123}
+	return file_roost_proto_rawDescGZIP(), []int{125}
 }
 
 func (x *RevokedReply) GetList() []byte {
@@ -10576,7 +10707,7 @@ type MakeTokenRequest struct {
 
 func (x *MakeTokenRequest) Reset() {
 	*x = MakeTokenRequest{}
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[126]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10588,7 +10719,7 @@ func (x *MakeTokenRequest) String() string {
 func (*MakeTokenRequest) ProtoMessage() {}
 
 func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[126]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10601,7 +10732,7 @@ func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenRequest.ProtoReflect.Descriptor instead.
 func (*MakeTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{124}
+	return file_roost_proto_rawDescGZIP(), []int{126}
 }
 
 func (x *MakeTokenRequest) GetPart() string {
@@ -10636,7 +10767,7 @@ type MakeTokenReply struct {
 
 func (x *MakeTokenReply) Reset() {
 	*x = MakeTokenReply{}
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[127]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10648,7 +10779,7 @@ func (x *MakeTokenReply) String() string {
 func (*MakeTokenReply) ProtoMessage() {}
 
 func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[127]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10661,7 +10792,7 @@ func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenReply.ProtoReflect.Descriptor instead.
 func (*MakeTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{125}
+	return file_roost_proto_rawDescGZIP(), []int{127}
 }
 
 func (x *MakeTokenReply) GetToken() string {
@@ -10701,7 +10832,7 @@ type TokenInfo struct {
 
 func (x *TokenInfo) Reset() {
 	*x = TokenInfo{}
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[128]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10713,7 +10844,7 @@ func (x *TokenInfo) String() string {
 func (*TokenInfo) ProtoMessage() {}
 
 func (x *TokenInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[128]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10726,7 +10857,7 @@ func (x *TokenInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenInfo.ProtoReflect.Descriptor instead.
 func (*TokenInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{126}
+	return file_roost_proto_rawDescGZIP(), []int{128}
 }
 
 func (x *TokenInfo) GetId() string {
@@ -10794,7 +10925,7 @@ type RemoveTokenRequest struct {
 
 func (x *RemoveTokenRequest) Reset() {
 	*x = RemoveTokenRequest{}
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[129]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10806,7 +10937,7 @@ func (x *RemoveTokenRequest) String() string {
 func (*RemoveTokenRequest) ProtoMessage() {}
 
 func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[129]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10819,7 +10950,7 @@ func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenRequest.ProtoReflect.Descriptor instead.
 func (*RemoveTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{127}
+	return file_roost_proto_rawDescGZIP(), []int{129}
 }
 
 func (x *RemoveTokenRequest) GetId() string {
@@ -10838,7 +10969,7 @@ type RemoveTokenReply struct {
 
 func (x *RemoveTokenReply) Reset() {
 	*x = RemoveTokenReply{}
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[130]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10850,7 +10981,7 @@ func (x *RemoveTokenReply) String() string {
 func (*RemoveTokenReply) ProtoMessage() {}
 
 func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[130]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10863,7 +10994,7 @@ func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenReply.ProtoReflect.Descriptor instead.
 func (*RemoveTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{128}
+	return file_roost_proto_rawDescGZIP(), []int{130}
 }
 
 func (x *RemoveTokenReply) GetRemoved() *TokenInfo {
@@ -10881,7 +11012,7 @@ type MembersRequest struct {
 
 func (x *MembersRequest) Reset() {
 	*x = MembersRequest{}
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[131]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10893,7 +11024,7 @@ func (x *MembersRequest) String() string {
 func (*MembersRequest) ProtoMessage() {}
 
 func (x *MembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[131]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10906,7 +11037,7 @@ func (x *MembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersRequest.ProtoReflect.Descriptor instead.
 func (*MembersRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{129}
+	return file_roost_proto_rawDescGZIP(), []int{131}
 }
 
 type MembersReply struct {
@@ -10919,7 +11050,7 @@ type MembersReply struct {
 
 func (x *MembersReply) Reset() {
 	*x = MembersReply{}
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[132]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10931,7 +11062,7 @@ func (x *MembersReply) String() string {
 func (*MembersReply) ProtoMessage() {}
 
 func (x *MembersReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[132]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10944,7 +11075,7 @@ func (x *MembersReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersReply.ProtoReflect.Descriptor instead.
 func (*MembersReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{130}
+	return file_roost_proto_rawDescGZIP(), []int{132}
 }
 
 func (x *MembersReply) GetTokens() []*TokenInfo {
@@ -10977,7 +11108,7 @@ type MemberInfo struct {
 
 func (x *MemberInfo) Reset() {
 	*x = MemberInfo{}
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[133]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10989,7 +11120,7 @@ func (x *MemberInfo) String() string {
 func (*MemberInfo) ProtoMessage() {}
 
 func (x *MemberInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[133]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11002,7 +11133,7 @@ func (x *MemberInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberInfo.ProtoReflect.Descriptor instead.
 func (*MemberInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{131}
+	return file_roost_proto_rawDescGZIP(), []int{133}
 }
 
 func (x *MemberInfo) GetName() string {
@@ -11071,7 +11202,7 @@ type RevokeRequest struct {
 
 func (x *RevokeRequest) Reset() {
 	*x = RevokeRequest{}
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[134]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11083,7 +11214,7 @@ func (x *RevokeRequest) String() string {
 func (*RevokeRequest) ProtoMessage() {}
 
 func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[134]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11096,7 +11227,7 @@ func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeRequest.ProtoReflect.Descriptor instead.
 func (*RevokeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{132}
+	return file_roost_proto_rawDescGZIP(), []int{134}
 }
 
 func (x *RevokeRequest) GetName() string {
@@ -11122,7 +11253,7 @@ type RevokeReply struct {
 
 func (x *RevokeReply) Reset() {
 	*x = RevokeReply{}
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[135]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11134,7 +11265,7 @@ func (x *RevokeReply) String() string {
 func (*RevokeReply) ProtoMessage() {}
 
 func (x *RevokeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[135]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11147,7 +11278,7 @@ func (x *RevokeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeReply.ProtoReflect.Descriptor instead.
 func (*RevokeReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{133}
+	return file_roost_proto_rawDescGZIP(), []int{135}
 }
 
 func (x *RevokeReply) GetCertificates() uint32 {
@@ -11167,7 +11298,7 @@ type FeedRunning struct {
 
 func (x *FeedRunning) Reset() {
 	*x = FeedRunning{}
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[136]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11179,7 +11310,7 @@ func (x *FeedRunning) String() string {
 func (*FeedRunning) ProtoMessage() {}
 
 func (x *FeedRunning) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[136]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11192,7 +11323,7 @@ func (x *FeedRunning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedRunning.ProtoReflect.Descriptor instead.
 func (*FeedRunning) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{134}
+	return file_roost_proto_rawDescGZIP(), []int{136}
 }
 
 func (x *FeedRunning) GetProgress() bool {
@@ -11221,7 +11352,7 @@ type FeedRequest struct {
 
 func (x *FeedRequest) Reset() {
 	*x = FeedRequest{}
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[137]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11233,7 +11364,7 @@ func (x *FeedRequest) String() string {
 func (*FeedRequest) ProtoMessage() {}
 
 func (x *FeedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[137]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11246,7 +11377,7 @@ func (x *FeedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedRequest.ProtoReflect.Descriptor instead.
 func (*FeedRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{135}
+	return file_roost_proto_rawDescGZIP(), []int{137}
 }
 
 func (x *FeedRequest) GetHello() *FeedHello {
@@ -11280,7 +11411,7 @@ type SpentBudgets struct {
 
 func (x *SpentBudgets) Reset() {
 	*x = SpentBudgets{}
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[138]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11292,7 +11423,7 @@ func (x *SpentBudgets) String() string {
 func (*SpentBudgets) ProtoMessage() {}
 
 func (x *SpentBudgets) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[138]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11305,7 +11436,7 @@ func (x *SpentBudgets) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpentBudgets.ProtoReflect.Descriptor instead.
 func (*SpentBudgets) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{136}
+	return file_roost_proto_rawDescGZIP(), []int{138}
 }
 
 func (x *SpentBudgets) GetSpent() []*SpentBudget {
@@ -11330,7 +11461,7 @@ type SpentBudget struct {
 
 func (x *SpentBudget) Reset() {
 	*x = SpentBudget{}
-	mi := &file_roost_proto_msgTypes[137]
+	mi := &file_roost_proto_msgTypes[139]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11342,7 +11473,7 @@ func (x *SpentBudget) String() string {
 func (*SpentBudget) ProtoMessage() {}
 
 func (x *SpentBudget) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[137]
+	mi := &file_roost_proto_msgTypes[139]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11355,7 +11486,7 @@ func (x *SpentBudget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpentBudget.ProtoReflect.Descriptor instead.
 func (*SpentBudget) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{137}
+	return file_roost_proto_rawDescGZIP(), []int{139}
 }
 
 func (x *SpentBudget) GetProject() string {
@@ -11409,7 +11540,7 @@ type FeedHello struct {
 
 func (x *FeedHello) Reset() {
 	*x = FeedHello{}
-	mi := &file_roost_proto_msgTypes[138]
+	mi := &file_roost_proto_msgTypes[140]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11421,7 +11552,7 @@ func (x *FeedHello) String() string {
 func (*FeedHello) ProtoMessage() {}
 
 func (x *FeedHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[138]
+	mi := &file_roost_proto_msgTypes[140]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11434,7 +11565,7 @@ func (x *FeedHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedHello.ProtoReflect.Descriptor instead.
 func (*FeedHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{138}
+	return file_roost_proto_rawDescGZIP(), []int{140}
 }
 
 func (x *FeedHello) GetAddress() string {
@@ -11453,7 +11584,7 @@ type FeedWalk struct {
 
 func (x *FeedWalk) Reset() {
 	*x = FeedWalk{}
-	mi := &file_roost_proto_msgTypes[139]
+	mi := &file_roost_proto_msgTypes[141]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11465,7 +11596,7 @@ func (x *FeedWalk) String() string {
 func (*FeedWalk) ProtoMessage() {}
 
 func (x *FeedWalk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[139]
+	mi := &file_roost_proto_msgTypes[141]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11478,7 +11609,7 @@ func (x *FeedWalk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedWalk.ProtoReflect.Descriptor instead.
 func (*FeedWalk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{139}
+	return file_roost_proto_rawDescGZIP(), []int{141}
 }
 
 func (x *FeedWalk) GetSince() int64 {
@@ -11506,7 +11637,7 @@ type FeedBatch struct {
 
 func (x *FeedBatch) Reset() {
 	*x = FeedBatch{}
-	mi := &file_roost_proto_msgTypes[140]
+	mi := &file_roost_proto_msgTypes[142]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11518,7 +11649,7 @@ func (x *FeedBatch) String() string {
 func (*FeedBatch) ProtoMessage() {}
 
 func (x *FeedBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[140]
+	mi := &file_roost_proto_msgTypes[142]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11531,7 +11662,7 @@ func (x *FeedBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedBatch.ProtoReflect.Descriptor instead.
 func (*FeedBatch) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{140}
+	return file_roost_proto_rawDescGZIP(), []int{142}
 }
 
 func (x *FeedBatch) GetSource() []byte {
@@ -11581,7 +11712,16 @@ var File_roost_proto protoreflect.FileDescriptor
 const file_roost_proto_rawDesc = "" +
 	"\n" +
 	"\vroost.proto\x12\n" +
-	"roost.wire\x1a\x16scheddapi/schedd.proto\"z\n" +
+	"roost.wire\x1a\x16scheddapi/schedd.proto\"j\n" +
+	"\x0eNeighbourWatch\x12\x12\n" +
+	"\x04user\x18\x01 \x01(\tR\x04user\x12\x10\n" +
+	"\x03uid\x18\x02 \x01(\rR\x03uid\x122\n" +
+	"\arequest\x18\x03 \x01(\v2\x18.roost.wire.WatchRequestR\arequest\"v\n" +
+	"\x0eNeighbourShell\x12\x12\n" +
+	"\x04user\x18\x01 \x01(\tR\x04user\x12\x10\n" +
+	"\x03uid\x18\x02 \x01(\rR\x03uid\x12\x10\n" +
+	"\x03gid\x18\x03 \x01(\rR\x03gid\x12,\n" +
+	"\x05input\x18\x04 \x01(\v2\x16.roost.wire.ShellInputR\x05input\"z\n" +
 	"\rNeighbourLogs\x12\x12\n" +
 	"\x04user\x18\x01 \x01(\tR\x04user\x12\x10\n" +
 	"\x03uid\x18\x02 \x01(\rR\x03uid\x12\x10\n" +
@@ -12602,14 +12742,16 @@ const file_roost_proto_rawDesc = "" +
 	"\x05Login\x12\x18.roost.wire.LoginRequest\x1a\x16.roost.wire.LoginReply\x12<\n" +
 	"\x06Logins\x12\x19.roost.wire.LoginsRequest\x1a\x17.roost.wire.LoginsReply\x12:\n" +
 	"\x06Logout\x12\x19.roost.wire.LogoutRequest\x1a\x15.roost.wire.LoginInfo\x12:\n" +
-	"\x05Names\x12\x16.roost.wire.NamesQuery\x1a\x17.roost.wire.NamesUpdate0\x012\xed\x02\n" +
+	"\x05Names\x12\x16.roost.wire.NamesQuery\x1a\x17.roost.wire.NamesUpdate0\x012\xee\x03\n" +
 	"\tNeighbour\x12<\n" +
 	"\x05Query\x12\x1a.roost.wire.NeighbourQuery\x1a\x15.roost.wire.JobStatus0\x01\x123\n" +
 	"\x03Why\x12\x16.roost.wire.WhyRequest\x1a\x14.roost.wire.WhyReply\x12;\n" +
 	"\x06Events\x12\x19.roost.wire.EventsRequest\x1a\x14.roost.wire.JobEvent0\x01\x125\n" +
 	"\x03Act\x12\x18.roost.wire.NeighbourAct\x1a\x14.roost.wire.ActReply\x12>\n" +
 	"\x06Submit\x12\x1b.roost.wire.NeighbourSubmit\x1a\x17.roost.wire.SubmitReply\x129\n" +
-	"\x04Logs\x12\x19.roost.wire.NeighbourLogs\x1a\x14.roost.wire.LogChunk0\x012W\n" +
+	"\x04Logs\x12\x19.roost.wire.NeighbourLogs\x1a\x14.roost.wire.LogChunk0\x01\x12=\n" +
+	"\x05Watch\x12\x1a.roost.wire.NeighbourWatch\x1a\x16.roost.wire.WatchEvent0\x01\x12@\n" +
+	"\x05Shell\x12\x1a.roost.wire.NeighbourShell\x1a\x17.roost.wire.ShellOutput(\x010\x012W\n" +
 	"\tCellQueue\x12J\n" +
 	"\aHistory\x12\x1e.roost.wire.CellHistoryRequest\x1a\x1d.roost.wire.CellHistoryRecord0\x012\xeb\x01\n" +
 	"\tCollector\x128\n" +
@@ -12681,7 +12823,7 @@ func file_roost_proto_rawDescGZIP() []byte {
 }
 
 var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 145)
+var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 147)
 var file_roost_proto_goTypes = []any{
 	(HealthState)(0),                        // 0: roost.wire.HealthState
 	(RequestUpdate_Counting)(0),             // 1: roost.wire.RequestUpdate.Counting
@@ -12689,517 +12831,525 @@ var file_roost_proto_goTypes = []any{
 	(HealthCheck_Kind)(0),                   // 3: roost.wire.HealthCheck.Kind
 	(CheckpointPolicy_Method)(0),            // 4: roost.wire.CheckpointPolicy.Method
 	(IdleSource_Health)(0),                  // 5: roost.wire.IdleSource.Health
-	(*NeighbourLogs)(nil),                   // 6: roost.wire.NeighbourLogs
-	(*NeighbourSubmit)(nil),                 // 7: roost.wire.NeighbourSubmit
-	(*CellHistoryRequest)(nil),              // 8: roost.wire.CellHistoryRequest
-	(*CellHistoryRecord)(nil),               // 9: roost.wire.CellHistoryRecord
-	(*NeighbourAct)(nil),                    // 10: roost.wire.NeighbourAct
-	(*NeighbourQuery)(nil),                  // 11: roost.wire.NeighbourQuery
-	(*AdUpdate)(nil),                        // 12: roost.wire.AdUpdate
-	(*AdAck)(nil),                           // 13: roost.wire.AdAck
-	(*WatchAds)(nil),                        // 14: roost.wire.WatchAds
-	(*AdDelta)(nil),                         // 15: roost.wire.AdDelta
-	(*WatchLeader)(nil),                     // 16: roost.wire.WatchLeader
-	(*LeaderNews)(nil),                      // 17: roost.wire.LeaderNews
-	(*FromSchedd)(nil),                      // 18: roost.wire.FromSchedd
-	(*Told)(nil),                            // 19: roost.wire.Told
-	(*PolicySeen)(nil),                      // 20: roost.wire.PolicySeen
-	(*ScheddHello)(nil),                     // 21: roost.wire.ScheddHello
-	(*HeldGrant)(nil),                       // 22: roost.wire.HeldGrant
-	(*RequestUpdate)(nil),                   // 23: roost.wire.RequestUpdate
-	(*Proposal)(nil),                        // 24: roost.wire.Proposal
-	(*GrantResult)(nil),                     // 25: roost.wire.GrantResult
-	(*Outcome)(nil),                         // 26: roost.wire.Outcome
-	(*WhyWaiting)(nil),                      // 27: roost.wire.WhyWaiting
-	(*Demand)(nil),                          // 28: roost.wire.Demand
-	(*Admit)(nil),                           // 29: roost.wire.Admit
-	(*Admitted)(nil),                        // 30: roost.wire.Admitted
-	(*Policy)(nil),                          // 31: roost.wire.Policy
-	(*DrainedNode)(nil),                     // 32: roost.wire.DrainedNode
-	(*Names)(nil),                           // 33: roost.wire.Names
-	(*JobQueue)(nil),                        // 34: roost.wire.JobQueue
-	(*Roll)(nil),                            // 35: roost.wire.Roll
-	(*Extent)(nil),                          // 36: roost.wire.Extent
-	(*Usage)(nil),                           // 37: roost.wire.Usage
-	(*ToSchedd)(nil),                        // 38: roost.wire.ToSchedd
-	(*Room)(nil),                            // 39: roost.wire.Room
-	(*Kept)(nil),                            // 40: roost.wire.Kept
-	(*KeptNode)(nil),                        // 41: roost.wire.KeptNode
-	(*NegotiatorHello)(nil),                 // 42: roost.wire.NegotiatorHello
-	(*Grant)(nil),                           // 43: roost.wire.Grant
-	(*Unplaced)(nil),                        // 44: roost.wire.Unplaced
-	(*CellQuestion)(nil),                    // 45: roost.wire.CellQuestion
-	(*CellStatus)(nil),                      // 46: roost.wire.CellStatus
-	(*CellMember)(nil),                      // 47: roost.wire.CellMember
-	(*CellChanged)(nil),                     // 48: roost.wire.CellChanged
-	(*ReplicaBytes)(nil),                    // 49: roost.wire.ReplicaBytes
-	(*ReplicaHello)(nil),                    // 50: roost.wire.ReplicaHello
-	(*ReplicaState)(nil),                    // 51: roost.wire.ReplicaState
-	(*ReplicaMember)(nil),                   // 52: roost.wire.ReplicaMember
-	(*ToStartd)(nil),                        // 53: roost.wire.ToStartd
-	(*HoldChecks)(nil),                      // 54: roost.wire.HoldChecks
-	(*SessionHello)(nil),                    // 55: roost.wire.SessionHello
-	(*ClaimRequest)(nil),                    // 56: roost.wire.ClaimRequest
-	(*PortRequest)(nil),                     // 57: roost.wire.PortRequest
-	(*Activate)(nil),                        // 58: roost.wire.Activate
-	(*Launch)(nil),                          // 59: roost.wire.Launch
-	(*TakeCheckpoint)(nil),                  // 60: roost.wire.TakeCheckpoint
-	(*CheckpointKept)(nil),                  // 61: roost.wire.CheckpointKept
-	(*Freeze)(nil),                          // 62: roost.wire.Freeze
-	(*Signal)(nil),                          // 63: roost.wire.Signal
-	(*Limit)(nil),                           // 64: roost.wire.Limit
-	(*HostFiles)(nil),                       // 65: roost.wire.HostFiles
-	(*Message)(nil),                         // 66: roost.wire.Message
-	(*Program)(nil),                         // 67: roost.wire.Program
-	(*ServiceProgram)(nil),                  // 68: roost.wire.ServiceProgram
-	(*NameRight)(nil),                       // 69: roost.wire.NameRight
-	(*RenewNameRight)(nil),                  // 70: roost.wire.RenewNameRight
-	(*HealthCheck)(nil),                     // 71: roost.wire.HealthCheck
-	(*Bounds)(nil),                          // 72: roost.wire.Bounds
-	(*CheckpointPolicy)(nil),                // 73: roost.wire.CheckpointPolicy
-	(*Image)(nil),                           // 74: roost.wire.Image
-	(*FetchImageRequest)(nil),               // 75: roost.wire.FetchImageRequest
-	(*ImageRight)(nil),                      // 76: roost.wire.ImageRight
-	(*SignedImageRight)(nil),                // 77: roost.wire.SignedImageRight
-	(*RemoveImageReply)(nil),                // 78: roost.wire.RemoveImageReply
-	(*Vacate)(nil),                          // 79: roost.wire.Vacate
-	(*Acknowledge)(nil),                     // 80: roost.wire.Acknowledge
-	(*ReleaseClaim)(nil),                    // 81: roost.wire.ReleaseClaim
-	(*RenewLeases)(nil),                     // 82: roost.wire.RenewLeases
-	(*FromStartd)(nil),                      // 83: roost.wire.FromStartd
-	(*TaskHealth)(nil),                      // 84: roost.wire.TaskHealth
-	(*ReachWanted)(nil),                     // 85: roost.wire.ReachWanted
-	(*ReachCall)(nil),                       // 86: roost.wire.ReachCall
-	(*ReachOutput)(nil),                     // 87: roost.wire.ReachOutput
-	(*SessionWelcome)(nil),                  // 88: roost.wire.SessionWelcome
-	(*ClaimState)(nil),                      // 89: roost.wire.ClaimState
-	(*ClaimReady)(nil),                      // 90: roost.wire.ClaimReady
-	(*Suspended)(nil),                       // 91: roost.wire.Suspended
-	(*ClaimReply)(nil),                      // 92: roost.wire.ClaimReply
-	(*InputReady)(nil),                      // 93: roost.wire.InputReady
-	(*Started)(nil),                         // 94: roost.wire.Started
-	(*Exited)(nil),                          // 95: roost.wire.Exited
-	(*CheckpointTaken)(nil),                 // 96: roost.wire.CheckpointTaken
-	(*UsageReport)(nil),                     // 97: roost.wire.UsageReport
-	(*AttemptUsage)(nil),                    // 98: roost.wire.AttemptUsage
-	(*ClaimLost)(nil),                       // 99: roost.wire.ClaimLost
-	(*LeasesRenewed)(nil),                   // 100: roost.wire.LeasesRenewed
-	(*FileEntry)(nil),                       // 101: roost.wire.FileEntry
-	(*FileChunk)(nil),                       // 102: roost.wire.FileChunk
-	(*TransferTotals)(nil),                  // 103: roost.wire.TransferTotals
-	(*PutReply)(nil),                        // 104: roost.wire.PutReply
-	(*FetchRequest)(nil),                    // 105: roost.wire.FetchRequest
-	(*TailRequest)(nil),                     // 106: roost.wire.TailRequest
-	(*GuardSigns)(nil),                      // 107: roost.wire.GuardSigns
-	(*IdleSource)(nil),                      // 108: roost.wire.IdleSource
-	(*Pause)(nil),                           // 109: roost.wire.Pause
-	(*GuardReport)(nil),                     // 110: roost.wire.GuardReport
-	(*OwnerFreeze)(nil),                     // 111: roost.wire.OwnerFreeze
-	(*Tenant)(nil),                          // 112: roost.wire.Tenant
-	(*PauseRequest)(nil),                    // 113: roost.wire.PauseRequest
-	(*ResumeRequest)(nil),                   // 114: roost.wire.ResumeRequest
-	(*OwnerReply)(nil),                      // 115: roost.wire.OwnerReply
-	(*MineRequest)(nil),                     // 116: roost.wire.MineRequest
-	(*MineReply)(nil),                       // 117: roost.wire.MineReply
-	(*PresentRequest)(nil),                  // 118: roost.wire.PresentRequest
-	(*PresentReply)(nil),                    // 119: roost.wire.PresentReply
-	(*GreetRequest)(nil),                    // 120: roost.wire.GreetRequest
-	(*GreetReply)(nil),                      // 121: roost.wire.GreetReply
-	(*JoinRequest)(nil),                     // 122: roost.wire.JoinRequest
-	(*JoinReply)(nil),                       // 123: roost.wire.JoinReply
-	(*RenewRequest)(nil),                    // 124: roost.wire.RenewRequest
-	(*RenewReply)(nil),                      // 125: roost.wire.RenewReply
-	(*LeaveRequest)(nil),                    // 126: roost.wire.LeaveRequest
-	(*LeaveReply)(nil),                      // 127: roost.wire.LeaveReply
-	(*RevokedRequest)(nil),                  // 128: roost.wire.RevokedRequest
-	(*RevokedReply)(nil),                    // 129: roost.wire.RevokedReply
-	(*MakeTokenRequest)(nil),                // 130: roost.wire.MakeTokenRequest
-	(*MakeTokenReply)(nil),                  // 131: roost.wire.MakeTokenReply
-	(*TokenInfo)(nil),                       // 132: roost.wire.TokenInfo
-	(*RemoveTokenRequest)(nil),              // 133: roost.wire.RemoveTokenRequest
-	(*RemoveTokenReply)(nil),                // 134: roost.wire.RemoveTokenReply
-	(*MembersRequest)(nil),                  // 135: roost.wire.MembersRequest
-	(*MembersReply)(nil),                    // 136: roost.wire.MembersReply
-	(*MemberInfo)(nil),                      // 137: roost.wire.MemberInfo
-	(*RevokeRequest)(nil),                   // 138: roost.wire.RevokeRequest
-	(*RevokeReply)(nil),                     // 139: roost.wire.RevokeReply
-	(*FeedRunning)(nil),                     // 140: roost.wire.FeedRunning
-	(*FeedRequest)(nil),                     // 141: roost.wire.FeedRequest
-	(*SpentBudgets)(nil),                    // 142: roost.wire.SpentBudgets
-	(*SpentBudget)(nil),                     // 143: roost.wire.SpentBudget
-	(*FeedHello)(nil),                       // 144: roost.wire.FeedHello
-	(*FeedWalk)(nil),                        // 145: roost.wire.FeedWalk
-	(*FeedBatch)(nil),                       // 146: roost.wire.FeedBatch
-	nil,                                     // 147: roost.wire.AdUpdate.PrivateEntry
-	nil,                                     // 148: roost.wire.AdDelta.PrivateEntry
-	nil,                                     // 149: roost.wire.Extent.WordsEntry
-	nil,                                     // 150: roost.wire.Extent.OthersEntry
-	(*scheddapi.LogsRequest)(nil),           // 151: roost.wire.LogsRequest
-	(*scheddapi.SubmitRequest)(nil),         // 152: roost.wire.SubmitRequest
-	(*scheddapi.ActRequest)(nil),            // 153: roost.wire.ActRequest
-	(*scheddapi.QueryRequest)(nil),          // 154: roost.wire.QueryRequest
-	(*scheddapi.Resources)(nil),             // 155: roost.wire.Resources
-	(*scheddapi.Explanation)(nil),           // 156: roost.wire.Explanation
-	(*scheddapi.AttemptRef)(nil),            // 157: roost.wire.AttemptRef
-	(scheddapi.Cause)(0),                    // 158: roost.wire.Cause
-	(*scheddapi.CheckResult)(nil),           // 159: roost.wire.CheckResult
-	(*scheddapi.Placed)(nil),                // 160: roost.wire.Placed
-	(*scheddapi.PreemptionParty)(nil),       // 161: roost.wire.PreemptionParty
-	(*scheddapi.ExitStatus)(nil),            // 162: roost.wire.ExitStatus
-	(*scheddapi.UsageWindow)(nil),           // 163: roost.wire.UsageWindow
-	(*scheddapi.TaskUsage)(nil),             // 164: roost.wire.TaskUsage
-	(*scheddapi.SubmitPart)(nil),            // 165: roost.wire.SubmitPart
-	(*scheddapi.ScriptChunk)(nil),           // 166: roost.wire.ScriptChunk
-	(*scheddapi.WatchRequest)(nil),          // 167: roost.wire.WatchRequest
-	(*scheddapi.WhyRequest)(nil),            // 168: roost.wire.WhyRequest
-	(*scheddapi.EventsRequest)(nil),         // 169: roost.wire.EventsRequest
-	(*scheddapi.AdQuery)(nil),               // 170: roost.wire.AdQuery
-	(*scheddapi.HealthRequest)(nil),         // 171: roost.wire.HealthRequest
-	(*scheddapi.ShellInput)(nil),            // 172: roost.wire.ShellInput
-	(*scheddapi.CellRequest)(nil),           // 173: roost.wire.CellRequest
-	(*scheddapi.CheckpointCellRequest)(nil), // 174: roost.wire.CheckpointCellRequest
-	(*scheddapi.PoolQuery)(nil),             // 175: roost.wire.PoolQuery
-	(*scheddapi.AccountingQuery)(nil),       // 176: roost.wire.AccountingQuery
-	(*scheddapi.AccountingChange)(nil),      // 177: roost.wire.AccountingChange
-	(*scheddapi.LoginTokenRequest)(nil),     // 178: roost.wire.LoginTokenRequest
-	(*scheddapi.BeginLoginRequest)(nil),     // 179: roost.wire.BeginLoginRequest
-	(*scheddapi.LoginRequest)(nil),          // 180: roost.wire.LoginRequest
-	(*scheddapi.LoginsRequest)(nil),         // 181: roost.wire.LoginsRequest
-	(*scheddapi.LogoutRequest)(nil),         // 182: roost.wire.LogoutRequest
-	(*scheddapi.NamesQuery)(nil),            // 183: roost.wire.NamesQuery
-	(*scheddapi.SubmitReply)(nil),           // 184: roost.wire.SubmitReply
-	(*scheddapi.ScriptReply)(nil),           // 185: roost.wire.ScriptReply
-	(*scheddapi.JobStatus)(nil),             // 186: roost.wire.JobStatus
-	(*scheddapi.ActReply)(nil),              // 187: roost.wire.ActReply
-	(*scheddapi.WatchEvent)(nil),            // 188: roost.wire.WatchEvent
-	(*scheddapi.LogChunk)(nil),              // 189: roost.wire.LogChunk
-	(*scheddapi.WhyReply)(nil),              // 190: roost.wire.WhyReply
-	(*scheddapi.JobEvent)(nil),              // 191: roost.wire.JobEvent
-	(*scheddapi.AdText)(nil),                // 192: roost.wire.AdText
-	(*scheddapi.HealthReply)(nil),           // 193: roost.wire.HealthReply
-	(*scheddapi.ShellOutput)(nil),           // 194: roost.wire.ShellOutput
-	(*scheddapi.CellReply)(nil),             // 195: roost.wire.CellReply
-	(*scheddapi.CheckpointPiece)(nil),       // 196: roost.wire.CheckpointPiece
-	(*scheddapi.PoolRow)(nil),               // 197: roost.wire.PoolRow
-	(*scheddapi.AccountingPiece)(nil),       // 198: roost.wire.AccountingPiece
-	(*scheddapi.AccountingResult)(nil),      // 199: roost.wire.AccountingResult
-	(*scheddapi.LoginTokenReply)(nil),       // 200: roost.wire.LoginTokenReply
-	(*scheddapi.BeginLoginReply)(nil),       // 201: roost.wire.BeginLoginReply
-	(*scheddapi.LoginReply)(nil),            // 202: roost.wire.LoginReply
-	(*scheddapi.LoginsReply)(nil),           // 203: roost.wire.LoginsReply
-	(*scheddapi.LoginInfo)(nil),             // 204: roost.wire.LoginInfo
-	(*scheddapi.NamesUpdate)(nil),           // 205: roost.wire.NamesUpdate
+	(*NeighbourWatch)(nil),                  // 6: roost.wire.NeighbourWatch
+	(*NeighbourShell)(nil),                  // 7: roost.wire.NeighbourShell
+	(*NeighbourLogs)(nil),                   // 8: roost.wire.NeighbourLogs
+	(*NeighbourSubmit)(nil),                 // 9: roost.wire.NeighbourSubmit
+	(*CellHistoryRequest)(nil),              // 10: roost.wire.CellHistoryRequest
+	(*CellHistoryRecord)(nil),               // 11: roost.wire.CellHistoryRecord
+	(*NeighbourAct)(nil),                    // 12: roost.wire.NeighbourAct
+	(*NeighbourQuery)(nil),                  // 13: roost.wire.NeighbourQuery
+	(*AdUpdate)(nil),                        // 14: roost.wire.AdUpdate
+	(*AdAck)(nil),                           // 15: roost.wire.AdAck
+	(*WatchAds)(nil),                        // 16: roost.wire.WatchAds
+	(*AdDelta)(nil),                         // 17: roost.wire.AdDelta
+	(*WatchLeader)(nil),                     // 18: roost.wire.WatchLeader
+	(*LeaderNews)(nil),                      // 19: roost.wire.LeaderNews
+	(*FromSchedd)(nil),                      // 20: roost.wire.FromSchedd
+	(*Told)(nil),                            // 21: roost.wire.Told
+	(*PolicySeen)(nil),                      // 22: roost.wire.PolicySeen
+	(*ScheddHello)(nil),                     // 23: roost.wire.ScheddHello
+	(*HeldGrant)(nil),                       // 24: roost.wire.HeldGrant
+	(*RequestUpdate)(nil),                   // 25: roost.wire.RequestUpdate
+	(*Proposal)(nil),                        // 26: roost.wire.Proposal
+	(*GrantResult)(nil),                     // 27: roost.wire.GrantResult
+	(*Outcome)(nil),                         // 28: roost.wire.Outcome
+	(*WhyWaiting)(nil),                      // 29: roost.wire.WhyWaiting
+	(*Demand)(nil),                          // 30: roost.wire.Demand
+	(*Admit)(nil),                           // 31: roost.wire.Admit
+	(*Admitted)(nil),                        // 32: roost.wire.Admitted
+	(*Policy)(nil),                          // 33: roost.wire.Policy
+	(*DrainedNode)(nil),                     // 34: roost.wire.DrainedNode
+	(*Names)(nil),                           // 35: roost.wire.Names
+	(*JobQueue)(nil),                        // 36: roost.wire.JobQueue
+	(*Roll)(nil),                            // 37: roost.wire.Roll
+	(*Extent)(nil),                          // 38: roost.wire.Extent
+	(*Usage)(nil),                           // 39: roost.wire.Usage
+	(*ToSchedd)(nil),                        // 40: roost.wire.ToSchedd
+	(*Room)(nil),                            // 41: roost.wire.Room
+	(*Kept)(nil),                            // 42: roost.wire.Kept
+	(*KeptNode)(nil),                        // 43: roost.wire.KeptNode
+	(*NegotiatorHello)(nil),                 // 44: roost.wire.NegotiatorHello
+	(*Grant)(nil),                           // 45: roost.wire.Grant
+	(*Unplaced)(nil),                        // 46: roost.wire.Unplaced
+	(*CellQuestion)(nil),                    // 47: roost.wire.CellQuestion
+	(*CellStatus)(nil),                      // 48: roost.wire.CellStatus
+	(*CellMember)(nil),                      // 49: roost.wire.CellMember
+	(*CellChanged)(nil),                     // 50: roost.wire.CellChanged
+	(*ReplicaBytes)(nil),                    // 51: roost.wire.ReplicaBytes
+	(*ReplicaHello)(nil),                    // 52: roost.wire.ReplicaHello
+	(*ReplicaState)(nil),                    // 53: roost.wire.ReplicaState
+	(*ReplicaMember)(nil),                   // 54: roost.wire.ReplicaMember
+	(*ToStartd)(nil),                        // 55: roost.wire.ToStartd
+	(*HoldChecks)(nil),                      // 56: roost.wire.HoldChecks
+	(*SessionHello)(nil),                    // 57: roost.wire.SessionHello
+	(*ClaimRequest)(nil),                    // 58: roost.wire.ClaimRequest
+	(*PortRequest)(nil),                     // 59: roost.wire.PortRequest
+	(*Activate)(nil),                        // 60: roost.wire.Activate
+	(*Launch)(nil),                          // 61: roost.wire.Launch
+	(*TakeCheckpoint)(nil),                  // 62: roost.wire.TakeCheckpoint
+	(*CheckpointKept)(nil),                  // 63: roost.wire.CheckpointKept
+	(*Freeze)(nil),                          // 64: roost.wire.Freeze
+	(*Signal)(nil),                          // 65: roost.wire.Signal
+	(*Limit)(nil),                           // 66: roost.wire.Limit
+	(*HostFiles)(nil),                       // 67: roost.wire.HostFiles
+	(*Message)(nil),                         // 68: roost.wire.Message
+	(*Program)(nil),                         // 69: roost.wire.Program
+	(*ServiceProgram)(nil),                  // 70: roost.wire.ServiceProgram
+	(*NameRight)(nil),                       // 71: roost.wire.NameRight
+	(*RenewNameRight)(nil),                  // 72: roost.wire.RenewNameRight
+	(*HealthCheck)(nil),                     // 73: roost.wire.HealthCheck
+	(*Bounds)(nil),                          // 74: roost.wire.Bounds
+	(*CheckpointPolicy)(nil),                // 75: roost.wire.CheckpointPolicy
+	(*Image)(nil),                           // 76: roost.wire.Image
+	(*FetchImageRequest)(nil),               // 77: roost.wire.FetchImageRequest
+	(*ImageRight)(nil),                      // 78: roost.wire.ImageRight
+	(*SignedImageRight)(nil),                // 79: roost.wire.SignedImageRight
+	(*RemoveImageReply)(nil),                // 80: roost.wire.RemoveImageReply
+	(*Vacate)(nil),                          // 81: roost.wire.Vacate
+	(*Acknowledge)(nil),                     // 82: roost.wire.Acknowledge
+	(*ReleaseClaim)(nil),                    // 83: roost.wire.ReleaseClaim
+	(*RenewLeases)(nil),                     // 84: roost.wire.RenewLeases
+	(*FromStartd)(nil),                      // 85: roost.wire.FromStartd
+	(*TaskHealth)(nil),                      // 86: roost.wire.TaskHealth
+	(*ReachWanted)(nil),                     // 87: roost.wire.ReachWanted
+	(*ReachCall)(nil),                       // 88: roost.wire.ReachCall
+	(*ReachOutput)(nil),                     // 89: roost.wire.ReachOutput
+	(*SessionWelcome)(nil),                  // 90: roost.wire.SessionWelcome
+	(*ClaimState)(nil),                      // 91: roost.wire.ClaimState
+	(*ClaimReady)(nil),                      // 92: roost.wire.ClaimReady
+	(*Suspended)(nil),                       // 93: roost.wire.Suspended
+	(*ClaimReply)(nil),                      // 94: roost.wire.ClaimReply
+	(*InputReady)(nil),                      // 95: roost.wire.InputReady
+	(*Started)(nil),                         // 96: roost.wire.Started
+	(*Exited)(nil),                          // 97: roost.wire.Exited
+	(*CheckpointTaken)(nil),                 // 98: roost.wire.CheckpointTaken
+	(*UsageReport)(nil),                     // 99: roost.wire.UsageReport
+	(*AttemptUsage)(nil),                    // 100: roost.wire.AttemptUsage
+	(*ClaimLost)(nil),                       // 101: roost.wire.ClaimLost
+	(*LeasesRenewed)(nil),                   // 102: roost.wire.LeasesRenewed
+	(*FileEntry)(nil),                       // 103: roost.wire.FileEntry
+	(*FileChunk)(nil),                       // 104: roost.wire.FileChunk
+	(*TransferTotals)(nil),                  // 105: roost.wire.TransferTotals
+	(*PutReply)(nil),                        // 106: roost.wire.PutReply
+	(*FetchRequest)(nil),                    // 107: roost.wire.FetchRequest
+	(*TailRequest)(nil),                     // 108: roost.wire.TailRequest
+	(*GuardSigns)(nil),                      // 109: roost.wire.GuardSigns
+	(*IdleSource)(nil),                      // 110: roost.wire.IdleSource
+	(*Pause)(nil),                           // 111: roost.wire.Pause
+	(*GuardReport)(nil),                     // 112: roost.wire.GuardReport
+	(*OwnerFreeze)(nil),                     // 113: roost.wire.OwnerFreeze
+	(*Tenant)(nil),                          // 114: roost.wire.Tenant
+	(*PauseRequest)(nil),                    // 115: roost.wire.PauseRequest
+	(*ResumeRequest)(nil),                   // 116: roost.wire.ResumeRequest
+	(*OwnerReply)(nil),                      // 117: roost.wire.OwnerReply
+	(*MineRequest)(nil),                     // 118: roost.wire.MineRequest
+	(*MineReply)(nil),                       // 119: roost.wire.MineReply
+	(*PresentRequest)(nil),                  // 120: roost.wire.PresentRequest
+	(*PresentReply)(nil),                    // 121: roost.wire.PresentReply
+	(*GreetRequest)(nil),                    // 122: roost.wire.GreetRequest
+	(*GreetReply)(nil),                      // 123: roost.wire.GreetReply
+	(*JoinRequest)(nil),                     // 124: roost.wire.JoinRequest
+	(*JoinReply)(nil),                       // 125: roost.wire.JoinReply
+	(*RenewRequest)(nil),                    // 126: roost.wire.RenewRequest
+	(*RenewReply)(nil),                      // 127: roost.wire.RenewReply
+	(*LeaveRequest)(nil),                    // 128: roost.wire.LeaveRequest
+	(*LeaveReply)(nil),                      // 129: roost.wire.LeaveReply
+	(*RevokedRequest)(nil),                  // 130: roost.wire.RevokedRequest
+	(*RevokedReply)(nil),                    // 131: roost.wire.RevokedReply
+	(*MakeTokenRequest)(nil),                // 132: roost.wire.MakeTokenRequest
+	(*MakeTokenReply)(nil),                  // 133: roost.wire.MakeTokenReply
+	(*TokenInfo)(nil),                       // 134: roost.wire.TokenInfo
+	(*RemoveTokenRequest)(nil),              // 135: roost.wire.RemoveTokenRequest
+	(*RemoveTokenReply)(nil),                // 136: roost.wire.RemoveTokenReply
+	(*MembersRequest)(nil),                  // 137: roost.wire.MembersRequest
+	(*MembersReply)(nil),                    // 138: roost.wire.MembersReply
+	(*MemberInfo)(nil),                      // 139: roost.wire.MemberInfo
+	(*RevokeRequest)(nil),                   // 140: roost.wire.RevokeRequest
+	(*RevokeReply)(nil),                     // 141: roost.wire.RevokeReply
+	(*FeedRunning)(nil),                     // 142: roost.wire.FeedRunning
+	(*FeedRequest)(nil),                     // 143: roost.wire.FeedRequest
+	(*SpentBudgets)(nil),                    // 144: roost.wire.SpentBudgets
+	(*SpentBudget)(nil),                     // 145: roost.wire.SpentBudget
+	(*FeedHello)(nil),                       // 146: roost.wire.FeedHello
+	(*FeedWalk)(nil),                        // 147: roost.wire.FeedWalk
+	(*FeedBatch)(nil),                       // 148: roost.wire.FeedBatch
+	nil,                                     // 149: roost.wire.AdUpdate.PrivateEntry
+	nil,                                     // 150: roost.wire.AdDelta.PrivateEntry
+	nil,                                     // 151: roost.wire.Extent.WordsEntry
+	nil,                                     // 152: roost.wire.Extent.OthersEntry
+	(*scheddapi.WatchRequest)(nil),          // 153: roost.wire.WatchRequest
+	(*scheddapi.ShellInput)(nil),            // 154: roost.wire.ShellInput
+	(*scheddapi.LogsRequest)(nil),           // 155: roost.wire.LogsRequest
+	(*scheddapi.SubmitRequest)(nil),         // 156: roost.wire.SubmitRequest
+	(*scheddapi.ActRequest)(nil),            // 157: roost.wire.ActRequest
+	(*scheddapi.QueryRequest)(nil),          // 158: roost.wire.QueryRequest
+	(*scheddapi.Resources)(nil),             // 159: roost.wire.Resources
+	(*scheddapi.Explanation)(nil),           // 160: roost.wire.Explanation
+	(*scheddapi.AttemptRef)(nil),            // 161: roost.wire.AttemptRef
+	(scheddapi.Cause)(0),                    // 162: roost.wire.Cause
+	(*scheddapi.CheckResult)(nil),           // 163: roost.wire.CheckResult
+	(*scheddapi.Placed)(nil),                // 164: roost.wire.Placed
+	(*scheddapi.PreemptionParty)(nil),       // 165: roost.wire.PreemptionParty
+	(*scheddapi.ExitStatus)(nil),            // 166: roost.wire.ExitStatus
+	(*scheddapi.UsageWindow)(nil),           // 167: roost.wire.UsageWindow
+	(*scheddapi.TaskUsage)(nil),             // 168: roost.wire.TaskUsage
+	(*scheddapi.SubmitPart)(nil),            // 169: roost.wire.SubmitPart
+	(*scheddapi.ScriptChunk)(nil),           // 170: roost.wire.ScriptChunk
+	(*scheddapi.WhyRequest)(nil),            // 171: roost.wire.WhyRequest
+	(*scheddapi.EventsRequest)(nil),         // 172: roost.wire.EventsRequest
+	(*scheddapi.AdQuery)(nil),               // 173: roost.wire.AdQuery
+	(*scheddapi.HealthRequest)(nil),         // 174: roost.wire.HealthRequest
+	(*scheddapi.CellRequest)(nil),           // 175: roost.wire.CellRequest
+	(*scheddapi.CheckpointCellRequest)(nil), // 176: roost.wire.CheckpointCellRequest
+	(*scheddapi.PoolQuery)(nil),             // 177: roost.wire.PoolQuery
+	(*scheddapi.AccountingQuery)(nil),       // 178: roost.wire.AccountingQuery
+	(*scheddapi.AccountingChange)(nil),      // 179: roost.wire.AccountingChange
+	(*scheddapi.LoginTokenRequest)(nil),     // 180: roost.wire.LoginTokenRequest
+	(*scheddapi.BeginLoginRequest)(nil),     // 181: roost.wire.BeginLoginRequest
+	(*scheddapi.LoginRequest)(nil),          // 182: roost.wire.LoginRequest
+	(*scheddapi.LoginsRequest)(nil),         // 183: roost.wire.LoginsRequest
+	(*scheddapi.LogoutRequest)(nil),         // 184: roost.wire.LogoutRequest
+	(*scheddapi.NamesQuery)(nil),            // 185: roost.wire.NamesQuery
+	(*scheddapi.SubmitReply)(nil),           // 186: roost.wire.SubmitReply
+	(*scheddapi.ScriptReply)(nil),           // 187: roost.wire.ScriptReply
+	(*scheddapi.JobStatus)(nil),             // 188: roost.wire.JobStatus
+	(*scheddapi.ActReply)(nil),              // 189: roost.wire.ActReply
+	(*scheddapi.WatchEvent)(nil),            // 190: roost.wire.WatchEvent
+	(*scheddapi.LogChunk)(nil),              // 191: roost.wire.LogChunk
+	(*scheddapi.WhyReply)(nil),              // 192: roost.wire.WhyReply
+	(*scheddapi.JobEvent)(nil),              // 193: roost.wire.JobEvent
+	(*scheddapi.AdText)(nil),                // 194: roost.wire.AdText
+	(*scheddapi.HealthReply)(nil),           // 195: roost.wire.HealthReply
+	(*scheddapi.ShellOutput)(nil),           // 196: roost.wire.ShellOutput
+	(*scheddapi.CellReply)(nil),             // 197: roost.wire.CellReply
+	(*scheddapi.CheckpointPiece)(nil),       // 198: roost.wire.CheckpointPiece
+	(*scheddapi.PoolRow)(nil),               // 199: roost.wire.PoolRow
+	(*scheddapi.AccountingPiece)(nil),       // 200: roost.wire.AccountingPiece
+	(*scheddapi.AccountingResult)(nil),      // 201: roost.wire.AccountingResult
+	(*scheddapi.LoginTokenReply)(nil),       // 202: roost.wire.LoginTokenReply
+	(*scheddapi.BeginLoginReply)(nil),       // 203: roost.wire.BeginLoginReply
+	(*scheddapi.LoginReply)(nil),            // 204: roost.wire.LoginReply
+	(*scheddapi.LoginsReply)(nil),           // 205: roost.wire.LoginsReply
+	(*scheddapi.LoginInfo)(nil),             // 206: roost.wire.LoginInfo
+	(*scheddapi.NamesUpdate)(nil),           // 207: roost.wire.NamesUpdate
 }
 var file_roost_proto_depIdxs = []int32{
-	151, // 0: roost.wire.NeighbourLogs.request:type_name -> roost.wire.LogsRequest
-	152, // 1: roost.wire.NeighbourSubmit.request:type_name -> roost.wire.SubmitRequest
-	153, // 2: roost.wire.NeighbourAct.act:type_name -> roost.wire.ActRequest
-	154, // 3: roost.wire.NeighbourQuery.query:type_name -> roost.wire.QueryRequest
-	147, // 4: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
-	148, // 5: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
-	21,  // 6: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
-	23,  // 7: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
-	25,  // 8: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
-	37,  // 9: roost.wire.FromSchedd.usage:type_name -> roost.wire.Usage
-	27,  // 10: roost.wire.FromSchedd.why:type_name -> roost.wire.WhyWaiting
-	28,  // 11: roost.wire.FromSchedd.demand:type_name -> roost.wire.Demand
-	29,  // 12: roost.wire.FromSchedd.admit:type_name -> roost.wire.Admit
-	26,  // 13: roost.wire.FromSchedd.outcome:type_name -> roost.wire.Outcome
-	19,  // 14: roost.wire.FromSchedd.told:type_name -> roost.wire.Told
-	20,  // 15: roost.wire.FromSchedd.policy_seen:type_name -> roost.wire.PolicySeen
-	22,  // 16: roost.wire.ScheddHello.grants:type_name -> roost.wire.HeldGrant
-	155, // 17: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
-	1,   // 18: roost.wire.RequestUpdate.counting:type_name -> roost.wire.RequestUpdate.Counting
-	24,  // 19: roost.wire.RequestUpdate.proposals:type_name -> roost.wire.Proposal
-	2,   // 20: roost.wire.Outcome.verdict:type_name -> roost.wire.Outcome.Verdict
-	155, // 21: roost.wire.Demand.held:type_name -> roost.wire.Resources
-	155, // 22: roost.wire.Demand.open_held:type_name -> roost.wire.Resources
-	28,  // 23: roost.wire.Admit.asks:type_name -> roost.wire.Demand
-	34,  // 24: roost.wire.Policy.queues:type_name -> roost.wire.JobQueue
-	33,  // 25: roost.wire.Policy.groups:type_name -> roost.wire.Names
-	33,  // 26: roost.wire.Policy.reservations:type_name -> roost.wire.Names
-	33,  // 27: roost.wire.Policy.limits:type_name -> roost.wire.Names
-	34,  // 28: roost.wire.Policy.all:type_name -> roost.wire.JobQueue
-	32,  // 29: roost.wire.Policy.drains:type_name -> roost.wire.DrainedNode
-	36,  // 30: roost.wire.JobQueue.default:type_name -> roost.wire.Extent
-	36,  // 31: roost.wire.JobQueue.least:type_name -> roost.wire.Extent
-	36,  // 32: roost.wire.JobQueue.most:type_name -> roost.wire.Extent
-	36,  // 33: roost.wire.JobQueue.chunk:type_name -> roost.wire.Extent
-	35,  // 34: roost.wire.JobQueue.user_roll:type_name -> roost.wire.Roll
-	35,  // 35: roost.wire.JobQueue.group_roll:type_name -> roost.wire.Roll
-	35,  // 36: roost.wire.JobQueue.host_roll:type_name -> roost.wire.Roll
-	149, // 37: roost.wire.Extent.words:type_name -> roost.wire.Extent.WordsEntry
-	150, // 38: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
-	155, // 39: roost.wire.Usage.held:type_name -> roost.wire.Resources
-	43,  // 40: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
-	44,  // 41: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
-	42,  // 42: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
-	30,  // 43: roost.wire.ToSchedd.admitted:type_name -> roost.wire.Admitted
-	31,  // 44: roost.wire.ToSchedd.policy:type_name -> roost.wire.Policy
-	40,  // 45: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
-	39,  // 46: roost.wire.ToSchedd.room:type_name -> roost.wire.Room
-	41,  // 47: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
-	155, // 48: roost.wire.Grant.resources:type_name -> roost.wire.Resources
-	156, // 49: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
-	47,  // 50: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
-	52,  // 51: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
-	55,  // 52: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
-	56,  // 53: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
-	58,  // 54: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
-	79,  // 55: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
-	80,  // 56: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
-	81,  // 57: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
-	82,  // 58: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
-	59,  // 59: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
-	60,  // 60: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
-	61,  // 61: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
-	62,  // 62: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
-	63,  // 63: roost.wire.ToStartd.signal:type_name -> roost.wire.Signal
-	66,  // 64: roost.wire.ToStartd.message:type_name -> roost.wire.Message
-	64,  // 65: roost.wire.ToStartd.limit:type_name -> roost.wire.Limit
-	65,  // 66: roost.wire.ToStartd.host_files:type_name -> roost.wire.HostFiles
-	54,  // 67: roost.wire.ToStartd.hold_checks:type_name -> roost.wire.HoldChecks
-	70,  // 68: roost.wire.ToStartd.name_right:type_name -> roost.wire.RenewNameRight
-	157, // 69: roost.wire.HoldChecks.attempt:type_name -> roost.wire.AttemptRef
-	155, // 70: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
-	57,  // 71: roost.wire.ClaimRequest.ports:type_name -> roost.wire.PortRequest
-	157, // 72: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
-	67,  // 73: roost.wire.Activate.program:type_name -> roost.wire.Program
-	157, // 74: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
-	157, // 75: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
-	157, // 76: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
-	157, // 77: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
-	157, // 78: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
-	157, // 79: roost.wire.Limit.attempt:type_name -> roost.wire.AttemptRef
-	157, // 80: roost.wire.HostFiles.attempt:type_name -> roost.wire.AttemptRef
-	157, // 81: roost.wire.Message.attempt:type_name -> roost.wire.AttemptRef
-	73,  // 82: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
-	74,  // 83: roost.wire.Program.restore:type_name -> roost.wire.Image
-	72,  // 84: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
-	68,  // 85: roost.wire.Program.service:type_name -> roost.wire.ServiceProgram
-	71,  // 86: roost.wire.ServiceProgram.checks:type_name -> roost.wire.HealthCheck
-	69,  // 87: roost.wire.ServiceProgram.name_right:type_name -> roost.wire.NameRight
-	157, // 88: roost.wire.RenewNameRight.attempt:type_name -> roost.wire.AttemptRef
-	69,  // 89: roost.wire.RenewNameRight.right:type_name -> roost.wire.NameRight
-	3,   // 90: roost.wire.HealthCheck.kind:type_name -> roost.wire.HealthCheck.Kind
-	4,   // 91: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
-	4,   // 92: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
-	157, // 93: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
-	157, // 94: roost.wire.ImageRight.attempt:type_name -> roost.wire.AttemptRef
-	157, // 95: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
-	158, // 96: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
-	157, // 97: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
-	88,  // 98: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
-	92,  // 99: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
-	94,  // 100: roost.wire.FromStartd.started:type_name -> roost.wire.Started
-	95,  // 101: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
-	99,  // 102: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
-	100, // 103: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
-	93,  // 104: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
-	96,  // 105: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
-	97,  // 106: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
-	90,  // 107: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
-	91,  // 108: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
-	84,  // 109: roost.wire.FromStartd.health:type_name -> roost.wire.TaskHealth
-	85,  // 110: roost.wire.FromStartd.reach:type_name -> roost.wire.ReachWanted
-	157, // 111: roost.wire.TaskHealth.attempt:type_name -> roost.wire.AttemptRef
-	0,   // 112: roost.wire.TaskHealth.state:type_name -> roost.wire.HealthState
-	159, // 113: roost.wire.TaskHealth.checks:type_name -> roost.wire.CheckResult
-	157, // 114: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
-	157, // 115: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
-	89,  // 116: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
-	155, // 117: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
-	157, // 118: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
-	95,  // 119: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
-	160, // 120: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
-	160, // 121: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
-	157, // 122: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
-	160, // 123: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
-	161, // 124: roost.wire.ClaimReply.displaced:type_name -> roost.wire.PreemptionParty
-	157, // 125: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
-	157, // 126: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
-	157, // 127: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
-	162, // 128: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
-	101, // 129: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
-	96,  // 130: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
-	163, // 131: roost.wire.Exited.windows:type_name -> roost.wire.UsageWindow
-	157, // 132: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
-	74,  // 133: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
-	98,  // 134: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
-	157, // 135: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
-	164, // 136: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
-	163, // 137: roost.wire.AttemptUsage.windows:type_name -> roost.wire.UsageWindow
-	157, // 138: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
-	101, // 139: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
-	103, // 140: roost.wire.FileChunk.totals:type_name -> roost.wire.TransferTotals
-	157, // 141: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
-	157, // 142: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
-	108, // 143: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
-	109, // 144: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
-	5,   // 145: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
-	112, // 146: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
-	111, // 147: roost.wire.GuardReport.freezes:type_name -> roost.wire.OwnerFreeze
-	109, // 148: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
-	107, // 149: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
-	110, // 150: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
-	132, // 151: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
-	132, // 152: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
-	132, // 153: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
-	137, // 154: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
-	144, // 155: roost.wire.FeedRequest.hello:type_name -> roost.wire.FeedHello
-	142, // 156: roost.wire.FeedRequest.budgets:type_name -> roost.wire.SpentBudgets
-	143, // 157: roost.wire.SpentBudgets.spent:type_name -> roost.wire.SpentBudget
-	152, // 158: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
-	165, // 159: roost.wire.Schedd.SubmitParts:input_type -> roost.wire.SubmitPart
-	166, // 160: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
-	154, // 161: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
-	153, // 162: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
-	167, // 163: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
-	151, // 164: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
-	168, // 165: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
-	169, // 166: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
-	170, // 167: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
-	171, // 168: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
-	172, // 169: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
-	173, // 170: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
-	174, // 171: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	175, // 172: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
-	176, // 173: roost.wire.Schedd.Accounting:input_type -> roost.wire.AccountingQuery
-	177, // 174: roost.wire.Schedd.ChangeAccounts:input_type -> roost.wire.AccountingChange
-	178, // 175: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
-	179, // 176: roost.wire.Schedd.BeginLogin:input_type -> roost.wire.BeginLoginRequest
-	180, // 177: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
-	181, // 178: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
-	182, // 179: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
-	183, // 180: roost.wire.Schedd.Names:input_type -> roost.wire.NamesQuery
-	11,  // 181: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
-	168, // 182: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
-	169, // 183: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
-	10,  // 184: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
-	7,   // 185: roost.wire.Neighbour.Submit:input_type -> roost.wire.NeighbourSubmit
-	6,   // 186: roost.wire.Neighbour.Logs:input_type -> roost.wire.NeighbourLogs
-	8,   // 187: roost.wire.CellQueue.History:input_type -> roost.wire.CellHistoryRequest
-	12,  // 188: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
-	14,  // 189: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
-	170, // 190: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
-	183, // 191: roost.wire.Collector.Names:input_type -> roost.wire.NamesQuery
-	18,  // 192: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
-	16,  // 193: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
-	173, // 194: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
-	174, // 195: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	49,  // 196: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
-	50,  // 197: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
-	45,  // 198: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
-	47,  // 199: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
-	47,  // 200: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
-	53,  // 201: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
-	102, // 202: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
-	105, // 203: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
-	106, // 204: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
-	75,  // 205: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
-	102, // 206: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
-	172, // 207: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
-	87,  // 208: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
-	102, // 209: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
-	75,  // 210: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
-	75,  // 211: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
-	110, // 212: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
-	113, // 213: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
-	114, // 214: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
-	116, // 215: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
-	118, // 216: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
-	120, // 217: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
-	122, // 218: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
-	124, // 219: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
-	126, // 220: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
-	128, // 221: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
-	130, // 222: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
-	133, // 223: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
-	135, // 224: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
-	138, // 225: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
-	141, // 226: roost.wire.Feed.Pull:input_type -> roost.wire.FeedRequest
-	145, // 227: roost.wire.Feed.Walk:input_type -> roost.wire.FeedWalk
-	140, // 228: roost.wire.Feed.Running:input_type -> roost.wire.FeedRunning
-	176, // 229: roost.wire.Accountant.Report:input_type -> roost.wire.AccountingQuery
-	177, // 230: roost.wire.Accountant.Change:input_type -> roost.wire.AccountingChange
-	184, // 231: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	184, // 232: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
-	185, // 233: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
-	186, // 234: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	187, // 235: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	188, // 236: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	189, // 237: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	190, // 238: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	191, // 239: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	192, // 240: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	193, // 241: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	194, // 242: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
-	195, // 243: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
-	196, // 244: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	197, // 245: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
-	198, // 246: roost.wire.Schedd.Accounting:output_type -> roost.wire.AccountingPiece
-	199, // 247: roost.wire.Schedd.ChangeAccounts:output_type -> roost.wire.AccountingResult
-	200, // 248: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
-	201, // 249: roost.wire.Schedd.BeginLogin:output_type -> roost.wire.BeginLoginReply
-	202, // 250: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
-	203, // 251: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
-	204, // 252: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
-	205, // 253: roost.wire.Schedd.Names:output_type -> roost.wire.NamesUpdate
-	186, // 254: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
-	190, // 255: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
-	191, // 256: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
-	187, // 257: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
-	184, // 258: roost.wire.Neighbour.Submit:output_type -> roost.wire.SubmitReply
-	189, // 259: roost.wire.Neighbour.Logs:output_type -> roost.wire.LogChunk
-	9,   // 260: roost.wire.CellQueue.History:output_type -> roost.wire.CellHistoryRecord
-	13,  // 261: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	15,  // 262: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	192, // 263: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	205, // 264: roost.wire.Collector.Names:output_type -> roost.wire.NamesUpdate
-	38,  // 265: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	17,  // 266: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
-	195, // 267: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
-	196, // 268: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	49,  // 269: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
-	51,  // 270: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
-	46,  // 271: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
-	48,  // 272: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
-	48,  // 273: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
-	83,  // 274: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	104, // 275: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	102, // 276: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	189, // 277: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	102, // 278: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
-	104, // 279: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
-	194, // 280: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
-	86,  // 281: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
-	104, // 282: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
-	102, // 283: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
-	78,  // 284: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
-	107, // 285: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
-	115, // 286: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
-	115, // 287: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
-	117, // 288: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
-	119, // 289: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
-	121, // 290: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
-	123, // 291: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
-	125, // 292: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
-	127, // 293: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
-	129, // 294: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
-	131, // 295: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
-	134, // 296: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
-	136, // 297: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
-	139, // 298: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
-	146, // 299: roost.wire.Feed.Pull:output_type -> roost.wire.FeedBatch
-	146, // 300: roost.wire.Feed.Walk:output_type -> roost.wire.FeedBatch
-	146, // 301: roost.wire.Feed.Running:output_type -> roost.wire.FeedBatch
-	198, // 302: roost.wire.Accountant.Report:output_type -> roost.wire.AccountingPiece
-	199, // 303: roost.wire.Accountant.Change:output_type -> roost.wire.AccountingResult
-	231, // [231:304] is the sub-list for method output_type
-	158, // [158:231] is the sub-list for method input_type
-	158, // [158:158] is the sub-list for extension type_name
-	158, // [158:158] is the sub-list for extension extendee
-	0,   // [0:158] is the sub-list for field type_name
+	153, // 0: roost.wire.NeighbourWatch.request:type_name -> roost.wire.WatchRequest
+	154, // 1: roost.wire.NeighbourShell.input:type_name -> roost.wire.ShellInput
+	155, // 2: roost.wire.NeighbourLogs.request:type_name -> roost.wire.LogsRequest
+	156, // 3: roost.wire.NeighbourSubmit.request:type_name -> roost.wire.SubmitRequest
+	157, // 4: roost.wire.NeighbourAct.act:type_name -> roost.wire.ActRequest
+	158, // 5: roost.wire.NeighbourQuery.query:type_name -> roost.wire.QueryRequest
+	149, // 6: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
+	150, // 7: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
+	23,  // 8: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
+	25,  // 9: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
+	27,  // 10: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
+	39,  // 11: roost.wire.FromSchedd.usage:type_name -> roost.wire.Usage
+	29,  // 12: roost.wire.FromSchedd.why:type_name -> roost.wire.WhyWaiting
+	30,  // 13: roost.wire.FromSchedd.demand:type_name -> roost.wire.Demand
+	31,  // 14: roost.wire.FromSchedd.admit:type_name -> roost.wire.Admit
+	28,  // 15: roost.wire.FromSchedd.outcome:type_name -> roost.wire.Outcome
+	21,  // 16: roost.wire.FromSchedd.told:type_name -> roost.wire.Told
+	22,  // 17: roost.wire.FromSchedd.policy_seen:type_name -> roost.wire.PolicySeen
+	24,  // 18: roost.wire.ScheddHello.grants:type_name -> roost.wire.HeldGrant
+	159, // 19: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
+	1,   // 20: roost.wire.RequestUpdate.counting:type_name -> roost.wire.RequestUpdate.Counting
+	26,  // 21: roost.wire.RequestUpdate.proposals:type_name -> roost.wire.Proposal
+	2,   // 22: roost.wire.Outcome.verdict:type_name -> roost.wire.Outcome.Verdict
+	159, // 23: roost.wire.Demand.held:type_name -> roost.wire.Resources
+	159, // 24: roost.wire.Demand.open_held:type_name -> roost.wire.Resources
+	30,  // 25: roost.wire.Admit.asks:type_name -> roost.wire.Demand
+	36,  // 26: roost.wire.Policy.queues:type_name -> roost.wire.JobQueue
+	35,  // 27: roost.wire.Policy.groups:type_name -> roost.wire.Names
+	35,  // 28: roost.wire.Policy.reservations:type_name -> roost.wire.Names
+	35,  // 29: roost.wire.Policy.limits:type_name -> roost.wire.Names
+	36,  // 30: roost.wire.Policy.all:type_name -> roost.wire.JobQueue
+	34,  // 31: roost.wire.Policy.drains:type_name -> roost.wire.DrainedNode
+	38,  // 32: roost.wire.JobQueue.default:type_name -> roost.wire.Extent
+	38,  // 33: roost.wire.JobQueue.least:type_name -> roost.wire.Extent
+	38,  // 34: roost.wire.JobQueue.most:type_name -> roost.wire.Extent
+	38,  // 35: roost.wire.JobQueue.chunk:type_name -> roost.wire.Extent
+	37,  // 36: roost.wire.JobQueue.user_roll:type_name -> roost.wire.Roll
+	37,  // 37: roost.wire.JobQueue.group_roll:type_name -> roost.wire.Roll
+	37,  // 38: roost.wire.JobQueue.host_roll:type_name -> roost.wire.Roll
+	151, // 39: roost.wire.Extent.words:type_name -> roost.wire.Extent.WordsEntry
+	152, // 40: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
+	159, // 41: roost.wire.Usage.held:type_name -> roost.wire.Resources
+	45,  // 42: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
+	46,  // 43: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
+	44,  // 44: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
+	32,  // 45: roost.wire.ToSchedd.admitted:type_name -> roost.wire.Admitted
+	33,  // 46: roost.wire.ToSchedd.policy:type_name -> roost.wire.Policy
+	42,  // 47: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
+	41,  // 48: roost.wire.ToSchedd.room:type_name -> roost.wire.Room
+	43,  // 49: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
+	159, // 50: roost.wire.Grant.resources:type_name -> roost.wire.Resources
+	160, // 51: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
+	49,  // 52: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
+	54,  // 53: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
+	57,  // 54: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
+	58,  // 55: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
+	60,  // 56: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
+	81,  // 57: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
+	82,  // 58: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
+	83,  // 59: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
+	84,  // 60: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
+	61,  // 61: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
+	62,  // 62: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
+	63,  // 63: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
+	64,  // 64: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
+	65,  // 65: roost.wire.ToStartd.signal:type_name -> roost.wire.Signal
+	68,  // 66: roost.wire.ToStartd.message:type_name -> roost.wire.Message
+	66,  // 67: roost.wire.ToStartd.limit:type_name -> roost.wire.Limit
+	67,  // 68: roost.wire.ToStartd.host_files:type_name -> roost.wire.HostFiles
+	56,  // 69: roost.wire.ToStartd.hold_checks:type_name -> roost.wire.HoldChecks
+	72,  // 70: roost.wire.ToStartd.name_right:type_name -> roost.wire.RenewNameRight
+	161, // 71: roost.wire.HoldChecks.attempt:type_name -> roost.wire.AttemptRef
+	159, // 72: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
+	59,  // 73: roost.wire.ClaimRequest.ports:type_name -> roost.wire.PortRequest
+	161, // 74: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
+	69,  // 75: roost.wire.Activate.program:type_name -> roost.wire.Program
+	161, // 76: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
+	161, // 77: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
+	161, // 78: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
+	161, // 79: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
+	161, // 80: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
+	161, // 81: roost.wire.Limit.attempt:type_name -> roost.wire.AttemptRef
+	161, // 82: roost.wire.HostFiles.attempt:type_name -> roost.wire.AttemptRef
+	161, // 83: roost.wire.Message.attempt:type_name -> roost.wire.AttemptRef
+	75,  // 84: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
+	76,  // 85: roost.wire.Program.restore:type_name -> roost.wire.Image
+	74,  // 86: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
+	70,  // 87: roost.wire.Program.service:type_name -> roost.wire.ServiceProgram
+	73,  // 88: roost.wire.ServiceProgram.checks:type_name -> roost.wire.HealthCheck
+	71,  // 89: roost.wire.ServiceProgram.name_right:type_name -> roost.wire.NameRight
+	161, // 90: roost.wire.RenewNameRight.attempt:type_name -> roost.wire.AttemptRef
+	71,  // 91: roost.wire.RenewNameRight.right:type_name -> roost.wire.NameRight
+	3,   // 92: roost.wire.HealthCheck.kind:type_name -> roost.wire.HealthCheck.Kind
+	4,   // 93: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
+	4,   // 94: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
+	161, // 95: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
+	161, // 96: roost.wire.ImageRight.attempt:type_name -> roost.wire.AttemptRef
+	161, // 97: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
+	162, // 98: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
+	161, // 99: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
+	90,  // 100: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
+	94,  // 101: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
+	96,  // 102: roost.wire.FromStartd.started:type_name -> roost.wire.Started
+	97,  // 103: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
+	101, // 104: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
+	102, // 105: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
+	95,  // 106: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
+	98,  // 107: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
+	99,  // 108: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
+	92,  // 109: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
+	93,  // 110: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
+	86,  // 111: roost.wire.FromStartd.health:type_name -> roost.wire.TaskHealth
+	87,  // 112: roost.wire.FromStartd.reach:type_name -> roost.wire.ReachWanted
+	161, // 113: roost.wire.TaskHealth.attempt:type_name -> roost.wire.AttemptRef
+	0,   // 114: roost.wire.TaskHealth.state:type_name -> roost.wire.HealthState
+	163, // 115: roost.wire.TaskHealth.checks:type_name -> roost.wire.CheckResult
+	161, // 116: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
+	161, // 117: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
+	91,  // 118: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
+	159, // 119: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
+	161, // 120: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
+	97,  // 121: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
+	164, // 122: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
+	164, // 123: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
+	161, // 124: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
+	164, // 125: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
+	165, // 126: roost.wire.ClaimReply.displaced:type_name -> roost.wire.PreemptionParty
+	161, // 127: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
+	161, // 128: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
+	161, // 129: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
+	166, // 130: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
+	103, // 131: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
+	98,  // 132: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
+	167, // 133: roost.wire.Exited.windows:type_name -> roost.wire.UsageWindow
+	161, // 134: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
+	76,  // 135: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
+	100, // 136: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
+	161, // 137: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
+	168, // 138: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
+	167, // 139: roost.wire.AttemptUsage.windows:type_name -> roost.wire.UsageWindow
+	161, // 140: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
+	103, // 141: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
+	105, // 142: roost.wire.FileChunk.totals:type_name -> roost.wire.TransferTotals
+	161, // 143: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
+	161, // 144: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
+	110, // 145: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
+	111, // 146: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
+	5,   // 147: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
+	114, // 148: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
+	113, // 149: roost.wire.GuardReport.freezes:type_name -> roost.wire.OwnerFreeze
+	111, // 150: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
+	109, // 151: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
+	112, // 152: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
+	134, // 153: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
+	134, // 154: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
+	134, // 155: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
+	139, // 156: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
+	146, // 157: roost.wire.FeedRequest.hello:type_name -> roost.wire.FeedHello
+	144, // 158: roost.wire.FeedRequest.budgets:type_name -> roost.wire.SpentBudgets
+	145, // 159: roost.wire.SpentBudgets.spent:type_name -> roost.wire.SpentBudget
+	156, // 160: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
+	169, // 161: roost.wire.Schedd.SubmitParts:input_type -> roost.wire.SubmitPart
+	170, // 162: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
+	158, // 163: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
+	157, // 164: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
+	153, // 165: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
+	155, // 166: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
+	171, // 167: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
+	172, // 168: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
+	173, // 169: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
+	174, // 170: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
+	154, // 171: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
+	175, // 172: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
+	176, // 173: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	177, // 174: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
+	178, // 175: roost.wire.Schedd.Accounting:input_type -> roost.wire.AccountingQuery
+	179, // 176: roost.wire.Schedd.ChangeAccounts:input_type -> roost.wire.AccountingChange
+	180, // 177: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
+	181, // 178: roost.wire.Schedd.BeginLogin:input_type -> roost.wire.BeginLoginRequest
+	182, // 179: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
+	183, // 180: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
+	184, // 181: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
+	185, // 182: roost.wire.Schedd.Names:input_type -> roost.wire.NamesQuery
+	13,  // 183: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
+	171, // 184: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
+	172, // 185: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
+	12,  // 186: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
+	9,   // 187: roost.wire.Neighbour.Submit:input_type -> roost.wire.NeighbourSubmit
+	8,   // 188: roost.wire.Neighbour.Logs:input_type -> roost.wire.NeighbourLogs
+	6,   // 189: roost.wire.Neighbour.Watch:input_type -> roost.wire.NeighbourWatch
+	7,   // 190: roost.wire.Neighbour.Shell:input_type -> roost.wire.NeighbourShell
+	10,  // 191: roost.wire.CellQueue.History:input_type -> roost.wire.CellHistoryRequest
+	14,  // 192: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
+	16,  // 193: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
+	173, // 194: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
+	185, // 195: roost.wire.Collector.Names:input_type -> roost.wire.NamesQuery
+	20,  // 196: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
+	18,  // 197: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
+	175, // 198: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
+	176, // 199: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	51,  // 200: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
+	52,  // 201: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
+	47,  // 202: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
+	49,  // 203: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
+	49,  // 204: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
+	55,  // 205: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
+	104, // 206: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
+	107, // 207: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
+	108, // 208: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
+	77,  // 209: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
+	104, // 210: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
+	154, // 211: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
+	89,  // 212: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
+	104, // 213: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
+	77,  // 214: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
+	77,  // 215: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
+	112, // 216: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
+	115, // 217: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
+	116, // 218: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
+	118, // 219: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
+	120, // 220: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
+	122, // 221: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
+	124, // 222: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
+	126, // 223: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
+	128, // 224: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
+	130, // 225: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
+	132, // 226: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
+	135, // 227: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
+	137, // 228: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
+	140, // 229: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
+	143, // 230: roost.wire.Feed.Pull:input_type -> roost.wire.FeedRequest
+	147, // 231: roost.wire.Feed.Walk:input_type -> roost.wire.FeedWalk
+	142, // 232: roost.wire.Feed.Running:input_type -> roost.wire.FeedRunning
+	178, // 233: roost.wire.Accountant.Report:input_type -> roost.wire.AccountingQuery
+	179, // 234: roost.wire.Accountant.Change:input_type -> roost.wire.AccountingChange
+	186, // 235: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	186, // 236: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
+	187, // 237: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
+	188, // 238: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	189, // 239: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	190, // 240: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	191, // 241: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	192, // 242: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	193, // 243: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	194, // 244: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	195, // 245: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	196, // 246: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	197, // 247: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
+	198, // 248: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	199, // 249: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
+	200, // 250: roost.wire.Schedd.Accounting:output_type -> roost.wire.AccountingPiece
+	201, // 251: roost.wire.Schedd.ChangeAccounts:output_type -> roost.wire.AccountingResult
+	202, // 252: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
+	203, // 253: roost.wire.Schedd.BeginLogin:output_type -> roost.wire.BeginLoginReply
+	204, // 254: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
+	205, // 255: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
+	206, // 256: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
+	207, // 257: roost.wire.Schedd.Names:output_type -> roost.wire.NamesUpdate
+	188, // 258: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
+	192, // 259: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
+	193, // 260: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
+	189, // 261: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
+	186, // 262: roost.wire.Neighbour.Submit:output_type -> roost.wire.SubmitReply
+	191, // 263: roost.wire.Neighbour.Logs:output_type -> roost.wire.LogChunk
+	190, // 264: roost.wire.Neighbour.Watch:output_type -> roost.wire.WatchEvent
+	196, // 265: roost.wire.Neighbour.Shell:output_type -> roost.wire.ShellOutput
+	11,  // 266: roost.wire.CellQueue.History:output_type -> roost.wire.CellHistoryRecord
+	15,  // 267: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	17,  // 268: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	194, // 269: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	207, // 270: roost.wire.Collector.Names:output_type -> roost.wire.NamesUpdate
+	40,  // 271: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	19,  // 272: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
+	197, // 273: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
+	198, // 274: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	51,  // 275: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
+	53,  // 276: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
+	48,  // 277: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
+	50,  // 278: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
+	50,  // 279: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
+	85,  // 280: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	106, // 281: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	104, // 282: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	191, // 283: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	104, // 284: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	106, // 285: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	196, // 286: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	88,  // 287: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
+	106, // 288: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
+	104, // 289: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
+	80,  // 290: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
+	109, // 291: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
+	117, // 292: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
+	117, // 293: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
+	119, // 294: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
+	121, // 295: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
+	123, // 296: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
+	125, // 297: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
+	127, // 298: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
+	129, // 299: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
+	131, // 300: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
+	133, // 301: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
+	136, // 302: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
+	138, // 303: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
+	141, // 304: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
+	148, // 305: roost.wire.Feed.Pull:output_type -> roost.wire.FeedBatch
+	148, // 306: roost.wire.Feed.Walk:output_type -> roost.wire.FeedBatch
+	148, // 307: roost.wire.Feed.Running:output_type -> roost.wire.FeedBatch
+	200, // 308: roost.wire.Accountant.Report:output_type -> roost.wire.AccountingPiece
+	201, // 309: roost.wire.Accountant.Change:output_type -> roost.wire.AccountingResult
+	235, // [235:310] is the sub-list for method output_type
+	160, // [160:235] is the sub-list for method input_type
+	160, // [160:160] is the sub-list for extension type_name
+	160, // [160:160] is the sub-list for extension extendee
+	0,   // [0:160] is the sub-list for field type_name
 }
 
 func init() { file_roost_proto_init() }
@@ -13207,7 +13357,7 @@ func file_roost_proto_init() {
 	if File_roost_proto != nil {
 		return
 	}
-	file_roost_proto_msgTypes[12].OneofWrappers = []any{
+	file_roost_proto_msgTypes[14].OneofWrappers = []any{
 		(*FromSchedd_Hello)(nil),
 		(*FromSchedd_Request)(nil),
 		(*FromSchedd_Result)(nil),
@@ -13219,10 +13369,10 @@ func file_roost_proto_init() {
 		(*FromSchedd_Told)(nil),
 		(*FromSchedd_PolicySeen)(nil),
 	}
-	file_roost_proto_msgTypes[17].OneofWrappers = []any{}
-	file_roost_proto_msgTypes[28].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[19].OneofWrappers = []any{}
 	file_roost_proto_msgTypes[30].OneofWrappers = []any{}
-	file_roost_proto_msgTypes[32].OneofWrappers = []any{
+	file_roost_proto_msgTypes[32].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[34].OneofWrappers = []any{
 		(*ToSchedd_Grant)(nil),
 		(*ToSchedd_Unplaced)(nil),
 		(*ToSchedd_Hello)(nil),
@@ -13231,7 +13381,7 @@ func file_roost_proto_init() {
 		(*ToSchedd_Kept)(nil),
 		(*ToSchedd_Room)(nil),
 	}
-	file_roost_proto_msgTypes[47].OneofWrappers = []any{
+	file_roost_proto_msgTypes[49].OneofWrappers = []any{
 		(*ToStartd_Hello)(nil),
 		(*ToStartd_Claim)(nil),
 		(*ToStartd_Activate)(nil),
@@ -13250,7 +13400,7 @@ func file_roost_proto_init() {
 		(*ToStartd_HoldChecks)(nil),
 		(*ToStartd_NameRight)(nil),
 	}
-	file_roost_proto_msgTypes[77].OneofWrappers = []any{
+	file_roost_proto_msgTypes[79].OneofWrappers = []any{
 		(*FromStartd_Welcome)(nil),
 		(*FromStartd_Claim)(nil),
 		(*FromStartd_Started)(nil),
@@ -13265,14 +13415,14 @@ func file_roost_proto_init() {
 		(*FromStartd_Health)(nil),
 		(*FromStartd_Reach)(nil),
 	}
-	file_roost_proto_msgTypes[95].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[97].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roost_proto_rawDesc), len(file_roost_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   145,
+			NumMessages:   147,
 			NumExtensions: 0,
 			NumServices:   12,
 		},

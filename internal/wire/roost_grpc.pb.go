@@ -979,6 +979,8 @@ const (
 	Neighbour_Act_FullMethodName    = "/roost.wire.Neighbour/Act"
 	Neighbour_Submit_FullMethodName = "/roost.wire.Neighbour/Submit"
 	Neighbour_Logs_FullMethodName   = "/roost.wire.Neighbour/Logs"
+	Neighbour_Watch_FullMethodName  = "/roost.wire.Neighbour/Watch"
+	Neighbour_Shell_FullMethodName  = "/roost.wire.Neighbour/Shell"
 )
 
 // NeighbourClient is the client API for Neighbour service.
@@ -994,6 +996,8 @@ type NeighbourClient interface {
 	Act(ctx context.Context, in *NeighbourAct, opts ...grpc.CallOption) (*scheddapi.ActReply, error)
 	Submit(ctx context.Context, in *NeighbourSubmit, opts ...grpc.CallOption) (*scheddapi.SubmitReply, error)
 	Logs(ctx context.Context, in *NeighbourLogs, opts ...grpc.CallOption) (grpc.ServerStreamingClient[scheddapi.LogChunk], error)
+	Watch(ctx context.Context, in *NeighbourWatch, opts ...grpc.CallOption) (grpc.ServerStreamingClient[scheddapi.WatchEvent], error)
+	Shell(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[NeighbourShell, scheddapi.ShellOutput], error)
 }
 
 type neighbourClient struct {
@@ -1091,6 +1095,38 @@ func (c *neighbourClient) Logs(ctx context.Context, in *NeighbourLogs, opts ...g
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Neighbour_LogsClient = grpc.ServerStreamingClient[scheddapi.LogChunk]
 
+func (c *neighbourClient) Watch(ctx context.Context, in *NeighbourWatch, opts ...grpc.CallOption) (grpc.ServerStreamingClient[scheddapi.WatchEvent], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Neighbour_ServiceDesc.Streams[3], Neighbour_Watch_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[NeighbourWatch, scheddapi.WatchEvent]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Neighbour_WatchClient = grpc.ServerStreamingClient[scheddapi.WatchEvent]
+
+func (c *neighbourClient) Shell(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[NeighbourShell, scheddapi.ShellOutput], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Neighbour_ServiceDesc.Streams[4], Neighbour_Shell_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[NeighbourShell, scheddapi.ShellOutput]{ClientStream: stream}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Neighbour_ShellClient = grpc.BidiStreamingClient[NeighbourShell, scheddapi.ShellOutput]
+
 // NeighbourServer is the server API for Neighbour service.
 // All implementations must embed UnimplementedNeighbourServer
 // for forward compatibility.
@@ -1104,6 +1140,8 @@ type NeighbourServer interface {
 	Act(context.Context, *NeighbourAct) (*scheddapi.ActReply, error)
 	Submit(context.Context, *NeighbourSubmit) (*scheddapi.SubmitReply, error)
 	Logs(*NeighbourLogs, grpc.ServerStreamingServer[scheddapi.LogChunk]) error
+	Watch(*NeighbourWatch, grpc.ServerStreamingServer[scheddapi.WatchEvent]) error
+	Shell(grpc.BidiStreamingServer[NeighbourShell, scheddapi.ShellOutput]) error
 	mustEmbedUnimplementedNeighbourServer()
 }
 
@@ -1131,6 +1169,12 @@ func (UnimplementedNeighbourServer) Submit(context.Context, *NeighbourSubmit) (*
 }
 func (UnimplementedNeighbourServer) Logs(*NeighbourLogs, grpc.ServerStreamingServer[scheddapi.LogChunk]) error {
 	return status.Error(codes.Unimplemented, "method Logs not implemented")
+}
+func (UnimplementedNeighbourServer) Watch(*NeighbourWatch, grpc.ServerStreamingServer[scheddapi.WatchEvent]) error {
+	return status.Error(codes.Unimplemented, "method Watch not implemented")
+}
+func (UnimplementedNeighbourServer) Shell(grpc.BidiStreamingServer[NeighbourShell, scheddapi.ShellOutput]) error {
+	return status.Error(codes.Unimplemented, "method Shell not implemented")
 }
 func (UnimplementedNeighbourServer) mustEmbedUnimplementedNeighbourServer() {}
 func (UnimplementedNeighbourServer) testEmbeddedByValue()                   {}
@@ -1240,6 +1284,24 @@ func _Neighbour_Logs_Handler(srv interface{}, stream grpc.ServerStream) error {
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Neighbour_LogsServer = grpc.ServerStreamingServer[scheddapi.LogChunk]
 
+func _Neighbour_Watch_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(NeighbourWatch)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(NeighbourServer).Watch(m, &grpc.GenericServerStream[NeighbourWatch, scheddapi.WatchEvent]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Neighbour_WatchServer = grpc.ServerStreamingServer[scheddapi.WatchEvent]
+
+func _Neighbour_Shell_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(NeighbourServer).Shell(&grpc.GenericServerStream[NeighbourShell, scheddapi.ShellOutput]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Neighbour_ShellServer = grpc.BidiStreamingServer[NeighbourShell, scheddapi.ShellOutput]
+
 // Neighbour_ServiceDesc is the grpc.ServiceDesc for Neighbour service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -1275,6 +1337,17 @@ var Neighbour_ServiceDesc = grpc.ServiceDesc{
 			StreamName:    "Logs",
 			Handler:       _Neighbour_Logs_Handler,
 			ServerStreams: true,
+		},
+		{
+			StreamName:    "Watch",
+			Handler:       _Neighbour_Watch_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "Shell",
+			Handler:       _Neighbour_Shell_Handler,
+			ServerStreams: true,
+			ClientStreams: true,
 		},
 	},
 	Metadata: "roost.proto",

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"google.golang.org/protobuf/proto"
@@ -12,9 +13,6 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// cellSchedd is how a submission names the queue of the cell, whatever its name is.
-const cellSchedd = "@"
-
 // maxCellSubmission bounds a submission to the queue of the cell, in bytes. Each entry of
 // its replicated log may have several.
 const maxCellSubmission = 3 << 20
@@ -22,33 +20,60 @@ const maxCellSubmission = 3 << 20
 // submitToCell passes a submission on to the queue of the cell. Its jobs outlive this
 // host.
 func submitToCell(ctx context.Context, s *Service, who queue.CallerIdentity,
-	req *wire.SubmitRequest) (*wire.SubmitReply, error) {
+	req *wire.SubmitRequest, specs []queue.SubmitSpec) (*wire.SubmitReply, error) {
 	name := s.node.CellQueueName()
-	if wanted := req.GetSchedd(); wanted != cellSchedd && wanted != name {
-		return nil, fmt.Errorf("queue of %s: %w: jobs are submitted to the queue of the own host, or to that of the "+
-			"cell; log in there to use another: roost login", wanted, roost.Invalid)
-	}
-	if name == "" || !s.peerSchedds.HasPeer(name) {
-		return nil, fmt.Errorf("%w: the collectors know of no queue of the cell; its central managers have one with a "+
-			"cell_queue block in their node files, see roost-node(5)", roost.Unavailable)
+	if err := checkCellQueue(ctx, s, name); err != nil {
+		return nil, err
 	}
 	if size := proto.Size(req); size > maxCellSubmission {
 		return nil, fmt.Errorf("%w: a submission of %v, and the queue of the cell takes %v at once: submit the jobs "+
 			"in parts, or let a job read what is large from a file", roost.Exhausted, roost.Bytes(size),
 			roost.Bytes(maxCellSubmission))
 	}
-	specs, err := parseSpecs(req.GetJobs())
+	err := checkForCell(specs)
 	if err != nil {
-		return nil, err
-	}
-	if err := checkForCell(specs); err != nil {
 		return nil, err
 	}
 	if who, err = s.resolveUnixGroup(who, specs); err != nil {
 		return nil, err
 	}
-	return s.peerSchedds.SubmitTo(ctx, name, &wire.NeighbourSubmit{User: who.User, Uid: who.UID, Gid: who.GID,
+	reply, err := s.peerSchedds.SubmitTo(ctx, name, &wire.NeighbourSubmit{User: who.User, Uid: who.UID, Gid: who.GID,
 		Request: &wire.SubmitRequest{Key: req.GetKey(), Jobs: req.GetJobs()}})
+	if err != nil {
+		return nil, cellQueueError(name, err)
+	}
+	reply.CellQueue = true
+	return reply, nil
+}
+
+// checkCellQueue returns why no submission can go to the queue of the cell.
+func checkCellQueue(ctx context.Context, s *Service, name string) error {
+	if name == "" {
+		return fmt.Errorf("%w: this pool has no name of its own, and so no queue of the cell: an administrator sets "+
+			"pool in all node files, and cell_queue in those of the central managers, see roost-cell-queue(8); "+
+			"--local submits to the queue of this host", roost.Invalid)
+	}
+	ctx, cancel := context.WithTimeout(ctx, peerSyncTimeout)
+	defer cancel()
+	switch synced := s.peerSchedds.AwaitSync(ctx); {
+	case s.peerSchedds.HasPeer(name):
+		return nil
+	case !synced:
+		return fmt.Errorf("queue of %s: %w: no collector answers, so it is not known where the queue of the cell is; "+
+			"try again, or submit to the queue of this host with --local", name, roost.Unavailable)
+	}
+	return fmt.Errorf("queue of %s: %w: the collectors know of no queue of the cell; its central managers have one "+
+		"with a cell_queue block in their node files, see roost-cell-queue(8); --local submits to the queue of this "+
+		"host", name, roost.Unavailable)
+}
+
+// cellQueueError explains why the queue of the cell has not taken a submission.
+func cellQueueError(name string, err error) error {
+	if !errors.Is(err, roost.Unavailable) {
+		return err
+	}
+	return fmt.Errorf("queue of %s: %w; no member of it may lead at present, see roost cell --queue: submitting again "+
+		"with the same key makes no second set of jobs, and --local submits to the queue of this host", name, err)
 }
 
 // checkForCell refuses jobs that need this host.
@@ -74,10 +99,23 @@ func checkForCell(specs []queue.SubmitSpec) error {
 // is called in the queue of the cell only.
 func SubmitFor(ctx context.Context, s *Service, req *wire.SubmitRequest,
 	who queue.CallerIdentity) (*wire.SubmitReply, error) {
+	reply, err := submitFor(ctx, s, req, who)
+	s.metrics.Submits.Inc(submitResult(err))
+	return reply, err
+}
+
+// submitFor is SubmitFor without its count.
+func submitFor(ctx context.Context, s *Service, req *wire.SubmitRequest,
+	who queue.CallerIdentity) (*wire.SubmitReply, error) {
 	if req == nil || req.GetSchedd() != "" {
 		return nil, fmt.Errorf("%w: a submission is passed on once", roost.Invalid)
 	}
-	reply, err := submitAs(ctx, s, req, who)
-	s.metrics.Submits.Inc(submitResult(err))
-	return reply, err
+	if err := s.checkUser(who); err != nil {
+		return nil, err
+	}
+	specs, err := parseSpecs(req.GetJobs())
+	if err != nil {
+		return nil, err
+	}
+	return submitAs(ctx, s, req.GetKey(), specs, who)
 }

@@ -174,7 +174,7 @@ func (t *interactiveTerminal) openSession(ctx context.Context, o queue.TaskOutpu
 	t.log.Info("terminal", "attempt", o.Attempt, "node", p.Name, "user", t.user.User, "uid", t.user.UID)
 	go func() {
 		defer cancel()
-		relayInput(t.stream, down)
+		relayInput(t.stream.Recv, down)
 	}()
 	for !out.GetEnded() {
 		if err := t.stream.Send(out); err != nil {

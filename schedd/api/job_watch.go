@@ -3,12 +3,16 @@ package api
 import (
 	"context"
 	"slices"
+	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/queue"
 )
 
 // jobWatch follows some jobs for one call. The loop notes what has changed and gives one
@@ -78,11 +82,57 @@ func (w *jobWatch) markFinal(id roost.JobID) {
 
 // Watch tells how the selected jobs fare until all are final.
 func (s *Service) Watch(req *wire.WatchRequest, stream grpc.ServerStreamingServer[wire.WatchEvent]) error {
-	ctx := stream.Context()
-	who, err := s.callerOf(ctx)
+	who, err := s.callerOf(stream.Context())
 	if err != nil {
 		return err
 	}
+	local, remote := splitWatch(s, req)
+	if remote == nil {
+		return SendWatch(stream.Context(), s, req, who, stream.Send)
+	}
+	var sending sync.Mutex // a stream is sent to by one at a time
+	send := func(e *wire.WatchEvent) error {
+		sending.Lock()
+		defer sending.Unlock()
+		return stream.Send(e)
+	}
+	group, ctx := errgroup.WithContext(stream.Context())
+	group.Go(func() error {
+		return s.peerSchedds.WatchPeer(ctx, s.node.CellQueueName(), &wire.NeighbourWatch{User: who.User, Uid: who.UID,
+			Request: remote}, send)
+	})
+	if local != nil {
+		group.Go(func() error { return SendWatch(ctx, s, local, who, send) })
+	}
+	return group.Wait()
+}
+
+// splitWatch parts a watch by where its jobs are: here, or in the queue of the cell. A
+// part without jobs is nil. A watch that names no jobs is of this schedd.
+func splitWatch(s *Service, req *wire.WatchRequest) (local, remote *wire.WatchRequest) {
+	part := func(words []string) *wire.WatchRequest {
+		if len(words) == 0 {
+			return nil
+		}
+		m := proto.CloneOf(req)
+		m.Selection.Selectors = words
+		return m
+	}
+	cell := s.node.CellQueueName()
+	var here, there []string
+	for _, word := range req.GetSelection().GetSelectors() {
+		if host, isRemote := s.peerSchedds.RemoteHost(word); isRemote && host == cell {
+			there = append(there, word)
+		} else {
+			here = append(here, word)
+		}
+	}
+	return part(here), part(there)
+}
+
+// SendWatch is Watch for a user whom this schedd or another one knows.
+func SendWatch(ctx context.Context, s *Service, req *wire.WatchRequest, who queue.CallerIdentity,
+	send func(*wire.WatchEvent) error) (err error) {
 	var w *jobWatch
 	var past []*wire.JobStatus
 	if aerr := s.loop.CallLoop(ctx, func(time.Time) {
@@ -98,16 +148,16 @@ func (s *Service) Watch(req *wire.WatchRequest, stream grpc.ServerStreamingServe
 	}
 	defer s.loop.PostCall(context.WithoutCancel(ctx), func(time.Time) { s.stopWatch(w) })
 	for _, status := range past {
-		if err := stream.Send(&wire.WatchEvent{Status: status}); err != nil {
+		if err := send(&wire.WatchEvent{Status: status}); err != nil {
 			return err
 		}
 	}
-	return s.sendChanges(ctx, w, time.Duration(req.GetIntervalMs())*time.Millisecond, stream)
+	return s.sendChanges(ctx, w, time.Duration(req.GetIntervalMs())*time.Millisecond, send)
 }
 
 // sendChanges sends the state of changed jobs until all of them are final.
 func (s *Service) sendChanges(ctx context.Context, w *jobWatch, every time.Duration,
-	stream grpc.ServerStreamingServer[wire.WatchEvent]) error {
+	send func(*wire.WatchEvent) error) error {
 	open := len(w.jobs)
 	tick := time.NewTicker(transferInterval)
 	defer tick.Stop()
@@ -130,7 +180,7 @@ func (s *Service) sendChanges(ctx context.Context, w *jobWatch, every time.Durat
 			return err
 		}
 		for _, e := range events {
-			if err := stream.Send(e); err != nil {
+			if err := send(e); err != nil {
 				return err
 			}
 		}

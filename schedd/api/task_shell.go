@@ -21,8 +21,8 @@ import (
 const maxShells = 256
 
 // Shell carries a shell between a user's terminal and a running task of theirs. Who may
-// is the task's owner, and root, who could go to the node; the schedd's own user may not,
-// unless the pool is theirs alone and so are the tasks.
+// is the task's owner, and root of this host, who could go to the node; the schedd's own
+// user may not, unless the pool is theirs alone and so are the tasks.
 func (s *Service) Shell(up grpc.BidiStreamingServer[wire.ShellInput, wire.ShellOutput]) error {
 	ctx := up.Context()
 	who, err := s.callerOf(ctx)
@@ -36,6 +36,22 @@ func (s *Service) Shell(up grpc.BidiStreamingServer[wire.ShellInput, wire.ShellO
 	if first.GetSession() {
 		return s.runTerminal(up, who, first)
 	}
+	if host, there := s.peerSchedds.RemoteHost(first.GetTask()); there && host == s.node.CellQueueName() {
+		return s.peerSchedds.PeerShell(ctx, host, who, first, up.Recv, up.Send)
+	}
+	return RunShell(ctx, s, who, UserShell{first, up.Recv, up.Send})
+}
+
+// UserShell is the user's side of a shell. First is its first message.
+type UserShell struct {
+	First   *wire.ShellInput
+	Receive func() (*wire.ShellInput, error)
+	Send    func(*wire.ShellOutput) error
+}
+
+// RunShell is Shell for a user whom this schedd or another one knows.
+func RunShell(ctx context.Context, s *Service, who queue.CallerIdentity, user UserShell) error {
+	first := user.First
 	if s.shells.Add(1) > maxShells {
 		s.shells.Add(-1)
 		return fmt.Errorf("shell: %w: %d are open already", roost.Exhausted, maxShells)
@@ -63,9 +79,9 @@ func (s *Service) Shell(up grpc.BidiStreamingServer[wire.ShellInput, wire.ShellO
 	}
 	go func() {
 		defer cancel()
-		relayInput(up, down)
+		relayInput(user.Receive, down)
 	}()
-	return relayOutput(up, down, func(err error) error { return shellSessionError(task, p, err) })
+	return relayOutput(user.Send, down, func(err error) error { return shellSessionError(task, p, err) })
 }
 
 // findShellAttempt finds the running attempt of a task that a user may enter, and the
@@ -97,7 +113,7 @@ func (s *Service) findShellAttempt(ctx context.Context, who queue.CallerIdentity
 // checkShellAccess says why a user does not get a shell in a task.
 func checkShellAccess(who queue.CallerIdentity, t string, o queue.TaskOutput, near bool) error {
 	switch {
-	case who.UID != o.UID && who.UID != 0:
+	case !who.Owns(o.Owner, o.UID) && (who.UID != 0 || who.Origin != ""):
 		return fmt.Errorf("task %v: %w: it belongs to %s, and only its owner may enter it", t,
 			roost.PermissionDenied, o.Owner)
 	case o.State.IsFinal():
@@ -127,10 +143,10 @@ func shellSessionError(task string, p *transfer.StartdNode, err error) error {
 }
 
 // relayInput passes on what the user's side says, until it or the node has gone.
-func relayInput(up grpc.BidiStreamingServer[wire.ShellInput, wire.ShellOutput],
+func relayInput(receive func() (*wire.ShellInput, error),
 	down grpc.BidiStreamingClient[wire.ShellInput, wire.ShellOutput]) {
 	for {
-		in, err := up.Recv()
+		in, err := receive()
 		if err != nil {
 			return
 		}
@@ -143,7 +159,7 @@ func relayInput(up grpc.BidiStreamingServer[wire.ShellInput, wire.ShellOutput],
 }
 
 // relayOutput passes on what the node says, until the command has ended.
-func relayOutput(up grpc.BidiStreamingServer[wire.ShellInput, wire.ShellOutput],
+func relayOutput(send func(*wire.ShellOutput) error,
 	down grpc.BidiStreamingClient[wire.ShellInput, wire.ShellOutput], broke func(error) error) error {
 	for {
 		out, err := down.Recv()
@@ -153,7 +169,7 @@ func relayOutput(up grpc.BidiStreamingServer[wire.ShellInput, wire.ShellOutput],
 		if err != nil {
 			return broke(err)
 		}
-		if err := up.Send(out); err != nil {
+		if err := send(out); err != nil {
 			return err
 		}
 	}

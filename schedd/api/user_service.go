@@ -48,26 +48,27 @@ func (s *Service) submit(ctx context.Context, req *wire.SubmitRequest) (*wire.Su
 	if err != nil {
 		return nil, err
 	}
-	if to := req.GetSchedd(); to != "" && to != s.node.Name {
-		if err := s.checkUser(who); err != nil {
-			return nil, err
-		}
-		return submitToCell(ctx, s, who, req)
-	}
-	return submitAs(ctx, s, req, who)
-}
-
-// submitAs takes a submission of a user into this queue.
-func submitAs(ctx context.Context, s *Service, req *wire.SubmitRequest,
-	who queue.CallerIdentity) (*wire.SubmitReply, error) {
 	if err := s.checkUser(who); err != nil {
-		return nil, err
-	}
-	if err := s.reserve.RefusalReason(); err != nil {
 		return nil, err
 	}
 	specs, err := parseSpecs(req.GetJobs())
 	if err != nil {
+		return nil, err
+	}
+	toCell, err := goesToCell(ctx, s, who, req, specs)
+	if err != nil {
+		return nil, err
+	}
+	if toCell {
+		return submitToCell(ctx, s, who, req, specs)
+	}
+	return submitAs(ctx, s, req.GetKey(), specs, who)
+}
+
+// submitAs takes a submission of a user into this queue. The user may submit jobs.
+func submitAs(ctx context.Context, s *Service, key string, specs []queue.SubmitSpec,
+	who queue.CallerIdentity) (reply *wire.SubmitReply, err error) {
+	if err := s.reserve.RefusalReason(); err != nil {
 		return nil, err
 	}
 	if who.Origin == "" { // the submit node has done so for its users
@@ -85,18 +86,18 @@ func submitAs(ctx context.Context, s *Service, req *wire.SubmitRequest,
 	if spent := s.spentBudgets.Load(); impossible == nil && spent != nil {
 		impossible = spent.Refusal(who.User, specs, time.Now())
 	}
-	finish, err := s.leader.RequestAdmission(ctx, who, req.GetKey(), specs)
+	finish, err := s.leader.RequestAdmission(ctx, who, key, specs)
 	if err != nil {
 		return nil, err
 	}
-	reply := &wire.SubmitReply{}
+	reply = &wire.SubmitReply{}
 	durable := make(chan struct{})
 	if aerr := s.loop.CallLoop(ctx, func(now time.Time) {
 		var events []queue.JobEvent
 		var ids []roost.JobID
 		limits := s.loop.SubmitLimits()
 		limits.Infeasible = impossible
-		events, ids, reply.RepeatedKey, err = s.queue.SubmitJobs(now, who, req.GetKey(), specs, limits)
+		events, ids, reply.RepeatedKey, err = s.queue.SubmitJobs(now, who, key, specs, limits)
 		defer finish()
 		if err != nil {
 			return

@@ -43,6 +43,12 @@ type Service struct {
 	// LogsFor sends the output of a task, if the user may read it.
 	LogsFor func(ctx context.Context, req *wire.LogsRequest, who queue.CallerIdentity,
 		to func(*wire.LogChunk) error) error
+	// WatchFor sends how jobs fare, as every user may know.
+	WatchFor func(ctx context.Context, req *wire.WatchRequest, who queue.CallerIdentity,
+		to func(*wire.WatchEvent) error) error
+	// ShellFor carries a shell in a task, if the user may enter it.
+	ShellFor func(ctx context.Context, first *wire.ShellInput, who queue.CallerIdentity,
+		receive func() (*wire.ShellInput, error), send func(*wire.ShellOutput) error) error
 	// Trust lists the users that submit nodes may name to it; empty: all may name all.
 	Trust config.TrustList
 }
@@ -127,6 +133,33 @@ func (n *Service) Logs(req *wire.NeighbourLogs, stream grpc.ServerStreamingServe
 		return err
 	}
 	return n.LogsFor(stream.Context(), req.GetRequest(), who, stream.Send)
+}
+
+// Watch implements wire.NeighbourServer.
+func (n *Service) Watch(req *wire.NeighbourWatch, stream grpc.ServerStreamingServer[wire.WatchEvent]) error {
+	who, ok := n.userOfOrigin(stream.Context(), req.GetUser(), req.GetUid(), math.MaxUint32)
+	if !ok || req.GetUid() == 0 {
+		who = n.remoteSubmitter(req.GetUser())
+	}
+	return n.WatchFor(stream.Context(), req.GetRequest(), who, stream.Send)
+}
+
+// Shell implements wire.NeighbourServer. Users have shells in their own tasks in the
+// queue of the cell only.
+func (n *Service) Shell(stream grpc.BidiStreamingServer[wire.NeighbourShell, wire.ShellOutput]) error {
+	first, err := stream.Recv()
+	if err != nil {
+		return err
+	}
+	who, ok := n.userOfOrigin(stream.Context(), first.GetUser(), first.GetUid(), first.GetGid())
+	if !ok || first.GetInput().GetSession() {
+		return fmt.Errorf("%w: %s opens shells for users of other nodes in their own tasks in the queue of the cell "+
+			"only; log in on its host: roost login", roost.PermissionDenied, n.localName)
+	}
+	return n.ShellFor(stream.Context(), first.GetInput(), who, func() (*wire.ShellInput, error) {
+		m, err := stream.Recv()
+		return m.GetInput(), err
+	}, stream.Send)
 }
 
 // actingUser returns the user for whom another schedd acts. The node in the certificate

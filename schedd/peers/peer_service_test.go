@@ -155,3 +155,61 @@ func (s recordingSchedd) ActOnJobs(_ context.Context, _ *wire.ActRequest,
 	*s.who = who
 	return &wire.ActReply{}, nil
 }
+
+// shellStream is a shell that a user of another node opens.
+type shellStream struct {
+	grpc.BidiStreamingServer[wire.NeighbourShell, wire.ShellOutput]
+	ctx   context.Context
+	first *wire.NeighbourShell
+}
+
+func (s *shellStream) Context() context.Context            { return s.ctx }
+func (s *shellStream) Recv() (*wire.NeighbourShell, error) { return s.first, nil }
+
+// TestShellForUsersOfOtherNodes checks that only the queue of the cell opens shells for
+// users of other nodes, and for whom.
+func TestShellForUsersOfOtherNodes(t *testing.T) {
+	admins := new(JobAdmins)
+	admins.Set([]string{"ann@n1"})
+	var opened queue.CallerIdentity
+	open := func(p peer.Peer, user string, session, cell bool) error {
+		opened = queue.CallerIdentity{}
+		n := NewService(stoppedSchedd{}, "physics", admins)
+		n.ShellFor = func(_ context.Context, _ *wire.ShellInput, who queue.CallerIdentity,
+			_ func() (*wire.ShellInput, error), _ func(*wire.ShellOutput) error) error {
+			opened = who
+			return nil
+		}
+		if cell {
+			n.SubmitFor = func(context.Context, *wire.SubmitRequest, queue.CallerIdentity) (*wire.SubmitReply, error) {
+				return nil, roost.Unavailable
+			}
+			n.Trust = config.TrustList{{Node: "n*", Users: []string{"ann"}}}
+		}
+		return n.Shell(&shellStream{ctx: grpcpeer.NewContext(t.Context(), &grpcpeer.Peer{AuthInfo: p}),
+			first: &wire.NeighbourShell{User: user, Uid: 1000, Gid: 100, Input: &wire.ShellInput{Session: session}}})
+	}
+	node := func(name string) peer.Peer { return peer.Peer{Name: name, Certified: []peer.Role{peer.Schedd}} }
+	for _, c := range []struct {
+		from          peer.Peer
+		user          string
+		session, cell bool
+		want          error
+	}{
+		{node("n1"), "ann", false, true, nil},
+		{node("n1"), "ann", false, false, roost.PermissionDenied}, // the capability gives no shells
+		{node("n1"), "ann", true, true, roost.PermissionDenied},
+		{node("n1"), "bob", false, true, roost.PermissionDenied},
+		{node("x1"), "ann", false, true, roost.PermissionDenied},
+		{node("n1"), "", false, true, roost.PermissionDenied},
+	} {
+		err := open(c.from, c.user, c.session, c.cell)
+		if !errors.Is(err, c.want) {
+			t.Errorf("%+v: got %v", c, err)
+		}
+		want := queue.CallerIdentity{User: "ann", UID: 1000, GID: 100, Host: "physics", Origin: "n1"}
+		if (err == nil) != (opened == want) {
+			t.Errorf("%+v: a shell is opened for %+v", c, opened)
+		}
+	}
+}

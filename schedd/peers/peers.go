@@ -37,6 +37,9 @@ type Peers struct {
 	identity  *rpc.Identity
 	log       *slog.Logger
 
+	synced   chan struct{} // closed when a collector has said which there are
+	syncOnce sync.Once
+
 	mu     sync.Mutex
 	byName map[string]*peerSchedd
 }
@@ -51,14 +54,18 @@ type peerSchedd struct {
 
 // New returns the peers of the schedd of that name; none is known yet.
 func New(own string, identity *rpc.Identity, log *slog.Logger) *Peers {
-	return &Peers{localName: own, identity: identity, log: log, byName: map[string]*peerSchedd{}}
+	return &Peers{localName: own, identity: identity, log: log, byName: map[string]*peerSchedd{},
+		synced: make(chan struct{})}
 }
 
 // WatchAds follows their ads until ctx ends.
 func (n *Peers) WatchAds(ctx context.Context, collectors []string) {
 	w := adclient.AdWatcher{Collectors: collectors, Identity: n.identity, Type: "Scheduler", Log: n.log,
-		Apply: func(all []adclient.AdChange, _ bool) {
+		Apply: func(all []adclient.AdChange, synced bool) {
 			n.OnAdChanged(time.Now(), all)
+			if synced {
+				n.OnSync()
+			}
 		}}
 	w.Run(ctx)
 	n.mu.Lock()
@@ -133,6 +140,20 @@ func (n *Peers) HasPeer(name string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.byName[name] != nil
+}
+
+// OnSync notes that a collector has sent all its ads.
+func (n *Peers) OnSync() { n.syncOnce.Do(func() { close(n.synced) }) }
+
+// AwaitSync waits until a collector has said which schedds there are, and reports whether
+// one has before ctx ends.
+func (n *Peers) AwaitSync(ctx context.Context) bool {
+	select {
+	case <-n.synced:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // errPeerSilent is that a neighbour does not answer.

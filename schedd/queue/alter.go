@@ -46,6 +46,7 @@ var fixedAttrs = []string{
 	roost.AttrJobID, roost.AttrOwner, roost.AttrOwnerUID, roost.AttrOwnerGID, roost.AttrQDate, roost.AttrTaskCount,
 	roost.AttrSubmitHost, roost.AttrAlterations,
 	roost.AttrFileSystemDomain, roost.AttrArrayIndex, roost.AttrHoldOnSubmit, roost.AttrUnixGroup,
+	roost.AttrCellQueue,
 }
 
 // alterableAttrs are the attributes that can be changed while a job runs. They are what

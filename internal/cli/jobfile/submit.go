@@ -37,6 +37,8 @@ func SubmitCommand() *frame.Command {
 				Usage: "the submit `KEY`: submitting again with the same one gives the same jobs"},
 			&ucli.BoolFlag{Name: "cell",
 				Usage: "submit to the queue of the cell, which outlives this machine, see roost-cell-queue(8)"},
+			&ucli.BoolFlag{Name: "local",
+				Usage: "submit to the queue of this machine, also services, and where the node file says otherwise"},
 			&ucli.BoolFlag{Name: "hold", Usage: "hold the jobs until they are released"},
 			&ucli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "print the ids and nothing else"},
 			&ucli.BoolFlag{Name: "wait", Aliases: []string{"w"},
@@ -47,6 +49,10 @@ func SubmitCommand() *frame.Command {
 }
 
 func submitFile(c *frame.Invocation) error {
+	queue, err := namedQueue(c)
+	if err != nil {
+		return err
+	}
 	list, err := ParseJobFile(c, c.Args[0])
 	if err != nil {
 		return err
@@ -60,11 +66,7 @@ func submitFile(c *frame.Invocation) error {
 	if !c.Flag("quiet") {
 		meter = progressbar.NewWorkMeter(c, "submit", jobs.UploadSize(list), progressbar.Bytes)
 	}
-	submit := jobs.SubmitJobs
-	if c.Flag("cell") {
-		submit = jobs.SubmitToCell
-	}
-	reply, err := submit(c, list, c.StringFlag("key"), func(bytes int) { meter.Add(int64(bytes)) })
+	reply, err := jobs.SubmitTo(c, queue, list, c.StringFlag("key"), func(bytes int) { meter.Add(int64(bytes)) })
 	meter.End(err == nil)
 	if err != nil {
 		return err
@@ -78,6 +80,21 @@ func submitFile(c *frame.Invocation) error {
 		return err
 	}
 	return jobs.AwaitJobs(c, progressbar.New, reply.GetIds(), 0, c.Flag("quiet") || c.WantsJSON())
+}
+
+// namedQueue is the queue that the command line names.
+func namedQueue(c *frame.Invocation) (string, error) {
+	cell, local := c.Flag("cell"), c.Flag("local")
+	switch {
+	case cell && local:
+		return "", frame.UsageErrorf("--cell and --local name two queues: say one of them, or none for the queue " +
+			"that the job file or the node file says")
+	case cell:
+		return jobs.CellQueue, nil
+	case local:
+		return jobs.HostQueue, nil
+	}
+	return jobs.DefaultQueue, nil
 }
 
 // ParseJobFile reads a job file, "-" for standard input.
@@ -138,13 +155,16 @@ func printSubmitted(c *frame.Invocation, list []submit.Job, reply *scheddapi.Sub
 	if reply.GetRepeatedKey() {
 		word = "submitted before:"
 	}
-	hint := "; follow it with: roost wait last"
+	where, hint := "", "; follow it with: roost wait last"
+	if reply.GetCellQueue() {
+		where, hint = " in the queue of the cell", "; follow it with: roost wait "+strings.Join(reply.GetIds(), " ")
+	}
 	if c.Flag("wait") {
 		hint = ""
 	}
 	fmt.Fprintln(c.Stderr, c.ErrScreen.ColourText(frame.Dim,
-		fmt.Sprintf("%s %s with %s%s", word, document.Plural(len(reply.GetIds()), "job"),
-			document.Plural(tasks, "task"), hint)))
+		fmt.Sprintf("%s %s with %s%s%s", word, document.Plural(len(reply.GetIds()), "job"),
+			document.Plural(tasks, "task"), where, hint)))
 }
 
 func printSubmittedJSON(c *frame.Invocation, list []submit.Job, reply *scheddapi.SubmitReply) error {
@@ -161,5 +181,6 @@ func printSubmittedJSON(c *frame.Invocation, list []submit.Job, reply *scheddapi
 		}
 		all = append(all, j)
 	}
-	return frame.PrintJSON(c.Stdout, frame.JSONDocument{"jobs": all, "repeated": reply.GetRepeatedKey()})
+	return frame.PrintJSON(c.Stdout, frame.JSONDocument{"jobs": all, "repeated": reply.GetRepeatedKey(),
+		"cell_queue": reply.GetCellQueue()})
 }

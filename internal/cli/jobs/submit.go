@@ -18,22 +18,23 @@ import (
 // called with the bytes of each part; it may be nil.
 func SubmitJobs(c *frame.Invocation, jobs []jobspec.Job, key string,
 	sent func(bytes int)) (*scheddapi.SubmitReply, error) {
-	return submitTo(c, "", jobs, key, sent)
+	return SubmitTo(c, DefaultQueue, jobs, key, sent)
 }
 
-// SubmitToCell is SubmitJobs to the queue of the cell. The schedd passes the jobs on.
-func SubmitToCell(c *frame.Invocation, jobs []jobspec.Job, key string,
-	sent func(bytes int)) (*scheddapi.SubmitReply, error) {
-	return submitTo(c, "@", jobs, key, sent)
-}
+// The queues that a submission can name, as the schedd knows them.
+const (
+	DefaultQueue = ""  // that of the jobs, or of the node file
+	CellQueue    = "@" // that of the cell: the schedd passes the jobs on
+	HostQueue    = "." // that of the schedd itself
+)
 
-// submitTo submits jobs to the queue that the schedd knows by that name.
-func submitTo(c *frame.Invocation, schedd string, jobs []jobspec.Job, key string,
+// SubmitTo is SubmitJobs to a queue.
+func SubmitTo(c *frame.Invocation, queue string, jobs []jobspec.Job, key string,
 	sent func(bytes int)) (reply *scheddapi.SubmitReply, err error) {
 	if key == "" {
 		key = rand.Text()
 	}
-	req := &scheddapi.SubmitRequest{Key: key, Schedd: schedd}
+	req := &scheddapi.SubmitRequest{Key: key, Schedd: queue}
 	for _, j := range jobs {
 		if err := uploadScript(c, &j, sent); err != nil {
 			return nil, err

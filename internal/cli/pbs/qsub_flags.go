@@ -16,6 +16,7 @@ func qsubFlags() []ucli.Flag {
 		pbsframe.ShortFlag("c", "WHEN",
 			"when to checkpoint: n (never), s (when it has to leave its machine), c or w (from "+
 				"time to time), c=MINUTES or w=MINUTES, u (as usual)"),
+		pbsframe.ShortFlag("cell", "", "submit to the queue of the cell, which outlives this machine"),
 		pbsframe.ShortFlag("D", "DIR", "the same as -d"),
 		pbsframe.ShortFlag("d", "DIR", "start the job there instead of in the home directory"),
 		pbsframe.ShortFlag("e", "PATH", "where standard error goes: [HOST:]FILE, or a directory"),
@@ -30,6 +31,7 @@ func qsubFlags() []ucli.Flag {
 		pbsframe.ShortFlag("k", "o|e|oe|d|n", "keep output in the home directory, or (d) write it in place"),
 		pbsframe.ShortFlag("l", "RESOURCE=VALUE,…",
 			"ask for resources: select=, place=, nodes=, ncpus=, mem=, ngpus=, walltime=, …"),
+		pbsframe.ShortFlag("local", "", "submit to the queue of this machine, where the node file says otherwise"),
 		pbsframe.ShortFlag("M", "USERS", "whom mail is sent to, where the node sends any: a@x.org,b@y.org"),
 		pbsframe.ShortFlag("m", "POINTS",
 			"of what mail is sent: abort, begin and end, and j: of each task; n for none"),

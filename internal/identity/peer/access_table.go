@@ -57,6 +57,8 @@ func scheddAccess() AccessTable {
 		peerSchedd + "Events": {Schedd},
 		peerSchedd + "Act":    {Schedd}, // the schedd checks the rights of the user for whom the caller acts
 		peerSchedd + "Logs":   {Schedd}, // as Act
+		peerSchedd + "Watch":  {Schedd},
+		peerSchedd + "Shell":  {Schedd}, // in the queue of the cell, for the owner of the task
 		peerSchedd + "Submit": {Schedd}, // only the queue of the cell takes jobs from other nodes
 
 		feed + "Pull":    {Accountant},

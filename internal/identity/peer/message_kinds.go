@@ -57,6 +57,8 @@ func scheddMessages() []MessageKind {
 		{"Neighbour.Act", schedds, "user at the node of the certificate with the capabilities that the leader tells; " +
 			"in the queue of the cell, name and uid with those of the job"},
 		{"Neighbour.Logs", schedds, "as Neighbour.Act"},
+		{"Neighbour.Watch", schedds, "nothing: it is told what everybody may read"},
+		{"Neighbour.Shell", schedds, "name and uid with those of the job in the queue of the cell"},
 		{"Neighbour.Submit", schedds, "nothing: a submit node vouches for its users; the execute node compares it " +
 			"with the users that it trusts the node to name"},
 

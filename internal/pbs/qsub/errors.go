@@ -53,6 +53,7 @@ const usage = "usage: qsub [-a date_time] [-A account] [-c n|s|c|w|c=min|w=min|u
 	"[-P project]\n" +
 	"            [-q destination] [-r y|n] [-R o|e|oe] [-S shell] [-t list[%N]] [-u user] [-v variables] [-V] [-W " +
 	"attributes] [-z]\n" +
+	"            [--cell | --local]\n" +
 	"            [script | - | -- command [arguments]]"
 
 func usageError() *RefusalError { return &RefusalError{usage, ExitUsage} }

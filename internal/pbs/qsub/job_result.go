@@ -123,6 +123,9 @@ func (s *JobSubmission) setAccounting(ad *classad.Ad) {
 	if s.Start.After(s.Caller.Now) {
 		ad.SetInt(roost.AttrStartAfter, s.Start.Unix())
 	}
+	if s.cellQueue != nil {
+		ad.SetBool(roost.AttrCellQueue, *s.cellQueue)
+	}
 	if s.held {
 		ad.SetBool(roost.AttrHoldOnSubmit, true)
 	}

@@ -8,16 +8,34 @@ type OptionValue struct {
 	Value  string
 }
 
+// Roost's own options of qsub have long names, so that none is in the way of one of PBS.
+// They have no letters that can be written.
 const (
-	flags          = "fhInVXzx"
-	flagsWithValue = "aAbcCdDeFjJklmMNopPqrRSTtuvwW"
+	cellOption  = '\x01' // --cell
+	localOption = '\x02' // --local
+)
+
+// longOption returns the option that a word with two dashes is.
+func longOption(word string) (letter byte, ok bool) {
+	switch word {
+	case "--cell":
+		return cellOption, true
+	case "--local":
+		return localOption, true
+	}
+	return 0, false
+}
+
+const (
+	qsubFlags       = "fhInVXzx"
+	qsubFlagsValued = "aAbcCdDeFjJklmMNopPqrRSTtuvwW"
 )
 
 // splitOptions splits arguments as getopt does. Options may be combined ("-hz"), with the
 // value in the same word ("-joe", "-lnodes=1") or the next. What follows "--" is a
 // command. With permute, options may follow operands, as some clients write them.
 func splitOptions(args []string, permute bool) (options []OptionValue, operands, command []string, err error) {
-	return SplitOptionsFor(args, permute, flags, flagsWithValue, usage)
+	return SplitOptionsFor(args, permute, qsubFlags, qsubFlagsValued, usage)
 }
 
 // SplitOptionsFor is splitOptions with the options and the usage message of another
@@ -34,6 +52,10 @@ func SplitOptionsFor(args []string, permute bool,
 			if !permute {
 				return options, append(operands, args[i+1:]...), nil, nil
 			}
+			continue
+		}
+		if letter, ok := longOption(word); ok && flags == qsubFlags {
+			options = append(options, OptionValue{letter, ""})
 			continue
 		}
 		for k := 1; k < len(word); k++ {

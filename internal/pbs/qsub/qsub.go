@@ -152,8 +152,11 @@ func isOverridden(o OptionValue, line []OptionValue) bool {
 		return false
 	}
 	return slices.ContainsFunc(line, func(l OptionValue) bool {
-		return l.Letter == o.Letter || hasArrayOption(l.Letter) && hasArrayOption(o.Letter)
+		return l.Letter == o.Letter || hasArrayOption(l.Letter) && hasArrayOption(o.Letter) ||
+			namesQueue(l.Letter) && namesQueue(o.Letter)
 	})
 }
+
+func namesQueue(letter byte) bool { return letter == cellOption || letter == localOption }
 
 func hasArrayOption(letter byte) bool { return letter == 'J' || letter == 't' }

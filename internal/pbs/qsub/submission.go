@@ -47,6 +47,7 @@ type JobSubmission struct {
 	block            bool
 	quiet            bool
 	interactive      bool
+	cellQueue        *bool // whether the queue of the cell takes it; nil: unspecified
 	warnings         []string
 	x11Forwarding    bool // X11 forwarding is requested
 	exclusive        bool // exclusive machines: Torque's -n
@@ -121,8 +122,17 @@ func optionReaders() map[byte]func(s *JobSubmission, v string) error {
 			return refusalf("-x is not supported: the script of an interactive job is read for its directives only",
 				ExitUsage)
 		},
-		'X': func(s *JobSubmission, _ string) error { s.x11Forwarding = true; return nil },
+		'X':        func(s *JobSubmission, _ string) error { s.x11Forwarding = true; return nil },
+		cellOption: queueOption(true), localOption: queueOption(false),
 		'z': func(s *JobSubmission, _ string) error { s.quiet = true; return nil },
+	}
+}
+
+// queueOption returns the reader of an option that says which queue takes the job.
+func queueOption(cell bool) func(*JobSubmission, string) error {
+	return func(s *JobSubmission, _ string) error {
+		s.cellQueue = &cell
+		return nil
 	}
 }
 

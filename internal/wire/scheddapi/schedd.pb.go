@@ -2151,10 +2151,12 @@ func (x *Column) GetValues() []string {
 }
 
 type SubmitRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Key           string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`       // the client's submit key; the same key again returns the same ids
-	Jobs          []*JobSpec             `protobuf:"bytes,2,rep,name=jobs,proto3" json:"jobs,omitempty"`     // all or none; DependsOn may name an earlier one of them as "@0", "@1", ...
-	Schedd        string                 `protobuf:"bytes,3,opt,name=schedd,proto3" json:"schedd,omitempty"` // whose queue they go to: a name, "@" for that of the cell; empty: the called one
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Key   string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`   // the client's submit key; the same key again returns the same ids
+	Jobs  []*JobSpec             `protobuf:"bytes,2,rep,name=jobs,proto3" json:"jobs,omitempty"` // all or none; DependsOn may name an earlier one of them as "@0", "@1", ...
+	// whose queue they go to: a name, "@" for that of the cell, "." for that of the called
+	// schedd; empty: what the jobs and the node file say
+	Schedd        string `protobuf:"bytes,3,opt,name=schedd,proto3" json:"schedd,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2355,6 +2357,7 @@ type SubmitReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Ids           []string               `protobuf:"bytes,1,rep,name=ids,proto3" json:"ids,omitempty"`
 	RepeatedKey   bool                   `protobuf:"varint,2,opt,name=repeated_key,json=repeatedKey,proto3" json:"repeated_key,omitempty"` // the jobs existed already
+	CellQueue     bool                   `protobuf:"varint,3,opt,name=cell_queue,json=cellQueue,proto3" json:"cell_queue,omitempty"`       // they are in the queue of the cell
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2399,6 +2402,13 @@ func (x *SubmitReply) GetIds() []string {
 func (x *SubmitReply) GetRepeatedKey() bool {
 	if x != nil {
 		return x.RepeatedKey
+	}
+	return false
+}
+
+func (x *SubmitReply) GetCellQueue() bool {
+	if x != nil {
+		return x.CellQueue
 	}
 	return false
 }
@@ -7116,10 +7126,12 @@ const file_scheddapi_schedd_proto_rawDesc = "" +
 	"\vScriptChunk\x12\x12\n" +
 	"\x04data\x18\x01 \x01(\fR\x04data\"!\n" +
 	"\vScriptReply\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\"B\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"a\n" +
 	"\vSubmitReply\x12\x10\n" +
 	"\x03ids\x18\x01 \x03(\tR\x03ids\x12!\n" +
-	"\frepeated_key\x18\x02 \x01(\bR\vrepeatedKey\"u\n" +
+	"\frepeated_key\x18\x02 \x01(\bR\vrepeatedKey\x12\x1d\n" +
+	"\n" +
+	"cell_queue\x18\x03 \x01(\bR\tcellQueue\"u\n" +
 	"\tSelection\x12\x1c\n" +
 	"\tselectors\x18\x01 \x03(\tR\tselectors\x12\x1e\n" +
 	"\n" +

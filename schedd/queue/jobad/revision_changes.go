@@ -30,7 +30,7 @@ func (e RevisionEffect) String() string { return revisionEffectNames[e] }
 var inPlaceAttrs = []string{
 	roost.AttrBand, roost.AttrPriority, roost.AttrGroup, roost.AttrLabels, roost.AttrNoticePeriod,
 	roost.AttrRank, roost.AttrMailPoints, roost.AttrMailUsers, roost.AttrUpdate, roost.AttrService,
-	roost.AttrStartAfter, roost.AttrHoldOnSubmit, roost.AttrJobLease, roost.AttrAlterations,
+	roost.AttrStartAfter, roost.AttrHoldOnSubmit, roost.AttrCellQueue, roost.AttrJobLease, roost.AttrAlterations,
 }
 
 // effectOf returns what a change of one attribute does.
