@@ -234,10 +234,10 @@ func (c *LoopCore) submitLimits() queue.SubmitLimits {
 }
 
 // Act does what a user wishes; done is called when it is on disk.
-func (c *LoopCore) Act(m ClockReading, verb wire.ActRequest_Verb, who queue.CallerIdentity, t queue.TaskSelector,
+func (c *LoopCore) Act(m ClockReading, req *wire.ActRequest, who queue.CallerIdentity, t queue.TaskSelector,
 	done func()) error {
 	c.setClock(m)
-	events, err := c.schedd.service.DecideVerb(&wire.ActRequest{Verb: verb}, t, who, m.Now)
+	events, err := c.schedd.service.DecideVerb(req, t, who, m.Now)
 	if err != nil {
 		return err
 	}

@@ -69,7 +69,7 @@ func TestRetractOutcome(t *testing.T) {
 			t.Fatalf("the first time it fails the negotiator hears %v", reported)
 		}
 		if removed {
-			if err := h.core.Act(h.at, wire.ActRequest_REMOVE, who,
+			if err := h.core.Act(h.at, &wire.ActRequest{Verb: wire.ActRequest_REMOVE}, who,
 				queue.TaskSelector{Job: roost.JobID{Seq: 1, Host: "s"}}, func() {}); err != nil {
 				t.Fatal(err)
 			}

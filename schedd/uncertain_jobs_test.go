@@ -55,24 +55,25 @@ func TestUncertainJobs(t *testing.T) {
 			over := 600*time.Second + 6*time.Second + 10*time.Second
 			for _, after := range []time.Duration{0, over - time.Second} {
 				h.at.Boot = time.Hour + after
-				err := h.core.Act(h.at, c.verb, ada, job, func() {})
+				err := h.core.Act(h.at, &wire.ActRequest{Verb: c.verb}, ada, job, func() {})
 				if !errors.Is(err, roost.Unavailable) ||
 					!strings.Contains(err.Error(), "try again in "+(over-after).String()) {
 					t.Fatalf("after %v: %v", after, err)
 				}
 			}
 			h.at.Boot = time.Hour + over
-			if err := h.core.Act(h.at, c.verb, ada, job, func() {}); err != nil {
+			if err := h.core.Act(h.at, &wire.ActRequest{Verb: c.verb}, ada, job, func() {}); err != nil {
 				t.Fatal(err)
 			}
 			h.commitTurn()
 			if _, unsure := q.UnrecordedLease(1); unsure {
 				t.Error("it runs again, and is doubted still")
 			}
-			if err := h.core.Act(h.at, wire.ActRequest_HOLD, ada, job, func() {}); err != nil {
+			if err := h.core.Act(h.at, &wire.ActRequest{Verb: wire.ActRequest_HOLD}, ada, job, func() {}); err != nil {
 				t.Fatal(err)
 			}
-			if err := h.core.Act(h.at, wire.ActRequest_RELEASE, ada, job, func() {}); err != nil {
+			release := &wire.ActRequest{Verb: wire.ActRequest_RELEASE}
+			if err := h.core.Act(h.at, release, ada, job, func() {}); err != nil {
 				t.Errorf("a hold like any other: %v", err)
 			}
 		})

@@ -40,7 +40,12 @@ const (
 	OutputUnchecked  // P11: whatever a node sends as output is stored
 	ResumesOnRestart // to machine owners: a restarted startd resumes all frozen tasks
 	IgnoresLostGuard // to machine owners: a machine still accepts claims when its guard is silent
-	mutantCount      = iota
+	// S1: an update stops as many tasks at once as it may replace, whatever is down
+	BudgetIgnored
+	UpdateDoneEarly // S4: an update ends when no task is being replaced
+	BackoffSkipped  // S13: a task that ends by itself is started again at once
+	SettlingMissed  // S14: an update is looked at when something happens, and not when time is up
+	mutantCount     = iota
 )
 
 // The bugs of schedules, which the random schedules of package schedd/queue find. They
@@ -61,18 +66,21 @@ var mutantNames = [...]string{
 	LogUnchecked: "unchecked", HoldIgnored: "deaf-hold", LeaderNotUpdated: "unannounced",
 	LeaseAdded: "lease-added", EndBeforeOutput: "early-end", OutputUnchecked: "any-output",
 	ResumesOnRestart: "restless", IgnoresLostGuard: "trusting",
-	RunDoubled: "run-doubled", RunLost: "run-lost",
+	BudgetIgnored: "no-budget", UpdateDoneEarly: "early-done", BackoffSkipped: "no-backoff",
+	SettlingMissed: "missed-settling",
+	RunDoubled:     "run-doubled", RunLost: "run-lost",
 	BudgetOfOneCause: "own-budget",
 }
 
 // guarantees lists the number of the guarantee that each bug violates. 12 is the
-// guarantee to machine owners.
+// guarantee to machine owners, and those from 13 on are about services (S1, S4, S13,
+// S14).
 var guarantees = [...]int{
 	AnsweredBeforeDurable: 1, KeyForgotten: 2, StaleExitAccepted: 3, LeaseWithoutKillMargin: 4,
 	LeasesExpireOnRestart: 4, RenewalCountedOnReceipt: 4, NodeNotVerified: 4, UnrecordedAttemptIgnored: 4,
 	RoomFreedBeforeExit: 5, RoomForgottenOnRestart: 5, ChargedTwice: 6, MapOrder: 7, LogUnchecked: 7, HoldIgnored: 8,
 	LeaderNotUpdated: 9, LeaseAdded: 10, EndBeforeOutput: 11, OutputUnchecked: 11, ResumesOnRestart: 12,
-	IgnoresLostGuard: 12,
+	IgnoresLostGuard: 12, BudgetIgnored: 13, UpdateDoneEarly: 14, BackoffSkipped: 15, SettlingMissed: 16,
 }
 
 // All lists the bugs.

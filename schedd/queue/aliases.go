@@ -62,6 +62,8 @@ const (
 	Revised          = eventlog.Revised
 	BecameReady      = eventlog.BecameReady
 	BecameUnready    = eventlog.BecameUnready
+	UpdateChanged    = eventlog.UpdateChanged
+	Replaced         = eventlog.Replaced
 	Returned         = eventlog.Returned
 )
 

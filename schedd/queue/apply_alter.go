@@ -168,7 +168,7 @@ func (q updateChanges) replaceTask(j *job, i int, e eventlog.JobEvent) {
 			t.Stopping = true
 			q.vacates = append(q.vacates, VacateAttempt{Attempt: q.attemptOf(j, i), Reason: replacedReason(j)})
 		}
-	case j.state[i] == roost.Held && r.RequestedBy == "": // its old revision was why
+	case j.state[i] == roost.Held && r.RequestedBy == "" && !j.distrust.AttemptMayLive: // its old revision was why
 		r.HoldWanted, r.HoldReason, r.JobFailures, r.MachineFailures = false, "", 0, 0
 		q.updateRestoreClass(j, i)
 		q.setTaskState(j, i, roost.Idle)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/mutant"
 	"github.com/roost-batch/roost/schedd/queue/eventlog"
 	"github.com/roost-batch/roost/schedd/queue/restart"
 )
@@ -45,6 +46,9 @@ func (q *Queue) restartTask(j *job, i int, r *eventlog.TaskRecord) {
 	p := restart.Next(serviceTasks{j}.restartPolicy(), restart.History{EarlyEnds: s.EarlyEnds, Recent: s.Recent},
 		restart.TaskEnd{Job: j.seq, Index: i, Attempt: r.Attempt, Started: r.Started, ReadySince: s.ReadySince,
 			Ended: r.Ended, ByMachine: r.Exit.Cause == eventlog.CauseMachine || r.Exit.Cause == eventlog.CausePrologue})
+	if mutant.Active(mutant.BackoffSkipped) {
+		p.Wait = 0
+	}
 	s.ReadySince = 0
 	s.Restarts++
 	s.EarlyEnds, s.Recent, s.ReuseClaim, s.NotBefore = p.EarlyEnds, p.Recent, p.SameMachine, r.Ended+int64(p.Wait)

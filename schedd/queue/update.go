@@ -9,6 +9,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/internal/mutant"
 	"github.com/roost-batch/roost/schedd/queue/eventlog"
 	"github.com/roost-batch/roost/schedd/queue/jobad"
 	"github.com/roost-batch/roost/schedd/queue/update"
@@ -126,6 +127,9 @@ func (q *serviceUpdates) decideUpdates(now time.Time) (events []eventlog.JobEven
 		}
 		decided, again := q.decideUpdate(now, j)
 		events = append(events, decided...)
+		if mutant.Active(mutant.SettlingMissed) {
+			again = 0
+		}
 		if q.dueAt[seq] = again; again == 0 {
 			delete(q.dueAt, seq)
 		}

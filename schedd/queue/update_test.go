@@ -253,3 +253,22 @@ func TestUpdateRights(t *testing.T) {
 		t.Fatalf("a batch job is restarted: %v", err)
 	}
 }
+
+// TestUpdateOfUncertainJob checks that an update does not release a job whose record was
+// damaged. An attempt of it may live that nobody knows of.
+func TestUpdateOfUncertainJob(t *testing.T) {
+	d := newUpdateRun(t, 2, "")
+	for i := range 2 {
+		d.end(d.queue.attemptOf(d.job(), i), eventlog.AttemptExit{Cause: eventlog.CauseExited})
+	}
+	e, ok := d.queue.HoldDamaged(d.now, d.id.Seq, 1000, "a record of it is lost")
+	if !ok {
+		t.Fatal("it is not held")
+	}
+	d.apply(e)
+	d.revise(`Arguments = {"2"}; `)
+	d.pass(time.Minute)
+	if n := d.job().counts[roost.Held]; n != 2 {
+		t.Errorf("%d tasks are held, want 2", n)
+	}
+}

@@ -53,11 +53,15 @@ var guarantees = [...]string{
 	10: "no process of a task outlives its lease",
 	11: "a reported completion has its output complete at the submit side",
 	12: "while somebody uses his machine, or nothing is heard of the guard that would see him, no task runs on it",
+	13: "no more tasks of a service are down by plan than may be",
+	14: "after an update every task is what it was to become",
+	15: "a restart waits as long as it has to, and there are no more on a claim than may be",
+	16: "when the faults are over every update ends",
 }
 
 // OwnerGuarantee is the guarantee to machine owners, in addition to the eleven of the
 // design.
-const OwnerGuarantee = Guarantee(len(guarantees) - 1)
+const OwnerGuarantee Guarantee = 12
 
 // Guarantees is the number of guarantees that have a number in the design.
 const Guarantees = int(OwnerGuarantee) - 1
@@ -66,8 +70,17 @@ const Guarantees = int(OwnerGuarantee) - 1
 func (p Guarantee) Sentence() string { return guarantees[p] }
 
 func (p Guarantee) String() string {
-	if p == OwnerGuarantee {
+	switch p {
+	case OwnerGuarantee:
 		return "the promise to owners"
+	case BudgetGuarantee:
+		return "S1"
+	case RevisionGuarantee:
+		return "S4"
+	case BackoffGuarantee:
+		return "S13"
+	case UpdateGuarantee:
+		return "S14"
 	}
 	return fmt.Sprintf("P%d", int(p))
 }
@@ -155,6 +168,9 @@ func (a *Auditor) Observe(s Event) {
 	case Assigned, Began, Ended, OutputStored, OutputLost, Completed, Removed, Reopened, HeldByUser, Released,
 		RecordLost:
 		a.checkTask(&s)
+	case ServiceStored, UpdateMoves, UpdateWaits, UpdateDone, PlannedStop, Replaced, TaskFailed, TaskReady,
+		EndedByItself:
+		a.checkService(&s)
 	case UsageRateSet, UsageReported:
 		a.checkUsage(&s)
 	case Digested:

@@ -49,6 +49,24 @@ func entryAt(entry uint64, until time.Duration) Event {
 	return Event{Type: Digested, Node: "n1", Entry: entry, Digest: entry, Until: until}
 }
 
+// taskEvent returns an event about a task of a service.
+func taskEvent(what EventType, index int) Event { return Event{Type: what, Job: taskOne, Index: index} }
+
+// taskBegins is the begin of an attempt with an environment.
+func taskBegins(attempt roost.AttemptNumber, environment string) Event {
+	s := machineEvent(Began, attempt, "m1")
+	s.Claim, s.Detail = 7, environment
+	return s
+}
+
+// restartAt returns the events of an attempt that ends by itself at once. The time is by
+// the schedd's clock.
+func restartAt(attempt roost.AttemptNumber, at time.Duration) []Event {
+	recorded, ended := machineEvent(Assigned, attempt, "m1"), machineEvent(EndedByItself, attempt, "")
+	recorded.Until, ended.Until = at, at
+	return []Event{recorded, taskBegins(attempt, "A=1"), machineEvent(Ended, attempt, "m1"), ended}
+}
+
 func eventAt(t time.Duration, s Event) Event { s.At = t; return s }
 
 // taskRun returns the events of a task that runs and completes as it should.
@@ -92,12 +110,34 @@ func observeAll(history []Event) *Auditor {
 func TestEachGuaranteeViolated(t *testing.T) {
 	begin := joinHistories(machineOffered("m1", 2), machineOffered("m2", 2), idShown("k", taskOne))
 	hold := Event{Type: HeldByUser, Job: taskOne, Index: AllTasks}
+	twoTasks := idShown("k", taskOne)
+	twoTasks.Tasks = 2
+	service := joinHistories(machineOffered("m1", 2), twoTasks, Event{Type: ServiceStored, Job: taskOne,
+		Service: &ServiceTerms{MaxDown: 1, Restarts: 2, BackoffFirst: time.Second, BackoffMax: 20 * time.Second,
+			Progress: time.Minute, Environment: "A=1"}})
 	for _, c := range []struct {
 		name      string
 		guarantee Guarantee
 		says      string
 		history   []Event
 	}{
+		{"too many are down by plan", BudgetGuarantee, "2 tasks of 1.s1 are down by plan, and 1 may be",
+			joinHistories(service, taskEvent(PlannedStop, 0), taskEvent(TaskReady, 0), taskEvent(PlannedStop, 1),
+				taskEvent(PlannedStop, 0))},
+		{"an update leaves a task behind", RevisionGuarantee, "runs on m1 with A=1, not A=2",
+			joinHistories(service, machineEvent(Assigned, 1, "m1"), taskBegins(1, "A=1"),
+				Event{Type: UpdateMoves, Job: taskOne, Detail: "A=2"},
+				Event{Type: UpdateDone, Job: taskOne, Detail: "A=2"})},
+		{"a restart does not wait", BackoffGuarantee, "begins 1.000s after the last one, which was the 2. in a row",
+			joinHistories(service, restartAt(1, 0), restartAt(2, 800*time.Millisecond),
+				restartAt(3, 1800*time.Millisecond))},
+		{"too many restarts on a claim", BackoffGuarantee, "is the 3. restart on claim 7 of m1, and 2 may be",
+			joinHistories(service, restartAt(1, 0), restartAt(2, time.Minute), restartAt(3, 2*time.Minute),
+				restartAt(4, 3*time.Minute))},
+		{"an update does not end", UpdateGuarantee, "should have come to an end within 4m0s",
+			joinHistories(service, Event{Type: HeldByUser, Job: taskOne, Index: AllTasks},
+				Event{Type: UpdateMoves, Job: taskOne, Detail: "A=2"}, Event{Type: FaultsEnded},
+				eventAt(5*time.Minute, entryAt(1, 0)))},
 		{"a printed id is not on disk", 1, "1.s1 was shown to a user, and the schedd knows nothing of it",
 			joinHistories(begin, Event{Type: Recovered, Node: "s1", Jobs: []roost.JobID{taskTwo}})},
 		{"an id is given twice", 1, "1.s1 was the job of the key k, and is that of the key l now",

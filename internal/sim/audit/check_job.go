@@ -14,6 +14,7 @@ type auditedJob struct {
 	archived  bool
 	resources roost.Resources // resources of each task
 	tasks     []auditedTask
+	service   *auditedService // nil: its tasks end by themselves
 }
 
 // checkJob checks P1 and P2.

@@ -24,6 +24,7 @@ type auditedMachine struct {
 	mostOffered  roost.Resources
 	leases       map[uint64]claimLease
 	attempts     map[roost.AttemptID]liveAttempt
+	lastTasks    map[uint64]roost.TaskID // by claim: which task ran there last
 	asleep       bool
 	wokeAt       time.Duration
 	roomSince    map[roost.Resources]time.Duration // by task size: since when the machine has room for it
@@ -56,7 +57,7 @@ func (a *Auditor) machine(name string) *auditedMachine {
 	m := a.machines[name]
 	if m == nil {
 		m = &auditedMachine{name: name, leases: map[uint64]claimLease{}, attempts: map[roost.AttemptID]liveAttempt{},
-			roomSince: map[roost.Resources]time.Duration{}}
+			roomSince: map[roost.Resources]time.Duration{}, lastTasks: map[uint64]roost.TaskID{}}
 		a.machines[name] = m
 	}
 	return m

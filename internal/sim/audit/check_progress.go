@@ -22,6 +22,7 @@ func (a *Auditor) checkProgress(at time.Duration) {
 	}
 	// No event has come since the last check, so the present state has held since then.
 	a.progressChecked = at
+	a.checkUpdates(at)
 	waits := a.waitingTasks(at)
 	a.noteRoom(at, waits)
 	for _, id := range waits {
@@ -55,7 +56,7 @@ func (a *Auditor) waitingTasks(at time.Duration) (list []roost.TaskID) {
 				continue
 			}
 			if _, ok := a.waiting[id]; !ok {
-				a.waiting[id] = max(a.faultsEnded, t.freed)
+				a.waiting[id] = max(a.faultsEnded, t.freed+j.longestWait())
 			}
 			if a.waiting[id] != noDeadline {
 				list = append(list, id)
@@ -103,4 +104,12 @@ func (a *Auditor) checkUnfinished() {
 			}
 		}
 	}
+}
+
+// longestWait is for how long a task of the job may wait for its restart.
+func (j *auditedJob) longestWait() time.Duration {
+	if j.service == nil {
+		return 0
+	}
+	return j.service.BackoffMax
 }

@@ -19,12 +19,14 @@ type auditedTask struct {
 	ended           map[roost.AttemptNumber]int32 // exit codes of ended attempts
 	stored          map[roost.AttemptNumber]bool
 	freed           time.Duration // when the last attempt ended
+	service         auditedRestarts
 }
 
 // runningProcess is an attempt with a live process.
 type runningProcess struct {
 	attempt     roost.AttemptNumber
 	node        string
+	environment string
 	duringSleep roost.AttemptNumber // the attempt that began elsewhere while this machine slept
 }
 
@@ -57,8 +59,10 @@ func (a *Auditor) checkAttempt(j *auditedJob, s *Event) {
 	switch s.Type {
 	case Assigned:
 		a.checkAssigned(t, s)
+		a.checkRestart(j, t, s)
 	case Began:
 		a.checkBegan(t, s)
+		a.countRestart(j, t, s)
 	case Ended:
 		a.checkEnded(t, s)
 	case OutputStored, OutputLost:
@@ -78,11 +82,12 @@ func (a *Auditor) checkAttempt(j *auditedJob, s *Event) {
 	case Reopened:
 		t.removed, t.toBeRemoved, t.held, t.completed = false, false, false, 0
 	case RecordLost: // the task may complete again, and need not remember a hold or removal
-		t.removed, t.toBeRemoved, t.completed = false, false, 0
+		t.removed, t.toBeRemoved, t.completed, t.service = false, false, 0, auditedRestarts{}
 	case HeldByUser:
 		t.held, t.maxKnownAttempt, t.toBeRemoved = true, t.assigned, t.toBeRemoved || s.Detail == Removal
+		t.service = auditedRestarts{}
 	case Released:
-		t.held = false
+		t.held, t.service = false, auditedRestarts{}
 	}
 }
 
@@ -123,7 +128,7 @@ func (a *Auditor) checkBegan(t *auditedTask, s *Event) {
 		a.addViolation(4, taskHistory(s.taskID()), "attempt %d of %v begins on %s, and attempt %d lives on %s",
 			s.Attempt, s.taskID(), s.Node, other.attempt, other.node)
 	}
-	t.processes = append(t.processes, runningProcess{attempt: s.Attempt, node: s.Node})
+	t.processes = append(t.processes, runningProcess{attempt: s.Attempt, node: s.Node, environment: s.Detail})
 	a.machine(s.Node).addAttempt(a, s)
 }
 

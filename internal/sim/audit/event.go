@@ -23,9 +23,11 @@ const (
 	Leased   // a machine has granted a claim [Node Claim Resources Until]
 	Renewed  // the lease of a claim was renewed [Node Claim Until]
 	Freed    // the resources of a claim are free for others [Node Claim]
-	// the schedd has recorded the next attempt of a task [Job Index Attempt Node]
+	// the schedd has recorded the next attempt of a task [Job Index Attempt Node Until:
+	// by the schedd's clock]
 	Assigned
-	// the first process of an attempt lives [Job Index Attempt Node Claim Resources]
+	// the first process of an attempt lives [Job Index Attempt Node Claim Resources
+	// Detail: the environment of its program]
 	Began
 	Ended // the last process of an attempt has ended [Job Index Attempt Node Code]
 	// the whole output of an attempt is on disk at the submit side [Job Index Attempt;
@@ -61,6 +63,20 @@ const (
 	Resumed       // a frozen attempt runs again [Job Index Attempt Node]
 	Injected      // a fault was injected [Node Detail]
 	FaultsEnded   // the last fault is over
+	ServiceStored // a submission on disk is of a service [Job Service]
+	// the update of a service goes on, or begins to [Job Detail: the environment that its
+	// tasks are to get]
+	UpdateMoves
+	UpdateWaits // it waits for its user, or is given up [Job Detail: its state]
+	UpdateDone  // it has ended, and every task has the environment [Job Detail]
+	// a ready task is recorded to be stopped for another revision [Job Index]
+	PlannedStop
+	Replaced   // a task that is down is recorded to be of another revision [Job Index]
+	TaskFailed // such a task is recorded as failed [Job Index]
+	TaskReady  // an attempt of a service is recorded as ready [Job Index Attempt]
+	// an attempt of a service is recorded to have ended by itself [Job Index Attempt
+	// Until: by the schedd's clock]
+	EndedByItself
 )
 
 // Removal is the Detail of HeldByUser for a removal.
@@ -81,9 +97,10 @@ type Event struct {
 	Tasks     int
 	Resources roost.Resources
 	Claim     uint64
-	// by the observer's clock; for UsageRateSet and UsageReported by the ledger's, of any
-	// origin
+	// by the observer's clock; for UsageRateSet and UsageReported by the ledger's, for
+	// Assigned and EndedByItself by the schedd's, both of any origin
 	Until     time.Duration
+	Service   *ServiceTerms
 	Jobs      []roost.JobID
 	Entry     uint64 // index in the replicated log
 	Digest    uint64
@@ -187,6 +204,31 @@ func (s *Event) restText() string {
 		return strings.TrimPrefix(s.Node+": ", ": ") + s.Detail
 	case FaultsEnded:
 		return "no more faults from now on"
+	}
+	return s.serviceText()
+}
+
+// serviceText is String for events about services.
+func (s *Event) serviceText() string {
+	switch s.Type {
+	case ServiceStored:
+		return fmt.Sprintf("job %v is a service", s.Job)
+	case UpdateMoves:
+		return fmt.Sprintf("job %v: its tasks are to get %s", s.Job, s.Detail)
+	case UpdateWaits:
+		return fmt.Sprintf("job %v: its update is %s", s.Job, s.Detail)
+	case UpdateDone:
+		return fmt.Sprintf("job %v: all its tasks have %s", s.Job, s.Detail)
+	case PlannedStop:
+		return fmt.Sprintf("%s is to be stopped for another revision", s.subject())
+	case Replaced:
+		return fmt.Sprintf("%s is of another revision", s.subject())
+	case TaskFailed:
+		return fmt.Sprintf("%s has failed in the update", s.subject())
+	case TaskReady:
+		return fmt.Sprintf("attempt %d of %s is ready", s.Attempt, s.subject())
+	case EndedByItself:
+		return fmt.Sprintf("attempt %d of %s has ended by itself", s.Attempt, s.subject())
 	}
 	return fmt.Sprintf("what(%d)", s.Type)
 }

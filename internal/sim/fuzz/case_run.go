@@ -122,7 +122,7 @@ func (r *caseRun) poolConfig() pool.SimulationConfig {
 		j := &r.Jobs[i]
 		cfg.Jobs = append(cfg.Jobs, j.poolJob())
 		for _, a := range j.Actions {
-			cfg.Actions = append(cfg.Actions, pool.UserAction{At: j.At + a.Delay, Job: i, Verb: a.Verb.wireVerb()})
+			cfg.Actions = append(cfg.Actions, a.poolAction(j.At+a.Delay, i))
 		}
 	}
 	return cfg
@@ -135,11 +135,29 @@ func (j *CaseJob) poolJob() pool.JobConfig {
 	ad.SetInt(roost.AttrRequestMemory, int64(j.resources().Memory/roost.MiB))
 	ad.SetInt(roost.AttrJobLease, int64(j.Lease/time.Second))
 	ad.SetInt(roost.AttrMaxRetries, int64(j.Tries))
-	return pool.JobConfig{
+	p := pool.JobConfig{
 		At: j.At, Schedd: j.Schedd, Spec: queue.SubmitSpec{Ad: ad, Count: j.Tasks},
 		Owner: fmt.Sprintf("user%d", j.User+1), Runtimes: []time.Duration{j.Length},
 		ExitCodes: []int32{j.Code}, Output: true, ResubmitAfter: j.ResubmitAfter,
 	}
+	if j.Service != nil {
+		j.Service.addTo(&p)
+	}
+	return p
+}
+
+// poolAction returns the action in the form of package pool.
+func (a *UserAction) poolAction(at time.Duration, job int) pool.UserAction {
+	p := pool.UserAction{At: at, Job: job}
+	switch a.Verb {
+	case Update:
+		p.Environment = environmentText(a.Revision)
+	case PauseUpdate, ResumeUpdate, UndoUpdate:
+		p.Command, _, _ = strings.Cut(a.Verb.String(), " ")
+	default:
+		p.Verb = a.Verb.wireVerb()
+	}
+	return p
 }
 
 func (v ActionVerb) wireVerb() wire.ActRequest_Verb {

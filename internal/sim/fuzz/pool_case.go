@@ -18,7 +18,7 @@ type PoolCase struct {
 	Machines  []CaseMachine
 	Jobs      []CaseJob
 	Faults    []faults.Fault
-	FaultsEnd time.Duration // all faults are over, and all users have finished
+	FaultsEnd time.Duration // all faults are over, and all users have finished, but for removals of services
 	RunEnd    time.Duration // end of the run
 
 	// the cores do not check their invariants: broken state shows only where it violates
@@ -58,12 +58,14 @@ type CaseJob struct {
 	// the same key, as from a client that got no answer
 	ResubmitAfter time.Duration
 	Actions       []UserAction
+	Service       *CaseService // nil: its tasks end by themselves
 }
 
 // UserAction is an action of a user on a job. The user repeats it until it is answered.
 type UserAction struct {
-	Delay time.Duration
-	Verb  ActionVerb
+	Delay    time.Duration
+	Verb     ActionVerb
+	Revision int // Update: the revision that it becomes
 }
 
 // ActionVerb is the kind of a user's action.
@@ -74,10 +76,15 @@ const (
 	Hold ActionVerb = iota + 1
 	Release
 	Remove
+	Update // of a service, as the next ones
+	PauseUpdate
+	ResumeUpdate
+	UndoUpdate
 )
 
 func (v ActionVerb) String() string {
-	return [...]string{Hold: "hold", Release: "release", Remove: "remove"}[v]
+	return [...]string{Hold: "hold", Release: "release", Remove: "remove", Update: "update",
+		PauseUpdate: "pause the update of", ResumeUpdate: "resume the update of", UndoUpdate: "undo the update of"}[v]
 }
 
 // The prefixes of node names in package pool; a number from 0 follows.
@@ -210,6 +217,7 @@ func DrawCase(seed uint64, s DrawLimits) *PoolCase {
 	for i := range jobs.Between(1, s.Jobs) {
 		c.Jobs = append(c.Jobs, c.drawJob(jobs.Split(), i+1))
 	}
+	c.drawServices(faults.NewRand(seed ^ serviceStream))
 	w := faults.DrawLimits{Nodes: c.Nodes(), Failpoints: Failpoints, Kinds: s.drawableKinds(), From: 2 * time.Second,
 		Until: s.FaultsEnd, MaxIncidents: s.Faults, OwnedMachines: c.ownedMachines()}
 	if len(w.OwnedMachines) == 0 {
@@ -262,14 +270,14 @@ func drawActions(r *faults.SeededRand, most time.Duration) (all []UserAction) {
 	for most > time.Second && r.OneIn(3) {
 		after := r.SkewedDuration(10*time.Millisecond, most)
 		if r.OneIn(4) {
-			all = append(all, UserAction{after, Remove})
+			all = append(all, UserAction{Delay: after, Verb: Remove})
 			continue
 		}
-		all = append(all, UserAction{after, Hold},
-			UserAction{after + r.SkewedDuration(10*time.Millisecond, maxTask), Release})
+		all = append(all, UserAction{Delay: after, Verb: Hold},
+			UserAction{Delay: after + r.SkewedDuration(10*time.Millisecond, maxTask), Verb: Release})
 	}
 	if slices.ContainsFunc(all, func(a UserAction) bool { return a.Verb == Hold }) {
-		all = append(all, UserAction{most + 10*time.Second, Release})
+		all = append(all, UserAction{Delay: most + 10*time.Second, Verb: Release})
 	}
 	return all
 }

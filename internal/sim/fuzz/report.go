@@ -84,10 +84,16 @@ func (c *PoolCase) reportLines() (all []reportLine) {
 		if j.ResubmitAfter > 0 {
 			text += fmt.Sprintf("; %v after its id was shown it is submitted again", j.ResubmitAfter)
 		}
+		if j.Service != nil {
+			text += j.Service.text()
+		}
 		all = append(all, reportLine{j.At, text})
 		for _, a := range j.Actions {
-			all = append(all, reportLine{j.At + a.Delay,
-				fmt.Sprintf("user%d asks: %v the job of the key %s", j.User+1, a.Verb, j.key())})
+			text := fmt.Sprintf("user%d asks: %v the job of the key %s", j.User+1, a.Verb, j.key())
+			if a.Verb == Update {
+				text += fmt.Sprintf(" to revision %d", a.Revision)
+			}
+			all = append(all, reportLine{j.At + a.Delay, text})
 		}
 	}
 	for _, f := range c.Faults {

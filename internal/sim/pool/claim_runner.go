@@ -166,7 +166,7 @@ func (s *starterProcess) run(a roost.AttemptID, program *wire.Program) {
 	job, _ := strconv.Atoi(strings.TrimPrefix(program.GetExecutable(), programPrefix))
 	s.job = job
 	of := &m.pool.cfg.Jobs[job]
-	s.remaining, s.code = of.runtimeAndCode(a.Task.Index)
+	s.remaining, s.code = of.runtimeAndCode(a.Task.Index, a.Attempt)
 	s.output = of.Output
 	s.version++
 	s.scheduleDue(m.pool.rand.Between(m.pool.cfg.Times.Start, m.pool.cfg.Times.StartMax), dueBegin)
@@ -332,8 +332,17 @@ func (p *Pool) reportRunning(m *machineNode, s *starterProcess) {
 		p.observe(audit.Event{
 			Type: audit.Began, Node: m.name, Job: s.attempt.Task.Job, Index: s.attempt.Task.Index,
 			Attempt: s.attempt.Attempt, Claim: uint64(s.runner.id), Resources: s.runner.claim.Resources,
+			Detail: s.ownEnvironment(),
 		})
 	}
+}
+
+// ownEnvironment returns what the user has put first into the task's environment.
+func (s *starterProcess) ownEnvironment() string {
+	if list := s.program.GetEnvironment(); len(list) > 0 {
+		return string(list[0])
+	}
+	return ""
 }
 
 func (p *Pool) reportEnded(m *machineNode, s *starterProcess, code int32) {

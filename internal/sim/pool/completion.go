@@ -29,6 +29,10 @@ func (s *scheddNode) submissionStored(id roost.JobID, sub *queue.SubmittedJob) {
 	st, _ := s.core.Queue().Status(id.Seq)
 	s.pool.observe(audit.Event{Type: audit.SubmissionStored, Node: s.name, Key: sub.Key, Job: id, Tasks: sub.Count,
 		Resources: st.Resources})
+	if terms := s.pool.cfg.Jobs[i].Service; terms != nil {
+		u.environment = terms.Environment
+		s.pool.observe(audit.Event{Type: audit.ServiceStored, Job: id, Service: terms})
+	}
 }
 
 // taskEnded handles the possible end of a task.

@@ -138,7 +138,7 @@ func (m *machineNode) startInitial(i int, a roost.AttemptID, at *InitialPlacemen
 			LeasePeriod: lease,
 		}}
 	walltime, _ := j.Spec.Ad.Int(roost.AttrWalltime)
-	_, code := j.runtimeAndCode(a.Task.Index)
+	_, code := j.runtimeAndCode(a.Task.Index, a.Attempt)
 	h.starter = &starterProcess{
 		runner: h, isAlive: true, initial: true, phase: phaseRunning, attempt: a, job: i, remaining: at.Remaining,
 		code: code, output: j.Output, began: m.bootTime() - at.RunningFor, deadline: m.bootTime() + lease,

@@ -145,8 +145,8 @@ func (s *scheddNode) releaseHeld(id roost.JobID) {
 				return
 			}
 			root := queue.CallerIdentity{User: "root", Host: s.name, Admin: true}
-			if err := s.core.Act(s.timeOf(), wire.ActRequest_RELEASE, root, queue.TaskSelector{Job: id},
-				func() {}); err != nil {
+			release := &wire.ActRequest{Verb: wire.ActRequest_RELEASE}
+			if err := s.core.Act(s.timeOf(), release, root, queue.TaskSelector{Job: id}, func() {}); err != nil {
 				s.releaseHeld(id)
 				return
 			}

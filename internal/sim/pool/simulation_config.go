@@ -66,7 +66,11 @@ type JobConfig struct {
 	Runtimes          []time.Duration    // run time by task, or ForEver; the last one serves further tasks
 	InitialPlacements []InitialPlacement // where its first tasks run at the start, if At is below 0
 	ExitCodes         []int32            // exit code by task; the last one serves further tasks; empty: 0
-	Output            bool               // its tasks write output that must be fetched
+	// of a service: so many attempts of each task end after its run time, and the others
+	// run until they are ended
+	EarlyEnds int
+	Service   *audit.ServiceTerms // of a service: what Spec says of it, for the observer
+	Output    bool                // its tasks write output that must be fetched
 	// above 0: this long after its id was shown it is submitted again with the same key
 	ResubmitAfter time.Duration
 }
@@ -89,6 +93,9 @@ type UserAction struct {
 	At   time.Duration
 	Job  int // index in SimulationConfig.Jobs
 	Verb wire.ActRequest_Verb
+	// of a service, in place of Verb: it is updated so that its environment is this
+	Environment string
+	Command     string // of a service: what its update is to do, as roost update says it
 }
 
 // TimeModel holds the durations of simulated operations.
@@ -113,11 +120,14 @@ func DefaultTimes() TimeModel {
 	}
 }
 
-// runtimeAndCode returns the run time and the exit code of a task.
-func (j *JobConfig) runtimeAndCode(index int) (time.Duration, int32) {
+// runtimeAndCode returns the run time and the exit code of an attempt of a task.
+func (j *JobConfig) runtimeAndCode(index int, attempt roost.AttemptNumber) (time.Duration, int32) {
 	var code int32
 	if n := len(j.ExitCodes); n > 0 {
 		code = j.ExitCodes[min(index, n-1)]
+	}
+	if j.Service != nil && int(attempt) > j.EarlyEnds {
+		return ForEver, code
 	}
 	if n := len(j.Runtimes); n > 0 {
 		return j.Runtimes[min(index, n-1)], code

@@ -10,7 +10,6 @@ import (
 	"github.com/roost-batch/roost/internal/sim/audit"
 	"github.com/roost-batch/roost/internal/sim/eventloop"
 	"github.com/roost-batch/roost/internal/wire"
-	"github.com/roost-batch/roost/schedd"
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
@@ -30,7 +29,8 @@ type userSubmission struct {
 	refused      error
 	askedLife    uint32 // life of the schedd that was asked, plus one; 0: none
 	resubmitted  bool
-	releases     int // number of releases requested
+	releases     int    // number of releases requested
+	environment  string // of a service: what its tasks are to have
 }
 
 // callerOf returns the user who submits a job.
@@ -130,7 +130,7 @@ func (p *Pool) performAction(n int) {
 		u.releases++
 		p.observe(audit.Event{Type: audit.Released, Job: id, Index: audit.AllTasks})
 	}
-	err := s.core.Act(s.timeOf(), a.Verb, p.callerOf(a.Job), queue.TaskSelector{Job: id}, func() {
+	err := s.core.Act(s.timeOf(), p.actRequest(a), p.callerOf(a.Job), queue.TaskSelector{Job: id}, func() {
 		switch {
 		case s.daemonLife != life || u.releases != letGo: // released since: that report supersedes this one
 		case a.Verb == wire.ActRequest_HOLD:
@@ -144,35 +144,16 @@ func (p *Pool) performAction(n int) {
 	}
 }
 
-// reportCommitted reports durable events to the observer, and counts ended tasks.
-func (s *scheddNode) reportCommitted(b *schedd.CommitBatch) {
-	for _, e := range b.Events() {
-		id := roost.JobID{Seq: e.Job, Host: s.name}
-		switch e.Type {
-		case queue.Submitted:
-			s.submissionStored(id, e.Submission)
-		case queue.Assigned:
-			s.pool.observe(audit.Event{Type: audit.Assigned, Node: e.Node, Job: id, Index: e.Index, Attempt: e.Attempt})
-		case queue.Ended, queue.Lost:
-			var code int32
-			if e.Exit != nil {
-				code = e.Exit.Code
-			}
-			s.taskEnded(id, e.Index, code)
-		case queue.RemovalRequested, queue.Dropped:
-			s.core.Queue().EachTask(queue.TaskSelector{Job: id}, func(st queue.JobStatus) bool {
-				// a removed task that ended by itself is reported with its exit code
-				if st.Task.State == roost.Removed {
-					s.taskEnded(id, st.Task.Index, 0)
-				}
-				return true
-			})
-		case queue.Retried:
-			s.tasksReopened(id)
-		case queue.Purged:
-			s.pool.observe(audit.Event{Type: audit.Archived, Job: id})
-			delete(s.ended, e.Job)
-			delete(s.jobs, e.Job)
-		}
+// actRequest returns what a user's action asks for.
+func (p *Pool) actRequest(a *UserAction) *wire.ActRequest {
+	switch {
+	case a.Command != "":
+		return &wire.ActRequest{Verb: wire.ActRequest_UPDATE, Update: &wire.UpdateOrder{Command: a.Command}}
+	case a.Environment != "":
+		spec := p.submitSpec(a.Job)
+		spec.Ad.SetStrings(roost.AttrEnvironment, []string{a.Environment})
+		return &wire.ActRequest{Verb: wire.ActRequest_UPDATE,
+			Update: &wire.UpdateOrder{Ad: spec.Ad.String(), Count: uint32(spec.Count)}}
 	}
+	return &wire.ActRequest{Verb: a.Verb}
 }

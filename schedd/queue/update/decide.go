@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/roost-batch/roost/internal/mutant"
 )
 
 // Plan is what is to be done now.
@@ -192,6 +194,7 @@ func (d *planner) finish() {
 		switch s := d.states[i]; {
 		case s == TaskOld && d.spent() && d.facts[i].hasAttempt():
 			skipped++
+		case s == TaskOld && mutant.Active(mutant.UpdateDoneEarly):
 		case s == TaskOld || s.inProgress():
 			return
 		}
