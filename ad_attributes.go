@@ -296,6 +296,14 @@ const (
 	AttrService = "Service" // of a service: an ad with the attributes below
 	AttrChecks  = "Checks"  // of a service: a list of ads, its health checks
 	AttrUpdate  = "Update"  // of a service: an ad that says how it is updated
+	AttrLogs    = "Logs"    // of a service: an ad that says how much of its output is kept
+)
+
+// Attributes of the ad AttrLogs. Absent ones have their defaults.
+const (
+	AttrLogSize   = "Size"   // bytes of a stream that are removed at once
+	AttrLogFiles  = "Files"  // the most that stays of a stream, in units of AttrLogSize
+	AttrLogRetain = "Retain" // seconds for which the output of earlier attempts is kept
 )
 
 // Attributes of the ad AttrService. Absent ones have their defaults.

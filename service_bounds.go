@@ -12,6 +12,19 @@ const (
 	// job allows it to run beside the old attempt.
 	OverlapLostAfter = 15 * time.Second
 
+	DefaultLogSize      = 10 * MiB // of captured output that is removed at once
+	DefaultLogFiles     = 5        // how often that stays
+	DefaultLogRetention = 7 * 24 * time.Hour
+
+	MinLogSize      = 64 * KiB
+	MaxLogSize      = GiB
+	MinLogFiles     = 2
+	MaxLogFiles     = 100
+	MaxLogRetention = 366 * 24 * time.Hour
+	// MaxEarlierLogs is how many attempts of a task have their output kept beside the
+	// newest one.
+	MaxEarlierLogs = 100
+
 	MaxServiceRestarts = 1000
 	MinBackoff         = 100 * time.Millisecond
 	MaxBackoff         = time.Hour

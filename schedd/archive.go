@@ -209,12 +209,28 @@ func (j *jobArchive) runHistorySweeper(ctx context.Context) {
 		if err := j.sweepScripts(ctx, time.Now()); err != nil && ctx.Err() == nil {
 			j.log.Error("old scripts cannot be removed", "error", err)
 		}
+		if err := j.sweepServiceLogs(ctx, time.Now()); err != nil && ctx.Err() == nil {
+			j.log.Error("old output of services cannot be removed", "error", err)
+		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
 	}
+}
+
+// sweepServiceLogs removes output of earlier attempts of services that is too old. What
+// is too much goes as output comes.
+func (j *jobArchive) sweepServiceLogs(ctx context.Context, now time.Time) error {
+	var services map[uint64]queue.LogSpec
+	err := j.loop.CallLoop(ctx, func(time.Time) { services = j.queue.ServiceLogs() })
+	for seq, bounds := range services {
+		if e := j.transfers.SpoolFiles.ExpireLogs(seq, -1, bounds, now); err == nil {
+			err = e
+		}
+	}
+	return err
 }
 
 // sweepHistory forgets jobs that are older than the schedd is to remember, and their

@@ -211,11 +211,11 @@ func TestSpoolEndsAtTheReserve(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := roost.AttemptID{Task: roost.JobID{Seq: 7, Host: "h"}.Task(0), Attempt: 1}
-	if err := s.Store(a, false, bytes.NewReader(make([]byte, 5<<20))); err != nil {
+	if err := s.Store(a, false, 0, bytes.NewReader(make([]byte, 5<<20))); err != nil {
 		t.Fatal(err)
 	}
 	a.Attempt = 2
-	err := s.Store(a, false, bytes.NewReader(make([]byte, 5<<20)))
+	err := s.Store(a, false, 0, bytes.NewReader(make([]byte, 5<<20)))
 	if !journal.IsDiskFull(err) {
 		t.Errorf("got %v", err)
 	}

@@ -1,7 +1,9 @@
 package schedd
 
 import (
+	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -198,5 +200,38 @@ func TestUserCalls(t *testing.T) {
 	}
 	if got := strings.Join(timeline, " "); err != nil || got != "submitted assigned completed" {
 		t.Errorf("events: got %q, %v", got, err)
+	}
+}
+
+// TestLogsOfAttempts checks that the output of earlier attempts can be read.
+func TestLogsOfAttempts(t *testing.T) {
+	p := newPool(t)
+	id := p.submit("k", 1, "MaxRetries = 2").GetIds()[0]
+	for n, text := range []string{"one\n", "two\n", "three\n"} {
+		a := receiveNext(t, p.startd.activated, "an attempt")
+		p.startd.started(a.GetAttempt())
+		p.startd.exited(a.GetAttempt(), &wire.ExitStatus{Code: int32(2 - n)}, text)
+	}
+	p.await(id, "completed 1")
+	for _, test := range []struct {
+		req  *wire.LogsRequest
+		want string
+	}{
+		{&wire.LogsRequest{}, "3 three\n"}, {&wire.LogsRequest{Attempt: 3}, "3 three\n"},
+		{&wire.LogsRequest{Attempt: 1}, "1 one\n"}, {&wire.LogsRequest{Attempt: 1, Follow: true}, "1 one\n"},
+		{&wire.LogsRequest{Previous: true}, "2 two\n"}, {&wire.LogsRequest{Previous: true, Tail: 2}, "2 o\n"},
+		{&wire.LogsRequest{Attempt: 4}, "it has no attempt 4; the last one is 3"},
+		{&wire.LogsRequest{Attempt: math.MaxUint32}, "not kept any more"},
+		{&wire.LogsRequest{Attempt: 2, Stderr: true}, "not kept any more"},
+	} {
+		test.req.Id = id
+		chunks, err := receive(p.client.Logs(p.ctx(), test.req))
+		got := fmt.Sprint(err)
+		if err == nil && len(chunks) == 1 {
+			got = fmt.Sprintf("%d %s", chunks[0].GetAttempt(), chunks[0].GetData())
+		}
+		if !strings.Contains(got, test.want) {
+			t.Errorf("%v: got %q, want %q", test.req, got, test.want)
+		}
 	}
 }

@@ -27,7 +27,7 @@ var jobSettings = []string{
 }
 
 // jobBlocks are the blocks that may be in a job.
-var jobBlocks = []string{"override", "checkpoint", "service", "port", "check", "schedule", "update"}
+var jobBlocks = []string{"override", "checkpoint", "service", "port", "check", "schedule", "update", "logs"}
 
 // jobBuilder makes one job of a block.
 type jobBuilder struct {
@@ -81,6 +81,7 @@ func (b *jobBuilder) buildJob() {
 	b.readChecks()
 	b.readSchedule()
 	b.readUpdate()
+	b.readLogs()
 	b.readDependsOn()
 	b.taskReader().readOverrides()
 }

@@ -35,7 +35,7 @@ func TestSamples(t *testing.T) {
 // allSettings lists all functions and settings.
 func allSettings(p *fileParser) []string {
 	return slices.Concat(functionNames(p.functions()), jobSettings, checkpointSettings, serviceSettings,
-		backoffSettings, portSettings, checkSettings, scheduleSettings, updateSettings)
+		backoffSettings, portSettings, checkSettings, scheduleSettings, updateSettings, logSettings)
 }
 
 // TestManual compares roost-job(5) with the settings and functions.

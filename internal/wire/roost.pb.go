@@ -231,7 +231,7 @@ func (x HealthCheck_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use HealthCheck_Kind.Descriptor instead.
 func (HealthCheck_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{67, 0}
+	return file_roost_proto_rawDescGZIP(), []int{68, 0}
 }
 
 type CheckpointPolicy_Method int32
@@ -277,7 +277,7 @@ func (x CheckpointPolicy_Method) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use CheckpointPolicy_Method.Descriptor instead.
 func (CheckpointPolicy_Method) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{69, 0}
+	return file_roost_proto_rawDescGZIP(), []int{70, 0}
 }
 
 type IdleSource_Health int32
@@ -326,7 +326,7 @@ func (x IdleSource_Health) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use IdleSource_Health.Descriptor instead.
 func (IdleSource_Health) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{104, 0}
+	return file_roost_proto_rawDescGZIP(), []int{105, 0}
 }
 
 // NeighbourWatch follows jobs for a user of the calling schedd.
@@ -6013,6 +6013,7 @@ type ServiceProgram struct {
 	// with which the machine proves to collectors that the attempt is its own; absent from
 	// an old schedd and where nodes have no certificates
 	NameRight     *NameRight `protobuf:"bytes,6,opt,name=name_right,json=nameRight,proto3" json:"name_right,omitempty"`
+	Logs          *LogBounds `protobuf:"bytes,9,opt,name=logs,proto3" json:"logs,omitempty"` // of captured output; absent: as for a task of no service
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -6085,6 +6086,13 @@ func (x *ServiceProgram) GetStopPort() string {
 func (x *ServiceProgram) GetNameRight() *NameRight {
 	if x != nil {
 		return x.NameRight
+	}
+	return nil
+}
+
+func (x *ServiceProgram) GetLogs() *LogBounds {
+	if x != nil {
+		return x.Logs
 	}
 	return nil
 }
@@ -6221,6 +6229,59 @@ func (x *RenewNameRight) GetName() string {
 	return ""
 }
 
+// LogBounds are how much captured output of a stream stays on the machine.
+type LogBounds struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Size          int64                  `protobuf:"varint,1,opt,name=size,proto3" json:"size,omitempty"`   // bytes that are removed at once
+	Files         uint32                 `protobuf:"varint,2,opt,name=files,proto3" json:"files,omitempty"` // the most that stays, in units of size
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LogBounds) Reset() {
+	*x = LogBounds{}
+	mi := &file_roost_proto_msgTypes[67]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LogBounds) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LogBounds) ProtoMessage() {}
+
+func (x *LogBounds) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[67]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LogBounds.ProtoReflect.Descriptor instead.
+func (*LogBounds) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{67}
+}
+
+func (x *LogBounds) GetSize() int64 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
+func (x *LogBounds) GetFiles() uint32 {
+	if x != nil {
+		return x.Files
+	}
+	return 0
+}
+
 // HealthCheck is one check of a task, which its startd runs.
 type HealthCheck struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -6243,7 +6304,7 @@ type HealthCheck struct {
 
 func (x *HealthCheck) Reset() {
 	*x = HealthCheck{}
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6255,7 +6316,7 @@ func (x *HealthCheck) String() string {
 func (*HealthCheck) ProtoMessage() {}
 
 func (x *HealthCheck) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6268,7 +6329,7 @@ func (x *HealthCheck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthCheck.ProtoReflect.Descriptor instead.
 func (*HealthCheck) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{67}
+	return file_roost_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *HealthCheck) GetName() string {
@@ -6379,7 +6440,7 @@ type Bounds struct {
 
 func (x *Bounds) Reset() {
 	*x = Bounds{}
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6391,7 +6452,7 @@ func (x *Bounds) String() string {
 func (*Bounds) ProtoMessage() {}
 
 func (x *Bounds) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6404,7 +6465,7 @@ func (x *Bounds) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bounds.ProtoReflect.Descriptor instead.
 func (*Bounds) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{68}
+	return file_roost_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *Bounds) GetCpuNs() int64 {
@@ -6481,7 +6542,7 @@ type CheckpointPolicy struct {
 
 func (x *CheckpointPolicy) Reset() {
 	*x = CheckpointPolicy{}
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6493,7 +6554,7 @@ func (x *CheckpointPolicy) String() string {
 func (*CheckpointPolicy) ProtoMessage() {}
 
 func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6506,7 +6567,7 @@ func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointPolicy.ProtoReflect.Descriptor instead.
 func (*CheckpointPolicy) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{69}
+	return file_roost_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *CheckpointPolicy) GetMethod() CheckpointPolicy_Method {
@@ -6604,7 +6665,7 @@ type Image struct {
 
 func (x *Image) Reset() {
 	*x = Image{}
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6616,7 +6677,7 @@ func (x *Image) String() string {
 func (*Image) ProtoMessage() {}
 
 func (x *Image) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6629,7 +6690,7 @@ func (x *Image) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Image.ProtoReflect.Descriptor instead.
 func (*Image) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{70}
+	return file_roost_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *Image) GetSequence() uint64 {
@@ -6742,7 +6803,7 @@ type FetchImageRequest struct {
 
 func (x *FetchImageRequest) Reset() {
 	*x = FetchImageRequest{}
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6754,7 +6815,7 @@ func (x *FetchImageRequest) String() string {
 func (*FetchImageRequest) ProtoMessage() {}
 
 func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6767,7 +6828,7 @@ func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchImageRequest.ProtoReflect.Descriptor instead.
 func (*FetchImageRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{71}
+	return file_roost_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *FetchImageRequest) GetSchedd() string {
@@ -6813,7 +6874,7 @@ type ImageRight struct {
 
 func (x *ImageRight) Reset() {
 	*x = ImageRight{}
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6825,7 +6886,7 @@ func (x *ImageRight) String() string {
 func (*ImageRight) ProtoMessage() {}
 
 func (x *ImageRight) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6838,7 +6899,7 @@ func (x *ImageRight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImageRight.ProtoReflect.Descriptor instead.
 func (*ImageRight) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{72}
+	return file_roost_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *ImageRight) GetSchedd() string {
@@ -6889,7 +6950,7 @@ type SignedImageRight struct {
 
 func (x *SignedImageRight) Reset() {
 	*x = SignedImageRight{}
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6901,7 +6962,7 @@ func (x *SignedImageRight) String() string {
 func (*SignedImageRight) ProtoMessage() {}
 
 func (x *SignedImageRight) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6914,7 +6975,7 @@ func (x *SignedImageRight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignedImageRight.ProtoReflect.Descriptor instead.
 func (*SignedImageRight) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{73}
+	return file_roost_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *SignedImageRight) GetRight() []byte {
@@ -6947,7 +7008,7 @@ type RemoveImageReply struct {
 
 func (x *RemoveImageReply) Reset() {
 	*x = RemoveImageReply{}
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6959,7 +7020,7 @@ func (x *RemoveImageReply) String() string {
 func (*RemoveImageReply) ProtoMessage() {}
 
 func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6972,7 +7033,7 @@ func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveImageReply.ProtoReflect.Descriptor instead.
 func (*RemoveImageReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{74}
+	return file_roost_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *RemoveImageReply) GetRemoved() bool {
@@ -6994,7 +7055,7 @@ type Vacate struct {
 
 func (x *Vacate) Reset() {
 	*x = Vacate{}
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7006,7 +7067,7 @@ func (x *Vacate) String() string {
 func (*Vacate) ProtoMessage() {}
 
 func (x *Vacate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7019,7 +7080,7 @@ func (x *Vacate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vacate.ProtoReflect.Descriptor instead.
 func (*Vacate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{75}
+	return file_roost_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *Vacate) GetAttempt() *scheddapi.AttemptRef {
@@ -7059,7 +7120,7 @@ type Acknowledge struct {
 
 func (x *Acknowledge) Reset() {
 	*x = Acknowledge{}
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7071,7 +7132,7 @@ func (x *Acknowledge) String() string {
 func (*Acknowledge) ProtoMessage() {}
 
 func (x *Acknowledge) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7084,7 +7145,7 @@ func (x *Acknowledge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Acknowledge.ProtoReflect.Descriptor instead.
 func (*Acknowledge) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{76}
+	return file_roost_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *Acknowledge) GetAttempts() []*scheddapi.AttemptRef {
@@ -7103,7 +7164,7 @@ type ReleaseClaim struct {
 
 func (x *ReleaseClaim) Reset() {
 	*x = ReleaseClaim{}
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7115,7 +7176,7 @@ func (x *ReleaseClaim) String() string {
 func (*ReleaseClaim) ProtoMessage() {}
 
 func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7128,7 +7189,7 @@ func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseClaim.ProtoReflect.Descriptor instead.
 func (*ReleaseClaim) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{77}
+	return file_roost_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *ReleaseClaim) GetClaim() uint64 {
@@ -7153,7 +7214,7 @@ type RenewLeases struct {
 
 func (x *RenewLeases) Reset() {
 	*x = RenewLeases{}
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7165,7 +7226,7 @@ func (x *RenewLeases) String() string {
 func (*RenewLeases) ProtoMessage() {}
 
 func (x *RenewLeases) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7178,7 +7239,7 @@ func (x *RenewLeases) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewLeases.ProtoReflect.Descriptor instead.
 func (*RenewLeases) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{78}
+	return file_roost_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *RenewLeases) GetHeard() uint64 {
@@ -7226,7 +7287,7 @@ type FromStartd struct {
 
 func (x *FromStartd) Reset() {
 	*x = FromStartd{}
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7238,7 +7299,7 @@ func (x *FromStartd) String() string {
 func (*FromStartd) ProtoMessage() {}
 
 func (x *FromStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7251,7 +7312,7 @@ func (x *FromStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromStartd.ProtoReflect.Descriptor instead.
 func (*FromStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{79}
+	return file_roost_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *FromStartd) GetOf() isFromStartd_Of {
@@ -7477,7 +7538,7 @@ type TaskHealth struct {
 
 func (x *TaskHealth) Reset() {
 	*x = TaskHealth{}
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7489,7 +7550,7 @@ func (x *TaskHealth) String() string {
 func (*TaskHealth) ProtoMessage() {}
 
 func (x *TaskHealth) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7502,7 +7563,7 @@ func (x *TaskHealth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskHealth.ProtoReflect.Descriptor instead.
 func (*TaskHealth) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{80}
+	return file_roost_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *TaskHealth) GetAttempt() *scheddapi.AttemptRef {
@@ -7566,7 +7627,7 @@ type ReachWanted struct {
 
 func (x *ReachWanted) Reset() {
 	*x = ReachWanted{}
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7578,7 +7639,7 @@ func (x *ReachWanted) String() string {
 func (*ReachWanted) ProtoMessage() {}
 
 func (x *ReachWanted) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7591,7 +7652,7 @@ func (x *ReachWanted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachWanted.ProtoReflect.Descriptor instead.
 func (*ReachWanted) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{81}
+	return file_roost_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *ReachWanted) GetAttempt() *scheddapi.AttemptRef {
@@ -7621,7 +7682,7 @@ type ReachCall struct {
 
 func (x *ReachCall) Reset() {
 	*x = ReachCall{}
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7633,7 +7694,7 @@ func (x *ReachCall) String() string {
 func (*ReachCall) ProtoMessage() {}
 
 func (x *ReachCall) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7646,7 +7707,7 @@ func (x *ReachCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachCall.ProtoReflect.Descriptor instead.
 func (*ReachCall) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{82}
+	return file_roost_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *ReachCall) GetCommand() []string {
@@ -7697,7 +7758,7 @@ type ReachOutput struct {
 
 func (x *ReachOutput) Reset() {
 	*x = ReachOutput{}
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7709,7 +7770,7 @@ func (x *ReachOutput) String() string {
 func (*ReachOutput) ProtoMessage() {}
 
 func (x *ReachOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7722,7 +7783,7 @@ func (x *ReachOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachOutput.ProtoReflect.Descriptor instead.
 func (*ReachOutput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{83}
+	return file_roost_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *ReachOutput) GetAttempt() *scheddapi.AttemptRef {
@@ -7810,7 +7871,7 @@ type SessionWelcome struct {
 
 func (x *SessionWelcome) Reset() {
 	*x = SessionWelcome{}
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7822,7 +7883,7 @@ func (x *SessionWelcome) String() string {
 func (*SessionWelcome) ProtoMessage() {}
 
 func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7835,7 +7896,7 @@ func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionWelcome.ProtoReflect.Descriptor instead.
 func (*SessionWelcome) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{84}
+	return file_roost_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *SessionWelcome) GetNode() string {
@@ -7892,7 +7953,7 @@ type ClaimState struct {
 
 func (x *ClaimState) Reset() {
 	*x = ClaimState{}
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7904,7 +7965,7 @@ func (x *ClaimState) String() string {
 func (*ClaimState) ProtoMessage() {}
 
 func (x *ClaimState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7917,7 +7978,7 @@ func (x *ClaimState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimState.ProtoReflect.Descriptor instead.
 func (*ClaimState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{85}
+	return file_roost_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *ClaimState) GetClaim() uint64 {
@@ -8009,7 +8070,7 @@ type ClaimReady struct {
 
 func (x *ClaimReady) Reset() {
 	*x = ClaimReady{}
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8021,7 +8082,7 @@ func (x *ClaimReady) String() string {
 func (*ClaimReady) ProtoMessage() {}
 
 func (x *ClaimReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8034,7 +8095,7 @@ func (x *ClaimReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReady.ProtoReflect.Descriptor instead.
 func (*ClaimReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{86}
+	return file_roost_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *ClaimReady) GetClaim() uint64 {
@@ -8064,7 +8125,7 @@ type Suspended struct {
 
 func (x *Suspended) Reset() {
 	*x = Suspended{}
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8076,7 +8137,7 @@ func (x *Suspended) String() string {
 func (*Suspended) ProtoMessage() {}
 
 func (x *Suspended) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8089,7 +8150,7 @@ func (x *Suspended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Suspended.ProtoReflect.Descriptor instead.
 func (*Suspended) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{87}
+	return file_roost_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *Suspended) GetAttempt() *scheddapi.AttemptRef {
@@ -8133,7 +8194,7 @@ type ClaimReply struct {
 
 func (x *ClaimReply) Reset() {
 	*x = ClaimReply{}
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8145,7 +8206,7 @@ func (x *ClaimReply) String() string {
 func (*ClaimReply) ProtoMessage() {}
 
 func (x *ClaimReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8158,7 +8219,7 @@ func (x *ClaimReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReply.ProtoReflect.Descriptor instead.
 func (*ClaimReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{88}
+	return file_roost_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *ClaimReply) GetGrant() uint64 {
@@ -8244,7 +8305,7 @@ type InputReady struct {
 
 func (x *InputReady) Reset() {
 	*x = InputReady{}
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8256,7 +8317,7 @@ func (x *InputReady) String() string {
 func (*InputReady) ProtoMessage() {}
 
 func (x *InputReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8269,7 +8330,7 @@ func (x *InputReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputReady.ProtoReflect.Descriptor instead.
 func (*InputReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{89}
+	return file_roost_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *InputReady) GetAttempt() *scheddapi.AttemptRef {
@@ -8310,7 +8371,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8322,7 +8383,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8335,7 +8396,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{90}
+	return file_roost_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *Started) GetAttempt() *scheddapi.AttemptRef {
@@ -8370,13 +8431,15 @@ type Exited struct {
 	// the usage of its last two hours, oldest first, with what was reported before; none of
 	// an attempt that was shorter than a window
 	Windows       []*scheddapi.UsageWindow `protobuf:"bytes,10,rep,name=windows,proto3" json:"windows,omitempty"`
+	StdoutStart   int64                    `protobuf:"varint,11,opt,name=stdout_start,json=stdoutStart,proto3" json:"stdout_start,omitempty"` // of a service: bytes that its captured output had before what is left of it
+	StderrStart   int64                    `protobuf:"varint,12,opt,name=stderr_start,json=stderrStart,proto3" json:"stderr_start,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Exited) Reset() {
 	*x = Exited{}
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8388,7 +8451,7 @@ func (x *Exited) String() string {
 func (*Exited) ProtoMessage() {}
 
 func (x *Exited) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8401,7 +8464,7 @@ func (x *Exited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exited.ProtoReflect.Descriptor instead.
 func (*Exited) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{91}
+	return file_roost_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *Exited) GetAttempt() *scheddapi.AttemptRef {
@@ -8474,6 +8537,20 @@ func (x *Exited) GetWindows() []*scheddapi.UsageWindow {
 	return nil
 }
 
+func (x *Exited) GetStdoutStart() int64 {
+	if x != nil {
+		return x.StdoutStart
+	}
+	return 0
+}
+
+func (x *Exited) GetStderrStart() int64 {
+	if x != nil {
+		return x.StderrStart
+	}
+	return 0
+}
+
 // CheckpointTaken means that a checkpoint was taken, or with error why not: then the
 // attempt runs on unharmed.
 type CheckpointTaken struct {
@@ -8489,7 +8566,7 @@ type CheckpointTaken struct {
 
 func (x *CheckpointTaken) Reset() {
 	*x = CheckpointTaken{}
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8501,7 +8578,7 @@ func (x *CheckpointTaken) String() string {
 func (*CheckpointTaken) ProtoMessage() {}
 
 func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8514,7 +8591,7 @@ func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointTaken.ProtoReflect.Descriptor instead.
 func (*CheckpointTaken) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{92}
+	return file_roost_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *CheckpointTaken) GetAttempt() *scheddapi.AttemptRef {
@@ -8561,7 +8638,7 @@ type UsageReport struct {
 
 func (x *UsageReport) Reset() {
 	*x = UsageReport{}
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8573,7 +8650,7 @@ func (x *UsageReport) String() string {
 func (*UsageReport) ProtoMessage() {}
 
 func (x *UsageReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8586,7 +8663,7 @@ func (x *UsageReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageReport.ProtoReflect.Descriptor instead.
 func (*UsageReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{93}
+	return file_roost_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *UsageReport) GetAttempts() []*AttemptUsage {
@@ -8610,7 +8687,7 @@ type AttemptUsage struct {
 
 func (x *AttemptUsage) Reset() {
 	*x = AttemptUsage{}
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8622,7 +8699,7 @@ func (x *AttemptUsage) String() string {
 func (*AttemptUsage) ProtoMessage() {}
 
 func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8635,7 +8712,7 @@ func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptUsage.ProtoReflect.Descriptor instead.
 func (*AttemptUsage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{94}
+	return file_roost_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *AttemptUsage) GetAttempt() *scheddapi.AttemptRef {
@@ -8676,7 +8753,7 @@ type ClaimLost struct {
 
 func (x *ClaimLost) Reset() {
 	*x = ClaimLost{}
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8688,7 +8765,7 @@ func (x *ClaimLost) String() string {
 func (*ClaimLost) ProtoMessage() {}
 
 func (x *ClaimLost) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8701,7 +8778,7 @@ func (x *ClaimLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimLost.ProtoReflect.Descriptor instead.
 func (*ClaimLost) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{95}
+	return file_roost_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *ClaimLost) GetClaim() uint64 {
@@ -8727,7 +8804,7 @@ type LeasesRenewed struct {
 
 func (x *LeasesRenewed) Reset() {
 	*x = LeasesRenewed{}
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8739,7 +8816,7 @@ func (x *LeasesRenewed) String() string {
 func (*LeasesRenewed) ProtoMessage() {}
 
 func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8752,7 +8829,7 @@ func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeasesRenewed.ProtoReflect.Descriptor instead.
 func (*LeasesRenewed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{96}
+	return file_roost_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *LeasesRenewed) GetWord() uint64 {
@@ -8775,7 +8852,7 @@ type FileEntry struct {
 
 func (x *FileEntry) Reset() {
 	*x = FileEntry{}
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8787,7 +8864,7 @@ func (x *FileEntry) String() string {
 func (*FileEntry) ProtoMessage() {}
 
 func (x *FileEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8800,7 +8877,7 @@ func (x *FileEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileEntry.ProtoReflect.Descriptor instead.
 func (*FileEntry) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{97}
+	return file_roost_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *FileEntry) GetName() string {
@@ -8860,7 +8937,7 @@ type FileChunk struct {
 
 func (x *FileChunk) Reset() {
 	*x = FileChunk{}
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8872,7 +8949,7 @@ func (x *FileChunk) String() string {
 func (*FileChunk) ProtoMessage() {}
 
 func (x *FileChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8885,7 +8962,7 @@ func (x *FileChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileChunk.ProtoReflect.Descriptor instead.
 func (*FileChunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{98}
+	return file_roost_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *FileChunk) GetSchedd() string {
@@ -8969,7 +9046,7 @@ type TransferTotals struct {
 
 func (x *TransferTotals) Reset() {
 	*x = TransferTotals{}
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8981,7 +9058,7 @@ func (x *TransferTotals) String() string {
 func (*TransferTotals) ProtoMessage() {}
 
 func (x *TransferTotals) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8994,7 +9071,7 @@ func (x *TransferTotals) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferTotals.ProtoReflect.Descriptor instead.
 func (*TransferTotals) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{99}
+	return file_roost_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *TransferTotals) GetFiles() uint64 {
@@ -9021,7 +9098,7 @@ type PutReply struct {
 
 func (x *PutReply) Reset() {
 	*x = PutReply{}
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9033,7 +9110,7 @@ func (x *PutReply) String() string {
 func (*PutReply) ProtoMessage() {}
 
 func (x *PutReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9046,7 +9123,7 @@ func (x *PutReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutReply.ProtoReflect.Descriptor instead.
 func (*PutReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{100}
+	return file_roost_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *PutReply) GetFiles() uint32 {
@@ -9075,7 +9152,7 @@ type FetchRequest struct {
 
 func (x *FetchRequest) Reset() {
 	*x = FetchRequest{}
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9087,7 +9164,7 @@ func (x *FetchRequest) String() string {
 func (*FetchRequest) ProtoMessage() {}
 
 func (x *FetchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9100,7 +9177,7 @@ func (x *FetchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchRequest.ProtoReflect.Descriptor instead.
 func (*FetchRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{101}
+	return file_roost_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *FetchRequest) GetSchedd() string {
@@ -9138,13 +9215,14 @@ type TailRequest struct {
 	Stderr        bool                   `protobuf:"varint,3,opt,name=stderr,proto3" json:"stderr,omitempty"`
 	Offset        int64                  `protobuf:"varint,4,opt,name=offset,proto3" json:"offset,omitempty"`
 	Follow        bool                   `protobuf:"varint,5,opt,name=follow,proto3" json:"follow,omitempty"` // until the attempt ends
+	Tail          int64                  `protobuf:"varint,6,opt,name=tail,proto3" json:"tail,omitempty"`     // of captured output: bytes from the end, if > 0
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *TailRequest) Reset() {
 	*x = TailRequest{}
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9156,7 +9234,7 @@ func (x *TailRequest) String() string {
 func (*TailRequest) ProtoMessage() {}
 
 func (x *TailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9169,7 +9247,7 @@ func (x *TailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailRequest.ProtoReflect.Descriptor instead.
 func (*TailRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{102}
+	return file_roost_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *TailRequest) GetSchedd() string {
@@ -9205,6 +9283,13 @@ func (x *TailRequest) GetFollow() bool {
 		return x.Follow
 	}
 	return false
+}
+
+func (x *TailRequest) GetTail() int64 {
+	if x != nil {
+		return x.Tail
+	}
+	return 0
 }
 
 // GuardSigns is the guard's observation of the machine and its owner. Instants are
@@ -9245,7 +9330,7 @@ type GuardSigns struct {
 
 func (x *GuardSigns) Reset() {
 	*x = GuardSigns{}
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9257,7 +9342,7 @@ func (x *GuardSigns) String() string {
 func (*GuardSigns) ProtoMessage() {}
 
 func (x *GuardSigns) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9270,7 +9355,7 @@ func (x *GuardSigns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardSigns.ProtoReflect.Descriptor instead.
 func (*GuardSigns) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{103}
+	return file_roost_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *GuardSigns) GetSequence() uint64 {
@@ -9413,7 +9498,7 @@ type IdleSource struct {
 
 func (x *IdleSource) Reset() {
 	*x = IdleSource{}
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9425,7 +9510,7 @@ func (x *IdleSource) String() string {
 func (*IdleSource) ProtoMessage() {}
 
 func (x *IdleSource) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9438,7 +9523,7 @@ func (x *IdleSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IdleSource.ProtoReflect.Descriptor instead.
 func (*IdleSource) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{104}
+	return file_roost_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *IdleSource) GetName() string {
@@ -9488,7 +9573,7 @@ type Pause struct {
 
 func (x *Pause) Reset() {
 	*x = Pause{}
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9500,7 +9585,7 @@ func (x *Pause) String() string {
 func (*Pause) ProtoMessage() {}
 
 func (x *Pause) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9513,7 +9598,7 @@ func (x *Pause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pause.ProtoReflect.Descriptor instead.
 func (*Pause) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{105}
+	return file_roost_proto_rawDescGZIP(), []int{106}
 }
 
 func (x *Pause) GetUntil() int64 {
@@ -9564,7 +9649,7 @@ type GuardReport struct {
 
 func (x *GuardReport) Reset() {
 	*x = GuardReport{}
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9576,7 +9661,7 @@ func (x *GuardReport) String() string {
 func (*GuardReport) ProtoMessage() {}
 
 func (x *GuardReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9589,7 +9674,7 @@ func (x *GuardReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardReport.ProtoReflect.Descriptor instead.
 func (*GuardReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{106}
+	return file_roost_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *GuardReport) GetStartd() string {
@@ -9667,7 +9752,7 @@ type OwnerFreeze struct {
 
 func (x *OwnerFreeze) Reset() {
 	*x = OwnerFreeze{}
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9679,7 +9764,7 @@ func (x *OwnerFreeze) String() string {
 func (*OwnerFreeze) ProtoMessage() {}
 
 func (x *OwnerFreeze) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9692,7 +9777,7 @@ func (x *OwnerFreeze) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerFreeze.ProtoReflect.Descriptor instead.
 func (*OwnerFreeze) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{107}
+	return file_roost_proto_rawDescGZIP(), []int{108}
 }
 
 func (x *OwnerFreeze) GetAt() int64 {
@@ -9732,7 +9817,7 @@ type Tenant struct {
 
 func (x *Tenant) Reset() {
 	*x = Tenant{}
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9744,7 +9829,7 @@ func (x *Tenant) String() string {
 func (*Tenant) ProtoMessage() {}
 
 func (x *Tenant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9757,7 +9842,7 @@ func (x *Tenant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tenant.ProtoReflect.Descriptor instead.
 func (*Tenant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{108}
+	return file_roost_proto_rawDescGZIP(), []int{109}
 }
 
 func (x *Tenant) GetTask() string {
@@ -9826,7 +9911,7 @@ type PauseRequest struct {
 
 func (x *PauseRequest) Reset() {
 	*x = PauseRequest{}
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9838,7 +9923,7 @@ func (x *PauseRequest) String() string {
 func (*PauseRequest) ProtoMessage() {}
 
 func (x *PauseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9851,7 +9936,7 @@ func (x *PauseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseRequest.ProtoReflect.Descriptor instead.
 func (*PauseRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{109}
+	return file_roost_proto_rawDescGZIP(), []int{110}
 }
 
 func (x *PauseRequest) GetUntil() int64 {
@@ -9876,7 +9961,7 @@ type ResumeRequest struct {
 
 func (x *ResumeRequest) Reset() {
 	*x = ResumeRequest{}
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9888,7 +9973,7 @@ func (x *ResumeRequest) String() string {
 func (*ResumeRequest) ProtoMessage() {}
 
 func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9901,7 +9986,7 @@ func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{110}
+	return file_roost_proto_rawDescGZIP(), []int{111}
 }
 
 type OwnerReply struct {
@@ -9915,7 +10000,7 @@ type OwnerReply struct {
 
 func (x *OwnerReply) Reset() {
 	*x = OwnerReply{}
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9927,7 +10012,7 @@ func (x *OwnerReply) String() string {
 func (*OwnerReply) ProtoMessage() {}
 
 func (x *OwnerReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9940,7 +10025,7 @@ func (x *OwnerReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerReply.ProtoReflect.Descriptor instead.
 func (*OwnerReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{111}
+	return file_roost_proto_rawDescGZIP(), []int{112}
 }
 
 func (x *OwnerReply) GetPause() *Pause {
@@ -9972,7 +10057,7 @@ type MineRequest struct {
 
 func (x *MineRequest) Reset() {
 	*x = MineRequest{}
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9984,7 +10069,7 @@ func (x *MineRequest) String() string {
 func (*MineRequest) ProtoMessage() {}
 
 func (x *MineRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9997,7 +10082,7 @@ func (x *MineRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineRequest.ProtoReflect.Descriptor instead.
 func (*MineRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{112}
+	return file_roost_proto_rawDescGZIP(), []int{113}
 }
 
 type MineReply struct {
@@ -10011,7 +10096,7 @@ type MineReply struct {
 
 func (x *MineReply) Reset() {
 	*x = MineReply{}
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10023,7 +10108,7 @@ func (x *MineReply) String() string {
 func (*MineReply) ProtoMessage() {}
 
 func (x *MineReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10036,7 +10121,7 @@ func (x *MineReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineReply.ProtoReflect.Descriptor instead.
 func (*MineReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{113}
+	return file_roost_proto_rawDescGZIP(), []int{114}
 }
 
 func (x *MineReply) GetSigns() *GuardSigns {
@@ -10074,7 +10159,7 @@ type PresentRequest struct {
 
 func (x *PresentRequest) Reset() {
 	*x = PresentRequest{}
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10086,7 +10171,7 @@ func (x *PresentRequest) String() string {
 func (*PresentRequest) ProtoMessage() {}
 
 func (x *PresentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10099,7 +10184,7 @@ func (x *PresentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentRequest.ProtoReflect.Descriptor instead.
 func (*PresentRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{114}
+	return file_roost_proto_rawDescGZIP(), []int{115}
 }
 
 func (x *PresentRequest) GetInput() int64 {
@@ -10138,7 +10223,7 @@ type PresentReply struct {
 
 func (x *PresentReply) Reset() {
 	*x = PresentReply{}
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10150,7 +10235,7 @@ func (x *PresentReply) String() string {
 func (*PresentReply) ProtoMessage() {}
 
 func (x *PresentReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10163,7 +10248,7 @@ func (x *PresentReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentReply.ProtoReflect.Descriptor instead.
 func (*PresentReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{115}
+	return file_roost_proto_rawDescGZIP(), []int{116}
 }
 
 type GreetRequest struct {
@@ -10174,7 +10259,7 @@ type GreetRequest struct {
 
 func (x *GreetRequest) Reset() {
 	*x = GreetRequest{}
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10186,7 +10271,7 @@ func (x *GreetRequest) String() string {
 func (*GreetRequest) ProtoMessage() {}
 
 func (x *GreetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10199,7 +10284,7 @@ func (x *GreetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetRequest.ProtoReflect.Descriptor instead.
 func (*GreetRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{116}
+	return file_roost_proto_rawDescGZIP(), []int{117}
 }
 
 type GreetReply struct {
@@ -10212,7 +10297,7 @@ type GreetReply struct {
 
 func (x *GreetReply) Reset() {
 	*x = GreetReply{}
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10224,7 +10309,7 @@ func (x *GreetReply) String() string {
 func (*GreetReply) ProtoMessage() {}
 
 func (x *GreetReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10237,7 +10322,7 @@ func (x *GreetReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetReply.ProtoReflect.Descriptor instead.
 func (*GreetReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{117}
+	return file_roost_proto_rawDescGZIP(), []int{118}
 }
 
 func (x *GreetReply) GetPool() string {
@@ -10269,7 +10354,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10281,7 +10366,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10294,7 +10379,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{118}
+	return file_roost_proto_rawDescGZIP(), []int{119}
 }
 
 func (x *JoinRequest) GetSecret() []byte {
@@ -10350,7 +10435,7 @@ type JoinReply struct {
 
 func (x *JoinReply) Reset() {
 	*x = JoinReply{}
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[120]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10362,7 +10447,7 @@ func (x *JoinReply) String() string {
 func (*JoinReply) ProtoMessage() {}
 
 func (x *JoinReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[120]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10375,7 +10460,7 @@ func (x *JoinReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinReply.ProtoReflect.Descriptor instead.
 func (*JoinReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{119}
+	return file_roost_proto_rawDescGZIP(), []int{120}
 }
 
 func (x *JoinReply) GetCertificate() []byte {
@@ -10457,7 +10542,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[121]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10469,7 +10554,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[121]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10482,7 +10567,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{120}
+	return file_roost_proto_rawDescGZIP(), []int{121}
 }
 
 func (x *RenewRequest) GetRequest() []byte {
@@ -10501,7 +10586,7 @@ type RenewReply struct {
 
 func (x *RenewReply) Reset() {
 	*x = RenewReply{}
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[122]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10513,7 +10598,7 @@ func (x *RenewReply) String() string {
 func (*RenewReply) ProtoMessage() {}
 
 func (x *RenewReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[122]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10526,7 +10611,7 @@ func (x *RenewReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewReply.ProtoReflect.Descriptor instead.
 func (*RenewReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{121}
+	return file_roost_proto_rawDescGZIP(), []int{122}
 }
 
 func (x *RenewReply) GetCertificate() []byte {
@@ -10544,7 +10629,7 @@ type LeaveRequest struct {
 
 func (x *LeaveRequest) Reset() {
 	*x = LeaveRequest{}
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[123]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10556,7 +10641,7 @@ func (x *LeaveRequest) String() string {
 func (*LeaveRequest) ProtoMessage() {}
 
 func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[123]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10569,7 +10654,7 @@ func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveRequest.ProtoReflect.Descriptor instead.
 func (*LeaveRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{122}
+	return file_roost_proto_rawDescGZIP(), []int{123}
 }
 
 type LeaveReply struct {
@@ -10580,7 +10665,7 @@ type LeaveReply struct {
 
 func (x *LeaveReply) Reset() {
 	*x = LeaveReply{}
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[124]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10592,7 +10677,7 @@ func (x *LeaveReply) String() string {
 func (*LeaveReply) ProtoMessage() {}
 
 func (x *LeaveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[124]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10605,7 +10690,7 @@ func (x *LeaveReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveReply.ProtoReflect.Descriptor instead.
 func (*LeaveReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{123}
+	return file_roost_proto_rawDescGZIP(), []int{124}
 }
 
 type RevokedRequest struct {
@@ -10617,7 +10702,7 @@ type RevokedRequest struct {
 
 func (x *RevokedRequest) Reset() {
 	*x = RevokedRequest{}
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[125]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10629,7 +10714,7 @@ func (x *RevokedRequest) String() string {
 func (*RevokedRequest) ProtoMessage() {}
 
 func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[125]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10642,7 +10727,7 @@ func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedRequest.ProtoReflect.Descriptor instead.
 func (*RevokedRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{124}
+	return file_roost_proto_rawDescGZIP(), []int{125}
 }
 
 func (x *RevokedRequest) GetNumber() int64 {
@@ -10661,7 +10746,7 @@ type RevokedReply struct {
 
 func (x *RevokedReply) Reset() {
 	*x = RevokedReply{}
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[126]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10673,7 +10758,7 @@ func (x *RevokedReply) String() string {
 func (*RevokedReply) ProtoMessage() {}
 
 func (x *RevokedReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[126]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10686,7 +10771,7 @@ func (x *RevokedReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedReply.ProtoReflect.Descriptor instead.
 func (*RevokedReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{125}
+	return file_roost_proto_rawDescGZIP(), []int{126}
 }
 
 func (x *RevokedReply) GetList() []byte {
@@ -10707,7 +10792,7 @@ type MakeTokenRequest struct {
 
 func (x *MakeTokenRequest) Reset() {
 	*x = MakeTokenRequest{}
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[127]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10719,7 +10804,7 @@ func (x *MakeTokenRequest) String() string {
 func (*MakeTokenRequest) ProtoMessage() {}
 
 func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[127]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10732,7 +10817,7 @@ func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenRequest.ProtoReflect.Descriptor instead.
 func (*MakeTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{126}
+	return file_roost_proto_rawDescGZIP(), []int{127}
 }
 
 func (x *MakeTokenRequest) GetPart() string {
@@ -10767,7 +10852,7 @@ type MakeTokenReply struct {
 
 func (x *MakeTokenReply) Reset() {
 	*x = MakeTokenReply{}
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[128]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10779,7 +10864,7 @@ func (x *MakeTokenReply) String() string {
 func (*MakeTokenReply) ProtoMessage() {}
 
 func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[128]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10792,7 +10877,7 @@ func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenReply.ProtoReflect.Descriptor instead.
 func (*MakeTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{127}
+	return file_roost_proto_rawDescGZIP(), []int{128}
 }
 
 func (x *MakeTokenReply) GetToken() string {
@@ -10832,7 +10917,7 @@ type TokenInfo struct {
 
 func (x *TokenInfo) Reset() {
 	*x = TokenInfo{}
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[129]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10844,7 +10929,7 @@ func (x *TokenInfo) String() string {
 func (*TokenInfo) ProtoMessage() {}
 
 func (x *TokenInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[129]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10857,7 +10942,7 @@ func (x *TokenInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenInfo.ProtoReflect.Descriptor instead.
 func (*TokenInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{128}
+	return file_roost_proto_rawDescGZIP(), []int{129}
 }
 
 func (x *TokenInfo) GetId() string {
@@ -10925,7 +11010,7 @@ type RemoveTokenRequest struct {
 
 func (x *RemoveTokenRequest) Reset() {
 	*x = RemoveTokenRequest{}
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[130]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10937,7 +11022,7 @@ func (x *RemoveTokenRequest) String() string {
 func (*RemoveTokenRequest) ProtoMessage() {}
 
 func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[130]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10950,7 +11035,7 @@ func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenRequest.ProtoReflect.Descriptor instead.
 func (*RemoveTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{129}
+	return file_roost_proto_rawDescGZIP(), []int{130}
 }
 
 func (x *RemoveTokenRequest) GetId() string {
@@ -10969,7 +11054,7 @@ type RemoveTokenReply struct {
 
 func (x *RemoveTokenReply) Reset() {
 	*x = RemoveTokenReply{}
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[131]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10981,7 +11066,7 @@ func (x *RemoveTokenReply) String() string {
 func (*RemoveTokenReply) ProtoMessage() {}
 
 func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[131]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10994,7 +11079,7 @@ func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenReply.ProtoReflect.Descriptor instead.
 func (*RemoveTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{130}
+	return file_roost_proto_rawDescGZIP(), []int{131}
 }
 
 func (x *RemoveTokenReply) GetRemoved() *TokenInfo {
@@ -11012,7 +11097,7 @@ type MembersRequest struct {
 
 func (x *MembersRequest) Reset() {
 	*x = MembersRequest{}
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[132]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11024,7 +11109,7 @@ func (x *MembersRequest) String() string {
 func (*MembersRequest) ProtoMessage() {}
 
 func (x *MembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[132]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11037,7 +11122,7 @@ func (x *MembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersRequest.ProtoReflect.Descriptor instead.
 func (*MembersRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{131}
+	return file_roost_proto_rawDescGZIP(), []int{132}
 }
 
 type MembersReply struct {
@@ -11050,7 +11135,7 @@ type MembersReply struct {
 
 func (x *MembersReply) Reset() {
 	*x = MembersReply{}
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[133]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11062,7 +11147,7 @@ func (x *MembersReply) String() string {
 func (*MembersReply) ProtoMessage() {}
 
 func (x *MembersReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[133]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11075,7 +11160,7 @@ func (x *MembersReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersReply.ProtoReflect.Descriptor instead.
 func (*MembersReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{132}
+	return file_roost_proto_rawDescGZIP(), []int{133}
 }
 
 func (x *MembersReply) GetTokens() []*TokenInfo {
@@ -11108,7 +11193,7 @@ type MemberInfo struct {
 
 func (x *MemberInfo) Reset() {
 	*x = MemberInfo{}
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[134]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11120,7 +11205,7 @@ func (x *MemberInfo) String() string {
 func (*MemberInfo) ProtoMessage() {}
 
 func (x *MemberInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[134]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11133,7 +11218,7 @@ func (x *MemberInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberInfo.ProtoReflect.Descriptor instead.
 func (*MemberInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{133}
+	return file_roost_proto_rawDescGZIP(), []int{134}
 }
 
 func (x *MemberInfo) GetName() string {
@@ -11202,7 +11287,7 @@ type RevokeRequest struct {
 
 func (x *RevokeRequest) Reset() {
 	*x = RevokeRequest{}
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[135]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11214,7 +11299,7 @@ func (x *RevokeRequest) String() string {
 func (*RevokeRequest) ProtoMessage() {}
 
 func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[135]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11227,7 +11312,7 @@ func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeRequest.ProtoReflect.Descriptor instead.
 func (*RevokeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{134}
+	return file_roost_proto_rawDescGZIP(), []int{135}
 }
 
 func (x *RevokeRequest) GetName() string {
@@ -11253,7 +11338,7 @@ type RevokeReply struct {
 
 func (x *RevokeReply) Reset() {
 	*x = RevokeReply{}
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[136]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11265,7 +11350,7 @@ func (x *RevokeReply) String() string {
 func (*RevokeReply) ProtoMessage() {}
 
 func (x *RevokeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[136]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11278,7 +11363,7 @@ func (x *RevokeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeReply.ProtoReflect.Descriptor instead.
 func (*RevokeReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{135}
+	return file_roost_proto_rawDescGZIP(), []int{136}
 }
 
 func (x *RevokeReply) GetCertificates() uint32 {
@@ -11298,7 +11383,7 @@ type FeedRunning struct {
 
 func (x *FeedRunning) Reset() {
 	*x = FeedRunning{}
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[137]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11310,7 +11395,7 @@ func (x *FeedRunning) String() string {
 func (*FeedRunning) ProtoMessage() {}
 
 func (x *FeedRunning) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[137]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11323,7 +11408,7 @@ func (x *FeedRunning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedRunning.ProtoReflect.Descriptor instead.
 func (*FeedRunning) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{136}
+	return file_roost_proto_rawDescGZIP(), []int{137}
 }
 
 func (x *FeedRunning) GetProgress() bool {
@@ -11352,7 +11437,7 @@ type FeedRequest struct {
 
 func (x *FeedRequest) Reset() {
 	*x = FeedRequest{}
-	mi := &file_roost_proto_msgTypes[137]
+	mi := &file_roost_proto_msgTypes[138]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11364,7 +11449,7 @@ func (x *FeedRequest) String() string {
 func (*FeedRequest) ProtoMessage() {}
 
 func (x *FeedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[137]
+	mi := &file_roost_proto_msgTypes[138]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11377,7 +11462,7 @@ func (x *FeedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedRequest.ProtoReflect.Descriptor instead.
 func (*FeedRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{137}
+	return file_roost_proto_rawDescGZIP(), []int{138}
 }
 
 func (x *FeedRequest) GetHello() *FeedHello {
@@ -11411,7 +11496,7 @@ type SpentBudgets struct {
 
 func (x *SpentBudgets) Reset() {
 	*x = SpentBudgets{}
-	mi := &file_roost_proto_msgTypes[138]
+	mi := &file_roost_proto_msgTypes[139]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11423,7 +11508,7 @@ func (x *SpentBudgets) String() string {
 func (*SpentBudgets) ProtoMessage() {}
 
 func (x *SpentBudgets) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[138]
+	mi := &file_roost_proto_msgTypes[139]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11436,7 +11521,7 @@ func (x *SpentBudgets) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpentBudgets.ProtoReflect.Descriptor instead.
 func (*SpentBudgets) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{138}
+	return file_roost_proto_rawDescGZIP(), []int{139}
 }
 
 func (x *SpentBudgets) GetSpent() []*SpentBudget {
@@ -11461,7 +11546,7 @@ type SpentBudget struct {
 
 func (x *SpentBudget) Reset() {
 	*x = SpentBudget{}
-	mi := &file_roost_proto_msgTypes[139]
+	mi := &file_roost_proto_msgTypes[140]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11473,7 +11558,7 @@ func (x *SpentBudget) String() string {
 func (*SpentBudget) ProtoMessage() {}
 
 func (x *SpentBudget) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[139]
+	mi := &file_roost_proto_msgTypes[140]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11486,7 +11571,7 @@ func (x *SpentBudget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpentBudget.ProtoReflect.Descriptor instead.
 func (*SpentBudget) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{139}
+	return file_roost_proto_rawDescGZIP(), []int{140}
 }
 
 func (x *SpentBudget) GetProject() string {
@@ -11540,7 +11625,7 @@ type FeedHello struct {
 
 func (x *FeedHello) Reset() {
 	*x = FeedHello{}
-	mi := &file_roost_proto_msgTypes[140]
+	mi := &file_roost_proto_msgTypes[141]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11552,7 +11637,7 @@ func (x *FeedHello) String() string {
 func (*FeedHello) ProtoMessage() {}
 
 func (x *FeedHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[140]
+	mi := &file_roost_proto_msgTypes[141]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11565,7 +11650,7 @@ func (x *FeedHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedHello.ProtoReflect.Descriptor instead.
 func (*FeedHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{140}
+	return file_roost_proto_rawDescGZIP(), []int{141}
 }
 
 func (x *FeedHello) GetAddress() string {
@@ -11584,7 +11669,7 @@ type FeedWalk struct {
 
 func (x *FeedWalk) Reset() {
 	*x = FeedWalk{}
-	mi := &file_roost_proto_msgTypes[141]
+	mi := &file_roost_proto_msgTypes[142]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11596,7 +11681,7 @@ func (x *FeedWalk) String() string {
 func (*FeedWalk) ProtoMessage() {}
 
 func (x *FeedWalk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[141]
+	mi := &file_roost_proto_msgTypes[142]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11609,7 +11694,7 @@ func (x *FeedWalk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedWalk.ProtoReflect.Descriptor instead.
 func (*FeedWalk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{141}
+	return file_roost_proto_rawDescGZIP(), []int{142}
 }
 
 func (x *FeedWalk) GetSince() int64 {
@@ -11637,7 +11722,7 @@ type FeedBatch struct {
 
 func (x *FeedBatch) Reset() {
 	*x = FeedBatch{}
-	mi := &file_roost_proto_msgTypes[142]
+	mi := &file_roost_proto_msgTypes[143]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11649,7 +11734,7 @@ func (x *FeedBatch) String() string {
 func (*FeedBatch) ProtoMessage() {}
 
 func (x *FeedBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[142]
+	mi := &file_roost_proto_msgTypes[143]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11662,7 +11747,7 @@ func (x *FeedBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedBatch.ProtoReflect.Descriptor instead.
 func (*FeedBatch) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{142}
+	return file_roost_proto_rawDescGZIP(), []int{143}
 }
 
 func (x *FeedBatch) GetSource() []byte {
@@ -12235,7 +12320,7 @@ const file_roost_proto_rawDesc = "" +
 	"\x0escript_follows\x18  \x01(\bR\rscriptFollows\x12\x19\n" +
 	"\bgpu_file\x18\x1f \x03(\tR\agpuFile\x12\x16\n" +
 	"\x06inputs\x18! \x03(\tR\x06inputs\x124\n" +
-	"\aservice\x18( \x01(\v2\x1a.roost.wire.ServiceProgramR\aservice\"\xe6\x01\n" +
+	"\aservice\x18( \x01(\v2\x1a.roost.wire.ServiceProgramR\aservice\"\x91\x02\n" +
 	"\x0eServiceProgram\x12/\n" +
 	"\x06checks\x18\x01 \x03(\v2\x17.roost.wire.HealthCheckR\x06checks\x12\x19\n" +
 	"\bdrain_ns\x18\x02 \x01(\x03R\adrainNs\x12\x19\n" +
@@ -12243,7 +12328,8 @@ const file_roost_proto_rawDesc = "" +
 	"\brevision\x18\x04 \x01(\x04R\brevision\x12\x1b\n" +
 	"\tstop_port\x18\x05 \x01(\tR\bstopPort\x124\n" +
 	"\n" +
-	"name_right\x18\x06 \x01(\v2\x15.roost.wire.NameRightR\tnameRight\"h\n" +
+	"name_right\x18\x06 \x01(\v2\x15.roost.wire.NameRightR\tnameRight\x12)\n" +
+	"\x04logs\x18\t \x01(\v2\x15.roost.wire.LogBoundsR\x04logs\"h\n" +
 	"\tNameRight\x12\x1b\n" +
 	"\texpires_s\x18\x01 \x01(\x03R\bexpiresS\x12\x1c\n" +
 	"\tsignature\x18\x02 \x01(\fR\tsignature\x12 \n" +
@@ -12252,7 +12338,10 @@ const file_roost_proto_rawDesc = "" +
 	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12+\n" +
 	"\x05right\x18\x02 \x01(\v2\x15.roost.wire.NameRightR\x05right\x12\x14\n" +
 	"\x05owner\x18\x03 \x01(\tR\x05owner\x12\x12\n" +
-	"\x04name\x18\x04 \x01(\tR\x04name\"\x9f\x03\n" +
+	"\x04name\x18\x04 \x01(\tR\x04name\"5\n" +
+	"\tLogBounds\x12\x12\n" +
+	"\x04size\x18\x01 \x01(\x03R\x04size\x12\x14\n" +
+	"\x05files\x18\x02 \x01(\rR\x05files\"\x9f\x03\n" +
 	"\vHealthCheck\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x120\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x1c.roost.wire.HealthCheck.KindR\x04kind\x12\x12\n" +
@@ -12447,7 +12536,7 @@ const file_roost_proto_rawDesc = "" +
 	"\x05holes\x18\x04 \x01(\bR\x05holes\"M\n" +
 	"\aStarted\x120\n" +
 	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12\x10\n" +
-	"\x03pid\x18\x02 \x01(\x03R\x03pid\"\x8f\x03\n" +
+	"\x03pid\x18\x02 \x01(\x03R\x03pid\"\xd5\x03\n" +
 	"\x06Exited\x120\n" +
 	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12.\n" +
 	"\x06status\x18\x02 \x01(\v2\x16.roost.wire.ExitStatusR\x06status\x12\x16\n" +
@@ -12461,7 +12550,9 @@ const file_roost_proto_rawDesc = "" +
 	"\awaiting\x18\b \x01(\bR\awaiting\x123\n" +
 	"\x06unkept\x18\t \x01(\v2\x1b.roost.wire.CheckpointTakenR\x06unkept\x121\n" +
 	"\awindows\x18\n" +
-	" \x03(\v2\x17.roost.wire.UsageWindowR\awindows\"\xb7\x01\n" +
+	" \x03(\v2\x17.roost.wire.UsageWindowR\awindows\x12!\n" +
+	"\fstdout_start\x18\v \x01(\x03R\vstdoutStart\x12!\n" +
+	"\fstderr_start\x18\f \x01(\x03R\vstderrStart\"\xb7\x01\n" +
 	"\x0fCheckpointTaken\x120\n" +
 	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12'\n" +
 	"\x05image\x18\x02 \x01(\v2\x11.roost.wire.ImageR\x05image\x12\x14\n" +
@@ -12510,13 +12601,14 @@ const file_roost_proto_rawDesc = "" +
 	"\x06schedd\x18\x01 \x01(\tR\x06schedd\x120\n" +
 	"\aattempt\x18\x02 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12\x14\n" +
 	"\x05names\x18\x03 \x03(\tR\x05names\x12\x14\n" +
-	"\x05holes\x18\x04 \x01(\bR\x05holes\"\x9f\x01\n" +
+	"\x05holes\x18\x04 \x01(\bR\x05holes\"\xb3\x01\n" +
 	"\vTailRequest\x12\x16\n" +
 	"\x06schedd\x18\x01 \x01(\tR\x06schedd\x120\n" +
 	"\aattempt\x18\x02 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12\x16\n" +
 	"\x06stderr\x18\x03 \x01(\bR\x06stderr\x12\x16\n" +
 	"\x06offset\x18\x04 \x01(\x03R\x06offset\x12\x16\n" +
-	"\x06follow\x18\x05 \x01(\bR\x06follow\"\xc6\x04\n" +
+	"\x06follow\x18\x05 \x01(\bR\x06follow\x12\x12\n" +
+	"\x04tail\x18\x06 \x01(\x03R\x04tail\"\xc6\x04\n" +
 	"\n" +
 	"GuardSigns\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12\x16\n" +
@@ -12823,7 +12915,7 @@ func file_roost_proto_rawDescGZIP() []byte {
 }
 
 var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 147)
+var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 148)
 var file_roost_proto_goTypes = []any{
 	(HealthState)(0),                        // 0: roost.wire.HealthState
 	(RequestUpdate_Counting)(0),             // 1: roost.wire.RequestUpdate.Counting
@@ -12898,151 +12990,152 @@ var file_roost_proto_goTypes = []any{
 	(*ServiceProgram)(nil),                  // 70: roost.wire.ServiceProgram
 	(*NameRight)(nil),                       // 71: roost.wire.NameRight
 	(*RenewNameRight)(nil),                  // 72: roost.wire.RenewNameRight
-	(*HealthCheck)(nil),                     // 73: roost.wire.HealthCheck
-	(*Bounds)(nil),                          // 74: roost.wire.Bounds
-	(*CheckpointPolicy)(nil),                // 75: roost.wire.CheckpointPolicy
-	(*Image)(nil),                           // 76: roost.wire.Image
-	(*FetchImageRequest)(nil),               // 77: roost.wire.FetchImageRequest
-	(*ImageRight)(nil),                      // 78: roost.wire.ImageRight
-	(*SignedImageRight)(nil),                // 79: roost.wire.SignedImageRight
-	(*RemoveImageReply)(nil),                // 80: roost.wire.RemoveImageReply
-	(*Vacate)(nil),                          // 81: roost.wire.Vacate
-	(*Acknowledge)(nil),                     // 82: roost.wire.Acknowledge
-	(*ReleaseClaim)(nil),                    // 83: roost.wire.ReleaseClaim
-	(*RenewLeases)(nil),                     // 84: roost.wire.RenewLeases
-	(*FromStartd)(nil),                      // 85: roost.wire.FromStartd
-	(*TaskHealth)(nil),                      // 86: roost.wire.TaskHealth
-	(*ReachWanted)(nil),                     // 87: roost.wire.ReachWanted
-	(*ReachCall)(nil),                       // 88: roost.wire.ReachCall
-	(*ReachOutput)(nil),                     // 89: roost.wire.ReachOutput
-	(*SessionWelcome)(nil),                  // 90: roost.wire.SessionWelcome
-	(*ClaimState)(nil),                      // 91: roost.wire.ClaimState
-	(*ClaimReady)(nil),                      // 92: roost.wire.ClaimReady
-	(*Suspended)(nil),                       // 93: roost.wire.Suspended
-	(*ClaimReply)(nil),                      // 94: roost.wire.ClaimReply
-	(*InputReady)(nil),                      // 95: roost.wire.InputReady
-	(*Started)(nil),                         // 96: roost.wire.Started
-	(*Exited)(nil),                          // 97: roost.wire.Exited
-	(*CheckpointTaken)(nil),                 // 98: roost.wire.CheckpointTaken
-	(*UsageReport)(nil),                     // 99: roost.wire.UsageReport
-	(*AttemptUsage)(nil),                    // 100: roost.wire.AttemptUsage
-	(*ClaimLost)(nil),                       // 101: roost.wire.ClaimLost
-	(*LeasesRenewed)(nil),                   // 102: roost.wire.LeasesRenewed
-	(*FileEntry)(nil),                       // 103: roost.wire.FileEntry
-	(*FileChunk)(nil),                       // 104: roost.wire.FileChunk
-	(*TransferTotals)(nil),                  // 105: roost.wire.TransferTotals
-	(*PutReply)(nil),                        // 106: roost.wire.PutReply
-	(*FetchRequest)(nil),                    // 107: roost.wire.FetchRequest
-	(*TailRequest)(nil),                     // 108: roost.wire.TailRequest
-	(*GuardSigns)(nil),                      // 109: roost.wire.GuardSigns
-	(*IdleSource)(nil),                      // 110: roost.wire.IdleSource
-	(*Pause)(nil),                           // 111: roost.wire.Pause
-	(*GuardReport)(nil),                     // 112: roost.wire.GuardReport
-	(*OwnerFreeze)(nil),                     // 113: roost.wire.OwnerFreeze
-	(*Tenant)(nil),                          // 114: roost.wire.Tenant
-	(*PauseRequest)(nil),                    // 115: roost.wire.PauseRequest
-	(*ResumeRequest)(nil),                   // 116: roost.wire.ResumeRequest
-	(*OwnerReply)(nil),                      // 117: roost.wire.OwnerReply
-	(*MineRequest)(nil),                     // 118: roost.wire.MineRequest
-	(*MineReply)(nil),                       // 119: roost.wire.MineReply
-	(*PresentRequest)(nil),                  // 120: roost.wire.PresentRequest
-	(*PresentReply)(nil),                    // 121: roost.wire.PresentReply
-	(*GreetRequest)(nil),                    // 122: roost.wire.GreetRequest
-	(*GreetReply)(nil),                      // 123: roost.wire.GreetReply
-	(*JoinRequest)(nil),                     // 124: roost.wire.JoinRequest
-	(*JoinReply)(nil),                       // 125: roost.wire.JoinReply
-	(*RenewRequest)(nil),                    // 126: roost.wire.RenewRequest
-	(*RenewReply)(nil),                      // 127: roost.wire.RenewReply
-	(*LeaveRequest)(nil),                    // 128: roost.wire.LeaveRequest
-	(*LeaveReply)(nil),                      // 129: roost.wire.LeaveReply
-	(*RevokedRequest)(nil),                  // 130: roost.wire.RevokedRequest
-	(*RevokedReply)(nil),                    // 131: roost.wire.RevokedReply
-	(*MakeTokenRequest)(nil),                // 132: roost.wire.MakeTokenRequest
-	(*MakeTokenReply)(nil),                  // 133: roost.wire.MakeTokenReply
-	(*TokenInfo)(nil),                       // 134: roost.wire.TokenInfo
-	(*RemoveTokenRequest)(nil),              // 135: roost.wire.RemoveTokenRequest
-	(*RemoveTokenReply)(nil),                // 136: roost.wire.RemoveTokenReply
-	(*MembersRequest)(nil),                  // 137: roost.wire.MembersRequest
-	(*MembersReply)(nil),                    // 138: roost.wire.MembersReply
-	(*MemberInfo)(nil),                      // 139: roost.wire.MemberInfo
-	(*RevokeRequest)(nil),                   // 140: roost.wire.RevokeRequest
-	(*RevokeReply)(nil),                     // 141: roost.wire.RevokeReply
-	(*FeedRunning)(nil),                     // 142: roost.wire.FeedRunning
-	(*FeedRequest)(nil),                     // 143: roost.wire.FeedRequest
-	(*SpentBudgets)(nil),                    // 144: roost.wire.SpentBudgets
-	(*SpentBudget)(nil),                     // 145: roost.wire.SpentBudget
-	(*FeedHello)(nil),                       // 146: roost.wire.FeedHello
-	(*FeedWalk)(nil),                        // 147: roost.wire.FeedWalk
-	(*FeedBatch)(nil),                       // 148: roost.wire.FeedBatch
-	nil,                                     // 149: roost.wire.AdUpdate.PrivateEntry
-	nil,                                     // 150: roost.wire.AdDelta.PrivateEntry
-	nil,                                     // 151: roost.wire.Extent.WordsEntry
-	nil,                                     // 152: roost.wire.Extent.OthersEntry
-	(*scheddapi.WatchRequest)(nil),          // 153: roost.wire.WatchRequest
-	(*scheddapi.ShellInput)(nil),            // 154: roost.wire.ShellInput
-	(*scheddapi.LogsRequest)(nil),           // 155: roost.wire.LogsRequest
-	(*scheddapi.SubmitRequest)(nil),         // 156: roost.wire.SubmitRequest
-	(*scheddapi.ActRequest)(nil),            // 157: roost.wire.ActRequest
-	(*scheddapi.QueryRequest)(nil),          // 158: roost.wire.QueryRequest
-	(*scheddapi.Resources)(nil),             // 159: roost.wire.Resources
-	(*scheddapi.Explanation)(nil),           // 160: roost.wire.Explanation
-	(*scheddapi.AttemptRef)(nil),            // 161: roost.wire.AttemptRef
-	(scheddapi.Cause)(0),                    // 162: roost.wire.Cause
-	(*scheddapi.CheckResult)(nil),           // 163: roost.wire.CheckResult
-	(*scheddapi.Placed)(nil),                // 164: roost.wire.Placed
-	(*scheddapi.PreemptionParty)(nil),       // 165: roost.wire.PreemptionParty
-	(*scheddapi.ExitStatus)(nil),            // 166: roost.wire.ExitStatus
-	(*scheddapi.UsageWindow)(nil),           // 167: roost.wire.UsageWindow
-	(*scheddapi.TaskUsage)(nil),             // 168: roost.wire.TaskUsage
-	(*scheddapi.SubmitPart)(nil),            // 169: roost.wire.SubmitPart
-	(*scheddapi.ScriptChunk)(nil),           // 170: roost.wire.ScriptChunk
-	(*scheddapi.WhyRequest)(nil),            // 171: roost.wire.WhyRequest
-	(*scheddapi.EventsRequest)(nil),         // 172: roost.wire.EventsRequest
-	(*scheddapi.AdQuery)(nil),               // 173: roost.wire.AdQuery
-	(*scheddapi.HealthRequest)(nil),         // 174: roost.wire.HealthRequest
-	(*scheddapi.CellRequest)(nil),           // 175: roost.wire.CellRequest
-	(*scheddapi.CheckpointCellRequest)(nil), // 176: roost.wire.CheckpointCellRequest
-	(*scheddapi.PoolQuery)(nil),             // 177: roost.wire.PoolQuery
-	(*scheddapi.AccountingQuery)(nil),       // 178: roost.wire.AccountingQuery
-	(*scheddapi.AccountingChange)(nil),      // 179: roost.wire.AccountingChange
-	(*scheddapi.LoginTokenRequest)(nil),     // 180: roost.wire.LoginTokenRequest
-	(*scheddapi.BeginLoginRequest)(nil),     // 181: roost.wire.BeginLoginRequest
-	(*scheddapi.LoginRequest)(nil),          // 182: roost.wire.LoginRequest
-	(*scheddapi.LoginsRequest)(nil),         // 183: roost.wire.LoginsRequest
-	(*scheddapi.LogoutRequest)(nil),         // 184: roost.wire.LogoutRequest
-	(*scheddapi.NamesQuery)(nil),            // 185: roost.wire.NamesQuery
-	(*scheddapi.SubmitReply)(nil),           // 186: roost.wire.SubmitReply
-	(*scheddapi.ScriptReply)(nil),           // 187: roost.wire.ScriptReply
-	(*scheddapi.JobStatus)(nil),             // 188: roost.wire.JobStatus
-	(*scheddapi.ActReply)(nil),              // 189: roost.wire.ActReply
-	(*scheddapi.WatchEvent)(nil),            // 190: roost.wire.WatchEvent
-	(*scheddapi.LogChunk)(nil),              // 191: roost.wire.LogChunk
-	(*scheddapi.WhyReply)(nil),              // 192: roost.wire.WhyReply
-	(*scheddapi.JobEvent)(nil),              // 193: roost.wire.JobEvent
-	(*scheddapi.AdText)(nil),                // 194: roost.wire.AdText
-	(*scheddapi.HealthReply)(nil),           // 195: roost.wire.HealthReply
-	(*scheddapi.ShellOutput)(nil),           // 196: roost.wire.ShellOutput
-	(*scheddapi.CellReply)(nil),             // 197: roost.wire.CellReply
-	(*scheddapi.CheckpointPiece)(nil),       // 198: roost.wire.CheckpointPiece
-	(*scheddapi.PoolRow)(nil),               // 199: roost.wire.PoolRow
-	(*scheddapi.AccountingPiece)(nil),       // 200: roost.wire.AccountingPiece
-	(*scheddapi.AccountingResult)(nil),      // 201: roost.wire.AccountingResult
-	(*scheddapi.LoginTokenReply)(nil),       // 202: roost.wire.LoginTokenReply
-	(*scheddapi.BeginLoginReply)(nil),       // 203: roost.wire.BeginLoginReply
-	(*scheddapi.LoginReply)(nil),            // 204: roost.wire.LoginReply
-	(*scheddapi.LoginsReply)(nil),           // 205: roost.wire.LoginsReply
-	(*scheddapi.LoginInfo)(nil),             // 206: roost.wire.LoginInfo
-	(*scheddapi.NamesUpdate)(nil),           // 207: roost.wire.NamesUpdate
+	(*LogBounds)(nil),                       // 73: roost.wire.LogBounds
+	(*HealthCheck)(nil),                     // 74: roost.wire.HealthCheck
+	(*Bounds)(nil),                          // 75: roost.wire.Bounds
+	(*CheckpointPolicy)(nil),                // 76: roost.wire.CheckpointPolicy
+	(*Image)(nil),                           // 77: roost.wire.Image
+	(*FetchImageRequest)(nil),               // 78: roost.wire.FetchImageRequest
+	(*ImageRight)(nil),                      // 79: roost.wire.ImageRight
+	(*SignedImageRight)(nil),                // 80: roost.wire.SignedImageRight
+	(*RemoveImageReply)(nil),                // 81: roost.wire.RemoveImageReply
+	(*Vacate)(nil),                          // 82: roost.wire.Vacate
+	(*Acknowledge)(nil),                     // 83: roost.wire.Acknowledge
+	(*ReleaseClaim)(nil),                    // 84: roost.wire.ReleaseClaim
+	(*RenewLeases)(nil),                     // 85: roost.wire.RenewLeases
+	(*FromStartd)(nil),                      // 86: roost.wire.FromStartd
+	(*TaskHealth)(nil),                      // 87: roost.wire.TaskHealth
+	(*ReachWanted)(nil),                     // 88: roost.wire.ReachWanted
+	(*ReachCall)(nil),                       // 89: roost.wire.ReachCall
+	(*ReachOutput)(nil),                     // 90: roost.wire.ReachOutput
+	(*SessionWelcome)(nil),                  // 91: roost.wire.SessionWelcome
+	(*ClaimState)(nil),                      // 92: roost.wire.ClaimState
+	(*ClaimReady)(nil),                      // 93: roost.wire.ClaimReady
+	(*Suspended)(nil),                       // 94: roost.wire.Suspended
+	(*ClaimReply)(nil),                      // 95: roost.wire.ClaimReply
+	(*InputReady)(nil),                      // 96: roost.wire.InputReady
+	(*Started)(nil),                         // 97: roost.wire.Started
+	(*Exited)(nil),                          // 98: roost.wire.Exited
+	(*CheckpointTaken)(nil),                 // 99: roost.wire.CheckpointTaken
+	(*UsageReport)(nil),                     // 100: roost.wire.UsageReport
+	(*AttemptUsage)(nil),                    // 101: roost.wire.AttemptUsage
+	(*ClaimLost)(nil),                       // 102: roost.wire.ClaimLost
+	(*LeasesRenewed)(nil),                   // 103: roost.wire.LeasesRenewed
+	(*FileEntry)(nil),                       // 104: roost.wire.FileEntry
+	(*FileChunk)(nil),                       // 105: roost.wire.FileChunk
+	(*TransferTotals)(nil),                  // 106: roost.wire.TransferTotals
+	(*PutReply)(nil),                        // 107: roost.wire.PutReply
+	(*FetchRequest)(nil),                    // 108: roost.wire.FetchRequest
+	(*TailRequest)(nil),                     // 109: roost.wire.TailRequest
+	(*GuardSigns)(nil),                      // 110: roost.wire.GuardSigns
+	(*IdleSource)(nil),                      // 111: roost.wire.IdleSource
+	(*Pause)(nil),                           // 112: roost.wire.Pause
+	(*GuardReport)(nil),                     // 113: roost.wire.GuardReport
+	(*OwnerFreeze)(nil),                     // 114: roost.wire.OwnerFreeze
+	(*Tenant)(nil),                          // 115: roost.wire.Tenant
+	(*PauseRequest)(nil),                    // 116: roost.wire.PauseRequest
+	(*ResumeRequest)(nil),                   // 117: roost.wire.ResumeRequest
+	(*OwnerReply)(nil),                      // 118: roost.wire.OwnerReply
+	(*MineRequest)(nil),                     // 119: roost.wire.MineRequest
+	(*MineReply)(nil),                       // 120: roost.wire.MineReply
+	(*PresentRequest)(nil),                  // 121: roost.wire.PresentRequest
+	(*PresentReply)(nil),                    // 122: roost.wire.PresentReply
+	(*GreetRequest)(nil),                    // 123: roost.wire.GreetRequest
+	(*GreetReply)(nil),                      // 124: roost.wire.GreetReply
+	(*JoinRequest)(nil),                     // 125: roost.wire.JoinRequest
+	(*JoinReply)(nil),                       // 126: roost.wire.JoinReply
+	(*RenewRequest)(nil),                    // 127: roost.wire.RenewRequest
+	(*RenewReply)(nil),                      // 128: roost.wire.RenewReply
+	(*LeaveRequest)(nil),                    // 129: roost.wire.LeaveRequest
+	(*LeaveReply)(nil),                      // 130: roost.wire.LeaveReply
+	(*RevokedRequest)(nil),                  // 131: roost.wire.RevokedRequest
+	(*RevokedReply)(nil),                    // 132: roost.wire.RevokedReply
+	(*MakeTokenRequest)(nil),                // 133: roost.wire.MakeTokenRequest
+	(*MakeTokenReply)(nil),                  // 134: roost.wire.MakeTokenReply
+	(*TokenInfo)(nil),                       // 135: roost.wire.TokenInfo
+	(*RemoveTokenRequest)(nil),              // 136: roost.wire.RemoveTokenRequest
+	(*RemoveTokenReply)(nil),                // 137: roost.wire.RemoveTokenReply
+	(*MembersRequest)(nil),                  // 138: roost.wire.MembersRequest
+	(*MembersReply)(nil),                    // 139: roost.wire.MembersReply
+	(*MemberInfo)(nil),                      // 140: roost.wire.MemberInfo
+	(*RevokeRequest)(nil),                   // 141: roost.wire.RevokeRequest
+	(*RevokeReply)(nil),                     // 142: roost.wire.RevokeReply
+	(*FeedRunning)(nil),                     // 143: roost.wire.FeedRunning
+	(*FeedRequest)(nil),                     // 144: roost.wire.FeedRequest
+	(*SpentBudgets)(nil),                    // 145: roost.wire.SpentBudgets
+	(*SpentBudget)(nil),                     // 146: roost.wire.SpentBudget
+	(*FeedHello)(nil),                       // 147: roost.wire.FeedHello
+	(*FeedWalk)(nil),                        // 148: roost.wire.FeedWalk
+	(*FeedBatch)(nil),                       // 149: roost.wire.FeedBatch
+	nil,                                     // 150: roost.wire.AdUpdate.PrivateEntry
+	nil,                                     // 151: roost.wire.AdDelta.PrivateEntry
+	nil,                                     // 152: roost.wire.Extent.WordsEntry
+	nil,                                     // 153: roost.wire.Extent.OthersEntry
+	(*scheddapi.WatchRequest)(nil),          // 154: roost.wire.WatchRequest
+	(*scheddapi.ShellInput)(nil),            // 155: roost.wire.ShellInput
+	(*scheddapi.LogsRequest)(nil),           // 156: roost.wire.LogsRequest
+	(*scheddapi.SubmitRequest)(nil),         // 157: roost.wire.SubmitRequest
+	(*scheddapi.ActRequest)(nil),            // 158: roost.wire.ActRequest
+	(*scheddapi.QueryRequest)(nil),          // 159: roost.wire.QueryRequest
+	(*scheddapi.Resources)(nil),             // 160: roost.wire.Resources
+	(*scheddapi.Explanation)(nil),           // 161: roost.wire.Explanation
+	(*scheddapi.AttemptRef)(nil),            // 162: roost.wire.AttemptRef
+	(scheddapi.Cause)(0),                    // 163: roost.wire.Cause
+	(*scheddapi.CheckResult)(nil),           // 164: roost.wire.CheckResult
+	(*scheddapi.Placed)(nil),                // 165: roost.wire.Placed
+	(*scheddapi.PreemptionParty)(nil),       // 166: roost.wire.PreemptionParty
+	(*scheddapi.ExitStatus)(nil),            // 167: roost.wire.ExitStatus
+	(*scheddapi.UsageWindow)(nil),           // 168: roost.wire.UsageWindow
+	(*scheddapi.TaskUsage)(nil),             // 169: roost.wire.TaskUsage
+	(*scheddapi.SubmitPart)(nil),            // 170: roost.wire.SubmitPart
+	(*scheddapi.ScriptChunk)(nil),           // 171: roost.wire.ScriptChunk
+	(*scheddapi.WhyRequest)(nil),            // 172: roost.wire.WhyRequest
+	(*scheddapi.EventsRequest)(nil),         // 173: roost.wire.EventsRequest
+	(*scheddapi.AdQuery)(nil),               // 174: roost.wire.AdQuery
+	(*scheddapi.HealthRequest)(nil),         // 175: roost.wire.HealthRequest
+	(*scheddapi.CellRequest)(nil),           // 176: roost.wire.CellRequest
+	(*scheddapi.CheckpointCellRequest)(nil), // 177: roost.wire.CheckpointCellRequest
+	(*scheddapi.PoolQuery)(nil),             // 178: roost.wire.PoolQuery
+	(*scheddapi.AccountingQuery)(nil),       // 179: roost.wire.AccountingQuery
+	(*scheddapi.AccountingChange)(nil),      // 180: roost.wire.AccountingChange
+	(*scheddapi.LoginTokenRequest)(nil),     // 181: roost.wire.LoginTokenRequest
+	(*scheddapi.BeginLoginRequest)(nil),     // 182: roost.wire.BeginLoginRequest
+	(*scheddapi.LoginRequest)(nil),          // 183: roost.wire.LoginRequest
+	(*scheddapi.LoginsRequest)(nil),         // 184: roost.wire.LoginsRequest
+	(*scheddapi.LogoutRequest)(nil),         // 185: roost.wire.LogoutRequest
+	(*scheddapi.NamesQuery)(nil),            // 186: roost.wire.NamesQuery
+	(*scheddapi.SubmitReply)(nil),           // 187: roost.wire.SubmitReply
+	(*scheddapi.ScriptReply)(nil),           // 188: roost.wire.ScriptReply
+	(*scheddapi.JobStatus)(nil),             // 189: roost.wire.JobStatus
+	(*scheddapi.ActReply)(nil),              // 190: roost.wire.ActReply
+	(*scheddapi.WatchEvent)(nil),            // 191: roost.wire.WatchEvent
+	(*scheddapi.LogChunk)(nil),              // 192: roost.wire.LogChunk
+	(*scheddapi.WhyReply)(nil),              // 193: roost.wire.WhyReply
+	(*scheddapi.JobEvent)(nil),              // 194: roost.wire.JobEvent
+	(*scheddapi.AdText)(nil),                // 195: roost.wire.AdText
+	(*scheddapi.HealthReply)(nil),           // 196: roost.wire.HealthReply
+	(*scheddapi.ShellOutput)(nil),           // 197: roost.wire.ShellOutput
+	(*scheddapi.CellReply)(nil),             // 198: roost.wire.CellReply
+	(*scheddapi.CheckpointPiece)(nil),       // 199: roost.wire.CheckpointPiece
+	(*scheddapi.PoolRow)(nil),               // 200: roost.wire.PoolRow
+	(*scheddapi.AccountingPiece)(nil),       // 201: roost.wire.AccountingPiece
+	(*scheddapi.AccountingResult)(nil),      // 202: roost.wire.AccountingResult
+	(*scheddapi.LoginTokenReply)(nil),       // 203: roost.wire.LoginTokenReply
+	(*scheddapi.BeginLoginReply)(nil),       // 204: roost.wire.BeginLoginReply
+	(*scheddapi.LoginReply)(nil),            // 205: roost.wire.LoginReply
+	(*scheddapi.LoginsReply)(nil),           // 206: roost.wire.LoginsReply
+	(*scheddapi.LoginInfo)(nil),             // 207: roost.wire.LoginInfo
+	(*scheddapi.NamesUpdate)(nil),           // 208: roost.wire.NamesUpdate
 }
 var file_roost_proto_depIdxs = []int32{
-	153, // 0: roost.wire.NeighbourWatch.request:type_name -> roost.wire.WatchRequest
-	154, // 1: roost.wire.NeighbourShell.input:type_name -> roost.wire.ShellInput
-	155, // 2: roost.wire.NeighbourLogs.request:type_name -> roost.wire.LogsRequest
-	156, // 3: roost.wire.NeighbourSubmit.request:type_name -> roost.wire.SubmitRequest
-	157, // 4: roost.wire.NeighbourAct.act:type_name -> roost.wire.ActRequest
-	158, // 5: roost.wire.NeighbourQuery.query:type_name -> roost.wire.QueryRequest
-	149, // 6: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
-	150, // 7: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
+	154, // 0: roost.wire.NeighbourWatch.request:type_name -> roost.wire.WatchRequest
+	155, // 1: roost.wire.NeighbourShell.input:type_name -> roost.wire.ShellInput
+	156, // 2: roost.wire.NeighbourLogs.request:type_name -> roost.wire.LogsRequest
+	157, // 3: roost.wire.NeighbourSubmit.request:type_name -> roost.wire.SubmitRequest
+	158, // 4: roost.wire.NeighbourAct.act:type_name -> roost.wire.ActRequest
+	159, // 5: roost.wire.NeighbourQuery.query:type_name -> roost.wire.QueryRequest
+	150, // 6: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
+	151, // 7: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
 	23,  // 8: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
 	25,  // 9: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
 	27,  // 10: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
@@ -13054,12 +13147,12 @@ var file_roost_proto_depIdxs = []int32{
 	21,  // 16: roost.wire.FromSchedd.told:type_name -> roost.wire.Told
 	22,  // 17: roost.wire.FromSchedd.policy_seen:type_name -> roost.wire.PolicySeen
 	24,  // 18: roost.wire.ScheddHello.grants:type_name -> roost.wire.HeldGrant
-	159, // 19: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
+	160, // 19: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
 	1,   // 20: roost.wire.RequestUpdate.counting:type_name -> roost.wire.RequestUpdate.Counting
 	26,  // 21: roost.wire.RequestUpdate.proposals:type_name -> roost.wire.Proposal
 	2,   // 22: roost.wire.Outcome.verdict:type_name -> roost.wire.Outcome.Verdict
-	159, // 23: roost.wire.Demand.held:type_name -> roost.wire.Resources
-	159, // 24: roost.wire.Demand.open_held:type_name -> roost.wire.Resources
+	160, // 23: roost.wire.Demand.held:type_name -> roost.wire.Resources
+	160, // 24: roost.wire.Demand.open_held:type_name -> roost.wire.Resources
 	30,  // 25: roost.wire.Admit.asks:type_name -> roost.wire.Demand
 	36,  // 26: roost.wire.Policy.queues:type_name -> roost.wire.JobQueue
 	35,  // 27: roost.wire.Policy.groups:type_name -> roost.wire.Names
@@ -13074,9 +13167,9 @@ var file_roost_proto_depIdxs = []int32{
 	37,  // 36: roost.wire.JobQueue.user_roll:type_name -> roost.wire.Roll
 	37,  // 37: roost.wire.JobQueue.group_roll:type_name -> roost.wire.Roll
 	37,  // 38: roost.wire.JobQueue.host_roll:type_name -> roost.wire.Roll
-	151, // 39: roost.wire.Extent.words:type_name -> roost.wire.Extent.WordsEntry
-	152, // 40: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
-	159, // 41: roost.wire.Usage.held:type_name -> roost.wire.Resources
+	152, // 39: roost.wire.Extent.words:type_name -> roost.wire.Extent.WordsEntry
+	153, // 40: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
+	160, // 41: roost.wire.Usage.held:type_name -> roost.wire.Resources
 	45,  // 42: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
 	46,  // 43: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
 	44,  // 44: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
@@ -13085,17 +13178,17 @@ var file_roost_proto_depIdxs = []int32{
 	42,  // 47: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
 	41,  // 48: roost.wire.ToSchedd.room:type_name -> roost.wire.Room
 	43,  // 49: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
-	159, // 50: roost.wire.Grant.resources:type_name -> roost.wire.Resources
-	160, // 51: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
+	160, // 50: roost.wire.Grant.resources:type_name -> roost.wire.Resources
+	161, // 51: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
 	49,  // 52: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
 	54,  // 53: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
 	57,  // 54: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
 	58,  // 55: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
 	60,  // 56: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
-	81,  // 57: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
-	82,  // 58: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
-	83,  // 59: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
-	84,  // 60: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
+	82,  // 57: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
+	83,  // 58: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
+	84,  // 59: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
+	85,  // 60: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
 	61,  // 61: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
 	62,  // 62: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
 	63,  // 63: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
@@ -13106,250 +13199,251 @@ var file_roost_proto_depIdxs = []int32{
 	67,  // 68: roost.wire.ToStartd.host_files:type_name -> roost.wire.HostFiles
 	56,  // 69: roost.wire.ToStartd.hold_checks:type_name -> roost.wire.HoldChecks
 	72,  // 70: roost.wire.ToStartd.name_right:type_name -> roost.wire.RenewNameRight
-	161, // 71: roost.wire.HoldChecks.attempt:type_name -> roost.wire.AttemptRef
-	159, // 72: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
+	162, // 71: roost.wire.HoldChecks.attempt:type_name -> roost.wire.AttemptRef
+	160, // 72: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
 	59,  // 73: roost.wire.ClaimRequest.ports:type_name -> roost.wire.PortRequest
-	161, // 74: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
+	162, // 74: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
 	69,  // 75: roost.wire.Activate.program:type_name -> roost.wire.Program
-	161, // 76: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
-	161, // 77: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
-	161, // 78: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
-	161, // 79: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
-	161, // 80: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
-	161, // 81: roost.wire.Limit.attempt:type_name -> roost.wire.AttemptRef
-	161, // 82: roost.wire.HostFiles.attempt:type_name -> roost.wire.AttemptRef
-	161, // 83: roost.wire.Message.attempt:type_name -> roost.wire.AttemptRef
-	75,  // 84: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
-	76,  // 85: roost.wire.Program.restore:type_name -> roost.wire.Image
-	74,  // 86: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
+	162, // 76: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
+	162, // 77: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
+	162, // 78: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
+	162, // 79: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
+	162, // 80: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
+	162, // 81: roost.wire.Limit.attempt:type_name -> roost.wire.AttemptRef
+	162, // 82: roost.wire.HostFiles.attempt:type_name -> roost.wire.AttemptRef
+	162, // 83: roost.wire.Message.attempt:type_name -> roost.wire.AttemptRef
+	76,  // 84: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
+	77,  // 85: roost.wire.Program.restore:type_name -> roost.wire.Image
+	75,  // 86: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
 	70,  // 87: roost.wire.Program.service:type_name -> roost.wire.ServiceProgram
-	73,  // 88: roost.wire.ServiceProgram.checks:type_name -> roost.wire.HealthCheck
+	74,  // 88: roost.wire.ServiceProgram.checks:type_name -> roost.wire.HealthCheck
 	71,  // 89: roost.wire.ServiceProgram.name_right:type_name -> roost.wire.NameRight
-	161, // 90: roost.wire.RenewNameRight.attempt:type_name -> roost.wire.AttemptRef
-	71,  // 91: roost.wire.RenewNameRight.right:type_name -> roost.wire.NameRight
-	3,   // 92: roost.wire.HealthCheck.kind:type_name -> roost.wire.HealthCheck.Kind
-	4,   // 93: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
-	4,   // 94: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
-	161, // 95: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
-	161, // 96: roost.wire.ImageRight.attempt:type_name -> roost.wire.AttemptRef
-	161, // 97: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
-	162, // 98: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
-	161, // 99: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
-	90,  // 100: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
-	94,  // 101: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
-	96,  // 102: roost.wire.FromStartd.started:type_name -> roost.wire.Started
-	97,  // 103: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
-	101, // 104: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
-	102, // 105: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
-	95,  // 106: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
-	98,  // 107: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
-	99,  // 108: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
-	92,  // 109: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
-	93,  // 110: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
-	86,  // 111: roost.wire.FromStartd.health:type_name -> roost.wire.TaskHealth
-	87,  // 112: roost.wire.FromStartd.reach:type_name -> roost.wire.ReachWanted
-	161, // 113: roost.wire.TaskHealth.attempt:type_name -> roost.wire.AttemptRef
-	0,   // 114: roost.wire.TaskHealth.state:type_name -> roost.wire.HealthState
-	163, // 115: roost.wire.TaskHealth.checks:type_name -> roost.wire.CheckResult
-	161, // 116: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
-	161, // 117: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
-	91,  // 118: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
-	159, // 119: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
-	161, // 120: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
-	97,  // 121: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
-	164, // 122: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
-	164, // 123: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
-	161, // 124: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
-	164, // 125: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
-	165, // 126: roost.wire.ClaimReply.displaced:type_name -> roost.wire.PreemptionParty
-	161, // 127: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
-	161, // 128: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
-	161, // 129: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
-	166, // 130: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
-	103, // 131: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
-	98,  // 132: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
-	167, // 133: roost.wire.Exited.windows:type_name -> roost.wire.UsageWindow
-	161, // 134: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
-	76,  // 135: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
-	100, // 136: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
-	161, // 137: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
-	168, // 138: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
-	167, // 139: roost.wire.AttemptUsage.windows:type_name -> roost.wire.UsageWindow
-	161, // 140: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
-	103, // 141: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
-	105, // 142: roost.wire.FileChunk.totals:type_name -> roost.wire.TransferTotals
-	161, // 143: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
-	161, // 144: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
-	110, // 145: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
-	111, // 146: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
-	5,   // 147: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
-	114, // 148: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
-	113, // 149: roost.wire.GuardReport.freezes:type_name -> roost.wire.OwnerFreeze
-	111, // 150: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
-	109, // 151: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
-	112, // 152: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
-	134, // 153: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
-	134, // 154: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
-	134, // 155: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
-	139, // 156: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
-	146, // 157: roost.wire.FeedRequest.hello:type_name -> roost.wire.FeedHello
-	144, // 158: roost.wire.FeedRequest.budgets:type_name -> roost.wire.SpentBudgets
-	145, // 159: roost.wire.SpentBudgets.spent:type_name -> roost.wire.SpentBudget
-	156, // 160: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
-	169, // 161: roost.wire.Schedd.SubmitParts:input_type -> roost.wire.SubmitPart
-	170, // 162: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
-	158, // 163: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
-	157, // 164: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
-	153, // 165: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
-	155, // 166: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
-	171, // 167: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
-	172, // 168: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
-	173, // 169: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
-	174, // 170: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
-	154, // 171: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
-	175, // 172: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
-	176, // 173: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	177, // 174: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
-	178, // 175: roost.wire.Schedd.Accounting:input_type -> roost.wire.AccountingQuery
-	179, // 176: roost.wire.Schedd.ChangeAccounts:input_type -> roost.wire.AccountingChange
-	180, // 177: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
-	181, // 178: roost.wire.Schedd.BeginLogin:input_type -> roost.wire.BeginLoginRequest
-	182, // 179: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
-	183, // 180: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
-	184, // 181: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
-	185, // 182: roost.wire.Schedd.Names:input_type -> roost.wire.NamesQuery
-	13,  // 183: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
-	171, // 184: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
-	172, // 185: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
-	12,  // 186: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
-	9,   // 187: roost.wire.Neighbour.Submit:input_type -> roost.wire.NeighbourSubmit
-	8,   // 188: roost.wire.Neighbour.Logs:input_type -> roost.wire.NeighbourLogs
-	6,   // 189: roost.wire.Neighbour.Watch:input_type -> roost.wire.NeighbourWatch
-	7,   // 190: roost.wire.Neighbour.Shell:input_type -> roost.wire.NeighbourShell
-	10,  // 191: roost.wire.CellQueue.History:input_type -> roost.wire.CellHistoryRequest
-	14,  // 192: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
-	16,  // 193: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
-	173, // 194: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
-	185, // 195: roost.wire.Collector.Names:input_type -> roost.wire.NamesQuery
-	20,  // 196: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
-	18,  // 197: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
-	175, // 198: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
-	176, // 199: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	51,  // 200: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
-	52,  // 201: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
-	47,  // 202: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
-	49,  // 203: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
-	49,  // 204: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
-	55,  // 205: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
-	104, // 206: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
-	107, // 207: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
-	108, // 208: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
-	77,  // 209: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
-	104, // 210: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
-	154, // 211: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
-	89,  // 212: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
-	104, // 213: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
-	77,  // 214: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
-	77,  // 215: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
-	112, // 216: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
-	115, // 217: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
-	116, // 218: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
-	118, // 219: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
-	120, // 220: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
-	122, // 221: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
-	124, // 222: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
-	126, // 223: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
-	128, // 224: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
-	130, // 225: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
-	132, // 226: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
-	135, // 227: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
-	137, // 228: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
-	140, // 229: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
-	143, // 230: roost.wire.Feed.Pull:input_type -> roost.wire.FeedRequest
-	147, // 231: roost.wire.Feed.Walk:input_type -> roost.wire.FeedWalk
-	142, // 232: roost.wire.Feed.Running:input_type -> roost.wire.FeedRunning
-	178, // 233: roost.wire.Accountant.Report:input_type -> roost.wire.AccountingQuery
-	179, // 234: roost.wire.Accountant.Change:input_type -> roost.wire.AccountingChange
-	186, // 235: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	186, // 236: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
-	187, // 237: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
-	188, // 238: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	189, // 239: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	190, // 240: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	191, // 241: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	192, // 242: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	193, // 243: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	194, // 244: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	195, // 245: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	196, // 246: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
-	197, // 247: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
-	198, // 248: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	199, // 249: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
-	200, // 250: roost.wire.Schedd.Accounting:output_type -> roost.wire.AccountingPiece
-	201, // 251: roost.wire.Schedd.ChangeAccounts:output_type -> roost.wire.AccountingResult
-	202, // 252: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
-	203, // 253: roost.wire.Schedd.BeginLogin:output_type -> roost.wire.BeginLoginReply
-	204, // 254: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
-	205, // 255: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
-	206, // 256: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
-	207, // 257: roost.wire.Schedd.Names:output_type -> roost.wire.NamesUpdate
-	188, // 258: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
-	192, // 259: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
-	193, // 260: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
-	189, // 261: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
-	186, // 262: roost.wire.Neighbour.Submit:output_type -> roost.wire.SubmitReply
-	191, // 263: roost.wire.Neighbour.Logs:output_type -> roost.wire.LogChunk
-	190, // 264: roost.wire.Neighbour.Watch:output_type -> roost.wire.WatchEvent
-	196, // 265: roost.wire.Neighbour.Shell:output_type -> roost.wire.ShellOutput
-	11,  // 266: roost.wire.CellQueue.History:output_type -> roost.wire.CellHistoryRecord
-	15,  // 267: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	17,  // 268: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	194, // 269: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	207, // 270: roost.wire.Collector.Names:output_type -> roost.wire.NamesUpdate
-	40,  // 271: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	19,  // 272: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
-	197, // 273: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
-	198, // 274: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	51,  // 275: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
-	53,  // 276: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
-	48,  // 277: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
-	50,  // 278: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
-	50,  // 279: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
-	85,  // 280: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	106, // 281: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	104, // 282: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	191, // 283: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	104, // 284: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
-	106, // 285: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
-	196, // 286: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
-	88,  // 287: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
-	106, // 288: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
-	104, // 289: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
-	80,  // 290: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
-	109, // 291: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
-	117, // 292: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
-	117, // 293: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
-	119, // 294: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
-	121, // 295: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
-	123, // 296: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
-	125, // 297: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
-	127, // 298: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
-	129, // 299: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
-	131, // 300: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
-	133, // 301: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
-	136, // 302: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
-	138, // 303: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
-	141, // 304: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
-	148, // 305: roost.wire.Feed.Pull:output_type -> roost.wire.FeedBatch
-	148, // 306: roost.wire.Feed.Walk:output_type -> roost.wire.FeedBatch
-	148, // 307: roost.wire.Feed.Running:output_type -> roost.wire.FeedBatch
-	200, // 308: roost.wire.Accountant.Report:output_type -> roost.wire.AccountingPiece
-	201, // 309: roost.wire.Accountant.Change:output_type -> roost.wire.AccountingResult
-	235, // [235:310] is the sub-list for method output_type
-	160, // [160:235] is the sub-list for method input_type
-	160, // [160:160] is the sub-list for extension type_name
-	160, // [160:160] is the sub-list for extension extendee
-	0,   // [0:160] is the sub-list for field type_name
+	73,  // 90: roost.wire.ServiceProgram.logs:type_name -> roost.wire.LogBounds
+	162, // 91: roost.wire.RenewNameRight.attempt:type_name -> roost.wire.AttemptRef
+	71,  // 92: roost.wire.RenewNameRight.right:type_name -> roost.wire.NameRight
+	3,   // 93: roost.wire.HealthCheck.kind:type_name -> roost.wire.HealthCheck.Kind
+	4,   // 94: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
+	4,   // 95: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
+	162, // 96: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
+	162, // 97: roost.wire.ImageRight.attempt:type_name -> roost.wire.AttemptRef
+	162, // 98: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
+	163, // 99: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
+	162, // 100: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
+	91,  // 101: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
+	95,  // 102: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
+	97,  // 103: roost.wire.FromStartd.started:type_name -> roost.wire.Started
+	98,  // 104: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
+	102, // 105: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
+	103, // 106: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
+	96,  // 107: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
+	99,  // 108: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
+	100, // 109: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
+	93,  // 110: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
+	94,  // 111: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
+	87,  // 112: roost.wire.FromStartd.health:type_name -> roost.wire.TaskHealth
+	88,  // 113: roost.wire.FromStartd.reach:type_name -> roost.wire.ReachWanted
+	162, // 114: roost.wire.TaskHealth.attempt:type_name -> roost.wire.AttemptRef
+	0,   // 115: roost.wire.TaskHealth.state:type_name -> roost.wire.HealthState
+	164, // 116: roost.wire.TaskHealth.checks:type_name -> roost.wire.CheckResult
+	162, // 117: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
+	162, // 118: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
+	92,  // 119: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
+	160, // 120: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
+	162, // 121: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
+	98,  // 122: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
+	165, // 123: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
+	165, // 124: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
+	162, // 125: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
+	165, // 126: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
+	166, // 127: roost.wire.ClaimReply.displaced:type_name -> roost.wire.PreemptionParty
+	162, // 128: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
+	162, // 129: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
+	162, // 130: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
+	167, // 131: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
+	104, // 132: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
+	99,  // 133: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
+	168, // 134: roost.wire.Exited.windows:type_name -> roost.wire.UsageWindow
+	162, // 135: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
+	77,  // 136: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
+	101, // 137: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
+	162, // 138: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
+	169, // 139: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
+	168, // 140: roost.wire.AttemptUsage.windows:type_name -> roost.wire.UsageWindow
+	162, // 141: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
+	104, // 142: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
+	106, // 143: roost.wire.FileChunk.totals:type_name -> roost.wire.TransferTotals
+	162, // 144: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
+	162, // 145: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
+	111, // 146: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
+	112, // 147: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
+	5,   // 148: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
+	115, // 149: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
+	114, // 150: roost.wire.GuardReport.freezes:type_name -> roost.wire.OwnerFreeze
+	112, // 151: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
+	110, // 152: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
+	113, // 153: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
+	135, // 154: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
+	135, // 155: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
+	135, // 156: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
+	140, // 157: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
+	147, // 158: roost.wire.FeedRequest.hello:type_name -> roost.wire.FeedHello
+	145, // 159: roost.wire.FeedRequest.budgets:type_name -> roost.wire.SpentBudgets
+	146, // 160: roost.wire.SpentBudgets.spent:type_name -> roost.wire.SpentBudget
+	157, // 161: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
+	170, // 162: roost.wire.Schedd.SubmitParts:input_type -> roost.wire.SubmitPart
+	171, // 163: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
+	159, // 164: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
+	158, // 165: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
+	154, // 166: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
+	156, // 167: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
+	172, // 168: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
+	173, // 169: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
+	174, // 170: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
+	175, // 171: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
+	155, // 172: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
+	176, // 173: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
+	177, // 174: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	178, // 175: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
+	179, // 176: roost.wire.Schedd.Accounting:input_type -> roost.wire.AccountingQuery
+	180, // 177: roost.wire.Schedd.ChangeAccounts:input_type -> roost.wire.AccountingChange
+	181, // 178: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
+	182, // 179: roost.wire.Schedd.BeginLogin:input_type -> roost.wire.BeginLoginRequest
+	183, // 180: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
+	184, // 181: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
+	185, // 182: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
+	186, // 183: roost.wire.Schedd.Names:input_type -> roost.wire.NamesQuery
+	13,  // 184: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
+	172, // 185: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
+	173, // 186: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
+	12,  // 187: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
+	9,   // 188: roost.wire.Neighbour.Submit:input_type -> roost.wire.NeighbourSubmit
+	8,   // 189: roost.wire.Neighbour.Logs:input_type -> roost.wire.NeighbourLogs
+	6,   // 190: roost.wire.Neighbour.Watch:input_type -> roost.wire.NeighbourWatch
+	7,   // 191: roost.wire.Neighbour.Shell:input_type -> roost.wire.NeighbourShell
+	10,  // 192: roost.wire.CellQueue.History:input_type -> roost.wire.CellHistoryRequest
+	14,  // 193: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
+	16,  // 194: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
+	174, // 195: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
+	186, // 196: roost.wire.Collector.Names:input_type -> roost.wire.NamesQuery
+	20,  // 197: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
+	18,  // 198: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
+	176, // 199: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
+	177, // 200: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	51,  // 201: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
+	52,  // 202: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
+	47,  // 203: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
+	49,  // 204: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
+	49,  // 205: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
+	55,  // 206: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
+	105, // 207: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
+	108, // 208: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
+	109, // 209: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
+	78,  // 210: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
+	105, // 211: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
+	155, // 212: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
+	90,  // 213: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
+	105, // 214: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
+	78,  // 215: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
+	78,  // 216: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
+	113, // 217: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
+	116, // 218: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
+	117, // 219: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
+	119, // 220: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
+	121, // 221: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
+	123, // 222: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
+	125, // 223: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
+	127, // 224: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
+	129, // 225: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
+	131, // 226: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
+	133, // 227: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
+	136, // 228: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
+	138, // 229: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
+	141, // 230: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
+	144, // 231: roost.wire.Feed.Pull:input_type -> roost.wire.FeedRequest
+	148, // 232: roost.wire.Feed.Walk:input_type -> roost.wire.FeedWalk
+	143, // 233: roost.wire.Feed.Running:input_type -> roost.wire.FeedRunning
+	179, // 234: roost.wire.Accountant.Report:input_type -> roost.wire.AccountingQuery
+	180, // 235: roost.wire.Accountant.Change:input_type -> roost.wire.AccountingChange
+	187, // 236: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	187, // 237: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
+	188, // 238: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
+	189, // 239: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	190, // 240: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	191, // 241: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	192, // 242: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	193, // 243: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	194, // 244: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	195, // 245: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	196, // 246: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	197, // 247: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	198, // 248: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
+	199, // 249: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	200, // 250: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
+	201, // 251: roost.wire.Schedd.Accounting:output_type -> roost.wire.AccountingPiece
+	202, // 252: roost.wire.Schedd.ChangeAccounts:output_type -> roost.wire.AccountingResult
+	203, // 253: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
+	204, // 254: roost.wire.Schedd.BeginLogin:output_type -> roost.wire.BeginLoginReply
+	205, // 255: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
+	206, // 256: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
+	207, // 257: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
+	208, // 258: roost.wire.Schedd.Names:output_type -> roost.wire.NamesUpdate
+	189, // 259: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
+	193, // 260: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
+	194, // 261: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
+	190, // 262: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
+	187, // 263: roost.wire.Neighbour.Submit:output_type -> roost.wire.SubmitReply
+	192, // 264: roost.wire.Neighbour.Logs:output_type -> roost.wire.LogChunk
+	191, // 265: roost.wire.Neighbour.Watch:output_type -> roost.wire.WatchEvent
+	197, // 266: roost.wire.Neighbour.Shell:output_type -> roost.wire.ShellOutput
+	11,  // 267: roost.wire.CellQueue.History:output_type -> roost.wire.CellHistoryRecord
+	15,  // 268: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	17,  // 269: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	195, // 270: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	208, // 271: roost.wire.Collector.Names:output_type -> roost.wire.NamesUpdate
+	40,  // 272: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	19,  // 273: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
+	198, // 274: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
+	199, // 275: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	51,  // 276: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
+	53,  // 277: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
+	48,  // 278: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
+	50,  // 279: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
+	50,  // 280: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
+	86,  // 281: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	107, // 282: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	105, // 283: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	192, // 284: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	105, // 285: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	107, // 286: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	197, // 287: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	89,  // 288: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
+	107, // 289: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
+	105, // 290: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
+	81,  // 291: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
+	110, // 292: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
+	118, // 293: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
+	118, // 294: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
+	120, // 295: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
+	122, // 296: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
+	124, // 297: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
+	126, // 298: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
+	128, // 299: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
+	130, // 300: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
+	132, // 301: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
+	134, // 302: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
+	137, // 303: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
+	139, // 304: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
+	142, // 305: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
+	149, // 306: roost.wire.Feed.Pull:output_type -> roost.wire.FeedBatch
+	149, // 307: roost.wire.Feed.Walk:output_type -> roost.wire.FeedBatch
+	149, // 308: roost.wire.Feed.Running:output_type -> roost.wire.FeedBatch
+	201, // 309: roost.wire.Accountant.Report:output_type -> roost.wire.AccountingPiece
+	202, // 310: roost.wire.Accountant.Change:output_type -> roost.wire.AccountingResult
+	236, // [236:311] is the sub-list for method output_type
+	161, // [161:236] is the sub-list for method input_type
+	161, // [161:161] is the sub-list for extension type_name
+	161, // [161:161] is the sub-list for extension extendee
+	0,   // [0:161] is the sub-list for field type_name
 }
 
 func init() { file_roost_proto_init() }
@@ -13400,7 +13494,7 @@ func file_roost_proto_init() {
 		(*ToStartd_HoldChecks)(nil),
 		(*ToStartd_NameRight)(nil),
 	}
-	file_roost_proto_msgTypes[79].OneofWrappers = []any{
+	file_roost_proto_msgTypes[80].OneofWrappers = []any{
 		(*FromStartd_Welcome)(nil),
 		(*FromStartd_Claim)(nil),
 		(*FromStartd_Started)(nil),
@@ -13415,14 +13509,14 @@ func file_roost_proto_init() {
 		(*FromStartd_Health)(nil),
 		(*FromStartd_Reach)(nil),
 	}
-	file_roost_proto_msgTypes[97].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[98].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roost_proto_rawDesc), len(file_roost_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   147,
+			NumMessages:   148,
 			NumExtensions: 0,
 			NumServices:   12,
 		},

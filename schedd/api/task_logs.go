@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/outputfile"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/codec"
@@ -75,15 +77,19 @@ func (r *logReader) send(data []byte) error {
 	if len(data) == 0 {
 		return nil
 	}
+	at := r.offset
 	r.offset += int64(len(data))
-	return r.to(&wire.LogChunk{Data: data, Stderr: r.req.GetStderr(), Attempt: uint32(r.attempt)})
+	return r.to(&wire.LogChunk{Data: data, Stderr: r.req.GetStderr(), Attempt: uint32(r.attempt), Offset: at})
 }
 
 // copyFile sends what a file holds beyond the offset.
-func (r *logReader) copyFile(f io.ReadSeeker) error {
+func (r *logReader) copyFile(f *os.File) error {
+	if start, err := outputfile.DataStart(f); err == nil {
+		r.offset = max(r.offset, start)
+	}
 	if tail := r.req.GetTail(); tail > 0 && !r.begun {
 		if end, err := f.Seek(0, io.SeekEnd); err == nil {
-			r.offset = max(end-tail, 0)
+			r.offset = max(end-tail, r.offset)
 		}
 	}
 	r.begun = true
@@ -121,13 +127,18 @@ func (r *logReader) sendSpooled(a roost.AttemptID, stderr bool) error {
 // followLive follows the stream on the node, until the attempt ends or the node goes
 // away.
 func (r *logReader) followLive(ctx context.Context, p *transfer.StartdNode, a roost.AttemptID) error {
-	tail, err := p.Client.Tail(ctx, &wire.TailRequest{
+	request := &wire.TailRequest{
 		Schedd: r.node.Name, Attempt: codec.AttemptRef(a), Stderr: r.req.GetStderr(), Offset: r.offset,
 		Follow: r.req.GetFollow(),
-	})
+	}
+	if !r.begun {
+		request.Tail = r.req.GetTail()
+	}
+	tail, err := p.Client.Tail(ctx, request)
 	for err == nil {
 		var chunk *wire.LogChunk
 		if chunk, err = tail.Recv(); err == nil {
+			r.begun, r.offset = true, max(r.offset, chunk.GetOffset())
 			err = r.send(chunk.GetData())
 		}
 	}
@@ -148,6 +159,7 @@ type logReader struct {
 	attempt roost.AttemptNumber
 	offset  int64
 	begun   bool
+	earlier bool // it is not the last attempt
 }
 
 // locateStream finds where the stream is now.
@@ -185,11 +197,8 @@ func (r *logReader) sendStep(ctx context.Context) (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if o.Attempt.Attempt != r.attempt {
-		if r.attempt != 0 {
-			r.offset = 0 // it was started again, and writes anew
-		}
-		r.attempt = o.Attempt.Attempt
+	if err := r.chooseAttempt(&o); err != nil {
+		return false, err
 	}
 	stderr := r.req.GetStderr() && !o.Join
 	path := o.Out
@@ -197,6 +206,8 @@ func (r *logReader) sendStep(ctx context.Context) (more bool, err error) {
 		path = o.Err
 	}
 	switch {
+	case r.earlier:
+		return false, r.sendEarlier(o.Attempt, stderr, path)
 	case o.Attempt.Attempt == 0: // it has not been started yet
 	case o.Running && p != nil && (path == "" || scratch) && o.State != roost.Exiting:
 		err = r.followLive(ctx, p, o.Attempt)
@@ -206,6 +217,50 @@ func (r *logReader) sendStep(ctx context.Context) (more bool, err error) {
 		err = r.sendSpooled(o.Attempt, stderr)
 	}
 	return r.req.GetFollow() && !o.State.IsFinal() && o.State != roost.Held, err
+}
+
+// chooseAttempt puts the attempt in o whose output is wanted. A reader that has named one
+// stays with it; others go on with the next one.
+func (r *logReader) chooseAttempt(o *queue.TaskOutput) error {
+	last, wanted := o.Attempt.Attempt, roost.AttemptNumber(r.req.GetAttempt())
+	if r.req.GetPrevious() {
+		if r.attempt == 0 && last < 2 {
+			return fmt.Errorf("task %v: %w: it has no attempt before the last one, which is %d", r.task, roost.NotFound,
+				last)
+		}
+		wanted = last - 1
+		if r.attempt != 0 {
+			wanted = r.attempt
+		}
+	}
+	if wanted > last {
+		return fmt.Errorf("task %v: %w: it has no attempt %d; the last one is %d", r.task, roost.NotFound, wanted, last)
+	}
+	if wanted != 0 {
+		r.earlier, r.attempt, o.Attempt.Attempt = wanted < last, wanted, wanted
+		return nil
+	}
+	if last != r.attempt {
+		if r.attempt != 0 {
+			r.offset = 0 // it was started again, and writes anew
+		}
+		r.attempt = last
+	}
+	return nil
+}
+
+// sendEarlier sends the output of an attempt that is not the last one. The spool alone
+// has such output.
+func (r *logReader) sendEarlier(a roost.AttemptID, stderr bool, path string) error {
+	switch {
+	case r.isSpooled(a, stderr):
+		return r.sendSpooled(a, stderr)
+	case path != "":
+		return fmt.Errorf("attempt %v: %w: its output went to %s, where the next attempt writes too", a, roost.NotFound,
+			path)
+	}
+	return fmt.Errorf("attempt %v: %w: it wrote nothing, or what it wrote is not kept any more (logs.keep of the job)",
+		a, roost.NotFound)
 }
 
 // sendOutputFile sends what the file holds that the job named, read with the owner's

@@ -12,7 +12,8 @@ func WireService(s *queue.ServiceSpec, revision uint32) *wire.ServiceProgram {
 		return nil
 	}
 	p := &wire.ServiceProgram{DrainNs: int64(s.Stop.Drain), StopUrl: s.Stop.URL, StopPort: s.Stop.Port,
-		Revision: uint64(revision)}
+		Revision: uint64(revision),
+		Logs:     &wire.LogBounds{Size: int64(s.Logs.Size), Files: uint32(s.Logs.Files)}}
 	for _, c := range s.Checks {
 		w := &wire.HealthCheck{
 			Name: c.Name, Kind: checkKind(c.Kind), Path: c.Path, Port: c.Port, Live: c.Live, EveryNs: int64(c.Every),

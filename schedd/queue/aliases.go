@@ -17,6 +17,8 @@ type (
 	HealthCheck = jobad.HealthCheck
 	// ServiceSpec is what a job says of being a service.
 	ServiceSpec = jobad.ServiceSpec
+	// LogSpec is how much captured output of the tasks of a service is kept.
+	LogSpec = jobad.LogSpec
 	// ProcessLimits are what the processes of a task may use.
 	ProcessLimits = jobad.ProcessLimits
 	// CheckpointPolicy is what a machine does about checkpoints of an attempt.

@@ -157,6 +157,17 @@ func (q *jobTable) UserScripts() (list []UserScript) {
 	return list
 }
 
+// ServiceLogs lists how much output of services is kept, by their jobs.
+func (q programBuilder) ServiceLogs() map[uint64]LogSpec {
+	all := map[uint64]LogSpec{}
+	for seq, j := range q.jobs {
+		if j.spec.Service != nil {
+			all[seq] = j.spec.Service.Logs
+		}
+	}
+	return all
+}
+
 // taskSubstituter replaces $(Name) in the attributes of one task.
 type taskSubstituter struct {
 	jobad.AdSubstituter

@@ -13,6 +13,7 @@ import (
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/userfiles"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
 // What transfers tell the loop.
@@ -45,6 +46,9 @@ func (t *FileTransfers) collectOutput(p *StartdNode, a roost.AttemptID, e *wire.
 	c := &OutputFetch{FileTransfers: t, Peer: p, Attempt: a, Exited: e, sandboxFiles: pl}
 	if r, ok := t.queue.RequestOf(a.Task); ok {
 		c.diskLimit = r.Resources.Disk
+	}
+	if program.Service != nil {
+		c.logs = &program.Service.Logs
 	}
 	if !c.isNeeded() {
 		return false
@@ -107,6 +111,8 @@ type OutputFetch struct {
 	diskLimit      roost.Bytes // that the job asked for; 0: none
 	spoolReason    error       // why something is in the spool that was to go elsewhere
 	waitedForSpool bool        // for room in the spool
+
+	logs *jobad.LogSpec // how much of the output is kept, of a service; nil: all
 
 	// Of one try:
 	stream   *pacedStream

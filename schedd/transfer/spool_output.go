@@ -45,7 +45,10 @@ func (c *OutputFetch) spool(ctx context.Context, stderr bool, why error) error {
 // node, of which neither the job nor its user can mend anything: it is tried again until
 // there is, and the attempt waits.
 func (c *OutputFetch) spoolStream(stderr bool, from io.Reader) error {
-	err := c.SpoolFiles.Store(c.Attempt, stderr, from)
+	err := c.SpoolFiles.Store(c.Attempt, stderr, c.streamStart(stderr), from)
+	if c.logs != nil {
+		return c.retainServiceLogs(stderr, err)
+	}
 	if journal.IsDiskFull(err) {
 		if !c.waitedForSpool {
 			c.log.Warn("output waits for room", "attempt", c.Attempt, "error", err, "cure",

@@ -26,9 +26,10 @@ func (s *SpoolDir) RemoveJob(seq uint64) error {
 	return os.RemoveAll(filepath.Join(s.Dir, strconv.FormatUint(seq, 10)))
 }
 
-// Store writes a captured stream to disk. Nothing is written for an empty one, and
-// nothing is left of one that does not come to its end.
-func (s *SpoolDir) Store(a roost.AttemptID, stderr bool, data io.Reader) error {
+// Store writes a captured stream to disk. What the machine has removed of it, up to
+// start, becomes a hole. Nothing is written for an empty one, and nothing is left of one
+// that does not come to its end.
+func (s *SpoolDir) Store(a roost.AttemptID, stderr bool, start int64, data io.Reader) error {
 	path := s.Path(a, stderr)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("spool: %w", err)
@@ -37,7 +38,12 @@ func (s *SpoolDir) Store(a roost.AttemptID, stderr bool, data io.Reader) error {
 	if err != nil {
 		return fmt.Errorf("spool: %w", err)
 	}
-	_, err = io.Copy(&spoolWriter{to: f, reserve: s.Reserve}, data)
+	if start > 0 && start <= maxStreamStart {
+		_, err = f.Seek(start, io.SeekStart)
+	}
+	if err == nil {
+		_, err = io.Copy(&spoolWriter{to: f, reserve: s.Reserve}, data)
+	}
 	if err == nil {
 		err = f.Sync()
 	}
@@ -49,6 +55,10 @@ func (s *SpoolDir) Store(a roost.AttemptID, stderr bool, data io.Reader) error {
 	}
 	return nil
 }
+
+// maxStreamStart is the greatest offset of what is left of a stream. The largest files of
+// ext4 are not much longer.
+const maxStreamStart = 1 << 43
 
 // spoolWriter writes to the spool as long as more than the reserve is free on its disk.
 type spoolWriter struct {

@@ -53,10 +53,12 @@ func (h *Runner) onExit(a *Attempt, status *wire.ExitStatus) {
 func (h *Runner) reportExit(a *Attempt) {
 	e, status := a.recordedExit, a.recordedExit.Status
 	if a.record.Stdout == "" {
-		e.Stdout, e.StdoutSize = readInlineOutput(starterclient.CapturedPath(a.record.IO, false))
+		e.StdoutStart = h.retainOutput(a, false)
+		e.Stdout, e.StdoutSize = readInlineOutput(a.EndedOutput(false))
 	}
 	if a.record.Stderr == "" && !a.record.Join {
-		e.Stderr, e.StderrSize = readInlineOutput(starterclient.CapturedPath(a.record.IO, true))
+		e.StderrStart = h.retainOutput(a, true)
+		e.Stderr, e.StderrSize = readInlineOutput(a.EndedOutput(true))
 	}
 	h.truncateOutput(a, e)
 	if a.record.Scratch != "" && status.GetCause() != wire.Cause_CAUSE_MACHINE {
@@ -81,7 +83,7 @@ func (h *Runner) truncateOutput(a *Attempt, e *wire.Exited) {
 		if *s.size <= limit {
 			continue
 		}
-		if err := os.Truncate(starterclient.CapturedPath(a.record.IO, s.stderr), limit); err != nil {
+		if err := os.Truncate(a.EndedOutput(s.stderr), limit); err != nil {
 			h.machine.log.Warn("captured output cannot be cut", "attempt", a.Label(), "err", err)
 		}
 		if e.Status.Cause == wire.Cause_CAUSE_EXITED {

@@ -104,6 +104,9 @@ func freeSpace(dir string) uint64 {
 // whether it did.
 func (s *Meters) checkOutput(t *attemptMeter) bool {
 	written := roost.Bytes(0)
+	if t.Logs.Files > 0 && !t.untrimmed.Load() {
+		return false
+	}
 	for _, stderr := range []bool{false, true} {
 		if info, err := os.Lstat(starterclient.CapturedPath(t.IO, stderr)); err == nil {
 			written = max(written, roost.Bytes(info.Size()))

@@ -2,6 +2,7 @@ package meter
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -9,6 +10,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/boottime"
 	"github.com/roost-batch/roost/internal/cgroup"
+	"github.com/roost-batch/roost/internal/outputfile"
 	"github.com/roost-batch/roost/internal/userfiles"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/startd/slot"
@@ -50,6 +52,8 @@ type Attempt struct {
 	Temp       string      // its private /tmp, with the scratch directory in it; empty: it has none
 	IO         string      // directory of its captured streams
 	Disk       roost.Bytes // that it asked for; 0: none
+	// how much captured output of a service stays here; zero: it ends at the limit
+	Logs outputfile.Bounds
 
 	// GPU returns how many GPUs it keeps busy, and bytes of their memory.
 	GPU func() (busy float64, memory, peak roost.Bytes)
@@ -75,6 +79,7 @@ type attemptMeter struct {
 	measureAt     time.Time // when its directories are measured next; only who measures uses it
 	limitExceeded bool      // or because of one of its bounds
 	windows       usageWindows
+	untrimmed     atomic.Bool // its captured output cannot be trimmed
 }
 
 // sample measures, and keeps what it found.

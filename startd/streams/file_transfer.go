@@ -16,7 +16,6 @@ import (
 	"github.com/roost-batch/roost/internal/userfiles"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/startd/claim"
-	"github.com/roost-batch/roost/startd/starterclient"
 )
 
 // The names under which captured streams are fetched. No file can have them.
@@ -173,7 +172,7 @@ func (m *Server) Fetch(req *wire.FetchRequest, stream grpc.ServerStreamingServer
 // the starter's, in a directory of ours.
 func (m *Server) fetchCaptured(ctx context.Context, send func(*wire.FileChunk) error, a *claim.Attempt,
 	name string) error {
-	path := starterclient.CapturedPath(a.IODir(), name == FetchStderr)
+	path := a.EndedOutput(name == FetchStderr)
 	info, err := os.Lstat(path)
 	if err != nil {
 		return fmt.Errorf("captured output of attempt %v: %w: %w", a.ID(), roost.NotFound, err)
@@ -191,19 +190,4 @@ func (m *Server) fetchCaptured(ctx context.Context, send func(*wire.FileChunk) e
 	defer m.agents.Release(self)
 	return userfiles.SendEntries(ctx, send, agent, a.IODir(), []userfiles.TransferEntry{{Name: name, Source: path,
 		Size: size, Mode: 0o600}}, userfiles.SendOptions{MayGrow: true})
-}
-
-// readCaptured reads a piece of a captured stream.
-func readCaptured(path string, offset int64, size int) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data := make([]byte, size)
-	n, err := f.ReadAt(data, offset)
-	if err == io.EOF {
-		err = nil
-	}
-	return data[:n], err
 }

@@ -3,13 +3,16 @@ package streams
 import (
 	"context"
 	"errors"
+	"io"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"time"
 
 	"google.golang.org/grpc"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/outputfile"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/startd/claim"
 )
@@ -31,24 +34,27 @@ func (m *Server) Tail(req *wire.TailRequest, stream grpc.ServerStreamingServer[w
 	defer a.ReleaseFiles()
 	ctx, cancel := a.FilesContext(stream.Context())
 	defer cancel()
-	read, done, err := m.outputSource(ctx, a, req.GetStderr())
+	source, done, err := m.outputSource(ctx, a, req.GetStderr())
 	if err != nil {
 		return err
 	}
 	defer done()
 	offset, look := req.GetOffset(), firstTailInterval
+	if req.GetTail() > 0 {
+		offset = max(source.size()-req.GetTail(), offset)
+	}
 	for {
 		over := a.HasEnded()
-		data, err := read(offset)
+		data, at, err := source.read(offset)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, roost.NoInput) {
 			return err
 		}
 		if len(data) > 0 {
-			chunk := &wire.LogChunk{Data: data, Stderr: req.GetStderr(), Attempt: a.Number()}
+			chunk := &wire.LogChunk{Data: data, Stderr: req.GetStderr(), Attempt: a.Number(), Offset: at}
 			if err := stream.Send(chunk); err != nil {
 				return err
 			}
-			offset, look = offset+int64(len(data)), firstTailInterval
+			offset, look = at+int64(len(data)), firstTailInterval
 			continue
 		}
 		if over || !req.GetFollow() {
@@ -74,26 +80,76 @@ func waitTail(ctx context.Context, a *claim.Attempt, look time.Duration) time.Du
 	return min(2*look, maxTailInterval)
 }
 
+// outputSource reads a stream of an attempt that may still grow.
+type outputSource struct {
+	// read returns what is at an offset, or at a later one if that is not kept any more
+	read func(offset int64) (data []byte, at int64, err error)
+	size func() int64 // 0: not known
+}
+
 // outputSource finds where a stream of an attempt goes. Captured, it is a file of ours;
 // else it is the user's, and read with that user's rights.
 func (m *Server) outputSource(ctx context.Context, a *claim.Attempt,
-	stderr bool) (read func(int64) ([]byte, error), done func(), err error) {
+	stderr bool) (source outputSource, done func(), err error) {
 	select {
 	case <-a.Launched(): // before, there is nothing to read
 	case <-ctx.Done():
-		return nil, nil, ctx.Err()
+		return source, nil, ctx.Err()
 	}
 	path, captured := a.Stream(stderr)
 	if captured {
-		return func(offset int64) ([]byte, error) { return readCaptured(path, offset, tailChunk) }, func() {}, nil
+		return capturedSource(path), func() {}, nil
 	}
 	agent, err := m.agents.Acquire(a.Credential())
 	if err != nil {
-		return nil, nil, err
+		return source, nil, err
 	}
-	read = func(offset int64) ([]byte, error) {
+	source.read = func(offset int64) ([]byte, int64, error) {
 		data, _, err := agent.ReadAt(ctx, filepath.Dir(path), filepath.Base(path), offset)
-		return data, err
+		return data, offset, err
 	}
-	return read, func() { m.agents.Release(a.Credential()) }, nil
+	source.size = func() int64 {
+		e, err := agent.Stat(ctx, filepath.Dir(path), filepath.Base(path))
+		if err != nil {
+			return 0
+		}
+		return e.Size
+	}
+	return source, func() { m.agents.Release(a.Credential()) }, nil
+}
+
+// capturedSource reads a file of a captured stream, of which the oldest lines may be
+// removed at any time.
+func capturedSource(path string) outputSource {
+	return outputSource{
+		read: func(offset int64) ([]byte, int64, error) { return readCaptured(path, offset, tailChunk) },
+		size: func() int64 {
+			info, err := os.Lstat(path)
+			if err != nil {
+				return 0
+			}
+			return info.Size()
+		},
+	}
+}
+
+// readCaptured reads a piece of a captured stream.
+func readCaptured(path string, offset int64, size int) (piece []byte, at int64, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, offset, err
+	}
+	defer f.Close()
+	for data := make([]byte, size); ; {
+		n, err := f.ReadAt(data, offset)
+		if err != nil && err != io.EOF {
+			return nil, offset, err
+		}
+		// only now: what was removed while it was read is zeros
+		start, err := outputfile.DataStart(f)
+		if err != nil || start <= offset {
+			return data[:n], offset, err
+		}
+		offset = start
+	}
 }

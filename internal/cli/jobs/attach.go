@@ -175,7 +175,7 @@ func followOutput(c *frame.Invocation, req *scheddapi.LogsRequest, to io.Writer)
 			if _, err := to.Write(chunk.GetData()); err != nil {
 				return frame.KindErrorf(roost.NoOutput, "write: %v", err)
 			}
-			req.Offset, req.Tail = req.GetOffset()+int64(len(chunk.GetData())), 0
+			req.Offset, req.Tail = max(req.GetOffset(), chunk.GetOffset())+int64(len(chunk.GetData())), 0
 		}
 	})
 }

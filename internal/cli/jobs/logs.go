@@ -1,6 +1,8 @@
 package jobs
 
 import (
+	"math"
+
 	ucli "github.com/urfave/cli/v2"
 
 	"github.com/roost-batch/roost"
@@ -17,6 +19,8 @@ func LogsCommand() *frame.Command {
 			"sends it. A job of several tasks needs the task, as in 123[7] or last[7].",
 		Examples: []frame.Example{
 			{Line: "roost logs -f last", Description: "follow the output of your newest job until it ends"},
+			{Line: "roost logs --previous web[3]",
+				Description: "what a task of a service wrote before it was started again"},
 			{Line: "roost logs --stderr --tail 4K 123[7]",
 				Description: "the end of what a task wrote to standard error"},
 		},
@@ -24,6 +28,9 @@ func LogsCommand() *frame.Command {
 			&ucli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Usage: "go on until the task has ended"},
 			&ucli.BoolFlag{Name: "stderr", Aliases: []string{"e"}, Usage: "standard error instead of standard output"},
 			&ucli.StringFlag{Name: "tail", Usage: "only the last `SIZE`, as in 4K"},
+			&ucli.IntFlag{Name: "attempt", Usage: "what attempt `N` wrote, instead of the last one"},
+			&ucli.BoolFlag{Name: "previous", Aliases: []string{"p"},
+				Usage: "what the attempt before the last one wrote"},
 		},
 	}
 }
@@ -40,6 +47,16 @@ func showLogs(c *frame.Invocation) error {
 			return frame.UsageErrorf("--tail: %v", err)
 		}
 		req.Tail = int64(tail)
+	}
+	if c.IsFlagSet("attempt") {
+		n := c.CountFlag("attempt")
+		if n < 1 || n > math.MaxInt32 {
+			return frame.UsageErrorf("--attempt: %d is no attempt; they are numbered from 1", n)
+		}
+		req.Attempt = uint32(n)
+	}
+	if req.Previous = c.Flag("previous"); req.GetPrevious() && req.GetAttempt() != 0 {
+		return frame.UsageErrorf("--attempt and --previous contradict each other")
 	}
 	return followOutput(c, req, c.Stdout)
 }

@@ -151,6 +151,9 @@ func showJSON(c *frame.Invocation, s *scheddapi.JobStatus, events []*scheddapi.J
 	if schedule := document.ScheduleOf(s.GetAd(), s.GetOwner(), c.Now()); schedule != nil {
 		d["schedule"] = schedule
 	}
+	if logs := document.ServiceLogsOf(s.GetAd()); logs != nil {
+		d["logs"] = logs
+	}
 	if hints := hints(c, s); len(hints) > 0 {
 		d["hints"] = hints
 	}
@@ -181,6 +184,9 @@ func showRecord(c *frame.Invocation, s *scheddapi.JobStatus, t *document.Checkpo
 	}
 	showSchedule(c, s, row)
 	showService(c, s, row)
+	if logs := document.ServiceLogsOf(s.GetAd()); logs != nil {
+		row("logs", logs.Text())
+	}
 	row("submitted", c.AgoText(s.GetSubmitted()))
 	if s.GetStarted() != 0 {
 		row("started", c.AgoText(s.GetStarted()))

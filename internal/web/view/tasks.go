@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -160,13 +161,23 @@ func LogText(c *route.Call) (any, error) {
 	}
 	p := LogPage{Version: document.Version, ID: r.GetId(), Stream: c.PathValue("stream"), Offset: r.GetOffset()}
 	r.Follow = false
-	var piece []byte
-	err = readLog(c, r, func(data []byte) bool {
+	piece, from, err := readLogPiece(c, r)
+	p.Offset, p.Next, p.Text = from, from+int64(len(piece)), SafeText(string(piece))
+	return p, err
+}
+
+// readLogPiece reads a piece of an output, and where it begins. That is behind the offset
+// that was asked for if the output there is not kept any more.
+func readLogPiece(c *route.Call, r *wire.LogsRequest) (piece []byte, from int64, err error) {
+	from = r.GetOffset()
+	err = readLog(c, r, func(data []byte, at int64) bool {
+		if len(piece) == 0 {
+			from = max(from, at)
+		}
 		piece = append(piece, data[:min(len(data), logPiece-len(piece))]...)
 		return len(piece) < logPiece
 	})
-	p.Next, p.Text = p.Offset+int64(len(piece)), SafeText(string(piece))
-	return p, err
+	return piece, from, err
 }
 
 // Log sends the output of a task as it is, for programs and for downloads. With follow=1
@@ -185,22 +196,19 @@ func Log(c *route.Call) error {
 	if r.GetFollow() || c.QueryValue("whole") == "1" {
 		return c.Stream(begin, func(write func([]byte) error) error {
 			var werr error
-			err := readLog(c, r, func(data []byte) bool { werr = write(data); return werr == nil })
+			err := readLog(c, r, func(data []byte, _ int64) bool { werr = write(data); return werr == nil })
 			if werr != nil {
 				return werr
 			}
 			return err
 		})
 	}
-	var piece []byte
-	if err := readLog(c, r, func(data []byte) bool {
-		piece = append(piece, data[:min(len(data), logPiece-len(piece))]...)
-		return len(piece) < logPiece
-	}); err != nil {
+	piece, from, err := readLogPiece(c, r)
+	if err != nil {
 		return err
 	}
 	begin()
-	h.Set("Roost-Next-Offset", strconv.FormatInt(r.GetOffset()+int64(len(piece)), 10))
+	h.Set("Roost-Next-Offset", strconv.FormatInt(from+int64(len(piece)), 10))
 	h.Set("Content-Length", strconv.Itoa(len(piece)))
 	c.Writer.Write(piece) // a client that has gone needs no answer
 	return nil
@@ -224,27 +232,32 @@ func logRequestOf(c *route.Call) (*wire.LogsRequest, error) {
 	default:
 		return nil, fmt.Errorf("log: %w: there are out and err", roost.NotFound)
 	}
-	for name, to := range map[string]*int64{"offset": &r.Offset, "tail": &r.Tail} {
+	var attempt int64
+	for name, to := range map[string]*int64{"offset": &r.Offset, "tail": &r.Tail, "attempt": &attempt} {
 		text := c.QueryValue(name)
 		if text == "" {
 			continue
 		}
 		if *to, err = strconv.ParseInt(text, 10, 64); err != nil || *to < 0 {
-			return nil, fmt.Errorf("%s: %w: it is a number of bytes", name, roost.Invalid)
+			return nil, fmt.Errorf("%s: %w: it is a whole number", name, roost.Invalid)
 		}
 	}
+	if attempt > math.MaxInt32 {
+		return nil, fmt.Errorf("attempt: %w: there is none of this number", roost.Invalid)
+	}
+	r.Attempt = uint32(attempt)
 	return r, nil
 }
 
-// readLog calls f with pieces of an output until f returns false.
-func readLog(c *route.Call, r *wire.LogsRequest, f func([]byte) bool) error {
+// readLog calls f with pieces of an output, and where they begin, until f returns false.
+func readLog(c *route.Call, r *wire.LogsRequest, f func(data []byte, at int64) bool) error {
 	ctx, cancel := context.WithCancel(c.Context())
 	defer cancel()
 	return ask(c, func(_ context.Context, s wire.ScheddClient) error {
 		stream, err := s.Logs(ctx, r)
 		enough := false
 		err = drain(stream, err, func(chunk *wire.LogChunk) error {
-			if enough = !f(chunk.GetData()); enough {
+			if enough = !f(chunk.GetData(), chunk.GetOffset()); enough {
 				return errEnough
 			}
 			return nil

@@ -4282,7 +4282,9 @@ type LogsRequest struct {
 	Stderr        bool                   `protobuf:"varint,2,opt,name=stderr,proto3" json:"stderr,omitempty"`
 	Follow        bool                   `protobuf:"varint,3,opt,name=follow,proto3" json:"follow,omitempty"` // until the task is final
 	Offset        int64                  `protobuf:"varint,4,opt,name=offset,proto3" json:"offset,omitempty"`
-	Tail          int64                  `protobuf:"varint,5,opt,name=tail,proto3" json:"tail,omitempty"` // bytes from the end, if > 0
+	Tail          int64                  `protobuf:"varint,5,opt,name=tail,proto3" json:"tail,omitempty"`         // bytes from the end, if > 0
+	Attempt       uint32                 `protobuf:"varint,6,opt,name=attempt,proto3" json:"attempt,omitempty"`   // 0: the last one
+	Previous      bool                   `protobuf:"varint,7,opt,name=previous,proto3" json:"previous,omitempty"` // the last attempt but one
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4352,11 +4354,26 @@ func (x *LogsRequest) GetTail() int64 {
 	return 0
 }
 
+func (x *LogsRequest) GetAttempt() uint32 {
+	if x != nil {
+		return x.Attempt
+	}
+	return 0
+}
+
+func (x *LogsRequest) GetPrevious() bool {
+	if x != nil {
+		return x.Previous
+	}
+	return false
+}
+
 type LogChunk struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Data          []byte                 `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
 	Stderr        bool                   `protobuf:"varint,2,opt,name=stderr,proto3" json:"stderr,omitempty"`
 	Attempt       uint32                 `protobuf:"varint,3,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Offset        int64                  `protobuf:"varint,4,opt,name=offset,proto3" json:"offset,omitempty"` // where data begins in the stream; the oldest output of a service is removed
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4408,6 +4425,13 @@ func (x *LogChunk) GetStderr() bool {
 func (x *LogChunk) GetAttempt() uint32 {
 	if x != nil {
 		return x.Attempt
+	}
+	return 0
+}
+
+func (x *LogChunk) GetOffset() int64 {
+	if x != nil {
+		return x.Offset
 	}
 	return 0
 }
@@ -7373,17 +7397,20 @@ const file_scheddapi_schedd_proto_rawDesc = "" +
 	"\n" +
 	"WatchEvent\x12-\n" +
 	"\x06status\x18\x01 \x01(\v2\x15.roost.wire.JobStatusR\x06status\x12-\n" +
-	"\x06failed\x18\x02 \x03(\v2\x15.roost.wire.JobStatusR\x06failed\"y\n" +
+	"\x06failed\x18\x02 \x03(\v2\x15.roost.wire.JobStatusR\x06failed\"\xaf\x01\n" +
 	"\vLogsRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
 	"\x06stderr\x18\x02 \x01(\bR\x06stderr\x12\x16\n" +
 	"\x06follow\x18\x03 \x01(\bR\x06follow\x12\x16\n" +
 	"\x06offset\x18\x04 \x01(\x03R\x06offset\x12\x12\n" +
-	"\x04tail\x18\x05 \x01(\x03R\x04tail\"P\n" +
+	"\x04tail\x18\x05 \x01(\x03R\x04tail\x12\x18\n" +
+	"\aattempt\x18\x06 \x01(\rR\aattempt\x12\x1a\n" +
+	"\bprevious\x18\a \x01(\bR\bprevious\"h\n" +
 	"\bLogChunk\x12\x12\n" +
 	"\x04data\x18\x01 \x01(\fR\x04data\x12\x16\n" +
 	"\x06stderr\x18\x02 \x01(\bR\x06stderr\x12\x18\n" +
-	"\aattempt\x18\x03 \x01(\rR\aattempt\"\x1c\n" +
+	"\aattempt\x18\x03 \x01(\rR\aattempt\x12\x16\n" +
+	"\x06offset\x18\x04 \x01(\x03R\x06offset\"\x1c\n" +
 	"\n" +
 	"WhyRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\"\xa6\x01\n" +

@@ -29,7 +29,7 @@ func (e RevisionEffect) String() string { return revisionEffectNames[e] }
 // cycle of the negotiator read them (Borg 2.3 changes priorities without a restart).
 var inPlaceAttrs = []string{
 	roost.AttrBand, roost.AttrPriority, roost.AttrGroup, roost.AttrLabels, roost.AttrNoticePeriod,
-	roost.AttrRank, roost.AttrMailPoints, roost.AttrMailUsers, roost.AttrUpdate, roost.AttrService,
+	roost.AttrRank, roost.AttrMailPoints, roost.AttrMailUsers, roost.AttrUpdate, roost.AttrService, roost.AttrLogs,
 	roost.AttrStartAfter, roost.AttrHoldOnSubmit, roost.AttrCellQueue, roost.AttrJobLease, roost.AttrAlterations,
 }
 

@@ -18,6 +18,7 @@ type ServiceSpec struct {
 	BackoffMax   time.Duration
 	Checks       []HealthCheck
 	Stop         StopOrder
+	Logs         LogSpec
 }
 
 // serviceSpec reads what the ad says of a service; nil for a job that is none.
@@ -31,7 +32,7 @@ func (r *adReader) serviceSpec() *ServiceSpec {
 		return nil
 	}
 	in := adReader{ad: ad}
-	s := &ServiceSpec{Checks: r.healthChecks(), Stop: r.stopOrder(ad)}
+	s := &ServiceSpec{Checks: r.healthChecks(), Stop: r.stopOrder(ad), Logs: r.logSpec()}
 	s.HasChecks = len(s.Checks) > 0
 	if s.Overlap = in.boolean(roost.AttrOverlap, false); s.Overlap {
 		s.LostAfter = roost.OverlapLostAfter

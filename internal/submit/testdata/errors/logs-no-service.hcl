@@ -1,0 +1,4 @@
+job "web" {
+  command = ["/bin/echo"]
+  logs { size = "1MiB" }
+}
