@@ -78,7 +78,7 @@ func (a *Auditor) checkService(s *Event) {
 		a.checkBudget(j, s)
 	case Replaced:
 		j.tasks[s.Index].service = auditedRestarts{planned: j.tasks[s.Index].service.planned,
-			stopping: j.tasks[s.Index].service.stopping}
+			stopping: j.tasks[s.Index].assigned}
 	case TaskFailed, TaskReady:
 		j.tasks[s.Index].service.planned = false
 	case EndedByItself:

@@ -71,7 +71,9 @@ const (
 	UpdateDone  // it has ended, and every task has the environment [Job Detail]
 	// a ready task is recorded to be stopped for another revision [Job Index]
 	PlannedStop
-	Replaced   // a task that is down is recorded to be of another revision [Job Index]
+	// a task that is down, or on its way to be, is recorded to be of another revision
+	// [Job Index]
+	Replaced
 	TaskFailed // such a task is recorded as failed [Job Index]
 	TaskReady  // an attempt of a service is recorded as ready [Job Index Attempt]
 	// an attempt of a service is recorded to have ended by itself [Job Index Attempt
