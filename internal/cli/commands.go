@@ -45,7 +45,7 @@ func entries() []frame.CommandEntry {
 		nodeEntry("pause", frame.GroupOwner, "keep the pool off your machine"),
 		nodeEntry("mine", frame.GroupOwner, "what the pool does on your machine"),
 		nodeEntry("session-agent", frame.GroupOwner, "tell the guard of this machine that you are there"),
-		frame.Entry("names", names.NamesCommand),
+		frame.Entry("names", names.NamesCommand), frame.Entry("proxy", names.ProxyCommand),
 		frame.Entry("nodes", pool.NodesCommand), frame.Entry("ads", pool.AdsCommand),
 		nodeEntry("doctor", frame.GroupPool, "check that the pool and this machine are well"),
 		frame.Entry("cell", func() *frame.Command { return cell.CellCommand(execNodeProgram) }),

@@ -81,6 +81,7 @@ func packageOrders() []packageOrder {
 		{"internal/atomicfile", false},
 		{"internal/boottime", false},
 		{"internal/sendqueue", false},
+		{"internal/balancer", false},
 		{"internal/account", false},
 		{"internal/identity/peer", false},
 		{"internal/wire/codes", true},
