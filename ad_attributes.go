@@ -293,6 +293,10 @@ const (
 	AttrCheckpointVacate  = "CheckpointOnVacate"
 	AttrCheckpointAtLimit = "CheckpointBeforeWalltime"
 
+	AttrAlloc      = "Alloc"      // of an alloc set: true; its tasks hold resources, and run nothing
+	AttrInAlloc    = "InAlloc"    // of a job whose tasks run inside an alloc set: its id
+	AttrAllocPlace = "AllocPlace" // of such a job: PlaceByIndex or PlaceAnywhere
+
 	AttrService = "Service" // of a service: an ad with the attributes below
 	AttrChecks  = "Checks"  // of a service: a list of ads, its health checks
 	AttrUpdate  = "Update"  // of a service: an ad that says how it is updated

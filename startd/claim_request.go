@@ -17,6 +17,7 @@ func claimInfo(r *wire.ClaimRequest, ad *classad.Ad) (slot.ClaimInfo, error) {
 		a.Limits, _ = ad.Str(roost.AttrLimits)
 		a.Alone, _ = ad.Bool(roost.AttrExclusive)
 		a.Queue, _ = ad.Str(roost.AttrQueue)
+		a.Alloc, _ = ad.Bool(roost.AttrAlloc)
 	}
 	if r.GetBand() == "" {
 		return a, nil

@@ -97,9 +97,9 @@ func (l *machineLoop) createClaim(c *slot.Claim) {
 	h := l.host.claims.NewRunner(claim.File{
 		ID: uint64(c.ID), Epoch: c.Grant.Epoch, Grant: c.Grant.ID, Schedd: c.Schedd, Owner: c.Owner, About: c.Info,
 		UID: c.UID, GID: c.GID, Rights: &as,
-		Class: c.Class, MayWait: c.CanQueue, Resources: c.Resources, Placed: l.savedPlacement(c),
-		Cores: l.boundCores(c), Ports: c.Ports, PortJob: c.PortJob, Lease: c.LeasePeriod, BootID: l.host.boot,
-		Cookie: hex.EncodeToString(cookie),
+		Class: c.Class, Inside: uint64(c.Inside), MayWait: c.CanQueue, Resources: c.Resources,
+		Placed: l.savedPlacement(c), Cores: l.boundCores(c), Ports: c.Ports, PortJob: c.PortJob,
+		Lease: c.LeasePeriod, BootID: l.host.boot, Cookie: hex.EncodeToString(cookie),
 	}, l.spares.take(c.ID))
 	l.runners[c.ID] = h
 	if l.firstAdSequence[c.ID] == 0 {

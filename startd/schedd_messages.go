@@ -129,7 +129,8 @@ func (l *machineLoop) requestClaim(s *scheddSession, r *wire.ClaimRequest, who a
 		UID:   r.GetUid(), GID: r.GetGid(), Resources: r.GetResources().Vector(), CanQueue: r.GetMayWait(),
 		GrantDeadline: time.Duration(r.GetClaimBy()), Lease: time.Duration(r.GetLeaseS()) * time.Second,
 		TokenValid: wire.CheckClaimToken(l.host.grantKey, grant, s.schedd), AccountError: who.err,
-		Env: &classad.EvalEnv{Now: time.Now(), Steps: maxMatchSteps},
+		Env:   &classad.EvalEnv{Now: time.Now(), Steps: maxMatchSteps},
+		Alloc: slot.ClaimID(r.GetAlloc()),
 	}
 	var err error
 	if claimReq.Class, err = gpu.ParseClass(r.GetAppClass()); err != nil {

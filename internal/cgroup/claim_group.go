@@ -25,6 +25,10 @@ const (
 // runLeaf is the task directory inside of the directory that FreezeForOwner freezes.
 const runLeaf = "run"
 
+// isGroupPart reports whether a directory in a group is a part of it, and no group inside
+// it.
+func isGroupPart(name string) bool { return name == taskPart || name == starterLeaf || name == runLeaf }
+
 // ClaimGroup is the control group of one claim. Its methods are safe for concurrent use.
 type ClaimGroup struct {
 	host       *ParentGroup
@@ -149,6 +153,9 @@ const (
 func (g *ClaimGroup) Delete() error {
 	g.files.Close()
 	g.blockForks()
+	if err := g.deleteInner(); err != nil {
+		return err
+	}
 	var last error
 	for range deleteTries {
 		g.KillAll()
@@ -164,6 +171,17 @@ func (g *ClaimGroup) Delete() error {
 		time.Sleep(deleteWait)
 	}
 	return fmt.Errorf("control group %s: %w: %w", g.path, roost.Conflict, last)
+}
+
+// deleteInner deletes the groups inside the group.
+func (g *ClaimGroup) deleteInner() error {
+	inner := g.host.Inside(g.name)
+	names, err := inner.names()
+	errs := []error{err}
+	for name := range names {
+		errs = append(errs, inner.group(name).Delete())
+	}
+	return errors.Join(errs...)
 }
 
 // blockForks prevents further forks in the group, so that it cannot escape from being

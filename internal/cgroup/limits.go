@@ -24,6 +24,9 @@ type GroupLimits struct {
 	// devices that it may open beside the harmless ones; nil: all; SetLimits does not
 	// change them
 	Devices []DeviceNode
+	// groups inside this one, each of which has a starter of its own that its memory is
+	// not counted for
+	InnerGroups int
 }
 
 // DeviceNode is a character device.
@@ -56,6 +59,11 @@ func (l GroupLimits) weight() uint64 { return uint64(min(max(l.Weight, 1), maxWe
 func (l GroupLimits) shares() uint64 { return min(max(l.weight()*1024/100, minShares), maxShares) }
 func (l GroupLimits) quota() int64   { return max(int64(l.Quota)*cfsPeriod/1000, minQuota) }
 
+// memoryMax is the limit of memory, which is for the starters too.
+func (l GroupLimits) memoryMax() int64 {
+	return int64(l.Memory + starterMemory*roost.Bytes(1+l.InnerGroups))
+}
+
 // version1 returns the limits for the available hierarchies. Swap counts as memory where
 // the kernel limits it.
 func (l GroupLimits) version1(swap bool) *specs.LinuxResources {
@@ -68,7 +76,7 @@ func (l GroupLimits) version1(swap bool) *specs.LinuxResources {
 	}
 	r := &specs.LinuxResources{CPU: cpu, Devices: l.devices()}
 	if l.Memory > 0 {
-		most := int64(l.Memory + starterMemory)
+		most := l.memoryMax()
 		r.Memory = &specs.LinuxMemory{Limit: &most}
 		if swap {
 			r.Memory.Swap = &most
@@ -101,7 +109,7 @@ func (l GroupLimits) version2(c Enforcement, swap bool) *cgroup2.Resources {
 	if c.Memory {
 		r.Memory = &cgroup2.Memory{}
 		if l.Memory > 0 {
-			r.Memory.Max = new(int64(l.Memory + starterMemory))
+			r.Memory.Max = new(l.memoryMax())
 			if swap {
 				r.Memory.Swap = new(int64(0))
 			}

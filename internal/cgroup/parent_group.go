@@ -99,6 +99,38 @@ func (h *ParentGroup) MakeGroup(name string, l GroupLimits) (*ClaimGroup, error)
 	return g, nil
 }
 
+// Inside returns the parent of the groups that are inside one of its own: what these use
+// counts there too.
+func (h *ParentGroup) Inside(name string) *ParentGroup {
+	inner := &ParentGroup{
+		parent: h.parent + "/" + name, mounts: h.mounts, enforcement: h.enforcement, v1: h.v1, swap: h.swap,
+		yieldsToOwner: h.yieldsToOwner, prepared: true, weightRaised: true,
+	}
+	if h.taskBase != "" {
+		inner.taskBase = filepath.Join(h.taskBase, name)
+	}
+	return inner
+}
+
+// names lists the groups that there are. The parts of a group that this one may be itself
+// are none.
+func (h *ParentGroup) names() (names map[string]bool, err error) {
+	names = map[string]bool{}
+	var errs []error
+	for _, dir := range h.baseDirs() {
+		entries, err := os.ReadDir(dir)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+		for _, e := range entries {
+			if e.IsDir() && checkName(e.Name()) == nil && !isGroupPart(e.Name()) {
+				names[e.Name()] = true
+			}
+		}
+	}
+	return names, errors.Join(errs...)
+}
+
 // FindGroup returns the group of a name, if any part of it exists.
 func (h *ParentGroup) FindGroup(name string) (*ClaimGroup, bool) {
 	if checkName(name) != nil {
@@ -126,23 +158,24 @@ func (h *ParentGroup) HasGroups() bool {
 	return false
 }
 
-// Sweep kills and removes the groups below the parent that are not in keep.
+// Sweep kills and removes the groups below the parent that are not wanted, and those
+// inside others.
 func (h *ParentGroup) Sweep(wanted map[string]bool) error {
-	names := map[string]bool{}
-	var errs []error
-	for _, dir := range h.baseDirs() {
-		entries, err := os.ReadDir(dir)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			errs = append(errs, err)
+	names, err := h.names()
+	errs := []error{err}
+	for name := range names {
+		if !wanted[name] {
+			errs = append(errs, h.group(name).Delete())
+			continue
 		}
-		for _, e := range entries {
-			if e.IsDir() && !wanted[e.Name()] && checkName(e.Name()) == nil {
-				names[e.Name()] = true
+		inner := h.Inside(name)
+		inside, err := inner.names()
+		errs = append(errs, err)
+		for name := range inside {
+			if !wanted[name] {
+				errs = append(errs, inner.group(name).Delete())
 			}
 		}
-	}
-	for name := range names {
-		errs = append(errs, h.group(name).Delete())
 	}
 	return errors.Join(errs...)
 }

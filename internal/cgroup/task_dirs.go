@@ -182,9 +182,22 @@ func TaskDirs(parent string) (all []TaskDir) {
 		}
 		d := filepath.Join(parent, e.Name())
 		if _, err := os.Stat(filepath.Join(d, taskPart, "cgroup.procs")); err == nil {
-			d = filepath.Join(d, taskPart)
+			all = append(append(all, TaskDir(filepath.Join(d, taskPart))), innerTaskDirs(d)...)
+			continue
 		}
-		all = append(all, TaskDir(d))
+		all = append(all, TaskDir(d)) // in version 1 those of the groups inside it are below it
+	}
+	return all
+}
+
+// innerTaskDirs lists the task directories of the groups inside one of version 2.
+func innerTaskDirs(group string) (all []TaskDir) {
+	entries, _ := os.ReadDir(group)
+	for _, e := range entries {
+		d := filepath.Join(group, e.Name(), taskPart)
+		if _, err := os.Stat(filepath.Join(d, "cgroup.procs")); err == nil && !isGroupPart(e.Name()) {
+			all = append(all, TaskDir(d))
+		}
 	}
 	return all
 }

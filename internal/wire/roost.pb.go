@@ -4901,27 +4901,30 @@ func (x *SessionHello) GetNode() string {
 }
 
 type ClaimRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Grant         uint64                 `protobuf:"varint,1,opt,name=grant,proto3" json:"grant,omitempty"`
-	Epoch         uint64                 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	Capability    []byte                 `protobuf:"bytes,3,opt,name=capability,proto3" json:"capability,omitempty"`
-	Owner         string                 `protobuf:"bytes,4,opt,name=owner,proto3" json:"owner,omitempty"`
-	Ad            string                 `protobuf:"bytes,5,opt,name=ad,proto3" json:"ad,omitempty"` // the request's ad
-	Resources     *scheddapi.Resources   `protobuf:"bytes,6,opt,name=resources,proto3" json:"resources,omitempty"`
-	LeaseS        uint32                 `protobuf:"varint,7,opt,name=lease_s,json=leaseS,proto3" json:"lease_s,omitempty"`
-	Uid           uint32                 `protobuf:"varint,8,opt,name=uid,proto3" json:"uid,omitempty"`
-	Gid           uint32                 `protobuf:"varint,9,opt,name=gid,proto3" json:"gid,omitempty"`
-	AppClass      string                 `protobuf:"bytes,10,opt,name=app_class,json=appClass,proto3" json:"app_class,omitempty"` // "batch" or "stream"; empty: batch
-	MayWait       bool                   `protobuf:"varint,11,opt,name=may_wait,json=mayWait,proto3" json:"may_wait,omitempty"`   // a batch claim may be accepted without resources, and gets them when they become free
-	Band          string                 `protobuf:"bytes,12,opt,name=band,proto3" json:"band,omitempty"`                         // as in the grant, like group, victims and why
-	Group         string                 `protobuf:"bytes,13,opt,name=group,proto3" json:"group,omitempty"`
-	Victims       []uint64               `protobuf:"varint,14,rep,packed,name=victims,proto3" json:"victims,omitempty"`
-	Why           string                 `protobuf:"bytes,15,opt,name=why,proto3" json:"why,omitempty"`
-	Job           string                 `protobuf:"bytes,16,opt,name=job,proto3" json:"job,omitempty"`                                     // the first job for the claim, for messages to the victims, and for its ports
-	ClaimBy       int64                  `protobuf:"varint,20,opt,name=claim_by,json=claimBy,proto3" json:"claim_by,omitempty"`             // as in the grant
-	GroupChosen   bool                   `protobuf:"varint,21,opt,name=group_chosen,json=groupChosen,proto3" json:"group_chosen,omitempty"` // gid is not the user's primary group at the submit node: the job needs membership of it
-	Ports         []*PortRequest         `protobuf:"bytes,22,rep,name=ports,proto3" json:"ports,omitempty"`                                 // ports that the claim is to have; job is set then
-	PortRights    []string               `protobuf:"bytes,23,rep,name=port_rights,json=portRights,proto3" json:"port_rights,omitempty"`     // as in the grant
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	Grant       uint64                 `protobuf:"varint,1,opt,name=grant,proto3" json:"grant,omitempty"`
+	Epoch       uint64                 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	Capability  []byte                 `protobuf:"bytes,3,opt,name=capability,proto3" json:"capability,omitempty"`
+	Owner       string                 `protobuf:"bytes,4,opt,name=owner,proto3" json:"owner,omitempty"`
+	Ad          string                 `protobuf:"bytes,5,opt,name=ad,proto3" json:"ad,omitempty"` // the request's ad
+	Resources   *scheddapi.Resources   `protobuf:"bytes,6,opt,name=resources,proto3" json:"resources,omitempty"`
+	LeaseS      uint32                 `protobuf:"varint,7,opt,name=lease_s,json=leaseS,proto3" json:"lease_s,omitempty"`
+	Uid         uint32                 `protobuf:"varint,8,opt,name=uid,proto3" json:"uid,omitempty"`
+	Gid         uint32                 `protobuf:"varint,9,opt,name=gid,proto3" json:"gid,omitempty"`
+	AppClass    string                 `protobuf:"bytes,10,opt,name=app_class,json=appClass,proto3" json:"app_class,omitempty"` // "batch" or "stream"; empty: batch
+	MayWait     bool                   `protobuf:"varint,11,opt,name=may_wait,json=mayWait,proto3" json:"may_wait,omitempty"`   // a batch claim may be accepted without resources, and gets them when they become free
+	Band        string                 `protobuf:"bytes,12,opt,name=band,proto3" json:"band,omitempty"`                         // as in the grant, like group, victims and why
+	Group       string                 `protobuf:"bytes,13,opt,name=group,proto3" json:"group,omitempty"`
+	Victims     []uint64               `protobuf:"varint,14,rep,packed,name=victims,proto3" json:"victims,omitempty"`
+	Why         string                 `protobuf:"bytes,15,opt,name=why,proto3" json:"why,omitempty"`
+	Job         string                 `protobuf:"bytes,16,opt,name=job,proto3" json:"job,omitempty"`                                     // the first job for the claim, for messages to the victims, and for its ports
+	ClaimBy     int64                  `protobuf:"varint,20,opt,name=claim_by,json=claimBy,proto3" json:"claim_by,omitempty"`             // as in the grant
+	GroupChosen bool                   `protobuf:"varint,21,opt,name=group_chosen,json=groupChosen,proto3" json:"group_chosen,omitempty"` // gid is not the user's primary group at the submit node: the job needs membership of it
+	Ports       []*PortRequest         `protobuf:"bytes,22,rep,name=ports,proto3" json:"ports,omitempty"`                                 // ports that the claim is to have; job is set then
+	PortRights  []string               `protobuf:"bytes,23,rep,name=port_rights,json=portRights,proto3" json:"port_rights,omitempty"`     // as in the grant
+	// the claim is made inside this claim of the same schedd and owner, which is an alloc;
+	// grant is the schedd's own number then, and there is no capability
+	Alloc         uint64 `protobuf:"varint,24,opt,name=alloc,proto3" json:"alloc,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5094,6 +5097,13 @@ func (x *ClaimRequest) GetPortRights() []string {
 		return x.PortRights
 	}
 	return nil
+}
+
+func (x *ClaimRequest) GetAlloc() uint64 {
+	if x != nil {
+		return x.Alloc
+	}
+	return 0
 }
 
 // PortRequest is a port that each task of a job needs on its machine.
@@ -12214,7 +12224,7 @@ const file_roost_proto_rawDesc = "" +
 	"\astarted\x18\x03 \x01(\x03R\astarted\x12 \n" +
 	"\vincarnation\x18\x04 \x01(\x04R\vincarnation\x12\x14\n" +
 	"\x05parts\x18\x15 \x01(\bR\x05parts\x12\x12\n" +
-	"\x04node\x18\x05 \x01(\tR\x04node\"\xa0\x04\n" +
+	"\x04node\x18\x05 \x01(\tR\x04node\"\xb6\x04\n" +
 	"\fClaimRequest\x12\x14\n" +
 	"\x05grant\x18\x01 \x01(\x04R\x05grant\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x1e\n" +
@@ -12239,7 +12249,8 @@ const file_roost_proto_rawDesc = "" +
 	"\fgroup_chosen\x18\x15 \x01(\bR\vgroupChosen\x12-\n" +
 	"\x05ports\x18\x16 \x03(\v2\x17.roost.wire.PortRequestR\x05ports\x12\x1f\n" +
 	"\vport_rights\x18\x17 \x03(\tR\n" +
-	"portRights\"e\n" +
+	"portRights\x12\x14\n" +
+	"\x05alloc\x18\x18 \x01(\x04R\x05alloc\"e\n" +
 	"\vPortRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06static\x18\x02 \x01(\rR\x06static\x12\x16\n" +

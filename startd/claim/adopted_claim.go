@@ -41,7 +41,7 @@ func (m *Machine) Adopt(id slot.ClaimID) *Adopted {
 		return nil
 	}
 	f := &Adopted{Runner: m.NewRunner(file, nil)}
-	f.Runner.group = m.groups.find(id)
+	f.Runner.group = m.groups.find(file)
 	f.Runner.dirs.find()
 	for range adoptTries {
 		f.Runner.starter, f.State, err = starterclient.Adopt(dir, func(e starterclient.Event) {
@@ -172,7 +172,8 @@ func (f *Adopted) Resume() slot.Claim {
 		ID: h.id, Grant: roost.GrantID{Epoch: h.file.Epoch, ID: h.file.Grant}, Schedd: h.file.Schedd,
 		Owner: h.file.Owner, Info: h.file.About,
 		UID: h.file.UID, GID: h.file.GID, Class: h.file.Class, CanQueue: h.file.MayWait, Resources: h.file.Resources,
-		State: slot.Idle, Ports: h.file.Ports, PortJob: h.file.PortJob,
+		Inside: slot.ClaimID(h.file.Inside),
+		State:  slot.Idle, Ports: h.file.Ports, PortJob: h.file.PortJob,
 		Lease: boottime.Now() + h.file.Lease, LeasePeriod: h.file.Lease,
 	}
 	if f.State.Phase == proto.Idle {

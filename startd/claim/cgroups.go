@@ -116,7 +116,7 @@ func (g *Cgroups) create(file File, devices []cgroup.DeviceNode) (*cgroup.ClaimG
 	}
 	limits := limitsOf(file, g.own)
 	limits.Devices = devices
-	group, err := g.host.MakeGroup(slot.ClaimID(file.ID).String(), limits)
+	group, err := g.parent(file).MakeGroup(slot.ClaimID(file.ID).String(), limits)
 	if err != nil && g.own.Limits.Enforce != config.EnforceRequired {
 		g.log.Error("a claim goes without limits", "claim", file.ID, "err", err)
 		return nil, nil
@@ -141,12 +141,21 @@ func (g *Cgroups) limitSpare(group *cgroup.ClaimGroup, file File, devices []cgro
 }
 
 // find returns the group of a claim of an earlier start, if there is one.
-func (g *Cgroups) find(id slot.ClaimID) *cgroup.ClaimGroup {
+func (g *Cgroups) find(file File) *cgroup.ClaimGroup {
 	if g.host == nil {
 		return nil
 	}
-	group, _ := g.host.FindGroup(id.String())
+	group, _ := g.parent(file).FindGroup(slot.ClaimID(file.ID).String())
 	return group
+}
+
+// parent returns where the group of a claim is: below that of the startd, or of its
+// alloc.
+func (g *Cgroups) parent(file File) *cgroup.ParentGroup {
+	if file.Inside == 0 {
+		return g.host
+	}
+	return g.host.Inside(slot.ClaimID(file.Inside).String())
 }
 
 // Sweep removes the groups of claims that are no more.
@@ -202,6 +211,9 @@ func limitsOf(file File, own *config.StartdSettings) cgroup.GroupLimits {
 	}
 	if own.Limits.CPU {
 		l.Quota = file.Resources.CPU
+	}
+	if file.About.Alloc { // of each claim inside the processes are bounded, and each has a starter
+		l.Pids, l.InnerGroups = 0, slot.MaxInside
 	}
 	return l
 }

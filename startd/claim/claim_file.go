@@ -34,6 +34,7 @@ type File struct {
 	Class     gpu.AppClass
 	MayWait   bool
 	Resources roost.Resources
+	Inside    uint64              `json:",omitempty"` // the alloc inside which it is; none: it is a part of the machine
 	Placed    *gpu.SavedPlacement `json:",omitempty"` // what it holds; none: it waits
 	Cores     []int               `json:",omitempty"` // that its tasks are bound to
 	Ports     []roost.ClaimPort   `json:",omitempty"`

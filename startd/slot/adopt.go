@@ -23,10 +23,16 @@ func (c *ClaimTable) Adopt(now roost.BootTime, claim Claim) error {
 	}
 	own := claim
 	own.queue = nowhere
-	if own.Placement.Zero() && !own.CanQueue { // written down by a startd that knew of no placements
+	if own.Placement.Zero() && !own.CanQueue && own.Inside == 0 { // written down by a startd that knew of no placements
 		c.free.FindPlacement(own.request(), gpu.AnyUnit, &own.Placement)
 	}
 	holds := !own.Placement.Zero() && c.free.CanTake(own.Placement)
+	if own.Inside != 0 {
+		var err error
+		if holds, err = allocsOf(c).adoptInside(&own); err != nil {
+			return err
+		}
+	}
 	unit, waits := nowhere, false
 	if !holds && own.CanQueue && own.State != Busy {
 		unit, waits = c.nodeQueues().unitFor(own.request())
@@ -39,7 +45,9 @@ func (c *ClaimTable) Adopt(now roost.BootTime, claim Claim) error {
 		own.endReason = "the machine has become smaller"
 	}
 	c.now, c.adoptedStart = now, now
-	own.adBytes = own.maxAdBytes()
+	if own.Inside == 0 {
+		own.adBytes = own.maxAdBytes()
+	}
 	c.addClaim(&own)
 	PortsOf(c).adopt(&own)
 	switch {

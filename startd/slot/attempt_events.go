@@ -131,11 +131,18 @@ func (c *ClaimTable) Ended(now roost.BootTime, id ClaimID, a roost.AttemptID) {
 	if claim == nil || !claim.hasLiveAttempt() || claim.Attempt != a {
 		return
 	}
+	c.now = now
+	if allocsOf(c).holdsOpen(claim) {
+		return // when those inside have ended, this is called again
+	}
 	if claim.Running {
 		c.runtimes.addRun(taskKind{claim.Owner, claim.Resources}, now-claim.RunningSince)
 	}
 	claim.setState(Exited)
 	c.now, claim.Running, claim.exitedAt = now, false, now
+	if claim.Inside != 0 { // before the end of its alloc, if that waits for this
+		c.addEffect(ReportExited{claim, a})
+	}
 	switch {
 	case claim.endReason != "":
 		c.releaseResources(claim)
@@ -148,7 +155,9 @@ func (c *ClaimTable) Ended(now roost.BootTime, id ClaimID, a roost.AttemptID) {
 	if !c.sessions.has(claim.Schedd) {
 		c.leases().shortenLease(claim)
 	}
-	c.addEffect(ReportExited{claim, a})
+	if claim.Inside == 0 {
+		c.addEffect(ReportExited{claim, a})
+	}
 	c.nextDeadline = min(c.nextDeadline, claim.nextDeadline(c.opt.ExitRetention))
 }
 
@@ -210,7 +219,10 @@ func (c *ClaimTable) vacateAttempt(claim *Claim, cause EndCause, fast bool, reas
 	if claim.State == Busy {
 		claim.setState(Vacating)
 	}
-	c.addEffect(VacateAttempt{claim, claim.Attempt, cause, fast, reason})
+	order := VacateAttempt{claim, claim.Attempt, cause, fast, reason}
+	if !allocsOf(c).endInsideFirst(order) {
+		c.addEffect(order)
+	}
 }
 
 // Release takes a schedd's word that it needs a claim no more. What runs on it is killed,
@@ -233,7 +245,9 @@ func (c *ClaimTable) Drain(reason string) {
 	c.drainReason = reason
 	c.version++
 	for _, id := range slices.Sorted(maps.Keys(c.claims)) {
-		if claim := c.claims[id]; claim.State == Exited {
+		if claim := c.claims[id]; claim == nil {
+			continue // it was inside an alloc that is drained
+		} else if claim.State == Exited {
 			c.dropEnded(claim, reason)
 		} else {
 			c.endWhenIdle(claim, Vacated, false, reason)

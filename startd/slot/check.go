@@ -24,7 +24,7 @@ func (c invariants) check() {
 	for _, claim := range c.claims.sorted() {
 		c.checkClaim(claim)
 		described += claim.adBytes
-		if claim.hasPlacement {
+		if claim.hasPlacement && claim.Inside == 0 {
 			free.TakePlacement(claim.Placement)
 			for _, part := range claim.Placement.Parts {
 				if claim.Class == 0 {
@@ -80,6 +80,7 @@ func (c invariants) check() {
 	}
 	c.checkUnitSizes()
 	c.checkPorts()
+	c.checkAllocs()
 }
 
 // checkUnitSizes panics when a unit is smaller than its owner lends, or larger while

@@ -55,7 +55,8 @@ type Claim struct {
 	Info      ClaimInfo
 	UID, GID  uint32
 	Class     gpu.AppClass
-	CanQueue  bool // its schedd knows what a claim is that waits
+	Inside    ClaimID // the alloc inside which it is; 0: it is a part of the machine
+	CanQueue  bool    // its schedd knows what a claim is that waits
 	Resources roost.Resources
 	Placement gpu.Placement // what it holds; zero while it waits
 	State     ClaimState
@@ -98,6 +99,9 @@ type Claim struct {
 	portsBound    bool              // an attempt was started with them, so those with Listen are bound
 	portsReleased bool              // they are its no more
 
+	pendingVacate *VacateAttempt // of an alloc: how it ends when nothing is inside any more
+	endedFirst    bool           // of an alloc: its own attempt has ended, and claims inside have not
+
 	preemptor       *Claim        // of a victim: whom it makes room for
 	victims         []*Claim      // of an heir: those that have not gone yet
 	target          gpu.Placement // of an heir: what it gets when they have,
@@ -125,6 +129,7 @@ type ClaimInfo struct {
 	Queue  string  `json:",omitempty"` // that its job is in
 	Rank   float64 `json:",omitempty"` // the machine's, of what asked for it, when it was given
 	Alone  bool    `json:",omitempty"` // it has the machine alone, and all of it
+	Alloc  bool    `json:",omitempty"` // it is an alloc: claims can be made inside it
 }
 
 // nowhere is the queue of a claim that waits for nothing.

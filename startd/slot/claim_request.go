@@ -27,6 +27,7 @@ type ClaimRequest struct {
 	GrantDeadline roost.BootTime   // when the grant ends, which takes licences; 0: it does not
 	Lease         time.Duration
 	Ports         PortNeeds
+	Alloc         ClaimID // the claim inside which this one is to be; 0: it is a part of the machine
 
 	TokenValid   bool             // the capability was made with this machine's key, for exactly this grant
 	AccountError error            // why tasks of that user cannot run here; nil: they can
@@ -48,6 +49,9 @@ func (c *ClaimTable) DecideClaim(now roost.BootTime, r ClaimRequest) (*Claim, er
 		return nil, fmt.Errorf("claim for %s: %w: its session has ended", r.Schedd, roost.Stale)
 	}
 	c.now = now
+	if r.Alloc != 0 {
+		return allocsOf(c).decideInside(&r)
+	}
 	// What stands in a queue holds nothing, and so the machine's ad says nothing of it:
 	// nobody would know of its licences.
 	r.CanQueue = r.CanQueue && r.Info.Limits == "" && !r.Info.Alone

@@ -51,7 +51,7 @@ func (s claimSet) running() (n int) {
 // placed returns how many claims have a part of the machine.
 func (s claimSet) placed() (n int) {
 	for _, claim := range s {
-		if claim.hasPlacement {
+		if claim.hasPlacement && claim.Inside == 0 {
 			n++
 		}
 	}

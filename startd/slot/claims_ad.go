@@ -48,7 +48,7 @@ func (c *ClaimTable) IsClaimsAdStale(now roost.BootTime, saved func(*Claim) Chec
 // nothing else happens.
 func (c *ClaimTable) HasUnadvertised() bool {
 	for _, claim := range c.claims {
-		if claim.hasLiveAttempt() && claim.Running && claim.advertised != claim.Attempt {
+		if claim.Inside == 0 && claim.hasLiveAttempt() && claim.Running && claim.advertised != claim.Attempt {
 			return true
 		}
 	}
@@ -58,7 +58,7 @@ func (c *ClaimTable) HasUnadvertised() bool {
 // isWorthAdvertising reports whether the claim's task has run for long enough to be told
 // of.
 func (c *Claim) isWorthAdvertising(now roost.BootTime) bool {
-	return c.hasLiveAttempt() && c.Running && now-c.RunningSince >= minAdvertisedRuntime
+	return c.Inside == 0 && c.hasLiveAttempt() && c.Running && now-c.RunningSince >= minAdvertisedRuntime
 }
 
 // DescribeClaims writes the claims that hold something, or take over what others do, into
@@ -67,7 +67,7 @@ func (c *ClaimTable) DescribeClaims(ad *classad.Ad, clock ClockReading, saved fu
 	c.reclaimer().recordAdvertisedRoom()
 	var list []classad.Value
 	for _, claim := range c.claims.sorted() {
-		if claim.hasPlacement || len(claim.victims) > 0 {
+		if claim.hasPlacement && claim.Inside == 0 || len(claim.victims) > 0 {
 			list = append(list, classad.AdOf(claim.describe(clock, saved)))
 		}
 	}

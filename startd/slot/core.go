@@ -126,6 +126,10 @@ func (c *ClaimTable) addEffect(e Effect) { c.effects = append(c.effects, e) }
 
 // takeResources and releaseResources move a claim's resources.
 func (c *ClaimTable) takeResources(claim *Claim) {
+	if claim.Inside != 0 { // what it has is its alloc's
+		claim.hasPlacement = true
+		return
+	}
 	c.free.TakePlacement(claim.Placement)
 	claim.hasPlacement = true
 	if !claim.Placement.Reclaimed {
@@ -138,7 +142,12 @@ func (c *ClaimTable) releaseResources(claim *Claim) {
 	if claim.endReason != "" {
 		PortsOf(c).release(claim)
 	}
-	if claim.hasPlacement {
+	switch {
+	case !claim.hasPlacement:
+	case claim.Inside != 0:
+		claim.hasPlacement = false
+		allocsOf(c).leftAlloc(claim.Inside)
+	default:
 		c.free.ReturnPlacement(claim.Placement)
 		claim.hasPlacement = false
 		c.countClaims(claim, -1)

@@ -71,6 +71,9 @@ func (c leases) handleDeadlines(now roost.BootTime) {
 	c.nextDeadline = noDeadline
 	for _, id := range slices.Sorted(maps.Keys(c.claims)) {
 		claim := c.claims[id]
+		if claim == nil {
+			continue // it was inside an alloc whose lease is over
+		}
 		if now >= claim.nextDeadline(c.opt.ExitRetention) {
 			c.expireLease(now, claim)
 		}

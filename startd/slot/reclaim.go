@@ -31,7 +31,7 @@ func (c *ClaimTable) AddUsageSamples(now roost.BootTime, use map[ClaimID]reclaim
 	c.now = now
 	params := reclaim.ParamsOf(c.opt.Reclaim).ScaledTo(c.opt.SettlingTime)
 	for _, claim := range c.claims.sorted() {
-		if !claim.hasPlacement || !claim.hasLiveAttempt() || !claim.Running || claim.Info.Alone {
+		if claim.Inside != 0 || !claim.hasPlacement || !claim.hasLiveAttempt() || !claim.Running || claim.Info.Alone {
 			continue
 		}
 		used := use[claim.ID]
@@ -75,7 +75,7 @@ func (c reclaimer) setReclaimer(claim *Claim) {
 // nobody knows yet what it needs.
 func (c reclaimer) resetUsageEstimate(claim *Claim) {
 	claim.estimate, claim.lastUsage = nil, reclaim.ResourceAmount{}
-	if claim.hasPlacement {
+	if claim.hasPlacement && claim.Inside == 0 {
 		c.setUsageEstimate(claim, reclaim.AmountOf(claim.Resources))
 	}
 }
