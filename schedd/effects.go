@@ -108,6 +108,7 @@ func (s *Schedd) claimRequest(c *dispatch.Claim, r *queue.Request) *wire.ClaimRe
 		Victims: c.Grant.Victims, Why: c.Grant.VictimReason,
 		ClaimBy: int64(c.Grant.ClaimBy), GroupChosen: s.users.IsSecondaryGroup(r.UID, r.GID),
 	}
+	m.Alloc = c.Grant.Alloc
 	if attack.Is(attack.SystemGID) {
 		m.Gid = 42
 	}

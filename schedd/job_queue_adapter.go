@@ -26,7 +26,7 @@ func (w jobQueueAdapter) Lease(id dispatch.RequestID) time.Duration {
 	switch {
 	case ok && r.JobLease > 0:
 		return r.JobLease
-	case ok && r.Service != nil && w.node.Schedd.ServiceLease > 0:
+	case ok && (r.Service != nil || r.IsAlloc) && w.node.Schedd.ServiceLease > 0:
 		return w.node.Schedd.ServiceLease
 	}
 	return w.node.Schedd.JobLease
@@ -63,12 +63,44 @@ func (w jobQueueAdapter) ReusesClaim(t roost.TaskID) bool { return w.queue.Reuse
 
 // AssignTask implements dispatch.JobQueue.
 func (w jobQueueAdapter) AssignTask(t roost.TaskID, node, address string, claim uint64) (roost.AttemptID, bool) {
+	if alloc, inside := w.queue.LastAlloc(t); inside {
+		e, a, ok := w.queue.AssignInside(w.clock.now, t, alloc, node, address, claim)
+		if ok {
+			w.commitEvents(e)
+		}
+		return a, ok
+	}
 	e, a, err := w.queue.AssignNext(w.clock.now, t, node, address, claim)
 	if err != nil {
 		return roost.AttemptID{}, false
 	}
 	w.commitEvents(e)
 	return a, true
+}
+
+// InsideAllocs implements dispatch.JobQueue.
+func (w jobQueueAdapter) InsideAllocs(id dispatch.RequestID) (dispatch.InsideAllocs, bool) {
+	want, ok := w.queue.TasksInside(queue.RequestID(id))
+	if !ok {
+		return dispatch.InsideAllocs{}, false
+	}
+	r, _ := w.queue.Request(queue.RequestID(id))
+	return dispatch.InsideAllocs{Allocs: want.Allocs, Anywhere: want.Anywhere,
+		Resources: r.Resources}, true
+}
+
+// AssignInside implements dispatch.JobQueue.
+func (w jobQueueAdapter) AssignInside(id dispatch.RequestID, alloc roost.TaskID, node, address string,
+	claim uint64) (roost.AttemptID, bool) {
+	t, ok := w.queue.NextInside(queue.RequestID(id), alloc)
+	if !ok {
+		return roost.AttemptID{}, false
+	}
+	e, a, ok := w.queue.AssignInside(w.clock.now, t, alloc, node, address, claim)
+	if ok {
+		w.commitEvents(e)
+	}
+	return a, ok
 }
 
 // NextGang implements dispatch.JobQueue.
@@ -130,6 +162,7 @@ func (s *Schedd) resumeLogged() {
 			Attempt: a.Attempt, Request: dispatch.RequestID(a.Request.ID), Node: a.Node, Address: a.Address,
 			Claim:   a.Claim,
 			Started: a.StartTime, Resources: a.Request.Resources,
+			Alloc: a.Alloc.Task, AllocClaim: a.AllocClaim,
 		})
 	}
 	s.resumed = s.clock.boot

@@ -173,7 +173,7 @@ func (s *Schedd) react(now time.Time) {
 	evictFromDrained(s, now)
 	restartTasks(s, now)
 	s.leader.RouteWaitingJobs(now)
-	for dirty := s.queue.TakeDirtyRequests(); len(dirty) > 0; dirty = s.queue.TakeDirtyRequests() {
+	for dirty := takeDirtyRequests(s); len(dirty) > 0; dirty = takeDirtyRequests(s) {
 		for _, r := range dirty {
 			s.dispatch.RequestChanged(s.clock.boot, dispatch.RequestID(r))
 			s.leader.MarkDirty(r)
@@ -205,6 +205,15 @@ func (s *Schedd) react(now time.Time) {
 	s.leader.SendRequestUpdates(now)
 	s.leader.SendDemands(now)
 	s.service.SignalWatches()
+}
+
+// takeDirtyRequests drains the requests that are to be looked at. Those whose tasks are
+// to run inside allocs are among them when there may be room.
+func takeDirtyRequests(s *Schedd) []queue.RequestID {
+	for _, set := range dispatch.TakeWokenAllocs(s.dispatch) {
+		s.queue.WakeInside(set)
+	}
+	return s.queue.TakeDirtyRequests()
 }
 
 // restartTasks starts the tasks of services again that have waited for that. Those whose

@@ -23,7 +23,7 @@ var jobSettings = []string{
 	"unix_group", "max_running", "gang", "led", "apart", "exclusive", "together", "processes", "reservation", "queue",
 	"hold", "rerunnable", "cell_queue",
 	"cpu_time", "process_cpu_time", "virtual_memory", "process_virtual_memory", "process_memory", "file_size", "nice",
-	"run_count", "mail_on", "mail_to", "empty_output", "remove_output",
+	"run_count", "mail_on", "mail_to", "empty_output", "remove_output", "in", "place",
 }
 
 // jobBlocks are the blocks that may be in a job.
@@ -43,6 +43,7 @@ type jobBuilder struct {
 	inputs           []inputFile
 	dependencies     []jobDependency
 	ports            []portBlock
+	inside           insideReference
 	position         int // among the jobs of the file in their final order
 }
 
@@ -84,6 +85,7 @@ func (b *jobBuilder) buildJob() {
 	b.readLogs()
 	b.readDependsOn()
 	b.taskReader().readOverrides()
+	allocReader{b}.readInside()
 }
 
 // attribute returns a setting of the block if it is set and the names in its expression

@@ -119,6 +119,10 @@ func (p *fileParser) checkName(t hcl.Traversal, roots []string) *hcl.Diagnostic 
 			return newDiagnostic(at, "each has only key and value",
 				"each.value is the element of for_each, or the index, that the task is for, and each.key its name "+
 					"or number. A member of it is each.value.NAME.")
+		case root == "alloc":
+			return p.checkMember(at, "alloc",
+				"An alloc set that was submitted before is named by its id: in = \"123\".", name, named,
+				sortedKeys(p.allocs))
 		case root == "job":
 			return p.checkMember(at, "job", "Jobs of other files are named by their id: depends_on = [\"123\"].", name,
 				named, p.jobNames)
@@ -165,6 +169,8 @@ func (p *fileParser) explainRoot(t hcl.Traversal, at *hcl.Range, roots []string)
 	case root == "machine":
 		return newDiagnostic(at, "machine is not known here",
 			"The attributes of machines can only be used in requirements, rank and prefer.")
+	case root == "alloc":
+		return explainAlloc(at)
 	case root == "job":
 		return newDiagnostic(at, "job is not known here", "Other jobs of the file can only be named in depends_on.")
 	case root == "env" || root == "ENV":

@@ -2,6 +2,7 @@ package submit
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -55,6 +56,8 @@ type fileParser struct {
 	localNames    []string
 	jobNames      []string
 	blocks        []*hclsyntax.Block     // of jobs
+	allocBlocks   []*hclsyntax.Block     // of alloc sets
+	allocs        map[string]*jobBuilder // alloc sets by name
 	builtJobs     map[string]*jobBuilder // the jobs by name, once their order is fixed
 	freeRefs      map[hclsyntax.Expression][]hcl.Traversal
 	checkedExprs  map[hclsyntax.Expression]bool
@@ -94,7 +97,7 @@ func (p *fileParser) readBlocks(body *hclsyntax.Body) []Job {
 			"Settings belong into a block: job \"name\" { … }, or locals { … } for values that several jobs use."))
 	}
 	var variables, locals, mixed []*hclsyntax.Block
-	known := []string{"job", "variable", "locals"}
+	known := []string{"job", "alloc", "variable", "locals"}
 	if p.simPool != nil {
 		known = append(known, simPoolBlocks...)
 	}
@@ -106,13 +109,15 @@ func (p *fileParser) readBlocks(body *hclsyntax.Body) []Job {
 			locals = append(locals, b)
 		case "job":
 			p.blocks = append(p.blocks, b)
+		case "alloc":
+			p.allocBlocks = append(p.allocBlocks, b)
 		default:
 			if p.simPool != nil && containsName(simPoolBlocks, b.Type) {
 				mixed = append(mixed, b)
 				continue
 			}
 			p.report(newDiagnostic(b.TypeRange.Ptr(), fmt.Sprintf("there is no block %q", b.Type),
-				"A job file has blocks called job, variable and locals."+nearestHint(b.Type, known)))
+				"A job file has blocks called job, alloc, variable and locals."+nearestHint(b.Type, known)))
 		}
 	}
 	p.readVariables(variables)
@@ -120,11 +125,11 @@ func (p *fileParser) readBlocks(body *hclsyntax.Body) []Job {
 	if p.simPool != nil {
 		p.simPool.readBlocks(p, mixed)
 	}
-	if len(p.blocks) == 0 && !p.diags.HasErrors() {
+	if len(p.blocks)+len(p.allocBlocks) == 0 && !p.diags.HasErrors() {
 		p.report(newDiagnostic(rangeAt(p.source, p.options.Filename, 0, 0), "there is no job in this file", emptyHint))
 	}
-	if len(p.blocks) > maxJobs {
-		p.report(newDiagnostic(p.blocks[maxJobs].TypeRange.Ptr(), "there are too many jobs in this file",
+	if all := slices.Concat(p.blocks, p.allocBlocks); len(all) > maxJobs {
+		p.report(newDiagnostic(all[maxJobs].TypeRange.Ptr(), "there are too many jobs in this file",
 			fmt.Sprintf("A file has at most %d. Jobs that differ in values only are one job with for_each.", maxJobs)))
 		return nil
 	}
@@ -142,6 +147,7 @@ func nearestHint(name string, names []string) string {
 // readJobs reads the job blocks, and sorts them so that each comes after those that it
 // depends on.
 func (p *fileParser) readJobs() []Job {
+	allocs := p.readAllocs()
 	builders := make([]*jobBuilder, 0, len(p.blocks))
 	lines := map[string]int{}
 	for _, block := range p.blocks {
@@ -162,7 +168,7 @@ func (p *fileParser) readJobs() []Job {
 	for _, b := range builders {
 		b.buildJob()
 	}
-	order := p.sortJobs(builders)
+	order := append(allocs, p.sortJobs(builders)...)
 	if p.diags.HasErrors() {
 		return nil
 	}
@@ -170,10 +176,13 @@ func (p *fileParser) readJobs() []Job {
 	p.builtJobs = map[string]*jobBuilder{}
 	for place, b := range order {
 		b.position = place
-		p.builtJobs[b.name] = b
+		if b != p.allocs[b.name] {
+			p.builtJobs[b.name] = b
+		}
 	}
 	for place, b := range order {
 		b.setDependsOn()
+		allocReader{b}.setInsideID()
 		jobs[place] = Job{Name: b.name, Label: b.name, Ad: b.ad, Count: b.tasks.count, Columns: b.columns,
 			Array: b.tasks.array}
 	}
@@ -277,7 +286,7 @@ func unknownHint(name, noun string, names []string) string {
 
 // jobAtOffset returns the name of the job block around an offset.
 func (p *fileParser) jobAtOffset(offset int) string {
-	for _, b := range p.blocks {
+	for _, b := range slices.Concat(p.blocks, p.allocBlocks) {
 		if b.Range().Start.Byte <= offset && offset <= b.CloseBraceRange.End.Byte && len(b.Labels) > 0 {
 			return b.Labels[0]
 		}

@@ -34,7 +34,7 @@ func TestSamples(t *testing.T) {
 
 // allSettings lists all functions and settings.
 func allSettings(p *fileParser) []string {
-	return slices.Concat(functionNames(p.functions()), jobSettings, checkpointSettings, serviceSettings,
+	return slices.Concat(functionNames(p.functions()), jobSettings, allocSettings, checkpointSettings, serviceSettings,
 		backoffSettings, portSettings, checkSettings, scheduleSettings, updateSettings, logSettings)
 }
 

@@ -124,6 +124,8 @@ func (v *jobView) formatEvent(sequence uint64, e *queue.JobEvent, names queue.Ta
 		}
 	case e.Image != nil:
 		m.Text = imageText(e)
+	case e.AllocAttempt != 0:
+		m.Text = fmt.Sprintf("inside alloc %d", e.AllocIndex)
 	}
 	return m
 }

@@ -100,6 +100,9 @@ func (v *jobView) requestExplanation(t queue.TaskSelector, answered chan struct{
 		st.Task != nil && st.Task.State != roost.Idle {
 		return false
 	}
+	if r, ok := v.queue.Request(st.Request); ok && r.Inside.Alloc != 0 {
+		return false // the negotiator does not know it
+	}
 	return v.leader.AddWaiter(st.Request, answered)
 }
 
@@ -214,6 +217,9 @@ func mostLikelyState(st *queue.JobStatus) roost.TaskState {
 }
 
 func (v *jobView) explainIdle(reply *wire.WhyReply, st *queue.JobStatus) {
+	if v.explainInside(reply, st) {
+		return
+	}
 	if !v.leader.IsConnected() {
 		reply.Summary = "it waits for the negotiator, which cannot be reached: " + v.leader.LeaderStatus()
 		reply.Advice = append(reply.Advice, "see what is wrong with: roost doctor")

@@ -95,7 +95,9 @@ func isInteractive(s queue.SubmitSpec) bool {
 	return is
 }
 
+// isService reports whether a job is to run always. An alloc set is.
 func isService(s queue.SubmitSpec) bool {
 	_, is := s.Ad.Lookup(roost.AttrService)
-	return is
+	alloc, _ := s.Ad.Bool(roost.AttrAlloc)
+	return is || alloc
 }

@@ -42,6 +42,7 @@ type Grant struct {
 	VictimReason string         // they have to
 	PortRights   []string       // capabilities over ports that its owner has
 	ClaimBy      roost.BootTime // not 0: it takes licences, and its machine takes it until its own clock shows this
+	Alloc        uint64         // not 0: the claim inside which it is to be; no negotiator knows of it
 }
 
 // Claim is a lease on a part of a machine.
@@ -79,6 +80,7 @@ type Claim struct {
 	displaced       []roost.PreemptionParty // see TakeDisplaced
 	lostAfter       time.Duration           // see JobQueue.LostAfter
 	overlap         bool                    // likewise
+	alloc           roost.TaskID            // that holds the alloc inside which it is; zero: it is inside none
 }
 
 func (c *Claim) String() string {

@@ -23,7 +23,13 @@ func (s *leasedQueue) ReadyTasks(r RequestID) int { return s.ready[r] }
 func (s *leasedQueue) Lease(r RequestID) time.Duration {
 	return [...]time.Duration{20 * time.Second, time.Minute, 8 * time.Minute, 40 * time.Minute}[r]
 }
-func (s *leasedQueue) IsMovable(roost.AttemptID) bool            { return true }
+func (s *leasedQueue) IsMovable(roost.AttemptID) bool { return true }
+
+func (s *leasedQueue) InsideAllocs(RequestID) (InsideAllocs, bool) { return InsideAllocs{}, false }
+
+func (s *leasedQueue) AssignInside(RequestID, roost.TaskID, string, string, uint64) (roost.AttemptID, bool) {
+	panic("nothing is inside")
+}
 func (s *leasedQueue) LostAfter(RequestID) (time.Duration, bool) { return 0, false }
 func (s *leasedQueue) ReusesClaim(roost.TaskID) bool             { return false }
 func (s *leasedQueue) AssignTask(roost.TaskID, string, string, uint64) (roost.AttemptID, bool) {

@@ -48,6 +48,11 @@ type JobQueue interface {
 	// IsMovable reports whether an attempt that waits on a machine may be ended there to
 	// be made anew elsewhere.
 	IsMovable(roost.AttemptID) bool
+	// InsideAllocs returns inside which allocs the ready tasks of a request could run;
+	// false for a request whose tasks run on machines.
+	InsideAllocs(RequestID) (InsideAllocs, bool)
+	// AssignInside is Assign for a claim inside an alloc.
+	AssignInside(request RequestID, alloc roost.TaskID, node, address string, claim uint64) (roost.AttemptID, bool)
 }
 
 // TimerOptions are the dispatcher's times.
@@ -98,6 +103,7 @@ type Dispatcher struct {
 	restarting     map[roost.TaskID]*Claim        // Restarting
 	gangs          map[roost.GrantID]*pendingGang // that are not there yet, or were given up a moment ago
 	unavailable    map[string][]UnavailableWindow // by node
+	inside         insideClaims
 	effects        []Effect
 	shrunkRequests map[RequestID]bool // requests that have lost claims
 	totals         map[RequestID]RequestTotal
@@ -117,6 +123,7 @@ func New(work JobQueue, opt TimerOptions) *Dispatcher {
 		busy:           make(map[roost.TaskID]*Claim),
 		restarting:     make(map[roost.TaskID]*Claim),
 		gangs:          make(map[roost.GrantID]*pendingGang),
+		inside:         newInsideClaims(),
 		shrunkRequests: make(map[RequestID]bool), totals: make(map[RequestID]RequestTotal),
 	}
 }
@@ -230,6 +237,10 @@ func (d *Dispatcher) ClaimAnswered(now roost.BootTime, nodeName string, r ClaimR
 	}
 	d.dropRequested(c)
 	if id == 0 {
+		if c.isInside() {
+			allocsOf(d).refused(now, c.alloc, r.Reason)
+			return
+		}
 		d.emit(GrantResult{Grant: grant, Request: c.Request, AdSequence: r.AdSequence, Reason: r.Reason})
 		d.assembly().leaveGang(c)
 		return
@@ -241,7 +252,10 @@ func (d *Dispatcher) ClaimAnswered(now roost.BootTime, nodeName string, r ClaimR
 	if r.Waiting {
 		d.setWaiting(c, true, now, r.WaitTime)
 	}
-	d.emit(GrantResult{Grant: grant, Request: c.Request, Claimed: true, Waiting: r.Waiting, AdSequence: r.AdSequence})
+	if !c.isInside() {
+		d.emit(GrantResult{Grant: grant, Request: c.Request, Claimed: true, Waiting: r.Waiting,
+			AdSequence: r.AdSequence})
+	}
 	if c.gang != nil {
 		d.assembly().addToGang(now, c)
 		return
@@ -261,7 +275,11 @@ func (d *Dispatcher) assignNext(now roost.BootTime, c *Claim) {
 		d.release(c)
 		return
 	}
-	attempt, ok := d.jobQueue.Assign(c.Request, c.Node, n.address, c.ID)
+	assign := d.jobQueue.Assign
+	if c.isInside() {
+		assign = allocsOf(d).assign(c)
+	}
+	attempt, ok := assign(c.Request, c.Node, n.address, c.ID)
 	if !ok {
 		if c.State != Idle {
 			d.setState(now, c, Idle)
@@ -331,12 +349,17 @@ func (d *Dispatcher) removeClaim(c *Claim) {
 		delete(d.restarting, c.Attempt.Task)
 	}
 	d.assembly().leaveGang(c)
+	allocsOf(d).noteGone(c)
 }
 
 // RequestChanged puts newly ready tasks on the claims that wait for them. It releases
 // claims of gangs that have too few ready tasks.
 func (d *Dispatcher) RequestChanged(now roost.BootTime, r RequestID) {
 	d.assembly().cancelGangs(r)
+	if want, inside := d.jobQueue.InsideAllocs(r); inside {
+		allocsOf(d).place(now, r, want)
+		return
+	}
 	for len(d.idle[r]) > 0 && d.jobQueue.ReadyTasks(r) > 0 {
 		c := d.idle[r][0]
 		d.assignNext(now, c)
@@ -394,6 +417,7 @@ func (d *Dispatcher) Check() {
 	}
 	d.deadlines().checkDeadlines()
 	checkTotals(d)
+	allocsOf(d).check()
 }
 
 // EachClaim calls f with every claim, the asked ones included, in no order.

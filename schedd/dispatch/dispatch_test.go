@@ -40,6 +40,12 @@ func newNaiveJobQueue(t *testing.T, tasks int) *naiveJobQueue {
 func (b *naiveJobQueue) ReadyTasks(RequestID) int       { return len(b.ready) }
 func (b *naiveJobQueue) Lease(RequestID) time.Duration  { return time.Minute }
 func (b *naiveJobQueue) IsMovable(roost.AttemptID) bool { return true }
+
+func (b *naiveJobQueue) InsideAllocs(RequestID) (InsideAllocs, bool) { return InsideAllocs{}, false }
+
+func (b *naiveJobQueue) AssignInside(RequestID, roost.TaskID, string, string, uint64) (roost.AttemptID, bool) {
+	panic("nothing is inside")
+}
 func (b *naiveJobQueue) LostAfter(RequestID) (time.Duration, bool) {
 	return b.lostAfter, b.mayOverlap
 }

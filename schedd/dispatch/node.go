@@ -19,6 +19,9 @@ type RecoveredAttempt struct {
 	Claim     uint64
 	Started   bool
 	Resources roost.Resources
+	Alloc     roost.TaskID // that holds the alloc inside which it is; zero: it is inside none
+	// the claim of that, if it is live
+	AllocClaim uint64
 }
 
 // Adopt takes up the attempts that were under way when the schedd stopped. When their
@@ -30,7 +33,9 @@ func (d *Dispatcher) Adopt(now roost.BootTime, live []RecoveredAttempt) {
 			ID: l.Claim, Node: l.Node, Request: l.Request, Resources: l.Resources, State: Busy, Running: l.Started,
 			Attempt: l.Attempt,
 			Lease:   d.jobQueue.Lease(l.Request), acceptedAt: now, stateSince: now, leaseSent: now, adopted: true,
+			alloc: l.Alloc,
 		}
+		c.Grant.Alloc = l.AllocClaim
 		c.lostAfter, c.overlap = d.jobQueue.LostAfter(l.Request)
 		if mutant.Active(mutant.LeasesExpireOnRestart) {
 			c.leaseSent -= c.Lease
@@ -76,6 +81,7 @@ func (d *Dispatcher) Connected(now roost.BootTime, nodeName string, present []Re
 		c.requestSent = false
 		d.requestClaim(now, n, c)
 	}
+	allocsOf(d).nodeAnswers(n)
 	d.renew(now, n)
 }
 
@@ -150,6 +156,7 @@ func (d *Dispatcher) Tick(now roost.BootTime) {
 		d.release(c)
 	}
 	d.assembly().expireGangs(now)
+	allocsOf(d).endDelays(now)
 	for _, n := range d.deadlines().dueNodes(now) {
 		d.expireLeases(now, n)
 		if n.connected && now-n.renewedAt >= d.renewEvery(n) {
@@ -166,6 +173,10 @@ func (d *Dispatcher) expireLeases(now roost.BootTime, n *nodeState) {
 	for _, c := range sortedAsked(n) {
 		if now-c.stateSince >= d.options.RequestTimeout {
 			d.removeClaim(c)
+			if c.isInside() {
+				allocsOf(d).refused(now, c.alloc, SilentNode)
+				continue
+			}
 			d.emit(GrantResult{Grant: c.Grant.GrantID, Request: c.Request, Reason: SilentNode})
 		}
 	}
@@ -241,6 +252,9 @@ func (d *Dispatcher) NextTick(now roost.BootTime) (at roost.BootTime, ok bool) {
 	}
 	for _, of := range d.gangs {
 		consider(of.deadline(d.options))
+	}
+	for _, refusal := range d.inside.delayed {
+		consider(refusal.until)
 	}
 	if m := d.deadlines().nextDeadline(&d.nodeDeadlines); m != nil {
 		consider(m.at)

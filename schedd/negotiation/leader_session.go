@@ -103,6 +103,7 @@ func (l *LeaderConn) SendRequestUpdates(now time.Time) {
 // left to be said.
 func (l *LeaderConn) publishRequest(n *leaderSession, id queue.RequestID, now time.Time) bool {
 	r, ok := l.queue.Request(id)
+	ok = ok && r.Inside.Alloc == 0 // the negotiator sees the alloc alone
 	last := n.lastUpdates[id]
 	wanted, noWait, gang, lead := uint32(0), uint32(0), uint32(0), uint64(0)
 	behind := l.queue.WaitsForEarlierGang(id)
@@ -326,7 +327,7 @@ func (l *LeaderConn) SendUsage() {
 	}
 	held := make(map[submitterKey]roost.Resources)
 	l.dispatch.EachTotal(func(id dispatch.RequestID, t dispatch.RequestTotal) {
-		if r, ok := l.queue.Request(queue.RequestID(id)); ok {
+		if r, ok := l.queue.Request(queue.RequestID(id)); ok && r.Inside.Alloc == 0 { // the alloc is counted
 			who := submitterKey{r.Owner, r.Group}
 			held[who] = held[who].Add(t.Resources)
 		}

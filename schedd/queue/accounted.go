@@ -126,7 +126,7 @@ func (q *jobTable) FirstWaitingTask(seq uint64) (index int, waits bool) {
 	return 0, false
 }
 
-// TaskResources returns what a task of a job asks for, and its application class.
+// TaskResources returns what a task of a job is charged for, and its application class.
 func (q *jobTable) TaskResources(seq uint64, index int) (r roost.Resources, appClass string) {
 	if j := q.jobs[seq]; j != nil && index >= 0 && index < len(j.state) {
 		return taskResources(j, index)
@@ -134,8 +134,13 @@ func (q *jobTable) TaskResources(seq uint64, index int) (r roost.Resources, appC
 	return r, ""
 }
 
+// taskResources returns what a task is charged for. Of one inside an alloc that is
+// nothing: the alloc is charged for all that it has.
 func taskResources(j *job, index int) (roost.Resources, string) {
 	spec := j.class(index).spec
+	if spec.Inside.Alloc != 0 {
+		return roost.Resources{}, spec.AppClass
+	}
 	return spec.Resources, spec.AppClass
 }
 

@@ -47,6 +47,7 @@ var fixedAttrs = []string{
 	roost.AttrSubmitHost, roost.AttrAlterations,
 	roost.AttrFileSystemDomain, roost.AttrArrayIndex, roost.AttrHoldOnSubmit, roost.AttrUnixGroup,
 	roost.AttrCellQueue,
+	roost.AttrAlloc, roost.AttrInAlloc, roost.AttrAllocPlace,
 }
 
 // alterableAttrs are the attributes that can be changed while a job runs. They are what
@@ -143,6 +144,9 @@ func (q taskDecisions) checkChanged(j *job, who CallerIdentity, before, after *j
 		return nil, err
 	}
 	if err := jobad.CheckGang(&p, after); err != nil {
+		return nil, err
+	}
+	if err := q.checkAllocAfter(j, &p, after); err != nil {
 		return nil, err
 	}
 	sub := &eventlog.SubmittedJob{}

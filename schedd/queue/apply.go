@@ -108,6 +108,9 @@ func (q *Queue) applySubmitted(e eventlog.JobEvent) {
 	}
 	q.addKeyJob(j.texts.key(), j.seq)
 	q.addSchedule(j)
+	if in := p.Inside.Alloc; in != 0 {
+		q.inside[in] = append(q.inside[in], j.seq)
+	}
 	q.formClasses(j)
 	for i := range j.state {
 		j.class(i).open++
@@ -158,5 +161,6 @@ func (q *Queue) applyPurged(j *job) {
 	q.unsavedJobs[j.seq] = true // its snapshot is to go, too
 	q.removeKeyJob(j.texts.key(), j.seq)
 	q.removeSchedule(j)
+	leaveAlloc(q.jobTable, j)
 	q.changedJobs[j.seq] = true
 }

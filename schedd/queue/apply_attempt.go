@@ -30,6 +30,7 @@ func (q *Queue) applyAssigned(j *job, e eventlog.JobEvent) {
 	r.Attempt, r.Live, r.Node, r.Address, r.Claim = e.Attempt, true, e.Node, e.Address, e.Claim
 	r.Placement, r.OwnerReason, r.AlsoByUser, r.RequeueWanted = "", "", false, false
 	r.Assigned, r.Started, r.Ended, r.Exit = e.Time, 0, 0, nil
+	r.AllocIndex, r.AllocAttempt = e.AllocIndex, e.AllocAttempt
 	setOrigin(r, e.Image)
 	serviceTasks{j}.beginAttempt(e.Index, r, e.Time)
 	j.active++
@@ -69,6 +70,10 @@ func (q *Queue) applyEnded(j *job, e eventlog.JobEvent) {
 		} else {
 			q.restartTask(j, e.Index, r)
 		}
+		return
+	}
+	if j.spec.IsAlloc && endsAnyTask(x, r) { // it was to stay
+		q.machineFailure(j, e.Index, r, "the process that kept the alloc open: "+x.Describe())
 		return
 	}
 	switch x.Cause {

@@ -64,6 +64,9 @@ func (q taskDecisions) RemoveTasks(now time.Time, who CallerIdentity, t TaskSele
 		!j.endedSubjob(t) {
 		return nil, nil // a range stands for those that there are, and of those none is left (OpenPBS)
 	}
+	if err == nil {
+		events = append(q.removeInside(now, who, t, force), events...)
+	}
 	return events, err
 }
 

@@ -19,6 +19,7 @@ type jobTable struct {
 	jobs      map[uint64]*job
 	schedules map[uint64]*jobSchedule // by their jobs
 	runs      map[uint64][]uint64     // those in the queue that schedules made, by the job of the schedule
+	inside    map[uint64][]uint64     // jobs inside alloc sets, by these
 
 	// what jobs share
 	specs       *jobad.SpecReader
@@ -29,7 +30,8 @@ type jobTable struct {
 
 func newJobTable(host string) *jobTable {
 	return &jobTable{host: host, jobs: map[uint64]*job{}, schedules: map[uint64]*jobSchedule{},
-		runs: map[uint64][]uint64{}, specs: jobad.NewSpecReader(), adTexts: adtext.NewPacker(),
+		runs: map[uint64][]uint64{}, inside: map[uint64][]uint64{},
+		specs: jobad.NewSpecReader(), adTexts: adtext.NewPacker(),
 		submissions: map[submissionKind]*jobSubmission{}, noExtras: noExtras()}
 }
 
@@ -74,6 +76,9 @@ type ActiveAttempt struct {
 	Address   string
 	Claim     uint64
 	StartTime bool
+	Alloc     roost.AttemptID // that holds the alloc inside which it is; zero: it is inside none
+	// the claim of that, if it is live
+	AllocClaim uint64
 }
 
 // ActiveAttempts lists the live attempts, in order of their ids.
@@ -87,7 +92,10 @@ func (q *jobTable) ActiveAttempts() []ActiveAttempt {
 		for i := range j.state {
 			if r := j.records.Own(i); r != nil && r.Live {
 				id := roost.AttemptID{Task: j.id(q.host).Task(i), Attempt: r.Attempt}
-				out = append(out, ActiveAttempt{id, j.class(i).request, r.Node, r.Address, r.Claim, r.Started != 0})
+				a := ActiveAttempt{Attempt: id, Request: j.class(i).request, Node: r.Node, Address: r.Address,
+					Claim: r.Claim, StartTime: r.Started != 0}
+				a.Alloc, a.AllocClaim = allocOf(q, j, r)
+				out = append(out, a)
 			}
 		}
 	}

@@ -62,7 +62,7 @@ type TaskProgram struct {
 	FromQsub    bool               // its job came by qsub
 	Service     *jobad.ServiceSpec // nil: its job is no service
 	Revision    uint32             // of the service, that the attempt is of
-	IsSecondary bool               // it holds what it has for the first of its gang
+	IsSecondary bool               // it holds what it has for the first of its gang, or for others inside it
 }
 
 // HostProcesses is so many processes that a task of a job is to have on a node.
@@ -118,7 +118,11 @@ func (q programBuilder) Program(a roost.AttemptID) (TaskProgram, error) {
 	if n, ok := m.Ad.Int(roost.AttrUmask); ok {
 		p.Umask = uint32(n) & 0o777
 	}
-	if j.isSecondary(a.Task.Index) {
+	switch {
+	case j.spec.IsAlloc:
+		p.Iwd = "/"
+		p.doNothing()
+	case j.isSecondary(a.Task.Index):
 		p.becomeSecondary()
 	}
 	return p, m.err
@@ -128,13 +132,18 @@ func (q programBuilder) Program(a roost.AttemptID) (TaskProgram, error) {
 // machine for the leader. It sleeps for as long as the leader may run. Its walltime says
 // when the machine is free again; the leader's walltime ends the job.
 func (p *TaskProgram) becomeSecondary() {
+	p.doNothing()
+	if p.Walltime > 0 {
+		p.Walltime += p.NoticePeriod + secondarySlack
+	}
+}
+
+// doNothing makes the program one that only holds what its claim has.
+func (p *TaskProgram) doNothing() {
 	p.IsSecondary, p.Interactive, p.Executable, p.Arguments, p.Script = true, false, "/bin/sleep",
 		[]string{"infinity"}, ""
 	p.ScriptFile = ""
 	p.In, p.Out, p.Err, p.JoinErr, p.Inputs = "", "/dev/null", "/dev/null", false, nil
-	if p.Walltime > 0 {
-		p.Walltime += p.NoticePeriod + secondarySlack
-	}
 }
 
 // secondarySlack is by how much those that follow a leader may outlive its walltime and

@@ -100,6 +100,9 @@ func (q *Queue) setTaskState(j *job, i int, to roost.TaskState) {
 		j.class(i).open++
 	}
 	q.setReady(j, i, to == roost.Idle)
+	if j.spec.IsAlloc {
+		q.WakeInside(j.seq)
+	}
 	if from == roost.Suspended || to == roost.Suspended {
 		q.noteSuspension(j, i, to == roost.Suspended)
 	}

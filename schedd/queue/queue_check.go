@@ -17,6 +17,7 @@ func (q *Queue) Check() {
 	q.checkDemands()
 	q.checkStateTotals()
 	q.checkSchedules()
+	q.checkAllocs()
 	open := map[uint32]int{}
 	for seq, j := range q.jobs {
 		n := q.checkJob(j, ready)
@@ -156,6 +157,9 @@ func (q *quotaDemands) checkDemands() {
 	for seq, j := range q.jobs {
 		if q.deferredJobs[seq] {
 			continue // nobody has allowed it yet
+		}
+		if j.spec.Inside.Alloc != 0 {
+			continue // its alloc set is counted
 		}
 		kinds := make([]demandKind, len(j.classes))
 		for n, c := range j.classes {

@@ -117,6 +117,9 @@ func multiply(r roost.Resources, n int) roost.Resources {
 
 // demand is what a job may hold at once from now on.
 func (j *job) demand() QuotaDemand {
+	if j.spec.Inside.Alloc != 0 { // its alloc set is held against the quota
+		return QuotaDemand{}
+	}
 	kinds := make([]demandKind, len(j.classes))
 	for n, c := range j.classes {
 		kinds[n] = demandKind{c.spec.Resources, c.open}
@@ -184,6 +187,9 @@ func SubmissionDemand(who CallerIdentity, spec *jobad.SubmitSpec) (QuotaKey, Quo
 	p, err := jobad.ReadSpec(spec.Ad)
 	if err != nil {
 		return QuotaKey{}, QuotaDemand{}, err
+	}
+	if p.Inside.Alloc != 0 { // its alloc set is held against the quota
+		return QuotaKey{who.User, p.Group, p.Band, p.Queue, who.GID}, QuotaDemand{}, nil
 	}
 	all, err := jobad.TaskKinds(spec)
 	if err != nil {

@@ -32,6 +32,8 @@ type Request struct {
 	Ports            []roost.PortRequest
 	Now              bool               // an operator wants them to run now, out of turn
 	Service          *jobad.ServiceSpec // they are to run always; nil: they end
+	IsAlloc          bool               // they are allocs
+	Inside           jobad.AllocPlace   // the alloc set inside which they run; zero: on machines
 
 	key      string
 	gangSize int // how many tasks start together; 0: each for itself

@@ -102,6 +102,7 @@ func (q *requestIndex) joinRequest(s *jobSubmission, job roost.JobID, p *jobad.J
 			ID: q.lastRequest, Owner: s.owner, UID: s.uid, GID: s.gid, Group: p.Group, Queue: p.Queue, Band: p.Band,
 			Resources: p.Resources, Class: p.AppClass, JobLease: p.Lease, Ports: p.Ports,
 			Now: p.Now != "", Service: p.Service, Walltime: p.Walltime, Reservation: p.Reservation,
+			IsAlloc: p.IsAlloc, Inside: p.Inside,
 			gangSize: size,
 			Ad:       p.RequestAd(s.owner, s.uid, job), key: key,
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/mutant"
 	"github.com/roost-batch/roost/schedd/queue/eventlog"
 	"github.com/roost-batch/roost/schedd/queue/jobad"
@@ -175,6 +176,21 @@ func (q *submissionIndex) submissionJobs(key string, limits SubmitLimits) (ids [
 	return slices.Compact(ids)
 }
 
+// ownedAd is the ad of a job with what only its queue knows. That is its id, its owner
+// and when it was submitted.
+func (q *submissionIndex) ownedAd(now time.Time, who CallerIdentity, spec *jobad.SubmitSpec,
+	seq uint64) *classad.Ad {
+	ad := spec.Ad.Copy()
+	ad.SetString(roost.AttrJobID, roost.JobID{Seq: seq, Host: q.host}.String())
+	ad.SetString(roost.AttrOwner, who.User)
+	ad.SetInt(roost.AttrOwnerUID, int64(who.UID))
+	ad.SetInt(roost.AttrOwnerGID, int64(who.GID))
+	ad.SetInt(roost.AttrQDate, now.Unix())
+	ad.SetInt(roost.AttrTaskCount, int64(spec.Count))
+	ad.SetString(roost.AttrSubmitHost, cmp.Or(who.Origin, q.host))
+	return ad
+}
+
 // checkSubmission checks one job and makes the event that takes it in.
 func (q *submissionIndex) checkSubmission(now time.Time, who CallerIdentity, spec *jobad.SubmitSpec,
 	r *dependencyResolver) (eventlog.JobEvent, error) {
@@ -186,16 +202,14 @@ func (q *submissionIndex) checkSubmission(now time.Time, who CallerIdentity, spe
 	if err := jobad.CheckColumns(spec.Columns, spec.Count); err != nil {
 		return eventlog.JobEvent{}, err
 	}
-	ad := spec.Ad.Copy()
-	ad.SetString(roost.AttrJobID, roost.JobID{Seq: seq, Host: q.host}.String())
-	ad.SetString(roost.AttrOwner, who.User)
-	ad.SetInt(roost.AttrOwnerUID, int64(who.UID))
-	ad.SetInt(roost.AttrOwnerGID, int64(who.GID))
-	ad.SetInt(roost.AttrQDate, now.Unix())
-	ad.SetInt(roost.AttrTaskCount, int64(spec.Count))
-	ad.SetString(roost.AttrSubmitHost, cmp.Or(who.Origin, q.host))
+	ad := q.ownedAd(now, who, spec, seq)
 	if _, ok := ad.Lookup(roost.AttrFileSystemDomain); !ok && limits.Domain != "" {
 		ad.SetString(roost.AttrFileSystemDomain, limits.Domain)
+	}
+	inside := &allocResolver{jobTable: q.jobTable, caller: who, part: r.part, earlier: r.earlier}
+	set, allocs, err := inside.resolve(ad)
+	if err != nil {
+		return eventlog.JobEvent{}, err
 	}
 	if _, ok := ad.Lookup(jobad.AttrArray); !ok && spec.Count > 1 {
 		ad.SetBool(jobad.AttrArray, true)
@@ -222,6 +236,9 @@ func (q *submissionIndex) checkSubmission(now time.Time, who CallerIdentity, spe
 		return eventlog.JobEvent{},
 			fmt.Errorf("attribute %s: %w: a job with a terminal has one task, and this one has %d",
 				roost.AttrInteractive, roost.Invalid, spec.Count)
+	}
+	if err := inside.checkFits(&p, spec, set, allocs); err != nil {
+		return eventlog.JobEvent{}, err
 	}
 	r.fromQsub = p.FromQsub
 	waits, err := r.resolveAll(ad)

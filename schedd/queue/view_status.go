@@ -114,6 +114,12 @@ func (q statusView) status(j *job) JobStatus {
 		return s
 	}
 	s.Started, s.Ended, s.Reason = j.startAndEnd()
+	if i := indexOfState(j.state, roost.Idle); s.Reason == "" && i >= 0 && j.spec.Inside.Alloc != 0 {
+		s.Reason = q.insideReason(j, i)
+	}
+	if s.Reason == "" && j.spec.IsAlloc && j.counts[roost.Running] > 0 {
+		s.Reason = fmt.Sprintf("%d of %d held open", j.counts[roost.Running], len(j.state))
+	}
 	return s
 }
 
@@ -292,6 +298,11 @@ func (q statusView) task(j *job, i int) TaskStatus {
 		}
 	}
 	t.Reason, t.SuspendedBy = j.stateReason(i), j.suspendedBy(i)
+	if t.Reason == "" && t.State == roost.Idle && j.spec.Inside.Alloc != 0 {
+		t.Reason = q.insideReason(j, i)
+	} else if t.Reason == "" && j.spec.IsAlloc && t.State == roost.Running {
+		t.Reason = q.openReason(j, i)
+	}
 	return t
 }
 

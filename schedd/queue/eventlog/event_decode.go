@@ -66,7 +66,7 @@ func DecodeEvent(b []byte) (JobEvent, error) {
 		}
 		return e.decodeServiceField(f)
 	})
-	if err == nil && (e.Type == 0 || int(e.Type) >= len(eventTypeNames) || e.Index < 0 ||
+	if err == nil && (e.Type == 0 || int(e.Type) >= len(eventTypeNames) || e.Index < 0 || e.AllocIndex < 0 ||
 		e.ServiceState > roost.ServiceLost) {
 		err = fmt.Errorf("event of kind %d, index %d", e.Type, e.Index)
 	}
@@ -92,6 +92,10 @@ func (e *JobEvent) decodeServiceField(f encodedField) error {
 		return decodeUpdate(f.bytes, e.Update)
 	case fPlanned:
 		e.Planned = f.value != 0
+	case fAllocIndex:
+		e.AllocIndex = int(f.value)
+	case fAllocAttempt:
+		e.AllocAttempt = roost.AttemptNumber(f.value)
 	}
 	return nil
 }

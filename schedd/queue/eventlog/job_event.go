@@ -122,6 +122,10 @@ type JobEvent struct {
 	Run          uint64             // Ticked: the job that was made
 	Update       *update.Update     // Revised, UpdateChanged: as it is from then on
 	Planned      bool               // Replaced, Evicted: the tasks were ready, and the budget is charged
+	// Assigned, of a task inside an alloc set: the index of its alloc, and the attempt
+	// that holds that; 0: the task is inside none
+	AllocIndex   int
+	AllocAttempt roost.AttemptNumber
 }
 
 // The fields of an event on disk, as protobuf would lay them out: unknown ones are
@@ -154,6 +158,8 @@ const (
 	fRun
 	fUpdate
 	fPlanned
+	fAllocIndex
+	fAllocAttempt
 )
 
 // AppendEvent adds the event's form on disk to buf.
@@ -190,6 +196,7 @@ func AppendEvent(buf []byte, e *JobEvent) []byte {
 	if e.Update != nil {
 		buf = appendMessage(buf, fUpdate, func(b []byte) []byte { return appendUpdate(b, e.Update) })
 	}
+	buf = appendNumber(appendNumber(buf, fAllocIndex, uint64(e.AllocIndex)), fAllocAttempt, uint64(e.AllocAttempt))
 	return appendBool(buf, fPlanned, e.Planned)
 }
 

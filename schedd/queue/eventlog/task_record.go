@@ -29,6 +29,10 @@ type TaskRecord struct {
 	Checkpoints        *CheckpointRecord // nil: no checkpoint of it was ever taken or tried
 	Suspended          *SuspendedSpans   // of the live attempt; nil: it was never suspended
 	Service            *ServiceRecord    // nil: the task is of no service, or never had an attempt
+	// of a task inside an alloc set: the alloc of its last attempt, and which attempt
+	// held that; 0: it had none
+	AllocIndex   int
+	AllocAttempt roost.AttemptNumber
 }
 
 func (r *TaskRecord) append(b []byte) []byte {
@@ -65,7 +69,7 @@ func (r *TaskRecord) append(b []byte) []byte {
 	if r.Service != nil {
 		b = appendMessage(b, 27, r.Service.append)
 	}
-	return b
+	return appendNumber(appendNumber(b, 28, uint64(r.AllocIndex)), 29, uint64(r.AllocAttempt))
 }
 
 func (r *TaskRecord) decode(f encodedField) error {
@@ -133,6 +137,10 @@ func (r *TaskRecord) decodeWanted(f encodedField) error {
 	case 27:
 		r.Service = &ServiceRecord{}
 		return r.Service.decode(f.bytes)
+	case 28:
+		r.AllocIndex = int(f.value)
+	case 29:
+		r.AllocAttempt = roost.AttemptNumber(f.value)
 	}
 	return nil
 }

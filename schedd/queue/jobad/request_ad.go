@@ -17,12 +17,13 @@ func (p *JobSpec) RequestKey(owner string, uid, gid uint32, job roost.JobID) str
 		p.Group, p.Band, p.AppClass,
 		int64(n.CPU), int64(n.Memory), int64(n.Disk), n.GPUs, int64(n.GPUMemory), p.requirements, p.rank, p.Transfer,
 		p.Domain, p.Lease, p.NeedsRestore, p.SlotUser,
-		p.softConstraints.requestKey(job)) + p.futureKey(job) + p.queueRequirements
+		p.softConstraints.requestKey(job)) + p.futureKey(job) + p.allocKey(job) + p.queueRequirements
 }
 
 // RequestIsOfJob reports whether jobs that ask for the same make a request each.
 func (p *JobSpec) RequestIsOfJob() bool {
-	return p.Now != "" || p.GangSize > 1 || p.AppClass == roost.AppStream || p.Service != nil || len(p.Ports) > 0 ||
+	return p.IsAlloc || p.Inside.Alloc != 0 || p.Now != "" || p.GangSize > 1 ||
+		p.AppClass == roost.AppStream || p.Service != nil || len(p.Ports) > 0 ||
 		p.softConstraints.spread != ""
 }
 
@@ -39,6 +40,15 @@ func (p *JobSpec) futureKey(job roost.JobID) string {
 			portKey(p.Ports)
 	}
 	return fmt.Sprintf(" %d %q", p.Walltime, p.Reservation)
+}
+
+// allocKey tells the requests of alloc sets and of jobs inside them from all others. Each
+// such job has a request of its own.
+func (p *JobSpec) allocKey(job roost.JobID) string {
+	if !p.IsAlloc && p.Inside.Alloc == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" alloc %v of %v in %d %v ", p.IsAlloc, job, p.Inside.Alloc, p.Inside.Anywhere)
 }
 
 // RequestAd returns the ad of a request, which the policy of a machine and the negotiator
@@ -59,6 +69,9 @@ func (p *JobSpec) RequestAd(owner string, uid uint32, job roost.JobID) string {
 	}
 	if p.AppClass != roost.AppBatch {
 		ad.SetString(roost.AttrAppClass, p.AppClass)
+	}
+	if p.IsAlloc {
+		ad.SetBool(roost.AttrAlloc, true)
 	}
 	if p.Domain != "" {
 		ad.SetString(roost.AttrFileSystemDomain, p.Domain)

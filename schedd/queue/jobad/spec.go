@@ -63,6 +63,8 @@ type JobSpec struct {
 	ScriptFile        string
 	Service           *ServiceSpec // nil: it ends by itself
 	Update            *update.Policy
+	IsAlloc           bool // an alloc set: its tasks hold resources, and run nothing
+	Inside            AllocPlace
 }
 
 // ReadSpec reads and checks an ad. Errors name the attribute.
@@ -84,6 +86,10 @@ func ReadSpec(ad *classad.Ad) (p JobSpec, err error) {
 	if p.Service = r.serviceSpec(); p.Service != nil {
 		usual, p.Update = roost.AppStream, r.updatePolicy()
 	}
+	if p.IsAlloc = r.boolean(roost.AttrAlloc, false); p.IsAlloc {
+		usual = roost.AppStream
+	}
+	p.Inside = r.allocPlace()
 	if p.AppClass = r.text(roost.AttrAppClass, usual); p.AppClass != roost.AppBatch &&
 		p.AppClass != roost.AppStream {
 		r.fail(roost.AttrAppClass, fmt.Sprintf("%q is none of %s, %s", p.AppClass, roost.AppBatch, roost.AppStream))
@@ -129,10 +135,18 @@ func ReadSpec(ad *classad.Ad) (p JobSpec, err error) {
 	p.requirements, p.rank, p.queueRequirements = r.expression(roost.AttrRequirements), r.expression(roost.AttrRank),
 		r.expression(roost.AttrQueueRequires)
 	p.softConstraints = r.softConstraints()
-	if r.text(roost.AttrCmd, "") == "" && r.text(roost.AttrScript, "") == "" && r.text(roost.AttrScriptFile, "") == "" {
+	r.requireProgram(&p)
+	return p, r.err
+}
+
+// requireProgram refuses a job that has nothing to run. Only an alloc set is to have
+// nothing.
+func (r *adReader) requireProgram(p *JobSpec) {
+	r.refuseWithAlloc(p)
+	if !p.IsAlloc && r.text(roost.AttrCmd, "") == "" && r.text(roost.AttrScript, "") == "" &&
+		r.text(roost.AttrScriptFile, "") == "" {
 		r.fail(roost.AttrCmd, "the job names neither a program nor a script")
 	}
-	return p, r.err
 }
 
 const (

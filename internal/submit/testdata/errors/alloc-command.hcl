@@ -1,0 +1,4 @@
+alloc "web" {
+  count   = 1
+  command = ["true"]
+}

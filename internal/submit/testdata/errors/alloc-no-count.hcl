@@ -1,0 +1,3 @@
+alloc "web" {
+  cpus = 2
+}

@@ -1,0 +1,2 @@
+alloc "web" { count = 1 }
+alloc "web" { count = 2 }

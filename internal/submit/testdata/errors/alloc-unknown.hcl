@@ -1,0 +1,5 @@
+alloc "web" { count = 1 }
+job "server" {
+  in      = alloc.wed
+  command = ["true"]
+}
