@@ -30,6 +30,7 @@ type auditedService struct {
 	moving      bool
 	movesSince  time.Duration
 	late        bool // an update that does not end is recorded
+	recordLost  bool // its updates may not be what they were recorded to be
 	environment string
 }
 
@@ -62,7 +63,7 @@ func (a *Auditor) checkService(s *Event) {
 		j.service = &auditedService{ServiceTerms: *s.Service, environment: s.Service.Environment}
 		return
 	}
-	if j == nil || j.service == nil {
+	if j == nil || j.service == nil || j.service.recordLost {
 		return
 	}
 	switch s.Type {

@@ -83,6 +83,9 @@ func (a *Auditor) checkAttempt(j *auditedJob, s *Event) {
 		t.removed, t.toBeRemoved, t.held, t.completed = false, false, false, 0
 	case RecordLost: // the task may complete again, and need not remember a hold or removal
 		t.removed, t.toBeRemoved, t.completed, t.service = false, false, 0, auditedRestarts{}
+		if j.service != nil {
+			j.service.recordLost, j.service.moving = true, false
+		}
 	case HeldByUser:
 		t.held, t.maxKnownAttempt, t.toBeRemoved = true, t.assigned, t.toBeRemoved || s.Detail == Removal
 		t.service = auditedRestarts{}
