@@ -223,7 +223,7 @@ func testOwner(t *testing.T, p *testStartd, g *fakeGuard) {
 	p.awaitAvailable()
 	s := p.connect("host1", 1)
 	prog, count := s.startCounter("count")
-	const walltime = 6 * time.Second // longer than it takes a busy machine to see it run and to freeze it
+	const walltime = 15 * time.Second // longer than it takes a busy machine to see it run and to freeze it
 	prog.WalltimeNs = int64(walltime)
 	spare := s.claim()
 	claim, began := s.claim(), time.Now()
