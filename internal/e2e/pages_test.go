@@ -97,6 +97,7 @@ job "saves" {
 	}
 	checkWork(t, p, ids[2])
 	victim, preemptor := preemptOne(t, p)
+	service, schedule := p.submitService(t)
 	link := p.webLink(t)
 	address, err := url.Parse(link)
 	if err != nil {
@@ -120,6 +121,8 @@ job "saves" {
 		"checkpoints": "/tasks/" + ids[2] + "/checkpoints", "saved": "/tasks/" + ids[2],
 		"evictions": "/tasks/" + victim + "/evictions", "displaced": "/tasks/" + victim,
 		"preemptor": "/tasks/" + preemptor,
+		"names":     "/names", "service": "/jobs/" + service, "schedule": "/jobs/" + schedule,
+		"service-task": "/tasks/" + strings.Replace(service, ".", "[1].", 1),
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, l := range looks() {

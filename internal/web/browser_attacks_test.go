@@ -289,7 +289,7 @@ func (r *reader) checkShown(shown map[string]int) {
 	r.Helper()
 	for _, page := range []string{"/{$}", "/jobs", "/jobs/{id}", "/jobs/{id}/why", "/jobs/{id}/tasks", "/tasks/{id}",
 		"/tasks/{id}/log/{stream}", "/tasks/{id}/checkpoints", "/jobs/{id}/definition", "/nodes", "/nodes/{node}",
-		"/search", "/account", "/shares", "/map", "/quotas", "/queues", "/drains", "/reservations",
+		"/search", "/account", "/shares", "/names", "/map", "/quotas", "/queues", "/drains", "/reservations",
 		"/admins", "/statement", "/usage"} {
 		if shown[page] == 0 {
 			r.Errorf("%s has shown no payload", page)

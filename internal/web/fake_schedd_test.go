@@ -295,6 +295,16 @@ func (f *fakeSchedd) Ads(_ *wire.AdQuery, to grpc.ServerStreamingServer[wire.AdT
 	return nil
 }
 
+func (f *fakeSchedd) Names(_ *wire.NamesQuery, to grpc.ServerStreamingServer[wire.NamesUpdate]) error {
+	if _, err := f.caller(to.Context()); err != nil {
+		return err
+	}
+	return to.Send(&wire.NamesUpdate{Full: true, Endpoints: []*wire.ServiceEndpoint{{
+		Key: &wire.EndpointKey{Owner: f.text, Name: f.text, Job: "2.n1", Index: 1}, State: "ready",
+		Address: "192.0.2.7", Ports: []*wire.EndpointPort{{Name: "http", Number: 20001}},
+		Machine: f.text, DnsName: f.text}}})
+}
+
 func (f *fakeSchedd) CheckpointCell(_ *wire.CheckpointCellRequest,
 	to grpc.ServerStreamingServer[wire.CheckpointPiece]) error {
 	return to.Send(&wire.CheckpointPiece{Data: []byte("a cell")})

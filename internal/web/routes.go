@@ -163,6 +163,9 @@ func poolRoutes(pool *view.Pool) []route.Route {
 	mapQuery := []route.Param{{Name: "by", Description: "groups: rack (default), class or none"},
 		{Name: "job", Description: "mark the nodes that run tasks of this job"},
 		{Name: "owner", Description: "mark the nodes that run tasks of this user"}}
+	services := []route.Param{{Name: "owner", Description: "only services of this user"},
+		{Name: "name", Description: "only services of this name"},
+		{Name: "job", Description: "only the service with this id, as 12.n2"}}
 	all := []route.Route{
 		{Method: "GET", Pattern: "/v1/overview", Page: "/{$}", Template: "overview", Summary: "the state of the pool",
 			View: pool.Overview, Reply: view.Overview{}},
@@ -181,6 +184,9 @@ func poolRoutes(pool *view.Pool) []route.Route {
 		{Method: "GET", Pattern: "/v1/shares", Page: "/shares", Template: "shares",
 			Summary: "how submitters stand by fair share", View: view.Shares, Reply: view.ShareList{},
 			Rows: "submitters"},
+		{Method: "GET", Pattern: "/v1/names", Page: "/names", Template: "names",
+			Summary: "where the tasks of services are reached", Query: services, View: view.Names,
+			Reply: view.NameList{}, Rows: "endpoints"},
 		{Method: "GET", Pattern: "/v1/cell", Page: "/cell", Template: "cell", Summary: "settings of the cell",
 			View: view.ShowCell, Reply: view.Cell{}},
 	}

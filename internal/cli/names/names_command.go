@@ -12,6 +12,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/wire/scheddapi"
 )
 
@@ -87,33 +88,10 @@ func printDocument(c *frame.Invocation, q *scheddapi.NamesQuery, t endpointTable
 	return err
 }
 
-// endpointDocument is an endpoint in JSON and in templates.
-type endpointDocument struct {
-	Job      string            `json:"job"`
-	Name     string            `json:"name"`
-	Owner    string            `json:"owner"`
-	Index    uint32            `json:"index"`
-	Attempt  uint32            `json:"attempt"`
-	Revision uint64            `json:"revision"`
-	State    string            `json:"state"`
-	Weight   uint32            `json:"weight"`
-	Address  string            `json:"address"`
-	Ports    map[string]uint32 `json:"ports"`
-	Machine  string            `json:"machine"`
-	DNSName  string            `json:"dns_name"`
-}
-
-func documentsOf(t endpointTable) []endpointDocument {
-	all := []endpointDocument{}
+func documentsOf(t endpointTable) []document.Endpoint {
+	all := []document.Endpoint{}
 	for _, e := range t.list() {
-		k := e.GetKey()
-		d := endpointDocument{Job: k.GetJob(), Name: k.GetName(), Owner: k.GetOwner(), Index: k.GetIndex(),
-			Attempt: e.GetAttempt(), Revision: e.GetRevision(), State: e.GetState(), Weight: e.GetWeight(),
-			Address: e.GetAddress(), Ports: map[string]uint32{}, Machine: e.GetMachine(), DNSName: e.GetDnsName()}
-		for _, p := range e.GetPorts() {
-			d.Ports[p.GetName()] = p.GetNumber()
-		}
-		all = append(all, d)
+		all = append(all, document.EndpointOf(e))
 	}
 	return all
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/atomicfile"
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/wire/scheddapi"
 )
 
@@ -68,8 +69,8 @@ func newOutputWriter(c *frame.Invocation) (*outputWriter, error) {
 }
 
 // templateData is what a template sees: .Endpoints are all, .Ready those that are ready.
-func templateData(t endpointTable) map[string][]endpointDocument {
-	data := map[string][]endpointDocument{"Endpoints": documentsOf(t), "Ready": {}}
+func templateData(t endpointTable) map[string][]document.Endpoint {
+	data := map[string][]document.Endpoint{"Endpoints": documentsOf(t), "Ready": {}}
 	for _, e := range data["Endpoints"] {
 		if e.State == "ready" {
 			data["Ready"] = append(data["Ready"], e)

@@ -26,6 +26,7 @@ func functions() template.FuncMap {
 		"part": func(value float64, class, label string) BarPart { return BarPart{value, class, label} },
 		"held": func(a document.ResourceAmount) float64 { return max(a.Total-a.Free, 0) }, "capital": capitalText,
 		"document": compactJSON, "stamp": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+		"health": healthParts, "updated": updateParts, "hostport": hostPort,
 		"counts": countParts, "terminal": TerminalText,
 		"amounts": amountParts, "sizes": sizeParts,
 		"stacked": func(all []BarPart) template.HTML { return stackBar(all...) },

@@ -25,6 +25,8 @@ type ActRequest struct {
 	Signal string   `json:"signal,omitempty"`
 	// of alter: what to ask for instead, as of qalter -l: "mem=2gb,walltime=2:00:00"
 	Resources string `json:"resources,omitempty"`
+	// of update: the word about it, as the flags of roost update: pause, resume, …
+	Update string `json:"update,omitempty"`
 	// DryRun changes nothing and counts the jobs. Expect is that count, without which
 	// nothing is changed: jobs may have come since.
 	DryRun bool `json:"dry_run,omitempty"`
@@ -79,11 +81,12 @@ func verbOf(name string) (wire.ActRequest_Verb, error) {
 	verbs := map[string]wire.ActRequest_Verb{"hold": wire.ActRequest_HOLD, "release": wire.ActRequest_RELEASE,
 		"rm": wire.ActRequest_REMOVE, "retry": wire.ActRequest_RETRY, "checkpoint": wire.ActRequest_CHECKPOINT,
 		"suspend": wire.ActRequest_SUSPEND, "resume": wire.ActRequest_RESUME, "signal": wire.ActRequest_SIGNAL,
-		"rerun": wire.ActRequest_RERUN, alterVerb: wire.ActRequest_ALTER}
+		"rerun": wire.ActRequest_RERUN, alterVerb: wire.ActRequest_ALTER, updateVerb: wire.ActRequest_UPDATE,
+		restartVerb: wire.ActRequest_UPDATE}
 	verb, ok := verbs[name]
 	if !ok {
 		return 0, fmt.Errorf("verb %.40q: %w: there are hold, release, rm, retry, checkpoint, suspend, resume, "+
-			"signal, rerun and alter", name, roost.Invalid)
+			"signal, rerun, alter, update and restart", name, roost.Invalid)
 	}
 	return verb, nil
 }
@@ -93,7 +96,7 @@ func Act(c *route.Call) error {
 	var body ActRequest
 	if err := c.Decode(&body, func(value func(string) string) {
 		body = ActRequest{Verb: value("verb"), Select: strings.Fields(value("select")), Reason: value("reason"),
-			Signal: value("signal"), Resources: value("resources"),
+			Signal: value("signal"), Resources: value("resources"), Update: value("update"),
 			Force: value("force") != "", DryRun: value("expect") == ""}
 		body.Expect, _ = strconv.Atoi(value("expect"))
 		if state := value("state"); state != "" {
@@ -118,6 +121,9 @@ func Act(c *route.Call) error {
 	c.Note("dry_run", body.DryRun)
 	if body.Resources != "" {
 		c.Note("resources", body.Resources)
+	}
+	if body.Update != "" {
+		c.Note("update", body.Update)
 	}
 	if body.DryRun {
 		if c.IsPage {
@@ -147,7 +153,7 @@ func (r *ActRequest) check() error {
 	case !r.DryRun && r.Expect <= 0:
 		return fmt.Errorf("expect: %w: ask with dry_run first, and say here how many jobs that found", roost.Invalid)
 	}
-	return nil
+	return r.checkUpdate()
 }
 
 // planAct counts the jobs that a change means. Words for several jobs mean the user's
@@ -218,6 +224,7 @@ func actOn(c *route.Call, verb wire.ActRequest_Verb, r ActRequest) (done ActResu
 	done = ActResults{Version: document.Version, Results: []ActResult{}}
 	err = ask(c, func(ctx context.Context, s wire.ScheddClient) error {
 		reply, err := s.Act(ctx, &wire.ActRequest{Verb: verb, Reason: r.Reason, Force: r.Force, Signal: r.Signal,
+			Update:    r.updateOrderOf(),
 			Selection: &wire.Selection{Selectors: r.Select, States: r.States}})
 		for _, one := range reply.GetResults() {
 			done.add(one)

@@ -139,10 +139,16 @@ type JobDetail struct {
 	// what to request next time, in the words of roost show; of one task
 	Hints []string `json:"hints,omitempty"`
 
+	// when runs are made of a job that has a schedule
+	Schedule *document.Schedule `json:"schedule,omitempty"`
+
 	// for the page; the API has routes of their own
-	Usage       JobUsage                    `json:"-"`
-	Checkpoints document.CheckpointTimeline `json:"-"`
-	Preemption  document.PreemptionChain    `json:"-"`
+	Tasks          []document.Job              `json:"-"` // of a service
+	Runs           []document.Job              `json:"-"` // the newest of a job with a schedule
+	UpdateCommands []string                    `json:"-"`
+	Usage          JobUsage                    `json:"-"`
+	Checkpoints    document.CheckpointTimeline `json:"-"`
+	Preemption     document.PreemptionChain    `json:"-"`
 }
 
 // Job shows one job or task.
@@ -161,8 +167,12 @@ func Job(c *route.Call) (any, error) {
 			return nil, err
 		}
 	}
+	d.Schedule = document.ScheduleOf(status.GetAd(), status.GetOwner(), time.Now())
 	if c.IsPage {
 		d.Usage = jobUsageOf(c, status, chartWindows)
+		if err = d.addService(c, status); err != nil {
+			return nil, err
+		}
 	}
 	if !isOneTask(status) {
 		d.Events, err = eventsOf(c, id)

@@ -120,6 +120,9 @@ var commandNames = [...]string{Pause: "pause", Resume: "resume", Undo: "undo", P
 // String returns the word of the command line.
 func (c Command) String() string { return commandNames[c] }
 
+// CommandNames lists the words of all commands.
+func CommandNames() []string { return slices.Clone(commandNames[1:]) }
+
 // ParseCommand reads the word of the command line.
 func ParseCommand(s string) (Command, bool) {
 	i := slices.Index(commandNames[1:], s)

@@ -86,8 +86,27 @@ function updatePage(job) {
   }
   showState(page.querySelector(".state"), job.state);
   showTransfers(job.transfers || []);
-  const bar = document.querySelector(".panel > svg.strip");
+  followService();
+  const bar = document.querySelector("[data-counts] > svg.strip");
   if (bar) drawBar(bar, job.counts, job.tasks);
+}
+
+// followService reads the page again for its part about a service, at most once a second.
+let reading = null;
+
+function followService() {
+  const part = document.querySelector("[data-service]");
+  if (!part?.children.length || reading) return;
+  reading = setTimeout(async () => {
+    try {
+      const answer = await fetch(location.href);
+      if (!answer.ok) return;
+      const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").querySelector("[data-service]");
+      if (fresh && !part.contains(document.activeElement)) part.replaceWith(fresh);
+    } finally {
+      reading = null;
+    }
+  }, 1000);
 }
 
 function watchedJobs() {

@@ -1,0 +1,57 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// submitService submits a service that is ready and has an update that is paused, and a
+// job with a schedule.
+func (p *Pool) submitService(t *testing.T) (service, schedule string) {
+	t.Helper()
+	text := `job "hub" {
+  command = ["sleep", "${port.http}"]
+  count   = 2
+  cpus    = 0.01
+  memory  = "16MiB"
+  service {}
+  port "http" {}
+  check "up" {
+    exec  = ["true"]
+    every = "1s"
+  }
+}
+job "yearly" {
+  command = ["true"]
+  schedule {
+    cron = "@yearly"
+  }
+}
+`
+	submit := func(text string, args ...string) string {
+		file := filepath.Join(openDir(t), "hub.hcl")
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		stdout, stderr, code := p.Command(t.Context(), append(args, file)...)
+		if code != 0 {
+			t.Fatalf("%v: %s%s", args, stdout, stderr)
+		}
+		return stdout
+	}
+	ids := strings.Fields(submit(text, "submit"))
+	first, _, _ := strings.Cut(strings.Replace(text, `"sleep"`, `"sleep", "1000"`, 1), "job \"yearly\"")
+	for _, args := range [][]string{{"wait", "--ready", "--timeout", "1m", ids[0]}, {"update"},
+		{"update", "--pause", ids[0]}} {
+		if len(args) == 1 {
+			submit(first, args...)
+			continue
+		}
+		if stdout, stderr, code := p.Command(t.Context(), args...); code != 0 {
+			t.Fatalf("%v: %s%s", args, stdout, stderr)
+		}
+	}
+	return ids[0], ids[1]
+}
