@@ -31,6 +31,7 @@ func entries() []frame.CommandEntry {
 		frame.Entry("ssh", terminal.SSHCommand), frame.Entry("top", jobs.TopCommand),
 		frame.Entry("wait", func() *frame.Command { return jobs.WaitCommand(progressbar.New) }), frame.Entry("history",
 			jobs.HistoryCommand),
+		frame.Entry("cron", jobs.CronCommand),
 		frame.Entry("usage", accounts.UsageCommand), frame.Entry("report", accounts.ReportCommand),
 		frame.Entry("sacct", accounts.SacctCommand), frame.Entry("statement", accounts.StatementCommand),
 		frame.Entry("shares", admin.SharesCommand),

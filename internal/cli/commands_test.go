@@ -21,7 +21,7 @@ func TestCommands(t *testing.T) {
 			"roost jobs --json 64", "roost jobs --json 63[1]"}},
 		{"show", []string{"roost show 61", "roost show --json 61", "roost show 63", "roost why 64",
 			"roost why --json last", "roost history", "roost history --since 1h", "roost history --since soon",
-			"roost history --json"}},
+			"roost history --json", "roost cron", "roost cron --all --json"}},
 		{"change", []string{"roost hold 63", "roost release last", "roost rm 63 61", "roost rm 99",
 			"roost retry --json 61", "roost rm"}},
 		{"pool", []string{"roost nodes", "roost nodes --gpus", "roost nodes --units", "roost nodes --json",
