@@ -27,7 +27,7 @@ type jobDependency struct {
 var (
 	dependencyTypes = []string{
 		"afterok", "afternotok", "afterany", "after", "beforeok", "beforenotok", "beforeany", "before", "runone",
-		"syncwith", "afterstartarray", "afterokarray",
+		"syncwith", "afterready", "afterstartarray", "afterokarray",
 		"afternotokarray", "afteranyarray",
 	}
 	numberTypes = []string{"on", "synccount"}
@@ -106,7 +106,8 @@ func (b *jobBuilder) addConditional(m map[string]cty.Value, at hcl.Range) {
 		if w.Type() != cty.String || !containsName(dependencyTypes, when) {
 			b.reportProblem(at, "when is not a way to wait",
 				fmt.Sprintf("It is %s, and can be afterok (all tasks succeeded), afternotok (one failed), afterany "+
-					"(all have ended), after (it has started) or another one of roost-job(5).%s", describeValue(w),
+					"(all have ended), after (it has started), afterready (a service is ready) or another one of "+
+					"roost-job(5).%s", describeValue(w),
 					nearestHint(when, dependencyTypes)))
 			return
 		}

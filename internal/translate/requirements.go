@@ -215,7 +215,7 @@ func parseHostList(v string) (names []string, ok bool) {
 
 // dependTypes are the types of dependencies of job files, some of which Slurm has, too.
 var dependTypes = strings.Fields("after afterok afternotok afterany before beforeok beforenotok beforeany runone " +
-	"syncwith afterstartarray afterokarray afternotokarray afteranyarray")
+	"syncwith afterready afterstartarray afterokarray afternotokarray afteranyarray")
 
 // parseDependsOn returns advice for a dependency, whose ids are those of the other
 // system.

@@ -29,7 +29,7 @@ func (q dependencyChanges) applyOwnDependencies(j *job) {
 		case w.Type.Blocks():
 			j.ownExtras().dependencies = append(j.dependencies, w)
 			q.addDependent(j, w.Job)
-			if w.Count != 0 {
+			if w.Count != 0 || w.Type == eventlog.AfterReady {
 				q.countedDependents[w.Job] = true
 			}
 		}

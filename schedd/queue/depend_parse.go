@@ -39,7 +39,7 @@ func parseDependency(text string) (w eventlog.JobDependency, job string, err err
 	switch {
 	case !ok || ofArray && !t.AllowsCount() && t.MirroredType() == 0:
 		return w, "", fmt.Errorf("%q is not a type of dependency: use one of after, afterok, afternotok, afterany, "+
-			"before and its like, on, runone, synccount, syncwith: %w", kind, roost.Invalid)
+			"afterready, before and its like, on, runone, synccount, syncwith: %w", kind, roost.Invalid)
 	case t == eventlog.OnCount || t == eventlog.SyncCount:
 		n, err := strconv.Atoi(job)
 		if err != nil || n < 1 || n > maxDependencies {

@@ -63,7 +63,7 @@ func (r *dependencyResolver) resolveOne(text string) (w eventlog.JobDependency, 
 			return w, false, fmt.Errorf("%w: only an earlier job of the same submission can be meant so", roost.Invalid)
 		}
 		w.Job = r.jobNumber - uint64(r.part-n)
-		return w, true, nil
+		return w, true, r.checkIsService(w)
 	}
 	id, err := roost.ParseJobID(job, r.host)
 	switch {
@@ -87,11 +87,40 @@ func (r *dependencyResolver) resolveOne(text string) (w eventlog.JobDependency, 
 	if tasks := len(r.jobs[w.Job].state); w.Count > tasks {
 		return w, false, fmt.Errorf("%w: that job has %d tasks", roost.Conflict, tasks)
 	}
+	if err := r.checkIsService(w); err != nil {
+		return w, false, err
+	}
 	met, dead, err := r.dependencyState(w, r.limits)
 	if dead {
 		return r.resolveImpossible(w)
 	}
 	return w, !met, err
+}
+
+// checkIsService checks that a job that has to become ready is a service. Another one
+// never is.
+func (r *dependencyResolver) checkIsService(w eventlog.JobDependency) error {
+	if w.Type != eventlog.AfterReady {
+		return nil
+	}
+	isService := false
+	if j := r.jobs[w.Job]; j != nil {
+		isService = j.spec.Service != nil
+	}
+	for _, e := range r.earlier {
+		if e.Job == w.Job && e.Submission != nil {
+			ad, err := classad.Parse(e.Submission.Ad)
+			if err != nil {
+				return err
+			}
+			_, isService = ad.Lookup(roost.AttrService)
+		}
+	}
+	if !isService {
+		return fmt.Errorf("%w: that job is no service, and is never ready: wait for its start with after, or give it "+
+			"a service block", roost.Invalid)
+	}
+	return nil
 }
 
 // sameHost reports whether two names are of one host, where one of them may be short.
@@ -225,6 +254,9 @@ func (q *jobTable) dependencyState(w eventlog.JobDependency, limits SubmitLimits
 		return j.hasRun(), final && !j.hasRun(), nil
 	case w.Type == eventlog.AfterAny:
 		return final, false, nil
+	case w.Type == eventlog.AfterReady:
+		wanted := all - done - gone
+		return wanted > 0 && int(j.serviceStates[roost.ServiceReady]) >= wanted, final, nil
 	}
 	ok := done == all && failed == 0
 	if w.Type == eventlog.AfterOK {

@@ -71,6 +71,7 @@ func (q *Queue) applyHealth(j *job, e eventlog.JobEvent) {
 	}
 	r.Service.Check, r.Service.Detail = e.HealthCheck, e.Reason
 	serviceTasks{j}.setState(e.Index, r, e.ServiceState, e.Time)
+	q.markToResolve(j)
 	if e.Force {
 		q.restartForHealth(j, e.Index, r, e.Reason)
 	}

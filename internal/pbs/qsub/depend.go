@@ -7,11 +7,11 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// dependTypes returns the types of dependencies of OpenPBS and Torque, with their kinds
-// of operands.
+// dependTypes returns the types of dependencies of OpenPBS and Torque, and afterready,
+// with their kinds of operands.
 func dependTypes() map[string]dependencyKind {
 	kinds := map[string]dependencyKind{"on": takesNumber, "synccount": takesNumber, "runone": takesJobs,
-		"syncwith": takesJobs}
+		"syncwith": takesJobs, "afterready": takesJobs}
 	for _, when := range []string{"", "ok", "notok", "any"} {
 		kinds["after"+when], kinds["before"+when] = takesJobs, takesJobs
 		array := when + "array"

@@ -41,12 +41,14 @@ const (
 	BeforeOK  // likewise
 	BeforeNotOK
 	BeforeAny
+	AfterReady // all wanted tasks of the other one, a service, are ready
 )
 
 var DependencyTypeNames = [...]string{
 	AfterOK: "afterok", AfterNotOK: "afternotok", AfterAny: "afterany", After: "after", RunOne: "runone",
 	SyncWith: "syncwith", Never: "never", OnCount: "on",
 	SyncCount: "synccount", Before: "before", BeforeOK: "beforeok", BeforeNotOK: "beforenotok", BeforeAny: "beforeany",
+	AfterReady: "afterready",
 }
 
 func (t DependencyType) String() string {
@@ -84,7 +86,7 @@ func (t DependencyType) MirrorOf() DependencyType {
 
 // Blocks reports whether a job waits for the other one by this type.
 func (t DependencyType) Blocks() bool {
-	return t >= AfterOK && t <= After || t == SyncWith || t == Never
+	return t >= AfterOK && t <= After || t == SyncWith || t == Never || t == AfterReady
 }
 
 // AllowsCount reports whether a type may ask for so many tasks of an array.
@@ -111,7 +113,7 @@ func (w *JobDependency) decode(b []byte) error {
 		}
 		return nil
 	})
-	if err == nil && (w.Type < AfterOK || w.Type > BeforeAny || w.Count < EveryTask || w.Count > roost.MaxTasks) {
+	if err == nil && (w.Type < AfterOK || w.Type > AfterReady || w.Count < EveryTask || w.Count > roost.MaxTasks) {
 		err = fmt.Errorf("%w: a dependency of type %d and count %d", roost.Invalid, w.Type, w.Count)
 	}
 	return err
