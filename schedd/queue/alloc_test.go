@@ -276,3 +276,32 @@ func TestAlterAlloc(t *testing.T) {
 		t.Errorf("an alloc is charged for %v", got)
 	}
 }
+
+// TestDrainMovesAllocs checks that an alloc leaves a drained machine with all services
+// inside, as their budgets allow.
+func TestDrainMovesAllocs(t *testing.T) {
+	d := newTestQueue(t)
+	set := d.submit(3, testAllocAd)
+	web := d.submit(2, fmt.Sprintf(testInsideAd, set)+"; Service = []")
+	for i := range 3 {
+		d.openAlloc(set, i, "n")
+	}
+	for i := range 2 {
+		a, ok := d.putInside(web, set.Task(i), "n")
+		if !ok {
+			t.Fatalf("nothing is inside alloc %d", i)
+		}
+		started, _ := d.queue.RecordStarted(d.now, a)
+		d.apply(started)
+	}
+	batch := d.submit(1, fmt.Sprintf(testInsideAd, set)+"; AllocPlace = \"any\"")
+	if _, ok := d.putInside(batch, set.Task(2), "n"); !ok {
+		t.Fatal("nothing is inside alloc 2")
+	}
+	if got := d.evict(NodeDrain{Node: "n"}); got != "2[0] 1[0]" {
+		t.Fatalf("got %q: one alloc with its service, and none with a task of batch", got)
+	}
+	if got, _ := d.queue.TaskStatus(web.Task(1)); !strings.Contains(got.Reason, "is drained, and it waits") {
+		t.Errorf("the other one says %q", got.Reason)
+	}
+}

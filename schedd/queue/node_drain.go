@@ -78,7 +78,8 @@ func (q *nodeDrains) NextEviction() time.Time { return q.again }
 
 // EvictAttempts decides which of the attempts on a drained machine are ended now. Those
 // of services go elsewhere as the budgets of their jobs allow, and all others may run to
-// their end. After the deadline all of them are ended.
+// their end. An alloc goes with all that is inside. After the deadline all of them are
+// ended.
 func (q *nodeDrains) EvictAttempts(now time.Time, d NodeDrain, attempts []roost.AttemptID) (
 	events []eventlog.JobEvent) {
 	late := !d.Deadline.IsZero() && !now.Before(d.Deadline)
@@ -91,7 +92,7 @@ func (q *nodeDrains) EvictAttempts(now time.Time, d NodeDrain, attempts []roost.
 		events = append(events, e)
 	}
 	budgets := map[uint64]*update.Budget{}
-	var ready []roost.AttemptID
+	var ready, allocs []roost.AttemptID
 	for _, a := range attempts {
 		if !q.IsLive(a) || q.evicted[a] {
 			continue
@@ -102,6 +103,9 @@ func (q *nodeDrains) EvictAttempts(now time.Time, d NodeDrain, attempts []roost.
 		case r.RemoveWanted || r.HoldWanted || r.RequeueWanted || r.Service != nil && r.IsEnding():
 		case late:
 			evict(a, false)
+		case j.spec.IsAlloc:
+			allocs = append(allocs, a)
+		case j.spec.Inside.Alloc != 0: // it goes with its alloc
 		case r.Service == nil || j.state[a.Task.Index] == roost.Suspended:
 		case r.Condition() != update.Ready: // which costs nothing
 			evict(a, false)
@@ -111,29 +115,83 @@ func (q *nodeDrains) EvictAttempts(now time.Time, d NodeDrain, attempts []roost.
 	}
 	for _, a := range ready {
 		j := q.jobs[a.Task.Job.Seq]
-		b := budgets[j.seq]
-		if b == nil {
-			sum := serviceTasks{j}.budget(now.UnixNano())
-			if b = &sum; mutant.Active(mutant.BudgetOfOneCause) {
-				b.Planned, b.Failing = 0, 0
-			}
-			budgets[j.seq] = b
-		}
-		if b.Room() > 0 {
+		if b := q.budgetOf(now, j, budgets); b.Room() > 0 {
 			b.Planned++
 			evict(a, true)
-			continue
+		} else {
+			q.noteWait(j, a.Task.Index, *b)
 		}
-		if b.Changes != 0 {
-			q.lookAgain(time.Unix(0, b.Changes))
+	}
+	for _, a := range allocs {
+		if inside, ok := q.mayMoveAlloc(now, a, budgets); ok {
+			for _, one := range inside {
+				evict(one.AttemptID, one.planned)
+			}
+			evict(a, false)
 		}
-		q.noteWait(j, a.Task.Index, *b)
 	}
 	return events
 }
 
+// budgetOf returns what may be down of a job, with what this round has decided.
+func (q *nodeDrains) budgetOf(now time.Time, j *job, budgets map[uint64]*update.Budget) *update.Budget {
+	b := budgets[j.seq]
+	if b == nil {
+		sum := serviceTasks{j}.budget(now.UnixNano())
+		if b = &sum; mutant.Active(mutant.BudgetOfOneCause) {
+			b.Planned, b.Failing = 0, 0
+		}
+		budgets[j.seq] = b
+	}
+	return b
+}
+
+// movedAttempt is an attempt that goes with its alloc. Planned: the budget of its job is
+// charged.
+type movedAttempt struct {
+	roost.AttemptID
+	planned bool
+}
+
+// mayMoveAlloc decides whether an alloc may go, and charges what is inside. All services
+// inside need room in their budgets, and tasks of batch may run to their end.
+func (q *nodeDrains) mayMoveAlloc(now time.Time, alloc roost.AttemptID,
+	budgets map[uint64]*update.Budget) (inside []movedAttempt, ok bool) {
+	needed := map[*job]int{}
+	for _, seq := range q.inside[alloc.Task.Job.Seq] {
+		j := q.jobs[seq]
+		for i, s := range j.state {
+			r := j.records.Own(i)
+			if !s.IsActive() || r.AllocIndex != alloc.Task.Index || r.AllocAttempt != alloc.Attempt {
+				continue
+			}
+			if r.Service == nil {
+				return nil, false
+			}
+			one := movedAttempt{q.attemptOf(j, i), r.Condition() == update.Ready}
+			if one.planned {
+				needed[j]++
+			}
+			if b := q.budgetOf(now, j, budgets); one.planned && b.Room() < needed[j] {
+				q.noteWait(j, i, *b)
+				return nil, false
+			}
+			if !r.IsEnding() && !q.evicted[one.AttemptID] {
+				inside = append(inside, one)
+			}
+		}
+	}
+	for j, n := range needed {
+		budgets[j.seq].Planned += n
+	}
+	return inside, true
+}
+
 // noteWait notes that a task waits for the budget of its job.
 func (q *nodeDrains) noteWait(j *job, i int, b update.Budget) {
+	if b.Changes != 0 {
+		q.lookAgain(time.Unix(0, b.Changes))
+	}
 	x := j.ownExtras()
 	if x.evictionWaits == nil {
 		x.evictionWaits = map[int]string{}
