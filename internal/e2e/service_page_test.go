@@ -22,6 +22,11 @@ func (p *Pool) submitService(t *testing.T) (service, schedule string) {
     exec  = ["true"]
     every = "1s"
   }
+  update { # it goes on for as long as the test
+    settle       = "1h"
+    ready_within = "2h"
+    progress     = "3h"
+  }
 }
 job "yearly" {
   command = ["true"]
@@ -43,7 +48,7 @@ job "yearly" {
 	}
 	ids := strings.Fields(submit(text, "submit"))
 	first, _, _ := strings.Cut(strings.Replace(text, `"sleep"`, `"sleep", "1000"`, 1), "job \"yearly\"")
-	for _, args := range [][]string{{"wait", "--ready", "--timeout", "1m", ids[0]}, {"update"},
+	for _, args := range [][]string{{"wait", "--ready", "--timeout", "2m", ids[0]}, {"update"},
 		{"update", "--pause", ids[0]}} {
 		if len(args) == 1 {
 			submit(first, args...)
