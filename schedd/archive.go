@@ -3,6 +3,7 @@ package schedd
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -255,10 +256,20 @@ func (j *jobArchive) sweepHistory(now time.Time) error {
 	}
 }
 
-// sweepScripts removes the scripts that no job names any more.
+// sweepScripts removes the scripts that no job names any more, and has the checkpoint
+// server keep those that jobs name.
 func (j *jobArchive) sweepScripts(ctx context.Context, now time.Time) error {
-	return j.transfers.Scripts.Sweep(now, func() (used []queue.UserScript, err error) {
+	inUse := func() (used []queue.UserScript, err error) {
 		err = j.loop.CallLoop(ctx, func(time.Time) { used = j.queue.UserScripts() })
 		return used, err
-	})
+	}
+	err := j.transfers.Scripts.Sweep(now, inUse)
+	if j.node.CellQueue == nil { // of its own users a schedd has the scripts here
+		return err
+	}
+	used, uerr := inUse()
+	if uerr == nil {
+		uerr = j.transfers.RetainScripts(ctx, used)
+	}
+	return errors.Join(err, uerr)
 }

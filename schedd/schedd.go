@@ -228,6 +228,7 @@ func (s *Schedd) assemble() {
 	s.transfers = transfer.New(transfer.Config{
 		Host: s.node.Name, StateDir: s.stateDir(), Identity: s.identity, Log: s.log, Queue: s.queue,
 		Dispatch: s.dispatch, Loop: loop, Fetcher: s.fetcher, Reserve: s.reserve, Users: s.users,
+		FileServer: s.node.ImageServer,
 	})
 	s.leader = negotiation.New(negotiation.Config{
 		Host: s.node.Name, Address: s.node.Schedd.Socket, Started: s.started, Negotiators: s.node.Negotiators,

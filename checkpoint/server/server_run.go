@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -48,6 +49,9 @@ func Run(ctx context.Context, node *config.Node, id *rpc.Identity) error {
 	}
 	images, err := store.Open(own.Dir, int64(own.Max))
 	if err == nil {
+		if own.MaxFilesOfUser > 0 {
+			images.MaxBytesOfUser = int64(own.MaxFilesOfUser)
+		}
 		_, err = images.Sweep(func(store.ImageKey) bool { return true }) // unfinished uploads
 	}
 	if err != nil {
@@ -93,8 +97,10 @@ func (s *Service) runExpiry(ctx context.Context, log *slog.Logger) {
 	defer tick.Stop()
 	for {
 		n, err := s.images.Expire(time.Now().Add(-retention))
+		files, ferr := s.images.ExpireUserFiles(time.Now().Add(-retention))
+		n, err = n+files, errors.Join(err, ferr)
 		if n > 0 || err != nil {
-			log.Info("old checkpoints that were not used were deleted", "count", n, "err", err)
+			log.Info("old checkpoints and files that were not used were deleted", "count", n, "err", err)
 		}
 		select {
 		case <-tick.C:

@@ -2,6 +2,10 @@
 // tasks, a checkpoint server those of many schedds.
 //
 //	DIR/[SCHEDD/]JOB/INDEX.ATTEMPT.SEQUENCE
+//	DIR/.files/NODE/UID/DIGEST
+//
+// The latter are files of users of submit nodes, as scripts of jobs in the queue of the
+// cell. They are named by their contents.
 //
 // An image is there completely or not at all: each upload writes a file of its own beside
 // the name, which is synced, closed, compared with its digest, and renamed. The package
@@ -45,8 +49,13 @@ type Store struct {
 	dir      string
 	maxBytes int64 // most bytes in the store; 0: as many as the disk has room for
 
+	// MaxBytesOfUser is the most bytes of the files of a user of a node.
+	MaxBytesOfUser int64
+
 	mu            sync.Mutex
-	incomingBytes int64 // bytes of images that are being received
+	incomingBytes int64 // bytes of images and files that are being received
+
+	incomingOfUser map[string]int64 // bytes of files that are being received, by their directory
 
 	nameMu      sync.Mutex // held while an image gets a name that must be unused
 	directoryMu sync.Mutex // held while directories are made for an image, and while empty ones are removed
@@ -57,7 +66,8 @@ func Open(dir string, most int64) (*Store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("checkpoints: %w", err)
 	}
-	return &Store{dir: dir, maxBytes: most}, nil
+	return &Store{dir: dir, maxBytes: most, MaxBytesOfUser: DefaultBytesOfUser,
+		incomingOfUser: make(map[string]int64)}, nil
 }
 
 // partialSuffix ends the name of an incomplete file. A random number precedes it.
@@ -169,7 +179,7 @@ func (s *Store) Size(k ImageKey) (int64, error) {
 func (s *Store) Sweep(isWanted func(ImageKey) bool) (n int, err error) {
 	err = filepath.WalkDir(s.dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
-			return err
+			return skipUserFiles(d, err)
 		}
 		if k, ok := s.parsePath(path); ok && isWanted(k) {
 			return nil
@@ -216,7 +226,7 @@ func (s *Store) parsePath(path string) (k ImageKey, ok bool) {
 func (s *Store) Expire(before time.Time) (n int, err error) {
 	err = filepath.WalkDir(s.dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
-			return ignoreNotExist(err)
+			return skipUserFiles(d, ignoreNotExist(err))
 		}
 		info, err := d.Info()
 		k, ok := s.parsePath(path)

@@ -145,6 +145,8 @@ type CheckpointServerSettings struct {
 	Listen []string
 	Dir    string      // directory of the images
 	Max    roost.Bytes // the most bytes of all images; 0: what the disk has room for
+
+	MaxFilesOfUser roost.Bytes // the most bytes of the files of a user of a node; 0: 10 GiB
 }
 
 // AccountantSettings configures the accountant on a node.

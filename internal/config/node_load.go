@@ -166,6 +166,7 @@ func readNode(p *problemList, body *hclsyntax.Body) *Node {
 		i.readAddresses("listen", &n.Images.Listen)
 		i.readText("dir", &n.Images.Dir)
 		i.readSize("max_size", `"500GiB"`, &n.Images.Max)
+		i.readSize("max_files_of_user", `"10GiB"`, &n.Images.MaxFilesOfUser)
 		i.reportUnknown()
 	}
 	s.readObservers(n)

@@ -66,6 +66,7 @@ func Write(n *Node) []byte {
 		b.writeList("listen", i.Listen)
 		b.writeText("dir", i.Dir)
 		b.writeSize("max_size", i.Max)
+		b.writeSize("max_files_of_user", i.MaxFilesOfUser)
 	}
 	w.writeMetrics(n.Metrics)
 	w.writeAccountant(n.Accountant)

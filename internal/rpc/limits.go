@@ -197,9 +197,12 @@ func machineSizes() map[string]int {
 		guard + "Mine":    smallMessageSize,
 		guard + "Present": smallMessageSize,
 
-		images + "Put":    ordinaryMessageSize, // parts of 256 KiB
-		images + "Get":    smallMessageSize,
-		images + "Remove": smallMessageSize,
+		images + "Put":         ordinaryMessageSize, // parts of 256 KiB
+		images + "Get":         smallMessageSize,
+		images + "PutFile":     ordinaryMessageSize, // parts of 256 KiB
+		images + "GetFile":     smallMessageSize,
+		images + "RetainFiles": ordinaryMessageSize,
+		images + "Remove":      smallMessageSize,
 	}
 }
 

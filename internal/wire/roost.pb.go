@@ -326,7 +326,7 @@ func (x IdleSource_Health) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use IdleSource_Health.Descriptor instead.
 func (IdleSource_Health) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{105, 0}
+	return file_roost_proto_rawDescGZIP(), []int{109, 0}
 }
 
 // NeighbourWatch follows jobs for a user of the calling schedd.
@@ -7009,6 +7009,215 @@ func (x *SignedImageRight) GetCertificates() [][]byte {
 	return nil
 }
 
+// UserFile names a file by its contents, among those of a user of a submit node.
+type UserFile struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Node          string                 `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
+	Uid           uint32                 `protobuf:"varint,2,opt,name=uid,proto3" json:"uid,omitempty"`
+	Digest        string                 `protobuf:"bytes,3,opt,name=digest,proto3" json:"digest,omitempty"` // the SHA-256 in hexadecimal
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UserFile) Reset() {
+	*x = UserFile{}
+	mi := &file_roost_proto_msgTypes[75]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UserFile) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UserFile) ProtoMessage() {}
+
+func (x *UserFile) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[75]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UserFile.ProtoReflect.Descriptor instead.
+func (*UserFile) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{75}
+}
+
+func (x *UserFile) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *UserFile) GetUid() uint32 {
+	if x != nil {
+		return x.Uid
+	}
+	return 0
+}
+
+func (x *UserFile) GetDigest() string {
+	if x != nil {
+		return x.Digest
+	}
+	return ""
+}
+
+type UserFilePart struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	File          *UserFile              `protobuf:"bytes,1,opt,name=file,proto3" json:"file,omitempty"`  // in the first message to the server
+	Size          int64                  `protobuf:"varint,2,opt,name=size,proto3" json:"size,omitempty"` // likewise: bytes of the whole
+	Data          []byte                 `protobuf:"bytes,3,opt,name=data,proto3" json:"data,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UserFilePart) Reset() {
+	*x = UserFilePart{}
+	mi := &file_roost_proto_msgTypes[76]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UserFilePart) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UserFilePart) ProtoMessage() {}
+
+func (x *UserFilePart) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[76]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UserFilePart.ProtoReflect.Descriptor instead.
+func (*UserFilePart) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{76}
+}
+
+func (x *UserFilePart) GetFile() *UserFile {
+	if x != nil {
+		return x.File
+	}
+	return nil
+}
+
+func (x *UserFilePart) GetSize() int64 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
+func (x *UserFilePart) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
+type RetainFilesRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Files         []*UserFile            `protobuf:"bytes,1,rep,name=files,proto3" json:"files,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RetainFilesRequest) Reset() {
+	*x = RetainFilesRequest{}
+	mi := &file_roost_proto_msgTypes[77]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RetainFilesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RetainFilesRequest) ProtoMessage() {}
+
+func (x *RetainFilesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[77]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RetainFilesRequest.ProtoReflect.Descriptor instead.
+func (*RetainFilesRequest) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{77}
+}
+
+func (x *RetainFilesRequest) GetFiles() []*UserFile {
+	if x != nil {
+		return x.Files
+	}
+	return nil
+}
+
+type RetainFilesReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Missing       []*UserFile            `protobuf:"bytes,1,rep,name=missing,proto3" json:"missing,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RetainFilesReply) Reset() {
+	*x = RetainFilesReply{}
+	mi := &file_roost_proto_msgTypes[78]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RetainFilesReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RetainFilesReply) ProtoMessage() {}
+
+func (x *RetainFilesReply) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[78]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RetainFilesReply.ProtoReflect.Descriptor instead.
+func (*RetainFilesReply) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{78}
+}
+
+func (x *RetainFilesReply) GetMissing() []*UserFile {
+	if x != nil {
+		return x.Missing
+	}
+	return nil
+}
+
 type RemoveImageReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Removed       bool                   `protobuf:"varint,1,opt,name=removed,proto3" json:"removed,omitempty"`
@@ -7018,7 +7227,7 @@ type RemoveImageReply struct {
 
 func (x *RemoveImageReply) Reset() {
 	*x = RemoveImageReply{}
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7030,7 +7239,7 @@ func (x *RemoveImageReply) String() string {
 func (*RemoveImageReply) ProtoMessage() {}
 
 func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7043,7 +7252,7 @@ func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveImageReply.ProtoReflect.Descriptor instead.
 func (*RemoveImageReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{75}
+	return file_roost_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *RemoveImageReply) GetRemoved() bool {
@@ -7065,7 +7274,7 @@ type Vacate struct {
 
 func (x *Vacate) Reset() {
 	*x = Vacate{}
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7077,7 +7286,7 @@ func (x *Vacate) String() string {
 func (*Vacate) ProtoMessage() {}
 
 func (x *Vacate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7090,7 +7299,7 @@ func (x *Vacate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vacate.ProtoReflect.Descriptor instead.
 func (*Vacate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{76}
+	return file_roost_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *Vacate) GetAttempt() *scheddapi.AttemptRef {
@@ -7130,7 +7339,7 @@ type Acknowledge struct {
 
 func (x *Acknowledge) Reset() {
 	*x = Acknowledge{}
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7142,7 +7351,7 @@ func (x *Acknowledge) String() string {
 func (*Acknowledge) ProtoMessage() {}
 
 func (x *Acknowledge) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7155,7 +7364,7 @@ func (x *Acknowledge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Acknowledge.ProtoReflect.Descriptor instead.
 func (*Acknowledge) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{77}
+	return file_roost_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *Acknowledge) GetAttempts() []*scheddapi.AttemptRef {
@@ -7174,7 +7383,7 @@ type ReleaseClaim struct {
 
 func (x *ReleaseClaim) Reset() {
 	*x = ReleaseClaim{}
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7186,7 +7395,7 @@ func (x *ReleaseClaim) String() string {
 func (*ReleaseClaim) ProtoMessage() {}
 
 func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7199,7 +7408,7 @@ func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseClaim.ProtoReflect.Descriptor instead.
 func (*ReleaseClaim) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{78}
+	return file_roost_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *ReleaseClaim) GetClaim() uint64 {
@@ -7224,7 +7433,7 @@ type RenewLeases struct {
 
 func (x *RenewLeases) Reset() {
 	*x = RenewLeases{}
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7236,7 +7445,7 @@ func (x *RenewLeases) String() string {
 func (*RenewLeases) ProtoMessage() {}
 
 func (x *RenewLeases) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7249,7 +7458,7 @@ func (x *RenewLeases) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewLeases.ProtoReflect.Descriptor instead.
 func (*RenewLeases) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{79}
+	return file_roost_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *RenewLeases) GetHeard() uint64 {
@@ -7297,7 +7506,7 @@ type FromStartd struct {
 
 func (x *FromStartd) Reset() {
 	*x = FromStartd{}
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7309,7 +7518,7 @@ func (x *FromStartd) String() string {
 func (*FromStartd) ProtoMessage() {}
 
 func (x *FromStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7322,7 +7531,7 @@ func (x *FromStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromStartd.ProtoReflect.Descriptor instead.
 func (*FromStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{80}
+	return file_roost_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *FromStartd) GetOf() isFromStartd_Of {
@@ -7548,7 +7757,7 @@ type TaskHealth struct {
 
 func (x *TaskHealth) Reset() {
 	*x = TaskHealth{}
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7560,7 +7769,7 @@ func (x *TaskHealth) String() string {
 func (*TaskHealth) ProtoMessage() {}
 
 func (x *TaskHealth) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7573,7 +7782,7 @@ func (x *TaskHealth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskHealth.ProtoReflect.Descriptor instead.
 func (*TaskHealth) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{81}
+	return file_roost_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *TaskHealth) GetAttempt() *scheddapi.AttemptRef {
@@ -7637,7 +7846,7 @@ type ReachWanted struct {
 
 func (x *ReachWanted) Reset() {
 	*x = ReachWanted{}
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7649,7 +7858,7 @@ func (x *ReachWanted) String() string {
 func (*ReachWanted) ProtoMessage() {}
 
 func (x *ReachWanted) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7662,7 +7871,7 @@ func (x *ReachWanted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachWanted.ProtoReflect.Descriptor instead.
 func (*ReachWanted) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{82}
+	return file_roost_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *ReachWanted) GetAttempt() *scheddapi.AttemptRef {
@@ -7692,7 +7901,7 @@ type ReachCall struct {
 
 func (x *ReachCall) Reset() {
 	*x = ReachCall{}
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7704,7 +7913,7 @@ func (x *ReachCall) String() string {
 func (*ReachCall) ProtoMessage() {}
 
 func (x *ReachCall) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7717,7 +7926,7 @@ func (x *ReachCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachCall.ProtoReflect.Descriptor instead.
 func (*ReachCall) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{83}
+	return file_roost_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *ReachCall) GetCommand() []string {
@@ -7768,7 +7977,7 @@ type ReachOutput struct {
 
 func (x *ReachOutput) Reset() {
 	*x = ReachOutput{}
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7780,7 +7989,7 @@ func (x *ReachOutput) String() string {
 func (*ReachOutput) ProtoMessage() {}
 
 func (x *ReachOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7793,7 +8002,7 @@ func (x *ReachOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachOutput.ProtoReflect.Descriptor instead.
 func (*ReachOutput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{84}
+	return file_roost_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *ReachOutput) GetAttempt() *scheddapi.AttemptRef {
@@ -7881,7 +8090,7 @@ type SessionWelcome struct {
 
 func (x *SessionWelcome) Reset() {
 	*x = SessionWelcome{}
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7893,7 +8102,7 @@ func (x *SessionWelcome) String() string {
 func (*SessionWelcome) ProtoMessage() {}
 
 func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7906,7 +8115,7 @@ func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionWelcome.ProtoReflect.Descriptor instead.
 func (*SessionWelcome) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{85}
+	return file_roost_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *SessionWelcome) GetNode() string {
@@ -7963,7 +8172,7 @@ type ClaimState struct {
 
 func (x *ClaimState) Reset() {
 	*x = ClaimState{}
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7975,7 +8184,7 @@ func (x *ClaimState) String() string {
 func (*ClaimState) ProtoMessage() {}
 
 func (x *ClaimState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7988,7 +8197,7 @@ func (x *ClaimState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimState.ProtoReflect.Descriptor instead.
 func (*ClaimState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{86}
+	return file_roost_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *ClaimState) GetClaim() uint64 {
@@ -8080,7 +8289,7 @@ type ClaimReady struct {
 
 func (x *ClaimReady) Reset() {
 	*x = ClaimReady{}
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8092,7 +8301,7 @@ func (x *ClaimReady) String() string {
 func (*ClaimReady) ProtoMessage() {}
 
 func (x *ClaimReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8105,7 +8314,7 @@ func (x *ClaimReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReady.ProtoReflect.Descriptor instead.
 func (*ClaimReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{87}
+	return file_roost_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *ClaimReady) GetClaim() uint64 {
@@ -8135,7 +8344,7 @@ type Suspended struct {
 
 func (x *Suspended) Reset() {
 	*x = Suspended{}
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8147,7 +8356,7 @@ func (x *Suspended) String() string {
 func (*Suspended) ProtoMessage() {}
 
 func (x *Suspended) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8160,7 +8369,7 @@ func (x *Suspended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Suspended.ProtoReflect.Descriptor instead.
 func (*Suspended) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{88}
+	return file_roost_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *Suspended) GetAttempt() *scheddapi.AttemptRef {
@@ -8204,7 +8413,7 @@ type ClaimReply struct {
 
 func (x *ClaimReply) Reset() {
 	*x = ClaimReply{}
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8216,7 +8425,7 @@ func (x *ClaimReply) String() string {
 func (*ClaimReply) ProtoMessage() {}
 
 func (x *ClaimReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8229,7 +8438,7 @@ func (x *ClaimReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReply.ProtoReflect.Descriptor instead.
 func (*ClaimReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{89}
+	return file_roost_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *ClaimReply) GetGrant() uint64 {
@@ -8315,7 +8524,7 @@ type InputReady struct {
 
 func (x *InputReady) Reset() {
 	*x = InputReady{}
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8327,7 +8536,7 @@ func (x *InputReady) String() string {
 func (*InputReady) ProtoMessage() {}
 
 func (x *InputReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8340,7 +8549,7 @@ func (x *InputReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputReady.ProtoReflect.Descriptor instead.
 func (*InputReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{90}
+	return file_roost_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *InputReady) GetAttempt() *scheddapi.AttemptRef {
@@ -8381,7 +8590,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8393,7 +8602,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8406,7 +8615,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{91}
+	return file_roost_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *Started) GetAttempt() *scheddapi.AttemptRef {
@@ -8449,7 +8658,7 @@ type Exited struct {
 
 func (x *Exited) Reset() {
 	*x = Exited{}
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8461,7 +8670,7 @@ func (x *Exited) String() string {
 func (*Exited) ProtoMessage() {}
 
 func (x *Exited) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8474,7 +8683,7 @@ func (x *Exited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exited.ProtoReflect.Descriptor instead.
 func (*Exited) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{92}
+	return file_roost_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *Exited) GetAttempt() *scheddapi.AttemptRef {
@@ -8576,7 +8785,7 @@ type CheckpointTaken struct {
 
 func (x *CheckpointTaken) Reset() {
 	*x = CheckpointTaken{}
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8588,7 +8797,7 @@ func (x *CheckpointTaken) String() string {
 func (*CheckpointTaken) ProtoMessage() {}
 
 func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8601,7 +8810,7 @@ func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointTaken.ProtoReflect.Descriptor instead.
 func (*CheckpointTaken) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{93}
+	return file_roost_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *CheckpointTaken) GetAttempt() *scheddapi.AttemptRef {
@@ -8648,7 +8857,7 @@ type UsageReport struct {
 
 func (x *UsageReport) Reset() {
 	*x = UsageReport{}
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8660,7 +8869,7 @@ func (x *UsageReport) String() string {
 func (*UsageReport) ProtoMessage() {}
 
 func (x *UsageReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8673,7 +8882,7 @@ func (x *UsageReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageReport.ProtoReflect.Descriptor instead.
 func (*UsageReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{94}
+	return file_roost_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *UsageReport) GetAttempts() []*AttemptUsage {
@@ -8697,7 +8906,7 @@ type AttemptUsage struct {
 
 func (x *AttemptUsage) Reset() {
 	*x = AttemptUsage{}
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8709,7 +8918,7 @@ func (x *AttemptUsage) String() string {
 func (*AttemptUsage) ProtoMessage() {}
 
 func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8722,7 +8931,7 @@ func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptUsage.ProtoReflect.Descriptor instead.
 func (*AttemptUsage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{95}
+	return file_roost_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *AttemptUsage) GetAttempt() *scheddapi.AttemptRef {
@@ -8763,7 +8972,7 @@ type ClaimLost struct {
 
 func (x *ClaimLost) Reset() {
 	*x = ClaimLost{}
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8775,7 +8984,7 @@ func (x *ClaimLost) String() string {
 func (*ClaimLost) ProtoMessage() {}
 
 func (x *ClaimLost) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8788,7 +8997,7 @@ func (x *ClaimLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimLost.ProtoReflect.Descriptor instead.
 func (*ClaimLost) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{96}
+	return file_roost_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *ClaimLost) GetClaim() uint64 {
@@ -8814,7 +9023,7 @@ type LeasesRenewed struct {
 
 func (x *LeasesRenewed) Reset() {
 	*x = LeasesRenewed{}
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8826,7 +9035,7 @@ func (x *LeasesRenewed) String() string {
 func (*LeasesRenewed) ProtoMessage() {}
 
 func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8839,7 +9048,7 @@ func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeasesRenewed.ProtoReflect.Descriptor instead.
 func (*LeasesRenewed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{97}
+	return file_roost_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *LeasesRenewed) GetWord() uint64 {
@@ -8862,7 +9071,7 @@ type FileEntry struct {
 
 func (x *FileEntry) Reset() {
 	*x = FileEntry{}
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8874,7 +9083,7 @@ func (x *FileEntry) String() string {
 func (*FileEntry) ProtoMessage() {}
 
 func (x *FileEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8887,7 +9096,7 @@ func (x *FileEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileEntry.ProtoReflect.Descriptor instead.
 func (*FileEntry) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{98}
+	return file_roost_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *FileEntry) GetName() string {
@@ -8947,7 +9156,7 @@ type FileChunk struct {
 
 func (x *FileChunk) Reset() {
 	*x = FileChunk{}
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8959,7 +9168,7 @@ func (x *FileChunk) String() string {
 func (*FileChunk) ProtoMessage() {}
 
 func (x *FileChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8972,7 +9181,7 @@ func (x *FileChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileChunk.ProtoReflect.Descriptor instead.
 func (*FileChunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{99}
+	return file_roost_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *FileChunk) GetSchedd() string {
@@ -9056,7 +9265,7 @@ type TransferTotals struct {
 
 func (x *TransferTotals) Reset() {
 	*x = TransferTotals{}
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9068,7 +9277,7 @@ func (x *TransferTotals) String() string {
 func (*TransferTotals) ProtoMessage() {}
 
 func (x *TransferTotals) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9081,7 +9290,7 @@ func (x *TransferTotals) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferTotals.ProtoReflect.Descriptor instead.
 func (*TransferTotals) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{100}
+	return file_roost_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *TransferTotals) GetFiles() uint64 {
@@ -9108,7 +9317,7 @@ type PutReply struct {
 
 func (x *PutReply) Reset() {
 	*x = PutReply{}
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9120,7 +9329,7 @@ func (x *PutReply) String() string {
 func (*PutReply) ProtoMessage() {}
 
 func (x *PutReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9133,7 +9342,7 @@ func (x *PutReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutReply.ProtoReflect.Descriptor instead.
 func (*PutReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{101}
+	return file_roost_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *PutReply) GetFiles() uint32 {
@@ -9162,7 +9371,7 @@ type FetchRequest struct {
 
 func (x *FetchRequest) Reset() {
 	*x = FetchRequest{}
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9174,7 +9383,7 @@ func (x *FetchRequest) String() string {
 func (*FetchRequest) ProtoMessage() {}
 
 func (x *FetchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9187,7 +9396,7 @@ func (x *FetchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchRequest.ProtoReflect.Descriptor instead.
 func (*FetchRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{102}
+	return file_roost_proto_rawDescGZIP(), []int{106}
 }
 
 func (x *FetchRequest) GetSchedd() string {
@@ -9232,7 +9441,7 @@ type TailRequest struct {
 
 func (x *TailRequest) Reset() {
 	*x = TailRequest{}
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9244,7 +9453,7 @@ func (x *TailRequest) String() string {
 func (*TailRequest) ProtoMessage() {}
 
 func (x *TailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9257,7 +9466,7 @@ func (x *TailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailRequest.ProtoReflect.Descriptor instead.
 func (*TailRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{103}
+	return file_roost_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *TailRequest) GetSchedd() string {
@@ -9340,7 +9549,7 @@ type GuardSigns struct {
 
 func (x *GuardSigns) Reset() {
 	*x = GuardSigns{}
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9352,7 +9561,7 @@ func (x *GuardSigns) String() string {
 func (*GuardSigns) ProtoMessage() {}
 
 func (x *GuardSigns) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9365,7 +9574,7 @@ func (x *GuardSigns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardSigns.ProtoReflect.Descriptor instead.
 func (*GuardSigns) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{104}
+	return file_roost_proto_rawDescGZIP(), []int{108}
 }
 
 func (x *GuardSigns) GetSequence() uint64 {
@@ -9508,7 +9717,7 @@ type IdleSource struct {
 
 func (x *IdleSource) Reset() {
 	*x = IdleSource{}
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9520,7 +9729,7 @@ func (x *IdleSource) String() string {
 func (*IdleSource) ProtoMessage() {}
 
 func (x *IdleSource) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9533,7 +9742,7 @@ func (x *IdleSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IdleSource.ProtoReflect.Descriptor instead.
 func (*IdleSource) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{105}
+	return file_roost_proto_rawDescGZIP(), []int{109}
 }
 
 func (x *IdleSource) GetName() string {
@@ -9583,7 +9792,7 @@ type Pause struct {
 
 func (x *Pause) Reset() {
 	*x = Pause{}
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9595,7 +9804,7 @@ func (x *Pause) String() string {
 func (*Pause) ProtoMessage() {}
 
 func (x *Pause) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9608,7 +9817,7 @@ func (x *Pause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pause.ProtoReflect.Descriptor instead.
 func (*Pause) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{106}
+	return file_roost_proto_rawDescGZIP(), []int{110}
 }
 
 func (x *Pause) GetUntil() int64 {
@@ -9659,7 +9868,7 @@ type GuardReport struct {
 
 func (x *GuardReport) Reset() {
 	*x = GuardReport{}
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9671,7 +9880,7 @@ func (x *GuardReport) String() string {
 func (*GuardReport) ProtoMessage() {}
 
 func (x *GuardReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9684,7 +9893,7 @@ func (x *GuardReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardReport.ProtoReflect.Descriptor instead.
 func (*GuardReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{107}
+	return file_roost_proto_rawDescGZIP(), []int{111}
 }
 
 func (x *GuardReport) GetStartd() string {
@@ -9762,7 +9971,7 @@ type OwnerFreeze struct {
 
 func (x *OwnerFreeze) Reset() {
 	*x = OwnerFreeze{}
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9774,7 +9983,7 @@ func (x *OwnerFreeze) String() string {
 func (*OwnerFreeze) ProtoMessage() {}
 
 func (x *OwnerFreeze) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9787,7 +9996,7 @@ func (x *OwnerFreeze) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerFreeze.ProtoReflect.Descriptor instead.
 func (*OwnerFreeze) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{108}
+	return file_roost_proto_rawDescGZIP(), []int{112}
 }
 
 func (x *OwnerFreeze) GetAt() int64 {
@@ -9827,7 +10036,7 @@ type Tenant struct {
 
 func (x *Tenant) Reset() {
 	*x = Tenant{}
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9839,7 +10048,7 @@ func (x *Tenant) String() string {
 func (*Tenant) ProtoMessage() {}
 
 func (x *Tenant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9852,7 +10061,7 @@ func (x *Tenant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tenant.ProtoReflect.Descriptor instead.
 func (*Tenant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{109}
+	return file_roost_proto_rawDescGZIP(), []int{113}
 }
 
 func (x *Tenant) GetTask() string {
@@ -9921,7 +10130,7 @@ type PauseRequest struct {
 
 func (x *PauseRequest) Reset() {
 	*x = PauseRequest{}
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9933,7 +10142,7 @@ func (x *PauseRequest) String() string {
 func (*PauseRequest) ProtoMessage() {}
 
 func (x *PauseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9946,7 +10155,7 @@ func (x *PauseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseRequest.ProtoReflect.Descriptor instead.
 func (*PauseRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{110}
+	return file_roost_proto_rawDescGZIP(), []int{114}
 }
 
 func (x *PauseRequest) GetUntil() int64 {
@@ -9971,7 +10180,7 @@ type ResumeRequest struct {
 
 func (x *ResumeRequest) Reset() {
 	*x = ResumeRequest{}
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9983,7 +10192,7 @@ func (x *ResumeRequest) String() string {
 func (*ResumeRequest) ProtoMessage() {}
 
 func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9996,7 +10205,7 @@ func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{111}
+	return file_roost_proto_rawDescGZIP(), []int{115}
 }
 
 type OwnerReply struct {
@@ -10010,7 +10219,7 @@ type OwnerReply struct {
 
 func (x *OwnerReply) Reset() {
 	*x = OwnerReply{}
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10022,7 +10231,7 @@ func (x *OwnerReply) String() string {
 func (*OwnerReply) ProtoMessage() {}
 
 func (x *OwnerReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10035,7 +10244,7 @@ func (x *OwnerReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerReply.ProtoReflect.Descriptor instead.
 func (*OwnerReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{112}
+	return file_roost_proto_rawDescGZIP(), []int{116}
 }
 
 func (x *OwnerReply) GetPause() *Pause {
@@ -10067,7 +10276,7 @@ type MineRequest struct {
 
 func (x *MineRequest) Reset() {
 	*x = MineRequest{}
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10079,7 +10288,7 @@ func (x *MineRequest) String() string {
 func (*MineRequest) ProtoMessage() {}
 
 func (x *MineRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10092,7 +10301,7 @@ func (x *MineRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineRequest.ProtoReflect.Descriptor instead.
 func (*MineRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{113}
+	return file_roost_proto_rawDescGZIP(), []int{117}
 }
 
 type MineReply struct {
@@ -10106,7 +10315,7 @@ type MineReply struct {
 
 func (x *MineReply) Reset() {
 	*x = MineReply{}
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10118,7 +10327,7 @@ func (x *MineReply) String() string {
 func (*MineReply) ProtoMessage() {}
 
 func (x *MineReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10131,7 +10340,7 @@ func (x *MineReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineReply.ProtoReflect.Descriptor instead.
 func (*MineReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{114}
+	return file_roost_proto_rawDescGZIP(), []int{118}
 }
 
 func (x *MineReply) GetSigns() *GuardSigns {
@@ -10169,7 +10378,7 @@ type PresentRequest struct {
 
 func (x *PresentRequest) Reset() {
 	*x = PresentRequest{}
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10181,7 +10390,7 @@ func (x *PresentRequest) String() string {
 func (*PresentRequest) ProtoMessage() {}
 
 func (x *PresentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10194,7 +10403,7 @@ func (x *PresentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentRequest.ProtoReflect.Descriptor instead.
 func (*PresentRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{115}
+	return file_roost_proto_rawDescGZIP(), []int{119}
 }
 
 func (x *PresentRequest) GetInput() int64 {
@@ -10233,7 +10442,7 @@ type PresentReply struct {
 
 func (x *PresentReply) Reset() {
 	*x = PresentReply{}
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[120]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10245,7 +10454,7 @@ func (x *PresentReply) String() string {
 func (*PresentReply) ProtoMessage() {}
 
 func (x *PresentReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[120]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10258,7 +10467,7 @@ func (x *PresentReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentReply.ProtoReflect.Descriptor instead.
 func (*PresentReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{116}
+	return file_roost_proto_rawDescGZIP(), []int{120}
 }
 
 type GreetRequest struct {
@@ -10269,7 +10478,7 @@ type GreetRequest struct {
 
 func (x *GreetRequest) Reset() {
 	*x = GreetRequest{}
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[121]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10281,7 +10490,7 @@ func (x *GreetRequest) String() string {
 func (*GreetRequest) ProtoMessage() {}
 
 func (x *GreetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[121]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10294,7 +10503,7 @@ func (x *GreetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetRequest.ProtoReflect.Descriptor instead.
 func (*GreetRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{117}
+	return file_roost_proto_rawDescGZIP(), []int{121}
 }
 
 type GreetReply struct {
@@ -10307,7 +10516,7 @@ type GreetReply struct {
 
 func (x *GreetReply) Reset() {
 	*x = GreetReply{}
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[122]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10319,7 +10528,7 @@ func (x *GreetReply) String() string {
 func (*GreetReply) ProtoMessage() {}
 
 func (x *GreetReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[122]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10332,7 +10541,7 @@ func (x *GreetReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetReply.ProtoReflect.Descriptor instead.
 func (*GreetReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{118}
+	return file_roost_proto_rawDescGZIP(), []int{122}
 }
 
 func (x *GreetReply) GetPool() string {
@@ -10364,7 +10573,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[123]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10376,7 +10585,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[123]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10389,7 +10598,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{119}
+	return file_roost_proto_rawDescGZIP(), []int{123}
 }
 
 func (x *JoinRequest) GetSecret() []byte {
@@ -10445,7 +10654,7 @@ type JoinReply struct {
 
 func (x *JoinReply) Reset() {
 	*x = JoinReply{}
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[124]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10457,7 +10666,7 @@ func (x *JoinReply) String() string {
 func (*JoinReply) ProtoMessage() {}
 
 func (x *JoinReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[124]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10470,7 +10679,7 @@ func (x *JoinReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinReply.ProtoReflect.Descriptor instead.
 func (*JoinReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{120}
+	return file_roost_proto_rawDescGZIP(), []int{124}
 }
 
 func (x *JoinReply) GetCertificate() []byte {
@@ -10552,7 +10761,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[125]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10564,7 +10773,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[125]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10577,7 +10786,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{121}
+	return file_roost_proto_rawDescGZIP(), []int{125}
 }
 
 func (x *RenewRequest) GetRequest() []byte {
@@ -10596,7 +10805,7 @@ type RenewReply struct {
 
 func (x *RenewReply) Reset() {
 	*x = RenewReply{}
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[126]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10608,7 +10817,7 @@ func (x *RenewReply) String() string {
 func (*RenewReply) ProtoMessage() {}
 
 func (x *RenewReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[126]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10621,7 +10830,7 @@ func (x *RenewReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewReply.ProtoReflect.Descriptor instead.
 func (*RenewReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{122}
+	return file_roost_proto_rawDescGZIP(), []int{126}
 }
 
 func (x *RenewReply) GetCertificate() []byte {
@@ -10639,7 +10848,7 @@ type LeaveRequest struct {
 
 func (x *LeaveRequest) Reset() {
 	*x = LeaveRequest{}
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[127]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10651,7 +10860,7 @@ func (x *LeaveRequest) String() string {
 func (*LeaveRequest) ProtoMessage() {}
 
 func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[127]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10664,7 +10873,7 @@ func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveRequest.ProtoReflect.Descriptor instead.
 func (*LeaveRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{123}
+	return file_roost_proto_rawDescGZIP(), []int{127}
 }
 
 type LeaveReply struct {
@@ -10675,7 +10884,7 @@ type LeaveReply struct {
 
 func (x *LeaveReply) Reset() {
 	*x = LeaveReply{}
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[128]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10687,7 +10896,7 @@ func (x *LeaveReply) String() string {
 func (*LeaveReply) ProtoMessage() {}
 
 func (x *LeaveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[128]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10700,7 +10909,7 @@ func (x *LeaveReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveReply.ProtoReflect.Descriptor instead.
 func (*LeaveReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{124}
+	return file_roost_proto_rawDescGZIP(), []int{128}
 }
 
 type RevokedRequest struct {
@@ -10712,7 +10921,7 @@ type RevokedRequest struct {
 
 func (x *RevokedRequest) Reset() {
 	*x = RevokedRequest{}
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[129]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10724,7 +10933,7 @@ func (x *RevokedRequest) String() string {
 func (*RevokedRequest) ProtoMessage() {}
 
 func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[129]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10737,7 +10946,7 @@ func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedRequest.ProtoReflect.Descriptor instead.
 func (*RevokedRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{125}
+	return file_roost_proto_rawDescGZIP(), []int{129}
 }
 
 func (x *RevokedRequest) GetNumber() int64 {
@@ -10756,7 +10965,7 @@ type RevokedReply struct {
 
 func (x *RevokedReply) Reset() {
 	*x = RevokedReply{}
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[130]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10768,7 +10977,7 @@ func (x *RevokedReply) String() string {
 func (*RevokedReply) ProtoMessage() {}
 
 func (x *RevokedReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[130]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10781,7 +10990,7 @@ func (x *RevokedReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedReply.ProtoReflect.Descriptor instead.
 func (*RevokedReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{126}
+	return file_roost_proto_rawDescGZIP(), []int{130}
 }
 
 func (x *RevokedReply) GetList() []byte {
@@ -10802,7 +11011,7 @@ type MakeTokenRequest struct {
 
 func (x *MakeTokenRequest) Reset() {
 	*x = MakeTokenRequest{}
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[131]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10814,7 +11023,7 @@ func (x *MakeTokenRequest) String() string {
 func (*MakeTokenRequest) ProtoMessage() {}
 
 func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[131]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10827,7 +11036,7 @@ func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenRequest.ProtoReflect.Descriptor instead.
 func (*MakeTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{127}
+	return file_roost_proto_rawDescGZIP(), []int{131}
 }
 
 func (x *MakeTokenRequest) GetPart() string {
@@ -10862,7 +11071,7 @@ type MakeTokenReply struct {
 
 func (x *MakeTokenReply) Reset() {
 	*x = MakeTokenReply{}
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[132]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10874,7 +11083,7 @@ func (x *MakeTokenReply) String() string {
 func (*MakeTokenReply) ProtoMessage() {}
 
 func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[132]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10887,7 +11096,7 @@ func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenReply.ProtoReflect.Descriptor instead.
 func (*MakeTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{128}
+	return file_roost_proto_rawDescGZIP(), []int{132}
 }
 
 func (x *MakeTokenReply) GetToken() string {
@@ -10927,7 +11136,7 @@ type TokenInfo struct {
 
 func (x *TokenInfo) Reset() {
 	*x = TokenInfo{}
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[133]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10939,7 +11148,7 @@ func (x *TokenInfo) String() string {
 func (*TokenInfo) ProtoMessage() {}
 
 func (x *TokenInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[133]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10952,7 +11161,7 @@ func (x *TokenInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenInfo.ProtoReflect.Descriptor instead.
 func (*TokenInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{129}
+	return file_roost_proto_rawDescGZIP(), []int{133}
 }
 
 func (x *TokenInfo) GetId() string {
@@ -11020,7 +11229,7 @@ type RemoveTokenRequest struct {
 
 func (x *RemoveTokenRequest) Reset() {
 	*x = RemoveTokenRequest{}
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[134]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11032,7 +11241,7 @@ func (x *RemoveTokenRequest) String() string {
 func (*RemoveTokenRequest) ProtoMessage() {}
 
 func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[134]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11045,7 +11254,7 @@ func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenRequest.ProtoReflect.Descriptor instead.
 func (*RemoveTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{130}
+	return file_roost_proto_rawDescGZIP(), []int{134}
 }
 
 func (x *RemoveTokenRequest) GetId() string {
@@ -11064,7 +11273,7 @@ type RemoveTokenReply struct {
 
 func (x *RemoveTokenReply) Reset() {
 	*x = RemoveTokenReply{}
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[135]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11076,7 +11285,7 @@ func (x *RemoveTokenReply) String() string {
 func (*RemoveTokenReply) ProtoMessage() {}
 
 func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[135]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11089,7 +11298,7 @@ func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenReply.ProtoReflect.Descriptor instead.
 func (*RemoveTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{131}
+	return file_roost_proto_rawDescGZIP(), []int{135}
 }
 
 func (x *RemoveTokenReply) GetRemoved() *TokenInfo {
@@ -11107,7 +11316,7 @@ type MembersRequest struct {
 
 func (x *MembersRequest) Reset() {
 	*x = MembersRequest{}
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[136]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11119,7 +11328,7 @@ func (x *MembersRequest) String() string {
 func (*MembersRequest) ProtoMessage() {}
 
 func (x *MembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[136]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11132,7 +11341,7 @@ func (x *MembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersRequest.ProtoReflect.Descriptor instead.
 func (*MembersRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{132}
+	return file_roost_proto_rawDescGZIP(), []int{136}
 }
 
 type MembersReply struct {
@@ -11145,7 +11354,7 @@ type MembersReply struct {
 
 func (x *MembersReply) Reset() {
 	*x = MembersReply{}
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[137]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11157,7 +11366,7 @@ func (x *MembersReply) String() string {
 func (*MembersReply) ProtoMessage() {}
 
 func (x *MembersReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[137]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11170,7 +11379,7 @@ func (x *MembersReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersReply.ProtoReflect.Descriptor instead.
 func (*MembersReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{133}
+	return file_roost_proto_rawDescGZIP(), []int{137}
 }
 
 func (x *MembersReply) GetTokens() []*TokenInfo {
@@ -11203,7 +11412,7 @@ type MemberInfo struct {
 
 func (x *MemberInfo) Reset() {
 	*x = MemberInfo{}
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[138]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11215,7 +11424,7 @@ func (x *MemberInfo) String() string {
 func (*MemberInfo) ProtoMessage() {}
 
 func (x *MemberInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[138]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11228,7 +11437,7 @@ func (x *MemberInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberInfo.ProtoReflect.Descriptor instead.
 func (*MemberInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{134}
+	return file_roost_proto_rawDescGZIP(), []int{138}
 }
 
 func (x *MemberInfo) GetName() string {
@@ -11297,7 +11506,7 @@ type RevokeRequest struct {
 
 func (x *RevokeRequest) Reset() {
 	*x = RevokeRequest{}
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[139]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11309,7 +11518,7 @@ func (x *RevokeRequest) String() string {
 func (*RevokeRequest) ProtoMessage() {}
 
 func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[139]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11322,7 +11531,7 @@ func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeRequest.ProtoReflect.Descriptor instead.
 func (*RevokeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{135}
+	return file_roost_proto_rawDescGZIP(), []int{139}
 }
 
 func (x *RevokeRequest) GetName() string {
@@ -11348,7 +11557,7 @@ type RevokeReply struct {
 
 func (x *RevokeReply) Reset() {
 	*x = RevokeReply{}
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[140]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11360,7 +11569,7 @@ func (x *RevokeReply) String() string {
 func (*RevokeReply) ProtoMessage() {}
 
 func (x *RevokeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[140]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11373,7 +11582,7 @@ func (x *RevokeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeReply.ProtoReflect.Descriptor instead.
 func (*RevokeReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{136}
+	return file_roost_proto_rawDescGZIP(), []int{140}
 }
 
 func (x *RevokeReply) GetCertificates() uint32 {
@@ -11393,7 +11602,7 @@ type FeedRunning struct {
 
 func (x *FeedRunning) Reset() {
 	*x = FeedRunning{}
-	mi := &file_roost_proto_msgTypes[137]
+	mi := &file_roost_proto_msgTypes[141]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11405,7 +11614,7 @@ func (x *FeedRunning) String() string {
 func (*FeedRunning) ProtoMessage() {}
 
 func (x *FeedRunning) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[137]
+	mi := &file_roost_proto_msgTypes[141]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11418,7 +11627,7 @@ func (x *FeedRunning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedRunning.ProtoReflect.Descriptor instead.
 func (*FeedRunning) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{137}
+	return file_roost_proto_rawDescGZIP(), []int{141}
 }
 
 func (x *FeedRunning) GetProgress() bool {
@@ -11447,7 +11656,7 @@ type FeedRequest struct {
 
 func (x *FeedRequest) Reset() {
 	*x = FeedRequest{}
-	mi := &file_roost_proto_msgTypes[138]
+	mi := &file_roost_proto_msgTypes[142]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11459,7 +11668,7 @@ func (x *FeedRequest) String() string {
 func (*FeedRequest) ProtoMessage() {}
 
 func (x *FeedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[138]
+	mi := &file_roost_proto_msgTypes[142]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11472,7 +11681,7 @@ func (x *FeedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedRequest.ProtoReflect.Descriptor instead.
 func (*FeedRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{138}
+	return file_roost_proto_rawDescGZIP(), []int{142}
 }
 
 func (x *FeedRequest) GetHello() *FeedHello {
@@ -11506,7 +11715,7 @@ type SpentBudgets struct {
 
 func (x *SpentBudgets) Reset() {
 	*x = SpentBudgets{}
-	mi := &file_roost_proto_msgTypes[139]
+	mi := &file_roost_proto_msgTypes[143]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11518,7 +11727,7 @@ func (x *SpentBudgets) String() string {
 func (*SpentBudgets) ProtoMessage() {}
 
 func (x *SpentBudgets) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[139]
+	mi := &file_roost_proto_msgTypes[143]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11531,7 +11740,7 @@ func (x *SpentBudgets) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpentBudgets.ProtoReflect.Descriptor instead.
 func (*SpentBudgets) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{139}
+	return file_roost_proto_rawDescGZIP(), []int{143}
 }
 
 func (x *SpentBudgets) GetSpent() []*SpentBudget {
@@ -11556,7 +11765,7 @@ type SpentBudget struct {
 
 func (x *SpentBudget) Reset() {
 	*x = SpentBudget{}
-	mi := &file_roost_proto_msgTypes[140]
+	mi := &file_roost_proto_msgTypes[144]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11568,7 +11777,7 @@ func (x *SpentBudget) String() string {
 func (*SpentBudget) ProtoMessage() {}
 
 func (x *SpentBudget) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[140]
+	mi := &file_roost_proto_msgTypes[144]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11581,7 +11790,7 @@ func (x *SpentBudget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpentBudget.ProtoReflect.Descriptor instead.
 func (*SpentBudget) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{140}
+	return file_roost_proto_rawDescGZIP(), []int{144}
 }
 
 func (x *SpentBudget) GetProject() string {
@@ -11635,7 +11844,7 @@ type FeedHello struct {
 
 func (x *FeedHello) Reset() {
 	*x = FeedHello{}
-	mi := &file_roost_proto_msgTypes[141]
+	mi := &file_roost_proto_msgTypes[145]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11647,7 +11856,7 @@ func (x *FeedHello) String() string {
 func (*FeedHello) ProtoMessage() {}
 
 func (x *FeedHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[141]
+	mi := &file_roost_proto_msgTypes[145]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11660,7 +11869,7 @@ func (x *FeedHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedHello.ProtoReflect.Descriptor instead.
 func (*FeedHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{141}
+	return file_roost_proto_rawDescGZIP(), []int{145}
 }
 
 func (x *FeedHello) GetAddress() string {
@@ -11679,7 +11888,7 @@ type FeedWalk struct {
 
 func (x *FeedWalk) Reset() {
 	*x = FeedWalk{}
-	mi := &file_roost_proto_msgTypes[142]
+	mi := &file_roost_proto_msgTypes[146]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11691,7 +11900,7 @@ func (x *FeedWalk) String() string {
 func (*FeedWalk) ProtoMessage() {}
 
 func (x *FeedWalk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[142]
+	mi := &file_roost_proto_msgTypes[146]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11704,7 +11913,7 @@ func (x *FeedWalk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedWalk.ProtoReflect.Descriptor instead.
 func (*FeedWalk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{142}
+	return file_roost_proto_rawDescGZIP(), []int{146}
 }
 
 func (x *FeedWalk) GetSince() int64 {
@@ -11732,7 +11941,7 @@ type FeedBatch struct {
 
 func (x *FeedBatch) Reset() {
 	*x = FeedBatch{}
-	mi := &file_roost_proto_msgTypes[143]
+	mi := &file_roost_proto_msgTypes[147]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11744,7 +11953,7 @@ func (x *FeedBatch) String() string {
 func (*FeedBatch) ProtoMessage() {}
 
 func (x *FeedBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[143]
+	mi := &file_roost_proto_msgTypes[147]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11757,7 +11966,7 @@ func (x *FeedBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedBatch.ProtoReflect.Descriptor instead.
 func (*FeedBatch) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{143}
+	return file_roost_proto_rawDescGZIP(), []int{147}
 }
 
 func (x *FeedBatch) GetSource() []byte {
@@ -12433,7 +12642,19 @@ const file_roost_proto_rawDesc = "" +
 	"\x10SignedImageRight\x12\x14\n" +
 	"\x05right\x18\x01 \x01(\fR\x05right\x12\x1c\n" +
 	"\tsignature\x18\x02 \x01(\fR\tsignature\x12\"\n" +
-	"\fcertificates\x18\x03 \x03(\fR\fcertificates\",\n" +
+	"\fcertificates\x18\x03 \x03(\fR\fcertificates\"H\n" +
+	"\bUserFile\x12\x12\n" +
+	"\x04node\x18\x01 \x01(\tR\x04node\x12\x10\n" +
+	"\x03uid\x18\x02 \x01(\rR\x03uid\x12\x16\n" +
+	"\x06digest\x18\x03 \x01(\tR\x06digest\"`\n" +
+	"\fUserFilePart\x12(\n" +
+	"\x04file\x18\x01 \x01(\v2\x14.roost.wire.UserFileR\x04file\x12\x12\n" +
+	"\x04size\x18\x02 \x01(\x03R\x04size\x12\x12\n" +
+	"\x04data\x18\x03 \x01(\fR\x04data\"@\n" +
+	"\x12RetainFilesRequest\x12*\n" +
+	"\x05files\x18\x01 \x03(\v2\x14.roost.wire.UserFileR\x05files\"B\n" +
+	"\x10RetainFilesReply\x12.\n" +
+	"\amissing\x18\x01 \x03(\v2\x14.roost.wire.UserFileR\amissing\",\n" +
 	"\x10RemoveImageReply\x12\x18\n" +
 	"\aremoved\x18\x01 \x01(\bR\aremoved\"\x8f\x01\n" +
 	"\x06Vacate\x120\n" +
@@ -12883,11 +13104,14 @@ const file_roost_proto_rawDesc = "" +
 	"FetchImage\x12\x1d.roost.wire.FetchImageRequest\x1a\x15.roost.wire.FileChunk0\x01\x129\n" +
 	"\bPutImage\x12\x15.roost.wire.FileChunk\x1a\x14.roost.wire.PutReply(\x01\x12<\n" +
 	"\x05Shell\x12\x16.roost.wire.ShellInput\x1a\x17.roost.wire.ShellOutput(\x010\x01\x12;\n" +
-	"\x05Reach\x12\x17.roost.wire.ReachOutput\x1a\x15.roost.wire.ReachCall(\x010\x012\xce\x01\n" +
+	"\x05Reach\x12\x17.roost.wire.ReachOutput\x1a\x15.roost.wire.ReachCall(\x010\x012\x95\x03\n" +
 	"\x10CheckpointServer\x124\n" +
 	"\x03Put\x12\x15.roost.wire.FileChunk\x1a\x14.roost.wire.PutReply(\x01\x12=\n" +
 	"\x03Get\x12\x1d.roost.wire.FetchImageRequest\x1a\x15.roost.wire.FileChunk0\x01\x12E\n" +
-	"\x06Remove\x12\x1d.roost.wire.FetchImageRequest\x1a\x1c.roost.wire.RemoveImageReply2\xb6\x02\n" +
+	"\x06Remove\x12\x1d.roost.wire.FetchImageRequest\x1a\x1c.roost.wire.RemoveImageReply\x12;\n" +
+	"\aPutFile\x12\x18.roost.wire.UserFilePart\x1a\x14.roost.wire.PutReply(\x01\x12;\n" +
+	"\aGetFile\x12\x14.roost.wire.UserFile\x1a\x18.roost.wire.UserFilePart0\x01\x12K\n" +
+	"\vRetainFiles\x12\x1e.roost.wire.RetainFilesRequest\x1a\x1c.roost.wire.RetainFilesReply2\xb6\x02\n" +
 	"\x05Guard\x12<\n" +
 	"\x05Watch\x12\x17.roost.wire.GuardReport\x1a\x16.roost.wire.GuardSigns(\x010\x01\x129\n" +
 	"\x05Pause\x12\x18.roost.wire.PauseRequest\x1a\x16.roost.wire.OwnerReply\x12;\n" +
@@ -12926,7 +13150,7 @@ func file_roost_proto_rawDescGZIP() []byte {
 }
 
 var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 148)
+var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 152)
 var file_roost_proto_goTypes = []any{
 	(HealthState)(0),                        // 0: roost.wire.HealthState
 	(RequestUpdate_Counting)(0),             // 1: roost.wire.RequestUpdate.Counting
@@ -13009,144 +13233,148 @@ var file_roost_proto_goTypes = []any{
 	(*FetchImageRequest)(nil),               // 78: roost.wire.FetchImageRequest
 	(*ImageRight)(nil),                      // 79: roost.wire.ImageRight
 	(*SignedImageRight)(nil),                // 80: roost.wire.SignedImageRight
-	(*RemoveImageReply)(nil),                // 81: roost.wire.RemoveImageReply
-	(*Vacate)(nil),                          // 82: roost.wire.Vacate
-	(*Acknowledge)(nil),                     // 83: roost.wire.Acknowledge
-	(*ReleaseClaim)(nil),                    // 84: roost.wire.ReleaseClaim
-	(*RenewLeases)(nil),                     // 85: roost.wire.RenewLeases
-	(*FromStartd)(nil),                      // 86: roost.wire.FromStartd
-	(*TaskHealth)(nil),                      // 87: roost.wire.TaskHealth
-	(*ReachWanted)(nil),                     // 88: roost.wire.ReachWanted
-	(*ReachCall)(nil),                       // 89: roost.wire.ReachCall
-	(*ReachOutput)(nil),                     // 90: roost.wire.ReachOutput
-	(*SessionWelcome)(nil),                  // 91: roost.wire.SessionWelcome
-	(*ClaimState)(nil),                      // 92: roost.wire.ClaimState
-	(*ClaimReady)(nil),                      // 93: roost.wire.ClaimReady
-	(*Suspended)(nil),                       // 94: roost.wire.Suspended
-	(*ClaimReply)(nil),                      // 95: roost.wire.ClaimReply
-	(*InputReady)(nil),                      // 96: roost.wire.InputReady
-	(*Started)(nil),                         // 97: roost.wire.Started
-	(*Exited)(nil),                          // 98: roost.wire.Exited
-	(*CheckpointTaken)(nil),                 // 99: roost.wire.CheckpointTaken
-	(*UsageReport)(nil),                     // 100: roost.wire.UsageReport
-	(*AttemptUsage)(nil),                    // 101: roost.wire.AttemptUsage
-	(*ClaimLost)(nil),                       // 102: roost.wire.ClaimLost
-	(*LeasesRenewed)(nil),                   // 103: roost.wire.LeasesRenewed
-	(*FileEntry)(nil),                       // 104: roost.wire.FileEntry
-	(*FileChunk)(nil),                       // 105: roost.wire.FileChunk
-	(*TransferTotals)(nil),                  // 106: roost.wire.TransferTotals
-	(*PutReply)(nil),                        // 107: roost.wire.PutReply
-	(*FetchRequest)(nil),                    // 108: roost.wire.FetchRequest
-	(*TailRequest)(nil),                     // 109: roost.wire.TailRequest
-	(*GuardSigns)(nil),                      // 110: roost.wire.GuardSigns
-	(*IdleSource)(nil),                      // 111: roost.wire.IdleSource
-	(*Pause)(nil),                           // 112: roost.wire.Pause
-	(*GuardReport)(nil),                     // 113: roost.wire.GuardReport
-	(*OwnerFreeze)(nil),                     // 114: roost.wire.OwnerFreeze
-	(*Tenant)(nil),                          // 115: roost.wire.Tenant
-	(*PauseRequest)(nil),                    // 116: roost.wire.PauseRequest
-	(*ResumeRequest)(nil),                   // 117: roost.wire.ResumeRequest
-	(*OwnerReply)(nil),                      // 118: roost.wire.OwnerReply
-	(*MineRequest)(nil),                     // 119: roost.wire.MineRequest
-	(*MineReply)(nil),                       // 120: roost.wire.MineReply
-	(*PresentRequest)(nil),                  // 121: roost.wire.PresentRequest
-	(*PresentReply)(nil),                    // 122: roost.wire.PresentReply
-	(*GreetRequest)(nil),                    // 123: roost.wire.GreetRequest
-	(*GreetReply)(nil),                      // 124: roost.wire.GreetReply
-	(*JoinRequest)(nil),                     // 125: roost.wire.JoinRequest
-	(*JoinReply)(nil),                       // 126: roost.wire.JoinReply
-	(*RenewRequest)(nil),                    // 127: roost.wire.RenewRequest
-	(*RenewReply)(nil),                      // 128: roost.wire.RenewReply
-	(*LeaveRequest)(nil),                    // 129: roost.wire.LeaveRequest
-	(*LeaveReply)(nil),                      // 130: roost.wire.LeaveReply
-	(*RevokedRequest)(nil),                  // 131: roost.wire.RevokedRequest
-	(*RevokedReply)(nil),                    // 132: roost.wire.RevokedReply
-	(*MakeTokenRequest)(nil),                // 133: roost.wire.MakeTokenRequest
-	(*MakeTokenReply)(nil),                  // 134: roost.wire.MakeTokenReply
-	(*TokenInfo)(nil),                       // 135: roost.wire.TokenInfo
-	(*RemoveTokenRequest)(nil),              // 136: roost.wire.RemoveTokenRequest
-	(*RemoveTokenReply)(nil),                // 137: roost.wire.RemoveTokenReply
-	(*MembersRequest)(nil),                  // 138: roost.wire.MembersRequest
-	(*MembersReply)(nil),                    // 139: roost.wire.MembersReply
-	(*MemberInfo)(nil),                      // 140: roost.wire.MemberInfo
-	(*RevokeRequest)(nil),                   // 141: roost.wire.RevokeRequest
-	(*RevokeReply)(nil),                     // 142: roost.wire.RevokeReply
-	(*FeedRunning)(nil),                     // 143: roost.wire.FeedRunning
-	(*FeedRequest)(nil),                     // 144: roost.wire.FeedRequest
-	(*SpentBudgets)(nil),                    // 145: roost.wire.SpentBudgets
-	(*SpentBudget)(nil),                     // 146: roost.wire.SpentBudget
-	(*FeedHello)(nil),                       // 147: roost.wire.FeedHello
-	(*FeedWalk)(nil),                        // 148: roost.wire.FeedWalk
-	(*FeedBatch)(nil),                       // 149: roost.wire.FeedBatch
-	nil,                                     // 150: roost.wire.AdUpdate.PrivateEntry
-	nil,                                     // 151: roost.wire.AdDelta.PrivateEntry
-	nil,                                     // 152: roost.wire.Extent.WordsEntry
-	nil,                                     // 153: roost.wire.Extent.OthersEntry
-	(*scheddapi.WatchRequest)(nil),          // 154: roost.wire.WatchRequest
-	(*scheddapi.ShellInput)(nil),            // 155: roost.wire.ShellInput
-	(*scheddapi.LogsRequest)(nil),           // 156: roost.wire.LogsRequest
-	(*scheddapi.SubmitRequest)(nil),         // 157: roost.wire.SubmitRequest
-	(*scheddapi.ActRequest)(nil),            // 158: roost.wire.ActRequest
-	(*scheddapi.QueryRequest)(nil),          // 159: roost.wire.QueryRequest
-	(*scheddapi.Resources)(nil),             // 160: roost.wire.Resources
-	(*scheddapi.Explanation)(nil),           // 161: roost.wire.Explanation
-	(*scheddapi.AttemptRef)(nil),            // 162: roost.wire.AttemptRef
-	(scheddapi.Cause)(0),                    // 163: roost.wire.Cause
-	(*scheddapi.CheckResult)(nil),           // 164: roost.wire.CheckResult
-	(*scheddapi.Placed)(nil),                // 165: roost.wire.Placed
-	(*scheddapi.PreemptionParty)(nil),       // 166: roost.wire.PreemptionParty
-	(*scheddapi.ExitStatus)(nil),            // 167: roost.wire.ExitStatus
-	(*scheddapi.UsageWindow)(nil),           // 168: roost.wire.UsageWindow
-	(*scheddapi.TaskUsage)(nil),             // 169: roost.wire.TaskUsage
-	(*scheddapi.SubmitPart)(nil),            // 170: roost.wire.SubmitPart
-	(*scheddapi.ScriptChunk)(nil),           // 171: roost.wire.ScriptChunk
-	(*scheddapi.WhyRequest)(nil),            // 172: roost.wire.WhyRequest
-	(*scheddapi.EventsRequest)(nil),         // 173: roost.wire.EventsRequest
-	(*scheddapi.AdQuery)(nil),               // 174: roost.wire.AdQuery
-	(*scheddapi.HealthRequest)(nil),         // 175: roost.wire.HealthRequest
-	(*scheddapi.CellRequest)(nil),           // 176: roost.wire.CellRequest
-	(*scheddapi.CheckpointCellRequest)(nil), // 177: roost.wire.CheckpointCellRequest
-	(*scheddapi.PoolQuery)(nil),             // 178: roost.wire.PoolQuery
-	(*scheddapi.AccountingQuery)(nil),       // 179: roost.wire.AccountingQuery
-	(*scheddapi.AccountingChange)(nil),      // 180: roost.wire.AccountingChange
-	(*scheddapi.LoginTokenRequest)(nil),     // 181: roost.wire.LoginTokenRequest
-	(*scheddapi.BeginLoginRequest)(nil),     // 182: roost.wire.BeginLoginRequest
-	(*scheddapi.LoginRequest)(nil),          // 183: roost.wire.LoginRequest
-	(*scheddapi.LoginsRequest)(nil),         // 184: roost.wire.LoginsRequest
-	(*scheddapi.LogoutRequest)(nil),         // 185: roost.wire.LogoutRequest
-	(*scheddapi.NamesQuery)(nil),            // 186: roost.wire.NamesQuery
-	(*scheddapi.SubmitReply)(nil),           // 187: roost.wire.SubmitReply
-	(*scheddapi.ScriptReply)(nil),           // 188: roost.wire.ScriptReply
-	(*scheddapi.JobStatus)(nil),             // 189: roost.wire.JobStatus
-	(*scheddapi.ActReply)(nil),              // 190: roost.wire.ActReply
-	(*scheddapi.WatchEvent)(nil),            // 191: roost.wire.WatchEvent
-	(*scheddapi.LogChunk)(nil),              // 192: roost.wire.LogChunk
-	(*scheddapi.WhyReply)(nil),              // 193: roost.wire.WhyReply
-	(*scheddapi.JobEvent)(nil),              // 194: roost.wire.JobEvent
-	(*scheddapi.AdText)(nil),                // 195: roost.wire.AdText
-	(*scheddapi.HealthReply)(nil),           // 196: roost.wire.HealthReply
-	(*scheddapi.ShellOutput)(nil),           // 197: roost.wire.ShellOutput
-	(*scheddapi.CellReply)(nil),             // 198: roost.wire.CellReply
-	(*scheddapi.CheckpointPiece)(nil),       // 199: roost.wire.CheckpointPiece
-	(*scheddapi.PoolRow)(nil),               // 200: roost.wire.PoolRow
-	(*scheddapi.AccountingPiece)(nil),       // 201: roost.wire.AccountingPiece
-	(*scheddapi.AccountingResult)(nil),      // 202: roost.wire.AccountingResult
-	(*scheddapi.LoginTokenReply)(nil),       // 203: roost.wire.LoginTokenReply
-	(*scheddapi.BeginLoginReply)(nil),       // 204: roost.wire.BeginLoginReply
-	(*scheddapi.LoginReply)(nil),            // 205: roost.wire.LoginReply
-	(*scheddapi.LoginsReply)(nil),           // 206: roost.wire.LoginsReply
-	(*scheddapi.LoginInfo)(nil),             // 207: roost.wire.LoginInfo
-	(*scheddapi.NamesUpdate)(nil),           // 208: roost.wire.NamesUpdate
+	(*UserFile)(nil),                        // 81: roost.wire.UserFile
+	(*UserFilePart)(nil),                    // 82: roost.wire.UserFilePart
+	(*RetainFilesRequest)(nil),              // 83: roost.wire.RetainFilesRequest
+	(*RetainFilesReply)(nil),                // 84: roost.wire.RetainFilesReply
+	(*RemoveImageReply)(nil),                // 85: roost.wire.RemoveImageReply
+	(*Vacate)(nil),                          // 86: roost.wire.Vacate
+	(*Acknowledge)(nil),                     // 87: roost.wire.Acknowledge
+	(*ReleaseClaim)(nil),                    // 88: roost.wire.ReleaseClaim
+	(*RenewLeases)(nil),                     // 89: roost.wire.RenewLeases
+	(*FromStartd)(nil),                      // 90: roost.wire.FromStartd
+	(*TaskHealth)(nil),                      // 91: roost.wire.TaskHealth
+	(*ReachWanted)(nil),                     // 92: roost.wire.ReachWanted
+	(*ReachCall)(nil),                       // 93: roost.wire.ReachCall
+	(*ReachOutput)(nil),                     // 94: roost.wire.ReachOutput
+	(*SessionWelcome)(nil),                  // 95: roost.wire.SessionWelcome
+	(*ClaimState)(nil),                      // 96: roost.wire.ClaimState
+	(*ClaimReady)(nil),                      // 97: roost.wire.ClaimReady
+	(*Suspended)(nil),                       // 98: roost.wire.Suspended
+	(*ClaimReply)(nil),                      // 99: roost.wire.ClaimReply
+	(*InputReady)(nil),                      // 100: roost.wire.InputReady
+	(*Started)(nil),                         // 101: roost.wire.Started
+	(*Exited)(nil),                          // 102: roost.wire.Exited
+	(*CheckpointTaken)(nil),                 // 103: roost.wire.CheckpointTaken
+	(*UsageReport)(nil),                     // 104: roost.wire.UsageReport
+	(*AttemptUsage)(nil),                    // 105: roost.wire.AttemptUsage
+	(*ClaimLost)(nil),                       // 106: roost.wire.ClaimLost
+	(*LeasesRenewed)(nil),                   // 107: roost.wire.LeasesRenewed
+	(*FileEntry)(nil),                       // 108: roost.wire.FileEntry
+	(*FileChunk)(nil),                       // 109: roost.wire.FileChunk
+	(*TransferTotals)(nil),                  // 110: roost.wire.TransferTotals
+	(*PutReply)(nil),                        // 111: roost.wire.PutReply
+	(*FetchRequest)(nil),                    // 112: roost.wire.FetchRequest
+	(*TailRequest)(nil),                     // 113: roost.wire.TailRequest
+	(*GuardSigns)(nil),                      // 114: roost.wire.GuardSigns
+	(*IdleSource)(nil),                      // 115: roost.wire.IdleSource
+	(*Pause)(nil),                           // 116: roost.wire.Pause
+	(*GuardReport)(nil),                     // 117: roost.wire.GuardReport
+	(*OwnerFreeze)(nil),                     // 118: roost.wire.OwnerFreeze
+	(*Tenant)(nil),                          // 119: roost.wire.Tenant
+	(*PauseRequest)(nil),                    // 120: roost.wire.PauseRequest
+	(*ResumeRequest)(nil),                   // 121: roost.wire.ResumeRequest
+	(*OwnerReply)(nil),                      // 122: roost.wire.OwnerReply
+	(*MineRequest)(nil),                     // 123: roost.wire.MineRequest
+	(*MineReply)(nil),                       // 124: roost.wire.MineReply
+	(*PresentRequest)(nil),                  // 125: roost.wire.PresentRequest
+	(*PresentReply)(nil),                    // 126: roost.wire.PresentReply
+	(*GreetRequest)(nil),                    // 127: roost.wire.GreetRequest
+	(*GreetReply)(nil),                      // 128: roost.wire.GreetReply
+	(*JoinRequest)(nil),                     // 129: roost.wire.JoinRequest
+	(*JoinReply)(nil),                       // 130: roost.wire.JoinReply
+	(*RenewRequest)(nil),                    // 131: roost.wire.RenewRequest
+	(*RenewReply)(nil),                      // 132: roost.wire.RenewReply
+	(*LeaveRequest)(nil),                    // 133: roost.wire.LeaveRequest
+	(*LeaveReply)(nil),                      // 134: roost.wire.LeaveReply
+	(*RevokedRequest)(nil),                  // 135: roost.wire.RevokedRequest
+	(*RevokedReply)(nil),                    // 136: roost.wire.RevokedReply
+	(*MakeTokenRequest)(nil),                // 137: roost.wire.MakeTokenRequest
+	(*MakeTokenReply)(nil),                  // 138: roost.wire.MakeTokenReply
+	(*TokenInfo)(nil),                       // 139: roost.wire.TokenInfo
+	(*RemoveTokenRequest)(nil),              // 140: roost.wire.RemoveTokenRequest
+	(*RemoveTokenReply)(nil),                // 141: roost.wire.RemoveTokenReply
+	(*MembersRequest)(nil),                  // 142: roost.wire.MembersRequest
+	(*MembersReply)(nil),                    // 143: roost.wire.MembersReply
+	(*MemberInfo)(nil),                      // 144: roost.wire.MemberInfo
+	(*RevokeRequest)(nil),                   // 145: roost.wire.RevokeRequest
+	(*RevokeReply)(nil),                     // 146: roost.wire.RevokeReply
+	(*FeedRunning)(nil),                     // 147: roost.wire.FeedRunning
+	(*FeedRequest)(nil),                     // 148: roost.wire.FeedRequest
+	(*SpentBudgets)(nil),                    // 149: roost.wire.SpentBudgets
+	(*SpentBudget)(nil),                     // 150: roost.wire.SpentBudget
+	(*FeedHello)(nil),                       // 151: roost.wire.FeedHello
+	(*FeedWalk)(nil),                        // 152: roost.wire.FeedWalk
+	(*FeedBatch)(nil),                       // 153: roost.wire.FeedBatch
+	nil,                                     // 154: roost.wire.AdUpdate.PrivateEntry
+	nil,                                     // 155: roost.wire.AdDelta.PrivateEntry
+	nil,                                     // 156: roost.wire.Extent.WordsEntry
+	nil,                                     // 157: roost.wire.Extent.OthersEntry
+	(*scheddapi.WatchRequest)(nil),          // 158: roost.wire.WatchRequest
+	(*scheddapi.ShellInput)(nil),            // 159: roost.wire.ShellInput
+	(*scheddapi.LogsRequest)(nil),           // 160: roost.wire.LogsRequest
+	(*scheddapi.SubmitRequest)(nil),         // 161: roost.wire.SubmitRequest
+	(*scheddapi.ActRequest)(nil),            // 162: roost.wire.ActRequest
+	(*scheddapi.QueryRequest)(nil),          // 163: roost.wire.QueryRequest
+	(*scheddapi.Resources)(nil),             // 164: roost.wire.Resources
+	(*scheddapi.Explanation)(nil),           // 165: roost.wire.Explanation
+	(*scheddapi.AttemptRef)(nil),            // 166: roost.wire.AttemptRef
+	(scheddapi.Cause)(0),                    // 167: roost.wire.Cause
+	(*scheddapi.CheckResult)(nil),           // 168: roost.wire.CheckResult
+	(*scheddapi.Placed)(nil),                // 169: roost.wire.Placed
+	(*scheddapi.PreemptionParty)(nil),       // 170: roost.wire.PreemptionParty
+	(*scheddapi.ExitStatus)(nil),            // 171: roost.wire.ExitStatus
+	(*scheddapi.UsageWindow)(nil),           // 172: roost.wire.UsageWindow
+	(*scheddapi.TaskUsage)(nil),             // 173: roost.wire.TaskUsage
+	(*scheddapi.SubmitPart)(nil),            // 174: roost.wire.SubmitPart
+	(*scheddapi.ScriptChunk)(nil),           // 175: roost.wire.ScriptChunk
+	(*scheddapi.WhyRequest)(nil),            // 176: roost.wire.WhyRequest
+	(*scheddapi.EventsRequest)(nil),         // 177: roost.wire.EventsRequest
+	(*scheddapi.AdQuery)(nil),               // 178: roost.wire.AdQuery
+	(*scheddapi.HealthRequest)(nil),         // 179: roost.wire.HealthRequest
+	(*scheddapi.CellRequest)(nil),           // 180: roost.wire.CellRequest
+	(*scheddapi.CheckpointCellRequest)(nil), // 181: roost.wire.CheckpointCellRequest
+	(*scheddapi.PoolQuery)(nil),             // 182: roost.wire.PoolQuery
+	(*scheddapi.AccountingQuery)(nil),       // 183: roost.wire.AccountingQuery
+	(*scheddapi.AccountingChange)(nil),      // 184: roost.wire.AccountingChange
+	(*scheddapi.LoginTokenRequest)(nil),     // 185: roost.wire.LoginTokenRequest
+	(*scheddapi.BeginLoginRequest)(nil),     // 186: roost.wire.BeginLoginRequest
+	(*scheddapi.LoginRequest)(nil),          // 187: roost.wire.LoginRequest
+	(*scheddapi.LoginsRequest)(nil),         // 188: roost.wire.LoginsRequest
+	(*scheddapi.LogoutRequest)(nil),         // 189: roost.wire.LogoutRequest
+	(*scheddapi.NamesQuery)(nil),            // 190: roost.wire.NamesQuery
+	(*scheddapi.SubmitReply)(nil),           // 191: roost.wire.SubmitReply
+	(*scheddapi.ScriptReply)(nil),           // 192: roost.wire.ScriptReply
+	(*scheddapi.JobStatus)(nil),             // 193: roost.wire.JobStatus
+	(*scheddapi.ActReply)(nil),              // 194: roost.wire.ActReply
+	(*scheddapi.WatchEvent)(nil),            // 195: roost.wire.WatchEvent
+	(*scheddapi.LogChunk)(nil),              // 196: roost.wire.LogChunk
+	(*scheddapi.WhyReply)(nil),              // 197: roost.wire.WhyReply
+	(*scheddapi.JobEvent)(nil),              // 198: roost.wire.JobEvent
+	(*scheddapi.AdText)(nil),                // 199: roost.wire.AdText
+	(*scheddapi.HealthReply)(nil),           // 200: roost.wire.HealthReply
+	(*scheddapi.ShellOutput)(nil),           // 201: roost.wire.ShellOutput
+	(*scheddapi.CellReply)(nil),             // 202: roost.wire.CellReply
+	(*scheddapi.CheckpointPiece)(nil),       // 203: roost.wire.CheckpointPiece
+	(*scheddapi.PoolRow)(nil),               // 204: roost.wire.PoolRow
+	(*scheddapi.AccountingPiece)(nil),       // 205: roost.wire.AccountingPiece
+	(*scheddapi.AccountingResult)(nil),      // 206: roost.wire.AccountingResult
+	(*scheddapi.LoginTokenReply)(nil),       // 207: roost.wire.LoginTokenReply
+	(*scheddapi.BeginLoginReply)(nil),       // 208: roost.wire.BeginLoginReply
+	(*scheddapi.LoginReply)(nil),            // 209: roost.wire.LoginReply
+	(*scheddapi.LoginsReply)(nil),           // 210: roost.wire.LoginsReply
+	(*scheddapi.LoginInfo)(nil),             // 211: roost.wire.LoginInfo
+	(*scheddapi.NamesUpdate)(nil),           // 212: roost.wire.NamesUpdate
 }
 var file_roost_proto_depIdxs = []int32{
-	154, // 0: roost.wire.NeighbourWatch.request:type_name -> roost.wire.WatchRequest
-	155, // 1: roost.wire.NeighbourShell.input:type_name -> roost.wire.ShellInput
-	156, // 2: roost.wire.NeighbourLogs.request:type_name -> roost.wire.LogsRequest
-	157, // 3: roost.wire.NeighbourSubmit.request:type_name -> roost.wire.SubmitRequest
-	158, // 4: roost.wire.NeighbourAct.act:type_name -> roost.wire.ActRequest
-	159, // 5: roost.wire.NeighbourQuery.query:type_name -> roost.wire.QueryRequest
-	150, // 6: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
-	151, // 7: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
+	158, // 0: roost.wire.NeighbourWatch.request:type_name -> roost.wire.WatchRequest
+	159, // 1: roost.wire.NeighbourShell.input:type_name -> roost.wire.ShellInput
+	160, // 2: roost.wire.NeighbourLogs.request:type_name -> roost.wire.LogsRequest
+	161, // 3: roost.wire.NeighbourSubmit.request:type_name -> roost.wire.SubmitRequest
+	162, // 4: roost.wire.NeighbourAct.act:type_name -> roost.wire.ActRequest
+	163, // 5: roost.wire.NeighbourQuery.query:type_name -> roost.wire.QueryRequest
+	154, // 6: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
+	155, // 7: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
 	23,  // 8: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
 	25,  // 9: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
 	27,  // 10: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
@@ -13158,12 +13386,12 @@ var file_roost_proto_depIdxs = []int32{
 	21,  // 16: roost.wire.FromSchedd.told:type_name -> roost.wire.Told
 	22,  // 17: roost.wire.FromSchedd.policy_seen:type_name -> roost.wire.PolicySeen
 	24,  // 18: roost.wire.ScheddHello.grants:type_name -> roost.wire.HeldGrant
-	160, // 19: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
+	164, // 19: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
 	1,   // 20: roost.wire.RequestUpdate.counting:type_name -> roost.wire.RequestUpdate.Counting
 	26,  // 21: roost.wire.RequestUpdate.proposals:type_name -> roost.wire.Proposal
 	2,   // 22: roost.wire.Outcome.verdict:type_name -> roost.wire.Outcome.Verdict
-	160, // 23: roost.wire.Demand.held:type_name -> roost.wire.Resources
-	160, // 24: roost.wire.Demand.open_held:type_name -> roost.wire.Resources
+	164, // 23: roost.wire.Demand.held:type_name -> roost.wire.Resources
+	164, // 24: roost.wire.Demand.open_held:type_name -> roost.wire.Resources
 	30,  // 25: roost.wire.Admit.asks:type_name -> roost.wire.Demand
 	36,  // 26: roost.wire.Policy.queues:type_name -> roost.wire.JobQueue
 	35,  // 27: roost.wire.Policy.groups:type_name -> roost.wire.Names
@@ -13178,9 +13406,9 @@ var file_roost_proto_depIdxs = []int32{
 	37,  // 36: roost.wire.JobQueue.user_roll:type_name -> roost.wire.Roll
 	37,  // 37: roost.wire.JobQueue.group_roll:type_name -> roost.wire.Roll
 	37,  // 38: roost.wire.JobQueue.host_roll:type_name -> roost.wire.Roll
-	152, // 39: roost.wire.Extent.words:type_name -> roost.wire.Extent.WordsEntry
-	153, // 40: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
-	160, // 41: roost.wire.Usage.held:type_name -> roost.wire.Resources
+	156, // 39: roost.wire.Extent.words:type_name -> roost.wire.Extent.WordsEntry
+	157, // 40: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
+	164, // 41: roost.wire.Usage.held:type_name -> roost.wire.Resources
 	45,  // 42: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
 	46,  // 43: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
 	44,  // 44: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
@@ -13189,17 +13417,17 @@ var file_roost_proto_depIdxs = []int32{
 	42,  // 47: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
 	41,  // 48: roost.wire.ToSchedd.room:type_name -> roost.wire.Room
 	43,  // 49: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
-	160, // 50: roost.wire.Grant.resources:type_name -> roost.wire.Resources
-	161, // 51: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
+	164, // 50: roost.wire.Grant.resources:type_name -> roost.wire.Resources
+	165, // 51: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
 	49,  // 52: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
 	54,  // 53: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
 	57,  // 54: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
 	58,  // 55: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
 	60,  // 56: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
-	82,  // 57: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
-	83,  // 58: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
-	84,  // 59: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
-	85,  // 60: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
+	86,  // 57: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
+	87,  // 58: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
+	88,  // 59: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
+	89,  // 60: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
 	61,  // 61: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
 	62,  // 62: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
 	63,  // 63: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
@@ -13210,19 +13438,19 @@ var file_roost_proto_depIdxs = []int32{
 	67,  // 68: roost.wire.ToStartd.host_files:type_name -> roost.wire.HostFiles
 	56,  // 69: roost.wire.ToStartd.hold_checks:type_name -> roost.wire.HoldChecks
 	72,  // 70: roost.wire.ToStartd.name_right:type_name -> roost.wire.RenewNameRight
-	162, // 71: roost.wire.HoldChecks.attempt:type_name -> roost.wire.AttemptRef
-	160, // 72: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
+	166, // 71: roost.wire.HoldChecks.attempt:type_name -> roost.wire.AttemptRef
+	164, // 72: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
 	59,  // 73: roost.wire.ClaimRequest.ports:type_name -> roost.wire.PortRequest
-	162, // 74: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
+	166, // 74: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
 	69,  // 75: roost.wire.Activate.program:type_name -> roost.wire.Program
-	162, // 76: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
-	162, // 77: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
-	162, // 78: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
-	162, // 79: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
-	162, // 80: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
-	162, // 81: roost.wire.Limit.attempt:type_name -> roost.wire.AttemptRef
-	162, // 82: roost.wire.HostFiles.attempt:type_name -> roost.wire.AttemptRef
-	162, // 83: roost.wire.Message.attempt:type_name -> roost.wire.AttemptRef
+	166, // 76: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
+	166, // 77: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
+	166, // 78: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
+	166, // 79: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
+	166, // 80: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
+	166, // 81: roost.wire.Limit.attempt:type_name -> roost.wire.AttemptRef
+	166, // 82: roost.wire.HostFiles.attempt:type_name -> roost.wire.AttemptRef
+	166, // 83: roost.wire.Message.attempt:type_name -> roost.wire.AttemptRef
 	76,  // 84: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
 	77,  // 85: roost.wire.Program.restore:type_name -> roost.wire.Image
 	75,  // 86: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
@@ -13230,231 +13458,240 @@ var file_roost_proto_depIdxs = []int32{
 	74,  // 88: roost.wire.ServiceProgram.checks:type_name -> roost.wire.HealthCheck
 	71,  // 89: roost.wire.ServiceProgram.name_right:type_name -> roost.wire.NameRight
 	73,  // 90: roost.wire.ServiceProgram.logs:type_name -> roost.wire.LogBounds
-	162, // 91: roost.wire.RenewNameRight.attempt:type_name -> roost.wire.AttemptRef
+	166, // 91: roost.wire.RenewNameRight.attempt:type_name -> roost.wire.AttemptRef
 	71,  // 92: roost.wire.RenewNameRight.right:type_name -> roost.wire.NameRight
 	3,   // 93: roost.wire.HealthCheck.kind:type_name -> roost.wire.HealthCheck.Kind
 	4,   // 94: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
 	4,   // 95: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
-	162, // 96: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
-	162, // 97: roost.wire.ImageRight.attempt:type_name -> roost.wire.AttemptRef
-	162, // 98: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
-	163, // 99: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
-	162, // 100: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
-	91,  // 101: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
-	95,  // 102: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
-	97,  // 103: roost.wire.FromStartd.started:type_name -> roost.wire.Started
-	98,  // 104: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
-	102, // 105: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
-	103, // 106: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
-	96,  // 107: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
-	99,  // 108: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
-	100, // 109: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
-	93,  // 110: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
-	94,  // 111: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
-	87,  // 112: roost.wire.FromStartd.health:type_name -> roost.wire.TaskHealth
-	88,  // 113: roost.wire.FromStartd.reach:type_name -> roost.wire.ReachWanted
-	162, // 114: roost.wire.TaskHealth.attempt:type_name -> roost.wire.AttemptRef
-	0,   // 115: roost.wire.TaskHealth.state:type_name -> roost.wire.HealthState
-	164, // 116: roost.wire.TaskHealth.checks:type_name -> roost.wire.CheckResult
-	162, // 117: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
-	162, // 118: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
-	92,  // 119: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
-	160, // 120: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
-	162, // 121: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
-	98,  // 122: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
-	165, // 123: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
-	165, // 124: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
-	162, // 125: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
-	165, // 126: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
-	166, // 127: roost.wire.ClaimReply.displaced:type_name -> roost.wire.PreemptionParty
-	162, // 128: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
-	162, // 129: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
-	162, // 130: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
-	167, // 131: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
-	104, // 132: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
-	99,  // 133: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
-	168, // 134: roost.wire.Exited.windows:type_name -> roost.wire.UsageWindow
-	162, // 135: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
-	77,  // 136: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
-	101, // 137: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
-	162, // 138: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
-	169, // 139: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
-	168, // 140: roost.wire.AttemptUsage.windows:type_name -> roost.wire.UsageWindow
-	162, // 141: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
-	104, // 142: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
-	106, // 143: roost.wire.FileChunk.totals:type_name -> roost.wire.TransferTotals
-	162, // 144: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
-	162, // 145: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
-	111, // 146: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
-	112, // 147: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
-	5,   // 148: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
-	115, // 149: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
-	114, // 150: roost.wire.GuardReport.freezes:type_name -> roost.wire.OwnerFreeze
-	112, // 151: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
-	110, // 152: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
-	113, // 153: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
-	135, // 154: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
-	135, // 155: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
-	135, // 156: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
-	140, // 157: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
-	147, // 158: roost.wire.FeedRequest.hello:type_name -> roost.wire.FeedHello
-	145, // 159: roost.wire.FeedRequest.budgets:type_name -> roost.wire.SpentBudgets
-	146, // 160: roost.wire.SpentBudgets.spent:type_name -> roost.wire.SpentBudget
-	157, // 161: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
-	170, // 162: roost.wire.Schedd.SubmitParts:input_type -> roost.wire.SubmitPart
-	171, // 163: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
-	159, // 164: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
-	158, // 165: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
-	154, // 166: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
-	156, // 167: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
-	172, // 168: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
-	173, // 169: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
-	174, // 170: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
-	175, // 171: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
-	155, // 172: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
-	176, // 173: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
-	177, // 174: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	178, // 175: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
-	179, // 176: roost.wire.Schedd.Accounting:input_type -> roost.wire.AccountingQuery
-	180, // 177: roost.wire.Schedd.ChangeAccounts:input_type -> roost.wire.AccountingChange
-	181, // 178: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
-	182, // 179: roost.wire.Schedd.BeginLogin:input_type -> roost.wire.BeginLoginRequest
-	183, // 180: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
-	184, // 181: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
-	185, // 182: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
-	186, // 183: roost.wire.Schedd.Names:input_type -> roost.wire.NamesQuery
-	13,  // 184: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
-	172, // 185: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
-	173, // 186: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
-	12,  // 187: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
-	9,   // 188: roost.wire.Neighbour.Submit:input_type -> roost.wire.NeighbourSubmit
-	8,   // 189: roost.wire.Neighbour.Logs:input_type -> roost.wire.NeighbourLogs
-	6,   // 190: roost.wire.Neighbour.Watch:input_type -> roost.wire.NeighbourWatch
-	7,   // 191: roost.wire.Neighbour.Shell:input_type -> roost.wire.NeighbourShell
-	10,  // 192: roost.wire.CellQueue.History:input_type -> roost.wire.CellHistoryRequest
-	14,  // 193: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
-	16,  // 194: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
-	174, // 195: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
-	186, // 196: roost.wire.Collector.Names:input_type -> roost.wire.NamesQuery
-	20,  // 197: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
-	18,  // 198: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
-	176, // 199: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
-	177, // 200: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	51,  // 201: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
-	52,  // 202: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
-	47,  // 203: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
-	49,  // 204: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
-	49,  // 205: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
-	55,  // 206: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
-	105, // 207: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
-	108, // 208: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
-	109, // 209: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
-	78,  // 210: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
-	105, // 211: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
-	155, // 212: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
-	90,  // 213: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
-	105, // 214: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
-	78,  // 215: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
-	78,  // 216: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
-	113, // 217: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
-	116, // 218: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
-	117, // 219: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
-	119, // 220: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
-	121, // 221: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
-	123, // 222: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
-	125, // 223: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
-	127, // 224: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
-	129, // 225: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
-	131, // 226: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
-	133, // 227: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
-	136, // 228: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
-	138, // 229: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
-	141, // 230: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
-	144, // 231: roost.wire.Feed.Pull:input_type -> roost.wire.FeedRequest
-	148, // 232: roost.wire.Feed.Walk:input_type -> roost.wire.FeedWalk
-	143, // 233: roost.wire.Feed.Running:input_type -> roost.wire.FeedRunning
-	179, // 234: roost.wire.Accountant.Report:input_type -> roost.wire.AccountingQuery
-	180, // 235: roost.wire.Accountant.Change:input_type -> roost.wire.AccountingChange
-	187, // 236: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	187, // 237: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
-	188, // 238: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
-	189, // 239: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	190, // 240: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	191, // 241: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	192, // 242: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	193, // 243: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	194, // 244: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	195, // 245: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	196, // 246: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	197, // 247: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
-	198, // 248: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
-	199, // 249: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	200, // 250: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
-	201, // 251: roost.wire.Schedd.Accounting:output_type -> roost.wire.AccountingPiece
-	202, // 252: roost.wire.Schedd.ChangeAccounts:output_type -> roost.wire.AccountingResult
-	203, // 253: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
-	204, // 254: roost.wire.Schedd.BeginLogin:output_type -> roost.wire.BeginLoginReply
-	205, // 255: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
-	206, // 256: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
-	207, // 257: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
-	208, // 258: roost.wire.Schedd.Names:output_type -> roost.wire.NamesUpdate
-	189, // 259: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
-	193, // 260: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
-	194, // 261: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
-	190, // 262: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
-	187, // 263: roost.wire.Neighbour.Submit:output_type -> roost.wire.SubmitReply
-	192, // 264: roost.wire.Neighbour.Logs:output_type -> roost.wire.LogChunk
-	191, // 265: roost.wire.Neighbour.Watch:output_type -> roost.wire.WatchEvent
-	197, // 266: roost.wire.Neighbour.Shell:output_type -> roost.wire.ShellOutput
-	11,  // 267: roost.wire.CellQueue.History:output_type -> roost.wire.CellHistoryRecord
-	15,  // 268: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	17,  // 269: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	195, // 270: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	208, // 271: roost.wire.Collector.Names:output_type -> roost.wire.NamesUpdate
-	40,  // 272: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	19,  // 273: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
-	198, // 274: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
-	199, // 275: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	51,  // 276: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
-	53,  // 277: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
-	48,  // 278: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
-	50,  // 279: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
-	50,  // 280: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
-	86,  // 281: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	107, // 282: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	105, // 283: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	192, // 284: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	105, // 285: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
-	107, // 286: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
-	197, // 287: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
-	89,  // 288: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
-	107, // 289: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
-	105, // 290: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
-	81,  // 291: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
-	110, // 292: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
-	118, // 293: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
-	118, // 294: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
-	120, // 295: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
-	122, // 296: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
-	124, // 297: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
-	126, // 298: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
-	128, // 299: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
-	130, // 300: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
-	132, // 301: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
-	134, // 302: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
-	137, // 303: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
-	139, // 304: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
-	142, // 305: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
-	149, // 306: roost.wire.Feed.Pull:output_type -> roost.wire.FeedBatch
-	149, // 307: roost.wire.Feed.Walk:output_type -> roost.wire.FeedBatch
-	149, // 308: roost.wire.Feed.Running:output_type -> roost.wire.FeedBatch
-	201, // 309: roost.wire.Accountant.Report:output_type -> roost.wire.AccountingPiece
-	202, // 310: roost.wire.Accountant.Change:output_type -> roost.wire.AccountingResult
-	236, // [236:311] is the sub-list for method output_type
-	161, // [161:236] is the sub-list for method input_type
-	161, // [161:161] is the sub-list for extension type_name
-	161, // [161:161] is the sub-list for extension extendee
-	0,   // [0:161] is the sub-list for field type_name
+	166, // 96: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
+	166, // 97: roost.wire.ImageRight.attempt:type_name -> roost.wire.AttemptRef
+	81,  // 98: roost.wire.UserFilePart.file:type_name -> roost.wire.UserFile
+	81,  // 99: roost.wire.RetainFilesRequest.files:type_name -> roost.wire.UserFile
+	81,  // 100: roost.wire.RetainFilesReply.missing:type_name -> roost.wire.UserFile
+	166, // 101: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
+	167, // 102: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
+	166, // 103: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
+	95,  // 104: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
+	99,  // 105: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
+	101, // 106: roost.wire.FromStartd.started:type_name -> roost.wire.Started
+	102, // 107: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
+	106, // 108: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
+	107, // 109: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
+	100, // 110: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
+	103, // 111: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
+	104, // 112: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
+	97,  // 113: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
+	98,  // 114: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
+	91,  // 115: roost.wire.FromStartd.health:type_name -> roost.wire.TaskHealth
+	92,  // 116: roost.wire.FromStartd.reach:type_name -> roost.wire.ReachWanted
+	166, // 117: roost.wire.TaskHealth.attempt:type_name -> roost.wire.AttemptRef
+	0,   // 118: roost.wire.TaskHealth.state:type_name -> roost.wire.HealthState
+	168, // 119: roost.wire.TaskHealth.checks:type_name -> roost.wire.CheckResult
+	166, // 120: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
+	166, // 121: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
+	96,  // 122: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
+	164, // 123: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
+	166, // 124: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
+	102, // 125: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
+	169, // 126: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
+	169, // 127: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
+	166, // 128: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
+	169, // 129: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
+	170, // 130: roost.wire.ClaimReply.displaced:type_name -> roost.wire.PreemptionParty
+	166, // 131: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
+	166, // 132: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
+	166, // 133: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
+	171, // 134: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
+	108, // 135: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
+	103, // 136: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
+	172, // 137: roost.wire.Exited.windows:type_name -> roost.wire.UsageWindow
+	166, // 138: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
+	77,  // 139: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
+	105, // 140: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
+	166, // 141: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
+	173, // 142: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
+	172, // 143: roost.wire.AttemptUsage.windows:type_name -> roost.wire.UsageWindow
+	166, // 144: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
+	108, // 145: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
+	110, // 146: roost.wire.FileChunk.totals:type_name -> roost.wire.TransferTotals
+	166, // 147: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
+	166, // 148: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
+	115, // 149: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
+	116, // 150: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
+	5,   // 151: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
+	119, // 152: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
+	118, // 153: roost.wire.GuardReport.freezes:type_name -> roost.wire.OwnerFreeze
+	116, // 154: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
+	114, // 155: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
+	117, // 156: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
+	139, // 157: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
+	139, // 158: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
+	139, // 159: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
+	144, // 160: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
+	151, // 161: roost.wire.FeedRequest.hello:type_name -> roost.wire.FeedHello
+	149, // 162: roost.wire.FeedRequest.budgets:type_name -> roost.wire.SpentBudgets
+	150, // 163: roost.wire.SpentBudgets.spent:type_name -> roost.wire.SpentBudget
+	161, // 164: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
+	174, // 165: roost.wire.Schedd.SubmitParts:input_type -> roost.wire.SubmitPart
+	175, // 166: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
+	163, // 167: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
+	162, // 168: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
+	158, // 169: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
+	160, // 170: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
+	176, // 171: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
+	177, // 172: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
+	178, // 173: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
+	179, // 174: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
+	159, // 175: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
+	180, // 176: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
+	181, // 177: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	182, // 178: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
+	183, // 179: roost.wire.Schedd.Accounting:input_type -> roost.wire.AccountingQuery
+	184, // 180: roost.wire.Schedd.ChangeAccounts:input_type -> roost.wire.AccountingChange
+	185, // 181: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
+	186, // 182: roost.wire.Schedd.BeginLogin:input_type -> roost.wire.BeginLoginRequest
+	187, // 183: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
+	188, // 184: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
+	189, // 185: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
+	190, // 186: roost.wire.Schedd.Names:input_type -> roost.wire.NamesQuery
+	13,  // 187: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
+	176, // 188: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
+	177, // 189: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
+	12,  // 190: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
+	9,   // 191: roost.wire.Neighbour.Submit:input_type -> roost.wire.NeighbourSubmit
+	8,   // 192: roost.wire.Neighbour.Logs:input_type -> roost.wire.NeighbourLogs
+	6,   // 193: roost.wire.Neighbour.Watch:input_type -> roost.wire.NeighbourWatch
+	7,   // 194: roost.wire.Neighbour.Shell:input_type -> roost.wire.NeighbourShell
+	10,  // 195: roost.wire.CellQueue.History:input_type -> roost.wire.CellHistoryRequest
+	14,  // 196: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
+	16,  // 197: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
+	178, // 198: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
+	190, // 199: roost.wire.Collector.Names:input_type -> roost.wire.NamesQuery
+	20,  // 200: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
+	18,  // 201: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
+	180, // 202: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
+	181, // 203: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	51,  // 204: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
+	52,  // 205: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
+	47,  // 206: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
+	49,  // 207: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
+	49,  // 208: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
+	55,  // 209: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
+	109, // 210: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
+	112, // 211: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
+	113, // 212: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
+	78,  // 213: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
+	109, // 214: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
+	159, // 215: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
+	94,  // 216: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
+	109, // 217: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
+	78,  // 218: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
+	78,  // 219: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
+	82,  // 220: roost.wire.CheckpointServer.PutFile:input_type -> roost.wire.UserFilePart
+	81,  // 221: roost.wire.CheckpointServer.GetFile:input_type -> roost.wire.UserFile
+	83,  // 222: roost.wire.CheckpointServer.RetainFiles:input_type -> roost.wire.RetainFilesRequest
+	117, // 223: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
+	120, // 224: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
+	121, // 225: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
+	123, // 226: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
+	125, // 227: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
+	127, // 228: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
+	129, // 229: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
+	131, // 230: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
+	133, // 231: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
+	135, // 232: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
+	137, // 233: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
+	140, // 234: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
+	142, // 235: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
+	145, // 236: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
+	148, // 237: roost.wire.Feed.Pull:input_type -> roost.wire.FeedRequest
+	152, // 238: roost.wire.Feed.Walk:input_type -> roost.wire.FeedWalk
+	147, // 239: roost.wire.Feed.Running:input_type -> roost.wire.FeedRunning
+	183, // 240: roost.wire.Accountant.Report:input_type -> roost.wire.AccountingQuery
+	184, // 241: roost.wire.Accountant.Change:input_type -> roost.wire.AccountingChange
+	191, // 242: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	191, // 243: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
+	192, // 244: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
+	193, // 245: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	194, // 246: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	195, // 247: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	196, // 248: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	197, // 249: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	198, // 250: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	199, // 251: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	200, // 252: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	201, // 253: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	202, // 254: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
+	203, // 255: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	204, // 256: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
+	205, // 257: roost.wire.Schedd.Accounting:output_type -> roost.wire.AccountingPiece
+	206, // 258: roost.wire.Schedd.ChangeAccounts:output_type -> roost.wire.AccountingResult
+	207, // 259: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
+	208, // 260: roost.wire.Schedd.BeginLogin:output_type -> roost.wire.BeginLoginReply
+	209, // 261: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
+	210, // 262: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
+	211, // 263: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
+	212, // 264: roost.wire.Schedd.Names:output_type -> roost.wire.NamesUpdate
+	193, // 265: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
+	197, // 266: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
+	198, // 267: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
+	194, // 268: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
+	191, // 269: roost.wire.Neighbour.Submit:output_type -> roost.wire.SubmitReply
+	196, // 270: roost.wire.Neighbour.Logs:output_type -> roost.wire.LogChunk
+	195, // 271: roost.wire.Neighbour.Watch:output_type -> roost.wire.WatchEvent
+	201, // 272: roost.wire.Neighbour.Shell:output_type -> roost.wire.ShellOutput
+	11,  // 273: roost.wire.CellQueue.History:output_type -> roost.wire.CellHistoryRecord
+	15,  // 274: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	17,  // 275: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	199, // 276: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	212, // 277: roost.wire.Collector.Names:output_type -> roost.wire.NamesUpdate
+	40,  // 278: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	19,  // 279: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
+	202, // 280: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
+	203, // 281: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	51,  // 282: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
+	53,  // 283: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
+	48,  // 284: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
+	50,  // 285: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
+	50,  // 286: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
+	90,  // 287: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	111, // 288: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	109, // 289: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	196, // 290: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	109, // 291: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	111, // 292: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	201, // 293: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	93,  // 294: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
+	111, // 295: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
+	109, // 296: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
+	85,  // 297: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
+	111, // 298: roost.wire.CheckpointServer.PutFile:output_type -> roost.wire.PutReply
+	82,  // 299: roost.wire.CheckpointServer.GetFile:output_type -> roost.wire.UserFilePart
+	84,  // 300: roost.wire.CheckpointServer.RetainFiles:output_type -> roost.wire.RetainFilesReply
+	114, // 301: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
+	122, // 302: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
+	122, // 303: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
+	124, // 304: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
+	126, // 305: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
+	128, // 306: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
+	130, // 307: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
+	132, // 308: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
+	134, // 309: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
+	136, // 310: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
+	138, // 311: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
+	141, // 312: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
+	143, // 313: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
+	146, // 314: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
+	153, // 315: roost.wire.Feed.Pull:output_type -> roost.wire.FeedBatch
+	153, // 316: roost.wire.Feed.Walk:output_type -> roost.wire.FeedBatch
+	153, // 317: roost.wire.Feed.Running:output_type -> roost.wire.FeedBatch
+	205, // 318: roost.wire.Accountant.Report:output_type -> roost.wire.AccountingPiece
+	206, // 319: roost.wire.Accountant.Change:output_type -> roost.wire.AccountingResult
+	242, // [242:320] is the sub-list for method output_type
+	164, // [164:242] is the sub-list for method input_type
+	164, // [164:164] is the sub-list for extension type_name
+	164, // [164:164] is the sub-list for extension extendee
+	0,   // [0:164] is the sub-list for field type_name
 }
 
 func init() { file_roost_proto_init() }
@@ -13505,7 +13742,7 @@ func file_roost_proto_init() {
 		(*ToStartd_HoldChecks)(nil),
 		(*ToStartd_NameRight)(nil),
 	}
-	file_roost_proto_msgTypes[80].OneofWrappers = []any{
+	file_roost_proto_msgTypes[84].OneofWrappers = []any{
 		(*FromStartd_Welcome)(nil),
 		(*FromStartd_Claim)(nil),
 		(*FromStartd_Started)(nil),
@@ -13520,14 +13757,14 @@ func file_roost_proto_init() {
 		(*FromStartd_Health)(nil),
 		(*FromStartd_Reach)(nil),
 	}
-	file_roost_proto_msgTypes[98].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[102].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roost_proto_rawDesc), len(file_roost_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   148,
+			NumMessages:   152,
 			NumExtensions: 0,
 			NumServices:   12,
 		},

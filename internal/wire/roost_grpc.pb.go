@@ -2497,9 +2497,12 @@ var Startd_ServiceDesc = grpc.ServiceDesc{
 }
 
 const (
-	CheckpointServer_Put_FullMethodName    = "/roost.wire.CheckpointServer/Put"
-	CheckpointServer_Get_FullMethodName    = "/roost.wire.CheckpointServer/Get"
-	CheckpointServer_Remove_FullMethodName = "/roost.wire.CheckpointServer/Remove"
+	CheckpointServer_Put_FullMethodName         = "/roost.wire.CheckpointServer/Put"
+	CheckpointServer_Get_FullMethodName         = "/roost.wire.CheckpointServer/Get"
+	CheckpointServer_Remove_FullMethodName      = "/roost.wire.CheckpointServer/Remove"
+	CheckpointServer_PutFile_FullMethodName     = "/roost.wire.CheckpointServer/PutFile"
+	CheckpointServer_GetFile_FullMethodName     = "/roost.wire.CheckpointServer/GetFile"
+	CheckpointServer_RetainFiles_FullMethodName = "/roost.wire.CheckpointServer/RetainFiles"
 )
 
 // CheckpointServerClient is the client API for CheckpointServer service.
@@ -2510,6 +2513,11 @@ type CheckpointServerClient interface {
 	Put(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[FileChunk, PutReply], error)
 	Get(ctx context.Context, in *FetchImageRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[FileChunk], error)
 	Remove(ctx context.Context, in *FetchImageRequest, opts ...grpc.CallOption) (*RemoveImageReply, error)
+	// Files of users of submit nodes, for jobs in the queue of the cell. A node puts those
+	// of its own users; the queue of the cell gets them.
+	PutFile(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[UserFilePart, PutReply], error)
+	GetFile(ctx context.Context, in *UserFile, opts ...grpc.CallOption) (grpc.ServerStreamingClient[UserFilePart], error)
+	RetainFiles(ctx context.Context, in *RetainFilesRequest, opts ...grpc.CallOption) (*RetainFilesReply, error)
 }
 
 type checkpointServerClient struct {
@@ -2562,6 +2570,48 @@ func (c *checkpointServerClient) Remove(ctx context.Context, in *FetchImageReque
 	return out, nil
 }
 
+func (c *checkpointServerClient) PutFile(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[UserFilePart, PutReply], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &CheckpointServer_ServiceDesc.Streams[2], CheckpointServer_PutFile_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[UserFilePart, PutReply]{ClientStream: stream}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type CheckpointServer_PutFileClient = grpc.ClientStreamingClient[UserFilePart, PutReply]
+
+func (c *checkpointServerClient) GetFile(ctx context.Context, in *UserFile, opts ...grpc.CallOption) (grpc.ServerStreamingClient[UserFilePart], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &CheckpointServer_ServiceDesc.Streams[3], CheckpointServer_GetFile_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[UserFile, UserFilePart]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type CheckpointServer_GetFileClient = grpc.ServerStreamingClient[UserFilePart]
+
+func (c *checkpointServerClient) RetainFiles(ctx context.Context, in *RetainFilesRequest, opts ...grpc.CallOption) (*RetainFilesReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RetainFilesReply)
+	err := c.cc.Invoke(ctx, CheckpointServer_RetainFiles_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // CheckpointServerServer is the server API for CheckpointServer service.
 // All implementations must embed UnimplementedCheckpointServerServer
 // for forward compatibility.
@@ -2570,6 +2620,11 @@ type CheckpointServerServer interface {
 	Put(grpc.ClientStreamingServer[FileChunk, PutReply]) error
 	Get(*FetchImageRequest, grpc.ServerStreamingServer[FileChunk]) error
 	Remove(context.Context, *FetchImageRequest) (*RemoveImageReply, error)
+	// Files of users of submit nodes, for jobs in the queue of the cell. A node puts those
+	// of its own users; the queue of the cell gets them.
+	PutFile(grpc.ClientStreamingServer[UserFilePart, PutReply]) error
+	GetFile(*UserFile, grpc.ServerStreamingServer[UserFilePart]) error
+	RetainFiles(context.Context, *RetainFilesRequest) (*RetainFilesReply, error)
 	mustEmbedUnimplementedCheckpointServerServer()
 }
 
@@ -2588,6 +2643,15 @@ func (UnimplementedCheckpointServerServer) Get(*FetchImageRequest, grpc.ServerSt
 }
 func (UnimplementedCheckpointServerServer) Remove(context.Context, *FetchImageRequest) (*RemoveImageReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Remove not implemented")
+}
+func (UnimplementedCheckpointServerServer) PutFile(grpc.ClientStreamingServer[UserFilePart, PutReply]) error {
+	return status.Error(codes.Unimplemented, "method PutFile not implemented")
+}
+func (UnimplementedCheckpointServerServer) GetFile(*UserFile, grpc.ServerStreamingServer[UserFilePart]) error {
+	return status.Error(codes.Unimplemented, "method GetFile not implemented")
+}
+func (UnimplementedCheckpointServerServer) RetainFiles(context.Context, *RetainFilesRequest) (*RetainFilesReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method RetainFiles not implemented")
 }
 func (UnimplementedCheckpointServerServer) mustEmbedUnimplementedCheckpointServerServer() {}
 func (UnimplementedCheckpointServerServer) testEmbeddedByValue()                          {}
@@ -2646,6 +2710,42 @@ func _CheckpointServer_Remove_Handler(srv interface{}, ctx context.Context, dec 
 	return interceptor(ctx, in, info, handler)
 }
 
+func _CheckpointServer_PutFile_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(CheckpointServerServer).PutFile(&grpc.GenericServerStream[UserFilePart, PutReply]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type CheckpointServer_PutFileServer = grpc.ClientStreamingServer[UserFilePart, PutReply]
+
+func _CheckpointServer_GetFile_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(UserFile)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(CheckpointServerServer).GetFile(m, &grpc.GenericServerStream[UserFile, UserFilePart]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type CheckpointServer_GetFileServer = grpc.ServerStreamingServer[UserFilePart]
+
+func _CheckpointServer_RetainFiles_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RetainFilesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(CheckpointServerServer).RetainFiles(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: CheckpointServer_RetainFiles_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(CheckpointServerServer).RetainFiles(ctx, req.(*RetainFilesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // CheckpointServer_ServiceDesc is the grpc.ServiceDesc for CheckpointServer service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -2657,6 +2757,10 @@ var CheckpointServer_ServiceDesc = grpc.ServiceDesc{
 			MethodName: "Remove",
 			Handler:    _CheckpointServer_Remove_Handler,
 		},
+		{
+			MethodName: "RetainFiles",
+			Handler:    _CheckpointServer_RetainFiles_Handler,
+		},
 	},
 	Streams: []grpc.StreamDesc{
 		{
@@ -2667,6 +2771,16 @@ var CheckpointServer_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "Get",
 			Handler:       _CheckpointServer_Get_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "PutFile",
+			Handler:       _CheckpointServer_PutFile_Handler,
+			ClientStreams: true,
+		},
+		{
+			StreamName:    "GetFile",
+			Handler:       _CheckpointServer_GetFile_Handler,
 			ServerStreams: true,
 		},
 	},

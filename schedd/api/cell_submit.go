@@ -37,6 +37,9 @@ func submitToCell(ctx context.Context, s *Service, who queue.CallerIdentity,
 	if who, err = s.resolveUnixGroup(who, specs); err != nil {
 		return nil, err
 	}
+	if err := s.transfers.PutScripts(ctx, who, specs); err != nil {
+		return nil, err
+	}
 	reply, err := s.peerSchedds.SubmitTo(ctx, name, &wire.NeighbourSubmit{User: who.User, Uid: who.UID, Gid: who.GID,
 		Request: &wire.SubmitRequest{Key: req.GetKey(), Jobs: req.GetJobs()}})
 	if err != nil {
@@ -80,12 +83,6 @@ func cellQueueError(name string, err error) error {
 func checkForCell(specs []queue.SubmitSpec) error {
 	for i := range specs {
 		ad := specs[i].Ad
-		if _, ok := ad.Lookup(roost.AttrScriptFile); ok {
-			err := fmt.Errorf("%w: the script of a job is stored at its submit node, and a job of the cell's queue "+
-				"outlives that: put the script where the execute nodes see it, and name it as the command",
-				roost.Invalid)
-			return admission.JobOrdinal(err, i, specs)
-		}
 		if interactive, _ := ad.Bool(roost.AttrInteractive); interactive {
 			err := fmt.Errorf("%w: an interactive job belongs to a terminal of this host: submit it to the queue of "+
 				"the host", roost.Invalid)
@@ -115,6 +112,9 @@ func submitFor(ctx context.Context, s *Service, req *wire.SubmitRequest,
 	}
 	specs, err := parseSpecs(req.GetJobs())
 	if err != nil {
+		return nil, err
+	}
+	if err := s.transfers.GetScripts(ctx, who, specs); err != nil {
 		return nil, err
 	}
 	return submitAs(ctx, s, req.GetKey(), specs, who)

@@ -176,6 +176,14 @@ func loginInfo(l *login.Login, serial string) *wire.LoginInfo {
 	return m
 }
 
+// localCure is what else a user of another submit node can do.
+func localCure(who queue.CallerIdentity) string {
+	if who.Origin == "" {
+		return ""
+	}
+	return "; --local submits to the queue of " + who.Origin
+}
+
 // checkFilesLocal refuses jobs from another machine whose directory is not on this host,
 // where their files are read and written.
 func (s *Service) checkFilesLocal(ctx context.Context, who queue.CallerIdentity, specs []queue.SubmitSpec) error {
@@ -194,8 +202,8 @@ func (s *Service) checkFilesLocal(ctx context.Context, who queue.CallerIdentity,
 		}
 		if err != nil {
 			return admission.JobOrdinal(fmt.Errorf("directory %s: %w: a job's files are where its queue is, and "+
-				"%s cannot use it on %s: submit from a directory that is there, too, or name one in the job file",
-				dir, roost.NoInput, who.User, s.node.Name), i, specs)
+				"%s cannot use it on %s: submit from a directory that is there, too, or name one in the job file%s",
+				dir, roost.NoInput, who.User, s.node.Name, localCure(who)), i, specs)
 		}
 	}
 	return nil

@@ -27,6 +27,7 @@ type TaskProgram struct {
 	Environment      []string
 	Script           string
 	ScriptFile       string // in its place: see roost.AttrScriptFile
+	ScriptNode       string // of the script's user: see UserScript
 	Iwd              string
 	In               string
 	Out              string // empty: captured
@@ -96,6 +97,7 @@ func (q programBuilder) Program(a roost.AttemptID) (TaskProgram, error) {
 	}
 	p.Script, _ = m.Ad.Str(roost.AttrScript)
 	p.ScriptFile, _ = m.Ad.Str(roost.AttrScriptFile)
+	p.ScriptNode = originOf(j, q.host)
 	if p.Script != "" || p.ScriptFile != "" {
 		// which says what runs it
 		if p.Executable = m.Text(roost.AttrShell); p.Executable == "" && !strings.HasPrefix(p.Script, "#!") {
@@ -150,17 +152,27 @@ func (p *TaskProgram) doNothing() {
 // notice.
 const secondarySlack = time.Minute
 
-// UserScript is one that the schedd keeps for a user.
+// UserScript is one that the schedd keeps for a user. Node is the user's submit node in
+// the queue of the cell, and empty for users of this host.
 type UserScript struct {
+	Node string
 	UID  uint32
 	Name string
+}
+
+// originOf returns the submit node of a job if it is not the queue's own host.
+func originOf(j *job, host string) string {
+	if j.spec.SubmitHost != host {
+		return j.spec.SubmitHost
+	}
+	return ""
 }
 
 // UserScripts lists those that jobs of the queue name.
 func (q *jobTable) UserScripts() (list []UserScript) {
 	for _, j := range q.jobs {
 		if j.spec.ScriptFile != "" {
-			list = append(list, UserScript{j.submission.uid, j.spec.ScriptFile})
+			list = append(list, UserScript{originOf(j, q.host), j.submission.uid, j.spec.ScriptFile})
 		}
 	}
 	return list

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -43,7 +44,7 @@ type scriptStore struct{ dir string }
 
 // Store writes what comes to a file of that user's, and returns its name.
 func (d *scriptStore) Store(uid uint32, recv func() ([]byte, error)) (name string, err error) {
-	return storeScript(d.userDir(uid), MaxScript, recv)
+	return storeScript(d.userDir("", uid), MaxScript, recv)
 }
 
 // Sweep removes the scripts that no job names any more.
@@ -51,8 +52,19 @@ func (d *scriptStore) Sweep(now time.Time, inUse func() ([]queue.UserScript, err
 	return sweepScripts(d.dir, now, inUse)
 }
 
-func (d *scriptStore) userDir(uid uint32) string {
-	return filepath.Join(d.dir, strconv.FormatUint(uint64(uid), 10))
+func (d *scriptStore) userDir(node string, uid uint32) string { return scriptDir(d.dir, node, uid) }
+
+// scriptDir returns the directory of a user's scripts.
+func scriptDir(root, node string, uid uint32) string {
+	name := strconv.FormatUint(uint64(uid), 10)
+	if node != "" {
+		name += "@" + url.PathEscape(node)
+	}
+	return filepath.Join(root, name)
+}
+
+func (d *scriptStore) path(u queue.UserScript) string {
+	return filepath.Join(d.userDir(u.Node, u.UID), u.Name)
 }
 
 // storeScript writes what comes to a file of that directory, and returns its name.
@@ -107,7 +119,7 @@ func (d *scriptStore) Check(who queue.CallerIdentity, specs []queue.SubmitSpec) 
 			continue
 		}
 		name, _ := specs[i].Ad.Str(roost.AttrScriptFile)
-		path := filepath.Join(d.userDir(who.UID), name)
+		path := d.path(queue.UserScript{Node: who.Origin, UID: who.UID, Name: name})
 		now := time.Now()
 		if !scriptName.MatchString(name) || os.Chtimes(path, now, now) != nil {
 			return fmt.Errorf("job %d: attribute %s: %w: no script of yours is kept under that name", i,
@@ -123,22 +135,11 @@ func (t *FileTransfers) sendScript(ctx context.Context, p *StartdNode, a roost.A
 	if !scriptName.MatchString(pl.ScriptFile) {
 		return fmt.Errorf("script %q: %w: that is no name of one", pl.ScriptFile, roost.Invalid)
 	}
-	f, err := os.Open(filepath.Join(t.Scripts.userDir(pl.UID), pl.ScriptFile))
+	f, size, err := t.openScript(ctx, queue.UserScript{Node: pl.ScriptNode, UID: pl.UID, Name: pl.ScriptFile})
 	if err != nil {
-		return fmt.Errorf("script: %w: %w", roost.NoInput, err)
+		return err
 	}
 	defer f.Close()
-	digest := sha256.New()
-	size, err := io.Copy(digest, f)
-	if err != nil {
-		return fmt.Errorf("script: %w: %w", roost.NoInput, err)
-	}
-	if hex.EncodeToString(digest.Sum(nil)) != pl.ScriptFile {
-		return fmt.Errorf("script: %w: %s is damaged on disk: submit the job again", roost.NoInput, f.Name())
-	}
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return fmt.Errorf("script: %w: %w", roost.NoInput, err)
-	}
 	progress, done := t.progress.begin(a, inputTransfer, size)
 	defer done()
 	pace.progress = progress
@@ -167,6 +168,38 @@ func (t *FileTransfers) sendScript(ctx context.Context, p *StartdNode, a roost.A
 	return rpc.FromStatus(err)
 }
 
+// openScript opens a script. One of the cell's queue that is not here, or is damaged, is
+// fetched from the checkpoint server.
+func (t *FileTransfers) openScript(ctx context.Context, u queue.UserScript) (f *os.File, size int64, err error) {
+	f, size, err = t.Scripts.open(u)
+	if err == nil || u.Node == "" {
+		return f, size, err
+	}
+	if err := t.fetchScript(ctx, u); err != nil {
+		return nil, 0, err
+	}
+	return t.Scripts.open(u)
+}
+
+// open opens a script that is whole.
+func (d *scriptStore) open(u queue.UserScript) (f *os.File, size int64, err error) {
+	if f, err = os.Open(d.path(u)); err != nil {
+		return nil, 0, fmt.Errorf("script: %w: %w", roost.NoInput, err)
+	}
+	digest := sha256.New()
+	if size, err = io.Copy(digest, f); err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	if err == nil && hex.EncodeToString(digest.Sum(nil)) != u.Name {
+		err = fmt.Errorf("%s is damaged on disk: submit the job again", f.Name())
+	}
+	if err != nil {
+		f.Close()
+		return nil, 0, fmt.Errorf("script: %w: %w", roost.NoInput, err)
+	}
+	return f, size, nil
+}
+
 // sweepScripts removes what has lain below a directory for long and is not in use. What
 // is in use is asked afterwards: a job that comes meanwhile makes its script young again.
 func sweepScripts(root string, now time.Time, inUse func() ([]queue.UserScript, error)) error {
@@ -188,7 +221,7 @@ func sweepScripts(root string, now time.Time, inUse func() ([]queue.UserScript, 
 		return err
 	}
 	for _, u := range used {
-		delete(old, filepath.Join(root, strconv.FormatUint(uint64(u.UID), 10), u.Name))
+		delete(old, filepath.Join(scriptDir(root, u.Node, u.UID), u.Name))
 	}
 	for path := range old {
 		if rerr := os.Remove(path); rerr != nil && !errors.Is(rerr, fs.ErrNotExist) {
@@ -202,7 +235,10 @@ func sweepScripts(root string, now time.Time, inUse func() ([]queue.UserScript, 
 // has them stay.
 func (d *scriptStore) CheckExist(now time.Time, q *queue.Queue) error {
 	for _, script := range q.UserScripts() {
-		if err := os.Chtimes(filepath.Join(d.userDir(script.UID), script.Name), now, now); err != nil {
+		if script.Node != "" {
+			continue // the checkpoint server has it, or says so when it is to start
+		}
+		if err := os.Chtimes(d.path(script), now, now); err != nil {
 			return fmt.Errorf("%w: the script of the job is not kept any more: submit it anew", roost.NoInput)
 		}
 	}

@@ -58,6 +58,8 @@ type Config struct {
 	Fetcher  OutputFetcher        // nil: this one
 	Reserve  *journal.DiskReserve // of the disk
 	Users    *UserAgents
+
+	FileServer string // address of the checkpoint server, for scripts of the cell's queue; empty: none
 }
 
 // FileTransfers moves files of attempts between this host and nodes: scripts and input,
@@ -76,6 +78,7 @@ type FileTransfers struct {
 	images        *store.Store // checkpoints
 	imageSlots    *transferSlots
 	imageRemovals imageRemovals   // of images on checkpoint servers
+	fileServer    string          // address of the checkpoint server; empty: none
 	progress      transferTable   // of what is under way
 	daemonContext context.Context // of the daemon
 
@@ -92,7 +95,7 @@ type FileTransfers struct {
 func New(c Config) *FileTransfers {
 	t := &FileTransfers{
 		host: c.Host, stateDir: c.StateDir, identity: c.Identity, log: c.Log, loop: c.Loop, fetcher: c.Fetcher,
-		users: c.Users, queue: c.Queue, dispatch: c.Dispatch,
+		users: c.Users, fileServer: c.FileServer, queue: c.Queue, dispatch: c.Dispatch,
 		SpoolFiles:    &SpoolDir{filepath.Join(c.StateDir, "spool"), c.Reserve},
 		Scripts:       &scriptStore{filepath.Join(c.StateDir, "scripts")},
 		slots:         newTransferSlots(maxTransfers),

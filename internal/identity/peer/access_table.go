@@ -126,9 +126,12 @@ func machineAccess() AccessTable {
 
 		guard + "Present": {User}, // the guard checks that the caller has a session on this machine
 
-		images + "Put":    {Startd, Schedd},
-		images + "Get":    {Startd, Schedd},
-		images + "Remove": {Schedd}, // the server checks that the schedd owns the image
+		images + "Put":         {Startd, Schedd},
+		images + "Get":         {Startd, Schedd},
+		images + "PutFile":     {Schedd}, // the server checks that it is the node of the file
+		images + "GetFile":     {Schedd}, // likewise, or the queue of the cell
+		images + "RetainFiles": {Schedd},
+		images + "Remove":      {Schedd}, // the server checks that the schedd owns the image
 	}
 }
 

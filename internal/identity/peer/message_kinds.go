@@ -195,6 +195,9 @@ func otherMessages() []MessageKind {
 	return []MessageKind{
 		{"CheckpointServer.Put", []Role{Startd, Schedd}, "the image: see package checkpoint/server"},
 		{"CheckpointServer.Get", []Role{Startd, Schedd}, "the image: see package checkpoint/server"},
+		{"CheckpointServer.PutFile", schedds, "the node of the file with the certificate; the contents with a digest"},
+		{"CheckpointServer.GetFile", schedds, "the node of the file with the certificate, or the role cell-queue"},
+		{"CheckpointServer.RetainFiles", schedds, "as CheckpointServer.GetFile"},
 		{"CheckpointServer.Remove", schedds, "the schedd of the image with the certificate"},
 
 		{"Guard.Watch", startds, "startd with the names in this host's node file"},

@@ -61,6 +61,7 @@ type JobSpec struct {
 	RunCount          int          // attempts that are counted before the first; below 0: none are counted
 	FromQsub          bool         // it came by qsub
 	ScriptFile        string
+	SubmitHost        string       // whose user submitted the job
 	Service           *ServiceSpec // nil: it ends by itself
 	Update            *update.Policy
 	IsAlloc           bool // an alloc set: its tasks hold resources, and run nothing
@@ -132,6 +133,7 @@ func ReadSpec(ad *classad.Ad) (p JobSpec, err error) {
 		p.Checkpoints = nil // images of processes that talk to each other would be of different moments
 	}
 	p.FromQsub, p.ScriptFile = r.has(roost.AttrPBS), r.text(roost.AttrScriptFile, "")
+	p.SubmitHost = r.text(roost.AttrSubmitHost, "")
 	p.requirements, p.rank, p.queueRequirements = r.expression(roost.AttrRequirements), r.expression(roost.AttrRank),
 		r.expression(roost.AttrQueueRequires)
 	p.softConstraints = r.softConstraints()

@@ -1,0 +1,210 @@
+package store
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/lazyregexp"
+)
+
+// userFilesDir is where the files of users are. No schedd's directory begins with a dot.
+const userFilesDir = ".files"
+
+// DefaultBytesOfUser is the default of MaxBytesOfUser.
+const DefaultBytesOfUser = 10 << 30
+
+// UserFileKey names a file of a user of a submit node.
+type UserFileKey struct {
+	Node   string // in whose certificate the user is vouched for
+	UID    uint32
+	Digest string // the SHA-256 of its contents in hexadecimal
+}
+
+func (k UserFileKey) String() string {
+	return fmt.Sprintf("file %.12s… of uid %d of %s", k.Digest, k.UID, k.Node)
+}
+
+var digestName = lazyregexp.New(`^[0-9a-f]{64}$`)
+
+// userFilePath returns the path of a user's file.
+func (s *Store) userFilePath(k UserFileKey) (string, error) {
+	node := url.PathEscape(k.Node)
+	if node == "" || strings.HasPrefix(node, ".") || len(node) > 255 || !digestName().MatchString(k.Digest) {
+		return "", fmt.Errorf("%v: %w: there is no such thing", k, roost.Invalid)
+	}
+	return filepath.Join(s.dir, userFilesDir, node, strconv.FormatUint(uint64(k.UID), 10), k.Digest), nil
+}
+
+// ReceiveUserFile stores a file of size bytes. When it returns nil, the file is complete
+// and on the disk. A file that is there already is not read again. A wrong size or digest
+// is roost.Invalid, a lack of room roost.Exhausted. The errors of recv are returned as
+// they are; its io.EOF ends the file.
+func (s *Store) ReceiveUserFile(k UserFileKey, size int64, recv func() ([]byte, error)) (err error) {
+	path, err := s.userFilePath(k)
+	if err != nil {
+		return err
+	}
+	if s.RetainUserFile(k) == nil {
+		return nil
+	}
+	arrived, err := s.reserveForUser(k, filepath.Dir(path), size)
+	if err != nil {
+		return err
+	}
+	defer arrived()
+	f, err := s.createPartial(path)
+	if err != nil {
+		return fmt.Errorf("%v: %w", k, diskFullError(err))
+	}
+	defer func() {
+		if err != nil {
+			f.Close()
+			os.Remove(f.Name())
+		}
+	}()
+	digest, err := copyUserFile(f, size, recv)
+	if err == nil && digest != k.Digest {
+		err = fmt.Errorf("%w: the digest of its %d bytes is wrong", roost.Invalid, size)
+	}
+	if err == nil {
+		err = diskFullError(errors.Join(f.Sync(), f.Close()))
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("%v: %w", k, err)
+	}
+	return s.syncDirectories(filepath.Dir(path))
+}
+
+// copyUserFile writes what comes, and returns its digest.
+func copyUserFile(w io.Writer, size int64, recv func() ([]byte, error)) (digest string, err error) {
+	sum := sha256.New()
+	for got := int64(0); ; {
+		data, err := recv()
+		switch {
+		case errors.Is(err, io.EOF) && got == size:
+			return hex.EncodeToString(sum.Sum(nil)), nil
+		case errors.Is(err, io.EOF):
+			return "", fmt.Errorf("%w: %d bytes came, and %d were announced", roost.Invalid, got, size)
+		case err != nil:
+			return "", err
+		}
+		if got += int64(len(data)); got > size {
+			return "", fmt.Errorf("%w: it is larger than the %d bytes that were announced", roost.Invalid, size)
+		}
+		sum.Write(data)
+		if _, err := w.Write(data); err != nil {
+			return "", diskFullError(err)
+		}
+	}
+}
+
+// reserveForUser reserves the room for a file until arrived is called.
+func (s *Store) reserveForUser(k UserFileKey, dir string, size int64) (arrived func(), err error) {
+	if size < 0 {
+		return nil, fmt.Errorf("%v: %w: it has %d bytes", k, roost.Invalid, size)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	stored, err := fileBytes(dir)
+	if err != nil {
+		return nil, fmt.Errorf("%v: %w", k, err)
+	}
+	used := stored + s.incomingOfUser[dir]
+	if used > s.MaxBytesOfUser || size > s.MaxBytesOfUser-used {
+		return nil, fmt.Errorf("%v: %w: it has %v, and the files of this user take %v of the %v that they may take on "+
+			"the checkpoint server; they go when no job needs them, and an administrator may raise max_files_of_user",
+			k, roost.Exhausted, roost.Bytes(size), roost.Bytes(used), roost.Bytes(s.MaxBytesOfUser))
+	}
+	if err := s.fitsDisk(size); err != nil {
+		return nil, err
+	}
+	s.incomingBytes += size
+	s.incomingOfUser[dir] += size
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.incomingBytes -= size
+		if s.incomingOfUser[dir] -= size; s.incomingOfUser[dir] == 0 {
+			delete(s.incomingOfUser, dir)
+		}
+	}, nil
+}
+
+// fileBytes sums the complete files in a directory.
+func fileBytes(dir string) (sum int64, err error) {
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		return 0, ignoreNotExist(err)
+	}
+	for _, e := range list {
+		if info, err := e.Info(); err == nil && !strings.HasSuffix(e.Name(), partialSuffix) {
+			sum += info.Size()
+		}
+	}
+	return sum, nil
+}
+
+// OpenUserFile opens a file of a user. A missing one is roost.NotFound.
+func (s *Store) OpenUserFile(k UserFileKey) (*os.File, error) {
+	path, err := s.userFilePath(k)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.RetainUserFile(k); err != nil {
+		return nil, err
+	}
+	return os.Open(path)
+}
+
+// RetainUserFile notes that a file is in use. A missing one is roost.NotFound.
+func (s *Store) RetainUserFile(k UserFileKey) error {
+	path, err := s.userFilePath(k)
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	if err = os.Chtimes(path, now, now); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%v: %w: the checkpoint server does not have it", k, roost.NotFound)
+	}
+	return err
+}
+
+// ExpireUserFiles deletes the files that nobody has used since a time. Uploads that were
+// broken off before it go too. It returns how many those were.
+func (s *Store) ExpireUserFiles(before time.Time) (n int, err error) {
+	err = filepath.WalkDir(filepath.Join(s.dir, userFilesDir), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return ignoreNotExist(err)
+		}
+		info, err := d.Info()
+		if err == nil && info.ModTime().Before(before) {
+			if err = os.Remove(path); err == nil {
+				n++
+			}
+		}
+		return ignoreNotExist(err)
+	})
+	return n, err
+}
+
+// skipUserFiles has a walk over images leave out the files of users.
+func skipUserFiles(d fs.DirEntry, err error) error {
+	if err == nil && d.Name() == userFilesDir {
+		return fs.SkipDir
+	}
+	return err
+}
