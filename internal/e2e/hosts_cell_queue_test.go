@@ -93,6 +93,29 @@ func (h *cellHostPool) usersActInQueue() {
 		h.Errorf("wait for a removed job of the queue: %d, %s", code, stderr)
 	}
 	h.servicesChooseQueue()
+	h.runLargeScript()
+}
+
+// runLargeScript submits a script that is too large for its job's ad. The job runs after
+// all members of the queue have lost what they have of the script.
+func (h *cellHostPool) runLargeScript() {
+	text := "#!/bin/sh\necho whole\nexit 5\n" + strings.Repeat("# not read\n", 150<<10)
+	script := h.writeUserFile("large.sh", text, 0o600)
+	id := strings.TrimSpace(h.mustAs("qsub", "--cell", "-h", "-l", "mem=10mb", script))
+	for _, host := range h.nodes {
+		for _, dir := range []string{host.node.CellQueueDir(), host.dir} {
+			if err := os.RemoveAll(filepath.Join(dir, "schedd", "scripts")); err != nil {
+				h.Fatal(err)
+			}
+		}
+	}
+	h.mustAs("release", id)
+	if _, stderr, code := h.runAs(someone, "wait", id); code != 5 {
+		h.Errorf("a job with a large script: %d, %s", code, stderr)
+	}
+	if stdout, stderr, _ := h.runAs(someone, "logs", id); stdout != "whole\n" {
+		h.Errorf("a job with a large script wrote %q, %s", stdout, stderr)
+	}
 }
 
 // servicesChooseQueue has a user submit services from a submit node, with and without
@@ -118,10 +141,16 @@ func makeCellQueue(t *testing.T) *cellHostPool {
 	ca := filepath.Join(h.dir, "ca")
 	for name, host := range h.nodes {
 		host.node.Pool = cellQueueName
+		host.node.ImageServer = centrals["central2"] + ":9704"
 		if !slices.Contains([]string{"central1", "central2", "central3"}, name) {
 			continue
 		}
-		host.node.TLS = h.issueCertificate(ca, name, peer.Collector, peer.Negotiator, peer.Schedd, peer.CellQueue)
+		roles := []peer.Role{peer.Collector, peer.Negotiator, peer.Schedd, peer.CellQueue}
+		if name == "central2" {
+			roles = append(roles, peer.CheckpointServer)
+			host.node.Images = &config.CheckpointServerSettings{Listen: []string{host.node.ImageServer}}
+		}
+		host.node.TLS = h.issueCertificate(ca, name, roles...)
 		host.node.CellQueue = &config.CellQueueSettings{Listen: []string{centrals[name] + ":9726"},
 			Member: centrals[name] + ":9727", Members: members}
 	}
