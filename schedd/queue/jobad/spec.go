@@ -119,8 +119,8 @@ func ReadSpec(ad *classad.Ad) (p JobSpec, err error) {
 	if p.Interactive = r.boolean(roost.AttrInteractive, false); p.Interactive {
 		p.Rerunnable, p.Retries = false, 0
 	}
-	p.Transfer, p.Domain, p.Queue = r.text(roost.AttrTransfer, "auto"), r.text(roost.AttrFileSystemDomain, ""),
-		r.text(roost.AttrQueue, "")
+	p.Transfer, p.Domain, p.Queue, p.SubmitHost = r.text(roost.AttrTransfer, "auto"),
+		r.text(roost.AttrFileSystemDomain, ""), r.text(roost.AttrQueue, ""), r.text(roost.AttrSubmitHost, "")
 	if !slices.Contains([]string{"auto", "always", "never"}, p.Transfer) {
 		r.fail(roost.AttrTransfer, fmt.Sprintf("%q is none of auto, always, never", p.Transfer))
 	}
@@ -133,7 +133,6 @@ func ReadSpec(ad *classad.Ad) (p JobSpec, err error) {
 		p.Checkpoints = nil // images of processes that talk to each other would be of different moments
 	}
 	p.FromQsub, p.ScriptFile = r.has(roost.AttrPBS), r.text(roost.AttrScriptFile, "")
-	p.SubmitHost = r.text(roost.AttrSubmitHost, "")
 	p.requirements, p.rank, p.queueRequirements = r.expression(roost.AttrRequirements), r.expression(roost.AttrRank),
 		r.expression(roost.AttrQueueRequires)
 	p.softConstraints = r.softConstraints()
