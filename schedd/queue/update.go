@@ -90,7 +90,8 @@ func (j jobRevisions) revisionFacts() []update.TaskFact {
 // serviceUpdates knows which updates are to be looked at, and when.
 type serviceUpdates struct {
 	*jobTable
-	dueAt map[uint64]int64 // by job: unix nanoseconds; in the past: something has changed
+	dueAt   map[uint64]int64 // by job: unix nanoseconds; in the past: something has changed
+	askedAt int64            // when the updates were last looked at, unix nanoseconds
 }
 
 func newServiceUpdates(jobs *jobTable) *serviceUpdates {
@@ -116,8 +117,10 @@ func (q *serviceUpdates) nextUpdate() (at time.Time) {
 
 // decideUpdates decides how the updates go on. Asking twice is harmless.
 func (q *serviceUpdates) decideUpdates(now time.Time) (events []eventlog.JobEvent) {
+	setBack := now.UnixNano() < q.askedAt // the clock was: what is due has to be worked out again
+	q.askedAt = now.UnixNano()
 	for _, seq := range slices.Sorted(maps.Keys(q.dueAt)) {
-		if q.dueAt[seq] > now.UnixNano() {
+		if q.dueAt[seq] > now.UnixNano() && !setBack {
 			continue
 		}
 		j := q.jobs[seq]

@@ -272,3 +272,16 @@ func TestUpdateOfUncertainJob(t *testing.T) {
 		t.Errorf("%d tasks are held, want 2", n)
 	}
 }
+
+// TestUpdateWithClockSetBack checks that an update ends although the wall clock is set
+// back while it goes on.
+func TestUpdateWithClockSetBack(t *testing.T) {
+	d := newUpdateRun(t, 2, `Update = [MinReady = 5]; `)
+	d.revise(`Arguments = {"2"}; Update = [MinReady = 5]; `)
+	d.pass(3 * time.Second)
+	d.now = d.now.AddDate(-1, 0, 0)
+	d.pass(time.Minute)
+	if s := d.job().update.State; s != update.Done {
+		t.Errorf("it is %v", s)
+	}
+}

@@ -42,6 +42,7 @@ type planner struct {
 // tasks go back that of the older. It asks nobody, and to ask it twice is harmless.
 func Decide(u Update, p *Policy, count int, facts []TaskFact, now time.Time) Plan {
 	d := &planner{Plan: Plan{Update: u}, count: count, facts: facts, policy: p, now: now.UnixNano()}
+	d.correctTimes()
 	d.Update.Failed, d.Surge = slices.Clone(u.Failed), d.surgeStillNeeded()
 	switch {
 	case u.State.IsActive():
@@ -52,6 +53,23 @@ func Decide(u Update, p *Policy, count int, facts []TaskFact, now time.Time) Pla
 		d.Again = u.Moved + int64(CloseAfter)
 	}
 	return d.Plan
+}
+
+// correctTimes corrects times in the future, which the clock left that was set back
+// since. Waits would be longer by that. Those of the update begin anew, and a task that
+// would settle for more than twice as long as it has to has done so.
+func (d *planner) correctTimes() {
+	u := &d.Update
+	if u.ClockFrom > d.now || u.Moved > d.now || u.Pulsed > d.now {
+		u.ClockFrom, u.Moved, u.Pulsed = min(u.ClockFrom, d.now), min(u.Moved, d.now), min(u.Pulsed, d.now)
+		d.Changed = true
+	}
+	d.facts = slices.Clone(d.facts)
+	for i := range d.facts {
+		if f := &d.facts[i]; f.Since-d.now > int64(d.policy.Settling) {
+			f.Since = 0
+		}
+	}
 }
 
 // become brings the update into another state.
