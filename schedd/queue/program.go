@@ -83,17 +83,18 @@ func (q programBuilder) Program(a roost.AttemptID) (TaskProgram, error) {
 	if err != nil {
 		return TaskProgram{}, err
 	}
+	own := j.class(a.Task.Index).spec // of the revision that the attempt is of
 	p := TaskProgram{
 		Executable: m.Text(roost.AttrCmd), Arguments: m.List(roost.AttrArguments),
 		Environment: m.List(roost.AttrEnvironment),
 		Iwd:         m.Text(roost.AttrIwd), In: m.Text(roost.AttrIn), Out: m.Text(roost.AttrOut),
 		Err:    m.Text(roost.AttrErr),
 		Inputs: m.List(roost.AttrTransferIn), Outputs: m.List(roost.AttrTransferOut),
-		Walltime: j.class(a.Task.Index).spec.Walltime, Bounds: j.spec.ProcessLimits,
+		Walltime: own.Walltime, Bounds: own.ProcessLimits,
 		PredictedRuntime: q.predictedRuntime(j.class(a.Task.Index).request), NotRerunnable: !j.spec.Rerunnable,
-		NoticePeriod: j.spec.NoticePeriod, Transfer: j.spec.Transfer, Domain: j.spec.Domain, Name: j.texts.name(),
+		NoticePeriod: own.NoticePeriod, Transfer: own.Transfer, Domain: own.Domain, Name: j.texts.name(),
 		FromQsub: j.spec.FromQsub, Owner: j.submission.owner, UID: j.submission.uid, GID: j.submission.gid,
-		Service: j.spec.Service,
+		Service: own.Service,
 	}
 	p.Script, _ = m.Ad.Str(roost.AttrScript)
 	p.ScriptFile, _ = m.Ad.Str(roost.AttrScriptFile)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/schedd/queue/eventlog"
+	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
 // A service is a job whose tasks are to run always. The state of a task's live attempt
@@ -80,6 +81,14 @@ func (q *Queue) applyHealth(j *job, e eventlog.JobEvent) {
 // serviceTasks is a job as a service.
 type serviceTasks struct{ *job }
 
+// serviceOf is what the revision of a task says of its service; nil: its job is none.
+func (j serviceTasks) serviceOf(i int) *jobad.ServiceSpec {
+	if own := j.class(i).spec.Service; j.spec.Service != nil && own != nil {
+		return own
+	}
+	return j.spec.Service
+}
+
 // setState is the one place where the state of a service's task changes.
 func (j serviceTasks) setState(i int, r *eventlog.TaskRecord, to roost.ServiceState, at int64) {
 	s := r.Service
@@ -121,7 +130,7 @@ func (j serviceTasks) beginAttempt(i int, r *eventlog.TaskRecord, at int64) {
 
 // start is for a task of a service whose processes run.
 func (j serviceTasks) start(i int, r *eventlog.TaskRecord, at int64) {
-	if j.spec.Service != nil && !j.spec.Service.HasChecks && r.Service.State == roost.ServiceStarting {
+	if s := j.serviceOf(i); s != nil && !s.HasChecks && r.Service.State == roost.ServiceStarting {
 		j.setState(i, r, roost.ServiceReady, at)
 	}
 }

@@ -32,9 +32,9 @@ func endsAnyTask(x *eventlog.AttemptExit, r *eventlog.TaskRecord) bool {
 	return true
 }
 
-// restartPolicy is what the job says of restarts.
-func (j serviceTasks) restartPolicy() restart.Policy {
-	p := j.spec.Service
+// restartPolicy is what the revision of a task says of restarts.
+func (j serviceTasks) restartPolicy(i int) restart.Policy {
+	p := j.serviceOf(i)
 	return restart.Policy{First: p.BackoffFirst, Max: p.BackoffMax, Restarts: p.Restarts, Window: p.Window}
 }
 
@@ -43,7 +43,7 @@ func (q *Queue) restartTask(j *job, i int, r *eventlog.TaskRecord) {
 	s := r.Service
 	r.MachineFailures = 0
 	q.dropAllImages(j, i) // what went wrong would go wrong again
-	p := restart.Next(serviceTasks{j}.restartPolicy(), restart.History{EarlyEnds: s.EarlyEnds, Recent: s.Recent},
+	p := restart.Next(serviceTasks{j}.restartPolicy(i), restart.History{EarlyEnds: s.EarlyEnds, Recent: s.Recent},
 		restart.TaskEnd{Job: j.seq, Index: i, Attempt: r.Attempt, Started: r.Started, ReadySince: s.ReadySince,
 			Ended: r.Ended, ByMachine: r.Exit.Cause == eventlog.CauseMachine || r.Exit.Cause == eventlog.CausePrologue})
 	if mutant.Active(mutant.BackoffSkipped) {
@@ -110,7 +110,7 @@ func (q *restartSchedule) DueRestarts(now time.Time) (events []eventlog.JobEvent
 // isDue reports whether a task has waited long enough. A wait that would be longer than
 // the longest one is over: the clock was set back since it began.
 func (q *restartSchedule) isDue(t restart.DueTask, now int64) bool {
-	return t.At <= now || time.Duration(t.At-now) > q.jobs[t.Job].spec.Service.BackoffMax
+	return t.At <= now || time.Duration(t.At-now) > serviceTasks{q.jobs[t.Job]}.serviceOf(t.Index).BackoffMax
 }
 
 // NextRestart is when DueRestarts has something to decide next; zero for never.
@@ -209,7 +209,7 @@ func ordinal(n int) string {
 // checkRestart panics when the waits of a task are not what its job asks for. They are
 // neither skipped nor longer than the bound.
 func checkRestart(j *job, i int, r *eventlog.TaskRecord) {
-	s, p := r.Service, j.spec.Service
+	s, p := r.Service, serviceTasks{j}.serviceOf(i)
 	altered := j.update != nil || j.spec.Alterations > 0 // so that what it asks for now may be another than it was then
 	if s.Waits && j.state[i] != roost.Blocked || len(s.Recent) > p.Restarts && !altered {
 		panic(fmt.Sprintf("queue: task %d of service %d is %v, waits: %v, after %d restarts on its machine", i, j.seq,
@@ -218,7 +218,7 @@ func checkRestart(j *job, i int, r *eventlog.TaskRecord) {
 	if !s.Waits || altered {
 		return
 	}
-	wait, full := time.Duration(s.NotBefore-r.Ended), serviceTasks{j}.restartPolicy().FullWait(s.EarlyEnds)
+	wait, full := time.Duration(s.NotBefore-r.Ended), serviceTasks{j}.restartPolicy(i).FullWait(s.EarlyEnds)
 	if wait > p.BackoffMax || wait > full || wait < full*3/4 || s.EarlyEnds == 0 {
 		panic(fmt.Sprintf("queue: task %d of service %d waits %v after %d early ends, want at most %v", i, j.seq, wait,
 			s.EarlyEnds, full))

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/schedd/queue/eventlog"
 	"github.com/roost-batch/roost/schedd/queue/jobad"
 	"github.com/roost-batch/roost/schedd/queue/update"
@@ -30,12 +31,22 @@ func newUpdateRun(t *testing.T, count int, src string) *updateRun {
 func (d *updateRun) revise(src string) RevisionPlan {
 	d.Helper()
 	events, plan, err := d.queue.ReviseJob(d.now, alice, TaskSelector{Job: d.id},
-		JobRevision{Ad: parseTestAd(d, "Service = []; "+src), Count: len(d.job().state)}, SubmitLimits{})
+		JobRevision{Ad: serviceAd(d, src), Count: len(d.job().state)}, SubmitLimits{})
 	if err != nil {
 		d.Fatal(err)
 	}
 	d.apply(events...)
 	return plan
+}
+
+// serviceAd is the ad of a service that says no more of itself than a text does.
+func serviceAd(t testing.TB, src string) *classad.Ad {
+	t.Helper()
+	ad := parseTestAd(t, src)
+	if _, ok := ad.Lookup(roost.AttrService); !ok {
+		ad.SetAd(roost.AttrService, classad.New())
+	}
+	return ad
 }
 
 func (d *updateRun) job() *job { return d.queue.jobs[d.id.Seq] }
@@ -189,6 +200,42 @@ func TestUpdateEndsWait(t *testing.T) {
 	d.pass(time.Minute)
 	d.expect("3 done")
 	d.restart()
+}
+
+// TestUpdateOwnRevision checks that an attempt of an older revision takes what it is told
+// of its service, and its notice, from its own revision.
+func TestUpdateOwnRevision(t *testing.T) {
+	d := newUpdateRun(t, 2, "NoticePeriod = 5")
+	d.revise(`Arguments = {"2"}; NoticePeriod = 50; Service = [BackoffFirst = 9; BackoffMax = 20]; ` +
+		`Checks = {[Name = "up"; Kind = "exec"; Command = {"true"}]}; Update = [Canary = 1]`)
+	d.pass(2 * time.Second)
+	canary := roost.AttemptID{Task: d.id.Task(0), Attempt: 2}
+	d.health(canary, roost.ServiceReady, "up", "")
+	d.pass(time.Minute)
+	d.expect("21 waiting-promote")
+	crashed := roost.AttemptID{Task: d.id.Task(1), Attempt: 1}
+	d.end(crashed, eventlog.AttemptExit{Cause: eventlog.CauseExited, Code: 1})
+	if at := d.queue.NextRestart(); at.IsZero() || at.Sub(d.now) > time.Second {
+		t.Fatalf("it waits until %v, as the newer revision does", at)
+	}
+	d.pass(2 * time.Second)
+	d.apply(d.queue.DueRestarts(d.now)...)
+	d.pass(2 * time.Second)
+	d.restart()
+	for _, want := range []struct {
+		attempt  roost.AttemptID
+		revision uint32
+		notice   time.Duration
+		checks   int
+	}{{canary, 2, 50 * time.Second, 1}, {roost.AttemptID{Task: d.id.Task(1), Attempt: 2}, 1, 5 * time.Second, 0}} {
+		p, err := d.queue.Program(want.attempt)
+		if err != nil || p.Revision != want.revision || p.NoticePeriod != want.notice ||
+			len(p.Service.Checks) != want.checks {
+			t.Errorf("%v is of revision %d, with a notice of %v and %d checks: %v", want.attempt, p.Revision,
+				p.NoticePeriod, len(p.Service.Checks), err)
+		}
+	}
+	d.checkServices(d.id, "running ready, running ready; 2 of 2")
 }
 
 // TestUpdateSupersedes checks that a second update takes over, and that its undo goes
