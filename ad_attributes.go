@@ -346,6 +346,7 @@ const (
 // number of tasks or a part of them such as "10%"; times are seconds.
 const (
 	AttrAtOnce       = "AtOnce"
+	AttrSurge        = "Surge"
 	AttrMaxDown      = "MaxDown"
 	AttrSettling     = "MinReady" // for how long a task is ready before it counts
 	AttrReadyWithin  = "ReadyWithin"

@@ -15,8 +15,8 @@ import (
 )
 
 // updateSettings are the settings of an update block.
-var updateSettings = []string{"at_once", "max_down", "settle", "ready_within", "progress", "failures", "on_failure",
-	"canary", "promote", "disruptions", "pulse", "tasks"}
+var updateSettings = []string{"at_once", "surge", "max_down", "settle", "ready_within", "progress", "failures",
+	"on_failure", "canary", "promote", "disruptions", "pulse", "tasks"}
 
 const updateExample = "update { max_down = 1 }"
 
@@ -62,6 +62,10 @@ func (r *updateReader) readAmounts() {
 	if a, ok := r.amount("at_once"); ok {
 		r.policy.AtOnce = a
 		r.ad.SetString(roost.AttrAtOnce, a.String())
+	}
+	if a, ok := r.amount("surge"); ok {
+		r.policy.Surge = a
+		r.ad.SetString(roost.AttrSurge, a.String())
 	}
 	if a, ok := r.amount("max_down"); ok {
 		r.policy.MaxDown, r.policy.MaxDownSet = a, true
@@ -174,6 +178,11 @@ func (r *updateReader) readUpdateTasks() {
 
 // checkTogether reports settings that contradict each other or the number of tasks.
 func (r *updateReader) checkTogether(block hcl.Range, count int) {
+	if at, ok := r.places["surge"]; ok && r.policy.Surge != (update.Amount{}) && len(r.columns) > 0 {
+		r.reportProblem(at, "surge does not fit", "Each task has values of its own from for_each, and further tasks "+
+			"would have none. Remove surge, and write max_down = 1.")
+		return
+	}
 	for _, p := range r.policy.Problems(count) {
 		at, ok := r.places[p.Field]
 		if !ok {

@@ -10,6 +10,7 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/admission"
 	"github.com/roost-batch/roost/schedd/queue"
+	"github.com/roost-batch/roost/schedd/queue/jobad"
 	"github.com/roost-batch/roost/schedd/queue/update"
 )
 
@@ -53,7 +54,18 @@ func (act *jobActions) decideUpdate(now time.Time, who queue.CallerIdentity, t q
 
 // revisionNotes says in a line each what a new revision changes and does.
 func revisionNotes(plan queue.RevisionPlan) (notes []string) {
+	switch {
+	case plan.Count > plan.CountBefore:
+		notes = append(notes, fmt.Sprintf("count: %d tasks are added to %d", plan.Count-plan.CountBefore,
+			plan.CountBefore))
+	case plan.Count < plan.CountBefore:
+		notes = append(notes, fmt.Sprintf("count: the last %d of %d tasks are stopped",
+			plan.CountBefore-plan.Count, plan.CountBefore))
+	}
 	for _, c := range plan.Changes {
+		if c.Name == roost.AttrTaskCount || c.Name == jobad.AttrArray {
+			continue
+		}
 		notes = append(notes, fmt.Sprintf("%s: %v", c.Name, c.Effect))
 	}
 	switch plan.Effect {

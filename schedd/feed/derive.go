@@ -207,7 +207,7 @@ func isAction(t queue.EventType) bool {
 		eventlog.Returned, eventlog.RunRequested, eventlog.RunDenied, eventlog.NodesReleased,
 		eventlog.BecameReady, eventlog.BecameUnready, eventlog.BackoffEnded,
 		eventlog.Ticked, eventlog.TickSkipped, eventlog.Revised, eventlog.UpdateChanged, eventlog.Replaced,
-		eventlog.Evicted:
+		eventlog.Evicted, eventlog.SurgeChanged:
 		return true
 	}
 	return false

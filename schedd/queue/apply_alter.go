@@ -37,7 +37,11 @@ func (q *Queue) applyAltered(j *job, e eventlog.JobEvent) {
 	if stated {
 		sub.Dependencies = e.Submission.Dependencies
 	}
-	if n := e.Submission.Count; n > 0 {
+	n := e.Submission.Count
+	if n > 0 && j.spec.Service != nil && p.Service != nil && len(sub.Columns)+len(e.Submission.Columns) == 0 {
+		defer updateChanges{q}.changeTaskCount(j, e, n+serviceTasks{j}.surge())
+		sub.Count = max(sub.Count, updateChanges{q}.growService(j, n+serviceTasks{j}.surge()))
+	} else if n > 0 {
 		sub.Count, sub.Columns = n, e.Submission.Columns
 		q.resizeJob(j, n)
 		j.ownExtras().indexes = jobad.IndexesOf(p.ArrayIndex, n/p.TasksPerIndex())
@@ -113,7 +117,7 @@ func (q updateChanges) applyRevised(j *job, e eventlog.JobEvent) {
 	next := &eventlog.JobUpdate{Update: *e.Update}
 	was := j.update
 	if was != nil {
-		next.Last, next.OldAd = was.Last, was.OldAd
+		next.Last, next.OldAd, next.Surge = was.Last, was.OldAd, was.Surge
 	}
 	if next.State != update.Undoing {
 		if next.From == revisionsOf(j).revision() {
@@ -132,8 +136,9 @@ func (q updateChanges) applyUpdateChanged(j *job, e eventlog.JobEvent) {
 	}
 	next := *j.update
 	if next.Update = *e.Update; next.State == update.Closed {
-		next.OldAd = ""
-		delete(q.dueAt, j.seq)
+		if next.OldAd = ""; next.Surge == 0 {
+			delete(q.dueAt, j.seq)
+		}
 	}
 	j.ownExtras().update = &next
 }

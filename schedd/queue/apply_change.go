@@ -129,6 +129,9 @@ func (q *Queue) applyRetried(j *job, i int) {
 		return
 	}
 	r := j.records.MakeOwn(i)
+	if r.Service != nil { // its revision may be forgotten
+		r.Service.Updated = eventlog.TaskRevision{Revision: revisionsOf(j).revision()}
+	}
 	r.RemoveWanted, r.Reason, r.RequestedBy, r.Force, r.HoldWanted, r.HoldReason, r.JobFailures,
 		r.MachineFailures = false, "", "", false, false, "", 0, 0
 	q.requeueOrHold(j, i, resetWalltime(r))

@@ -82,6 +82,9 @@ func (q taskDecisions) RetryTasks(now time.Time, who CallerIdentity, t TaskSelec
 	}
 	var failed []eventlog.IndexRange
 	t.eachIndex(len(j.state), func(i int) {
+		if (serviceTasks{j}).isSurplus(i) {
+			return
+		}
 		if j.state[i] == roost.Removed || j.state[i] == roost.Completed && !j.records.HasSucceeded(i) {
 			failed = appendIndex(failed, i)
 		}

@@ -67,6 +67,7 @@ type jobExtras struct {
 	waitingRestarts int32        // of a service: tasks that wait for their restart
 	// of a service: why tasks on drained machines are not evicted
 	evictionWaits map[int]string
+	tasksToRun    int32  // of a service: how many of the first tasks are to run; 0: all
 	overcharged   string // of a service: how its budget was exceeded, which must not happen
 }
 

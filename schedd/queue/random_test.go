@@ -181,10 +181,16 @@ func (d *testQueue) evictSome(rng *rand.Rand) []eventlog.JobEvent {
 // updateSome updates a service, or acts on its update.
 func (d *testQueue) updateSome(rng *rand.Rand, t TaskSelector) (events []eventlog.JobEvent) {
 	t.Ranges = nil
-	if rng.IntN(3) == 0 {
+	switch rng.IntN(4) {
+	case 0:
 		events, _ = d.queue.CommandUpdate(d.now, alice, t, update.Command(1+rng.IntN(7)))
-	} else {
+	case 1:
 		events, _, _ = d.queue.ReviseJob(d.now, alice, t, JobRevision{}, SubmitLimits{})
+	default:
+		src := fmt.Sprintf(`Update = [Surge = "%d"; MaxDown = "1"; MinReady = 1]; Arguments = {"%d"}`, rng.IntN(3),
+			rng.IntN(2))
+		events, _, _ = d.queue.ReviseJob(d.now, alice, t, JobRevision{Ad: serviceAd(d, src), Count: 1 + rng.IntN(5)},
+			SubmitLimits{})
 	}
 	return events
 }

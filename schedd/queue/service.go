@@ -57,6 +57,8 @@ func (q *Queue) applyServiceEvent(j *job, e eventlog.JobEvent) {
 		q.applyBackoffEnded(j, e)
 	case eventlog.Evicted:
 		q.applyEvicted(j, e)
+	case eventlog.SurgeChanged:
+		updateChanges{q}.changeTaskCount(j, e, e.Submission.Count)
 	case eventlog.BecameReady, eventlog.BecameUnready:
 		q.applyHealth(j, e)
 	default:

@@ -71,6 +71,9 @@ func (q *Queue) restoreJob(s *eventlog.JobSnapshot) {
 		j.ownExtras().update = s.Update
 		q.markUpdate(j)
 	}
+	if n := taskCount(j); n < len(j.state) {
+		j.ownExtras().tasksToRun = int32(n + serviceTasks{j}.surge())
+	}
 	if s.OrderRank != 0 {
 		q.setOrderRank(j, s.OrderRank, s.OrderTime)
 	}

@@ -60,10 +60,10 @@ func (j jobRevisions) retainsRevision(i int) bool {
 	return t != nil && max(t.Revision, firstRevision) != j.revision()
 }
 
-// revisionFacts lists what an update needs to know of each task.
-func (j jobRevisions) revisionFacts() []update.TaskFact {
-	facts := make([]update.TaskFact, len(j.state))
-	for i, s := range j.state {
+// revisionFacts lists what an update needs to know of each of the first tasks.
+func (j jobRevisions) revisionFacts(count int) []update.TaskFact {
+	facts := make([]update.TaskFact, count)
+	for i, s := range j.state[:count] {
 		f := &facts[i]
 		*f = update.TaskFact{Revision: j.revision(), Since: j.submitted, Absent: s.IsFinal()}
 		r := j.records.Get(i)
@@ -100,7 +100,7 @@ func newServiceUpdates(jobs *jobTable) *serviceUpdates {
 
 // markUpdate has a job's update looked at again.
 func (q *serviceUpdates) markUpdate(j *job) {
-	if j.update != nil && j.update.State != update.Closed {
+	if j.update != nil && (j.update.State != update.Closed || j.update.Surge > 0) {
 		q.dueAt[j.seq] = 0
 	}
 }
@@ -143,10 +143,20 @@ func (q *serviceUpdates) decideUpdates(now time.Time) (events []eventlog.JobEven
 // decideUpdate decides how the update of a job goes on, and when to ask again.
 func (q *serviceUpdates) decideUpdate(now time.Time, j *job) (events []eventlog.JobEvent, again int64) {
 	var facts []update.TaskFact // of each task; one that has ended needs none
-	if j.update.State.IsActive() {
-		facts = revisionsOf(j).revisionFacts()
+	count, surge := serviceTasks{j}.wanted(), serviceTasks{j}.surge()
+	if j.update.State.IsActive() || surge > 0 {
+		facts = serviceTasks{j}.facts()
 	}
-	plan := update.Decide(j.update.Update, j.spec.Update, len(j.state), facts, now)
+	plan := update.Decide(j.update.Update, j.spec.Update, count, facts, now)
+	want := min(plan.Surge, roost.MaxTasks-count)
+	if len(j.submission.columns) > 0 { // which say nothing of other tasks
+		want = 0
+	}
+	if want != surge {
+		events = append(events, eventlog.JobEvent{Type: eventlog.SurgeChanged, Time: now.UnixNano(), Job: j.seq,
+			Submission: &eventlog.SubmittedJob{Count: count + want}})
+		plan.Again = now.UnixNano()
+	}
 	if plan.Changed {
 		events = append(events, updateEvent(now, j, plan.Update))
 	}
@@ -178,6 +188,9 @@ func updateEvent(now time.Time, j *job, to update.Update) eventlog.JobEvent {
 	}
 	e.Type = eventlog.Revised
 	e.Submission = &eventlog.SubmittedJob{Ad: jobad.Difference(parsedAd(j), before).String()}
+	if n, _ := before.Int(roost.AttrTaskCount); int(n) != taskCount(j) {
+		e.Submission.Count = int(n)
+	}
 	return e
 }
 
@@ -211,6 +224,8 @@ type RevisionPlan struct {
 	Changes  []jobad.AttributeEffect
 	Effect   jobad.RevisionEffect
 	Revision uint32 // the number that the job has then
+	// how many tasks it has, and is to have
+	CountBefore, Count int
 }
 
 // ReviseJob decides that a service becomes another revision of itself. A change that no
@@ -221,14 +236,15 @@ func (q taskDecisions) ReviseJob(now time.Time, who CallerIdentity, t TaskSelect
 	if err != nil {
 		return nil, plan, err
 	}
-	before := jobad.SubmitSpec{Ad: parsedAd(j), Count: len(j.state), Columns: j.submission.columns}
+	before := jobad.SubmitSpec{Ad: parsedAd(j), Count: taskCount(j), Columns: j.submission.columns}
 	after := jobad.SubmitSpec{Ad: before.Ad.Copy(), Count: before.Count, Columns: before.Columns}
+	plan.CountBefore, plan.Count = before.Count, before.Count
 	if rev.Ad != nil {
 		after.Ad = jobad.NewRevisionAd(before.Ad, rev.Ad, fixedAttrs)
-		if rev.Count != before.Count {
-			return nil, plan, fmt.Errorf("%v: %w: it has %d tasks, and %d are wanted: an update cannot change "+
-				"count; leave it, or submit another job", t, roost.Conflict, before.Count, rev.Count)
+		if err := changeCount(j, &after, rev); err != nil {
+			return nil, plan, fmt.Errorf("%v: %w", t, err)
 		}
+		plan.Count = after.Count
 		if !reflect.DeepEqual(append([]jobad.TaskColumn{}, rev.Columns...),
 			append([]jobad.TaskColumn{}, before.Columns...)) {
 			return nil, plan, fmt.Errorf("%v: %w: for_each gives its tasks other values than before, which an update "+
@@ -265,6 +281,25 @@ func (q taskDecisions) ReviseJob(now time.Time, who CallerIdentity, t TaskSelect
 		e.Update.Restart = rev.Ad == nil
 	}
 	return []eventlog.JobEvent{e}, plan, nil
+}
+
+// changeCount gives a revision another number of tasks.
+func changeCount(j *job, after *jobad.SubmitSpec, rev JobRevision) error {
+	switch {
+	case rev.Count == after.Count:
+		return nil
+	case rev.Count < 1 || rev.Count > roost.MaxTasks:
+		return fmt.Errorf("%w: %d tasks, and 1 to %d are possible", roost.Exhausted, rev.Count, roost.MaxTasks)
+	case len(j.submission.columns) > 0 || j.spec.ArrayIndex != "":
+		return fmt.Errorf("%w: it has %d tasks, and %d are wanted: the tasks of for_each are what they are; submit "+
+			"another job", roost.Conflict, after.Count, rev.Count)
+	}
+	after.Count = rev.Count
+	after.Ad.SetInt(roost.AttrTaskCount, int64(rev.Count))
+	if _, ok := after.Ad.Lookup(jobad.AttrArray); !ok {
+		after.Ad.SetBool(jobad.AttrArray, true)
+	}
+	return nil
 }
 
 // revisableJob returns a job that may be updated by a caller.
@@ -373,11 +408,11 @@ func (q *jobTable) UpdateStatus(seq uint64, now time.Time) (s UpdateStatus, ok b
 	if j == nil || j.update == nil {
 		return s, false
 	}
-	facts := revisionsOf(j).revisionFacts()
+	facts := serviceTasks{j}.facts()
 	s = UpdateStatus{Update: j.update.Update, Tasks: map[update.TaskState]int{}}
 	for i := range facts {
 		s.Tasks[s.Update.TaskState(i, &facts[i], j.spec.Update, now.UnixNano())]++
 	}
-	s.Budget = s.Update.Budget(j.spec.Update, len(j.state), facts, now.UnixNano())
+	s.Budget = s.Update.Budget(j.spec.Update, taskCount(j), facts, now.UnixNano())
 	return s, true
 }

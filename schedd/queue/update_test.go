@@ -30,8 +30,14 @@ func newUpdateRun(t *testing.T, count int, src string) *updateRun {
 // revise updates the service by a job file.
 func (d *updateRun) revise(src string) RevisionPlan {
 	d.Helper()
+	return d.reviseCount(taskCount(d.job()), src)
+}
+
+// reviseCount is revise with another number of tasks.
+func (d *updateRun) reviseCount(count int, src string) RevisionPlan {
+	d.Helper()
 	events, plan, err := d.queue.ReviseJob(d.now, alice, TaskSelector{Job: d.id},
-		JobRevision{Ad: serviceAd(d, src), Count: len(d.job().state)}, SubmitLimits{})
+		JobRevision{Ad: serviceAd(d, src), Count: count}, SubmitLimits{})
 	if err != nil {
 		d.Fatal(err)
 	}
@@ -202,8 +208,8 @@ func TestUpdateEndsWait(t *testing.T) {
 	d.restart()
 }
 
-// TestUpdateOwnRevision checks that an attempt of an older revision takes what it is told
-// of its service, and its notice, from its own revision.
+// TestUpdateOwnRevision checks that an attempt of an older revision has the checks and
+// the notice of its own.
 func TestUpdateOwnRevision(t *testing.T) {
 	d := newUpdateRun(t, 2, "NoticePeriod = 5")
 	d.revise(`Arguments = {"2"}; NoticePeriod = 50; Service = [BackoffFirst = 9; BackoffMax = 20]; ` +
@@ -262,6 +268,100 @@ func TestUpdateInPlace(t *testing.T) {
 	d.expect("11 none")
 	if d.job().spec.Priority != 5 || d.job().records.Own(0).Attempt != 1 {
 		t.Fatal("the priority was not changed in place")
+	}
+}
+
+// states writes the states of all tasks.
+func (d *updateRun) states() string {
+	var all []string
+	for _, s := range d.job().state {
+		all = append(all, s.String())
+	}
+	return strings.Join(all, " ")
+}
+
+func (d *updateRun) expectStates(want string) {
+	d.Helper()
+	if got := d.states(); got != want {
+		d.Fatalf("got %q, want %q", got, want)
+	}
+}
+
+// TestUpdateCount checks that a service gets more tasks, or fewer, while others go on.
+// The last ones are ended in the order in which tasks are stopped.
+func TestUpdateCount(t *testing.T) {
+	d := newUpdateRun(t, 2, "")
+	p := d.reviseCount(4, `Arguments = {"1"}`)
+	if p.Effect != InPlace || p.CountBefore != 2 || p.Count != 4 {
+		t.Fatalf("got %+v", p)
+	}
+	d.pass(5 * time.Second)
+	d.restart()
+	d.expect("1111 none")
+	d.expectStates("running running running running")
+	d.reviseCount(1, `Arguments = {"1"}`)
+	if v := d.queue.TakeVacates(); len(v) != 3 || v[0].Fast || v[0].Attempt.Task.Index != 1 {
+		t.Fatalf("got %+v", v)
+	}
+	last := roost.AttemptID{Task: d.id.Task(3), Attempt: 1}
+	d.end(last, eventlog.AttemptExit{Cause: eventlog.CauseRemoval, Signal: 15})
+	d.expectStates("running running running removed")
+	d.restart()
+	d.reviseCount(5, `Arguments = {"1"}`) // while the second and the third are still being stopped
+	d.restart()
+	d.pass(10 * time.Second)
+	d.expectStates("running running running running running")
+	for i, want := range []roost.AttemptNumber{1, 2, 2, 2, 1} {
+		if got := d.job().records.Own(i).Attempt; got != want {
+			t.Errorf("task %d is at attempt %d, want %d", i, got, want)
+		}
+	}
+	if got := d.queue.OpenTaskCount(); got != 5 {
+		t.Errorf("%d tasks are open", got)
+	}
+}
+
+// TestUpdateCountUndone checks that an undo brings the number of tasks back, too.
+func TestUpdateCountUndone(t *testing.T) {
+	d := newUpdateRun(t, 2, "")
+	d.reviseCount(3, `Arguments = {"2"}`)
+	d.pass(time.Minute)
+	d.expect("222 done")
+	d.command(update.Undo)
+	d.pass(time.Minute)
+	d.expectStates("running running removed")
+	if s, _ := d.queue.UpdateStatus(d.id.Seq, d.now); s.State != update.Undone || taskCount(d.job()) != 2 {
+		t.Fatalf("got %+v with %d tasks", s, taskCount(d.job()))
+	}
+}
+
+// TestUpdateSurge checks that with max_down = 0 surge tasks become ready before any other
+// is taken down. They go when the update has ended.
+func TestUpdateSurge(t *testing.T) {
+	policy := `Update = [Surge = "1"; MaxDown = "0"; MinReady = 2]; `
+	d := newUpdateRun(t, 3, policy)
+	d.revise(policy + `Arguments = {"2"}`)
+	d.apply(d.queue.Followups(d.now)...)
+	if v := d.queue.TakeVacates(); len(v) > 0 || len(d.job().state) != 4 {
+		t.Fatalf("%v were stopped before the surge of %d tasks is ready", v, len(d.job().state)-3)
+	}
+	d.restart()
+	least := 3
+	for range 60 {
+		d.pass(time.Second)
+		s, _ := d.queue.Status(d.id.Seq)
+		least = min(least, s.Service.ByState[roost.ServiceReady])
+	}
+	d.expectStates("running running running removed")
+	if s, _ := d.queue.UpdateStatus(d.id.Seq, d.now); s.State != update.Done || least < 3 {
+		t.Fatalf("%+v, and at least %d tasks were ready", s, least)
+	}
+	d.restart()
+	d.revise(policy + `Arguments = {"3"}`) // the index of the surge is used again
+	d.pass(time.Minute)
+	d.expectStates("running running running removed")
+	if r := d.job().records.Own(3); r.Attempt != 2 {
+		t.Fatalf("the task of the surge is at attempt %d", r.Attempt)
 	}
 }
 

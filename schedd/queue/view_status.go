@@ -141,6 +141,8 @@ func (j *job) startAndEnd() (started, ended int64, reason string) {
 		ended = j.lastEnded
 	}
 	switch {
+	case j.counts[roost.Held] == 0 && j.spec.Service != nil && !j.isBlocked() && !j.isFinal():
+		reason = serviceTasks{j}.reason() // those that were removed are not missed
 	case j.counts[roost.Held]+j.counts[roost.Removed] > 0:
 		reason = j.stateReason(indexOfState(j.state, roost.Held, roost.Removed))
 	case j.failed > 0:

@@ -52,6 +52,7 @@ const (
 	UpdateChanged    // its update is in another state
 	Replaced         // tasks of a service get the revision that is wanted; active ones end first
 	Evicted          // an attempt is ended because its machine is drained
+	SurgeChanged     // a service has another number of tasks beyond its own, for an update
 )
 
 var eventTypeNames = [...]string{
@@ -66,7 +67,7 @@ var eventTypeNames = [...]string{
 	RunRequested: "run-now", RunDenied: "run-denied", NodesReleased: "nodes-released",
 	BecameReady: "ready", BecameUnready: "unready", BackoffEnded: "restart-due",
 	Ticked: "ticked", TickSkipped: "skipped",
-	Revised: "revised", UpdateChanged: "update", Replaced: "replaced", Evicted: "evicted",
+	Revised: "revised", UpdateChanged: "update", Replaced: "replaced", Evicted: "evicted", SurgeChanged: "surge",
 }
 
 func (w EventType) String() string {
@@ -106,7 +107,7 @@ type JobEvent struct {
 	// held; BecameUnready: the attempt is ended for that
 	Force bool
 	// Submitted; Altered, Revised: what changes, and as an ad of changes, and counts of 0
-	// for what does not
+	// for what does not; SurgeChanged: the count of tasks with those of the surge
 	Submission *SubmittedJob
 	Image      *CheckpointImage // Checkpointed, CheckpointBad; Assigned and Started: what the attempt goes on from
 	OrderRank  uint64           // Ordered: its place

@@ -167,6 +167,13 @@ func (b *TaskRecords) Resize(tasks int) {
 	}
 }
 
+// Grow gives a job more tasks, of which nothing is known.
+func (b *TaskRecords) Grow(tasks int) {
+	if b.Tasks = tasks; b.recordStore != nil && len(b.refs) > 0 {
+		b.refs = append(b.refs, make([]recordRef, tasks-len(b.refs))...)
+	}
+}
+
 // HasImages reports whether there is a good image of any task.
 func (b *TaskRecords) HasImages() bool {
 	if b.recordStore == nil {

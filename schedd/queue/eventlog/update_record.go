@@ -111,12 +111,13 @@ type JobUpdate struct {
 	update.Update
 	Last  uint32 // the highest number that a revision of the job has had
 	OldAd string // of revision From; empty: there is none
+	Surge int    // tasks that there are beyond those of the job
 }
 
 func (u *JobUpdate) append(b []byte) []byte {
 	b = appendUpdate(b, &u.Update)
 	b = appendNumber(b, 20, uint64(u.Last))
-	return appendText(b, 21, u.OldAd)
+	return appendNumber(appendText(b, 21, u.OldAd), 22, uint64(u.Surge))
 }
 
 func (u *JobUpdate) decode(b []byte) error {
@@ -129,6 +130,10 @@ func (u *JobUpdate) decode(b []byte) error {
 			u.Last = uint32(f.value)
 		case 21:
 			u.OldAd = string(f.bytes)
+		case 22:
+			if u.Surge = int(f.value); f.value > roost.MaxTasks {
+				return errors.New("more surge tasks than a job may have")
+			}
 		}
 		return nil
 	})

@@ -31,6 +31,7 @@ var inPlaceAttrs = []string{
 	roost.AttrBand, roost.AttrPriority, roost.AttrGroup, roost.AttrLabels, roost.AttrNoticePeriod,
 	roost.AttrRank, roost.AttrMailPoints, roost.AttrMailUsers, roost.AttrUpdate, roost.AttrService, roost.AttrLogs,
 	roost.AttrStartAfter, roost.AttrHoldOnSubmit, roost.AttrCellQueue, roost.AttrJobLease, roost.AttrAlterations,
+	roost.AttrTaskCount, AttrArray,
 }
 
 // effectOf returns what a change of one attribute does.

@@ -9,6 +9,7 @@ import (
 
 // ServiceSpec is what an ad says of a service: a job whose tasks are to run always.
 type ServiceSpec struct {
+	Count        int           // how many tasks are to run; 0: all that there are
 	HasChecks    bool          // the machine says when a task is ready; otherwise it is when it runs
 	LostAfter    time.Duration // 0: when the lease has run out
 	Overlap      bool
@@ -34,6 +35,8 @@ func (r *adReader) serviceSpec() *ServiceSpec {
 	in := adReader{ad: ad}
 	s := &ServiceSpec{Checks: r.healthChecks(), Stop: r.stopOrder(ad), Logs: r.logSpec()}
 	s.HasChecks = len(s.Checks) > 0
+	count, _ := r.ad.Int(roost.AttrTaskCount)
+	s.Count = int(min(max(count, 0), roost.MaxTasks))
 	if s.Overlap = in.boolean(roost.AttrOverlap, false); s.Overlap {
 		s.LostAfter = roost.OverlapLostAfter
 	}

@@ -24,6 +24,7 @@ func (r *adReader) updatePolicy() *update.Policy {
 	in := adReader{ad: ad}
 	const longest = maxSeconds * time.Second
 	p.AtOnce, _ = in.amount(roost.AttrAtOnce, p.AtOnce)
+	p.Surge, _ = in.amount(roost.AttrSurge, p.Surge)
 	p.MaxDown, p.MaxDownSet = in.amount(roost.AttrMaxDown, p.MaxDown)
 	p.Settling = in.duration(roost.AttrSettling, p.Settling, 0, longest)
 	p.ReadyWithin = in.duration(roost.AttrReadyWithin, p.ReadyWithin, time.Second, longest)

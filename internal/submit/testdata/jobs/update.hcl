@@ -4,6 +4,7 @@ job "hub" {
   service { }
   update {
     at_once      = 2
+    surge        = "5%"
     max_down     = "20%"
     settle       = "5s"
     ready_within = "2m"
