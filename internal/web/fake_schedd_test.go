@@ -64,9 +64,12 @@ type fakeSchedd struct {
 	ad   string             // of its job; empty: a short one
 	keys map[string]bool    // submit keys
 	news chan string        // states of the job, for those who watch it
-	bad  []string           // problems besides text
-	ads  []string           // of the machines; nil: one
-	cell map[string]string  // documents of the negotiators by kind; what is missing is empty
+	// of the job, as the news were; nil: it is held. One who begins to watch it reads
+	// that first, so that news to one who has just left are not lost
+	state atomic.Pointer[string]
+	bad   []string          // problems besides text
+	ads   []string          // of the machines; nil: one
+	cell  map[string]string // documents of the negotiators by kind; what is missing is empty
 
 	queries []query.Query // of the accounts
 	changes []query.Change
@@ -194,8 +197,12 @@ func (f *fakeSchedd) Health(context.Context, *wire.HealthRequest) (*wire.HealthR
 
 // job is job 1.
 func (f *fakeSchedd) job() *wire.JobStatus {
+	state := "held"
+	if now := f.state.Load(); now != nil {
+		state = *now
+	}
 	return &wire.JobStatus{Id: "1.n1", Name: f.text, Owner: "ann", Band: f.text, Queue: f.text, Reason: f.text,
-		Brief: f.text, Node: f.text, State: "held", Tasks: 1, Counts: map[string]uint32{"held": 1},
+		Brief: f.text, Node: f.text, State: state, Tasks: 1, Counts: map[string]uint32{state: 1},
 		Submitted: 1e18, Ad: cmp.Or(f.ad, `[JobName = "x"]`), Place: 1, SuspendedBy: f.text, Dumpable: f.text,
 		Exit: &wire.ExitStatus{Reason: f.text}, RunNow: &wire.RunNow{By: f.text, Nodes: []string{f.text},
 			Denied: f.text},

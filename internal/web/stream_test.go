@@ -69,6 +69,7 @@ func (r *eventReader) awaitState(state string) {
 // change tells whoever watches the job of a new state.
 func (w *testWeb) change(state string) {
 	w.Helper()
+	w.schedd.state.Store(&state)
 	select {
 	case w.schedd.news <- state:
 	case <-time.After(10 * time.Second):
