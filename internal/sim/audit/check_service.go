@@ -44,6 +44,9 @@ type auditedRestarts struct {
 	node      string
 	claim     uint64
 	onClaim   int // restarts on that claim
+	// when the last attempt was recorded, by the schedd's clock, by which restarts have
+	// their window
+	recordedAt time.Duration
 }
 
 // backoff is the least wait before a restart after so many early ends. A quarter of the
@@ -88,6 +91,9 @@ func (a *Auditor) checkService(s *Event) {
 			return
 		}
 		t.earlyEnds, t.endedAt, t.waits = t.earlyEnds+1, s.Until, true
+		if s.Until-t.recordedAt >= roost.DefaultRestartWindow { // it was no early one, by that clock
+			t.earlyEnds, t.waits = 0, false
+		}
 		t.planned = false // it failed
 	}
 }
@@ -124,7 +130,14 @@ func (a *Auditor) checkRevisions(j *auditedJob, s *Event) {
 
 // checkRestart checks the waits of S13 when a next attempt is recorded.
 func (a *Auditor) checkRestart(j *auditedJob, t *auditedTask, s *Event) {
-	if j.service == nil || !t.service.waits {
+	if j.service == nil {
+		return
+	}
+	if gap := s.Until - t.service.recordedAt; gap < 0 || gap >= roost.DefaultRestartWindow {
+		t.service.onClaim = -1 // that clock was set: the next attempt is the first in another window
+	}
+	t.service.recordedAt = s.Until
+	if !t.service.waits {
 		return
 	}
 	t.service.waits = false
