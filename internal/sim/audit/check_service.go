@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"slices"
 	"time"
 
 	"github.com/roost-batch/roost"
@@ -174,7 +175,9 @@ func (a *Auditor) countRestart(j *auditedJob, t *auditedTask, s *Event) {
 func (a *Auditor) checkUpdates(at time.Duration) {
 	for _, j := range a.sortedJobs() {
 		s := j.service
-		if s == nil || !s.moving || s.late {
+		if s == nil || !s.moving || s.late || !slices.ContainsFunc(j.tasks, func(t auditedTask) bool {
+			return t.isUnfinished() && !t.toBeRemoved
+		}) {
 			continue
 		}
 		most := time.Duration(len(j.tasks)+1)*s.Progress + a.rules.StartWait
